@@ -1,9 +1,9 @@
-/** What a channel adapter is: it describes the request to an upstream and does no I/O. */
+/** The interface of a channel adapter: it describes the request to an upstream and does no I/O. */
 import type { ChannelEntry, ChatProtocol } from '../../schemas/config/catalog.ts'
 
 export type HeaderFields = ReadonlyArray<readonly [string, string]>
 
-/** What of a call decides where it goes. */
+/** The parts of a call that decide its URL and headers. */
 export interface ChannelCall {
   readonly upstreamModel: string
   readonly stream: boolean
@@ -11,7 +11,7 @@ export interface ChannelCall {
   readonly query: string
 }
 
-/** What does not change between two calls with the same `variant`. */
+/** The parts that are equal for two calls with the same `variant`. */
 export interface ChannelRequest {
   readonly method: 'POST'
   /** Absolute, without a slash at its end. */
@@ -22,17 +22,17 @@ export interface ChannelRequest {
 }
 
 export interface ChannelAdapter {
-  /** Calls of one channel with equal variants have equal requests. */
+  /** Returns the variant. Calls of one channel with equal variants have equal requests. */
   variant(call: ChannelCall): string
   request(channel: ChannelEntry, call: ChannelCall): ChannelRequest
-  /** Headers that each call has its own of, from those of the client. */
+  /** Returns headers that differ from call to call, from those of the client. */
   callHeaders(header: (name: string) => string): HeaderFields
 }
 
-/** Headers of every upstream call besides the key. */
+/** Returns the headers of every upstream call besides the key. */
 export const commonHeaders = (channel: ChannelEntry): HeaderFields => [
   ['content-type', 'application/json'],
-  // A meter cannot read compressed bytes, and what is not compressed is not delayed.
+  // A meter cannot read compressed bytes, and uncompressed ones are not delayed.
   ['accept-encoding', 'identity'],
   ['user-agent', 'tollgate'],
   ...Object.entries(channel.headers).map(([name, value]) => [name.toLowerCase(), value] as const),
@@ -43,16 +43,16 @@ export const bearer = (channel: ChannelEntry): readonly [string, string] => [
   `Bearer ${channel.api_key}`,
 ]
 
-/** What `base_url` ends in where it holds the version, such as `/v1`, `/api/v4` or `/v1beta/openai`. */
+/** End of a `base_url` with a version, such as `/v1`, `/api/v4` or `/v1beta/openai`. */
 const VERSION_SUFFIX = /\/v\d+[a-z0-9]*(\/[^/]+)?$/
 
 /**
- * Where the upstream of a channel has `protocol`: for the channel's own as the operator's page says; those that it
- * converts by itself begin at the same root, before any version.
+ * Returns the base of a channel's URLs for `protocol`: the configured one for the channel's own protocol; those that
+ * it converts by itself begin at the same root, before any version.
  */
 export const baseFor = (channel: ChannelEntry, protocol: ChatProtocol): string =>
   channel.protocol === protocol ? channel.base_url : channel.base_url.replace(VERSION_SUFFIX, '')
 
-/** The path behind `baseFor`, of a protocol whose own bases end in the version. */
+/** Returns the path after `baseFor`, for a protocol whose bases end in the version. */
 export const versioned = (channel: ChannelEntry, protocol: ChatProtocol, path: string): string =>
   channel.protocol === protocol ? path : `/v1${path}`

@@ -11,6 +11,6 @@ export interface Preset {
 
 export interface PresetSource {
   request(channel: ChannelEntry): MediaRequest
-  /** Null: the upstream did not say. */
+  /** Returns the presets. Null: the upstream failed to answer. */
   read(answer: MediaAnswer): readonly Preset[] | null
 }

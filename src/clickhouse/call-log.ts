@@ -1,4 +1,4 @@
-/** The call log in ClickHouse: what the rest of the service may ask of it. A projection of PostgreSQL's usage rows. */
+/** The interface of the call log in ClickHouse, a projection of PostgreSQL's usage rows. */
 
 import type { CallWithDetail } from '../../schemas/call-log/detail.ts'
 import type { LogRow } from '../../schemas/call-log/row.ts'
@@ -34,17 +34,26 @@ import { dropCallsBefore } from './tables/retention.ts'
 export interface CallLog {
   /** Throws when ClickHouse does not answer. */
   ping(): Promise<void>
-  /** Brings the tables up to date. All below does so by itself before the first use. */
+  /** Brings the tables up to date. All functions below do so before their first use. */
   migrate(): Promise<void>
-  /** Adds the range's rows; a range that is there already adds nothing. Answers how many rows the range has. */
+  /**
+   * Adds the range's rows; a range that is already present adds nothing. Resolves with the number of rows of the
+   * range.
+   */
   insertCalls(range: CallRange): Promise<number>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   findCalls(query: CallPageQuery, signal?: AbortSignal): Promise<CallPage>
   /** Returns the positions of a page's rows. @throws Failure `service_unavailable` while ClickHouse is away */
   listPositions(query: CallPageQuery, signal?: AbortSignal): Promise<CallPositions>
-  /** The rows at these positions. @throws Failure `service_unavailable` while ClickHouse is away */
+  /**
+   * Returns the rows at these positions.
+   * @throws Failure `service_unavailable` while ClickHouse is away
+   */
   findCallsAt(query: CallsAtQuery, signal?: AbortSignal): Promise<LogRow[]>
-  /** Null when there is no such call. @throws Failure `service_unavailable` while ClickHouse is away */
+  /**
+   * Returns the call; null without one.
+   * @throws Failure `service_unavailable` while ClickHouse is away
+   */
   findCall(query: CallQuery, signal?: AbortSignal): Promise<CallWithDetail | null>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   summarizeCalls(query: CallSummaryQuery, signal?: AbortSignal): Promise<CallSummary>
@@ -54,21 +63,24 @@ export interface CallLog {
   costByDay(window: UsageWindow, signal?: AbortSignal): Promise<DayCost[]>
   /** Takes the time it takes. @throws Failure `service_unavailable` while ClickHouse is away */
   usageBy(query: UsageByQuery): Promise<UsageSums[]>
-  /** The four questions of an audit. Each throws Failure `service_unavailable` while ClickHouse is away. */
+  /**
+   * Returns the sums of each month: one of the four queries of an audit. Each throws Failure `service_unavailable`
+   * while ClickHouse is away.
+   */
   monthSums(upto: bigint): Promise<(AccountMonth & AuditSum)[]>
   bucketSums(calls: AccountMonth, upto: bigint, bucketIds: number): Promise<(AuditSum & { bucket: bigint })[]>
   callsBetween(calls: AccountMonth, ids: { from: bigint; to: bigint }): Promise<AuditCall[]>
   dayDifferences(upto: bigint): Promise<DayDifference[]>
-  /** An empty log beside this one, with its tables, which are created again where they were lost. */
+  /** Returns an empty second log with its tables, which are created again where they were lost. */
   createRebuildTables(): Promise<RebuildTables>
-  /** Drops the months that ended before this instant (epoch milliseconds), for good, and answers them: `202601`. */
+  /** Drops the months that ended before this instant (epoch milliseconds) permanently, and returns them: `202601`. */
   dropCallsBefore(cutoffMs: number): Promise<string[]>
-  /** The log has no calls that ended before this instant, epoch milliseconds; 0: it has all. */
+  /** Returns the instant before which the log has no ended calls, epoch milliseconds; 0: it has all. */
   retainedFrom(): Promise<number>
   close(): Promise<void>
 }
 
-/** As long as a query may take. A server that is frozen takes connections and says nothing, and readers would queue. */
+/** The longest query. A frozen server accepts connections without answering, and readers would queue. */
 const ANSWER_BOUND_MS = 10_000
 
 const aborted = (signal: AbortSignal): Promise<never> =>
@@ -88,7 +100,10 @@ export function openCallLog(url: string): CallLog {
     })
     return migrated
   }
-  /** A server that lost its tables, or was replaced by an empty one, gets them again. */
+  /**
+   * Runs `work`; where tables are missing, creates them and runs it again: a server may have lost them, or be a new
+   * one.
+   */
   const prepared = async <T>(work: () => Promise<T>): Promise<T> => {
     await prepare()
     try {
@@ -101,7 +116,7 @@ export function openCallLog(url: string): CallLog {
     }
   }
 
-  /** For a client that waits: not longer than the bound, whatever ClickHouse does, and not once `caller` has left. */
+  /** Runs `work` for a client that waits: no longer than the bound, and not once `caller` has left. */
   const answering = async <T>(
     work: (signal: AbortSignal) => Promise<T>,
     caller: AbortSignal | undefined,
@@ -115,7 +130,7 @@ export function openCallLog(url: string): CallLog {
     }
   }
 
-  /** Nobody waits at a connection: it takes the time it takes. */
+  /** Runs `work` without a bound: no client waits for it. */
   const auditing = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await prepared(work)

@@ -1,22 +1,22 @@
 /**
- * Carries a call log over whose tables were made by the seventeen migrations that Tollgate had before there was one for
- * each table. Both make the same tables, so that what changes is the record of what was applied. Views keep their
+ * Carries over a call log whose tables were created by the seventeen migrations that Tollgate had before there was one
+ * for each table. Both create the same tables, so that only the record of applied migrations changes. Views keep their
  * condition on the ids of calls: calls with lower ids were filled in, and none of them is sent again. They are not
- * modified, because ClickHouse counts a range twice that is sent before and after that.
+ * modified, because ClickHouse would count a range twice that is sent before and after that.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 import { type Migration, register, unregisterOthers } from './tables/register.ts'
 
 const FORMER_FIRST = '001-calls.sql'
 const FORMER_LAST = '017-sum-call-counts.ts'
-/** The first so many migrations make what the seventeen made. */
+/** The first six migrations create the tables of the seventeen. */
 const MAKE_THE_SAME = 6
 
 export const isBeforeSquash = (applied: ReadonlySet<string>): boolean => applied.has(FORMER_FIRST)
 
 /**
- * Records the present migrations in place of the former ones. No row of another table changes. The former record goes
- * last, and a start that was broken off before that is completed by the next.
+ * Records the present migrations in place of the former ones. No row of another table changes. The former record is
+ * removed last, and the next start completes an interrupted one.
  * @throws Error unless all seventeen were applied
  */
 export async function carryOver(

@@ -12,7 +12,7 @@ const MAX_OPEN_CONNECTIONS = 16
 const PASSING_ERROR_CODES = new Set(['159', '164', '202', '209', '210', '241'])
 export const UNKNOWN_TABLE_CODE = '60'
 
-/** `url` names user, password and database too: `http://user:password@host:8123/database`. */
+/** Connects. `url` has user, password and database too: `http://user:password@host:8123/database`. */
 export function connect(url: string): ClickHouseClient {
   return createClient({
     url,

@@ -1,7 +1,7 @@
 /**
- * Brings the tables up to date: the numbered files of `migrations`, in order, never edited. A file is one statement, or
- * a module where it takes more than that. Each is safe to run twice and by two processes at once, so that neither a
- * start of two nor one that was broken off does harm.
+ * Brings the tables up to date: the numbered files of `migrations`, in order, never edited. A file is one statement,
+ * or a module for more than that. Each is safe to run twice and by two processes at once, so that neither two starts
+ * at once nor an interrupted one does harm.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ClickHouseClient } from '@clickhouse/client'
@@ -11,7 +11,7 @@ import { createRegister, type Migration, readRegister, register } from './tables
 const FOLDER = new URL('./migrations/', import.meta.url)
 const FILE_NAME = /^(\d{3})-[a-z0-9-]+\.(sql|ts)$/
 
-/** What a `.ts` file of the folder exports. */
+/** Exports of a `.ts` file of the folder. */
 interface MigrationModule {
   apply(client: ClickHouseClient): Promise<void>
 }

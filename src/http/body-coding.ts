@@ -28,7 +28,10 @@ export type Coding = keyof typeof DECODERS
 export const MAX_RATIO = 100
 const FREE_BYTES = 1024 * 1024
 
-/** Null where the body is not compressed. @throws Failure for a coding that is not known, and for two of them */
+/**
+ * Returns the coding of a body; null where it is not compressed.
+ * @throws Failure for an unknown coding, and for two of them
+ */
 export function codingOf(contentEncoding: string): Coding | null {
   const name = contentEncoding.trim().toLowerCase()
   if (name === '' || name === 'identity') return null
@@ -49,9 +52,10 @@ export interface DecodingLimits {
 }
 
 /**
- * The decoded bytes of a body, no faster than they are read.
- * Of a zstd frame that is cut short comes its beginning: `node:zlib` does not report it.
- * @throws Failure for what is not so encoded, is longer than the limit, or expands too far; and what breaks off `body`
+ * Decodes a body, no faster than it is read. For a truncated zstd frame returns its beginning: `node:zlib` does not
+ * report it.
+ * @throws Failure for a body in another coding, one over the limit, or one that expands too far; and any error of
+ *   `body`
  */
 export async function* decoded(
   body: Readable,
@@ -81,7 +85,7 @@ export async function* decoded(
   }
 }
 
-/** As `decoded`, of a whole body at once. `held` counts the memory that it takes up. */
+/** Decodes a whole body at once, as `decoded` does. `held` counts its memory. */
 export async function decodedWhole(
   body: Buffer,
   coding: Coding,

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 
-/** Says why the pair, files in PEM, cannot serve TLS; null where it can. */
+/** Returns why the pair, files in PEM, cannot serve TLS; null where it can. */
 export function tlsProblem({ cert, key }: { readonly cert: string; readonly key: string }): string | null {
   try {
     createSecureContext({ cert: readFileSync(cert), key: readFileSync(key) })

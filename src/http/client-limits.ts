@@ -1,10 +1,10 @@
-/** What requests may hold before they are admitted: bytes of bodies in all, and what one client address may do. */
+/** Limits requests before they are admitted: the bytes of all bodies, and the requests of one client address. */
 import { Failure } from '../../schemas/failure.ts'
 import { clientNetwork } from '../core/keys/address-prefix.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
 const BYTES_PER_MIB = 1024 * 1024
-/** An idle connection, and one whose request's head does not end, are closed in about this time. */
+/** Time after which an idle connection, and one with an unfinished request head, are closed, approximately. */
 export const CONNECTION_WINDOW_MS = 10_000
 const MINUTE_MS = 60_000
 /** Clients that are counted in one window; those beyond share a count. */
@@ -21,7 +21,7 @@ export interface AddressLimits {
 export type ClientRefusal = 'buffer_full' | 'address_buffer' | 'address_connections' | 'address_requests'
 
 export interface ClientLimitsOptions {
-  /** Bytes of bodies that this process may hold. */
+  /** Returns the limit of body bytes for this process. */
   readonly maxBufferedBytes: () => number
   readonly perAddress: () => AddressLimits
   readonly proxies: () => TrustedProxies
@@ -73,7 +73,7 @@ class WindowCounts {
   }
 }
 
-/** How a request knows its client: asked only where a limit is set. */
+/** Source of a request's client address: read only where a limit is set. */
 export interface ClientSource {
   readonly peer: () => string
   readonly forwardedFor: string
@@ -114,14 +114,14 @@ export class ClientLimits {
     if (most !== null) this.#unauthenticated.add(this.#clientOf(source), most, this.#now())
   }
 
-  /** Whether the client of a request has made too many without a good key. */
+  /** Returns whether the client of a request has made too many without a valid key. */
   isBlocked(source: ClientSource): boolean {
     return (
       this.#unauthenticated.hasBlocked(this.#now()) && this.#unauthenticated.isBlocked(this.#clientOf(source))
     )
   }
 
-  /** Returns the refusal of a request whose client is blocked. */
+  /** Returns returns the refusal of a request whose client is blocked. */
   refuseBlocked(source: ClientSource): Failure {
     this.#options.onRefused?.('address_requests', this.addressOf(source))
     return new Failure(
@@ -195,14 +195,14 @@ export class HeldBytes {
   take(bytes: number): Failure | null {
     // A body may still be decoded when its request has ended: nothing would give these bytes back.
     if (this.#isClosed) return requestEnded()
-    // Asked while the request is there: the server knows no address of one that is gone.
+    // Read during the request: the server knows no address of a closed one.
     if (this.#bytes === 0) this.#client = this.#limits.bufferClient(this.#source)
     const refusal = this.#limits.take(bytes, this.#client)
     if (refusal === null) this.#bytes += bytes
     return refusal
   }
 
-  /** A second time does nothing. */
+  /** Releases the bytes. A second call does nothing. */
   release(): void {
     if (this.#bytes > 0) this.#limits.release(this.#bytes, this.#client)
     this.#bytes = 0

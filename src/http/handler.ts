@@ -1,10 +1,10 @@
 /**
- * What passes between the server and a handler. A handler is one function from a request to one cold
- * Observable of reply events; the server subscribes once and unsubscribes when the client is gone.
+ * The interface between the server and a handler. A handler is one function from a request to one cold Observable of
+ * reply events; the server subscribes once and unsubscribes when the client has left.
  */
 import type { Observable } from 'rxjs'
 
-/** Header names are lower case; an absent header reads as the empty string. */
+/** Returns a header. Names are lower case; an absent header reads as the empty string. */
 export type HeaderLookup = (name: string) => string
 export type HeaderList = ReadonlyArray<readonly [string, string]>
 
@@ -14,17 +14,17 @@ export interface FormLimits {
   readonly maxFiles: number
 }
 
-/** A file of a form while it comes. The form goes on when its content has been read. */
+/** A file of a form, during its upload. The form continues when its content has been read. */
 export interface FormFile {
   readonly field: string
   /** As the client calls it, without folders. */
   readonly name: string
-  /** As the client says. */
+  /** The type that the client reports. */
   readonly mediaType: string
   readonly content: AsyncIterable<Buffer>
 }
 
-/** `before`: the fields that came before it. */
+/** Takes a file. `before` are the fields before it. */
 export type TakeFile = (
   file: FormFile,
   before: ReadonlyArray<readonly [name: string, value: string]>,
@@ -32,9 +32,9 @@ export type TakeFile = (
 
 export interface FormContent {
   /**
-   * Fields in the order in which they came; each file is handed over as it comes. To be called once. Ends only when
-   * every `takeFile` has.
-   * @throws Failure for what is no form, or is over a limit; and what `takeFile` throws first
+   * Reads fields in their order and passes each file on as it arrives. Called once. Resolves only when every
+   * `takeFile` has.
+   * @throws Failure for a body that is no form, or is over a limit; and the first error of `takeFile`
    */
   read(limits: FormLimits, takeFile: TakeFile): Promise<ReadonlyArray<readonly [name: string, value: string]>>
 }
@@ -45,7 +45,7 @@ export interface GatewayRequest {
   readonly requestId: string
   readonly method: string
   readonly path: string
-  /** What follows `?`, undecoded; empty when there is none. */
+  /** The text after `?`, undecoded; empty when there is none. */
   readonly query: string
   readonly header: HeaderLookup
   /** Distinguishes an absent header from an empty one. */
@@ -75,7 +75,7 @@ export type Reply =
   | {
       readonly type: 'full'
       readonly status: number
-      /** The request whose answer this is, where it is replayed; else the request's own. */
+      /** The id of the original request of a replayed answer; else absent. */
       readonly requestId?: string
       readonly headers: HeaderList
       readonly body: string | Uint8Array
@@ -88,13 +88,13 @@ export type Reply =
       /** Bytes of the body, above 0: sent to the client; a body that falls short of it has its connection cut. */
       readonly length?: number
       /**
-       * The body has no closing mark. Where it fails its connection is cut, so that nobody takes a part of it
-       * for the whole.
+       * The body has no end mark. On a failure its connection is cut, so that no client takes a part of it for the
+       * whole.
        */
       readonly endsUnmarked?: true
       /**
-       * A sink passed while the head is delivered gets the data directly instead of as events: a chunk then
-       * costs nothing on its way through the stages. The end comes as ever.
+       * Sets a sink during the delivery of the head; it gets the data directly instead of as events: a chunk then
+       * costs nothing in the stages. The end still comes as an event.
        */
       readonly direct?: (sink: DataSink) => void
     }
@@ -106,15 +106,15 @@ export interface DataSink {
   data(bytes: Uint8Array): void
 }
 
-/** What is known of a request before its body has come. */
+/** The parts of a request before its body. */
 export type RequestHead = Pick<GatewayRequest, 'header' | 'query'>
 
 export interface Handler {
   (request: GatewayRequest): Observable<Reply>
   /**
-   * Says from the head of a request, at an instant in epoch milliseconds, whether its body may be kept: null where it
-   * may, a promise where that has to be looked up. The handler itself checks again.
-   * @param mayLookUp false: what this process does not know is refused
+   * Decides from the head of a request, at an instant in epoch milliseconds, whether its body may be kept: returns
+   * null where it may, a promise where that needs a look-up. The handler checks again.
+   * @param mayLookUp false: refuses a key that this process does not know
    * @throws Failure, as the promise does, for a request that is refused
    */
   readonly admit?: (head: RequestHead, now: number, mayLookUp?: boolean) => Promise<void> | null

@@ -1,6 +1,6 @@
 /**
- * How long the head of a request may be. uWebSockets.js reads its limit from the environment while it is loaded, so
- * this module is imported before it.
+ * Sets the limit of a request's head. uWebSockets.js reads its limit from the environment while it is loaded, so this
+ * module is imported before it.
  */
 
 /** Request line and header lines together. The server's default is 4 KB. */

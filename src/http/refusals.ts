@@ -20,7 +20,10 @@ export const shuttingDown = (): Failure =>
     ],
   })
 
-/** As `shuttingDown`, to a client that is still sending: a connection closed at once would lose it the answer. */
+/**
+ * Returns the same refusal as `shuttingDown` for a client that is still sending: a connection closed at once would
+ * lose it the answer.
+ */
 export const uploadCutShort = (): Failure =>
   new Failure(
     'service_unavailable',
@@ -28,7 +31,9 @@ export const uploadCutShort = (): Failure =>
     { headers: [['retry-after', '1']] },
   )
 
-/** The bytes that follow on the connection could be the rest of this body or the next request. */
+/**
+ * Refuses an ambiguous length: the next bytes on the connection could be the rest of this body or the next request.
+ */
 export const ambiguousLength = (): Failure =>
   new Failure(
     'invalid_request',

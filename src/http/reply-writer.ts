@@ -1,10 +1,9 @@
 /**
  * Writes one reply. Every write is corked; the head waits for the first data, so that both leave in one piece; a
- * client that reads slowly pauses the upstream. After an abort or the end the response is never touched again.
- *
- * The server keeps what the kernel does not take, without a bound and without saying how much that is. So once a write
- * was not taken whole, one byte goes first, and the rest only when that byte was taken: at most one read of the
- * upstream waits in the server and one here.
+ * client that reads slowly pauses the upstream. After an abort or the end the response is never touched again. The
+ * server buffers the bytes that the kernel does not take, without a bound and without reporting their number. So after
+ * a partial write, one byte goes first, and the rest only when that byte was taken: at most one read of the upstream
+ * waits in the server and one here.
  */
 
 import { Buffer } from 'node:buffer'
@@ -45,11 +44,11 @@ const LAST_CHUNK = '\r\n0\r\nx-gateway-trace'
 /** Replies with these statuses end with their head. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304])
 
-/** A client that takes nothing of its reply for this long is gone. */
+/** A client that takes nothing of its reply for this long counts as disconnected. */
 export const MAX_STALL_MS = 60_000
 /** A client has this long to read the end of a reply that is the last on its connection. */
 const LINGER_MS = 2000
-/** Below the 10 s after which the server would give up. */
+/** Shorter than the 10 s after which the server would close the connection. */
 const STALL_TICK_MS = 4000
 
 const statusLine = (status: number): string => REASONS[status] ?? `${status} Status`
@@ -65,17 +64,17 @@ export interface ReplyWriterOptions {
   /** The request's method was HEAD: the reply has no body. */
   readonly isHead: boolean
   /**
-   * Nothing that follows the request on its connection may be answered. The reply says `connection: close` and ends
-   * after the server has read all that has come: until then, another request makes the server drop the connection.
+   * No later request on the connection may be answered. The reply has `connection: close` and ends after the server
+   * has read all received bytes: until then, another request makes the server drop the connection.
    */
   readonly closesConnection?: boolean
   /**
-   * Asked of such a reply where it comes at once. While more of the body is on its way, the connection stays open for a
-   * moment: closed with bytes unread, it would be reset, and the client would lose the answer.
+   * Returns false while more of the body is on its way: an immediate reply then keeps the connection open for a
+   * moment. Closed with unread bytes, it would be reset, and the client would lose the answer.
    */
   readonly isBodyWhole?: () => boolean
   readonly renderError: RenderError
-  /** Called once, when the reply is over or the client is gone. */
+  /** Called once, when the reply is over or the client has left. */
   readonly onClosed: () => void
   /** Called when the first byte is written. */
   readonly onFirstByte?: () => void
@@ -87,7 +86,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   static #bytes: Uint8Array | string = ''
   static readonly #corked = (): void => ReplyWriter.#writing!.#writeCorked(ReplyWriter.#bytes)
 
-  // What every chunk touches comes first.
+  // The fields that every chunk touches are first.
   #isClosed = false
   /** Writes wait for the client; the upstream is paused. */
   #isPaused = false
@@ -95,16 +94,16 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   #length: number | null = null
   readonly #response: HttpResponse
   #head: { status: number; headers: HeaderList; requestId?: string } | null = null
-  /** The server may still hold something of what was written before. */
+  /** The server may still buffer earlier bytes. */
   #mayBeBuffered = false
 
   readonly #options: ReplyWriterOptions
   #flow: Flow | null = null
   #endsUnmarked = false
   #hasWritten = false
-  /** What came while paused. */
+  /** Bytes that arrived while paused. */
   #waiting: Buffer[] = []
-  /** The reply ends when what waits has gone. */
+  /** The reply ends after the waiting bytes. */
   #isEnding = false
   #stallTimer: NodeJS.Timeout | null = null
   #stalledMs = 0
@@ -120,7 +119,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     return this.#isClosed
   }
 
-  /** The client is gone: nothing is written any more. */
+  /** Called when the client has left: nothing is written any more. */
   aborted(): void {
     if (this.#linger !== null) clearTimeout(this.#linger)
     this.#linger = null
@@ -155,8 +154,8 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   }
 
   /**
-   * Answers and cuts the connection. The reply is left without an end: the server drops a connection on which another
-   * request follows one that is not over, so that nothing after this one is read.
+   * Answers and cuts the connection. The reply stays without an end: the server drops a connection on which another
+   * request follows an unfinished one, so that nothing after this one is read.
    */
   cut(error: unknown): void {
     const { body, ...head } = this.#options.renderError(error)
@@ -175,8 +174,8 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   }
 
   /**
-   * Ends a streamed reply and its connection. The server has no call for that, so the last chunk is written as it goes
-   * over the wire, with a trailer field; to the server the reply is not over, and whatever follows ends the connection.
+   * Ends a streamed reply and its connection. The server has no call for that, so the last chunk is written in its
+   * wire form, with a trailer field; for the server the reply is not over, and any further bytes end the connection.
    */
   #endConnection(): void {
     this.#response.cork(() => {
@@ -188,7 +187,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   }
 
   #end(): void {
-    // A body of a known length has ended with its last byte: this one falls short of what its head said.
+    // A body of a known length has ended with its last byte: this one is shorter than its head announced.
     if (this.#length !== null) {
       this.#response.close()
       return
@@ -215,7 +214,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     })
   }
 
-  /** Answers as a stream does, whose end leaves the client time to read. */
+  /** Answers as a stream does, so that the client has time to read before the end. */
   #writeBeforeEnd({ status, headers, body }: Extract<Reply, { type: 'full' }>): void {
     const others = headers.filter(([name]) => name !== 'connection')
     this.#head = { status, headers: [...others, ['connection', 'close']] }
@@ -242,7 +241,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     else if (!this.#write(bytes)) this.#pause()
   }
 
-  /** True when everything has been taken, what was written before included. */
+  /** Writes; returns true when everything has been taken, earlier bytes included. */
   #write(bytes: Uint8Array | string): boolean {
     if (this.#length !== null) return this.#writeOf(this.#length, Buffer.from(bytes as Uint8Array))
     ReplyWriter.#writing = this
@@ -260,7 +259,10 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
       : !this.#response.write(bytes)
   }
 
-  /** The server keeps nothing of such a body: what the kernel does not take waits here. */
+  /**
+   * Writes a part of a body of a known length. The server buffers nothing of such a body: the bytes that the kernel
+   * does not take wait here.
+   */
   #writeOf(length: number, bytes: Buffer): boolean {
     let isTaken = true
     let isOver = false
@@ -291,7 +293,8 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#head = null
     this.#hasWritten = true
     const { requestId, commonHeaders, onFirstByte } = this.#options
-    // Names and values are written as they are: all headers in one cost one call into the server. It says 200 by itself.
+    // Names and values are written unchanged: all headers in one need one call into the server. It writes 200 by
+    // default.
     const id = head.requestId ?? requestId
     let value = `${id}\r\nx-request-id: ${id}`
     for (const header of head.headers) value += `\r\n${header[0]}: ${header[1]}`
@@ -312,7 +315,10 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     })
   }
 
-  /** The client has taken something. What the server holds leaves only with a write; an empty corked one will do. */
+  /**
+   * Called when the client has taken bytes. The server's buffer leaves only with a write; an empty corked one
+   * suffices.
+   */
   #drain(): void {
     this.#stalledMs = 0
     const waiting = this.#waiting
@@ -326,7 +332,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     else this.#flow?.resume()
   }
 
-  /** The server itself gives up on a client that takes nothing for 10 s. */
+  /** Checks for a stall. The server itself closes a connection whose client takes nothing for 10 s. */
   #checkStall(): void {
     this.#stalledMs += STALL_TICK_MS
     if (this.#stalledMs >= MAX_STALL_MS) this.#response.close()

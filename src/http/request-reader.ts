@@ -34,11 +34,11 @@ const COPIED_HEADERS = [
   'anthropic-version',
   'anthropic-beta',
 ]
-/** Where each one's value is kept. */
+/** Index of each one's value. */
 const PLACES: ReadonlyMap<string, number> = new Map(COPIED_HEADERS.map((name, place) => [name, place]))
 const CONTENT_LENGTH = PLACES.get('content-length')!
 const IDEMPOTENCY_KEY = PLACES.get('idempotency-key')!
-/** Headers whose value is a list: what stands on several lines is one list. Of any other the first line counts. */
+/** Headers whose value is a list: several lines form one list. Of any other the first line counts. */
 const LISTS: ReadonlySet<number> = new Set(
   ['accept', 'content-encoding', 'if-none-match', 'anthropic-beta', 'x-forwarded-for'].map(
     (name) => PLACES.get(name)!,
@@ -59,12 +59,12 @@ function placeOf(received: string): number | undefined {
 
 export const MAX_BODY_BYTES = 32 * 1024 * 1024
 /**
- * The server ends an upload that brings less than 160 KB in 10 s. So long a slow one is borne all the same, as long as
- * something comes every 10 s.
+ * The server ends an upload of less than 160 KB in 10 s. A slow one is allowed for this long, as long as bytes arrive
+ * every 10 s.
  */
 export const SLOW_UPLOAD_MS = 120_000
 
-/** Methods whose requests bring no chunked body. Their replies end in ways that cannot also close the connection. */
+/** Methods whose requests have no chunked body. Their replies end in ways that cannot also close the connection. */
 const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export interface CopiedHead {
@@ -75,8 +75,8 @@ export interface CopiedHead {
   /** Distinguishes an absent header from an empty one. Known of `idempotency-key` alone. */
   readonly hasHeader: (name: 'idempotency-key') => boolean
   /**
-   * Where the body ends could be read in two ways: a proxy in front may have read the other. Length and
-   * chunks together are refused by the server itself.
+   * The end of the body is ambiguous: a proxy in front may have read another one. The server itself refuses length and
+   * chunks together.
    */
   readonly isAmbiguous: boolean
   /** The body comes in chunks. The server does not check their framing, so nothing behind it may be answered. */
@@ -125,7 +125,7 @@ export function restartTimeout(response: HttpResponse): void {
   response.resume()
 }
 
-/** A piece is valid only inside the callback that brings it. */
+/** Copies a piece, which is valid only inside its callback. */
 export function copied(piece: ArrayBuffer): Buffer {
   const copy = Buffer.allocUnsafe(piece.byteLength)
   copy.set(new Uint8Array(piece))
@@ -150,7 +150,10 @@ class BodyPieces {
     return Math.max(end, room) - this.#bytes.length
   }
 
-  /** @param growth as the method of that name says */
+  /**
+   * Adds a piece.
+   * @param growth the result of that method
+   */
   add(piece: ArrayBuffer, growth: number): void {
     if (growth > 0) {
       const larger = Buffer.allocUnsafe(this.#bytes.length + growth)
@@ -178,9 +181,9 @@ export interface BodyLimits {
   readonly announcedBytes: number
   /** Counts the memory that the body takes up. */
   readonly held: Pick<HeldBytes, 'take'>
-  /** Asked before each further piece: a body that nobody wants is let pass. */
+  /** Called before each further piece: an unwanted body is discarded. */
   readonly isWanted: () => boolean
-  /** The connection is paused: only what the server has read already still comes. */
+  /** The connection is paused: only bytes that the server has already read still arrive. */
   readonly isPaused: () => boolean
 }
 

@@ -1,4 +1,4 @@
-/** Routes of the server, and how it finds the one of a request. */
+/** Routes of the server, and the search for the one of a request. */
 import { Failure } from '../../schemas/failure.ts'
 import type { Handler, Reply } from './handler.ts'
 
@@ -17,7 +17,7 @@ export type RouteMethods = Readonly<Partial<Record<string, Route>>>
 /** Finds the handlers of a path; a Map is one where every path is known beforehand. */
 export interface RouteTable {
   get(path: string): RouteMethods | undefined
-  /** Of the paths that are written out: what `get` answers. */
+  /** Returns the paths without parameters with their methods, as `get` does. */
   entries(): Iterable<readonly [path: string, RouteMethods]>
 }
 

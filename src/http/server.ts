@@ -1,6 +1,6 @@
 /**
- * The server: routes a request to its handler, subscribes once, and unsubscribes when the client is gone.
- * All of uWebSockets.js stays in this folder.
+ * The HTTP server: routes a request to its handler, subscribes once, and unsubscribes when the client has left. All of
+ * uWebSockets.js stays in this folder.
  */
 
 import { Buffer } from 'node:buffer'
@@ -45,10 +45,10 @@ interface Target {
 }
 
 export interface ServerOptions {
-  /** Files in PEM; without them the server speaks plain HTTP. */
+  /** Files in PEM; without them the server serves plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | null
   readonly routes: RouteTable
-  /** The largest body in bytes, without the files that it carries inline. */
+  /** Returns the largest body in bytes, without its inline files. */
   readonly maxTextBytes: () => number
   readonly clients: ClientLimits
   /** Errors in the shape of the path's protocol. */
@@ -73,9 +73,9 @@ export class GatewayServer {
   #listening: us_listen_socket | null = null
   #address: { readonly host: string; readonly port: number } | null = null
   #inFlight = 0
-  /** Requests whose body is not whole; forms, which their pipelines read, not among them. */
+  /** Requests whose body is incomplete, except for forms, which their pipelines read. */
   readonly #reading = new Set<ReplyWriter>()
-  /** Forms whose requests are not over. */
+  /** Forms of requests that are not over. */
   readonly #uploads = new Set<Upload>()
   #isDraining = false
   #onIdle: (() => void) | null = null
@@ -104,7 +104,7 @@ export class GatewayServer {
     return app
   }
 
-  /** Requests whose reply is not over. */
+  /** Number of requests whose reply is not over. */
   get inFlight(): number {
     return this.#inFlight
   }
@@ -117,8 +117,8 @@ export class GatewayServer {
   }
 
   /**
-   * New connections see the certificate that is in the files now; those that are open keep theirs. The caller has
-   * checked the files: the server accepts broken ones without an error.
+   * Loads the certificate from its files for new connections; open ones keep theirs. The caller has checked the files:
+   * the server accepts broken ones without an error.
    */
   async reloadCertificate(): Promise<void> {
     if (this.#address === null || this.#isDraining) return
@@ -139,7 +139,10 @@ export class GatewayServer {
     })
   }
 
-  /** From now on only health checks are answered; what runs goes on. A body that is still coming is not waited for. */
+  /**
+   * Answers only health checks from now on; running requests continue. Bodies that are still arriving are not waited
+   * for.
+   */
   drain(): void {
     this.#isDraining = true
     for (const writer of [...this.#reading]) {
@@ -199,7 +202,7 @@ export class GatewayServer {
         held.close()
         this.#ended(writer, upload)
       },
-      // What has not come yet may pass: a client reads its answer when it has sent all.
+      // The rest of the body is discarded: a client reads its answer when it has sent all.
       onFirstByte: () => {
         held.release()
         upload?.destroy()
@@ -252,7 +255,7 @@ export class GatewayServer {
     }
     const isForm = route.maxFormBytes !== undefined && isFormType(head.header('content-type'))
     const limit = isForm ? route.maxFormBytes : (route.maxBodyBytes ?? MAX_BODY_BYTES)
-    // What is no number is refused by the server itself.
+    // The server itself refuses a value that is no number.
     const announcedBytes = Number(head.header('content-length')) || 0
     if (announcedBytes > limit) return writer.error(tooLarge(limit))
     const coding = readCoding(head, writer)
@@ -272,7 +275,7 @@ export class GatewayServer {
     if (admission !== null) {
       isPaused = true
       response.pause()
-      // Where the whole body is there already, its handler has begun and answers the client.
+      // Where the whole body has arrived, its handler has begun and answers the client.
       const onRefused = (error: unknown) => this.#reading.delete(writer) && writer.error(error)
       admission.then(() => {
         if (!writer.isClosed) unpause()
@@ -318,11 +321,11 @@ export class GatewayServer {
 
 const NO_BODY = Buffer.alloc(0)
 
-/** The address that the connection comes from; readable until the reply is over. */
+/** Returns the address of the connection; readable until the reply is over. */
 const peerOf = (response: HttpResponse): string =>
   Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
 
-/** Whether the key of a request is good, as far as that is known without looking it up. */
+/** Returns whether the key of a request is valid, as far as that is known without a look-up. */
 function hasKnownKey({ handler }: Route, head: CopiedHead, now: number): boolean {
   try {
     return handler.admit?.(head, now, false) === null
@@ -331,7 +334,7 @@ function hasKnownKey({ handler }: Route, head: CopiedHead, now: number): boolean
   }
 }
 
-/** Returns what the handler says of the head; undefined when the request has been refused here. */
+/** Returns the handler's decision on the head; undefined when the request has been refused here. */
 function readAdmission(
   { handler }: Route,
   head: CopiedHead,
@@ -346,7 +349,7 @@ function readAdmission(
   }
 }
 
-/** How the body is compressed, null where it is not; undefined when the request has been refused here. */
+/** Returns the compression of the body, null without any; undefined when the request has been refused here. */
 function readCoding(head: CopiedHead, writer: ReplyWriter): Coding | null | undefined {
   try {
     return codingOf(head.header('content-encoding'))

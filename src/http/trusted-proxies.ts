@@ -1,4 +1,4 @@
-/** Proxies that may speak for another address, and the client that a request comes from. */
+/** Finds the client of a request behind trusted proxies. */
 import { BlockList, isIPv6 } from 'node:net'
 import { plainAddress } from '../core/keys/address-prefix.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The body of one request as it comes, no faster than it is read: while its reader is behind, the connection is not
- * read from. What is left of a body that nobody wants is let pass, so that its client gets to read the answer.
+ * Reads the body of one request no faster than its reader: while the reader is behind, the connection is paused. The
+ * rest of an unwanted body is discarded, so that its client gets to read the answer.
  */
 
 import { performance } from 'node:perf_hooks'
@@ -12,7 +12,7 @@ export class BodyTooLarge extends Error {}
 
 export interface UploadOptions {
   readonly limitBytes: number
-  /** The reply is over or the client gone: the response is not touched any more. */
+  /** Returns true when the reply is over or the client has left: the response is not touched any more. */
   readonly isClosed: () => boolean
 }
 
@@ -28,7 +28,7 @@ export class Upload extends Readable {
     super()
     this.#response = response
     this.#isClosed = isClosed
-    // Nobody may be reading yet when the client leaves.
+    // The client may leave before anything reads the body.
     this.on('error', () => undefined)
     response.onData((piece, isLast) => this.#take(piece, isLast, limitBytes))
   }
@@ -52,7 +52,7 @@ export class Upload extends Readable {
     else if (performance.now() < this.#slowUntil) restartTimeout(this.#response)
   }
 
-  /** The server counts no seconds of a connection that is not read from. */
+  /** Pauses the connection; the server counts no time-out of a paused one. */
   #pause(): void {
     this.#isPaused = true
     this.#response.pause()

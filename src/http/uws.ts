@@ -1,6 +1,6 @@
 /**
- * The one import of uWebSockets.js, so that another build of it can take its place. docs/operating.md says which build
- * this is; a test compares its binaries with the checksums that are kept in the repository.
+ * The only import of uWebSockets.js, so that another build of it can replace it. docs/operating.md names this build; a
+ * test compares its binaries with the checksums in the repository.
  */
 
 // Before the server is loaded.

@@ -15,7 +15,7 @@ export class Backlog<Call> {
   readonly #onDamage: (path: string, damage: Damage) => void
   #number: number
   #offset: number
-  /** What is read of the segment the cursor is in. */
+  /** Bytes read of the cursor's segment. */
   #read: { readonly segment: Segment<Call>; readonly from: number; readonly bytes: Buffer } | null = null
 
   /** Begins at an offset of the segment with this number, or at the first one after it. */
@@ -32,7 +32,10 @@ export class Backlog<Call> {
     this.#onDamage = onDamage
   }
 
-  /** The next group, damaged places left out; null when everything written was read. @throws Error of the file system */
+  /**
+   * Returns the next group without damaged places; null when everything written was read.
+   * @throws Error of the file system
+   */
   next(): BacklogGroup<Call> | null {
     for (;;) {
       const segment = this.#segment()

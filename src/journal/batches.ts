@@ -13,7 +13,7 @@ import type { Segment } from './segments.ts'
 /** A batch takes no further group once it holds this much. Servers take messages of 1 MiB by default. */
 export const BATCH_FULL_SETTLEMENTS = 200
 export const BATCH_FULL_BYTES = 256 * 1024
-/** Written settlements that wait in memory; what is more is read back from the file. */
+/** Written settlements that wait in memory; further ones are read back from the file. */
 const WAITING_MAX_BYTES = 16 * 1024 * 1024
 
 /** Settlements that travel as one message. */
@@ -23,7 +23,7 @@ export interface JournalBatch {
   /** Settlements as JSON, one a line. Valid until the batch is confirmed: then its memory is used again. */
   readonly payload: Uint8Array
   readonly count: number
-  /** What the batch costs in 1e-8 credit: by account, and by key under the key's id. */
+  /** Cost of the batch in 1e-8 credit: by account, and by key under the key's id. */
   readonly costs: ReadonlyMap<string, bigint>
 }
 
@@ -49,7 +49,7 @@ interface Taken<Call> extends JournalBatch {
 
 /** A group on its way into a batch. */
 type Part<Call> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes' | 'costs'> & {
-  /** Where its bytes are; null for what was read back from the file. */
+  /** Place of its bytes; null when they were read back from the file. */
   readonly slice: PageSlice | null
 }
 
@@ -106,7 +106,7 @@ export class Batches<Call> {
     return this.#taken[0]?.first ?? this.#takenTo
   }
 
-  /** What is left of `recovered.costs`. */
+  /** Returns the rest of `recovered.costs`. */
   recoveredCost(id: string): bigint {
     return this.#recoveredCosts.get(id) ?? 0n
   }
@@ -123,7 +123,10 @@ export class Batches<Call> {
     if (this.#waitingBytes > WAITING_MAX_BYTES) this.#dropWaiting()
   }
 
-  /** The next batch, or null when nothing waits. @throws Error of the file system while reading back */
+  /**
+   * Returns the next batch, or null when nothing waits.
+   * @throws Error of the file system while reading back
+   */
   take(): JournalBatch | null {
     const parts = this.#nextParts()
     const [head] = parts
@@ -146,7 +149,7 @@ export class Batches<Call> {
     return batch
   }
 
-  /** PostgreSQL has the batch. A second time changes nothing. */
+  /** Confirms that PostgreSQL has the batch. A second call changes nothing. */
   confirm(batch: JournalBatch): void {
     const taken = this.#taken.find(({ id }) => id === batch.id)
     if (taken === undefined || taken.isConfirmed) return
@@ -169,13 +172,16 @@ export class Batches<Call> {
       parts.push(part)
       count += part.count
       bytes += part.bytes.length
-      // What an earlier process left is confirmed apart from what this one adds.
+      // Settlements of an earlier process are confirmed separately from those of this one.
       if (part.first + part.count === this.#ownFrom) break
     }
     return parts
   }
 
-  /** A file that cannot be read ends a batch: what was read before it has passed the cursor and comes no second time. */
+  /**
+   * Returns the next part. A file that cannot be read ends a batch: the part before has passed the cursor and is not
+   * read again.
+   */
   #nextPart(before: readonly Part<Call>[]): Part<Call> | null {
     if (this.#backlog === null) return this.#nextWaiting(before[0])
     try {
@@ -186,7 +192,10 @@ export class Batches<Call> {
     }
   }
 
-  /** Null as well for bytes in another page than the first part: a batch of one page is not copied. */
+  /**
+   * Returns the next waiting part. Null as well for bytes in another page than the first part: a batch of one page is
+   * not copied.
+   */
   #nextWaiting(head: Part<Call> | undefined): Part<Call> | null {
     const group = this.#waiting[0]
     if (group === undefined) return null
@@ -210,7 +219,7 @@ export class Batches<Call> {
     }
   }
 
-  /** All of it is in the file: it is read from there when its turn comes. */
+  /** Drops waiting settlements from memory: all are in the file and are read from there in their turn. */
   #dropWaiting(): void {
     const oldest = this.#waiting[0]
     if (oldest === undefined) return

@@ -1,10 +1,10 @@
-/** Time as the journal sees it; a simulation brings its own. */
+/** The journal's clock; a simulation replaces it. */
 export interface JournalClock {
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   now(): number
-  /** After what this turn of the event loop still brings. */
+  /** Calls `work` at the end of this turn of the event loop. */
   soon(work: () => void): void
-  /** Once, after a delay; the answer takes it back. Keeps no process alive. */
+  /** Calls `work` once, after a delay; the returned function cancels it. Keeps no process alive. */
   later(work: () => void, delayMs: number): () => void
 }
 

@@ -1,11 +1,11 @@
-/** What settlements cost, in 1e-8 credit: by account, and by key under the key's id. */
+/** Sums the cost of settlements, in 1e-8 credit: by account, and by key under the key's id. */
 import type { Settlement } from '../../schemas/events/event.ts'
 
 export function addCost(costs: Map<string, bigint>, id: string, cost: bigint): void {
   costs.set(id, (costs.get(id) ?? 0n) + cost)
 }
 
-/** Adds what a settlement costs its account and its key. */
+/** Adds the cost of a settlement to its account and its key. */
 export function addCosts(costs: Map<string, bigint>, settlement: Settlement): void {
   const cost = BigInt(settlement.cost)
   addCost(costs, settlement.account_id, cost)

@@ -1,4 +1,4 @@
-/** How the journal does what `journal.ts` says. */
+/** Implementation of `journal.ts`. */
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -24,11 +24,11 @@ import type { Journal, JournalDepth, JournalOptions, Recovered, Ticket } from '.
 const GROUP_FULL_CHARS = 128 * 1024
 /** After a failed write (disk full) the next try comes after this. */
 export const WRITE_RETRY_MS = 200
-/** Rejected rows are dropped while the disk is full and this much waits. What was admitted is never dropped. */
+/** Rejected rows are dropped while the disk is full and this much waits. Admitted ones are never dropped. */
 export const REJECTED_WAITING_MAX_CHARS = 32 * 1024 * 1024
 /** The oldest segment's open calls are copied forward when they hold back this many segments. */
 export const SEGMENTS_BEFORE_CARRY = 8
-/** What is booked is noted in the file this long after it was learned, so that a restart sends it no more. */
+/** Delay after which a confirmation is written to the file, so that a restart does not send the batch again. */
 const MARK_DELAY_MS = 250
 const SCRATCH_BYTES = 16 * 1024
 const ID_BYTES = 9
@@ -39,7 +39,7 @@ export const SPARE_BYTES = 64 * 1024
 
 class OpenCall implements Ticket {
   readonly requestId: string
-  /** What its lines begin with. */
+  /** Beginning of its lines. */
   readonly identity: string
   /** Null once called: it holds the whole call, and where the ticket is garbage in old space that would stay too. */
   written: ((error: Error | null) => void) | null
@@ -83,7 +83,7 @@ export class FileJournal implements Journal {
   #chunks: Chunk[] = []
   #chunkChars = 0
   #isFlushComing = false
-  /** Why the last write failed; null when it did not. */
+  /** Error of the last failed write; null after a success. */
   #failure: Error | null = null
   #next: number
   #marked: number
@@ -295,7 +295,10 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** A call that stays open for long, or is never ended by a fault elsewhere, must not hold back the files behind it. */
+  /**
+   * Carries admissions forward: a call that stays open for long, or is never ended by a fault elsewhere, must not
+   * retain earlier files.
+   */
   #carryForward(): void {
     const segments = this.#segments.list
     const oldest = segments[0]
@@ -335,8 +338,8 @@ export class FileJournal implements Journal {
   }
 
   /**
-   * Where all that is written is booked: begins another file, carries the admissions of open calls there, and frees the
-   * rest. The spare file makes room for them on a disk that is full.
+   * Frees booked files: where all settlements are booked, begins another file, carries the admissions of open calls
+   * there, and frees the rest. The spare file makes room for them on a full disk.
    */
   #freeBooked(): void {
     const segments = [...this.#segments.list]
@@ -355,7 +358,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** Without it the journal still works, and frees less on a full disk. */
+  /** Reserves space. Without it the journal still works, and frees less on a full disk. */
   #tryReserveSpace(): void {
     try {
       this.#reserveSpace(true)
@@ -372,7 +375,7 @@ export class FileJournal implements Journal {
       this.#files.replace(path, ' '.repeat(bytes))
   }
 
-  /** An empty group, for what its header says: up to where everything is booked. */
+  /** Writes an empty group for its header: the number up to which everything is booked. */
   #mark(): void {
     this.#cancelMark?.()
     this.#cancelMark = null

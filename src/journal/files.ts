@@ -26,7 +26,7 @@ export interface JournalFiles {
   /** Makes the directory and takes it for this process alone; ends with an error when another one lives in it. */
   claim(directory: string): Promise<void>
   release(directory: string): void
-  /** Names of what is in a directory; empty when there is none. */
+  /** Returns the names in a directory; empty when there is none. */
   list(directory: string): string[]
   size(path: string): number
   read(path: string): Buffer
@@ -35,14 +35,14 @@ export interface JournalFiles {
   /** Makes a file that is not there yet and opens it for writing. */
   create(path: string): number
   write(file: number, bytes: Buffer, offset: number, length: number, position: number): number
-  /** Brings what was written to the disk, without waiting. */
+  /** Syncs a file to the disk without waiting. */
   sync(file: number, done: FileDone): void
-  /** Brings what anybody wrote to a file to the disk, without waiting. */
+  /** Syncs to the disk all that any process wrote to a file, without waiting. */
   syncPath(path: string, done: FileDone): void
-  /** Brings names made and removed in a directory to the disk, without waiting. */
+  /** Syncs names created and removed in a directory to the disk, without waiting. */
   syncDirectory(directory: string, done: FileDone): void
   close(file: number): void
-  /** Without waiting: to free megabytes takes milliseconds. */
+  /** Removes a file without waiting: freeing megabytes takes milliseconds. */
   remove(path: string, done: FileDone): void
   removeDirectory(directory: string): void
   /** Puts a small file in place whole or not at all, on the disk when it returns. */

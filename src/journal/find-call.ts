@@ -1,6 +1,6 @@
 /**
- * What the journals of this machine say of one call. They are read beside the processes that write them: a group is
- * there whole or not at all, and a file that goes away meanwhile held nothing but what is booked.
+ * Finds one call in the journals of this machine. They are read while their processes write: a group is visible whole
+ * or not at all, and a file that is removed meanwhile had only booked content.
  */
 import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
@@ -16,11 +16,11 @@ export interface JournalTrace {
   readonly isLive: boolean
   /** The call as it was let in; null when the journal does not have it, as of a call that was refused. */
   readonly admission: Admission | null
-  /** The settlement as it is on its way to be booked; null while the call goes on. */
+  /** The settlement that is not booked yet; null during the call. */
   readonly settlement: object | null
 }
 
-/** Looks through every journal under `root` for a request id; null where none has it. */
+/** Searches every journal under `root` for a request id; returns null where none has it. */
 export function findInJournals(
   root: string,
   requestId: string,
@@ -61,7 +61,7 @@ function* segmentsOf(files: JournalFiles, directory: string): Generator<Buffer, 
   }
 }
 
-/** Null where a file went away between its listing and now. */
+/** Returns the result of `read`; null where a file was removed between its listing and now. */
 function whereThere<T>(read: () => T): T | null {
   try {
     return read()

@@ -18,7 +18,7 @@ import { crc32 } from 'node:zlib'
 export const GROUP_HEADER_BYTES = 36
 const MAGIC = Buffer.from([0x54, 0x47, 0x4a, 0xff])
 const MAGIC_WORD = MAGIC.readUInt32LE(0)
-/** UTF-8 needs at most this many bytes for what a JavaScript string holds in one place. */
+/** UTF-8 needs at most this many bytes for one UTF-16 code unit. */
 const UTF8_MAX_BYTES = 3
 
 export interface GroupText {
@@ -32,7 +32,7 @@ export interface GroupText {
 
 export interface Group {
   readonly offset: number
-  /** Where the next group begins. */
+  /** Index of the next group. */
   readonly end: number
   readonly admissions: Buffer
   readonly settlements: Buffer
@@ -48,7 +48,7 @@ export interface Damage {
   readonly torn: boolean
 }
 
-/** How many bytes `encodeGroup` may need. */
+/** Returns the most bytes that `encodeGroup` may need. */
 export function groupBound(text: GroupText): number {
   return GROUP_HEADER_BYTES + UTF8_MAX_BYTES * (text.admissions.length + text.settlements.length)
 }
@@ -67,7 +67,7 @@ export function encodeGroup(target: Buffer, text: GroupText): { settlementsAt: n
   return { settlementsAt, end }
 }
 
-/** The whole, undamaged group that begins at `offset`, or null. */
+/** Returns the whole, undamaged group that begins at `offset`, or null. */
 export function groupAt(bytes: Buffer, offset: number): Group | null {
   const payloadAt = offset + GROUP_HEADER_BYTES
   if (payloadAt > bytes.length || bytes.readUInt32LE(offset) !== MAGIC_WORD) return null
@@ -86,7 +86,7 @@ export function groupAt(bytes: Buffer, offset: number): Group | null {
   }
 }
 
-/** Every whole group from `offset` on. Damaged bytes are skipped and reported. */
+/** Yields every whole group from `offset` on. Damaged bytes are skipped and reported. */
 export function* groupsIn(
   bytes: Buffer,
   offset: number,
@@ -110,7 +110,7 @@ export function* groupsIn(
   }
 }
 
-/** The lines of a section, parsed. A line that is no JSON object is reported and left out. */
+/** Parses the lines of a section. A line that is no JSON object is reported and skipped. */
 export function parseLines(section: Buffer, unreadable: (line: string) => void): unknown[] {
   if (section.length === 0) return []
   const values: unknown[] = []

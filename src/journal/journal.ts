@@ -11,7 +11,10 @@ export type { JournalBatch } from './batches.ts'
 export type { Admission } from './lines.ts'
 export type { Journal, JournalDepth, JournalOptions, Recovered, Ticket } from './types.ts'
 
-/** Opens a directory, and takes over what a process that died left in it. @throws Error when it is in use or unreadable */
+/**
+ * Opens a directory, and takes over the records of a process that died.
+ * @throws Error when it is in use or unreadable
+ */
 export async function openJournal(options: JournalOptions): Promise<Journal> {
   const files = options.files ?? diskFiles
   await files.claim(options.directory)
@@ -19,7 +22,10 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   return new FileJournal(options, files)
 }
 
-/** A killed process leaves what only the kernel has. From here on others act on it, so that it must not be lost any more. */
+/**
+ * Syncs the files of an earlier process: after its death only the kernel has them. From here on others act on them, so
+ * that they must not be lost any more.
+ */
 async function syncAncestors(files: JournalFiles, { directory, log }: JournalOptions): Promise<void> {
   const sync = (path: string, how: 'syncPath' | 'syncDirectory') =>
     new Promise<void>((resolve) => {

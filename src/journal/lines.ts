@@ -22,7 +22,10 @@ const SHORTENED_ATTEMPTS = 8
 
 export const admissionLine = (identity: string): string => `${identity}}\n`
 
-/** What the lines of one call begin with: it is printed once for both. A JSON object without its closing brace. */
+/**
+ * Returns the common beginning of one call's lines: it is printed once for both. A JSON object without its closing
+ * brace.
+ */
 export const identityText = (call: Admission): string =>
   `{"request_id":${quoted(call.request_id)}${namesText(call)}${call.stream},` +
   `"submitted_at":${call.submitted_at},"estimate":"${call.estimate}"`
@@ -33,7 +36,10 @@ type Names = Pick<Admission, 'account_id' | 'key_id' | 'model' | 'protocol'>
 const CACHED_KEYS = 4096
 const printedNames = new Map<string, Names & { readonly text: string }>()
 
-/** A key's calls mostly have the same names: printed once, and joined, they are copied in one piece afterwards. */
+/**
+ * Returns the names of a call. A key's calls mostly have the same names: printed once, and joined, they are copied in
+ * one piece afterwards.
+ */
 function namesText({ account_id, key_id, model, protocol }: Names): string {
   const known = printedNames.get(key_id)
   if (known?.model === model && known.account_id === account_id && known.protocol === protocol)
@@ -53,7 +59,9 @@ export function settlementLine(settlement: Settlement, identity = identityText(s
   return line.length <= SETTLEMENT_MAX_CHARS ? line : printed(shorten(settlement), identity)
 }
 
-/** Printed by hand, without what the schema fills in: half the bytes, which travel three times, and half the time. */
+/**
+ * Prints a settlement without the defaults of the schema: half the bytes, which travel three times, and half the time.
+ */
 function printed(s: Settlement, identity: string): string {
   let line =
     `${identity},"status":"${s.status}","cost":"${s.cost}","usage_source":"${s.usage_source}",` +
@@ -79,7 +87,9 @@ function printed(s: Settlement, identity: string): string {
 
 const PLAIN = /^[\w.:@/-]*$/
 
-/** Most strings of a settlement are ids: they need no escaping, and to know that is cheaper than to do it. */
+/**
+ * Quotes a text. Most strings of a settlement are ids: they need no escaping, and that check is cheaper than escaping.
+ */
 const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
 
 const shortenText = (text: string | null): string | null => text?.slice(0, SHORTENED_TEXT_CHARS) ?? null
@@ -98,7 +108,10 @@ function shorten(settlement: Settlement): Settlement {
 
 export const INTERRUPTED_MESSAGE = 'The gateway stopped during the call.'
 
-/** The end of a call whose process died before its end: no charge. See docs/architecture.md, "A settlement". */
+/**
+ * Returns the settlement of a call whose process died before its end: no charge. See docs/architecture.md, "A
+ * settlement".
+ */
 export function interruptedSettlement(call: Admission, now: number): Settlement {
   return {
     request_id: call.request_id,

@@ -30,7 +30,7 @@ export interface OrphanJournal {
   readonly journal: Journal
 }
 
-/** Closes an orphan; its directory goes when everything in it is booked, and else stays for the next start. */
+/** Closes an orphan; removes its directory when everything in it is booked, else keeps it for the next start. */
 export async function retireJournal(
   orphan: OrphanJournal,
   files: JournalFiles = diskFiles,

@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const OWNER_FILE = 'owner'
-/** A worker whose supervisor was killed ends by itself in this time. */
+/** A worker whose supervisor was killed ends within this time. */
 const PREDECESSOR_BOUND_MS = 10_000
 const PREDECESSOR_POLL_MS = 50
 const PRIVATE_FILE_MODE = 0o600
@@ -30,7 +30,7 @@ export function releaseDirectory(directory: string): void {
   rmSync(join(directory, OWNER_FILE), { force: true })
 }
 
-/** Whether a process lives in the directory now. */
+/** Returns whether a live process owns the directory. */
 export const isOwned = (directory: string): boolean => isAlive(readOwner(join(directory, OWNER_FILE)))
 
 function readOwner(path: string): string | null {
@@ -51,7 +51,7 @@ function isAlive(owner: string | null): boolean {
   return identityOf(pid) === owner
 }
 
-/** `<pid> <boot> <start>`: numbers are given out again, and so are pids, but not at one start time of one boot. */
+/** Returns `<pid> <boot> <start>`: a pid is reused, but not at one start time of one boot. */
 function identityOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')

@@ -1,7 +1,7 @@
 /**
  * Memory for settlements that wait to be booked. They outlive a collection of young objects, so that memory of their
  * own would be freed with the old ones, and at some thousand calls a second such collections follow one another, each
- * of which stops the process for ten milliseconds. Pages are used again instead.
+ * of which pauses the process for ten milliseconds. So pages are reused.
  */
 import { Buffer } from 'node:buffer'
 
@@ -13,7 +13,7 @@ const FREE_MAX_PAGES = 16
 export interface Page {
   readonly memory: Buffer
   used: number
-  /** What is kept in it and not released. */
+  /** Number of slices in it that are not released. */
   holders: number
 }
 
@@ -35,7 +35,7 @@ export class Pages {
     this.#pageBytes = pageBytes
   }
 
-  /** Copies; consecutive copies are adjacent as long as the page lasts. */
+  /** Copies bytes into a page; consecutive copies are adjacent within a page. */
   copy(bytes: Buffer): PageSlice {
     const page = this.#pageWithRoom(bytes.length)
     const from = page.used
@@ -45,7 +45,7 @@ export class Pages {
     return { page, from, to: page.used }
   }
 
-  /** Once for everything that was kept: its bytes may be written over from now on. */
+  /** Releases a slice. Called once for each: its bytes may be overwritten from now on. */
   release({ page }: PageSlice): void {
     page.holders--
     if (page.holders > 0) return

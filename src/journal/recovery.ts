@@ -1,4 +1,4 @@
-/** What a process that died left in its journal: calls without an end, settlements that may not be booked. */
+/** Recovers the journal of a process that died: calls without an end, settlements that may not be booked. */
 import type { Settlement } from '../../schemas/events/event.ts'
 import type { JournalLog } from './clock.ts'
 import { addCosts } from './costs.ts'
@@ -11,7 +11,7 @@ export interface RecoveredState<Call> {
   readonly segments: Segment<Call>[]
   /** Admitted and never ended, in the order of admission. */
   readonly interrupted: readonly Admission[]
-  /** Settlements not known to be booked, and what they cost by account and by key, in 1e-8 credit. */
+  /** Settlements not known to be booked, and their cost by account and by key, in 1e-8 credit. */
   readonly unbooked: number
   readonly costs: ReadonlyMap<string, bigint>
   /** The number of the next settlement. */
@@ -55,7 +55,7 @@ export function recoverState<Call>(
   return { segments, interrupted, unbooked, costs, next, booked, tornBytes, corruptedBytes }
 }
 
-/** The mark only rises, so that the last whole group has the highest. */
+/** Returns the mark, which only rises, so that the last whole group has the highest. */
 function lastBooked<Call>(files: JournalFiles, segments: readonly Segment<Call>[]): number {
   for (const segment of segments.toReversed()) {
     let booked = -1

@@ -5,7 +5,7 @@ import type { JournalFiles } from './files.ts'
 
 /** A segment that has grown to this is closed and the next one begun. */
 export const SEGMENT_BYTES = 8 * 1024 * 1024
-/** Loss of power can cost what was written in this time; a killed process costs nothing. */
+/** Loss of power can lose the writes of this time; a killed process loses none. */
 export const SYNC_INTERVAL_MS = 50
 
 const SEGMENT_NAME = /^(\d{12})\.journal$/
@@ -14,7 +14,7 @@ const SEGMENT_NUMBER_DIGITS = 12
 export interface Segment<Call = unknown> {
   readonly number: number
   readonly path: string
-  /** Where the next group goes. */
+  /** Offset of the next group. */
   size: number
   /** Admitted in this segment and not ended yet. */
   readonly open: Set<Call>
@@ -28,7 +28,7 @@ export function segmentPath(directory: string, number: number): string {
   return join(directory, `${String(number).padStart(SEGMENT_NUMBER_DIGITS, '0')}.journal`)
 }
 
-/** The segments in a directory, oldest first. */
+/** Lists the segments in a directory, oldest first. */
 export function listSegments<Call>(files: JournalFiles, directory: string): Segment<Call>[] {
   return files
     .list(directory)
@@ -65,9 +65,9 @@ export class Segments<Call> {
   #nextNumber: number
   /** The segment that is written to; none before the beginning. */
   #current: Opened<Call> | null = null
-  /** The segment that is written to has more than was, or is being, brought to the disk. */
+  /** The current segment has writes that no sync covers yet. */
   #isDirty = false
-  /** Files being brought to the disk. */
+  /** Number of files being synced. */
   #syncing = 0
   #isRemoving = false
   /** Called when nothing is being synced or removed. */
@@ -91,7 +91,7 @@ export class Segments<Call> {
   }
 
   /**
-   * Writes the first `length` bytes behind what is there. What a failed write left is written over by the next.
+   * Appends the first `length` bytes. The bytes of a failed write are overwritten by the next.
    * @throws Error of the file system
    */
   append(bytes: Buffer, length: number): { readonly segment: Segment<Call>; readonly offset: number } {
@@ -112,20 +112,20 @@ export class Segments<Call> {
   }
 
   /**
-   * Begins the next file, so that the current one can be removed as soon as nobody needs it. An empty file takes no
-   * space on a disk that is full; where even that cannot be made, everything stays as it is.
+   * Begins the next file, so that the current one can be removed once it is booked. An empty file takes no space on a
+   * full disk; where even that cannot be created, nothing changes.
    */
   rotate(): void {
     const current = this.#current
     if (current !== null && current.segment.size > 0) this.#openAfter(current)
   }
 
-  /** Removes from the start what nobody needs any more, at once if all that was written is on the disk, else then. */
+  /** Removes booked segments from the start, at once if all writes are synced, else after the sync. */
   removeDone(): void {
     if (!this.#isDirty && this.#syncing === 0) this.#removeUpTo(this.#doneUpTo())
   }
 
-  /** Brings everything to the disk and closes; nothing is written afterwards. */
+  /** Syncs everything and closes; nothing is written afterwards. */
   async close(): Promise<void> {
     this.#cancelSync?.()
     const current = this.#current
@@ -144,7 +144,7 @@ export class Segments<Call> {
     })
   }
 
-  /** The number of the last segment such that it and all before it are needed by nobody; the one written to is. */
+  /** Returns the number of the last segment such that it and all before it can be removed; never the current one. */
   #doneUpTo(): number {
     let done = 0
     for (const segment of this.#list) {
@@ -154,7 +154,7 @@ export class Segments<Call> {
     return done
   }
 
-  /** One after the other, so that a crash leaves no gap. */
+  /** Removes segments one after the other, so that a crash leaves no gap. */
   #removeUpTo(number: number): void {
     const oldest = this.#list[0]
     if (this.#isRemoving || oldest === undefined || oldest.number > number) return
@@ -186,14 +186,14 @@ export class Segments<Call> {
     return this.#openAfter(current)
   }
 
-  /** The file to write to from now on: the next one, or `current` where no other can be made. */
+  /** Returns the file for further writes: the next one, or `current` where no other can be created. */
   #openAfter(current: Opened<Call>): Opened<Call> {
     try {
       const next = this.#begin()
       this.#retire(current)
       return next
     } catch {
-      // Say, no file may be opened at the moment: a segment that grows too large loses nothing.
+      // For example, no file may be opened at the moment: a segment that grows too large loses nothing.
       return current
     }
   }
@@ -227,8 +227,8 @@ export class Segments<Call> {
   }
 
   /**
-   * What ended the calls of a segment comes after it, so that a segment goes when that is on the disk: else a loss
-   * of power could take a call's end while its admission is gone already.
+   * Syncs a segment. The ends of a segment's calls are written after it, so that it is removed when those are on the
+   * disk: else a loss of power could lose a call's end while its admission is already removed.
    */
   #sync(opened: Opened<Call>): void {
     const done = this.#doneUpTo()

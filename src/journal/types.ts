@@ -1,4 +1,4 @@
-/** What the rest of the service may ask of a journal. */
+/** The interface of the journal to the rest of the service. */
 import type { Settlement } from '../../schemas/events/event.ts'
 import type { JournalBatch } from './batches.ts'
 import type { JournalClock, JournalLog } from './clock.ts'
@@ -23,7 +23,7 @@ export interface JournalDepth {
   readonly isWritable: boolean
 }
 
-/** What the last process left here; all of it is published again. */
+/** Settlements of the last process here; all of them are published again. */
 export interface Recovered {
   /** Calls without an end: they are settled now as interrupted, at no charge. */
   readonly interrupted: number
@@ -43,27 +43,30 @@ export interface Journal {
    */
   admit(admission: Admission, written: (error: Error | null) => void): Ticket
   /**
-   * The end of a call. Never throws, never waits; a second end of one ticket is ignored and told in the log.
-   * `ticket` is null for a call that was refused before it was admitted; with any other, what the admission said is
-   * written again as it was, and not read from `settlement`. `written` comes when the kernel has it, in this turn of the
-   * event loop, or when the disk does not take it: then it is kept in memory and tried again.
+   * Ends a call. Never throws, never waits; a second end of one ticket is ignored and logged. `ticket` is null for a
+   * call that was refused before it was admitted; with any other, the admission's facts are written again unchanged,
+   * and not read from `settlement`. `written` is called when the kernel has it, in this turn of the event loop, or
+   * when the disk does not take it: then it is kept in memory and tried again.
    */
   settle(ticket: Ticket | null, settlement: Settlement, written?: () => void): void
   depth(): JournalDepth
   /**
-   * What settlements that an earlier process left here cost this account or this key, in 1e-8 credit, as far as they are
-   * not confirmed: a wallet view that is made now begins with it as unbooked.
+   * Returns the cost of unconfirmed settlements of an earlier process for this account or this key, in 1e-8 credit: a
+   * new wallet view begins with it as unbooked.
    */
   recoveredCost(id: string): bigint
   /** Settlements written and not taken by `take`. */
   readonly untaken: number
   /** Called after a write that held settlements. One listener. */
   onSettled(listener: () => void): void
-  /** The next settlements to publish, or null. @throws Error of the file system */
+  /**
+   * Returns the next settlements to publish, or null.
+   * @throws Error of the file system
+   */
   take(): JournalBatch | null
-  /** PostgreSQL has the batch: its part of the file is not needed any more. */
+  /** Confirms that PostgreSQL has the batch: its part of the file is not needed any more. */
   confirm(batch: JournalBatch): void
-  /** Writes what waits, brings it to the disk and releases the directory. Nothing is accepted afterwards. */
+  /** Writes the waiting records, syncs them and releases the directory. Nothing is accepted afterwards. */
   close(): Promise<void>
 }
 

@@ -17,14 +17,14 @@ export interface NatsLog {
 
 export interface NatsHealth {
   readonly isConnected: boolean
-  /** How often the connection was lost since the process began. */
+  /** Number of lost connections since the process began. */
   readonly losses: number
-  /** Why the last connection ended or could not be made. */
+  /** Reason why the last connection ended or failed. */
   readonly lastError: string | null
 }
 
 export interface ConnectionListener {
-  /** A new connection: subscriptions of the one before are gone. */
+  /** Called with a new connection: subscriptions of the one before are lost. */
   onConnected(connection: NatsConnection): void
   onDisconnected(): void
 }
@@ -45,8 +45,8 @@ export class Connection {
   readonly #running: Promise<void>
 
   /**
-   * `url` may name several servers with commas, and a user and password. Where one of them is `tls://`, all are reached
-   * by TLS.
+   * @param url may name several servers with commas, and a user and password. Where one of them is `tls://`, all are
+   *   reached by TLS.
    */
   constructor(url: string, name: string, log: NatsLog) {
     const urls = url.split(',').map((part) => new URL(part.includes('://') ? part : `nats://${part}`))
@@ -81,7 +81,7 @@ export class Connection {
     return { isConnected: this.#current !== null, losses: this.#losses, lastError: this.#lastError }
   }
 
-  /** Sends what waits, as far as that is quickly done, and closes for good. */
+  /** Sends waiting messages within a short bound, and closes permanently. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#wake()

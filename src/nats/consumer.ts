@@ -5,18 +5,18 @@ import type { StreamPlan } from './stream.ts'
 
 /** One message. It comes again unless it is acknowledged, to this process or another. */
 export interface Delivery {
-  /** As published; null for a message that somebody else sent. */
+  /** The published id; null for a message of another sender. */
   readonly messageId: string | null
   readonly data: Uint8Array
-  /** Done: it never comes again. */
+  /** Reports success: the message is never delivered again. */
   acknowledge(): void
-  /** Still at work: it is not given to another process yet. */
+  /** Extends the time: another process does not get the message yet. */
   keep(): void
-  /** Not done: it is given to some process, now or after a while. */
+  /** Returns the message: some process gets it, now or after a delay. */
   release(delayMs?: number): void
 }
 
-/** The server ends a request after this; ours is given up a little later, should its end be lost. */
+/** The server ends a request after this; the client drops it a little later, in case the end is lost. */
 const REQUEST_EXPIRES_MS = 5_000
 const REQUEST_LOST_AFTER_MS = 6_000
 /** Before the next request after one that found no stream, or a server that is not ready. */
@@ -34,10 +34,10 @@ const RELEASE = encoder.encode('-NAK')
 const releaseLater = (delayMs: number): Uint8Array =>
   encoder.encode(`-NAK ${JSON.stringify({ delay: nanos(Math.max(1, Math.round(delayMs))) })}`)
 
-/** Where messages come from and go to. */
+/** Functions of a consumer's surroundings. */
 export interface ConsumerOptions {
   readonly plan: StreamPlan
-  /** Called when the stream or its consumer may be gone. */
+  /** Called when the stream or its consumer may be missing. */
   readonly missing: () => void
   readonly deliver: (delivery: Delivery) => void
 }
@@ -62,12 +62,12 @@ export class Consumer implements ConnectionListener {
     this.#session = null
   }
 
-  /** The stream is there. Asking before would be met with silence. */
+  /** Called when the stream exists. An earlier request would get no answer. */
   ready(): void {
     this.#session?.request()
   }
 
-  /** Asks for no more. What was delivered can still be acknowledged. */
+  /** Requests no more messages. Delivered ones can still be acknowledged. */
   stop(): void {
     this.#connection.leave(this)
     this.onDisconnected()
@@ -107,7 +107,10 @@ class Session {
     if (!this.#connection.isClosed()) this.#subscription.unsubscribe()
   }
 
-  /** A request that is open already goes on: for a while there may be more messages here than one asks for. */
+  /**
+   * Requests messages. An open request continues: for a time there may be more messages here than one request asks
+   * for.
+   */
   request(): void {
     if (this.#isStopped || this.#connection.isClosed()) return
     clearTimeout(this.#timer)
@@ -123,7 +126,10 @@ class Session {
     }, REQUEST_LOST_AFTER_MS)
   }
 
-  /** A message keeps the subject it was published on; what the server says of a request has the request's own. */
+  /**
+   * Takes a message. A message keeps the subject that it was published on; the server's status of a request has the
+   * request's own.
+   */
   #take(message: Msg): void {
     if (!message.subject.startsWith(this.#inbox)) return this.#taken(message)
     if (message.subject !== `${this.#inbox}.${this.#serial}`) return
@@ -155,7 +161,10 @@ class Session {
     })
   }
 
-  /** Messages end many at a time: one request for all of them, once there is room that is worth it. */
+  /**
+   * Called when a message is finished. Many finish at once: one request follows for all of them, once there is enough
+   * room.
+   */
   #finished(): void {
     this.#unfinished -= 1
     if (this.#requested > 0 || this.#isRefillComing) return

@@ -1,7 +1,7 @@
 /**
- * Messages between processes of one group, to all or to one: core NATS, nothing is stored. What one process sends
- * another arrives in the order it was sent. It has a separate connection, so that messages do not queue behind settlements
- * and a process that ends is known to be gone at once.
+ * Messages between processes of one group, to all or to one: core NATS, nothing is stored. Messages from one process
+ * to another arrive in the order in which they were sent. It has a separate connection, so that messages do not queue
+ * behind settlements and the end of a process is noticed at once.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node'
 import { Connection, type NatsLog } from './connection.ts'
@@ -11,17 +11,17 @@ const NO_RESPONDERS = 503
 export interface MailboxHandlers {
   /** Called with a message to all or to this process. */
   onMessage(payload: Uint8Array): void
-  /** Nobody has this address: the process is gone, or has lost NATS. */
+  /** Called when no process has this address: it has ended, or has lost NATS. */
   onUndelivered(to: string): void
-  /** Connected, and listening. */
+  /** Called when connected and subscribed. */
   onConnected(): void
   onDisconnected(): void
 }
 
 export interface Mailbox {
-  /** Lost while NATS is away. */
+  /** Sends to one process. The message is lost while NATS is away. */
   send(to: string, payload: string): void
-  /** To every process of the group, this one included. */
+  /** Sends to every process of the group, this one included. */
   announce(payload: string): void
   close(): Promise<void>
 }

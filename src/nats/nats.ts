@@ -26,22 +26,28 @@ export interface Nats {
   readonly isClosed: boolean
   /** Waits until there is a connection, at most so long. */
   connected(boundMs: number): Promise<void>
-  /** A round trip. @throws Error when NATS does not answer within 2 s */
+  /**
+   * Measures a round trip.
+   * @throws Error when NATS does not answer within 2 s
+   */
   ping(): Promise<void>
-  /** To a stream. `done` comes once, after this returned: null when the message is stored, by this or an earlier try. */
+  /**
+   * Publishes to a stream. `done` is called once, after this returned: with null when the message is stored, by this
+   * or an earlier try.
+   */
   publish(subject: string, messageId: string, payload: Uint8Array, done: Published): void
   /** Sends to the current subscribers; lost while NATS is away. */
   announce(subject: string, payload: string): void
   /**
-   * What is announced, from now on, over losses of the connection; `missed` is called when one was made good: what was
-   * announced meanwhile is lost. The answer ends it.
+   * Subscribes to notifications, also across losses of the connection; `onGap` is called after each loss:
+   * notifications sent meanwhile are lost. The returned function ends it.
    */
   listen(subject: string, onMessage: (payload: Uint8Array) => void, onGap: () => void): () => void
   /** Answers each request on the subject, over losses of the connection, until `close`. */
   answer(subject: string, reply: () => string): void
-  /** Settlement messages for this settler, at most 64 unfinished ones. The answer ends it. */
+  /** Consumes settlement messages for this settler, at most 64 unfinished ones. The returned function ends it. */
   consume(deliver: (delivery: Delivery) => void): () => void
-  /** Messages about tasks for this process, at most 512 unfinished ones. The answer ends it. */
+  /** Consumes messages about tasks for this process, at most 512 unfinished ones. The returned function ends it. */
   consumeTasks(deliver: (delivery: Delivery) => void): () => void
   close(): Promise<void>
 }
@@ -160,7 +166,7 @@ function listen(
   }
 }
 
-/** Sees to it that a stream is there: after every connecting, and whenever somebody finds it missing. */
+/** Creates a stream where it is missing: after every connecting, and whenever a user of it finds it missing. */
 class StreamMonitor {
   readonly #connection: Connection
   readonly #log: NatsLog
@@ -197,7 +203,7 @@ class StreamMonitor {
     this.#start()
   }
 
-  /** Looks whether what was there is still as it has to be. */
+  /** Checks that the stream still has its settings. */
   check(): void {
     if (performance.now() - this.#checkedAt > CHECK_INTERVAL_MS) this.#start()
   }
@@ -207,7 +213,7 @@ class StreamMonitor {
     this.#isRunning = true
     void this.#run().finally(() => {
       this.#isRunning = false
-      // Somebody came when it was just done.
+      // A request arrived just as the check ended.
       if (this.#isAwaited && this.#connection.current !== null) this.#start()
     })
   }

@@ -13,9 +13,9 @@ const NO_RESPONDERS = 503
 
 /** Called when a stream may not be in order. */
 export interface StreamFaultHandlers {
-  /** Nobody takes messages for the stream. */
+  /** Called when no stream takes the messages. */
   missing(): void
-  /** The stream has it already: its sender has waited in vain for it to be processed. */
+  /** Called when the stream already has the message: it was stored before and not processed yet. */
   repeated(): void
 }
 
@@ -39,7 +39,7 @@ export class Publisher {
     connection.use({ onConnected: (fresh) => this.#up(fresh), onDisconnected: () => this.#down() })
   }
 
-  /** `done` comes once, never before this returns. Stored once only among messages of one id. */
+  /** Publishes. `done` is called once, never before this returns. Each id is stored once. */
   publish(subject: string, messageId: string, payload: Uint8Array, done: Published): void {
     const connection = this.#connection.current
     if (connection === null) return void queueMicrotask(() => done(new Error('NATS is not connected.')))

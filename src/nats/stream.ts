@@ -25,7 +25,7 @@ import {
 } from '../../schemas/events/event.ts'
 
 export interface StreamPlan {
-  /** What it carries, in words. */
+  /** Its content, for messages. */
   readonly title: string
   readonly stream: string
   readonly subject: string
@@ -34,7 +34,7 @@ export interface StreamPlan {
   readonly maxBytes: number
   /** A message that is published twice in this time is stored once. */
   readonly duplicateWindowMs: number
-  /** A consumer without an acknowledgement for this long counts as dead: its message goes to another. */
+  /** A consumer without an acknowledgement for this long counts as dead: another gets its message. */
   readonly ackWaitMs: number
   /** Messages given out, or waiting to come back, and not acknowledged, over all processes. */
   readonly maxAckPending: number
@@ -51,7 +51,7 @@ export const SETTLEMENTS: StreamPlan = {
   stream: SETTLEMENT_STREAM,
   subject: `${SETTLEMENT_SUBJECT}.>`,
   consumer: SETTLEMENT_CONSUMER,
-  // What it refuses stays in the journal.
+  // A message that it refuses stays in the journal.
   maxBytes: 512 * MB,
   // PostgreSQL would book a second one once in any case.
   duplicateWindowMs: 120_000,
@@ -68,7 +68,7 @@ export const TASKS: StreamPlan = {
   stream: TASK_STREAM,
   subject: TASK_SUBJECT,
   consumer: TASK_CONSUMER,
-  // A message is a hundred bytes; what it refuses is found by the sweep.
+  // A message is a hundred bytes; the sweep finds tasks whose message it refuses.
   maxBytes: 128 * MB,
   duplicateWindowMs: 120_000,
   ackWaitMs: 30_000,
@@ -89,7 +89,7 @@ const isMissing = (error: unknown, code: number): boolean =>
   error instanceof JetStreamApiError && error.apiError().err_code === code
 
 /**
- * `missingPauseMs` passes before a missing stream is made.
+ * Creates the stream where it is missing, after `missingPauseMs`.
  * @throws Error when JetStream does not answer or refuses
  */
 export async function ensureStream(
@@ -132,7 +132,7 @@ async function ensureConsumer(manager: JetStreamManager, plan: StreamPlan): Prom
   })
 }
 
-/** `known` was read before: what changes meanwhile, the stream has later. */
+/** Returns whether the consumer stays ahead. `known` was read before: the stream may have changed meanwhile. */
 async function staysAhead(
   manager: JetStreamManager,
   { stream }: StreamPlan,
@@ -144,9 +144,9 @@ async function staysAhead(
 }
 
 /**
- * A server that is killed when all messages of a stream are done (2.9.10) may begin again to number them, while the
- * consumer remembers how far it was: what has a number from before would never be delivered, and publishing it again
- * does not store it again as long as duplicates are known.
+ * Returns whether the consumer is ahead of its stream. A server that is killed when all messages of a stream are done
+ * (2.9.10) may restart their numbers, while the consumer keeps its position: a message with an earlier number would
+ * never be delivered, and publishing it again does not store it again as long as duplicates are known.
  */
 const isAhead = (consumer: ConsumerInfo, { messages, first_seq, last_seq }: StreamState): boolean =>
   consumer.delivered.stream_seq > last_seq || (messages > 0 && consumer.ack_floor.stream_seq >= first_seq)

@@ -15,7 +15,7 @@ export interface SurveyOptions {
   readonly boundMs: number
 }
 
-/** Asks, and returns the answers that came within the bound; null when NATS did not answer. */
+/** Sends a request to all processes, and returns the answers within the bound; null when NATS did not answer. */
 export async function survey({ url, name, log, subject, boundMs }: SurveyOptions): Promise<string[] | null> {
   const connection = new Connection(url, name, log)
   let timer: NodeJS.Timeout | undefined
@@ -41,7 +41,7 @@ async function answersTo(connection: NatsConnection, subject: string, maxWait: n
     for await (const message of await connection.requestMany(subject, '', options))
       answers.push(message.string())
   } catch {
-    // Nobody answers this subject: the answers are none.
+    // No process answers this subject: the result is empty.
   }
   return answers
 }

@@ -3,7 +3,7 @@ import { addAbortSignal, Readable } from 'node:stream'
 import { ObjectTooLarge, type PutOptions } from './store.ts'
 
 /**
- * Ends with `ObjectTooLarge` in front of the piece that is too much; nobody is handed that. Breaking it off ends the
+ * Yields pieces up to the limit. Throws `ObjectTooLarge` before the piece that exceeds it. Ending it early ends the
  * source too.
  */
 export async function* bounded(

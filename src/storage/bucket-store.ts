@@ -1,6 +1,6 @@
 /**
- * The object store in an S3-compatible bucket. A long stream goes up in parts, of which a few are held at a time; an
- * upload that is broken off is given up there too, so that nothing of it stays.
+ * The object store in an S3-compatible bucket. A long stream is uploaded in parts, of which a few are in memory at a
+ * time; an interrupted upload is aborted there too, so that none of its parts remain.
  */
 import { Readable } from 'node:stream'
 import {
@@ -115,7 +115,7 @@ export class BucketStore implements ObjectStore {
       await upload.done()
       return length
     } catch (error) {
-      // Where giving up fails as well, the client reports that alone.
+      // Where the abort fails as well, the client reports that alone.
       throw failure ?? error
     } finally {
       body.destroy()
@@ -144,7 +144,7 @@ export class BucketStore implements ObjectStore {
     return found && { bytes: found.ContentLength ?? 0, mediaType: found.ContentType ?? UNKNOWN_MEDIA_TYPE }
   }
 
-  /** One by one: the request for many at once asks for a checksum that compatible stores differ in. */
+  /** Deletes objects one by one: the request for many at once needs a checksum that compatible stores disagree on. */
   async delete(keys: readonly string[]): Promise<void> {
     const rest = keys.map(checkedKey)
     const work = async () => {
@@ -160,7 +160,10 @@ export class BucketStore implements ObjectStore {
     return getSignedUrl(this.#linkSigner, command, { expiresIn: Math.ceil(aheadMs / MS_PER_SECOND) })
   }
 
-  /** No pre-signed link lives longer than a week: this one leads to the gateway, which signs a fresh one each time. */
+  /**
+   * Returns a permanent link. A pre-signed link is valid for at most a week: this one leads to the gateway, which
+   * signs a fresh one each time.
+   */
   permanentLink(key: string): string {
     return this.#links.print(key, null)
   }

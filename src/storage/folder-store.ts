@@ -1,6 +1,6 @@
 /**
- * The object store in a folder. A file is written beside, forced onto the disk and then renamed, so that it is there
- * whole or not at all, whatever is killed. Any number of processes may share the folder.
+ * The object store in a folder. A file is written under another name, synced and then renamed, so that it exists whole
+ * or not at all, whichever process is killed. Any number of processes may share the folder.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -12,11 +12,11 @@ import { mediaTypeOfName, UNKNOWN_MEDIA_TYPE } from '../core/media/type.ts'
 import { bounded } from './bounded.ts'
 import type { ByteRange, ObjectBody, ObjectStore, PutOptions, StoredObject } from './store.ts'
 
-/** What is being written: in the same file system as what it becomes. */
+/** Unfinished files: in the same file system as their final place. */
 const PARTS_FOLDER = '.parts'
 /** Parts of this age belong to no upload any more: their writer was killed. */
 const STALE_PART_MS = 6 * 60 * 60 * 1000
-/** Neither is in a key, so that no two names meet. */
+/** Neither occurs in a key, so that no two names collide. */
 const SLASH = '~'
 const TYPE_SUFFIX = '=type'
 /** Files are spread over so many folders: of a million each holds 4,000. */
@@ -33,7 +33,7 @@ async function orNull<T>(found: Promise<T>): Promise<T | null> {
   }
 }
 
-/** A new name in a folder outlives a power failure only once the folder itself is on the disk. */
+/** Syncs a folder: a new name in it outlives a power failure only after that. */
 async function forceFolder(folder: string): Promise<void> {
   const handle = await open(folder, constants.O_RDONLY)
   try {
@@ -78,7 +78,7 @@ export class FolderStore implements ObjectStore {
     return { bytes, mediaType }
   }
 
-  /** `beforeRename` is done when all has been written, and only then. Answers the bytes written. */
+  /** Writes a file. `beforeRename` runs after all bytes are written. Resolves with the number of bytes. */
   async #write(
     path: string,
     pieces: AsyncIterable<Buffer> | Iterable<Buffer>,

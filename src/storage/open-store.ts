@@ -18,7 +18,7 @@ export interface StoreSettings {
 
 const FILES_FOLDER = 'files'
 
-/** The bucket's client is loaded only where there is a bucket: it weighs more than the rest of a start. */
+/** Opens the store. The bucket's client is loaded only for a bucket: it takes longer than the rest of a start. */
 export async function storeOf(settings: StoreSettings): Promise<ObjectStore> {
   const links = fileLinks(settings.publicUrl, settings.fileLinkKey)
   if (settings.objectStore === null) return FolderStore.open(join(settings.dataDir, FILES_FOLDER), links)

@@ -25,7 +25,7 @@ export interface ByteRange {
 
 export interface PutOptions {
   readonly mediaType: string
-  /** More than this breaks the upload off: nothing is left of it. */
+  /** A longer upload is aborted: none of it remains. */
   readonly maxBytes: number
   readonly signal?: AbortSignal
 }
@@ -34,16 +34,19 @@ export interface PutOptions {
 export interface ObjectStore {
   /** Its links lead to the bucket, which sends the files; else to the gateway, which does. */
   readonly servesLinks: boolean
-  /** The object is there whole or not at all. @throws ObjectTooLarge */
+  /**
+   * Stores the object whole or not at all.
+   * @throws ObjectTooLarge
+   */
   put(key: string, content: Buffer | Readable, options: PutOptions): Promise<StoredObject>
-  /** Null when there is no such object. */
+  /** Returns the object; null without one. */
   get(key: string, range?: ByteRange): Promise<ObjectBody | null>
   head(key: string): Promise<StoredObject | null>
-  /** What is not there is deleted already. */
+  /** Deletes objects. A missing one counts as deleted. */
   delete(keys: readonly string[]): Promise<void>
-  /** A link that opens until the instant (epoch milliseconds), at most seven days ahead. */
+  /** Returns a link that is valid until the instant (epoch milliseconds), at most seven days ahead. */
   link(key: string, expiresAt: number): Promise<string>
-  /** A link that opens as long as the object is there. */
+  /** Returns a link that is valid as long as the object exists. */
   permanentLink(key: string): string
   /** Throws when the store does not answer. */
   ping(): Promise<void>

@@ -1,4 +1,4 @@
-/** Upstreams that speak the chat-completions protocol. */
+/** Adapter for upstreams of the chat-completions protocol. */
 import { baseFor, bearer, type ChannelAdapter, commonHeaders, versioned } from '../channel.ts'
 
 const PROTOCOL = 'chat-completions'

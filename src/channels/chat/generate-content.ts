@@ -1,4 +1,4 @@
-/** Upstreams that speak the generate-content protocol: model, method and framing are in the URL. */
+/** Adapter for upstreams of the generate-content protocol: model, method and framing are in the URL. */
 import { resourceName } from '../../core/routing/generate-model-name.ts'
 import { baseFor, type ChannelAdapter, type ChannelCall, commonHeaders } from '../channel.ts'
 

@@ -1,13 +1,13 @@
-/** Upstreams that speak the messages protocol. */
+/** Adapter for upstreams of the messages protocol. */
 import { baseFor, type ChannelAdapter, commonHeaders, type HeaderFields } from '../channel.ts'
 
 /**
- * What a client without an SDK sends, and what a translated call is written for.
- * See docs/api-rules.md, "Names and forms".
+ * The version that a client without an SDK sends, and that translated calls use. See docs/api-rules.md, "Names and
+ * forms".
  */
 const PROTOCOL_VERSION = '2023-06-01'
 const VERSION_HEADER = 'anthropic-version'
-/** Features that the client has asked for by name. */
+/** Features that the client requests by name. */
 const FEATURES_HEADER = 'anthropic-beta'
 
 function callHeaders(header: (name: string) => string): HeaderFields {

@@ -1,4 +1,4 @@
-/** Every chat channel adapter by the protocol that it speaks. */
+/** Every chat channel adapter by its protocol. */
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { ChannelAdapter } from '../channel.ts'
 import { chatCompletionsChannel } from './chat-completions.ts'

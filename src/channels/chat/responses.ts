@@ -1,4 +1,4 @@
-/** Upstreams that speak the responses protocol. */
+/** Adapter for upstreams of the responses protocol. */
 import { baseFor, bearer, type ChannelAdapter, commonHeaders, versioned } from '../channel.ts'
 
 const PROTOCOL = 'responses'

@@ -1,5 +1,5 @@
 /**
- * What an adapter for media is: it describes requests to an upstream and reads its answers. No I/O, no clock, no
+ * The interface of a media adapter: it describes requests to an upstream and reads its answers. No I/O, no clock, no
  * provider's name outside its own file.
  */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
@@ -26,19 +26,19 @@ export interface MediaRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Absolute. */
   readonly url: string
-  /** Besides those of the body: the key, and what the channel adds. */
+  /** Besides those of the body: the key, and the channel's own. */
   readonly headers: HeaderFields
   readonly body: MediaRequestBody | null
 }
 
 export interface MediaAnswer {
   readonly status: number
-  /** By lower-case name; null when absent. */
+  /** Returns a header by its lower-case name; null when absent. */
   readonly header: (name: string) => string | null
   readonly body: Buffer
 }
 
-/** What came in an answer itself and has to go into the store. */
+/** Bytes inside an answer that have to go into the store. */
 export interface DeliveredBytes {
   /** Which of `result.files` it is. */
   readonly file: number
@@ -53,8 +53,8 @@ export interface Produced {
 }
 
 /**
- * A refusal in the upstream's own words: nothing was taken on, and nothing will be. `status` is what the client gets,
- * 400 to 599; where an upstream refuses within a 200, it is the one that it should have had.
+ * A refusal with the upstream's own text: no work was or will be accepted. `status` is the client's, 400 to 599; for a
+ * refusal within a 200, the one that the upstream should have used.
  */
 export interface Refused {
   readonly type: 'refused'
@@ -99,8 +99,8 @@ export interface MediaSubmit<Job extends MediaJob = MediaJob> {
   /** Our own id of the task, for upstreams that take a reference of ours. */
   readonly reference: string
   /**
-   * The file as text in a request: the caller's own link, or a data URI of what is in our store. Of files that the
-   * adapter's `inlines` covers; others are sent as form parts.
+   * Returns the file as text in a request: the caller's own link, or a data URI of a file in our store. For files that
+   * the adapter's `inlines` covers; others are sent as form parts.
    */
   readonly urlOf: (file: FileRef) => string
 }
@@ -113,29 +113,29 @@ export interface MediaPoll {
 
 export interface MediaAdapter {
   readonly works: readonly MediaWork[]
-  /** Whether the files of a job are written into its request as text, by `urlOf`; else they are form parts. */
+  /** Returns whether the files of a job are written into its request as text, by `urlOf`; else they are form parts. */
   readonly inlines: (job: MediaJob) => boolean
   /**
-   * Caller's links that have to be taken into our store before `submit` is called with them replaced, because the
+   * Returns the caller's links to copy into our store before `submit` is called with their replacements, because the
    * upstream takes bytes only.
    */
   readonly takesIn: (job: MediaJob) => readonly FileRef[]
   /** @throws Error for a job that is none of `works` */
   submit(channel: ChannelEntry, submit: MediaSubmit): MediaRequest
-  /** Of a whole answer, whatever it is. Never throws; that goes for all readers. */
+  /** Reads a whole answer of any kind. Never throws, like all readers. */
   readSubmit(answer: MediaAnswer, submit: MediaSubmit): SubmitOutcome
   /** Null where the upstream answers with the result itself. */
   readonly follow: {
     poll(channel: ChannelEntry, poll: MediaPoll): MediaRequest
     readPoll(answer: MediaAnswer, poll: MediaPoll): PollOutcome
     /**
-     * Null where the upstream cannot cancel. Sent only for tasks that it last called queued; a 2xx says that it is
-     * cancelled, anything else that it is not.
+     * Null where the upstream cannot cancel. Sent only for tasks whose last state was queued; a 2xx means that the
+     * task is cancelled, any other answer that it is not.
      */
     readonly cancel: ((channel: ChannelEntry, poll: MediaPoll) => MediaRequest) | null
     /**
-     * Looks a submit up by our reference; null where the upstream cannot. `refused` here says for certain that it was
-     * not taken on; `unknown`, that it has to be asked again.
+     * Finds a submit by our reference; null where the upstream cannot. `refused` means that it was certainly not
+     * accepted; `unknown`, that the request has to be repeated.
      */
     readonly find: {
       request(channel: ChannelEntry, reference: string): MediaRequest

@@ -10,7 +10,7 @@ const MAX_ID_CHARS = 200
 
 const BYTE_ORDER_MARK = /^\ufeff/
 
-/** Undefined: not JSON, or nested deeper than any answer is. */
+/** Returns the JSON of an answer; undefined for another text, or one that nests too deep. */
 export function jsonIn(answer: MediaAnswer): unknown {
   const text = answer.body.toString('utf8').replace(BYTE_ORDER_MARK, '')
   if (isTooDeep(text)) return undefined
@@ -26,7 +26,7 @@ export const isSuccess = (answer: MediaAnswer): boolean => answer.status >= 200 
 /** Whatever it is, or nothing. */
 export const anything = z.unknown().optional()
 
-/** PostgreSQL keeps neither NUL nor half a character, and an upstream may send both. */
+/** Returns text for PostgreSQL, which stores neither NUL nor half a character; an upstream may send both. */
 const kept = (text: string): string => text.replaceAll('\0', '').toWellFormed()
 
 /** A text, empty ones too. */
@@ -84,7 +84,7 @@ type Fields = Readonly<Record<string, unknown>>
 export const fieldsOf = (value: unknown): Fields | null =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
 
-/** Where upstreams have the words of an error, the first that has some. */
+/** Returns the text of an error from the first known place that has one. */
 function textOf(value: unknown, depth = 0): string | null {
   if (typeof value === 'string') return value.trim() === '' ? null : value
   if (depth > 3) return null
@@ -100,12 +100,12 @@ function textOf(value: unknown, depth = 0): string | null {
 
 export const clipped = (text: string): string => kept(text.slice(0, MAX_MESSAGE_CHARS))
 
-/** The words inside an error, whichever of the usual shapes it has. */
+/** Returns the text inside an error in any known shape. */
 export const messageOf = (value: unknown, otherwise: string): string => clipped(textOf(value) ?? otherwise)
 
 const unnamed = (status: number): string => `The upstream answered with status ${status}.`
 
-/** An answer that is no success as a refusal; statuses that say nothing about refusing become `otherwise`. */
+/** Returns a refusal for an answer that is no success; statuses that do not describe a refusal become `otherwise`. */
 export function refusal(answer: MediaAnswer, otherwise: number): Refused {
   const status = answer.status >= 400 && answer.status <= 599 ? answer.status : otherwise
   return { type: 'refused', status, message: messageOf(jsonIn(answer), unnamed(answer.status)) }
@@ -119,12 +119,12 @@ export const refused = (status: number, message: string): Refused => ({
 
 export const unknown = (reason: string): SubmitOutcome => ({ type: 'unknown', reason: clipped(reason) })
 
-/** What proxies answer in the place of an upstream that may be at work. */
+/** Statuses of proxies in front of an upstream that may be at work. */
 const PROXY_STATUSES: ReadonlySet<number> = new Set([408, 502, 504])
 
 /**
- * An answer that is no success, of an upstream that works on after it answered: only its own text says that nothing
- * was taken on. A redirect is not followed, so nobody has the task.
+ * Reads a failed submit of an asynchronous upstream: only its own text proves that no work was accepted. A redirect is
+ * not followed, so no task exists.
  */
 export function asyncRefusal(answer: MediaAnswer): SubmitOutcome {
   const { status } = answer
@@ -133,6 +133,6 @@ export function asyncRefusal(answer: MediaAnswer): SubmitOutcome {
   return refusal(answer, 500)
 }
 
-/** A poll that failed: what the log says. */
+/** Returns a failed poll for the log. */
 export const pollError = (answer: MediaAnswer) =>
   ({ type: 'error', reason: messageOf(jsonIn(answer), unnamed(answer.status)) }) as const

@@ -62,12 +62,12 @@ function readVoice(answer: MediaAnswer): SubmitOutcome {
       ? refused(502, messageOf(body, 'No voice was made.'))
       : unknown('The answer names no voice.')
   }
-  // Nobody can speak with it before its owner has read a text to the vendor.
+  // The voice cannot be used before its owner has read a text to the vendor.
   if (requires_verification) return refused(400, 'The speaker of the recording has to be verified first.')
   return produced([], { made_id: voice_id })
 }
 
-/** A plan that is used up comes as 401, though the key is good: another channel may have some left. */
+/** Reads a refusal. An exhausted plan comes as 401, though the key is valid: another channel may have a rest. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
   const detail = fieldsOf(fieldsOf(jsonIn(answer))?.detail)
   const { status, message } = refusal(answer, 502)

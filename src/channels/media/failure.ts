@@ -1,6 +1,6 @@
 /**
- * Codes of a task's failure, and what a client that waits for the end is answered.
- * See docs/upstream-task.md, "Errors".
+ * Codes of a task's failure, and the statuses for a client that waits for the end. See docs/upstream-task.md,
+ * "Errors".
  */
 
 /** Code to HTTP status. */
@@ -26,9 +26,9 @@ export type MediaFailureCode = keyof typeof MEDIA_FAILURES
 
 const isKnown = (code: string): code is MediaFailureCode => Object.hasOwn(MEDIA_FAILURES, code)
 
-/** An upstream's own code as one of ours. */
+/** Returns one of our codes for an upstream's own code. */
 export const mediaFailureCode = (code: string | null): MediaFailureCode =>
   code !== null && isKnown(code) ? code : 'generation_failed'
 
-/** What a request is answered that waited for the end of a task which failed with `code`. */
+/** Returns the status for a request that waited for the end of a task which failed with `code`. */
 export const mediaFailureStatus = (code: string): number => MEDIA_FAILURES[mediaFailureCode(code)]

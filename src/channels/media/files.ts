@@ -6,7 +6,7 @@ import type { DeliveredBytes, Produced } from './adapter.ts'
 
 const MAX_LINK_CHARS = 8192
 
-/** Where a file is: at a link, or here. */
+/** Place of a file: a link, or bytes in memory. */
 export type FileSource =
   | { readonly type: 'link'; readonly url: string }
   | { readonly type: 'bytes'; readonly bytes: Buffer; readonly mediaType: string | null }
@@ -26,7 +26,7 @@ export interface Delivered {
 
 const DATA_URI = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)?(?:;[a-z0-9=.+-]+)*;base64,/i
 
-/** A link or data URI of an upstream; null for anything else. */
+/** Returns a link or data URI of an upstream as a source; null for anything else. */
 export function sourceOf(text: string | null): FileSource | null {
   if (text === null) return null
   if (/^data:/i.test(text)) {
@@ -37,7 +37,7 @@ export function sourceOf(text: string | null): FileSource | null {
   return isLink ? { type: 'link', url: text } : null
 }
 
-/** How much of an answer is searched for signs that it is a text instead of a file. */
+/** Bytes of an answer that are searched for signs of a text instead of a file. */
 const MAX_TEXT_BYTES = 1024
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters distinguish a binary file from text
 const CONTROLS = /[\x00-\x08\x0e-\x1f]/
@@ -50,7 +50,7 @@ export function isText(bytes: Buffer): boolean {
   return sniffMediaType(head) === null && !CONTROLS.test(head.toString('latin1'))
 }
 
-/** Null where nothing is in it, or something else than bytes of a file. */
+/** Returns a source of bytes; null for an empty text, and for one that is not the bytes of a file. */
 export function sourceOfBase64(text: string, mediaType: string | null): FileSource | null {
   if (!BASE64.test(text.includes('\n') ? text.replace(LINE_BREAKS, '') : text)) return null
   const bytes = Buffer.from(text, 'base64')
@@ -65,7 +65,7 @@ const DEFAULT_TYPES: Readonly<Record<ResultFile['role'], string>> = {
 }
 
 const PICTURES = /^image\/(png|jpeg|webp|gif|avif)$/
-/** What may be handed out under our own address: nothing that a browser would run. */
+/** Types that may be served under our own address: none that a browser would run. */
 const ALLOWED_TYPES: Readonly<Record<ResultFile['role'], RegExp>> = {
   image: PICTURES,
   cover: PICTURES,
@@ -73,11 +73,11 @@ const ALLOWED_TYPES: Readonly<Record<ResultFile['role'], RegExp>> = {
   audio: /^audio\/[\w.+-]+$/,
 }
 
-/** What was said of some bytes if it can be true of them, else what is usual. */
+/** Returns the reported type of some bytes if it is plausible, else the default one. */
 const typeOf = (role: ResultFile['role'], said: string | null): string =>
   said !== null && ALLOWED_TYPES[role].test(said) ? said : DEFAULT_TYPES[role]
 
-/** What the bytes themselves say counts more than what was said of them. */
+/** Returns a file. The type in its bytes takes precedence over the reported type. */
 function fileOf({ role, source, facts }: Delivered): ResultFile {
   const isPicture = role === 'image' || role === 'cover'
   const seen = source.type === 'bytes' && isPicture ? imageFacts(source.bytes) : null
@@ -94,7 +94,7 @@ function fileOf({ role, source, facts }: Delivered): ResultFile {
   }
 }
 
-/** A result with its files, and the bytes of those that came along. */
+/** Returns a result with its files, and the bytes of those that were in the answer. */
 export function produced(items: readonly Delivered[], rest: Partial<TaskResult> = {}): Produced {
   const files = items.map(fileOf)
   const inline = items.flatMap(({ source }, file): DeliveredBytes[] =>

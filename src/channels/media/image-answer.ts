@@ -19,12 +19,12 @@ function pixelsOf(size: string | null): { width: number | null; height: number |
   return { width: loosePixels.parse(width), height: loosePixels.parse(height) }
 }
 
-/** What status an error in a 200 would have had. */
+/** Returns the status that an error in a 200 would have had. */
 export type StatusOf = (code: string) => number
 
 /**
- * The images of a 2xx. Those that an upstream leaves out, or gives an error for, are not delivered and not paid; with
- * none at all, or an error for the whole, the answer is a refusal.
+ * Reads the images of a 2xx. Those that an upstream leaves out, or returns an error for, are neither delivered nor
+ * charged; with none at all, or an error for the whole, the answer is a refusal.
  */
 export function readImages(answer: MediaAnswer, statusOf: StatusOf): SubmitOutcome {
   const body = fieldsOf(jsonIn(answer))

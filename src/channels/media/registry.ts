@@ -26,14 +26,14 @@ export const MEDIA_CHANNELS: Readonly<Record<MediaProtocol, MediaAdapter>> = {
 
 const isMedia = (protocol: string): protocol is MediaProtocol => Object.hasOwn(MEDIA_CHANNELS, protocol)
 
-/** Null for the protocols of chat. */
+/** Returns the adapter of a protocol; null for the protocols of chat. */
 export const mediaAdapterOf = (protocol: string): MediaAdapter | null =>
   isMedia(protocol) ? MEDIA_CHANNELS[protocol] : null
 
 /** Returns the kinds of work of a channel's protocol; none for chat protocols. */
 export const worksOf = (protocol: string): readonly MediaWork[] => mediaAdapterOf(protocol)?.works ?? []
 
-/** Where the presets of a kind are: built in, listed by the upstream, or none. */
+/** Source of the presets of a kind: built in, listed by the upstream, or none. */
 export type PresetPlace =
   | { readonly type: 'known'; readonly presets: readonly Preset[] }
   | { readonly type: 'asked'; readonly source: PresetSource }
@@ -47,6 +47,6 @@ const PRESETS: Partial<Record<ChannelProtocol, Partial<Record<PresetKind, Preset
   },
 }
 
-/** Null: the protocol has none of the kind. */
+/** Returns the source of presets. Null: the protocol has none of the kind. */
 export const presetsOf = (protocol: string, kind: PresetKind): PresetPlace | null =>
   isMedia(protocol) ? (PRESETS[protocol]?.[kind] ?? null) : null

@@ -1,10 +1,10 @@
-/** What the requests of all media adapters have in common. */
+/** Common parts of the requests of all media adapters. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { FileRef, MediaJob } from '../../../schemas/media/job.ts'
 import { bearer, type HeaderFields } from '../channel.ts'
 import type { FormPart, MediaRequest } from './adapter.ts'
 
-/** The key as each upstream wants it; nearly all want a bearer. */
+/** Returns the key header of an upstream; nearly all use a bearer token. */
 export type KeyHeader = (channel: ChannelEntry) => readonly [string, string]
 
 const headersOf = (channel: ChannelEntry, key: KeyHeader, accept: string): HeaderFields => [
@@ -50,7 +50,7 @@ export const formRequest = (
   options?: Options,
 ): MediaRequest => build(channel, 'POST', path, { type: 'form', parts }, options)
 
-/** A file as a part of a form. One that was never stored stays a link, which the upstream will refuse. */
+/** Returns a file as a part of a form. One that was never stored stays a link, which the upstream will refuse. */
 export const filePart = (name: string, file: FileRef): FormPart =>
   file.from === 'url'
     ? { name, value: file.url }
@@ -58,16 +58,16 @@ export const filePart = (name: string, file: FileRef): FormPart =>
 
 export const isLink = (file: FileRef): boolean => file.from === 'url'
 
-/** One part of a path. Dots alone would lead out of the folder however they are written. */
+/** Returns one part of a path. Dots alone are refused: they would leave the folder in any spelling. */
 export const pathPart = (text: string): string => (/^\.+$/.test(text) ? '-' : encodeURIComponent(text))
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Without fields that nobody asked for. */
+/** Returns the fields that are defined. */
 export const definedFields = (fields: Fields): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined))
 
-/** A job reached an adapter that does not do its work: routing was wrong. */
+/** Throws for a job of another kind than the adapter's: routing was wrong. */
 export function notServed(job: MediaJob): never {
   throw new Error(`no request for ${job.work}`)
 }

@@ -1,4 +1,4 @@
-/** Answers that are sound: the bytes of a file, whose length is read out of it. */
+/** Reads answers with sound: the bytes of a file, whose length is read from it. */
 import { audioSeconds } from '../../core/media/audio-length.ts'
 import type { MediaAnswer, SubmitOutcome } from './adapter.ts'
 import { jsonIn, messageOf, refused, unknown } from './answer.ts'
@@ -7,10 +7,10 @@ import { isText, produced } from './files.ts'
 const typeOf = (answer: MediaAnswer): string =>
   (answer.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
-/** What upstreams say of bytes when they do not know better. */
+/** Types that upstreams report for unknown bytes. */
 const UNSAID: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
-/** A 2xx. Text in place of sound is an error that came under the wrong status, whatever its type is called. */
+/** Reads a 2xx. Text in place of sound is an error with a wrong status, whatever its reported type. */
 export function readSpeech(answer: MediaAnswer): SubmitOutcome {
   const type = typeOf(answer)
   if (answer.body.length === 0) return unknown('The answer is empty.')

@@ -39,14 +39,14 @@ const withTags = ({ prompt, tags }: MusicJob): string =>
     .join('. ')
     .slice(0, MAX_PROMPT_CHARS)
 
-/** The lyrics' first line that is sung. */
+/** Returns the first sung line of the lyrics. */
 const firstLine = (lyrics: string | null): string | null =>
   (lyrics ?? '')
     .split('\n')
     .map((line) => line.trim())
     .find((line) => line !== '' && !line.startsWith('[')) ?? null
 
-/** Inspiration mode has a prompt alone: other wishes of the request go into it. */
+/** Returns the mode. Inspiration mode has a prompt alone: it gets the request's other wishes too. */
 function modeOf(job: MusicJob): Record<string, unknown> {
   const lyrics = job.instrumental ? null : job.lyrics
   if (lyrics === null && job.prompt !== null) return { customMode: false, prompt: withTags(job) }
@@ -59,7 +59,7 @@ const bodyOf = (job: MusicJob, model: string, channel: ChannelEntry): Record<str
   ...modeOf(job),
   instrumental: job.instrumental,
   ...definedFields({ model, negativeTags: job.negative_tags }),
-  // Required, and nobody here listens: it goes to the upstream itself. Results are polled for.
+  // Required, but unused: it points to the upstream itself. Results are polled for.
   callBackUrl: `${channel.base_url}${GENERATE}/callback`,
 })
 
@@ -113,7 +113,7 @@ const songsOf = (response: unknown): readonly Song[] => {
 
 const audioOf = ({ audioUrl, sourceAudioUrl }: Song) => sourceOf(audioUrl) ?? sourceOf(sourceAudioUrl)
 
-/** `track` is the song's place among those that were made. */
+/** Returns the files of a song. `track` is its number among the songs of the answer. */
 function filesOf(made: Song, track: number): Delivered[] {
   const audio = audioOf(made)
   const cover = sourceOf(made.imageUrl) ?? sourceOf(made.sourceImageUrl)
@@ -130,7 +130,7 @@ const factsOf = (made: Song, track: number, job: MusicJob): TrackFacts => ({
   seconds: made.duration,
 })
 
-/** One song of two is a success; null where there is none. */
+/** Returns the songs. One song of two is a success; null without any. */
 function songsMade(songs: readonly Song[], job: MusicJob): Produced | null {
   const made = songs.filter((each) => audioOf(each) !== null)
   const tracks = made.map((each, track) => factsOf(each, track, job))
@@ -161,7 +161,7 @@ function outcomeOf(state: string, words: string | null, songs: readonly Song[], 
     case 'SENSITIVE_WORD_ERROR':
       return failed('content_policy', 'The request has words that are not allowed.')
     case 'CALLBACK_EXCEPTION': {
-      // It says nothing of the songs: they are done when each has its audio.
+      // The state does not cover the songs: they are done when each has its audio.
       const running: PollOutcome = { type: 'running', upstreamState }
       return songs.every((each) => audioOf(each) !== null) ? songsOr(running) : running
     }

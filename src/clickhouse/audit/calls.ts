@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import type { Credits } from '../../../schemas/money.ts'
 import { isInMonth, monthsOf } from '../tables/months.ts'
 
-/** What some calls come to. */
+/** Sums of some calls. */
 export interface AuditSum {
   readonly rows: bigint
   /** The sum of their ids. */
@@ -39,7 +39,7 @@ const toSum = ({ rows, ids, cost_units }: SumRow): AuditSum => ({
   cost: BigInt(cost_units),
 })
 
-/** A statement for each month: none takes long, however long the history. */
+/** Returns the sums of each month. One statement a month: none takes long, however long the history. */
 export async function monthSums(
   client: ClickHouseClient,
   upto: bigint,
@@ -59,7 +59,7 @@ export async function monthSums(
   return sums
 }
 
-/** The calls of one account and month by their id divided by `bucketIds`. */
+/** Returns the sums of the calls of one account and month by their id divided by `bucketIds`. */
 export async function bucketSums(
   client: ClickHouseClient,
   { accountId, month }: AccountMonth,
@@ -78,7 +78,7 @@ export async function bucketSums(
   return rows.map(({ bucket, ...sum }) => ({ bucket: BigInt(bucket), ...toSum(sum) }))
 }
 
-/** Both ends of the ids count. */
+/** Returns calls. Both ends of the ids are included. */
 export async function callsBetween(
   client: ClickHouseClient,
   { accountId, month }: AccountMonth,

@@ -1,13 +1,13 @@
 /**
- * The sums by day beside the calls that they are sums of. An insert reaches the calls first and the sums a moment later,
- * so while rows arrive the two agree at no instant: what is looked for is a sum that is less than all calls that were
- * copied for good, or more than all calls there are behind it.
+ * Compares the sums by day with their calls. An insert reaches the calls first and the sums a moment later, so while
+ * rows arrive the two agree at no instant: a difference is a sum below all calls that were copied permanently, or
+ * above all calls that exist after it.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 import { printCredits } from '../../../schemas/money.ts'
 import { isInMonth, monthsOf } from '../tables/months.ts'
 
-/** With keys and without: of what is off in both in the same way one difference is named. */
+/** With keys and without: a difference that both have is named once. */
 const ROLLUPS = ['calls_by_day', 'calls_by_model'] as const
 const TABLES = [{ table: 'calls', at: 'created_at' }, ...ROLLUPS.map((table) => ({ table, at: 'day' }))]
 
@@ -24,7 +24,7 @@ export interface DayDifference {
   readonly found: string
 }
 
-/** The most months of accounts whose differences are given by day. */
+/** The most months of accounts whose differences are listed by day. */
 export const MAX_NAMED_MONTHS = 20
 
 /** Of one account, and of one day where differences are given by day; all values as text, costs count 1e-8 credit. */
@@ -69,7 +69,7 @@ async function readRows(
 
 async function differencesIn(client: ClickHouseClient, span: Span): Promise<DayDifference[]> {
   const dayOf = (day: string): string => `${span.accountId === null ? `''` : `toString(${day})`} AS day_text`
-  // The sums first: all calls that are in them are there when the calls are read.
+  // The sums first: all calls that are in them exist when the calls are read.
   const rollups: Map<string, SumRow>[] = []
   for (const table of ROLLUPS)
     rollups.push(
@@ -102,7 +102,7 @@ const differencesOf = (summed: SumRows, counted: SumRows): DayDifference[] =>
     }),
   )
 
-/** `upto`: rows with this id and below were copied for good. */
+/** Returns the days that differ. Rows with the id `upto` and below were copied permanently. */
 export async function dayDifferences(client: ClickHouseClient, upto: bigint): Promise<DayDifference[]> {
   const accountMonths: Span[] = []
   for (const month of await monthsOf(client, TABLES)) {

@@ -2,8 +2,8 @@
 import type { AttemptRow, CallStatus, LogRow, UnitType } from '../../../schemas/call-log/row.ts'
 
 /**
- * What a page shows of a row, as names and what they stand for. The column `page_row` of the failed calls stores the
- * values in this order: a change here needs a migration that modifies that column.
+ * Names of a page's fields and their columns. The column `page_row` of the failed calls stores the values in this
+ * order: a change here needs a migration that modifies that column.
  */
 const PAGE_FIELDS = {
   id: 'id',
@@ -39,10 +39,10 @@ const PAGE_FIELDS = {
 export const PAGE_COLUMNS = Object.entries(PAGE_FIELDS)
   .map(([name, expression]) => (name === expression ? name : `${expression} AS ${name}`))
   .join(', ')
-/** From the table of failed calls, whose rows have all of it in one column: rows far apart are read at a third less cost. */
+/** Column of the table of failed calls with all fields of a page: reading scattered rows costs a third less. */
 export const STORED_PAGE_COLUMN = 'page_row'
 
-/** 64-bit numbers come as strings, or as numbers where they come from what is stored. */
+/** 64-bit numbers are strings, or numbers when they come from the stored column. */
 type Whole = string | number
 
 export interface PageRow {
@@ -78,7 +78,7 @@ export interface PageRow {
 
 const PAGE_NAMES = Object.keys(PAGE_FIELDS)
 
-/** `stored`: the value of `page_row`, a JSON array. */
+/** Returns the row of `stored`, the value of `page_row`, a JSON array. */
 export function pageRowOf(stored: string): PageRow {
   const values = JSON.parse(stored) as unknown[]
   return Object.fromEntries(PAGE_NAMES.map((name, at) => [name, values[at]])) as unknown as PageRow

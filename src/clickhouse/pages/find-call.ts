@@ -21,7 +21,7 @@ interface DetailRow extends PageRow {
   readonly detail: string
 }
 
-/** Null when the account, or the key, has no such call. */
+/** Returns the call; null when the account, or the key, has no such call. */
 export async function findCall(
   client: ClickHouseClient,
   { accountId, keyId, id }: CallQuery,

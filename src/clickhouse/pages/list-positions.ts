@@ -1,6 +1,6 @@
 /**
- * A page far too long to be held: first the positions of all its rows, then the rows themselves, some at a time. What is
- * booked meanwhile is not in it.
+ * Reads a page that is too long for memory: first the positions of all its rows, then the rows themselves, some at a
+ * time. Rows booked meanwhile are not in it.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogRow } from '../../../schemas/call-log/row.ts'
@@ -19,7 +19,7 @@ const POSITION_COLUMNS = 'toUnixTimestamp64Milli(created_at) AS created_ms, id'
 /** 64-bit numbers come as strings. */
 type PositionRow = readonly [createdMs: string, id: string]
 
-/** In the order of the page. */
+/** Returns the positions in the order of the page. */
 export async function listPositions(
   client: ClickHouseClient,
   query: CallPageQuery,
@@ -46,7 +46,7 @@ export interface CallsAtQuery {
   readonly positions: readonly CallPosition[]
 }
 
-/** The rows at these positions, in their order; what is no more, for it was dropped by age, is left out. */
+/** Returns the rows at these positions, in their order, without those dropped by age meanwhile. */
 export async function findCallsAt(
   client: ClickHouseClient,
   { accountId, positions }: CallsAtQuery,

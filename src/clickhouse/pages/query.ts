@@ -1,20 +1,20 @@
-/** What may be asked of the call log: which calls of an account, and which page of them. */
+/** Queries of the call log: which calls of an account, and which page of them. */
 import type { CallStatus, UnitType } from '../../../schemas/call-log/row.ts'
 
-/** Where in the order a page ended. */
+/** Position at which a page ended. */
 export interface CallPosition {
   /** Epoch milliseconds. */
   readonly createdAt: number
   readonly id: number
 }
 
-/** What is null does not narrow. */
+/** Null fields do not filter. */
 export interface CallFilter {
   readonly accountId: string
   readonly keyId: string | null
   readonly models: readonly string[] | null
   readonly statuses: readonly CallStatus[] | null
-  /** `chat` stands for calls billed by tokens. */
+  /** `chat` means calls billed by tokens. */
   readonly unitTypes: readonly UnitType[] | null
   readonly errorCodes: readonly string[] | null
   /** A request id or a task id. */

@@ -9,15 +9,18 @@ export interface Statement {
   readonly query_params: Record<string, unknown>
 }
 
-/** The unit type under which callers find what is billed by tokens; its rows have none. */
+/** The unit type by which callers find calls billed by tokens; their rows have none. */
 const TOKEN_BILLED: UnitType = 'chat'
 const REQUEST_ID = /^req_/
 
-/** Task ids have other prefixes, so a request id needs one index, not two. */
+/** Returns the condition. Task ids have other prefixes, so a request id needs one index, not two. */
 const refCondition = (ref: string): string =>
   REQUEST_ID.test(ref) ? 'request_id = {ref:String}' : '(request_id = {ref:String} OR task_id = {ref:String})'
 
-/** What narrows an account's calls beside the window: what few calls have comes first. Of failed calls many have one state. */
+/**
+ * Returns the filter of an account's calls besides the window, the most selective condition first. Many failed calls
+ * share one state.
+ */
 function narrowingOf(filter: CallFilter) {
   const unitTypes = filter.unitTypes?.includes(TOKEN_BILLED) ? [...filter.unitTypes, ''] : filter.unitTypes
   const { ref } = filter
@@ -36,11 +39,14 @@ function narrowingOf(filter: CallFilter) {
   }
 }
 
-/** Rows with an error code, and rows of these states, are all in the table of failed calls too. */
+/**
+ * Returns whether the table of failed calls has all matching rows: those with an error code, and those of these
+ * states.
+ */
 export const isOfFailed = ({ errorCodes, statuses }: CallFilter): boolean =>
   errorCodes !== null || (statuses !== null && !statuses.includes('success'))
 
-/** Rows strictly behind `after` in the order of the page; the first bound is the one the table's order can use. */
+/** Returns the rows strictly after `after` in the order of the page; the table's order can use the first bound. */
 function positionOf(order: 'asc' | 'desc', after: CallPosition) {
   const behind = order === 'asc' ? '>' : '<'
   const at = `{afterAt:DateTime64(3, 'UTC')}`

@@ -1,18 +1,18 @@
 /**
- * How a page is looked for in a long window: first where it most likely is, then in all the rest. A page of a window
- * touches each part that the window has, even where one of them fills it; so most pages cost the same whatever the
- * history, and those that a month does not fill cost one question more. What narrows makes that likely: then all of the
- * window is read at once, which costs less than a second query.
+ * Searches a page in a long window in steps: first in its most likely part, then in the rest. A page of a window reads
+ * each part of the window, even where one of them fills it; so most pages cost the same whatever the history, and
+ * those that a month does not fill cost one query more. A filter makes the latter likely: then all of the window is
+ * read at once, which costs less than a second query.
  */
 import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
 import type { CallPageQuery } from './query.ts'
 import { pageStatement, type Statement } from './statement.ts'
 
-/** The longest usual period, 30 days or a month, and its last day: asked for as a whole. */
+/** The longest usual period, 30 days or a month, and its last day: read as a whole. */
 const FIRST_STEP_MS = 32 * DAY_MS
 /** The id of a request or of a task holds the time at which it was made, perhaps by another machine's clock. */
 const CLOCK_SKEW_MS = 60_000
-/** Few calls take longer, and few tasks: what does is looked for in all that came later. */
+/** Few calls take longer, and few tasks: those that do are searched in all later time. */
 const TYPICAL_CALL_MS = 60 * 60 * 1000
 /** No clock of ours is so far behind that a call ends this long before it was made. */
 const CLOCK_ERROR_MS = DAY_MS
@@ -20,7 +20,7 @@ const CLOCK_ERROR_MS = DAY_MS
 const ULID_REF = /^[a-z]+_([0-7][0-9A-HJKMNP-TV-Z]{9})[0-9A-HJKMNP-TV-Z]{16}$/
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
-/** Epoch milliseconds; null for what is no id of ours. */
+/** Returns epoch milliseconds; null for a text that is no id of ours. */
 function instantOf(ref: string): number | null {
   const digits = ULID_REF.exec(ref)?.[1]
   if (digits === undefined) return null
@@ -33,7 +33,10 @@ const within = (window: LogWindow, from: number, to: number): LogWindow => ({
 })
 const isSome = ({ from, to }: LogWindow): boolean => from < to
 
-/** Around when the call must have been, then in all that came later: a call that nobody settled is settled late. */
+/**
+ * Returns the steps for one call: the time around its start, then all later time, because an abandoned call is settled
+ * late.
+ */
 function refSteps(window: LogWindow, ref: string): LogWindow[] {
   const madeAt = instantOf(ref)
   if (madeAt === null) return [window]
@@ -45,7 +48,7 @@ function refSteps(window: LogWindow, ref: string): LogWindow[] {
 function timeSteps({ order, from, to, after }: CallPageQuery, now: number): LogWindow[] {
   const window = { from, to }
   if (order === 'asc') {
-    // Without a cursor nobody knows where in the window the account's first call is.
+    // Without a cursor the position of the account's first call in the window is unknown.
     const first = after === null ? to : after.createdAt + FIRST_STEP_MS
     return [within(window, from, first), within(window, first, to)].filter(isSome)
   }
@@ -64,7 +67,10 @@ export function pageSteps(query: CallPageQuery, now: number): LogWindow[] {
   return isNarrowed(query) ? [window].filter(isSome) : timeSteps(query, now)
 }
 
-/** Rows of the page in their order, and one more where there are more. `read` is called until there are so many. */
+/**
+ * Returns the rows of the page in their order, and one more where there are more. `read` is called until there are
+ * enough.
+ */
 export async function readSteps<Row>(
   query: CallPageQuery,
   read: (statement: (columns: string) => Statement) => Promise<Row[]>,

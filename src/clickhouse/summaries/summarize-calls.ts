@@ -24,7 +24,7 @@ interface Row extends SumsRow {
   readonly value: string
 }
 
-/** One round trip, all three sums in one pass. */
+/** Returns the summary: one round trip, all three sums in one pass. */
 export async function summarizeCalls(
   client: ClickHouseClient,
   query: CallSummaryQuery,

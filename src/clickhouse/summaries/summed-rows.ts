@@ -1,7 +1,7 @@
 /**
- * The calls of a window of time as rows to sum up, by the requested columns. Whole UTC days come from a table of
- * sums by day, so that a year reads thousands of rows however many calls it had; what the window holds of the days at its
- * two ends comes from the calls themselves. Exact, whatever the window.
+ * Returns the calls of a window of time as rows to sum up, by the requested columns. Whole UTC days come from a table
+ * of sums by day, so that a year reads thousands of rows however many calls it had; the parts of days at the window's
+ * two ends come from the calls themselves. Exact for any window.
  */
 import type { Credits } from '../../../schemas/money.ts'
 import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
@@ -30,7 +30,7 @@ export interface SummedCalls extends LogWindow {
 
 const isSome = ({ from, to }: LogWindow): boolean => from < to
 
-/** The whole days of a window, and what of it lies before and behind them. */
+/** Returns the whole days of a window, and the parts before and after them. */
 function parted({ from, to }: LogWindow): { days: LogWindow | null; edges: LogWindow[] } {
   const days = { from: Math.ceil(from / DAY_MS) * DAY_MS, to: Math.floor(to / DAY_MS) * DAY_MS }
   if (!isSome(days)) return { days: null, edges: [{ from, to }].filter(isSome) }
@@ -61,7 +61,7 @@ const fromCalls = (edges: readonly LogWindow[], columns: readonly SumColumn[], w
 
 const toClickHouseDay = (epochMs: number): string => toClickHouseInstant(epochMs).slice(0, 10)
 
-/** A query that yields the rows, with its parameters; null for a window without an instant. */
+/** Returns a query that yields the rows, with its parameters; null for an empty window. */
 export function summedRows({ accountId, keyId, columns, ...window }: SummedCalls) {
   const { days, edges } = parted(window)
   const which = [

@@ -1,4 +1,4 @@
-/** Sums over the calls of one account or of all in a window of time, by one thing. */
+/** Sums the calls of one account or of all in a window of time, by one column. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogWindow } from '../../core/call-log/window.ts'
 import { type CallSums, SUMS, type SumColumn, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
@@ -12,7 +12,7 @@ export interface UsageByQuery extends LogWindow {
   readonly by: UsageGroup
 }
 
-/** What is not grouped by is null; a key comes with its account. Days are of UTC: `2026-01-31`. */
+/** Columns that are not grouped by are null; a key comes with its account. Days are UTC: `2026-01-31`. */
 export interface UsageSums extends CallSums {
   readonly accountId: string | null
   readonly keyId: string | null

@@ -22,7 +22,7 @@ export interface UsageTotals {
   readonly cachedTokens: number
 }
 
-/** What one model cost on one UTC day. */
+/** Cost of one model on one UTC day. */
 export interface DayCost {
   /** `2026-01-31`. */
   readonly day: string
@@ -84,7 +84,7 @@ interface DayRow {
   readonly cost_units: string
 }
 
-/** In the order of the days, then of the models' names; what cost nothing is left out. */
+/** Returns the costs in the order of the days, then of the models' names, without zeros. */
 export async function costByDay(
   client: ClickHouseClient,
   window: UsageWindow,

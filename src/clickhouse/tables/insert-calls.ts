@@ -36,7 +36,7 @@ function linesByMonth(text: Buffer): Map<string, Buffer[]> {
   return months
 }
 
-/** Of the months those that the log still keeps. Months that are not over are never dropped, and need no question. */
+/** Returns those of the months that the log still keeps. Unfinished months are never dropped, and need no query. */
 async function retainedMonths(
   client: ClickHouseClient,
   months: Map<string, Buffer[]>,
@@ -68,7 +68,7 @@ export async function insertCalls(
       clickhouse_settings: {
         insert_deduplicate: 1,
         insert_deduplication_token: `${range.token}:${month}`,
-        // What broke off between the table and the rollup: the table knows it already, the rollup gets it now.
+        // After an interruption between table and rollup: the table has the rows already, the rollup gets them now.
         deduplicate_blocks_in_dependent_materialized_views: 1,
         async_insert: 0,
         wait_end_of_query: 1,

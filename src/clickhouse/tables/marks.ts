@@ -1,4 +1,4 @@
-/** Points that outlive a process, kept in ClickHouse beside what they are about. */
+/** Marks that outlive a process, stored in ClickHouse next to the tables that they describe. */
 import type { ClickHouseClient } from '@clickhouse/client'
 
 export const MARKS_TABLE = 'tollgate_marks'
@@ -26,7 +26,7 @@ async function readMark(client: ClickHouseClient, name: string): Promise<bigint 
 /** Calls that ended before this instant, the first of a month, were dropped by age. It only ever rises. */
 const RETAINED_FROM = 'calls_kept_from_ms'
 
-/** Epoch milliseconds; 0 while nothing was dropped. */
+/** Returns epoch milliseconds; 0 while nothing was dropped. */
 export const readRetainedFrom = async (client: ClickHouseClient): Promise<number> =>
   Number((await readMark(client, RETAINED_FROM)) ?? 0n)
 

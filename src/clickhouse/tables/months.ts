@@ -1,20 +1,23 @@
-/** Months of the log. A partition is a year; what takes long, or goes by age, is done a month at a time. */
+/** Months of the log. A partition is a year; long operations, and those by age, run a month at a time. */
 import type { ClickHouseClient } from '@clickhouse/client'
 
-/** `202601`, UTC. */
+/** Returns `202601`, UTC. */
 export const monthOf = (epochMs: number): string =>
   new Date(epochMs).toISOString().slice(0, 7).replace('-', '')
 
-/** A condition on the column, for the parameter `month`. ClickHouse finds the month's rows by it without reading others. */
+/**
+ * Returns a condition on the column, for the parameter `month`. ClickHouse finds the month's rows by it without
+ * reading others.
+ */
 export const isInMonth = (column: string): string => `toYYYYMM(${column}) = {month:UInt32}`
 
-/** A table, and the column that says when a call of it was. */
+/** A table, and the column with the time of its calls. */
 export interface Dated {
   readonly table: string
   readonly at: string
 }
 
-/** Each month from the first to the last row of the tables, in their order; some of them may have none. */
+/** Returns each month from the first to the last row of the tables, in order; some of them may have no rows. */
 export async function monthsOf(client: ClickHouseClient, tables: readonly Dated[]): Promise<string[]> {
   const ends = tables.map(
     ({ table, at }) =>

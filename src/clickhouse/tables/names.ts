@@ -1,6 +1,6 @@
-/** The tables that the log is kept in, and the views that feed what is made from the calls. */
+/** The tables of the log, and the views that fill those derived from the calls. */
 
-/** Sums by day of the calls of a table. Nothing is changed in a name: it stands in the statement. */
+/** Tables of sums by day. Names are written into statements unchanged. */
 export interface RollupNames {
   readonly table: string
   readonly view: string
@@ -33,7 +33,7 @@ export const FRESH_NAMES: LogNames = {
   failedView: 'calls_failed_rebuilt_view',
 }
 
-/** What the calls are written to first, then what is made from them. */
+/** Returns the tables: those that the calls are written to first, then the derived ones. */
 export const tablesOf = ({ calls, failed, byDay, byModel }: LogNames): string[] => [
   calls,
   failed,

@@ -9,17 +9,17 @@ import { MARKS_TABLE } from './marks.ts'
 import { FRESH_NAMES, LIVE_NAMES, type LogNames, tablesOf, viewsOf } from './names.ts'
 import { createViews } from './views.ts'
 
-/** Nothing is in it yet. Nobody reads it. */
+/** An empty second log without readers. */
 export interface RebuildTables {
-  /** As `CallLog.insertCalls`. */
+  /** Adds rows as `CallLog.insertCalls` does. */
   insertCalls(range: CallRange): Promise<number>
-  /** From here on this is the log, and what was the log is gone for its readers. */
+  /** Makes this the log; readers no longer see the former one. */
   swap(): Promise<void>
-  /** Removes what was the log; or, where it is still the log, this one. */
+  /** Removes the former log; before a swap, this one. */
   drop(): Promise<void>
 }
 
-/** Views first: they are dropped before what they feed. */
+/** Returns the names, views first: they are dropped before their tables. */
 const namesOf = (names: LogNames): string[] => [...viewsOf(names), ...tablesOf(names).toReversed()]
 
 const pairs = (): [fresh: string, live: string][] => {
@@ -54,7 +54,7 @@ async function restoreTables(client: ClickHouseClient): Promise<void> {
   for (const { apply } of readMigrations()) await apply(client)
 }
 
-/** What a rebuild that was broken off has left is removed first. Only one may be under way. */
+/** Creates the tables of a rebuild; removes those of an interrupted one first. Only one rebuild may be under way. */
 export async function createRebuildTables(client: ClickHouseClient): Promise<RebuildTables> {
   await restoreTables(client)
   const drop = () => dropAll(client, namesOf(FRESH_NAMES))
@@ -64,7 +64,7 @@ export async function createRebuildTables(client: ClickHouseClient): Promise<Reb
   return {
     insertCalls: (range) => insertCalls(client, range, FRESH_NAMES.calls),
     async swap() {
-      // The calls first: should it end in between, what is made from them is of the same calls, as it was before.
+      // The calls first: after an interruption the derived tables still match the same calls.
       for (const [fresh, live] of pairs())
         await client.command({ query: `EXCHANGE TABLES ${live} AND ${fresh}` })
     },

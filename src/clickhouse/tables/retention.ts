@@ -1,7 +1,7 @@
 /**
- * How old calls leave the log: whole months at a time, of the calls and of all that is made from them. A year that is
- * over wholly goes as a partition; of the year of the oldest kept month the rows before it are deleted. PostgreSQL keeps
- * its rows.
+ * Drops old calls from the log: whole months at a time, of the calls and of all derived tables. A whole past year is
+ * dropped as a partition; in the year of the oldest kept month the rows before it are deleted. PostgreSQL keeps its
+ * rows.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClickHouseClient } from '@clickhouse/client'
@@ -9,7 +9,7 @@ import { readRetainedFrom, setRetainedFrom } from './marks.ts'
 import { type Dated, monthOf } from './months.ts'
 import { LIVE_NAMES } from './names.ts'
 
-/** What is made from the calls goes before them; `at` is the column that says when a call was. */
+/** Derived tables are dropped before the calls; `at` is the column with the time of a call. */
 const TABLES = [
   { table: LIVE_NAMES.byDay.table, at: 'day' },
   { table: LIVE_NAMES.byModel.table, at: 'day' },
@@ -19,7 +19,7 @@ const TABLES = [
 
 const YEAR_CHARS = 4
 const DELETION_POLL_MS = 100
-/** The rest of a year is rewritten, which takes its time; it goes on where nobody waits for it. */
+/** Rewriting the rest of a year may take this long; it runs in the background. */
 const DELETION_BOUND_MS = 30 * 60 * 1000
 
 const firstInstantOfMonth = (epochMs: number): number => {
@@ -32,7 +32,7 @@ interface MonthRow {
   readonly month: string
 }
 
-/** The months before `month` of which the table has rows. Of a year without such rows nothing is read. */
+/** Returns the months before `month` of which the table has rows. Reads nothing of a year without such rows. */
 async function monthsBefore(
   client: ClickHouseClient,
   { table, at }: Dated,
@@ -71,7 +71,7 @@ async function untilDeleted(client: ClickHouseClient, table: string): Promise<vo
   }
 }
 
-/** The months are all of one partition, and before `month`. */
+/** Drops months, which must all be of one partition, and before `month`. */
 async function dropMonths(client: ClickHouseClient, { table, at }: Dated, year: string, month: string) {
   if (year < month.slice(0, YEAR_CHARS)) {
     await client.command({
@@ -88,12 +88,12 @@ async function dropMonths(client: ClickHouseClient, { table, at }: Dated, year: 
   await untilDeleted(client, table)
 }
 
-/** One table after the other; a second run finishes what was interrupted. */
+/** Drops from one table after the other; a second run finishes an interrupted one. */
 async function dropMonthsBefore(client: ClickHouseClient, epochMs: number): Promise<string[]> {
   const dropped = new Set<string>()
   const first = monthOf(epochMs)
   for (const table of TABLES) {
-    // What was begun before and is still under way is not begun a second time.
+    // A deletion that is still under way is not started again.
     await untilDeleted(client, table.table)
     const months = await monthsBefore(client, table, first)
     for (const year of new Set(months.map((row) => row.year))) await dropMonths(client, table, year, first)
@@ -103,13 +103,13 @@ async function dropMonthsBefore(client: ClickHouseClient, epochMs: number): Prom
 }
 
 /**
- * Drops each month whose last instant lies before `cutoffMs` (epoch milliseconds), for good: none of its calls is
- * inserted again. Answers the months that went: `202601`.
+ * Drops each month whose last instant is before `cutoffMs` (epoch milliseconds) permanently: none of its calls is
+ * inserted again. Returns the dropped months: `202601`.
  */
 export async function dropCallsBefore(client: ClickHouseClient, cutoffMs: number): Promise<string[]> {
   const keptFrom = await readRetainedFrom(client)
   const proposed = firstInstantOfMonth(cutoffMs)
-  // Known before anything goes, so that nobody brings it back meanwhile.
+  // Recorded before the deletion, so that no process inserts the rows again meanwhile.
   if (proposed > keptFrom) await setRetainedFrom(client, proposed)
   return dropMonthsBefore(client, Math.max(keptFrom, proposed))
 }

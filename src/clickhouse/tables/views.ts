@@ -31,7 +31,7 @@ const viewsWithQueries = ({ calls, byDay, byModel, failed, failedView }: LogName
   { view: failedView, table: failed, query: `SELECT * EXCEPT (detail) FROM ${calls} WHERE ${IS_FAILED}` },
 ]
 
-/** A view that exists stays as it is. */
+/** Creates the views; an existing one stays unchanged. */
 export async function createViews(client: ClickHouseClient, names: LogNames): Promise<void> {
   for (const { view, table, query } of viewsWithQueries(names))
     await client.command({ query: `CREATE MATERIALIZED VIEW IF NOT EXISTS ${view} TO ${table} AS ${query}` })

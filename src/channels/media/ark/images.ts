@@ -8,7 +8,10 @@ import { readImages } from '../image-answer.ts'
 import { definedFields, jsonRequest, notServed } from '../request.ts'
 import { arkFailureCode } from './failure.ts'
 
-/** There is no `n`: more than one image is a sequence, and another field gives its maximum. */
+/**
+ * Returns the number of images. There is no `n`: more than one image is a sequence, and another field gives its
+ * maximum.
+ */
 const countOf = (n: number): Record<string, unknown> =>
   n > 1
     ? { sequential_image_generation: 'auto', sequential_image_generation_options: { max_images: n } }

@@ -22,7 +22,7 @@ import { bareRequest, definedFields, getRequest, jsonRequest, notServed, pathPar
 import { arkFailureCode } from './failure.ts'
 
 const TASKS = '/contents/generations/tasks'
-/** Videos go in as reference alone, and have to say so. */
+/** Role that every video of a request must have: reference alone. */
 const VIDEO_ROLE = 'reference_video'
 
 function partOf(part: VideoPart, urlOf: MediaSubmit['urlOf']): Record<string, unknown> {
@@ -84,7 +84,7 @@ const codeIn = (error: unknown): string => {
   return typeof code === 'string' ? code : ''
 }
 
-/** Either the length is given, or frames and how many of them make a second. */
+/** Returns the length: the upstream reports either it, or frames and their number per second. */
 const secondsOf = ({ duration, frames, framespersecond }: Task): number | null =>
   duration ?? (frames !== null && framespersecond !== null ? frames / framespersecond : null)
 

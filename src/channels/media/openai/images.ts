@@ -8,7 +8,10 @@ import { definedFields, filePart, formRequest, isLink, jsonRequest, notServed } 
 
 type ImageJob = JobOf<'image' | 'image_edit'>
 
-/** A generation from reference images is an edit here: only edits take images, and only as bytes. */
+/**
+ * Returns whether the job is an edit. A generation from reference images is one: only edits take images, and only as
+ * bytes.
+ */
 const isEdit = (job: ImageJob): boolean =>
   job.work === 'image_edit' || job.images.length > 0 || job.mask !== null
 
@@ -16,8 +19,8 @@ const filesOf = (job: ImageJob): readonly FileRef[] =>
   job.mask === null ? job.images : [...job.images, job.mask]
 
 /**
- * `response_format` is never sent: the newer models refuse it and always answer `b64_json`, the others answer a link
- * when nothing is said. Either will do.
+ * Returns the fields. `response_format` is never sent: newer models refuse it and always answer `b64_json`, others
+ * answer a link by default. Both are supported.
  */
 const fieldsOf = (job: ImageJob, model: string): Record<string, unknown> => ({
   ...furtherIn(job.extra),

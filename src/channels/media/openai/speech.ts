@@ -1,4 +1,4 @@
-/** OpenAI's speech interface: text goes in, sound comes back. */
+/** Adapter for OpenAI's speech interface: text in, sound out. */
 import type { MediaAdapter } from '../adapter.ts'
 import { isSuccess, refusal } from '../answer.ts'
 import { definedFields, jsonRequest, notServed } from '../request.ts'
@@ -7,7 +7,7 @@ import { readSpeech } from '../speech-answer.ts'
 /** The interface has no default. */
 const DEFAULT_VOICE = 'alloy'
 
-/** What every model of it speaks with; there is no request that lists them. */
+/** Voices of all its models; no request lists them. */
 export const OPENAI_VOICES = [
   { id: 'alloy', name: 'Alloy' },
   { id: 'ash', name: 'Ash' },

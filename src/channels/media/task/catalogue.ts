@@ -1,6 +1,6 @@
 /**
- * What everybody may use of a provider on our own contract: presets, templates of clips.
- * See docs/upstream-task.md, "What everybody may use".
+ * Public resources of a provider on our own contract: presets, templates of clips. See docs/upstream-task.md, "What
+ * everybody may use".
  */
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
@@ -14,7 +14,10 @@ export const CATALOGUE_TIMEOUT_MS = 15_000
 /** An answer may be shown again for so long. */
 export const CATALOGUE_TTL_MS = 60_000
 
-/** Items of a list in the answer that the schema reads. Null: the upstream did not say; none: it has no such request. */
+/**
+ * Returns the items of a list that the schema reads. Null: the upstream failed to answer; empty: it has no such
+ * request.
+ */
 function listIn<Item>(answer: MediaAnswer, field: string, schema: z.ZodType<Item>): readonly Item[] | null {
   if (answer.status === 404 || answer.status === 501) return []
   const listed = isSuccess(answer) ? fieldsOf(jsonIn(answer))?.[field] : null
@@ -59,14 +62,14 @@ const clipTemplate = z
     return { style_id, name, cover_url, demo_url, cate_name, scene }
   })
 
-/** All templates, or those of one category. */
+/** Returns the request for all templates, or those of one category. */
 export const clipTemplatesRequest = (channel: ChannelEntry, categoryId: string | null): MediaRequest =>
   getRequest(
     channel,
     categoryId === null ? '/clip-templates' : `/clip-templates?cate_id=${encodeURIComponent(categoryId)}`,
   )
 
-/** Null: the upstream did not say. */
+/** Returns the templates. Null: the upstream failed to answer. */
 export const readClipTemplates = (answer: MediaAnswer): readonly ClipTemplate[] | null =>
   listIn(answer, 'list', clipTemplate)
 
@@ -83,6 +86,6 @@ const clipCategory = z
 export const clipCategoriesRequest = (channel: ChannelEntry): MediaRequest =>
   getRequest(channel, '/clip-templates/categories')
 
-/** In the order of `sort`. Null: the upstream did not say. */
+/** Returns the categories in the order of `sort`. Null: the upstream failed to answer. */
 export const readClipCategories = (answer: MediaAnswer): readonly ClipCategory[] | null =>
   listIn(answer, 'list', clipCategory)?.toSorted((a, b) => a.sort - b.sort) ?? null

@@ -12,7 +12,7 @@ const listOf = <Item>(items: readonly Item[]): readonly Item[] | null => (items.
 const partOf = (part: VideoPart, urlOf: UrlOf): Input =>
   part.type === 'text' ? part : definedFields({ type: part.type, file: urlOf(part.file), role: part.role })
 
-/** What was not asked for is left out. */
+/** Returns the input, without fields that the request lacks. */
 export function taskInput(job: MediaJob, urlOf: UrlOf): Input {
   const { work: _, ...fields } = job
   const link = (file: FileRef | null): string | null => (file === null ? null : urlOf(file))

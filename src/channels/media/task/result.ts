@@ -16,7 +16,7 @@ import { type Delivered, produced, sourceOf } from '../files.ts'
 
 const list = z.array(z.unknown()).catch([]).default([])
 
-/** Each item that the schema reads; the others are left out. */
+/** Returns each item that the schema reads; skips the others. */
 const itemsOf = <Schema extends z.ZodType>(items: readonly unknown[], schema: Schema): z.infer<Schema>[] =>
   items.flatMap((item) => {
     const read = schema.safeParse(item)
@@ -117,7 +117,7 @@ function subtitle(result: unknown): Produced | null {
   return produced([], { made_id: read.data.asr_id, segments })
 }
 
-/** What was made and is named later by its id. */
+/** Reads a result that later requests name by its id. */
 const made = (field: 'avatar_id' | 'voice_id') => (result: unknown) => {
   const id = looseId.parse(fieldsOf(result)?.[field])
   return id === null ? null : produced([], { made_id: id })
@@ -139,6 +139,6 @@ const READERS: Readonly<Record<MediaWork, (result: unknown) => Produced | null>>
   voice: made('voice_id'),
 }
 
-/** Null where what the kind requires is missing: nothing was delivered. */
+/** Returns the result. Null where a required part of the kind is missing: nothing was delivered. */
 export const taskResult = (work: MediaWork, result: unknown): Produced | null =>
   fieldsOf(result) === null ? null : READERS[work](result)

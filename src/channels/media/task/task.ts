@@ -43,7 +43,7 @@ const WORKS: readonly MediaWork[] = [
 const upstreamTask = z.looseObject({ id: looseId, state: looseWord, result: anything, error: anything })
 type Task = z.infer<typeof upstreamTask>
 
-/** Null: no task in the answer. */
+/** Returns the task; null for an answer without one. */
 function taskIn(answer: MediaAnswer): Task | null {
   const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
   return body === null ? null : upstreamTask.parse(body)
@@ -78,7 +78,7 @@ function stateOf({ state, result, error }: Task, work: MediaWork): PollOutcome {
   }
 }
 
-/** It is there. In what final state it may be already is for the first poll to tell. */
+/** Returns an accepted task. Its first poll reads its final state, if it has one already. */
 function accepted({ id, state }: Task): SubmitOutcome {
   if (id === null) return unknown('The answer names no task.')
   return { type: 'accepted', upstreamId: id, isRunning: state === 'running', upstreamState: state ?? '' }
@@ -93,7 +93,7 @@ const OF_CONNECTION = {
 const ofConnection = (code: unknown) =>
   code === 'connection_failed' || code === 'timeout' ? OF_CONNECTION[code] : null
 
-/** A proxy has these statuses too, but not these words. */
+/** Reads a refusal by its text: a proxy has the same statuses, but other texts. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
   const named = ofConnection(fieldsOf(fieldsOf(jsonIn(answer))?.error)?.code)
   return named?.status === answer.status
@@ -116,8 +116,8 @@ function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
 }
 
 /**
- * Only the contract's own 404 says that nothing was taken on: any other server may know no such path. To the client it
- * is the upstream's failure, not a resource that is missing.
+ * Reads a looked-up submit. Only the contract's own 404 proves that no work was accepted: any other server may lack
+ * the path. To the client it is the upstream's failure, not a missing resource.
  */
 function readFound(answer: MediaAnswer): SubmitOutcome {
   const read = taskIn(answer)
