@@ -15,6 +15,7 @@ import {
   transitionedTask,
 } from '../engine.ts'
 import { MAX_ANSWER_BYTES } from '../ports.ts'
+import { type Step, stepResult } from '../step.ts'
 import { deliverInline } from '../store/inline-results.ts'
 
 const POLL_TIMEOUT_MS = 15_000
@@ -27,19 +28,24 @@ export interface PollResult {
 
 const unknown = (task: Task): PollResult => ({ task, isKnown: false })
 
-/** Of a task that an upstream has. */
-export async function pollUpstream(deps: EngineDeps, task: Task): Promise<PollResult> {
+/** Asks the upstream that has the task how far it is. */
+export const pollUpstream: Step = async (deps, task) => {
+  const { task: after, isKnown } = await poll(deps, task)
+  return stepResult(after, { hasFailed: !isKnown })
+}
+
+async function poll(deps: EngineDeps, task: Task): Promise<PollResult> {
   const followed = taskChannel(deps, task)
   const follow = followed?.adapter.follow ?? null
   if (followed === null || follow === null || task.upstreamId === null) return gone(deps, task)
-  const poll = {
+  const asking = {
     upstreamId: task.upstreamId,
     upstreamModel: followed.route.upstreamModel,
     job: task.job,
   }
   const outcome = await asked(async () => {
-    const request = follow.poll(followed.route.channel, poll)
-    return follow.readPoll(await send(deps, request), poll)
+    const request = follow.poll(followed.route.channel, asking)
+    return follow.readPoll(await send(deps, request), asking)
   })
   deps.metrics.polled(outcome.type)
   return polled(deps, task, followed, outcome)

@@ -8,6 +8,7 @@ import { emptyResult } from '../../../schemas/media/job.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { ResultLinks } from '../end/settlement.ts'
 import { type EngineDeps, taskChannel, transitionedTask } from '../engine.ts'
+import { type Step, stepResult } from '../step.ts'
 import { KEEPING, keyOf, retentionMs } from './result-files.ts'
 
 const TRIES = 3
@@ -15,12 +16,13 @@ const RETRY_PAUSE_MS = 1_000
 const COPY_MAX_BYTES = 2 * 1024 * 1024 * 1024
 const COPY_TIMEOUT_MS = 120_000
 
-/** Of a task in the state `storing`. Done again from the beginning when its process dies: keys are the same. */
-export async function storeResults(deps: EngineDeps, task: Task): Promise<Task> {
+/** Stores the results and ends the task. Done again from the beginning when its process dies: keys are the same. */
+export const storeResults: Step = async (deps, task) => {
   const result = task.result ?? emptyResult()
   const files = await Promise.all(result.files.map((_, index) => stored(deps, task, result, index)))
   const after = { ...result, files }
-  return transitionedTask(deps, task, 'stored', { result: after }, await linksOf(deps, task, files))
+  const links = await linksOf(deps, task, files)
+  return stepResult(await transitionedTask(deps, task, 'stored', { result: after }, links))
 }
 
 async function stored(deps: EngineDeps, task: Task, result: TaskResult, index: number): Promise<ResultFile> {

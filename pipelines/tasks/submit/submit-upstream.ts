@@ -22,6 +22,7 @@ import {
   transitionedTask,
 } from '../engine.ts'
 import { MAX_ANSWER_BYTES, MediaCallFailure } from '../ports.ts'
+import { type Step, stepResult } from '../step.ts'
 import { deliverInline } from '../store/inline-results.ts'
 import { type PreparedJob, prepareFiles, UnusableFile } from './prepare-files.ts'
 import { OWN_REFUSALS, type OwnRefusal } from './refusal.ts'
@@ -75,8 +76,10 @@ const refusing = ({ code, message, status }: Failure): TaskChanges => ({
   refusedStatus: status,
 })
 
-/** Ends where the task waits for an upstream, has its results, is refused, or was taken by somebody else. */
-export async function submitUpstream(deps: EngineDeps, task: Task): Promise<Task> {
+/** Submits the task: it then waits for an upstream, has its results, is refused, or was taken by another process. */
+export const submitUpstream: Step = async (deps, task) => stepResult(await submitted(deps, task))
+
+async function submitted(deps: EngineDeps, task: Task): Promise<Task> {
   const rules = TASK_RULES[task.kind]
   const untilAt = Math.min(task.submittedAt + rules.ladderTimeoutMs, task.deadlineAt)
   // Its client has its error by now.

@@ -1,0 +1,24 @@
+/** A step on the way of a task: it takes the task in one state, and does what is next in that state. */
+import type { Task } from '../../src/postgres/tasks/types.ts'
+import type { EngineDeps } from './engine.ts'
+
+export interface StepResult {
+  /** Its current row. */
+  readonly task: Task
+  /** False: there is nothing to do before `delayMs` is over. */
+  readonly isDone: boolean
+  /** The upstream did not report. */
+  readonly hasFailed: boolean
+  /** Null: as the kind is polled. */
+  readonly delayMs: number | null
+}
+
+export type Step = (deps: EngineDeps, task: Task) => Promise<StepResult>
+
+export const stepResult = (task: Task, more: Partial<StepResult> = {}): StepResult => ({
+  task,
+  isDone: true,
+  hasFailed: false,
+  delayMs: null,
+  ...more,
+})

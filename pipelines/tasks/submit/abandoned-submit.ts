@@ -1,0 +1,14 @@
+/** A submit whose process has gone. What may have been sent is never sent again. */
+import { transitionedTask } from '../engine.ts'
+import { type Step, stepResult } from '../step.ts'
+
+/** A process that submits touches its tasks more often than this: one that does not is gone. */
+export const SUBMIT_LEASE_MS = 30_000
+
+/** Ends a submit that was abandoned; its process may still be at work until the lease is over. */
+export const endAbandonedSubmit: Step = async (deps, task) => {
+  const leftMs = task.touchedAt + SUBMIT_LEASE_MS - deps.now()
+  if (leftMs > 0) return stepResult(task, { isDone: false, delayMs: leftMs })
+  deps.log.warn({ task: task.id, channel: task.channelId }, 'Lost the outcome of a submit; not sent again')
+  return stepResult(await transitionedTask(deps, task, 'lost'), { delayMs: 0 })
+}
