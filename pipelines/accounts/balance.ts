@@ -2,13 +2,14 @@
  * `GET /v1/key/balance`: the wallet behind the key. Free, at a zero balance too.
  * See docs/api-rules.md, "Balance and usage".
  */
-import { defer, type Observable, of } from 'rxjs'
 import { CURRENCY } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
-import type { Reply } from '../../src/http/handler.ts'
-import { jsonReply } from '../replies/json.ts'
-import type { KnownKey } from './credentials.ts'
+import type { Handler } from '../../src/http/handler.ts'
+import { answerJson } from '../stages/answer.ts'
+import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
+import { pipeline } from '../stages/pipeline.ts'
+import type { Stage } from '../stages/stage.ts'
 
 /**
  * Returns the key's balance. Cost of this process's ended calls counts as used, booked or not, as it does where calls
@@ -34,5 +35,8 @@ const ofCap = ({ totals, unbooked }: WalletView) => ({
   spent: printCredits(totals.used + unbooked),
 })
 
-export const balance = ({ view, cap }: Pick<KnownKey, 'view' | 'cap'>): Observable<Reply> =>
-  defer(() => of(jsonReply({ ...keyBalance(view), ...(cap !== null && ofCap(cap)) })))
+export const balance = (deps: AuthenticateDeps): Handler => pipeline(authenticate(deps), answerWithBalance())
+
+/** Answers with the wallet, and with the cap of a capped key. */
+export const answerWithBalance = (): Stage<AuthenticatedCall, never> =>
+  answerJson(({ known: { view, cap } }) => ({ ...keyBalance(view), ...(cap !== null && ofCap(cap)) }))

@@ -2,23 +2,24 @@
  * `GET /v1/dashboard/billing/*`: the key's wallet in the shapes that third-party chat clients read.
  * See docs/api-rules.md, "Balance and usage".
  */
-import { defer, map, type Observable, of } from 'rxjs'
 import {
   type BillingSubscription,
   type BillingUsage,
   billingUsageQuery,
   type CreditGrants,
 } from '../../schemas/accounts/billing.ts'
-import type { Credential } from '../../schemas/accounts/key.ts'
 import { type Credits, printCredits } from '../../schemas/money.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { DayCost } from '../../src/clickhouse/summaries/usage-totals.ts'
-import { DAY_MS } from '../../src/core/call-log/window.ts'
-import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
+import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
+import type { Handler } from '../../src/http/handler.ts'
 import { visibleUsage } from '../call-log/search.ts'
 import { readQuery, refusedParameter } from '../query.ts'
-import { fromAbortable } from '../replies/from-abortable.ts'
-import { jsonReply } from '../replies/json.ts'
+import { answerJson } from '../stages/answer.ts'
+import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
+import { type Asked, type Found, find, readParams } from '../stages/find.ts'
+import { pipeline } from '../stages/pipeline.ts'
+import type { Call, Stage } from '../stages/stage.ts'
 import type { KnownKey } from './credentials.ts'
 
 /** These clients read this as «without end»: the last second that a date can have in four digits. */
@@ -45,31 +46,31 @@ function amountsOf({ key, view, cap }: Reader) {
   return { used, available: balance, granted: balance + used + totals.held }
 }
 
-export const billingSubscription = (reader: Reader): Observable<Reply> =>
-  defer(() => {
-    const { key } = reader
-    const granted = toNumber(amountsOf(reader).granted)
-    const subscription: BillingSubscription = {
+/** Answers with what the wallet may spend in all. */
+export const answerWithSubscription = (): Stage<AuthenticatedCall, never> =>
+  answerJson(({ known }): BillingSubscription => {
+    const { expiresAt } = known.key
+    const granted = toNumber(amountsOf(known).granted)
+    return {
       object: 'billing_subscription',
       has_payment_method: true,
       hard_limit_usd: granted,
       soft_limit_usd: granted,
       system_hard_limit_usd: granted,
-      access_until: key.expiresAt === null ? NEVER_SECONDS : Math.floor(key.expiresAt.getTime() / 1000),
+      access_until: expiresAt === null ? NEVER_SECONDS : Math.floor(expiresAt.getTime() / 1000),
     }
-    return of(jsonReply(subscription))
   })
 
-export const creditGrants = (reader: Reader): Observable<Reply> =>
-  defer(() => {
-    const { granted, used, available } = amountsOf(reader)
-    const grants: CreditGrants = {
+/** Answers with what the wallet has, and what of it is used. */
+export const answerWithGrants = (): Stage<AuthenticatedCall, never> =>
+  answerJson(({ known }): CreditGrants => {
+    const { granted, used, available } = amountsOf(known)
+    return {
       object: 'credit_summary',
       total_granted: toNumber(granted),
       total_used: toNumber(used),
       total_available: toNumber(available),
     }
-    return of(jsonReply(grants))
   })
 
 export interface BillingUsageDeps {
@@ -77,7 +78,31 @@ export interface BillingUsageDeps {
   readonly now?: () => number
 }
 
-function windowOf(query: string, now: number) {
+/** Reading is free, so no wallet is checked. */
+export const billingSubscription = (deps: AuthenticateDeps): Handler =>
+  pipeline(authenticate(deps), answerWithSubscription())
+
+export const creditGrants = (deps: AuthenticateDeps): Handler =>
+  pipeline(authenticate(deps), answerWithGrants())
+
+export const billingUsage = (deps: BillingUsageDeps & AuthenticateDeps): Handler =>
+  pipeline(authenticate(deps), readDays(deps), findCosts(deps), answerWithCosts())
+
+type DaysCall = AuthenticatedCall & Asked<LogWindow>
+
+/** Adds the days, as a window of time. @throws Failure `invalid_request` */
+export const readDays = ({ now = Date.now }: BillingUsageDeps): Stage<AuthenticatedCall, DaysCall> =>
+  readParams(({ request }) => windowOf(request.query, now()))
+
+/** Adds what each day cost, by model. */
+export const findCosts = ({ callLog }: BillingUsageDeps): Stage<DaysCall, Call & Found<readonly DayCost[]>> =>
+  find(({ known, params }, signal) => callLog.costByDay({ ...visibleUsage(known), ...params }, signal))
+
+/** Answers with the costs. */
+export const answerWithCosts = (): Stage<Call & Found<readonly DayCost[]>, never> =>
+  answerJson(({ found }) => printCosts(found))
+
+function windowOf(query: string, now: number): LogWindow {
   const { start_date: first = 0, end_date: last } = readQuery(billingUsageQuery, query)
   if (last !== undefined && first > last) throw refusedParameter('start_date', 'must not be after end_date')
   return { from: first, to: last === undefined ? now + 1 : last + DAY_MS }
@@ -94,14 +119,3 @@ function printCosts(costs: readonly DayCost[]): BillingUsage {
     })),
   }
 }
-
-export const billingUsage =
-  ({ callLog, now = Date.now }: BillingUsageDeps) =>
-  (
-    reader: Pick<Credential, 'key' | 'account'>,
-    { query }: Pick<GatewayRequest, 'query'>,
-  ): Observable<Reply> =>
-    fromAbortable(async (signal) => {
-      const window = windowOf(query, now())
-      return printCosts(await callLog.costByDay({ ...visibleUsage(reader), ...window }, signal))
-    }).pipe(map(jsonReply))

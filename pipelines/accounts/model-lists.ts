@@ -2,7 +2,6 @@
  * Which models there are: `/v1/models` as the chat-completions and messages SDKs read it, `/v1beta/models` as the
  * generate-content SDK does, and the public catalogue.
  */
-import { defer, type Observable, of } from 'rxjs'
 import {
   type ContentModel,
   type ContentModelList,
@@ -20,11 +19,12 @@ import {
   resolveAllowlist,
 } from '../../src/core/routing/catalog.ts'
 import { resourceName } from '../../src/core/routing/generate-model-name.ts'
-import type { Reply } from '../../src/http/handler.ts'
 import { readModelPath } from '../../src/protocols/generate-content/path.ts'
 import { readQuery, refusedParameter } from '../query.ts'
-import { jsonReply } from '../replies/json.ts'
+import { answerJson } from '../stages/answer.ts'
+import type { AuthenticatedCall } from '../stages/authenticate.ts'
 import { noSuchModel } from '../stages/select-model.ts'
+import type { Call, Stage } from '../stages/stage.ts'
 
 const HTTP_NOT_FOUND = 404
 const MS_PER_SECOND = 1000
@@ -128,18 +128,21 @@ const publicModel = (catalog: Catalog, model: Model, now: number) => {
   }
 }
 
-export interface ModelsDeps {
+export interface CatalogDeps {
   /** Called for each request, so a changed configuration takes effect with the next one. */
   readonly catalog: () => Catalog
+  /** Epoch milliseconds. */
+  readonly now?: () => number
+}
+
+export interface ModelsDeps extends CatalogDeps {
   /** When the database was made: the same in every process, and after a restart. */
   readonly installedAt: Date
 }
 
-/** Lists the models that the key may call. */
-export const models =
-  (deps: ModelsDeps) =>
-  (caller: AllowedModels): Observable<Reply> =>
-    defer(() => of(jsonReply(modelList(deps, caller))))
+/** Answers with the models that the key may call. */
+export const answerWithModels = (deps: ModelsDeps): Stage<AuthenticatedCall, never> =>
+  answerJson(({ known }) => modelList(deps, known))
 
 const MODELS_PATH = '/v1/models/'
 
@@ -151,11 +154,11 @@ function modelNameOf(path: string): string {
   }
 }
 
-/** Answers `GET /v1/models/{model}`. */
-export const model =
-  ({ catalog, installedAt }: ModelsDeps) =>
-  (caller: AllowedModels, path: string): Observable<Reply> =>
-    defer(() => of(jsonReply(listed(callableModel(catalog(), caller, modelNameOf(path)), installedAt))))
+/** Answers with the model in the path. @throws Failure `model_not_found` */
+export const answerWithModel = ({ catalog, installedAt }: ModelsDeps): Stage<AuthenticatedCall, never> =>
+  answerJson(({ known, request }) =>
+    listed(callableModel(catalog(), known, modelNameOf(request.path)), installedAt),
+  )
 
 /** Returns a model in the shape of the generate-content protocol: its methods are those that the model supports. */
 function contentListed(catalog: Catalog, found: Model): ContentModel {
@@ -189,28 +192,20 @@ function contentModelList(catalog: Catalog, caller: AllowedModels, query: string
   }
 }
 
-/** Answers `GET /v1beta/models`. */
-export const contentModels =
-  ({ catalog }: Pick<ModelsDeps, 'catalog'>) =>
-  (caller: AllowedModels, query: string): Observable<Reply> =>
-    defer(() => of(jsonReply(contentModelList(catalog(), caller, query))))
+/** Answers with a page of the models that the key may call. @throws Failure `invalid_request` */
+export const answerWithContentModels = ({ catalog }: CatalogDeps): Stage<AuthenticatedCall, never> =>
+  answerJson(({ known, request }) => contentModelList(catalog(), known, request.query))
 
-/** Answers `GET /v1beta/models/{model}`. */
-export const contentModel =
-  ({ catalog }: Pick<ModelsDeps, 'catalog'>) =>
-  (caller: AllowedModels, path: string): Observable<Reply> =>
-    defer(() => {
-      const current = catalog()
-      return of(
-        jsonReply(contentListed(current, callableModel(current, caller, readModelPath(path) ?? path))),
-      )
-    })
+/** Answers with the model in the path. @throws Failure `model_not_found` */
+export const answerWithContentModel = ({ catalog }: CatalogDeps): Stage<AuthenticatedCall, never> =>
+  answerJson(({ known, request: { path } }) => {
+    const current = catalog()
+    return contentListed(current, callableModel(current, known, readModelPath(path) ?? path))
+  })
 
-/** Lists the whole catalog, placeholders too, without a key. */
-export const publicModels =
-  ({ catalog, now = Date.now }: Pick<ModelsDeps, 'catalog'> & { readonly now?: () => number }) =>
-  (): Observable<Reply> =>
-    defer(() => {
-      const current = catalog()
-      return of(jsonReply({ models: current.models.map((model) => publicModel(current, model, now())) }))
-    })
+/** Answers with the whole catalog, placeholders too. */
+export const answerWithCatalog = ({ catalog, now = Date.now }: CatalogDeps): Stage<Call, never> =>
+  answerJson(() => {
+    const current = catalog()
+    return { models: current.models.map((model) => publicModel(current, model, now())) }
+  })

@@ -2,17 +2,20 @@
  * `GET /api/v1/usage`: the usage of the key's account in a window of time; an employee's key sees its own usage alone.
  * See docs/api-rules.md, "Balance and usage".
  */
-import { map, type Observable } from 'rxjs'
-import type { Credential } from '../../schemas/accounts/key.ts'
 import { type UsageReport, usageQuery } from '../../schemas/accounts/usage.ts'
 import { CURRENCY, type LogPeriod } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
-import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
+import type { UsageTotals } from '../../src/clickhouse/summaries/usage-totals.ts'
+import type { LogWindow } from '../../src/core/call-log/window.ts'
+import type { Handler } from '../../src/http/handler.ts'
 import { visibleUsage } from '../call-log/search.ts'
 import { readQuery, windowOf } from '../query.ts'
-import { fromAbortable } from '../replies/from-abortable.ts'
-import { jsonReply } from '../replies/json.ts'
+import { answerJson } from '../stages/answer.ts'
+import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
+import { type Asked, type Found, find, readParams } from '../stages/find.ts'
+import { pipeline } from '../stages/pipeline.ts'
+import type { Call, Stage } from '../stages/stage.ts'
 
 export interface UsageDeps {
   readonly callLog: Pick<CallLog, 'usageTotals'>
@@ -21,25 +24,33 @@ export interface UsageDeps {
 
 const DEFAULT_PERIOD: LogPeriod = '30d'
 
-/** Answers the request. The reader is authenticated; reading is free, so no wallet is checked. */
-export const usage =
-  ({ callLog, now = Date.now }: UsageDeps) =>
-  (
-    reader: Pick<Credential, 'key' | 'account'>,
-    { query }: Pick<GatewayRequest, 'query'>,
-  ): Observable<Reply> =>
-    fromAbortable(async (signal): Promise<UsageReport> => {
-      const { from, to } = windowOf(readQuery(usageQuery, query), DEFAULT_PERIOD, now())
-      const totals = await callLog.usageTotals({ ...visibleUsage(reader), from, to }, signal)
-      return {
-        object: 'usage',
-        currency: CURRENCY,
-        period_from: new Date(from).toISOString(),
-        period_to: new Date(to).toISOString(),
-        total_requests: totals.requests,
-        total_cost: printCredits(totals.cost),
-        total_input_tokens: totals.inputTokens,
-        total_output_tokens: totals.outputTokens,
-        total_cached_tokens: totals.cachedTokens,
-      }
-    }).pipe(map(jsonReply))
+type WindowCall = AuthenticatedCall & Asked<LogWindow>
+type TotalsCall = Call & Asked<LogWindow> & Found<UsageTotals>
+
+/** Reading is free, so no wallet is checked. */
+export const usage = (deps: UsageDeps & AuthenticateDeps): Handler =>
+  pipeline(authenticate(deps), readWindow(deps), findUsage(deps), answerWithUsage())
+
+/** Adds the window of time. @throws Failure `invalid_request` */
+export const readWindow = ({ now = Date.now }: UsageDeps): Stage<AuthenticatedCall, WindowCall> =>
+  readParams(({ request }) => windowOf(readQuery(usageQuery, request.query), DEFAULT_PERIOD, now()))
+
+/** Adds what was used in the window. */
+export const findUsage = ({ callLog }: UsageDeps): Stage<WindowCall, TotalsCall> =>
+  find(({ known, params }, signal) => callLog.usageTotals({ ...visibleUsage(known), ...params }, signal))
+
+/** Answers with the report. */
+export const answerWithUsage = (): Stage<TotalsCall, never> =>
+  answerJson(
+    ({ params: { from, to }, found: totals }): UsageReport => ({
+      object: 'usage',
+      currency: CURRENCY,
+      period_from: new Date(from).toISOString(),
+      period_to: new Date(to).toISOString(),
+      total_requests: totals.requests,
+      total_cost: printCredits(totals.cost),
+      total_input_tokens: totals.inputTokens,
+      total_output_tokens: totals.outputTokens,
+      total_cached_tokens: totals.cachedTokens,
+    }),
+  )

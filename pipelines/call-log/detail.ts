@@ -1,15 +1,15 @@
 /** `GET /v1/logs/{id}`: one call in detail. See docs/api-rules.md, "Call detail". */
-import { map, type Observable } from 'rxjs'
-import { type LogDetail, logDetailQuery } from '../../schemas/call-log/detail.ts'
+import { type CallWithDetail, type LogDetail, logDetailQuery } from '../../schemas/call-log/detail.ts'
 import type { LogScope } from '../../schemas/call-log/query.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import { detailView } from '../../src/core/call-log/detail.ts'
-import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
 import { readQuery } from '../query.ts'
-import { fromAbortable } from '../replies/from-abortable.ts'
-import { jsonReply } from '../replies/json.ts'
-import { assertReadsLogs, assertVisible, type LogReader, mayReadAccount } from './search.ts'
+import { answerJson } from '../stages/answer.ts'
+import type { AuthenticatedCall } from '../stages/authenticate.ts'
+import { type Asked, type Found, find, readParams } from '../stages/find.ts'
+import type { Call, Stage } from '../stages/stage.ts'
+import { assertReadsLogs, assertVisible, mayReadAccount } from './search.ts'
 
 export interface LogDetailDeps {
   readonly callLog: Pick<CallLog, 'findCall'>
@@ -31,26 +31,33 @@ function idOf(path: string): number | null {
  */
 const notFound = (): Failure => new Failure('log_not_found', 'There is no such call in the log of this key.')
 
-async function find(
-  { callLog }: LogDetailDeps,
-  { account, key }: LogReader,
-  { scope, id }: { scope: LogScope; id: number | null },
-  signal: AbortSignal,
-): Promise<LogDetail> {
-  if (id === null) throw notFound()
-  const keyId = scope === 'account' ? null : key.id
-  const call = await callLog.findCall({ accountId: account.id, keyId, id }, signal)
-  if (call === null) throw notFound()
-  return detailView(call)
+interface DetailQuery {
+  readonly scope: LogScope
+  /** Null: no row of the log has what the path names. */
+  readonly id: number | null
 }
 
-/** Answers the request. The reader is authenticated; reading is free, so no wallet is checked. */
-export const logDetail =
-  (deps: LogDetailDeps) =>
-  (reader: LogReader, { path, query }: GatewayRequest): Observable<Reply> =>
-    fromAbortable(async (signal) => {
-      assertReadsLogs(reader)
-      const { scope = mayReadAccount(reader) ? 'account' : 'key' } = readQuery(logDetailQuery, query)
-      assertVisible(reader, scope)
-      return find(deps, reader, { scope, id: idOf(path) }, signal)
-    }).pipe(map(jsonReply))
+type DetailCall = AuthenticatedCall & Asked<DetailQuery>
+
+/** Adds which call the client asks for. @throws Failure `invalid_request`, `permission_denied` */
+export const readDetail = (): Stage<AuthenticatedCall, DetailCall> =>
+  readParams(({ known, request: { path, query } }) => {
+    assertReadsLogs(known)
+    const { scope = mayReadAccount(known) ? 'account' : 'key' } = readQuery(logDetailQuery, query)
+    assertVisible(known, scope)
+    return { scope, id: idOf(path) }
+  })
+
+/** Adds the row of the call. @throws Failure `log_not_found` */
+export const findCall = ({ callLog }: LogDetailDeps): Stage<DetailCall, Call & Found<CallWithDetail>> =>
+  find(async ({ known: { account, key }, params: { scope, id } }, signal) => {
+    if (id === null) throw notFound()
+    const keyId = scope === 'account' ? null : key.id
+    const call = await callLog.findCall({ accountId: account.id, keyId, id }, signal)
+    if (call === null) throw notFound()
+    return call
+  })
+
+/** Answers with the call and how it was charged. */
+export const answerWithDetail = (): Stage<Call & Found<CallWithDetail>, never> =>
+  answerJson(({ found }): LogDetail => detailView(found))

@@ -1,18 +1,20 @@
 /** `GET /v1/logs`: a page of the calls that a key may see. See docs/api-rules.md, "Call log list". */
-import { defer, map, type Observable } from 'rxjs'
+import { map, type Observable } from 'rxjs'
 import type { JobInFlight, LogPage } from '../../schemas/call-log/query.ts'
 import { CURRENCY, type LogRow } from '../../schemas/call-log/row.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallPage } from '../../src/clickhouse/pages/find-calls.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
-import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
+import type { Reply } from '../../src/http/handler.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
 import { jsonReply } from '../replies/json.ts'
+import { answer } from '../stages/answer.ts'
+import type { Stage } from '../stages/stage.ts'
 import { type LogCsvDeps, logCsv } from './csv.ts'
 import { type InFlightDeps, jobsInFlight } from './in-flight.ts'
-import { type LogReader, type LogSearch, pageQuery, readSearch } from './search.ts'
+import { type LogReader, type LogSearch, pageQuery, type SearchCall } from './search.ts'
 
-export interface LogsDeps extends LogCsvDeps, InFlightDeps {
+export interface LogPageDeps extends LogCsvDeps, InFlightDeps {
   readonly callLog: LogCsvDeps['callLog'] & Pick<CallLog, 'findCalls'>
 }
 
@@ -29,7 +31,7 @@ function withAttempts(row: LogRow): LogRow {
 }
 
 function nextCursor(
-  deps: LogsDeps,
+  deps: LogPageDeps,
   reader: LogReader,
   { order, window }: LogSearch,
   page: CallPage,
@@ -47,7 +49,7 @@ interface FoundPage {
 }
 
 function printPage(
-  deps: LogsDeps,
+  deps: LogPageDeps,
   reader: LogReader,
   search: LogSearch,
   { page, inFlight }: FoundPage,
@@ -69,7 +71,7 @@ function printPage(
 const NOTHING: CallPage = { rows: [], hasMore: false }
 
 async function findPage(
-  deps: LogsDeps,
+  deps: LogPageDeps,
   reader: LogReader,
   search: LogSearch,
   signal: AbortSignal,
@@ -84,16 +86,13 @@ async function findPage(
   return { page, inFlight }
 }
 
-const listed = (deps: LogsDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
+const listed = (deps: LogPageDeps, reader: LogReader, search: LogSearch): Observable<Reply> =>
   fromAbortable(async (signal) =>
     printPage(deps, reader, search, await findPage(deps, reader, search, signal)),
   ).pipe(map(jsonReply))
 
-/** Answers the request. The reader is authenticated; reading is free, so no wallet is checked. */
-export const logs =
-  (deps: LogsDeps) =>
-  (reader: LogReader, request: GatewayRequest): Observable<Reply> =>
-    defer(() => {
-      const search = readSearch(deps, reader, request)
-      return search.format === 'csv' ? logCsv(deps, reader, search) : listed(deps, reader, search)
-    })
+/** Answers with a page as JSON, or with the CSV. */
+export const answerWithCalls = (deps: LogPageDeps): Stage<SearchCall, never> =>
+  answer(({ known, params }) =>
+    params.format === 'csv' ? logCsv(deps, known, params) : listed(deps, known, params),
+  )

@@ -15,6 +15,9 @@ import { type LogCursor, parseCursor } from '../../src/core/call-log/cursor.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import { readQuery, refusedParameter, windowOf } from '../query.ts'
+import type { AuthenticatedCall } from '../stages/authenticate.ts'
+import { type Asked, readParams } from '../stages/find.ts'
+import type { Stage } from '../stages/stage.ts'
 
 /** The key that reads the log, and its account. */
 export type LogReader = Pick<Credential, 'key' | 'account'>
@@ -93,8 +96,16 @@ function limitOf({ limit }: LogQuery, format: LogFormat): number {
   throw refusedParameter('limit', `must be 1 to ${MAX_ROWS[format]}`)
 }
 
-/** @throws Failure `invalid_request` with a message that names the parameter; `permission_denied` */
-export function readSearch(deps: LogSearchDeps, reader: LogReader, request: GatewayRequest): LogSearch {
+export type SearchCall = AuthenticatedCall & Asked<LogSearch>
+
+/**
+ * Adds the search that the client asks for.
+ * @throws Failure `invalid_request` with a message that names the parameter; `permission_denied`
+ */
+export const readSearch = (deps: LogSearchDeps): Stage<AuthenticatedCall, SearchCall> =>
+  readParams(({ known, request }) => searchOf(deps, known, request))
+
+function searchOf(deps: LogSearchDeps, reader: LogReader, request: GatewayRequest): LogSearch {
   assertReadsLogs(reader)
   const query = readQuery(logQuery, request.query)
   const format = query.format ?? (prefersCsv(request.header('accept')) ? 'csv' : 'json')

@@ -1,5 +1,4 @@
 /** `GET /v1/logs/summary`: totals of the calls that a key may see. See docs/api-rules.md, "Call log summary". */
-import { map, type Observable } from 'rxjs'
 import { type CallStatus, CURRENCY } from '../../schemas/call-log/row.ts'
 import {
   LOG_SUMMARY_CACHE_SECONDS,
@@ -16,10 +15,12 @@ import type { CallSummary } from '../../src/clickhouse/summaries/summarize-calls
 import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import { AnswerCache } from '../../src/core/answer-cache.ts'
 import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
-import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
 import { readQuery, refusedParameter, windowOf } from '../query.ts'
-import { fromAbortable } from '../replies/from-abortable.ts'
 import { jsonTextReply } from '../replies/json.ts'
+import { answerOnce } from '../stages/answer.ts'
+import type { AuthenticatedCall } from '../stages/authenticate.ts'
+import { type Asked, type Found, find, readParams } from '../stages/find.ts'
+import type { Call, Stage } from '../stages/stage.ts'
 import { assertReadsLogs, assertVisible, DEFAULT_LOG_PERIOD, type LogReader, visibleCalls } from './search.ts'
 
 export interface LogSummaryDeps {
@@ -125,27 +126,47 @@ const printSummary = ({ scope }: LogSummaryQuery, window: LogWindow, summary: Ca
   by_model: modelsOf(summary),
 })
 
-/** Answers the request. The reader is authenticated; reading is free, so no wallet is checked. */
-export function logSummary({ callLog, now = Date.now }: LogSummaryDeps) {
+interface SummaryWindow {
+  readonly query: LogSummaryQuery
+  readonly window: LogWindow
+  /** Epoch milliseconds of the request. */
+  readonly at: number
+}
+
+type SummaryCall = AuthenticatedCall & Asked<SummaryWindow>
+
+/** Adds what is to be summed up. @throws Failure `invalid_request`, `permission_denied` */
+export const readSummary = ({ now = Date.now }: LogSummaryDeps): Stage<AuthenticatedCall, SummaryCall> =>
+  readParams(({ known, request }) => {
+    assertReadsLogs(known)
+    readQuery(rowFiltersOfLogSummary, request.query)
+    const query = readQuery(logSummaryQuery, request.query)
+    assertVisible(known, query.scope)
+    const at = now()
+    return { query, window: windowOfSummary(query, at), at }
+  })
+
+/** Adds the summary, as JSON text; one that was made a moment ago is used again. */
+export function findSummary({
+  callLog,
+  now = Date.now,
+}: LogSummaryDeps): Stage<SummaryCall, Call & Found<string>> {
   const cache = new AnswerCache({
     maxAgeMs: LOG_SUMMARY_CACHE_SECONDS * MS_PER_SECOND,
     maxEntries: SUMMARY_CACHE_MAX_ENTRIES,
     maxChars: SUMMARY_CACHE_MAX_CHARS,
     now,
   })
-  return (reader: LogReader, request: Pick<GatewayRequest, 'query'>): Observable<Reply> =>
-    fromAbortable(async (signal) => {
-      assertReadsLogs(reader)
-      readQuery(rowFiltersOfLogSummary, request.query)
-      const query = readQuery(logSummaryQuery, request.query)
-      assertVisible(reader, query.scope)
-      const at = now()
-      const window = windowOfSummary(query, at)
-      const make = async (given: AbortSignal): Promise<string> => {
-        const calls = visibleCalls(reader, query)
-        const summary = calls === null ? EMPTY : await callLog.summarizeCalls({ ...calls, ...window }, given)
-        return JSON.stringify(printSummary(query, window, summary))
-      }
-      return cache.get(cacheKey(reader, query, window, at), make, signal)
-    }).pipe(map(jsonTextReply))
+  return find(({ known, params: { query, window, at } }, signal) => {
+    const make = async (given: AbortSignal): Promise<string> => {
+      const calls = visibleCalls(known, query)
+      const summary = calls === null ? EMPTY : await callLog.summarizeCalls({ ...calls, ...window }, given)
+      return JSON.stringify(printSummary(query, window, summary))
+    }
+    return cache.get(cacheKey(known, query, window, at), make, signal)
+  })
 }
+
+/** Answers with the summary. */
+export const answerWithSummary = (): Stage<Call & Found<string>, never> =>
+  answerOnce(({ found }) => jsonTextReply(found))

@@ -1,13 +1,15 @@
 /** `POST /mcp`: the knowledge bases as tools of a model. See docs/api-rules.md, "MCP". */
-import { map, type Observable } from 'rxjs'
-import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
+import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
 import type { McpAnswer, McpServer } from '../../src/mcp/server.ts'
-import { fromAbortable } from '../replies/from-abortable.ts'
-import type { Caller } from '../stages/authenticate.ts'
+import { answerOnce } from '../stages/answer.ts'
+import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
+import { type Found, find } from '../stages/find.ts'
+import { pipeline } from '../stages/pipeline.ts'
+import type { Call, Stage } from '../stages/stage.ts'
 import { wikiTools } from './mcp-tools.ts'
 import { readerOf, type WikiDeps } from './reading.ts'
 
-export interface McpDeps extends WikiDeps {
+export interface McpDeps extends WikiDeps, AuthenticateDeps {
   readonly openMcp: () => Promise<McpServer>
 }
 
@@ -22,18 +24,20 @@ const requestOf = ({ header, body }: GatewayRequest) => ({
   body,
 })
 
-const replyOf = ({ status, contentType, body }: McpAnswer): Reply => ({
+const replyOf = ({ found: { status, contentType, body } }: Call & Found<McpAnswer>): Reply => ({
   type: 'full',
   status,
   headers: contentType === '' ? [] : [['content-type', contentType]],
   body,
 })
 
-/** The caller has authenticated the reader; reading is free, so no wallet is checked. */
-export const mcp =
-  (deps: McpDeps) =>
-  ({ known, request }: Caller): Observable<Reply> =>
-    fromAbortable(async (signal) => {
-      const server = await deps.openMcp()
-      return server.answer(requestOf(request), wikiTools(deps, readerOf(known)), signal)
-    }).pipe(map(replyOf))
+/** Reading is free, so no wallet is checked; and no limit counts it. */
+export const mcp = (deps: McpDeps): Handler =>
+  pipeline(authenticate(deps), askServer(deps), answerOnce(replyOf))
+
+/** Adds what the MCP server answers, with the tools over the bases that the key may read. */
+const askServer = (deps: McpDeps): Stage<AuthenticatedCall, Call & Found<McpAnswer>> =>
+  find(async ({ known, request }, signal) => {
+    const server = await deps.openMcp()
+    return server.answer(requestOf(request), wikiTools(deps, readerOf(known)), signal)
+  })

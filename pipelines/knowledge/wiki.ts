@@ -2,7 +2,6 @@
  * `GET /api/v1/ext/wiki/…`: what the knowledge bases say that a key may read. Free, at a zero balance too; nothing of it
  * is logged. See docs/api-rules.md, "Knowledge search".
  */
-import { map, type Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { ofBaseQuery, pagesQuery, searchQuery } from '../../schemas/knowledge/query.ts'
 import {
@@ -11,12 +10,19 @@ import {
   SEARCH_DEFAULT_LIMIT,
   type WikiPage,
 } from '../../schemas/knowledge/wiki.ts'
-import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
+import type { GatewayRequest, Handler } from '../../src/http/handler.ts'
 import type { ReadableBase } from '../../src/postgres/knowledge/types.ts'
 import { readQuery, refusedParameter } from '../query.ts'
-import { fromAbortable } from '../replies/from-abortable.ts'
-import { jsonReply } from '../replies/json.ts'
-import type { Caller } from '../stages/authenticate.ts'
+import { answerJson } from '../stages/answer.ts'
+import {
+  type AuthenticateDeps,
+  type AuthenticatedCall,
+  authenticate,
+  type Caller,
+} from '../stages/authenticate.ts'
+import { type Found, find } from '../stages/find.ts'
+import { pipeline } from '../stages/pipeline.ts'
+import type { Call } from '../stages/stage.ts'
 import {
   cutPage,
   isKbId,
@@ -29,7 +35,7 @@ import {
   type WikiDeps,
 } from './reading.ts'
 
-type Answer = (caller: Caller) => Observable<Reply>
+export interface ReadWikiDeps extends WikiDeps, AuthenticateDeps {}
 
 /** The fifth part of the path names the page or base: `/api/v1/ext/wiki/pages/{id}`. */
 const SUBJECT_PART = 6
@@ -37,10 +43,13 @@ const SUBJECT_PART = 6
 /** Answers alike for what is missing and for what the key may not read, so that nobody can tell them apart. */
 const notFound = (): Failure => new Failure('not_found', 'There is no such knowledge base or page.')
 
-const answering =
-  (answer: (caller: Caller) => Promise<object>): Answer =>
-  (caller) =>
-    fromAbortable(() => answer(caller)).pipe(map(jsonReply))
+/** The stages of every endpoint here: free, and counted by no limit. */
+const reading = (deps: ReadWikiDeps, work: (caller: Caller) => Promise<object>): Handler =>
+  pipeline(
+    authenticate(deps),
+    find<AuthenticatedCall, object>(work),
+    answerJson(({ found }: Call & Found<object>) => found),
+  )
 
 async function baseOf(deps: WikiDeps, { known }: Caller, kbId: string): Promise<ReadableBase> {
   const base = isKbId(kbId) ? await read(deps.wiki.findBase(readerOf(known), kbId)) : null
@@ -81,16 +90,16 @@ const list = (found: readonly object[], limit = Number.POSITIVE_INFINITY) => ({
   has_more: found.length > limit,
 })
 
-export const searchWiki = (deps: WikiDeps): Answer =>
-  answering(async (caller) => {
+export const searchWiki = (deps: ReadWikiDeps): Handler =>
+  reading(deps, async (caller) => {
     const query = readQuery(searchQuery, caller.request.query)
     const { q, kb_id, limit = SEARCH_DEFAULT_LIMIT, offset = 0 } = query
     const base = await baseOf(deps, caller, kb_id)
     return printSearch(q, offset, await read(deps.wiki.searchPages([base], q, { limit, offset })))
   })
 
-export const listBases = (deps: WikiDeps): Answer =>
-  answering(async ({ known }) => {
+export const listBases = (deps: ReadWikiDeps): Handler =>
+  reading(deps, async ({ known }) => {
     const bases = await read(deps.wiki.readableBases(readerOf(known)))
     return list(bases.map(({ kbId, name, pages }) => ({ kb_id: kbId, name, page_count: pages })))
   })
@@ -98,37 +107,38 @@ export const listBases = (deps: WikiDeps): Answer =>
 /** One more than are listed, to know whether there are more. */
 const FETCHED_ENTRIES = REST_LIST_MAX_ENTRIES + 1
 
-export const listTags = (deps: WikiDeps): Answer =>
-  answering(async (caller) => {
+export const listTags = (deps: ReadWikiDeps): Handler =>
+  reading(deps, async (caller) => {
     const base = await requestedBase(deps, caller)
     return list(await read(deps.wiki.listTags([base], FETCHED_ENTRIES)), REST_LIST_MAX_ENTRIES)
   })
 
-export const listByTag = (deps: WikiDeps): Answer =>
-  answering(async (caller) => {
+export const listByTag = (deps: ReadWikiDeps): Handler =>
+  reading(deps, async (caller) => {
     const tag = subjectOf(caller.request)
     if (tag === null) throw refusedParameter('tag', 'is not URL-encoded text')
     const base = await requestedBase(deps, caller)
     return list(await readByTag(deps, [base], tag, FETCHED_ENTRIES), REST_LIST_MAX_ENTRIES)
   })
 
-export const readPages = (deps: WikiDeps): Answer =>
-  answering(async (caller) => {
+export const readPages = (deps: ReadWikiDeps): Handler =>
+  reading(deps, async (caller) => {
     const { ids, kb_id } = readQuery(pagesQuery, caller.request.query)
     const base = await baseOf(deps, caller, kb_id)
     const pages = await read(deps.wiki.readPages([base], ids.filter(isPageId)))
     return list(pages.map((page) => cutPage(page, REST_BATCH_BODY_MAX_CHARS)))
   })
 
-export const readPage = (deps: WikiDeps): Answer => answering((caller) => requestedPage(deps, caller))
+export const readPage = (deps: ReadWikiDeps): Handler =>
+  reading(deps, (caller) => requestedPage(deps, caller))
 
-export const listBacklinks = (deps: WikiDeps): Answer =>
-  answering(async (caller) => {
+export const listBacklinks = (deps: ReadWikiDeps): Handler =>
+  reading(deps, async (caller) => {
     const { base, id } = await requestedPageId(deps, caller)
     const found = await read(deps.wiki.backlinks([base], id, FETCHED_ENTRIES))
     if (found === null) throw notFound()
     return list(found, REST_LIST_MAX_ENTRIES)
   })
 
-export const showSource = (deps: WikiDeps): Answer =>
-  answering(async (caller) => linkToSource(deps, await requestedPage(deps, caller)))
+export const showSource = (deps: ReadWikiDeps): Handler =>
+  reading(deps, async (caller) => linkToSource(deps, await requestedPage(deps, caller)))

@@ -27,11 +27,27 @@ const isRefusalStage = (stage: object): stage is RefusalStage => 'record' in sta
  * Makes the handler of an endpoint. Stages that do not wait run one after another as plain functions: as operators they
  * would cost a small call a twentieth of its time. There is an overload for each length of a pipeline.
  */
+export function pipeline<A>(a: Stage<Call, A>, end?: RefusalStage): Handler
 export function pipeline<A, B>(a: Stage<Call, A>, b: Stage<A, B>, end?: RefusalStage): Handler
 export function pipeline<A, B, C>(
   a: Stage<Call, A>,
   b: Stage<A, B>,
   c: Stage<B, C>,
+  end?: RefusalStage,
+): Handler
+export function pipeline<A, B, C, D>(
+  a: Stage<Call, A>,
+  b: Stage<A, B>,
+  c: Stage<B, C>,
+  d: Stage<C, D>,
+  end?: RefusalStage,
+): Handler
+export function pipeline<A, B, C, D, E>(
+  a: Stage<Call, A>,
+  b: Stage<A, B>,
+  c: Stage<B, C>,
+  d: Stage<C, D>,
+  e: Stage<D, E>,
   end?: RefusalStage,
 ): Handler
 export function pipeline<A, B, C, D, E, F>(

@@ -2,8 +2,6 @@
 import { lastValueFrom, type Observable } from 'rxjs'
 import t from 'tap'
 import type { z } from 'zod'
-import { balance } from '../../pipelines/accounts/balance.ts'
-import { contentModel, contentModels, model, models, publicModels } from '../../pipelines/accounts/models.ts'
 import { referenceDocument, referencePage, toReference } from '../../pipelines/openapi.ts'
 import {
   contentModelList,
@@ -17,6 +15,7 @@ import { loadConfigFile } from '../../src/config/load.ts'
 import { WalletView } from '../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../src/core/routing/catalog.ts'
 import type { Reply } from '../../src/http/handler.ts'
+import { balance, contentModel, contentModels, model, models, publicModels } from './accounts/support.ts'
 
 async function full(reply$: Observable<Reply>) {
   const reply = await lastValueFrom(reply$)

@@ -20,9 +20,9 @@ import { endingOf } from '../../tasks/end/settlement.ts'
 import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { type CancelDeps, cancelTask } from '../cancel-task.ts'
+import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
-import { type Answer, readHandler } from '../read-handler.ts'
 import { assertEndpoint, mediaRoutes } from '../select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from '../task-records.ts'
 
@@ -117,20 +117,20 @@ export interface ReadMusicDeps extends TaskRecordsDeps {
   readonly files: Links
 }
 
-export const showMusic = (deps: ReadMusicDeps): Answer =>
-  readHandler(async (caller) => {
+export const showMusic = (deps: FreeCallDeps & ReadMusicDeps): Handler =>
+  freeCall(deps, async (caller) => {
     const task = await findTask(deps, caller, 'music', lastStep(caller.request.path))
     return printMusic(deps.files, task, Date.now())
   })
 
-export const cancelMusic = (deps: CancelDeps & ReadMusicDeps): Answer =>
-  readHandler(async (caller) => {
+export const cancelMusic = (deps: FreeCallDeps & CancelDeps & ReadMusicDeps): Handler =>
+  freeCall(deps, async (caller) => {
     const task = await cancelTask(deps, caller, 'music', lastStep(caller.request.path))
     return printMusic(deps.files, task, Date.now())
   })
 
-export const listMusic = (deps: ReadMusicDeps): Answer =>
-  readHandler(async (caller: Caller): Promise<z.infer<typeof musicTaskList>> => {
+export const listMusic = (deps: FreeCallDeps & ReadMusicDeps): Handler =>
+  freeCall(deps, async (caller: Caller): Promise<z.infer<typeof musicTaskList>> => {
     const { tasks, page } = await listTasks(deps, caller, 'music')
     const now = Date.now()
     const data = await Promise.all(tasks.map((task) => printMusic(deps.files, task, now)))

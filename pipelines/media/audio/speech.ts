@@ -27,9 +27,9 @@ import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { type CancelDeps, cancelTask } from '../cancel-task.ts'
 import { failureOf } from '../failed-task.ts'
+import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCall, type MediaCallDeps, mediaCall, type OrderParts } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
-import { type Answer, readHandler } from '../read-handler.ts'
 import { assertEndpoint, mediaRoutes } from '../select-media.ts'
 import { type MediaResourceDeps, resolveMediaResource } from '../select-voice-or-avatar.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from '../task-records.ts'
@@ -166,18 +166,18 @@ export const makeSpeech = (deps: MakeSpeechDeps): Handler =>
 
 export type ReadSpeechDeps = TaskRecordsDeps & SpeechStore
 
-export const showSpeech = (deps: ReadSpeechDeps): Answer =>
-  readHandler(async (caller) =>
+export const showSpeech = (deps: FreeCallDeps & ReadSpeechDeps): Handler =>
+  freeCall(deps, async (caller) =>
     printSpeechTask(deps.files, await findTask(deps, caller, 'speech', lastStep(caller.request.path))),
   )
 
-export const cancelSpeech = (deps: CancelDeps & ReadSpeechDeps): Answer =>
-  readHandler(async (caller) =>
+export const cancelSpeech = (deps: FreeCallDeps & CancelDeps & ReadSpeechDeps): Handler =>
+  freeCall(deps, async (caller) =>
     printSpeechTask(deps.files, await cancelTask(deps, caller, 'speech', lastStep(caller.request.path))),
   )
 
-export const listSpeech = (deps: ReadSpeechDeps): Answer =>
-  readHandler(async (caller: Caller): Promise<z.infer<typeof speechTaskList>> => {
+export const listSpeech = (deps: FreeCallDeps & ReadSpeechDeps): Handler =>
+  freeCall(deps, async (caller: Caller): Promise<z.infer<typeof speechTaskList>> => {
     const { tasks, page } = await listTasks(deps, caller, 'speech')
     const data = tasks.map((task) => printSpeechTask(deps.files, task))
     return { object: 'list', data, ...page }

@@ -22,9 +22,9 @@ import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { type ChannelLists, mergedLists } from '../channel-lists.ts'
 import { type DeleteRecordDeps, deleteRecord } from '../delete-record.ts'
 import { failureOf } from '../failed-task.ts'
+import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
-import { type Answer, readHandler } from '../read-handler.ts'
 import { assertEndpoint, channelsFor, mediaRoutes } from '../select-media.ts'
 import { findTask, lastStep, type TaskRecordsDeps, unavailable } from '../task-records.ts'
 
@@ -69,13 +69,13 @@ export const cloneVoice = (deps: MediaCallDeps): Handler =>
     reply: (task, { params }) => jsonReply(printMade(task, params.async === true)),
   })
 
-export const showVoice = (deps: TaskRecordsDeps): Answer =>
-  readHandler(async (caller) =>
+export const showVoice = (deps: FreeCallDeps & TaskRecordsDeps): Handler =>
+  freeCall(deps, async (caller) =>
     printVoice(await findTask(deps, caller, 'voice', lastStep(caller.request.path))),
   )
 
-export const deleteVoice = (deps: DeleteRecordDeps): Answer =>
-  readHandler((caller) => deleteRecord(deps, caller, 'voice'))
+export const deleteVoice = (deps: FreeCallDeps & DeleteRecordDeps): Handler =>
+  freeCall(deps, (caller) => deleteRecord(deps, caller, 'voice'))
 
 export interface ListVoicesDeps extends TaskRecordsDeps {
   readonly catalog: () => Catalog
@@ -109,8 +109,8 @@ async function presetVoices({ catalog, lists }: ListVoicesDeps): Promise<PresetV
   return [...voices.values()]
 }
 
-export const listVoices = (deps: ListVoicesDeps): Answer =>
-  readHandler(async ({ known }: Caller): Promise<z.infer<typeof voiceList>> => {
+export const listVoices = (deps: FreeCallDeps & ListVoicesDeps): Handler =>
+  freeCall(deps, async ({ known }: Caller): Promise<z.infer<typeof voiceList>> => {
     const query = { accountId: known.account.id, kind: 'voice', states: null, limit: VOICE_LIST_MAX } as const
     const [own, presets] = await Promise.all([
       deps.tasks.listTasks(query).catch(unavailable),

@@ -1,9 +1,10 @@
 /** An owner deletes the files of a task that has ended. Its record stays: it is the evidence of the charge. */
 import { Failure } from '../../../schemas/failure.ts'
 import { isFinal, type TaskKind } from '../../../schemas/tasks/task.ts'
+import type { Handler } from '../../../src/http/handler.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import { type Answer, readHandler } from '../read-handler.ts'
+import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { findTask, type TaskRecordsDeps, unavailable } from '../task-records.ts'
 
 export interface DeleteFilesDeps extends TaskRecordsDeps {
@@ -18,8 +19,8 @@ const notEnded = (): Failure =>
 const idOf = (path: string): string => path.split('/').at(-2) ?? ''
 
 /** Throws `Failure` `invalid_request` while the task runs; `not_found`, `service_unavailable`. */
-export const deleteFiles = (deps: DeleteFilesDeps, kind: TaskKind): Answer =>
-  readHandler(async (caller) => {
+export const deleteFiles = (deps: FreeCallDeps & DeleteFilesDeps, kind: TaskKind): Handler =>
+  freeCall(deps, async (caller) => {
     const task = await findTask(deps, caller, kind, idOf(caller.request.path))
     if (!isFinal(task.state)) throw notEnded()
     const keys = (task.result?.files ?? []).flatMap(({ key }) => (key === null ? [] : [key]))

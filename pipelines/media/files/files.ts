@@ -4,13 +4,17 @@
  * See docs/api-rules.md, "Files and link lifetimes".
  */
 import { createHash } from 'node:crypto'
-import { defer, from, type Observable, of, switchMap } from 'rxjs'
+import { from, type Observable, of } from 'rxjs'
 import { Failure } from '../../../schemas/failure.ts'
 import { type ByteSpan, readRange } from '../../../src/core/media/byte-range.ts'
 import { checkLink, FILES_PATH, isObjectKey } from '../../../src/core/media/file-link.ts'
-import type { GatewayRequest, HeaderList, Reply } from '../../../src/http/handler.ts'
+import type { GatewayRequest, Handler, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { ObjectStore, StoredObject } from '../../../src/storage/store.ts'
 import { pacedReply } from '../../replies/paced.ts'
+import { answer } from '../../stages/answer.ts'
+import { type Asked, type Found, find, readParams } from '../../stages/find.ts'
+import { pipeline } from '../../stages/pipeline.ts'
+import type { Call, Stage } from '../../stages/stage.ts'
 
 export interface FilesDeps {
   readonly files: Pick<ObjectStore, 'get' | 'head' | 'link' | 'servesLinks'>
@@ -93,7 +97,7 @@ function send(
   key: string,
   found: StoredObject,
   now: number,
-) {
+): Observable<Reply> {
   const tag = tagOf(key, found)
   const headers = headersOf(key, found, tag, new URLSearchParams(request.query).get('expires'), now)
   if (isKnown(request, tag)) return of(empty(304, headers))
@@ -118,16 +122,36 @@ async function leadTo(store: FilesDeps['files'], key: string, now: number): Prom
   ])
 }
 
-export const files =
-  ({ files: store, fileLinkKey, now = Date.now }: FilesDeps) =>
-  (request: GatewayRequest): Observable<Reply> =>
-    defer(() => {
-      const at = now()
-      const key = admittedKey(request, fileLinkKey, at)
-      return from(store.head(key)).pipe(
-        switchMap((found) => {
-          if (found === null) throw gone()
-          return store.servesLinks ? leadTo(store, key, at) : send(store, request, key, found, at)
-        }),
-      )
-    })
+interface FileLink {
+  readonly key: string
+  /** Epoch milliseconds of the request. */
+  readonly at: number
+}
+
+type LinkCall = Call & Asked<FileLink>
+type FileCall = LinkCall & Found<StoredObject>
+
+/** The link is the permission: no key is asked for. */
+export const files = (deps: FilesDeps): Handler =>
+  pipeline(checkLinkOf(deps), findFile(deps), answerWithFile(deps))
+
+/** Adds the key that the link opens. @throws Failure `permission_denied` */
+const checkLinkOf = ({ fileLinkKey, now = Date.now }: FilesDeps): Stage<Call, LinkCall> =>
+  readParams(({ request }) => {
+    const at = now()
+    return { key: admittedKey(request, fileLinkKey, at), at }
+  })
+
+/** Adds what the store has under the key. @throws Failure `not_found` */
+const findFile = ({ files: store }: FilesDeps): Stage<LinkCall, FileCall> =>
+  find(async ({ params: { key } }) => {
+    const found = await store.head(key)
+    if (found === null) throw gone()
+    return found
+  })
+
+/** Answers with the file, or with the way to it. */
+const answerWithFile = ({ files: store }: FilesDeps): Stage<FileCall, never> =>
+  answer(({ request, params: { key, at }, found }) =>
+    store.servesLinks ? from(leadTo(store, key, at)) : send(store, request, key, found, at),
+  )

@@ -13,6 +13,7 @@ import { insufficientBalance } from '../../stages/require-balance.ts'
 import { type CancelDeps, cancelTask } from '../cancel-task.ts'
 import { failureOf } from '../failed-task.ts'
 import { type OwnLinkDeps, ownFile } from '../files/own-links.ts'
+import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { ACCEPTED_IMAGES, type InputStoreDeps, storeDataUri } from '../inputs/store-input.ts'
 import {
   type MediaCall,
@@ -22,7 +23,6 @@ import {
   type OrderParts,
 } from '../media-call.ts'
 import { chosenVariant, pricedJob } from '../priced-job.ts'
-import { type Answer, readHandler } from '../read-handler.ts'
 import { assertEndpoint, isServed, mediaRoutes } from '../select-media.ts'
 import { findTask, lastStep, listTasks, type TaskRecordsDeps } from '../task-records.ts'
 import { printImages, printImageTask, printSubmittedImages } from './answers.ts'
@@ -125,20 +125,22 @@ export const makeImages = (deps: MakeImagesDeps): Handler => imageCall(deps, rea
 export const editImages = (deps: MakeImagesDeps): Handler =>
   imageCall(deps, (request, reading) => readEdit(request, deps, reading))
 
-export type ReadImagesDeps = TaskRecordsDeps & ImageStore
+export type ReadImagesDeps = FreeCallDeps & TaskRecordsDeps & ImageStore
 
 /** `id` is the last step of the path. */
-const shown = (deps: ReadImagesDeps, find: (caller: Caller, id: string) => Promise<Task>): Answer =>
-  readHandler(async (caller) => printImageTask(deps.files, await find(caller, lastStep(caller.request.path))))
+const shown = (deps: ReadImagesDeps, find: (caller: Caller, id: string) => Promise<Task>): Handler =>
+  freeCall(deps, async (caller) =>
+    printImageTask(deps.files, await find(caller, lastStep(caller.request.path))),
+  )
 
-export const showImages = (deps: ReadImagesDeps): Answer =>
+export const showImages = (deps: ReadImagesDeps): Handler =>
   shown(deps, (caller, id) => findTask(deps, caller, 'image', id))
 
-export const cancelImages = (deps: CancelDeps & ReadImagesDeps): Answer =>
+export const cancelImages = (deps: CancelDeps & ReadImagesDeps): Handler =>
   shown(deps, (caller, id) => cancelTask(deps, caller, 'image', id))
 
-export const listImages = (deps: ReadImagesDeps): Answer =>
-  readHandler(async (caller) => {
+export const listImages = (deps: ReadImagesDeps): Handler =>
+  freeCall(deps, async (caller) => {
     const { tasks, page } = await listTasks(deps, caller, 'image')
     const data = await Promise.all(tasks.map((task) => printImageTask(deps.files, task)))
     return { object: 'list', data, ...page }

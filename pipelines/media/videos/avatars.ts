@@ -17,9 +17,9 @@ import { endingOf } from '../../tasks/end/settlement.ts'
 import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { type ChannelLists, mergedLists } from '../channel-lists.ts'
 import { type DeleteRecordDeps, deleteRecord } from '../delete-record.ts'
+import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
-import { type Answer, readHandler } from '../read-handler.ts'
 import { assertEndpoint, mediaRoutes } from '../select-media.ts'
 import { findTask, lastStep, type TaskRecordsDeps, unavailable } from '../task-records.ts'
 
@@ -53,23 +53,23 @@ export const registerAvatar = (deps: MediaCallDeps): Handler =>
     reply: (task) => jsonReply({ ...printAvatar(task), status: 'pending', error: null }),
   })
 
-export const showAvatar = (deps: TaskRecordsDeps): Answer =>
-  readHandler(async (caller) =>
+export const showAvatar = (deps: FreeCallDeps & TaskRecordsDeps): Handler =>
+  freeCall(deps, async (caller) =>
     printAvatar(await findTask(deps, caller, 'avatar', lastStep(caller.request.path))),
   )
 
-export const listAvatars = ({ tasks }: TaskRecordsDeps): Answer =>
-  readHandler(async ({ known }) => {
+export const listAvatars = (deps: FreeCallDeps & TaskRecordsDeps): Handler =>
+  freeCall(deps, async ({ known }) => {
     const accountId = known.account.id
-    const found = await tasks
+    const found = await deps.tasks
       .listTasks({ accountId, kind: 'avatar', states: null, limit: AVATAR_LIST_MAX })
       .catch(unavailable)
     const avatars = found.tasks.map(printAvatar)
     return { object: 'list', avatars, data: avatars, has_more: found.hasMore }
   })
 
-export const deleteAvatar = (deps: DeleteRecordDeps): Answer =>
-  readHandler((caller) => deleteRecord(deps, caller, 'avatar'))
+export const deleteAvatar = (deps: FreeCallDeps & DeleteRecordDeps): Handler =>
+  freeCall(deps, (caller) => deleteRecord(deps, caller, 'avatar'))
 
 export interface AvatarPresetsDeps {
   readonly catalog: () => Catalog
@@ -77,14 +77,14 @@ export interface AvatarPresetsDeps {
 }
 
 /** What the channels have that make videos of avatars. */
-export const listAvatarPresets = ({ catalog, lists }: AvatarPresetsDeps): Answer =>
-  readHandler(async () => {
-    const current = catalog()
+export const listAvatarPresets = (deps: FreeCallDeps & AvatarPresetsDeps): Handler =>
+  freeCall(deps, async () => {
+    const current = deps.catalog()
     const model = current.resolve(AVATAR_VIDEO_MODEL)
     const routes = model === null ? [] : mediaRoutes(current, model, 'avatar_video')
     const avatars = await mergedLists(
       routes.map(({ channel }) => channel),
-      (channel) => lists.presets(channel, 'avatar'),
+      (channel) => deps.lists.presets(channel, 'avatar'),
       ({ id }) => id,
     )
     return { avatars: avatars.map(({ id, name }) => ({ id, name })) }

@@ -23,9 +23,9 @@ import { endingOf } from '../../tasks/end/settlement.ts'
 import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { type ChannelLists, mergedLists } from '../channel-lists.ts'
 import { failureOf } from '../failed-task.ts'
+import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
-import { type Answer, readHandler } from '../read-handler.ts'
 import { assertEndpoint, mediaRoutes, selectMediaModel } from '../select-media.ts'
 import { findTask, lastStep, type TaskRecordsDeps } from '../task-records.ts'
 
@@ -97,19 +97,19 @@ export const recogniseSubtitles = (deps: MediaCallDeps): Handler =>
     reply: (task, { params }) => subtitleReply(task, params.async === true),
   })
 
-export interface ClipDeps extends TaskRecordsDeps {
+export interface ClipDeps extends FreeCallDeps, TaskRecordsDeps {
   readonly catalog: () => Catalog
   readonly lists: Pick<ChannelLists, 'clipTemplates' | 'clipCategories'>
 }
 
 /** @throws Failure `model_not_allowed`, `model_not_found` */
-const permitted = ({ catalog }: ClipDeps, body: (caller: Caller) => Promise<object>): Answer =>
-  readHandler(async (caller) => {
-    selectMediaModel(catalog(), caller.known, CLIP_COMPOSE_MODEL)
+const permitted = (deps: ClipDeps, body: (caller: Caller) => Promise<object>): Handler =>
+  freeCall(deps, async (caller) => {
+    selectMediaModel(deps.catalog(), caller.known, CLIP_COMPOSE_MODEL)
     return body(caller)
   })
 
-export const showSubtitles = (deps: ClipDeps): Answer =>
+export const showSubtitles = (deps: ClipDeps): Handler =>
   permitted(deps, async (caller) =>
     printSubtitleTask(await findTask(deps, caller, 'subtitle', lastStep(caller.request.path))),
   )
@@ -120,7 +120,7 @@ function composers(catalog: Catalog): readonly ChannelEntry[] {
   return model === null ? [] : mediaRoutes(catalog, model, 'clip_compose').map(({ channel }) => channel)
 }
 
-export const listClipTemplates = (deps: ClipDeps): Answer =>
+export const listClipTemplates = (deps: ClipDeps): Handler =>
   permitted(deps, async ({ request }) => {
     const { cate_id: category = null } = readQuery(clipTemplateQuery, request.query)
     const list = await mergedLists(
@@ -131,7 +131,7 @@ export const listClipTemplates = (deps: ClipDeps): Answer =>
     return { list, sid: '', api_version: CLIP_API_VERSION }
   })
 
-export const listClipCategories = (deps: ClipDeps): Answer =>
+export const listClipCategories = (deps: ClipDeps): Handler =>
   permitted(deps, async () => {
     const list = await mergedLists(
       composers(deps.catalog()),

@@ -1,5 +1,4 @@
 /** Which pipeline answers which endpoint. */
-import type { Observable } from 'rxjs'
 import { balance } from '../../../pipelines/accounts/balance.ts'
 import {
   type BillingUsageDeps,
@@ -7,23 +6,17 @@ import {
   billingUsage,
   creditGrants,
 } from '../../../pipelines/accounts/billing.ts'
-import { publicModels } from '../../../pipelines/accounts/models.ts'
+import { listPublicModels } from '../../../pipelines/accounts/models.ts'
 import { type UsageDeps, usage } from '../../../pipelines/accounts/usage.ts'
-import { type LogDetailDeps, logDetail } from '../../../pipelines/call-log/detail.ts'
-import { type LogsDeps, logs } from '../../../pipelines/call-log/page.ts'
-import { type LogSummaryDeps, logSummary } from '../../../pipelines/call-log/summary.ts'
+import { type LogsDeps, listLogs, showLog, sumLogs } from '../../../pipelines/call-log/logs.ts'
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
 import { countTokens } from '../../../pipelines/chat/count-tokens.ts'
 import { type EmbeddingsDeps, embeddings } from '../../../pipelines/chat/embeddings.ts'
 import { type FilesDeps, files } from '../../../pipelines/media/files/files.ts'
 import { referenceDocument, referencePage, referenceScript, toReference } from '../../../pipelines/openapi.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../../pipelines/operator-view.ts'
-import { answer } from '../../../pipelines/stages/answer.ts'
-import { authenticate, type Caller } from '../../../pipelines/stages/authenticate.ts'
-import { pipeline } from '../../../pipelines/stages/pipeline.ts'
-import { limitLogReads, type RateDeps, rateLimit } from '../../../pipelines/stages/rate-limit.ts'
 import { FILES_PATH } from '../../core/media/file-link.ts'
-import type { Handler, Reply } from '../../http/handler.ts'
+import type { Handler } from '../../http/handler.ts'
 import type { Route, RouteTable } from '../../http/route.ts'
 import { REFERENCE_SCRIPT_PATH } from '../../openapi/page.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
@@ -31,17 +24,14 @@ import { type AudioRouteDeps, audioRoutes } from './audio.ts'
 import { type ImageRouteDeps, imageRoutes } from './images.ts'
 import { type ModelRouteDeps, modelRoutes } from './models.ts'
 import { makeReference } from './reference.ts'
-import { type Answered, pathRouter } from './routed.ts'
+import { pathRouter } from './routed.ts'
 import { type VideoRouteDeps, videoRoutes } from './videos.ts'
 import { type WikiRouteDeps, wikiRoutes } from './wiki.ts'
 
 export type RouteDeps = ChatDeps &
   EmbeddingsDeps &
   LogsDeps &
-  LogDetailDeps &
-  LogSummaryDeps &
   UsageDeps &
-  RateDeps &
   ModelRouteDeps &
   BillingUsageDeps &
   FilesDeps &
@@ -71,29 +61,10 @@ export interface Routes extends RouteTable {
 }
 
 export function routes(deps: RouteDeps): Routes {
-  const withKey = (replies: (caller: Caller) => Observable<Reply>): Handler =>
-    pipeline(authenticate(deps), answer(replies))
-  const ofCallLog = (replies: (caller: Caller) => Observable<Reply>): Handler =>
-    pipeline(authenticate(deps), limitLogReads(deps), answer(replies))
-  const listPublic = publicModels(deps)
-  const listLogs = logs(deps)
-  const showLog = logDetail(deps)
-  const sumLogsUp = logSummary(deps)
-  const reportUsage = usage(deps)
-  const reportBilling = billingUsage(deps)
   const reference = makeReference()
-  const ofLog = get(ofCallLog(({ known, request }) => showLog(known, request)))
-  const answered: Answered = (work) => ({
-    handler: pipeline(authenticate(deps), rateLimit(deps), answer(work)),
-  })
-  const free: Answered = (work) => ({ handler: withKey(work) })
-  const ofModels = modelRoutes(deps, answered)
-  const families = [
-    ...imageRoutes(deps, answered),
-    ...videoRoutes(deps, answered),
-    ...audioRoutes(deps, answered),
-    ...wikiRoutes(deps, free),
-  ]
+  const ofLog = get(showLog(deps))
+  const ofModels = modelRoutes(deps)
+  const families = [...imageRoutes(deps), ...videoRoutes(deps), ...audioRoutes(deps), ...wikiRoutes(deps)]
   const familyAt = pathRouter(families)
   const filesByMethod = open(files(deps))
   const byPattern = [[LOG_PATH, ofLog] as const, [FILE_PATH, filesByMethod] as const]
@@ -107,14 +78,14 @@ export function routes(deps: RouteDeps): Routes {
     ['/v1/messages/count_tokens', post(countTokens(deps, 'messages'))],
     ['/v1/responses', post(chat(deps, DIALECTS.responses))],
     ['/v1/embeddings', post(embeddings(deps))],
-    ['/api/v1/models/public', open(() => listPublic())],
-    ['/v1/key/balance', get(withKey(({ known }) => balance(known)))],
-    ['/v1/dashboard/billing/subscription', get(withKey(({ known }) => billingSubscription(known)))],
-    ['/v1/dashboard/billing/usage', get(withKey(({ known, request }) => reportBilling(known, request)))],
-    ['/v1/dashboard/billing/credit_grants', get(withKey(({ known }) => creditGrants(known)))],
-    ['/api/v1/usage', get(withKey(({ known, request }) => reportUsage(known, request)))],
-    ['/v1/logs', get(ofCallLog(({ known, request }) => listLogs(known, request)))],
-    ['/v1/logs/summary', get(ofCallLog(({ known, request }) => sumLogsUp(known, request)))],
+    ['/api/v1/models/public', open(listPublicModels(deps))],
+    ['/v1/key/balance', get(balance(deps))],
+    ['/v1/dashboard/billing/subscription', get(billingSubscription(deps))],
+    ['/v1/dashboard/billing/usage', get(billingUsage(deps))],
+    ['/v1/dashboard/billing/credit_grants', get(creditGrants(deps))],
+    ['/api/v1/usage', get(usage(deps))],
+    ['/v1/logs', get(listLogs(deps))],
+    ['/v1/logs/summary', get(sumLogs(deps))],
     ['/openapi.json', open(() => referenceDocument(reference))],
     ['/docs', open(() => referencePage(reference))],
     [REFERENCE_SCRIPT_PATH, open(() => referenceScript(reference))],

@@ -26,7 +26,7 @@ import {
 import type { CancelDeps } from '../../../pipelines/media/cancel-task.ts'
 import type { DeleteRecordDeps } from '../../../pipelines/media/delete-record.ts'
 import { type DeleteFilesDeps, deleteFiles } from '../../../pipelines/media/files/delete-files.ts'
-import type { Answered, RoutedPath } from './routed.ts'
+import type { RoutedPath } from './routed.ts'
 
 export type AudioRouteDeps = MakeSpeechDeps &
   ReadMusicDeps &
@@ -37,33 +37,36 @@ export type AudioRouteDeps = MakeSpeechDeps &
   DeleteFilesDeps &
   TranscriptDeps
 
-export function audioRoutes(deps: AudioRouteDeps, answered: Answered): readonly RoutedPath[] {
+export function audioRoutes(deps: AudioRouteDeps): readonly RoutedPath[] {
   return [
     {
       path: '/v1/music/generations',
-      methods: { POST: { handler: makeMusic(deps) }, GET: answered(listMusic(deps)) },
+      methods: { POST: { handler: makeMusic(deps) }, GET: { handler: listMusic(deps) } },
     },
     {
       path: '/v1/music/generations/{id}',
-      methods: { GET: answered(showMusic(deps)), DELETE: answered(cancelMusic(deps)) },
+      methods: { GET: { handler: showMusic(deps) }, DELETE: { handler: cancelMusic(deps) } },
     },
-    { path: '/v1/music/generations/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'music')) } },
+    {
+      path: '/v1/music/generations/{id}/files',
+      methods: { DELETE: { handler: deleteFiles(deps, 'music') } },
+    },
     {
       path: '/v1/audio/speech',
-      methods: { POST: { handler: makeSpeech(deps) }, GET: answered(listSpeech(deps)) },
+      methods: { POST: { handler: makeSpeech(deps) }, GET: { handler: listSpeech(deps) } },
     },
     {
       path: '/v1/audio/speech/{id}',
-      methods: { GET: answered(showSpeech(deps)), DELETE: answered(cancelSpeech(deps)) },
+      methods: { GET: { handler: showSpeech(deps) }, DELETE: { handler: cancelSpeech(deps) } },
     },
-    { path: '/v1/audio/speech/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'speech')) } },
+    { path: '/v1/audio/speech/{id}/files', methods: { DELETE: { handler: deleteFiles(deps, 'speech') } } },
     {
       path: '/v1/audio/voices',
-      methods: { POST: { handler: cloneVoice(deps) }, GET: answered(listVoices(deps)) },
+      methods: { POST: { handler: cloneVoice(deps) }, GET: { handler: listVoices(deps) } },
     },
     {
       path: '/v1/audio/voices/{id}',
-      methods: { GET: answered(showVoice(deps)), DELETE: answered(deleteVoice(deps)) },
+      methods: { GET: { handler: showVoice(deps) }, DELETE: { handler: deleteVoice(deps) } },
     },
     { path: '/v1/transcripts/extract', methods: { POST: { handler: extractTranscript(deps) } } },
   ]

@@ -1,35 +1,24 @@
 /** Routes of models: the lists, and the generate-content methods of the model in the path. */
-import type { Observable } from 'rxjs'
 import {
-  contentModel,
-  contentModels,
-  type ModelsDeps,
-  model,
-  models,
+  type ListModelsDeps,
+  listContentModels,
+  listModels,
+  showContentModel,
+  showModel,
 } from '../../../pipelines/accounts/models.ts'
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
 import { type CountTokensDeps, countTokens } from '../../../pipelines/chat/count-tokens.ts'
-import { answer } from '../../../pipelines/stages/answer.ts'
-import { authenticate, type Caller, type FindKey } from '../../../pipelines/stages/authenticate.ts'
-import { pipeline } from '../../../pipelines/stages/pipeline.ts'
-import { rateLimit } from '../../../pipelines/stages/rate-limit.ts'
-import { headerKey } from '../../core/keys/presented.ts'
-import type { Reply } from '../../http/handler.ts'
 import type { RouteMethods } from '../../http/route.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
-import type { Answered, RoutedPath } from './routed.ts'
+import type { RoutedPath } from './routed.ts'
 
-export type ModelRouteDeps = ChatDeps & CountTokensDeps & ModelsDeps
-
-type Answer = (caller: Caller) => Observable<Reply>
+export type ModelRouteDeps = ChatDeps & CountTokensDeps & ListModelsDeps
 
 export interface ModelRoutes {
   readonly routed: readonly RoutedPath[]
   /** Handlers of a path below the two lists. */
   readonly at: (path: string) => RouteMethods | undefined
 }
-
-const headersOnly: FindKey = ({ header }) => headerKey(header)
 
 /** A model's name may have slashes and colons, escaped or not. */
 const GENERATE = /^\/v1beta\/models\/.+(?::|%3[Aa])(?:generateContent|streamGenerateContent)$/
@@ -39,18 +28,11 @@ const CONTENT_MODEL = /^\/v1beta\/models\/.+$/
 const OTHER_METHOD = /(?::|%3[Aa])[a-z]+[A-Z][A-Za-z]*$/
 const MODEL = /^\/v1\/models\/.+$/
 
-export function modelRoutes(deps: ModelRouteDeps, answered: Answered): ModelRoutes {
-  const modelsOf = models(deps)
-  const modelOf = model(deps)
-  const contentModelsOf = contentModels(deps)
-  const contentModelOf = contentModel(deps)
-  const byHeader = (replies: Answer) => ({
-    handler: pipeline(authenticate(deps, { findKey: headersOnly }), rateLimit(deps), answer(replies)),
-  })
-  const list = { GET: byHeader(({ known }) => modelsOf(known)) }
-  const one = { GET: byHeader(({ known, request }) => modelOf(known, request.path)) }
-  const listContent = { GET: answered(({ known, request }) => contentModelsOf(known, request.query)) }
-  const oneContent = { GET: answered(({ known, request }) => contentModelOf(known, request.path)) }
+export function modelRoutes(deps: ModelRouteDeps): ModelRoutes {
+  const list = { GET: { handler: listModels(deps) } }
+  const one = { GET: { handler: showModel(deps) } }
+  const listContent = { GET: { handler: listContentModels(deps) } }
+  const oneContent = { GET: { handler: showContentModel(deps) } }
   const generate = { POST: { handler: chat(deps, DIALECTS['generate-content']) } }
   const count = { POST: { handler: countTokens(deps, 'generate-content') } }
   return {

@@ -1,7 +1,4 @@
 /** Paths with what answers them, for families of endpoints that have their own file. */
-import type { Observable } from 'rxjs'
-import type { Caller } from '../../../pipelines/stages/authenticate.ts'
-import type { Reply } from '../../http/handler.ts'
 import type { Route } from '../../http/route.ts'
 
 export interface RoutedPath {
@@ -9,9 +6,6 @@ export interface RoutedPath {
   readonly path: string
   readonly methods: Readonly<Record<string, Route>>
 }
-
-/** Wraps a free request of an authenticated caller, answered whatever the wallet's balance. */
-export type Answered = (work: (caller: Caller) => Observable<Reply>) => Route
 
 const PARAMETER = /\{[^/]+\}/
 

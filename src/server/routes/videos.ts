@@ -26,7 +26,7 @@ import {
   type ReadVideosDeps,
   showVideo,
 } from '../../../pipelines/media/videos/videos.ts'
-import type { Answered, RoutedPath } from './routed.ts'
+import type { RoutedPath } from './routed.ts'
 
 export type VideoRouteDeps = MakeVideoDeps &
   ReadVideosDeps &
@@ -36,29 +36,32 @@ export type VideoRouteDeps = MakeVideoDeps &
   AvatarPresetsDeps &
   ClipDeps
 
-export function videoRoutes(deps: VideoRouteDeps, answered: Answered): readonly RoutedPath[] {
+export function videoRoutes(deps: VideoRouteDeps): readonly RoutedPath[] {
   return [
     {
       path: '/v1/videos/generations',
-      methods: { POST: { handler: makeVideo(deps) }, GET: answered(listVideos(deps)) },
+      methods: { POST: { handler: makeVideo(deps) }, GET: { handler: listVideos(deps) } },
     },
     {
       path: '/v1/videos/generations/{id}',
-      methods: { GET: answered(showVideo(deps)), DELETE: answered(cancelVideo(deps)) },
+      methods: { GET: { handler: showVideo(deps) }, DELETE: { handler: cancelVideo(deps) } },
     },
-    { path: '/v1/videos/generations/{id}/files', methods: { DELETE: answered(deleteFiles(deps, 'video')) } },
+    {
+      path: '/v1/videos/generations/{id}/files',
+      methods: { DELETE: { handler: deleteFiles(deps, 'video') } },
+    },
     {
       path: '/v1/videos/avatars',
-      methods: { POST: { handler: registerAvatar(deps) }, GET: answered(listAvatars(deps)) },
+      methods: { POST: { handler: registerAvatar(deps) }, GET: { handler: listAvatars(deps) } },
     },
-    { path: '/v1/videos/avatars/presets', methods: { GET: answered(listAvatarPresets(deps)) } },
+    { path: '/v1/videos/avatars/presets', methods: { GET: { handler: listAvatarPresets(deps) } } },
     {
       path: '/v1/videos/avatars/{id}',
-      methods: { GET: answered(showAvatar(deps)), DELETE: answered(deleteAvatar(deps)) },
+      methods: { GET: { handler: showAvatar(deps) }, DELETE: { handler: deleteAvatar(deps) } },
     },
-    { path: '/v1/videos/clip-templates', methods: { GET: answered(listClipTemplates(deps)) } },
-    { path: '/v1/videos/clip-templates/categories', methods: { GET: answered(listClipCategories(deps)) } },
+    { path: '/v1/videos/clip-templates', methods: { GET: { handler: listClipTemplates(deps) } } },
+    { path: '/v1/videos/clip-templates/categories', methods: { GET: { handler: listClipCategories(deps) } } },
     { path: '/v1/videos/clip-subtitles', methods: { POST: { handler: recogniseSubtitles(deps) } } },
-    { path: '/v1/videos/clip-subtitles/{id}', methods: { GET: answered(showSubtitles(deps)) } },
+    { path: '/v1/videos/clip-subtitles/{id}', methods: { GET: { handler: showSubtitles(deps) } } },
   ]
 }

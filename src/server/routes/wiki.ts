@@ -5,19 +5,20 @@ import {
   listBases,
   listByTag,
   listTags,
+  type ReadWikiDeps,
   readPage,
   readPages,
   searchWiki,
   showSource,
 } from '../../../pipelines/knowledge/wiki.ts'
-import type { Answered, RoutedPath } from './routed.ts'
+import type { RoutedPath } from './routed.ts'
 
-export type WikiRouteDeps = McpDeps
+export type WikiRouteDeps = McpDeps & ReadWikiDeps
 
 const WIKI = '/api/v1/ext/wiki'
 
-/** Returns the routes of the wiki. `free` checks the key alone. */
-export function wikiRoutes(deps: WikiRouteDeps, free: Answered): readonly RoutedPath[] {
+/** Returns the routes of the wiki. */
+export function wikiRoutes(deps: WikiRouteDeps): readonly RoutedPath[] {
   const reading = {
     '/search': searchWiki,
     '/kbs': listBases,
@@ -29,10 +30,10 @@ export function wikiRoutes(deps: WikiRouteDeps, free: Answered): readonly Routed
     '/pages/{id}/source': showSource,
   }
   return [
-    ...Object.entries(reading).map(([path, answer]) => ({
+    ...Object.entries(reading).map(([path, read]) => ({
       path: WIKI + path,
-      methods: { GET: free(answer(deps)) },
+      methods: { GET: { handler: read(deps) } },
     })),
-    { path: '/mcp', methods: { POST: { ...free(mcp(deps)), maxBodyBytes: MCP_MAX_BODY_BYTES } } },
+    { path: '/mcp', methods: { POST: { handler: mcp(deps), maxBodyBytes: MCP_MAX_BODY_BYTES } } },
   ]
 }

@@ -1,8 +1,8 @@
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
-import { balance } from '../../../pipelines/accounts/balance.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'
+import { balance } from './support.ts'
 
 const viewOf = (amounts: { balance: string; held: string; used: string }) =>
   new WalletView({

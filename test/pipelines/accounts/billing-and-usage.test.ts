@@ -1,8 +1,6 @@
 /** What was used, in our own shape and in those of third-party chat clients. */
 import { lastValueFrom, type Observable } from 'rxjs'
 import t, { type Test } from 'tap'
-import { billingSubscription, billingUsage, creditGrants } from '../../../pipelines/accounts/billing.ts'
-import { usage } from '../../../pipelines/accounts/usage.ts'
 import type { Account } from '../../../schemas/accounts/account.ts'
 import * as billing from '../../../schemas/accounts/billing.ts'
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
@@ -14,6 +12,7 @@ import type { Reply } from '../../../src/http/handler.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
 import { startEngines } from '../../support/engines.ts'
 import { usageText } from '../../support/usage-text.ts'
+import { billingSubscription, billingUsage, creditGrants, usage } from './support.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
 const DAY_MS = 86_400_000

@@ -1,15 +1,9 @@
 import { lastValueFrom, type Observable } from 'rxjs'
 import t from 'tap'
-import {
-  contentModel,
-  contentModels,
-  model,
-  models,
-  publicModels,
-} from '../../../pipelines/accounts/models.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import type { Reply } from '../../../src/http/handler.ts'
+import { contentModel, contentModels, model, models, publicModels } from './support.ts'
 
 const UNTIL = '2026-12-31T00:00:00.000Z'
 

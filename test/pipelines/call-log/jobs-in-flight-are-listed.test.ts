@@ -1,7 +1,6 @@
 /** Unfinished asynchronous jobs, on the first page, for keys that may see them. */
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
-import { logs } from '../../../pipelines/call-log/page.ts'
 import { IN_FLIGHT_MAX_JOBS, type LogPage, logPage } from '../../../schemas/call-log/query.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
@@ -10,7 +9,7 @@ import type { NewTask, Task } from '../../../src/postgres/tasks/types.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
 import { move, newVideo } from '../../src/postgres/tasks/support.ts'
 import { startEngines } from '../../support/engines.ts'
-import { type Reader, reader, request } from './support.ts'
+import { logs, type Reader, reader, request } from './support.ts'
 
 const CURSOR_KEY = Buffer.alloc(32, 7)
 

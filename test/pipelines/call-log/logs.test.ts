@@ -1,12 +1,11 @@
 import { lastValueFrom } from 'rxjs'
 import t, { type Test } from 'tap'
-import { logs } from '../../../pipelines/call-log/page.ts'
 import { type LogPage, logPage } from '../../../schemas/call-log/query.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
 import { startEngines } from '../../support/engines.ts'
 import { usageText } from '../../support/usage-text.ts'
-import { NO_OPEN_JOBS, type Reader, reader, request } from './support.ts'
+import { logs, NO_OPEN_JOBS, type Reader, reader, request } from './support.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
 const HOUR_MS = 3_600_000

@@ -1,8 +1,6 @@
 /** `GET /v1/logs/summary` and the log as CSV: what they say of the calls is what the calls say. */
 import { lastValueFrom } from 'rxjs'
 import t, { type Test } from 'tap'
-import { logs } from '../../../pipelines/call-log/page.ts'
-import { logSummary } from '../../../pipelines/call-log/summary.ts'
 import { CALL_STATUSES, LOG_CSV_MAX_ROWS } from '../../../schemas/call-log/row.ts'
 import {
   LOG_SUMMARY_CACHE_SECONDS,
@@ -15,7 +13,16 @@ import { Random } from '../../simulation/random.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
 import { startEngines } from '../../support/engines.ts'
 import { type BookedCall, usageText } from '../../support/usage-text.ts'
-import { NO_OPEN_JOBS, type Reader, type Received, reader, receive, request } from './support.ts'
+import {
+  logSummary,
+  logs,
+  NO_OPEN_JOBS,
+  type Reader,
+  type Received,
+  reader,
+  receive,
+  request,
+} from './support.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
 const HOUR_MS = 3_600_000

@@ -1,8 +1,17 @@
 /** The readers of the call log in these tests, and their queries. */
 import type { Observable } from 'rxjs'
 import type { InFlightDeps } from '../../../pipelines/call-log/in-flight.ts'
+import { answerWithCalls, type LogPageDeps } from '../../../pipelines/call-log/page.ts'
+import { readSearch } from '../../../pipelines/call-log/search.ts'
+import {
+  answerWithSummary,
+  findSummary,
+  type LogSummaryDeps,
+  readSummary,
+} from '../../../pipelines/call-log/summary.ts'
 import type { Credential } from '../../../schemas/accounts/key.ts'
 import type { Flow, GatewayRequest, HeaderList, Reply } from '../../../src/http/handler.ts'
+import { replyTo } from '../../support/reply-to.ts'
 
 export type Reader = Pick<Credential, 'key' | 'account'>
 
@@ -79,4 +88,14 @@ export function receive(reply$: Observable<Reply>, onHead: (received: Received) 
       complete: () => (received === null ? reject(new Error('no reply')) : resolve(received)),
     })
   })
+}
+
+/** `GET /v1/logs`, for a reader who has authenticated. */
+export const logs = (deps: LogPageDeps) => (who: Reader, asked: GatewayRequest) =>
+  replyTo(who, asked, readSearch(deps), answerWithCalls(deps))
+
+/** `GET /v1/logs/summary`, for a reader who has authenticated. */
+export const logSummary = (deps: LogSummaryDeps) => {
+  const stages = [readSummary(deps), findSummary(deps), answerWithSummary()] as const
+  return (who: Reader, asked: GatewayRequest) => replyTo(who, asked, ...stages)
 }

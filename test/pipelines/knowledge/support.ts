@@ -3,9 +3,6 @@ import type { Test } from 'tap'
 import { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import { files } from '../../../pipelines/media/files/files.ts'
 import { errorReply } from '../../../pipelines/replies/error.ts'
-import { answer } from '../../../pipelines/stages/answer.ts'
-import { authenticate } from '../../../pipelines/stages/authenticate.ts'
-import { pipeline } from '../../../pipelines/stages/pipeline.ts'
 import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
 import { linkKey } from '../../../src/core/media/file-link.ts'
 import { MAX_BODY_BYTES } from '../../../src/http/request-reader.ts'
@@ -54,9 +51,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   const { store } = await folderStore(t)
   const unforeseen: unknown[] = []
   const credentials = new Credentials({ database, graceMs: () => GRACE_MS, recoveredCost: () => 0n })
-  const routed = wikiRoutes({ wiki: database, files: store, openMcp: openMcp('1.2.3'), now }, (work) => ({
-    handler: pipeline(authenticate({ credentials }), answer(work)),
-  }))
+  const routed = wikiRoutes({ credentials, wiki: database, files: store, openMcp: openMcp('1.2.3'), now })
   const find = pathRouter(routed)
   const file = { GET: { handler: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }
   const server = new GatewayServer({

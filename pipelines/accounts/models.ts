@@ -1,0 +1,38 @@
+/** The endpoints of models, each as the stages of its pipeline. See docs/api-rules.md, "Finding the key". */
+import { headerKey } from '../../src/core/keys/presented.ts'
+import type { Handler } from '../../src/http/handler.ts'
+import { type AuthenticateDeps, authenticate, type FindKey } from '../stages/authenticate.ts'
+import { pipeline } from '../stages/pipeline.ts'
+import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
+import {
+  answerWithCatalog,
+  answerWithContentModel,
+  answerWithContentModels,
+  answerWithModel,
+  answerWithModels,
+  type CatalogDeps,
+  type ModelsDeps,
+} from './model-lists.ts'
+
+export interface ListModelsDeps extends AuthenticateDeps, RateDeps, ModelsDeps {}
+
+const headersOnly: FindKey = ({ header }) => headerKey(header)
+
+/** `GET /v1/models` */
+export const listModels = (deps: ListModelsDeps): Handler =>
+  pipeline(authenticate(deps, { findKey: headersOnly }), rateLimit(deps), answerWithModels(deps))
+
+/** `GET /v1/models/{model}` */
+export const showModel = (deps: ListModelsDeps): Handler =>
+  pipeline(authenticate(deps, { findKey: headersOnly }), rateLimit(deps), answerWithModel(deps))
+
+/** `GET /v1beta/models` */
+export const listContentModels = (deps: ListModelsDeps): Handler =>
+  pipeline(authenticate(deps), rateLimit(deps), answerWithContentModels(deps))
+
+/** `GET /v1beta/models/{model}` */
+export const showContentModel = (deps: ListModelsDeps): Handler =>
+  pipeline(authenticate(deps), rateLimit(deps), answerWithContentModel(deps))
+
+/** `GET /api/v1/models/public`, open to everyone */
+export const listPublicModels = (deps: CatalogDeps): Handler => pipeline(answerWithCatalog(deps))

@@ -1,0 +1,57 @@
+/** The endpoints of balance, billing, usage and models, for a caller who has authenticated. */
+import { answerWithBalance } from '../../../pipelines/accounts/balance.ts'
+import {
+  answerWithCosts,
+  answerWithGrants,
+  answerWithSubscription,
+  type BillingUsageDeps,
+  findCosts,
+  readDays,
+} from '../../../pipelines/accounts/billing.ts'
+import {
+  answerWithCatalog,
+  answerWithContentModel,
+  answerWithContentModels,
+  answerWithModel,
+  answerWithModels,
+  type CatalogDeps,
+  type ModelsDeps,
+} from '../../../pipelines/accounts/model-lists.ts'
+import { answerWithUsage, findUsage, readWindow, type UsageDeps } from '../../../pipelines/accounts/usage.ts'
+import type { Caller } from '../../../pipelines/stages/authenticate.ts'
+import type { AllowedModels } from '../../../src/core/routing/catalog.ts'
+import { replyTo } from '../../support/reply-to.ts'
+
+type Known = Caller['known']
+type Reader = Pick<Known, 'key' | 'account'>
+type Query = { readonly query: string }
+
+export const balance = (known: Pick<Known, 'view' | 'cap'>) => replyTo(known, {}, answerWithBalance())
+
+export const billingSubscription = (known: Pick<Known, 'key' | 'view' | 'cap'>) =>
+  replyTo(known, {}, answerWithSubscription())
+
+export const creditGrants = (known: Pick<Known, 'key' | 'view' | 'cap'>) =>
+  replyTo(known, {}, answerWithGrants())
+
+export const billingUsage = (deps: BillingUsageDeps) => (known: Reader, request: Query) =>
+  replyTo(known, request, readDays(deps), findCosts(deps), answerWithCosts())
+
+export const usage = (deps: UsageDeps) => (known: Reader, request: Query) =>
+  replyTo(known, request, readWindow(deps), findUsage(deps), answerWithUsage())
+
+const allowed = (caller: AllowedModels) => caller as Reader
+
+export const models = (deps: ModelsDeps) => (caller: AllowedModels) =>
+  replyTo(allowed(caller), {}, answerWithModels(deps))
+
+export const model = (deps: ModelsDeps) => (caller: AllowedModels, path: string) =>
+  replyTo(allowed(caller), { path }, answerWithModel(deps))
+
+export const contentModels = (deps: ModelsDeps) => (caller: AllowedModels, query: string) =>
+  replyTo(allowed(caller), { query }, answerWithContentModels(deps))
+
+export const contentModel = (deps: ModelsDeps) => (caller: AllowedModels, path: string) =>
+  replyTo(allowed(caller), { path }, answerWithContentModel(deps))
+
+export const publicModels = (deps: CatalogDeps) => () => replyTo({}, {}, answerWithCatalog(deps))
