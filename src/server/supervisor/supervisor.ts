@@ -121,6 +121,7 @@ class Service {
   readonly #log: LogOutput
   readonly #configPath: string
   #engines: EmbeddedEngines | null = null
+  #hasStarted = false
   #gateways: ServiceChild[] = []
   #settler: ServiceChild | null = null
   #tasks: ServiceChild | null = null
@@ -179,6 +180,7 @@ class Service {
       config_file: boot.configPath,
     })
     this.#lock.rememberConfig(settings.configPath)
+    this.#hasStarted = true
     const catalog = createCatalog(config)
     const served = (id: string) => catalog.routes(catalog.resolve(id)!, 'chat-completions').length > 0
     return {
@@ -323,7 +325,8 @@ class Service {
 
   #onEngineEvent(event: EngineEvent): void {
     const isBad = event.event === 'crashed' || event.event === 'restart-failed'
-    this.#log[isBad ? 'error' : 'info']({ ...event }, `engine ${event.event}`)
+    const usual = this.#hasStarted ? 'info' : 'debug'
+    this.#log[isBad ? 'error' : usual]({ ...event }, `Engine ${event.event}`)
     this.#announceEngines(this.#gateways)
   }
 

@@ -14,7 +14,7 @@ t.test('a broken configuration: every problem is printed, and nothing was starte
     join(cwd, 'tollgate.yaml'),
     'models:\n  - { id: "no price" }\n  - id: 7\nchannels:\n  - { id: c, protocol: none, base_url: no-url }\nsurplus: 1\n',
   )
-  const serve = serveProcess(t, { cwd })
+  const serve = serveProcess(t, { cwd, env: { LOG_LEVEL: 'debug' } })
   t.equal(await serve.ended, 1)
   for (const line of [
     'tollgate.yaml:3',
@@ -25,7 +25,7 @@ t.test('a broken configuration: every problem is printed, and nothing was starte
     'surplus',
   ])
     t.match(serve.stderr(), line)
-  t.notMatch(serve.stderr(), 'engine started')
+  t.notMatch(serve.stderr(), 'Engine started')
   t.equal(serve.stdout(), '')
 })
 

@@ -22,7 +22,7 @@ const dataDir = join(cwd, '.tollgate')
 
 for (const moment of MOMENTS_MS)
   await t.test(`Ctrl-C ${moment} ms after the start`, async (t) => {
-    const serve = serveProcess(t, { cwd, env: { TOLLGATE_PORT: '0' } })
+    const serve = serveProcess(t, { cwd, env: { TOLLGATE_PORT: '0', LOG_LEVEL: 'debug' } })
     await sleep(moment)
     serve.signalGroup('SIGINT')
     const code = await serve.ended
