@@ -1,6 +1,6 @@
 /**
- * Arrays of one dimension as PostgreSQL writes them. The client (3.4.9) can ask the server for these types, on each new
- * connection; a connection that is lost meanwhile leaves it with an error that nobody can catch.
+ * Reads and writes PostgreSQL's arrays of one dimension. The client (3.4.9) can ask the server for these types, on
+ * each new connection; a connection that is lost meanwhile leaves it with an error that cannot be caught.
  */
 import type postgres from 'postgres'
 
@@ -14,7 +14,7 @@ const BIGINT_ARRAY = 1016
 const FLOAT8_ARRAY = 1022
 
 const NEEDS_ESCAPE = /["\\]/g
-/** What stands between quotes, with its escapes; or, bare, what needs none. */
+/** A quoted text with its escapes, or a bare text that needs none. */
 const ELEMENT = /"([^"\\]*(?:\\.[^"\\]*)*)"|([^{},"]+)/gs
 const ESCAPED = /\\(.)/gs
 

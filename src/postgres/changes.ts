@@ -1,4 +1,4 @@
-/** What other processes changed in PostgreSQL, as it is changed. */
+/** Notifies of changes that other processes make in PostgreSQL. */
 import { CHANGES_CHANNEL } from '../../schemas/events/event.ts'
 import type { Sql } from './connection.ts'
 import { onPool, type Pools } from './repository.ts'
@@ -6,7 +6,7 @@ import { onPool, type Pools } from './repository.ts'
 export type ChangeKind = 'key' | 'account' | 'wallet' | 'agent'
 
 export interface ChangeListener {
-  /** `id` is the key's, the account's or the agent's. May come for a change that is known already. */
+  /** Called with the id of a key, an account or an agent. The change may already be known. */
   onChange(kind: ChangeKind, id: string): void
   /** Changes may have been missed: whatever was read before must be read again. */
   onReset(): void
@@ -19,8 +19,8 @@ function isKind(text: string): text is ChangeKind {
 }
 
 /**
- * Ends with the function that stops listening. Survives the loss of the connection. The client listens again by
- * itself when its connection was lost.
+ * Listens for changes; resolves with the function that stops it. Survives the loss of the connection: the client then
+ * listens again by itself.
  */
 export async function listenChanges(
   sql: Sql,

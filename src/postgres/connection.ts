@@ -44,7 +44,7 @@ const EXACT_JSON = {
   parse: (text: string): unknown => (isTooDeep(text) ? JSON.parse(text) : parseExactJson(text)),
 }
 
-/** A pool that connects when first used. BIGINT comes out as `bigint`, timestamps as `Date`. */
+/** Returns a pool that connects when first used. BIGINT is read as `bigint`, timestamps as `Date`. */
 export function connect(url: string, options: ConnectOptions): Sql {
   return postgres(url, {
     max: options.max,

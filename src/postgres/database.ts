@@ -20,7 +20,7 @@ import { openTasks } from './tasks/repository.ts'
 
 const DEFAULT_MAX_CONNECTIONS = 8
 const STATEMENT_TIMEOUT_MS = 30_000
-/** A search takes milliseconds; one that does not is given up. */
+/** A search takes milliseconds; a longer one is cancelled. */
 const SEARCH_TIMEOUT_MS = 2_000
 const SEARCH_CONNECTIONS = 4
 /** Connections for the rare: copying and auditing. */
@@ -33,7 +33,7 @@ export interface DatabaseOptions {
   /** 32 bytes. */
   readonly masterKey: Buffer
   readonly maxConnections?: number
-  /** How keys are kept from now on, by whatever process. Default: as the database has it. */
+  /** How every process stores keys from now on. Default: the database's setting. */
   readonly keys?: KeyStorage | null
   /** Shown in `pg_stat_activity`. */
   readonly name?: string
@@ -45,7 +45,7 @@ export interface DatabaseOptions {
 export type Database = Awaited<ReturnType<typeof openDatabase>>
 
 /**
- * Opens a database that `migrate` has brought to this program's schema.
+ * Opens a database that has this program's schema by `migrate`.
  * @throws Refusal `wrong_master_key` when its keys were sealed with another one
  */
 export async function openDatabase(options: DatabaseOptions) {
@@ -112,7 +112,7 @@ function openPools({ url, name = 'tollgate', maxConnections, actor }: DatabaseOp
       name: `${name} search`,
       idleSeconds: IDLE_SECONDS,
       statementTimeoutMs: SEARCH_TIMEOUT_MS,
-      // What a search asks differs in size alone, and its plan takes longer to make than a small search.
+      // Searches differ in size alone, and their plan takes longer to make than a small search.
       plansOnce: true,
     }),
   }

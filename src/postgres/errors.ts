@@ -30,7 +30,7 @@ const TRANSIENT_CODES = new Set([
 ])
 /** Sent to a session just before it is ended. */
 const SESSION_ENDED_STATES = new Set(['57P01', '57P02', '57P04', '57P05'])
-/** What was sent is at fault, and will be next time. */
+/** Errors of the values sent: a retry fails as well. */
 const DATA_CLASSES = new Set([
   '22', // data exception
   '23', // integrity constraint violation
@@ -51,25 +51,27 @@ export class DeadlineExceeded extends Error {
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
-/** PostgreSQL is away, overloaded, or rolled the transaction back: the same call may succeed later. */
+/**
+ * Returns true when PostgreSQL is away, overloaded, or rolled the transaction back: the same call may succeed later.
+ */
 export function isTransient(error: unknown): boolean {
   const code = codeOf(error)
   if (TRANSIENT_CODES.has(code) || TRANSIENT_STATES.has(code)) return true
   return SQLSTATE.test(code) && TRANSIENT_CLASSES.has(code.slice(0, 2))
 }
 
-/** The server ended the session, and said so. */
+/** Returns true when the server reported that it ended the session. */
 export const isSessionEnded = (error: unknown): boolean => SESSION_ENDED_STATES.has(codeOf(error))
 
-/** A statement failed together with its connection: there is no session left. */
+/** Returns true when a statement failed together with its connection: the session is lost. */
 export function isSessionLost(error: unknown): boolean {
-  // The client notes the statement on its own errors; the same code from elsewhere says nothing of the session.
+  // The client adds the statement to its own errors; the same code from elsewhere is not about the session.
   if (!(error instanceof Error) || !('query' in error)) return false
   const code = codeOf(error)
   return TRANSIENT_CODES.has(code) || isSessionEnded(error) || code.startsWith('08')
 }
 
-/** The values that were sent cannot be stored. */
+/** Returns true when the values sent cannot be stored. */
 export function isBadData(error: unknown): boolean {
   const code = codeOf(error)
   return SQLSTATE.test(code) && DATA_CLASSES.has(code.slice(0, 2))

@@ -7,9 +7,9 @@ const NUL = /\0/g
 /** Removes what PostgreSQL's text cannot hold: NULs, and halves of characters. */
 export const storable = (text: string): string => text.replace(NUL, '').toWellFormed()
 
-/** JSON without escaped NULs and lone surrogates: valid JSON, and yet no text for PostgreSQL. */
+/** Returns JSON without escaped NULs and lone surrogates, which are valid JSON, but no text for PostgreSQL. */
 export const jsonText = (value: unknown): string =>
   JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? storable(inner) : inner))
 
-/** A value for a column of JSON. */
+/** Returns a value for a column of JSON. */
 export const jsonValue = (sql: Queryable, value: unknown) => sql`${jsonText(value)}::text::json`

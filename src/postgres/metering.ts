@@ -1,10 +1,10 @@
-/** How the calls of the last day were metered, and whose balance is negative, for the operators alone. */
+/** Reports how the calls of the last day were metered, and which balances are negative, for the operators alone. */
 import { createHash } from 'node:crypto'
 import type { Credits } from '../../schemas/money.ts'
 import type { Queryable, Sql } from './connection.ts'
 import { inTransaction } from './transaction.ts'
 
-/** What the summary looks back on. */
+/** Period of the summary. */
 export const METERED_WINDOW_MS = 24 * 60 * 60 * 1000
 /** Groups and wallets beyond this many are left out, those with the fewest calls and the smallest debts first. */
 const MAX_ROWS = 100
@@ -24,7 +24,7 @@ export interface MeteredGroup {
 }
 
 export interface MeteringReport {
-  /** Groups with anything to report: without an estimate, a suspect or another model a group is left out. */
+  /** Groups with anomalies: without an estimate, a suspect or another model a group is left out. */
   readonly groups: readonly MeteredGroup[]
   readonly negative: readonly { readonly account_id: string; readonly balance: Credits }[]
 }
@@ -43,7 +43,7 @@ interface GroupRow {
 const HAS_SUSPECT = '%,"usage_suspect":"%'
 const HAS_OTHER_MODEL = '%,"answered_by_other_model":1%'
 
-/** How calls that ended since then (epoch milliseconds) were metered, and which balances are negative. */
+/** Returns how calls that ended since then (epoch milliseconds) were metered, and which balances are negative. */
 export const meteringReport = (sql: Sql, since: number): Promise<MeteringReport> =>
   inTransaction(sql, (snapshot) => readReport(snapshot, since), 'isolation level repeatable read read only')
 

@@ -19,7 +19,7 @@ import { inTransaction } from './transaction.ts'
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
 const FUNCTIONS = new URL('./functions/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
-/** How long to wait for another process that migrates just now. */
+/** Time to wait for another process that migrates. */
 const LOCK_WAIT_MS = 60_000
 /** The client (3.4.9) waits for ever for the end of a connection that was lost while it was being set up. */
 const CLOSE_SECONDS = 1
@@ -35,7 +35,7 @@ export interface Migration extends SchemaFile {
   readonly version: number
 }
 
-/** The SQL files of a folder, in the order of their names. */
+/** Returns the SQL files of a folder, in the order of their names. */
 function readFiles(folder: URL): SchemaFile[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith('.sql'))
@@ -72,7 +72,7 @@ export async function migrate(
 ): Promise<string[]> {
   const sql = connect(url, { max: 1, name: 'tollgate migrations' })
   try {
-    // A session's lock, not a transaction's: each file commits by itself.
+    // A session's lock, not a transaction's: each file commits separately.
     await sql`SELECT set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, false)`
     await sql`SELECT pg_advisory_lock(${LOCKS.migrations})`
     return [...(await applyMissing(sql, migrations)), ...(await applyChanged(sql, functions))]
@@ -81,7 +81,7 @@ export async function migrate(
   }
 }
 
-/** A role without DDL can check whether anything is missing: a table that exists is not created. */
+/** Creates the register where it is missing: a role without DDL can still check whether migrations are missing. */
 async function createRegister(sql: Sql, table: string, columns: string): Promise<void> {
   const [{ exists }] = await sql<[{ exists: boolean }]>`SELECT to_regclass(${table}) IS NOT NULL AS exists`
   if (!exists)

@@ -1,11 +1,11 @@
 /**
- * A repository is what the rest of the service may do with one domain in PostgreSQL: the functions of that domain, bound
- * to the pool of connections that they run on. Each folder has its repositories in `repository.ts`.
+ * A repository is the interface of one domain in PostgreSQL to the rest of the service: the functions of that domain,
+ * bound to the pool of connections that they run on. Each folder has its repositories in `repository.ts`.
  */
 import type { Sql } from './connection.ts'
 import { within } from './errors.ts'
 
-/** For what a client's request waits on. */
+/** For statements that a client's request waits for. */
 export const READ_DEADLINE_MS = 5_000
 export const BOOKING_DEADLINE_MS = 30_000
 
@@ -14,7 +14,7 @@ export interface Pools {
   readonly main: Sql
   /** One connection that stays: its session is the copier's lock. */
   readonly copying: Sql
-  /** For what may take its time, such as an audit of a large ledger. */
+  /** For long statements, such as an audit of a large ledger. */
   readonly auditing: Sql
   /** For searches, so that they never make a call wait for its key or its wallet. */
   readonly searching: Sql

@@ -38,11 +38,11 @@ export async function makeServiceRole(ownerUrl: string, password: string): Promi
   return url.href
 }
 
-/** Grants the service's role what it needs, and takes from it what it had beyond that. Every start does so. */
+/** Grants the service's role its privileges, and revokes all others. Every start does so. */
 export async function grantService(ownerUrl: string, serviceUrl: string): Promise<void> {
   const role = await onRole(serviceUrl, roleOf)
   await onRole(ownerUrl, async (sql) => {
-    // One role for both: `excessOf` says so.
+    // One role for both: `excessOf` reports that.
     if ((await roleOf(sql)) === role) return
     await inTransaction(sql, async (transaction) => {
       await transaction`SELECT pg_advisory_xact_lock(${LOCKS.migrations})`
@@ -68,7 +68,7 @@ export async function migrateEmbedded(ownerUrl: string, password: string): Promi
   return serviceUrl
 }
 
-/** Migrates as the owner, where there is one, and grants the role of `url` what it needs then. */
+/** Migrates as the owner, where there is one, and then grants the role of `url` its privileges. */
 export async function migrateAsOwner(url: string, ownerUrl: string | null): Promise<void> {
   await migrate(ownerUrl ?? url)
   if (ownerUrl !== null) await grantService(ownerUrl, url)
@@ -79,7 +79,10 @@ const roleOf = async (sql: Sql): Promise<string> => {
   return row.role
 }
 
-/** What the role that `url` logs in with may do beyond what the service needs; empty for a role with least privilege. */
+/**
+ * Returns the privileges of the role of `url` beyond those that the service needs; empty for a role with least
+ * privilege.
+ */
 export const excessOf = (url: string): Promise<string[]> =>
   onRole(url, async (sql) => {
     const [role] = await sql<[{ is_superuser: boolean; creates: boolean; owns: boolean }]>`

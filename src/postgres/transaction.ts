@@ -1,4 +1,4 @@
-/** A transaction whose connection may be lost halfway. */
+/** Runs a transaction whose connection may be lost halfway. */
 import type postgres from 'postgres'
 import type { Sql } from './connection.ts'
 import { isSessionLost } from './errors.ts'
@@ -7,10 +7,11 @@ import { retryOnStaleEnd } from './tasks/stale-end.ts'
 export type Transaction = postgres.TransactionSql<{ bigint: bigint }>
 
 /**
- * `sql.begin`, which the client (3.4.9) gets wrong in one place: when the session is lost during `work`, it sends
- * ROLLBACK over the socket that is gone, which is an uncaught exception, and the connection is of no use from then
- * on. `begin` rejects by itself as soon as it sees the connection close; until then `work` must not seem to fail.
- * For the same reason `work` waits for nothing but its own statements: a statement after the end would fare no better.
+ * Runs `work` in a transaction. Replaces `sql.begin`, in which the client (3.4.9) has a fault: when the session is
+ * lost during `work`, it sends ROLLBACK over the closed socket, which is an uncaught exception, and the connection is
+ * of no use from then on. `begin` rejects by itself as soon as it sees the connection close; until then `work` must
+ * not seem to fail. For the same reason `work` waits for nothing but its own statements: a statement after the end
+ * would fail likewise.
  */
 export function inTransaction<T>(
   sql: Sql,

@@ -22,7 +22,7 @@ export interface NewAccount {
   readonly credit: Credits
 }
 
-/** What is left out stays as it is; null takes the limit away. */
+/** An absent field stays unchanged; null removes the limit. */
 export interface LimitChanges {
   readonly requestsPerMinute?: number | null
   readonly concurrency?: number | null
@@ -123,7 +123,7 @@ export async function setAccountLimits(
   return withWallet(row)
 }
 
-/** Models that any key of the account may call; null: every model. */
+/** Sets the models that any key of the account may call; null: every model. */
 export async function setAccountModels(
   sql: Sql,
   accountId: string,

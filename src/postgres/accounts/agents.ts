@@ -44,7 +44,10 @@ async function findAgentRow(sql: Queryable, agentId: string): Promise<AgentRow> 
   return row
 }
 
-/** A draft. @throws Refusal `not_an_organization`, `account_not_found` */
+/**
+ * Creates an agent as a draft.
+ * @throws Refusal `not_an_organization`, `account_not_found`
+ */
 export async function createAgent(sql: Sql, accountId: string, file: AgentFile): Promise<Agent> {
   const [row] = await sql<AgentRow[]>`
     INSERT INTO agents (id, account_id, file)
@@ -70,7 +73,7 @@ export async function updateAgent(sql: Sql, agentId: string, file: AgentFile): P
   throw agentDeleted(agentId)
 }
 
-/** Deleting is final; its keys remain and are answered 403. What is so already stays as it is. */
+/** Sets the state. Deleting is final; its keys remain and get 403. The present state may be set again. */
 export async function setAgentState(sql: Sql, agentId: string, state: AgentState): Promise<Agent> {
   const [row] = await sql<AgentRow[]>`
     UPDATE agents SET state = ${state}, updated_at = now()

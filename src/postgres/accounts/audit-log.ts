@@ -1,7 +1,7 @@
 /**
- * The call log beside the usage rows that it is a copy of. Compared by account and month, which says whether there is a
- * difference; where there is one, by ranges of ids and at last call by call, which says what it is. Rows that were
- * copied do not change any more: only the sums need to be of one instant with the mark up to which rows are copied.
+ * Compares the call log with the usage rows that it is a copy of: by account and month, which finds whether they
+ * differ; where they do, by ranges of ids and at last call by call, which finds the difference. Copied rows never
+ * change: only the sums need to be of one instant with the mark up to which rows are copied.
  */
 
 import { FIRST_LOG_INSTANT_MS, LAST_LOG_INSTANT_MS } from '../../../schemas/call-log/usage-row.ts'
@@ -45,7 +45,7 @@ const SUMS = 'count(*) AS rows, sum(id)::text AS ids, sum(cost)::text AS cost'
 /** The instant that the call log has. */
 const LOGGED_AT = `least(greatest(created_at, ${FIRST_LOG_INSTANT_MS}), ${LAST_LOG_INSTANT_MS})`
 
-/** What the call log must hold: the rows that were copied for good. */
+/** Returns the rows that the call log must have: those copied permanently. */
 export async function readCopied(sql: Queryable): Promise<CopiedCalls> {
   const [mark] = await sql<[{ copied_upto: bigint }]>`SELECT copied_upto FROM usage_copy`
   // By day first: to print the month of every row would take longer than all the rest.
@@ -71,7 +71,7 @@ export async function compareLog(
   log: AuditedLog,
 ): Promise<Difference[]> {
   const inLog = await log.monthSums(copied.upto)
-  // Asked second: of a month that was dropped meanwhile this knows.
+  // Read second: it includes a month that was dropped meanwhile.
   const isKept = keptSince(await log.retainedFrom())
   const [booked, logged] = [copied.sums.filter(isKept), inLog.filter(isKept)]
   const months = differing(booked, logged)
@@ -91,7 +91,7 @@ const keptSince = (epochMs: number) => {
   return ({ month }: Pick<MonthCalls, 'month'>): boolean => month >= firstMonth
 }
 
-/** `2026-01-31` to `202601`. */
+/** Returns `202601` for `2026-01-31`. */
 const monthOfDay = (day = ''): string => day.slice(0, 7).replace('-', '')
 
 function capped(differences: readonly Difference[]): Difference[] {
@@ -109,7 +109,7 @@ const keyOf = ({ accountId, month }: MonthCalls): string => `${accountId} ${mont
 const compare = <T extends string | bigint>(one: T, other: T): number =>
   one < other ? -1 : one > other ? 1 : 0
 
-/** In the order of accounts and months. */
+/** Returns the months that differ, in the order of accounts and months. */
 function differing(booked: readonly MonthSum[], logged: readonly MonthSum[]): MonthCalls[] {
   const [ours, theirs] = [booked, logged].map((sums) => new Map(sums.map((sum) => [keyOf(sum), sum])))
   const all = new Map([...booked, ...logged].map((sum) => [keyOf(sum), sum]))
@@ -191,7 +191,7 @@ function compareCalls(
   return [...ofBooked, ...unknown]
 }
 
-/** `202601` to the instants at which the month begins and ends. */
+/** Returns the instants at which the month `202601` begins and ends. */
 function monthWindow(month: string): { from: number; to: number } {
   const [year, index] = [Number(month.slice(0, 4)), Number(month.slice(4)) - 1]
   return { from: Date.UTC(year, index), to: Date.UTC(year, index + 1) }

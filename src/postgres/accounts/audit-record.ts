@@ -1,4 +1,4 @@
-/** Who did what: the entries that triggers write, and those for acts that leave no row behind. */
+/** The audit record: the entries that triggers write, and those for acts without a row. */
 import type { LedgerEntry } from '../../../schemas/accounts/account.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import type { Queryable, Sql } from '../connection.ts'
@@ -42,7 +42,7 @@ const entryOfRow = ({ account_id, subject_id, ...row }: AuditRow): AuditEntry =>
   subjectId: subject_id,
 })
 
-/** Who acts, for the entries of this transaction: the id of an account. */
+/** Sets the actor of this transaction's entries: the id of an account. */
 export const actAs = (sql: Queryable, accountId: string) =>
   sql`SELECT set_config('tollgate.actor', ${accountId}, true)`
 
@@ -50,7 +50,7 @@ const stored = (sql: Queryable, value: unknown) => (value === null ? sql`NULL` :
 
 export type Act = Pick<AuditEntry, 'action' | 'accountId' | 'subjectId' | 'before' | 'after'>
 
-/** An act that no audited table shows, as part of the transaction that does it. It must hold no secret. */
+/** Records an act that no audited table shows, as part of its transaction. It must contain no secret. */
 export async function recordAct(sql: Queryable, act: Act): Promise<void> {
   const { action, accountId, subjectId, before, after } = act
   await sql`
@@ -59,7 +59,7 @@ export async function recordAct(sql: Queryable, act: Act): Promise<void> {
       audit_actor(), ${action}, ${accountId}, ${subjectId}, ${stored(sql, before)}, ${stored(sql, after)})`
 }
 
-/** Credits that were put into an account or taken out, as part of the transaction that does it. */
+/** Records credits added to or removed from an account, as part of their transaction. */
 export const recordCredit = (sql: Queryable, entry: LedgerEntry, balanceBefore: Credits): Promise<void> =>
   recordAct(sql, {
     action: `wallet.${entry.kind}`,
@@ -75,7 +75,7 @@ export const recordCredit = (sql: Queryable, entry: LedgerEntry, balanceBefore: 
     },
   })
 
-/** The newest first. */
+/** Lists entries, the newest first. */
 export async function listAudit(sql: Sql, filter: AuditFilter): Promise<AuditEntry[]> {
   const { accountId, subjectId, since, limit } = filter
   const rows = await sql<AuditRow[]>`

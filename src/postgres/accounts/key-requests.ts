@@ -1,4 +1,7 @@
-/** A member asks for a key; an admin issues it with a spend cap, or denies it. See docs/api-rules.md, "Agents". */
+/**
+ * Requests for keys: a member requests one; an admin issues it with a spend cap, or denies it. See docs/api-rules.md,
+ * "Agents".
+ */
 
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import type { KeyRequest, KeyRequestState } from '../../../schemas/accounts/organization.ts'
@@ -81,7 +84,7 @@ export async function listKeyRequests(sql: Sql, organizationId: string): Promise
   return rows.map(requestOfRow)
 }
 
-/** Nobody else decides until the end of the transaction, which acts as the admin from here on. */
+/** Locks an open request until the end of the transaction, and sets the admin as its actor. */
 async function openFor(sql: Queryable, requestId: string, by: string): Promise<RequestRow> {
   const read = async () => {
     const [row] = await sql<RequestRow[]>`SELECT * FROM key_requests WHERE id = ${requestId}`

@@ -17,18 +17,18 @@ export interface NewKey {
   readonly name: string
   /** Default: console. */
   readonly kind?: KeyKind
-  /** What an agent key is bound to: an agent of the same account that is not deleted. Other kinds have none. */
+  /** The agent of an agent key: one of the same account that is not deleted. Other kinds have none. */
   readonly agentId?: string | null
   /** Default null: every model. */
   readonly allowedModels?: readonly string[] | null
   readonly expiresAt?: Date | null
-  /** Of an employee or agent key. Default null: as far as the wallet goes. */
+  /** Of an employee or agent key. Default null: limited by the wallet alone. */
   readonly spendCap?: Credits | null
   /** Of a console key alone. */
   readonly accountLogs?: boolean
 }
 
-/** What is left out stays as it is. */
+/** An absent field stays unchanged. */
 export interface KeyChanges {
   readonly name?: string
   readonly allowedModels?: readonly string[] | null
@@ -65,7 +65,7 @@ interface GrantJson {
   version: string
 }
 
-/** What the key `k` of a statement was granted, and whether keys may be revealed at all. */
+/** Returns the grant of the key `k` of a statement, and whether keys may be revealed at all. */
 const granted = (sql: Queryable) => sql`(
   SELECT to_json(fields) FROM (
     SELECT member_id, approved_by, spend_cap::text, spent::text, version::text FROM grants WHERE key_id = k.id
@@ -101,13 +101,13 @@ const keyOfRow = (row: KeyRow): ApiKey => ({
 
 const keyNotFound = (keyId: string): Refusal => new Refusal('key_not_found', `There is no key ${keyId}`)
 
-/** Kinds that have a grant: the account's own keys spend what the wallet has. */
+/** Returns whether a kind has a grant: the account's own keys spend from the wallet without one. */
 const isGranted = (kind: KeyKind): boolean => kind === 'employee' || kind === 'agent'
 
 const notGrantable = (what: string): Refusal =>
   new Refusal('not_grantable', `${what} has no spend cap: only keys of kind employee and agent have`)
 
-/** See docs/api-rules.md, "Call log list". */
+/** Refuses a kind that may not read the account's log. See docs/api-rules.md, "Call log list". */
 function assertMayReadAccount(kind: KeyKind): void {
   if (kind !== 'console')
     throw new Refusal(
@@ -121,28 +121,31 @@ export interface CreatedKey {
   readonly raw: string
 }
 
-/** An agent of another account counts as missing. A key for one that is deleted meanwhile opens nothing. */
+/**
+ * Checks the agent of a new key. One of another account counts as missing. A key for one that is deleted meanwhile
+ * opens nothing.
+ */
 export async function checkBindable(sql: Queryable, agentId: string, accountId: string): Promise<void> {
   const agent = await showAgent(sql, agentId)
   if (agent.accountId !== accountId) throw agentNotFound(agentId)
   if (agent.state === 'deleted') throw agentDeleted(agentId)
 }
 
-/** Whose a key is, where somebody asked for it. */
+/** The member of a key that was requested. */
 export interface Grantee {
   readonly memberId: string
   readonly approvedBy: string
 }
 
 /**
- * `raw` is the key itself: this is the only time it is at hand without `revealKey`.
- * @throws Refusal `agent_not_found`, `agent_deleted`, `not_grantable`, `account_logs_not_allowed`, `wrong_master_key`
- * where the master key was replaced meanwhile.
+ * Creates a key. `raw` is the key itself: later only `revealKey` returns it.
+ * @throws Refusal `agent_not_found`, `agent_deleted`, `not_grantable`, `account_logs_not_allowed`,
+ *   `wrong_master_key` where the master key was replaced meanwhile.
  */
 export const createKey = (sql: Sql, material: KeyMaterial, key: NewKey): Promise<CreatedKey> =>
   inTransaction(sql, (transaction) => createKeyIn(transaction, material, key, null))
 
-/** As part of a transaction that has more to do. */
+/** Creates a key as part of the caller's transaction. */
 export async function createKeyIn(
   sql: Queryable,
   material: KeyMaterial,
@@ -183,7 +186,7 @@ export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
   return rows.map(keyOfRow)
 }
 
-/** Names by id, of those keys that exist; revoked ones too. */
+/** Returns names by id, of those keys that exist; revoked ones too. */
 export async function keyNames(
   sql: Queryable,
   keyIds: readonly string[],
@@ -210,9 +213,9 @@ const notRevealable = ({ id, hash_only }: KeyRow): Refusal =>
   )
 
 /**
- * Nobody sees a key without leaving an entry.
+ * Reveals a key and records that.
  * @throws Refusal `key_not_revealable` for a key kept only as a hash, `wrong_master_key` where the master key was
- * replaced meanwhile.
+ *   replaced meanwhile.
  */
 export const revealKey = (sql: Sql, material: KeyMaterial, keyId: string): Promise<CreatedKey> =>
   inTransaction(sql, async (transaction) => {
@@ -230,7 +233,7 @@ export const revealKey = (sql: Sql, material: KeyMaterial, keyId: string): Promi
     return { key: keyOfRow(row), raw: material.open(row.sealed_key, keyId) }
   })
 
-/** For good; a second time changes nothing. */
+/** Revokes a key permanently; a second call changes nothing. */
 export async function revokeKey(sql: Sql, keyId: string): Promise<ApiKey> {
   const [row] = await sql<KeyRow[]>`
     UPDATE api_keys AS k SET revoked_at = coalesce(revoked_at, now()) WHERE k.id = ${keyId}

@@ -28,13 +28,15 @@ const OWNER_ONLY = 0o600
 const HEX = /^[0-9a-f]{64}$/
 
 /**
- * The master key of a data directory, made when first asked for: for an embedded PostgreSQL, whose data
- * lies beside it. Processes that ask at once get the same one.
- * @throws Error when the file is there and does not hold a key: a new one would not open what is stored
+ * Returns the master key of a data directory, created at its first use: for an embedded PostgreSQL with its data
+ * there. Concurrent processes get the same one.
+ * @throws Error when the file exists and has no key: a new one would not open the stored keys
  */
 export const currentMasterKey = (dataDir: string): Buffer => readKeyFile(dataDir, FILE_NAME)
 
-/** The master key that a data directory changes to, made when first asked for: a change that was cut off goes on with it. */
+/**
+ * Returns the next master key of a data directory, created at its first use: an interrupted change continues with it.
+ */
 export const nextMasterKey = (dataDir: string): Buffer => readKeyFile(dataDir, NEXT_FILE_NAME)
 
 /** Replaces the master key of a data directory by the next one. A second time changes nothing. */
@@ -47,7 +49,7 @@ export function takeNextMasterKey(dataDir: string): void {
   syncFolder(dataDir)
 }
 
-/** The master key of a data directory; null when none was made there. */
+/** Returns the master key of a data directory; null without one. */
 export const findMasterKey = (dataDir: string): Buffer | null => findKey(dataDir, FILE_NAME)
 
 /**
@@ -99,7 +101,7 @@ function findKey(dataDir: string, name: string): Buffer | null {
   return Buffer.from(text, 'hex')
 }
 
-/** A new name in a folder is on disk only when the folder is. */
+/** Syncs a folder: a new name in it is on disk only after that. */
 function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r')
   try {
@@ -213,7 +215,7 @@ export const rotateMasterKey = (
     return sealedKeys
   })
 
-/** In the order of their ids, a thousand at a time. Returns how many there were. */
+/** Seals keys again in the order of their ids, a thousand at a time. Returns their number. */
 async function reseal(sql: Queryable, material: KeyMaterial, next: KeyMaterial): Promise<number> {
   let count = 0
   for (let last = ''; ; ) {
@@ -233,13 +235,13 @@ async function reseal(sql: Queryable, material: KeyMaterial, next: KeyMaterial):
   }
 }
 
-/** Whether keys are kept only as hashes. */
+/** Returns whether keys are kept only as hashes. */
 export async function keepsHashesOnly(sql: Queryable): Promise<boolean> {
   const [row] = await sql<[{ hash_only: boolean }]>`SELECT hash_only FROM key_storage`
   return row.hash_only
 }
 
-/** How keys are kept from now on, by whatever process. */
+/** Sets how every process stores keys from now on. */
 export const setKeyStorage = (sql: Sql, hashOnly: boolean): Promise<void> =>
   inTransaction(sql, async (transaction) => {
     const changed = await transaction`
@@ -254,9 +256,7 @@ export const setKeyStorage = (sql: Sql, hashOnly: boolean): Promise<void> =>
     })
   })
 
-/**
- * Deletes the encrypted copies of all keys, for good. The keys go on working. Returns how many there were.
- */
+/** Deletes the encrypted copies of all keys permanently. The keys still work. Returns their number. */
 export const eraseSealedKeys = (sql: Sql): Promise<number> =>
   inTransaction(sql, async (transaction) => {
     const { count } = await transaction`UPDATE api_keys SET sealed_key = NULL WHERE sealed_key IS NOT NULL`

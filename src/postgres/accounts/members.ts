@@ -28,14 +28,14 @@ export async function assertOrganization(sql: Queryable, id: string): Promise<vo
     throw new Refusal('not_an_organization', `Account ${id} is a personal one, not an organization`)
 }
 
-/** Null where the account is no member. */
+/** Returns the role; null where the account is no member. */
 async function roleOf(sql: Queryable, organizationId: string, accountId: string) {
   const [row] = await sql<{ role: MemberRole }[]>`
     SELECT role FROM members WHERE organization_id = ${organizationId} AND account_id = ${accountId}`
   return row?.role ?? null
 }
 
-/** In what role the account may act: a disabled account acts in none. */
+/** Returns the role in which the account may act: a disabled account has none. */
 export async function actingRoleOf(sql: Queryable, organizationId: string, accountId: string) {
   const [row] = await sql<{ role: MemberRole }[]>`
     SELECT role FROM members JOIN accounts ON accounts.id = account_id AND enabled
@@ -46,7 +46,7 @@ export async function actingRoleOf(sql: Queryable, organizationId: string, accou
 export const memberNotFound = (organizationId: string, accountId: string): Refusal =>
   new Refusal('member_not_found', `Account ${accountId} is not a member of ${organizationId}`)
 
-/** Who decides on keys must not be lost while there is somebody to decide for. */
+/** Refuses to remove the last admin while there are other members. */
 async function assertNotLastAdmin(sql: Queryable, organizationId: string, accountId: string): Promise<void> {
   const [others] = await sql<[{ admins: bigint; members: bigint }]>`
     SELECT count(*) FILTER (WHERE role = 'admin') AS admins, count(*) AS members
@@ -59,8 +59,8 @@ async function assertNotLastAdmin(sql: Queryable, organizationId: string, accoun
 }
 
 /**
- * What happens to one organization's members, and to what they ask for, comes one after the other: nobody who has left
- * is issued a key. Before any other lock of the transaction.
+ * Serializes changes of one organization's members and of their requests: no member who has left is issued a key. Must
+ * be the transaction's first lock.
  */
 export const lockMembers = (sql: Queryable, organizationId: string) =>
   sql`SELECT FROM accounts WHERE id = ${organizationId} FOR NO KEY UPDATE`
@@ -86,7 +86,7 @@ export const putMember = (sql: Sql, organizationId: string, accountId: string, r
   })
 
 /**
- * Revokes the member's keys and withdraws what was asked for.
+ * Revokes the member's keys and withdraws open requests.
  * @throws Refusal `member_not_found`, `last_admin`
  */
 export const removeMember = (sql: Sql, organizationId: string, accountId: string) =>

@@ -98,7 +98,7 @@ const missingWallets: Check[] = [
   },
 ]
 
-/** For each hold: taken out once; given back once when closed; charged once what it says was charged. */
+/** For each hold: debited once; returned once when closed; charged once with the recorded charge. */
 const holdEntries: Check = {
   kind: 'hold_entries',
   counts: 'credits',

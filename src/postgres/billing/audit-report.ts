@@ -1,4 +1,4 @@
-/** What an audit of the wallets finds. See docs/operating.md, "The command line". */
+/** The findings of an audit of the wallets. See docs/operating.md, "The command line". */
 import type { Credits } from '../../../schemas/money.ts'
 
 export const DIFFERENCE_KINDS = [
@@ -6,7 +6,7 @@ export const DIFFERENCE_KINDS = [
   'balance',
   /** `held` is not the sum of the account's open holds. */
   'held',
-  /** What the hold, release and refund entries leave held is not the sum of the open holds. */
+  /** The held amount by the hold, release and refund entries differs from the sum of the open holds. */
   'held_entries',
   /** `used` is not the sum of the account's charges. */
   'used',
@@ -14,9 +14,9 @@ export const DIFFERENCE_KINDS = [
   'wallet_missing',
   /** Ledger entries of an account that has no wallet. */
   'entries_without_wallet',
-  /** The entries of a hold are not those that its state asks for. */
+  /** The entries of a hold do not match its state. */
   'hold_entries',
-  /** A task and its hold do not agree: open with its amount until the end, then closed with what it cost. */
+  /** A task and its hold differ: open with its amount until the end, then closed with its cost. */
   'task_hold',
   /** The one charge that a booked call with a cost must have is missing, too much, or another amount. */
   'charge',
@@ -24,13 +24,13 @@ export const DIFFERENCE_KINDS = [
   'call_missing',
   /** An account has several entries with one reference. */
   'reference',
-  /** A top-up, adjustment or trial credit that names its actor has no act in the audit record that says the same. */
+  /** A top-up, adjustment or trial credit names its actor, but the audit record has no such act. */
   'credit_act',
-  /** What a grant says is spent is not what the key's calls cost. */
+  /** The spent amount of a grant differs from the cost of the key's calls. */
   'grant_spent',
   /** An employee or agent key has no grant. */
   'grant_missing',
-  /** A settlement that was not booked, refused or malformed: its call was charged to nobody. */
+  /** A settlement was not booked, refused or malformed: its call was not charged. */
   'settlement_unbooked',
   /** A request id has more than one row. */
   'request_id',
@@ -45,7 +45,7 @@ export const DIFFERENCE_KINDS = [
   'log_unknown',
   /** A call has another cost in the call log. */
   'log_call_cost',
-  /** What the call log sums up by day is not what its calls come to; `ref` is the UTC day. */
+  /** A sum by day in the call log differs from its calls; `ref` is the UTC day. */
   'day_requests',
   'day_cost',
   'day_input_tokens',
@@ -67,16 +67,16 @@ export interface Difference {
 export interface AuditReport {
   /** Nothing that was compared differs. */
   readonly ok: boolean
-  /** How many wallets and ledger entries were checked. */
+  /** Number of checked wallets and ledger entries. */
   readonly accounts: number
   readonly entries: number
   /** At most `MAX_DIFFERENCES_PER_KIND` of each kind. */
   readonly differences: readonly Difference[]
-  /** Why the call log could not be compared. Absent: it was, or nobody asked for it. */
+  /** Reason why the call log could not be compared. Absent: it was, or the comparison was not requested. */
   readonly logTrouble?: string
 }
 
-/** What some calls come to. */
+/** Sums of some calls. */
 export interface CallSum {
   readonly rows: bigint
   /** The sum of their ids: distinguishes calls of equal number and cost. */
@@ -114,12 +114,12 @@ export interface IdRange {
 export interface AuditedLog {
   /** Months that ended before this instant (epoch milliseconds) were dropped by age; 0: none was. */
   retainedFrom(): Promise<number>
-  /** Over all calls whose id is at most `upto`. A month without calls is absent. */
+  /** Returns sums over all calls whose id is at most `upto`. A month without calls is absent. */
   monthSums(upto: bigint): Promise<readonly MonthSum[]>
-  /** The same calls of one month, by so many ids. */
+  /** Returns sums of the calls of one month, by buckets of this many ids. */
   bucketSums(calls: MonthCalls, upto: bigint, bucketIds: number): Promise<readonly BucketSum[]>
-  /** A call that is there twice comes twice. */
+  /** Returns calls; a duplicate is returned twice. */
   callsBetween(calls: MonthCalls, ids: IdRange): Promise<readonly AuditedCall[]>
-  /** Days whose sums are not those of their calls; what is above `upto` may be on its way into them. */
+  /** Returns the days whose sums differ from their calls; calls above `upto` may not be in the sums yet. */
   dayDifferences(upto: bigint): Promise<readonly Difference[]>
 }

@@ -17,7 +17,7 @@ export interface Booking {
 }
 
 export interface BookedState {
-  /** Those of the request ids that need no booking any more: booked, or refused for good. */
+  /** The request ids that need no booking any more: booked, or refused permanently. */
   readonly requestIds: Set<string>
   readonly wallets: WalletTotals[]
 }
@@ -82,7 +82,7 @@ function element(value: Settlement[keyof Settlement]): string {
   return typeof value === 'string' ? quote(value) : String(value)
 }
 
-/** PostgreSQL's text form of an array with one field of all settlements; null where none of them has it. */
+/** Returns PostgreSQL's text form of an array with one field of all settlements; null where none of them has it. */
 function arrayLiteral(settlements: readonly Settlement[], field: keyof Settlement): string | null {
   if (settlements.every((settlement) => settlement[field] === undefined)) return null
   let literal = '{'
@@ -99,7 +99,7 @@ interface BookRow {
   refused: string[] | null
 }
 
-/** One transaction's worth, as part of the caller's. */
+/** Books the settlements of one transaction, as part of the caller's. */
 export async function bookBatch(sql: Queryable, settlements: readonly Settlement[]): Promise<Booking> {
   const columns = FIELDS.map((field) => arrayLiteral(settlements, field))
   const [row] = await sql.unsafe<BookRow[]>(BOOK, columns, { prepare: true })
@@ -111,9 +111,10 @@ export async function bookBatch(sql: Queryable, settlements: readonly Settlement
 }
 
 /**
- * Books 1 to 1,000 ended calls in one transaction, each exactly once by its `request_id`, whatever was delivered
- * before or twice in this batch.
- * @throws what `isTransient` tells apart: transient errors are worth another try, nothing was booked.
+ * Books 1 to 1,000 ended calls in one transaction, each exactly once by its `request_id`, also after an earlier or a
+ * double delivery.
+ * @throws transient errors (see `isTransient`), after which nothing is booked and another try may succeed, and
+ *   permanent ones.
  */
 export async function bookSettlements(sql: Sql, settlements: readonly Settlement[]): Promise<Booking> {
   if (settlements.length === 0) return { wallets: [], booked: [], refused: [] }
@@ -129,7 +130,7 @@ export async function bookSettlements(sql: Sql, settlements: readonly Settlement
   }
 }
 
-/** Nothing of the batch was booked: halving finds the one that is at fault, and the rest is booked. */
+/** Halves a batch of which nothing was booked until the faulty settlement is found, and books the rest. */
 async function bookByHalves(sql: Sql, settlements: readonly Settlement[], reason: unknown): Promise<Booking> {
   const [only] = settlements
   if (settlements.length === 1 && only !== undefined) return refuse(sql, only, reason)
@@ -157,7 +158,7 @@ async function refuse(sql: Sql, settlement: Settlement, reason: unknown): Promis
   return { wallets: [], booked: [], refused: [settlement.request_id] }
 }
 
-/** What is booked and the wallets, both at the same instant. One statement, therefore one instant. */
+/** Returns the booked settlements and the wallets at the same instant, by one statement. */
 export async function readBooked(
   sql: Sql,
   requestIds: readonly string[],

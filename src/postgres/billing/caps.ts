@@ -1,6 +1,6 @@
 /**
- * What calls and tasks under way may still cost keys that have a cap and accounts whose balance is low, over all
- * processes. The work itself is `reserve_cap` and `reserve_wallet`.
+ * Reservations of the possible cost of calls and tasks under way, for keys with a cap and accounts with a low balance,
+ * over all processes. The functions `reserve_cap` and `reserve_wallet` do the work.
  */
 import type { Credits } from '../../../schemas/money.ts'
 import type { Queryable, Sql } from '../connection.ts'
@@ -24,8 +24,8 @@ export const CAP_RESERVATION_MINUTES = 30
 export const CAP_UNBOOKED_HOURS = 24
 
 /**
- * True and reserved until the call's row is booked, or false: what the cap leaves does not cover the amount. Exact
- * over all processes; a request reserves once. Nothing is reserved for a key without a cap.
+ * Reserves the amount and returns true, until the call's row is booked; returns false when the rest of the cap does
+ * not cover it. Exact over all processes; a request reserves once. Reserves nothing for a key without a cap.
  */
 export async function reserveCap(sql: Sql, { keyId, requestId, amount }: CapReservation): Promise<boolean> {
   const [row] = await sql<[{ reserved: boolean }]>`
@@ -47,7 +47,7 @@ export async function reserveWallet(
   return row.reserved
 }
 
-/** `reserveCap` for a task, as part of the transaction that makes it: it lasts as long as the task does. */
+/** Reserves as `reserveCap` does for a task, as part of the transaction that creates it: until the task ends. */
 export async function reserveTaskIn(
   sql: Queryable,
   task: { readonly id: string; readonly keyId: string; readonly hold: Credits },
@@ -57,7 +57,7 @@ export async function reserveTaskIn(
   return row.reserved
 }
 
-/** The call has ended: its cost is known, and no more than that stays reserved until its row is booked. */
+/** Shrinks the reservation to the cost of an ended call until its row is booked. */
 export async function shrinkReservation(sql: Sql, requestId: string, cost: Credits): Promise<void> {
   await sql`
     WITH in_wallet AS (
@@ -69,7 +69,7 @@ export async function shrinkReservation(sql: Sql, requestId: string, cost: Credi
     WHERE ref = ${requestId}`
 }
 
-/** Nothing was sent, and no row will tell of it. */
+/** Releases the reservation of a call that was not sent and gets no row. */
 export async function releaseReservation(sql: Sql, requestId: string): Promise<void> {
   await sql`
     WITH in_wallet AS (DELETE FROM wallet_reservations WHERE ref = ${requestId})

@@ -1,7 +1,7 @@
 /**
- * Money kept back for work that is not done yet. Each hold leaves entries that sum to minus what was
- * charged: `hold` when it is placed; `release` (never taken on, or done and charged) or `refund` (failed) of
- * the whole amount when it is closed; `charge` when the work cost something. See docs/api-rules.md, "Tasks".
+ * Money held for unfinished work. The entries of each hold sum to minus the charge: `hold` when it is placed;
+ * `release` (never accepted, or done and charged) or `refund` (failed) of the whole amount when it is closed; `charge`
+ * when the work cost something. See docs/api-rules.md, "Tasks".
  */
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Credits } from '../../../schemas/money.ts'
@@ -28,7 +28,7 @@ interface HoldRow {
   charged: Credits
 }
 
-/** How a hold ends: with the kind of entry that gives it back, and what is charged. */
+/** The end of a hold: the kind of the entry that returns it, and the charge. */
 export interface Ending {
   readonly state: 'settled' | 'returned'
   readonly entry: 'release' | 'refund'
@@ -54,7 +54,7 @@ export async function placeIn(
   sql: Queryable,
   { ref, accountId, amount }: Hold,
 ): Promise<{ outcome: PlaceOutcome; wallet: WalletTotals }> {
-  // Other transactions on this account's money wait here; what is read below stays true until the commit.
+  // Other transactions on this account's money wait here; the values read below stay valid until the commit.
   const wallet = await lockWallet(sql, accountId)
   const known = await findHold(sql, ref)
   if (known !== undefined) {
@@ -77,8 +77,8 @@ export async function placeIn(
 }
 
 /**
- * Gives an open hold back as part of a transaction that books what it `charged` by itself. The caller has made sure
- * that nobody else closes it.
+ * Returns an open hold as part of a transaction that books its `charged` separately. The caller has ensured that no
+ * other transaction closes it.
  */
 export async function giveBackIn(
   sql: Queryable,

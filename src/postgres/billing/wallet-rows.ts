@@ -12,7 +12,7 @@ export interface WalletJson {
   reserved?: string | null
 }
 
-/** Left out where nothing is reserved. */
+/** Returns the reservation; an empty object for 0. */
 const reservedOf = (amount: bigint) => (amount === 0n ? {} : { reserved: amount })
 
 export const walletOfJson = (row: WalletJson): WalletTotals => ({

@@ -48,7 +48,7 @@ export async function topUp(
 }
 
 /**
- * Up or down; the balance may fall below zero.
+ * Changes the balance in either direction; it may fall below zero.
  * @throws Refusal `invalid_amount` for 0, `reference_conflict`
  */
 export async function adjust(
@@ -101,7 +101,7 @@ async function entryWithReference(
   return row === undefined ? null : entryOfRow(row)
 }
 
-/** The newest entries first. */
+/** Lists the ledger entries, the newest first. */
 export async function listLedger(sql: Sql, accountId: string, limit: number): Promise<LedgerEntry[]> {
   const rows = await sql<EntryRow[]>`
     SELECT * FROM ledger_entries WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`

@@ -12,7 +12,7 @@ export interface OperatorCall extends Required<LogRow> {
   readonly protocol: string
   readonly stream: boolean
   readonly channel_id: string | null
-  /** Until the first byte went to the client, milliseconds; null when none did. */
+  /** Time to the first byte for the client, milliseconds; null when none was sent. */
   readonly ttfb_ms: number | null
   /** The pre-charge estimate that admitted the call. */
   readonly estimate: string
@@ -21,7 +21,7 @@ export interface OperatorCall extends Required<LogRow> {
   readonly booked_at: string
 }
 
-/** What is left out does not narrow. */
+/** An absent field does not filter. */
 export interface CallFilter {
   readonly accountId?: string
   readonly keyId?: string
@@ -40,15 +40,15 @@ export interface NewestCalls {
 
 export interface CallsSince {
   readonly calls: OperatorCall[]
-  /** Where to go on: everything up to this id was read. */
+  /** Position to continue at: everything up to this id was read. */
   readonly upto: bigint
   /** More rows wait behind `upto`. */
   readonly hasMore: boolean
 }
 
-/** So many ids are looked through for the newest calls that pass a filter. */
+/** Number of ids that are searched for the newest calls that pass a filter. */
 export const LOOK_BACK_ROWS = 100_000
-/** So many ids are looked through at a time for what is new. */
+/** Number of ids that are searched at a time for new calls. */
 export const SINCE_ROWS = 2_000
 
 interface Row {
@@ -172,13 +172,13 @@ async function readSpan(
   )
 }
 
-/** A row whose id is seen has seen all rows below it: see `usage_rows`. */
+/** Returns the newest id. When a row is visible, all rows with lower ids are: see `usage_rows`. */
 async function newestId(sql: Queryable): Promise<bigint> {
   const [row] = await sql<{ id: bigint }[]>`SELECT id FROM usage_rows ORDER BY id DESC LIMIT 1`
   return row?.id ?? 0n
 }
 
-/** The newest calls that pass the filter; only so many rows are looked through as `LOOK_BACK_ROWS` says. */
+/** Returns the newest calls that pass the filter, from the last `LOOK_BACK_ROWS` rows. */
 export async function newestCalls(sql: Sql, filter: CallFilter, count: number): Promise<NewestCalls> {
   const upto = await newestId(sql)
   // Ids follow the clock: how many rows are between two of them is counted.
@@ -189,7 +189,7 @@ export async function newestCalls(sql: Sql, filter: CallFilter, count: number): 
   return { calls, upto, isCut: after > 0n && calls.length < count }
 }
 
-/** Calls with a higher id, each exactly once to a reader that continues from `upto`. */
+/** Returns calls with a higher id, each exactly once to a reader that continues from `upto`. */
 export async function callsSince(sql: Sql, filter: CallFilter, after: bigint): Promise<CallsSince> {
   const newest = await newestId(sql)
   const [last] = await sql<[{ id: bigint | null }]>`
@@ -201,7 +201,7 @@ export async function callsSince(sql: Sql, filter: CallFilter, after: bigint): P
   return { calls, upto, hasMore: newest > upto }
 }
 
-/** The call with this request id, of this task, or with this numeric id. */
+/** Returns the call with this request id, of this task, or with this numeric id. */
 export async function callOf(sql: Queryable, ref: string | bigint): Promise<OperatorCall | null> {
   const [call] = await callsIn(
     sql,

@@ -20,7 +20,7 @@ export interface CopyRange {
 }
 
 export interface ClaimedRange extends CopyRange {
-  /** Epoch milliseconds; null where the rows are gone. */
+  /** Epoch milliseconds; null where the rows do not exist any more. */
   readonly oldestBookedAt: number | null
 }
 
@@ -54,13 +54,16 @@ const instant = (column: string): string =>
   `timestamp '1970-01-01' + interval '1 millisecond' *
     least(greatest(${column}, ${FIRST_LOG_INSTANT_MS}), ${LAST_LOG_INSTANT_MS})`
 const credits = (column: string): string => `${column} * 0.00000001`
-/** In a URL neither quote nor backslash stands for itself: escaped as in URLs, they need no escape in a list. */
+/**
+ * Returns a list of links. A URL contains neither quote nor backslash: escaped as in URLs, they need no escape in a
+ * list.
+ */
 const links = (column: string): string =>
   `'[' || coalesce('''' || replace(replace(replace(array_to_string(${column}, E'\\n'),
     '\\', '%5C'), '''', '%27'), E'\\n', ''',''') || '''', '') || ']'`
 const orEmpty = (column: string): string => `coalesce(${column}, '')`
 
-/** How the columns are printed that are not printed as they are stored. */
+/** Expressions of the columns that are not printed as stored. */
 const PRINTED: { readonly [Column in UsageColumn]?: string } = {
   created_at: instant('u.created_at'),
   submitted_at: instant('u.submitted_at'),
@@ -82,8 +85,8 @@ const PRINTED: { readonly [Column in UsageColumn]?: string } = {
 const SELECTED = USAGE_COLUMNS.map((column) => PRINTED[column] ?? `u.${column}`).join(', ')
 
 /**
- * Text as `USAGE_COLUMNS` says, in the order of the ids; each row with the newline that ends it. COPY, because rows
- * as values would cost this process ten times as much.
+ * Returns text with the columns of `USAGE_COLUMNS`, in the order of the ids; each row with its newline. Uses COPY,
+ * because rows as values would cost this process ten times as much.
  */
 export async function readUsageRows(sql: Sql, { from, to }: CopyRange): Promise<Buffer> {
   // COPY takes no parameters; both ends are numbers.
@@ -101,14 +104,14 @@ export async function readUsageRows(sql: Sql, { from, to }: CopyRange): Promise<
   return Buffer.concat(chunks)
 }
 
-/** The range is in the call log for good. A second time changes nothing. */
+/** Marks the range as permanently copied. A second call changes nothing. */
 export async function finishCopyRange(sql: Sql, { from, to }: CopyRange): Promise<void> {
   await sql`
     UPDATE usage_copy SET copied_upto = ${to}, claimed_upto = NULL
     WHERE copied_upto = ${from} - 1 AND claimed_upto = ${to}`
 }
 
-/** Rows with ids up to this one are in the call log for good. */
+/** Returns the id up to which rows are permanently in the call log. */
 export async function copiedUpto(sql: Sql): Promise<bigint> {
   const [mark] = await sql<[{ copied_upto: bigint }]>`SELECT copied_upto FROM usage_copy`
   return mark.copied_upto

@@ -1,4 +1,4 @@
-/** Everything that PostgreSQL knows of one call or task. Each question goes through an index. */
+/** Finds all rows about one call or task in PostgreSQL. Each query uses an index. */
 import type { Account, LedgerEntry } from '../../../schemas/accounts/account.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { type AccountRow, accountOfRow } from '../accounts/accounts.ts'
@@ -27,14 +27,14 @@ export interface RefusedSettlement {
   readonly refusedAt: Date
 }
 
-/** `copying`: its range is claimed and not known to be in the call log for good. */
+/** `copying`: its range is claimed and not known to be in the call log permanently. */
 export type CopyState = 'copied' | 'copying' | 'waiting'
 
 export interface FoundCall {
   readonly call: OperatorCall | null
-  /** What shaped the call and what became of it, as JSON text; null where nothing was noted. */
+  /** The settings and the outcome of the call, as JSON text; null without any. */
   readonly detail: string | null
-  /** How far its row is on its way to the call log; null without a row. */
+  /** State of the copy of its row to the call log; null without a row. */
   readonly copy: CopyState | null
   readonly account: Account | null
   /** In the order of booking. */
@@ -50,8 +50,8 @@ export interface FoundCall {
 const NUMERIC_ID = /^[1-9]\d{0,15}$/
 
 /**
- * What is known of a request id, a task id or the numeric id of a row. Read at one instant, so that the row and its
- * entries belong together.
+ * Returns the facts about a request id, a task id or the numeric id of a row. All are read at one instant, so that the
+ * row and its entries match.
  */
 export const findCall = (sql: Sql, ref: string): Promise<FoundCall> =>
   inTransaction(sql, (snapshot) => readFound(snapshot, ref), 'isolation level repeatable read read only')

@@ -1,10 +1,10 @@
-/** What PostgreSQL does for a rebuild of the call log. */
+/** PostgreSQL's part in a rebuild of the call log. */
 import type { Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
 import { inTransaction } from '../transaction.ts'
 import type { CopyRange } from './copy.ts'
 
-/** How far usage rows are copied. */
+/** The id up to which usage rows are copied. */
 export interface CopyMark {
   readonly copiedUpto: bigint
   /** The end of the range that is claimed and not finished; null: none is. */
@@ -12,8 +12,8 @@ export interface CopyMark {
 }
 
 /**
- * Whether this process is the one that rebuilds the call log: it stays so until `close`, or until its session is
- * lost. `sql` is one connection that nothing else ends: its session holds the lock.
+ * Claims the rebuild of the call log for this process and returns true, until `close`, or until its session is lost;
+ * returns false when another process has it. `sql` is one connection without other users: its session holds the lock.
  */
 export async function claimRebuild(sql: Sql): Promise<boolean> {
   const [lock] = await sql<
@@ -28,7 +28,7 @@ export async function countUsageRows(sql: Sql): Promise<number> {
   return Number(counted.rows)
 }
 
-/** The id of the last of so many rows of a range; the end of the range where it has fewer. */
+/** Returns the id of the last of this many rows of a range; the end of the range where it has fewer. */
 export async function rangeEnd(sql: Sql, { from, to }: CopyRange, rows: number): Promise<bigint> {
   const [last] = await sql<{ id: bigint }[]>`
     SELECT id FROM usage_rows WHERE id BETWEEN ${from} AND ${to} ORDER BY id OFFSET ${rows - 1} LIMIT 1`
@@ -36,10 +36,10 @@ export async function rangeEnd(sql: Sql, { from, to }: CopyRange, rows: number):
 }
 
 /**
- * Nobody claims or finishes a range before `work` ends. `assertHeld` does not resolve where that is no longer so.
- * Rejects when the session is lost; `work` may have been done by then. A copier that claims or finishes a range changes
- * the one row that is locked here, and waits; also one that lost the session of its claim, and with it its right,
- * and does not know it yet.
+ * Prevents other processes from claiming or finishing a range before `work` ends. `assertHeld` rejects once that no
+ * longer holds. Rejects when the session is lost; `work` may have ended by then. A copier that claims or finishes a
+ * range changes the one row that is locked here, and waits; also one that lost the session of its claim, and with it
+ * its right, without noticing yet.
  */
 export function holdCopying<T>(
   sql: Sql,

@@ -9,7 +9,7 @@ import { inTransaction } from '../transaction.ts'
 import { expireSourcesOf } from './sources.ts'
 import type { ReadableBase, WikiReader } from './types.ts'
 
-/** A base of a million pages takes its time to go. */
+/** Deleting a base of a million pages may take this long. */
 const DELETE_TIMEOUT_MS = 10 * 60_000
 
 interface BaseRow {
@@ -48,7 +48,7 @@ export async function showBase(sql: Queryable, baseId: string): Promise<Knowledg
   return baseOfRow(row)
 }
 
-/** All, or those of one account. */
+/** Lists all bases, or those of one account. */
 export async function listBases(sql: Sql, accountId?: string): Promise<KnowledgeBase[]> {
   const rows = await sql<BaseRow[]>`
     ${selectBases(sql)} ${accountId === undefined ? sql`` : sql`WHERE b.account_id = ${accountId}`} ORDER BY b.id`
@@ -64,7 +64,7 @@ export async function createBase(sql: Sql, accountId: string, name: string): Pro
   return showBase(sql, id)
 }
 
-/** The account's own; made when it is first needed. */
+/** Returns the account's own base, created at its first use. */
 export async function defaultBase(sql: Sql, accountId: string): Promise<KnowledgeBase> {
   await sql`
     INSERT INTO knowledge_bases (id, account_id, name, is_default)
@@ -77,7 +77,8 @@ export async function defaultBase(sql: Sql, accountId: string): Promise<Knowledg
 }
 
 /**
- * With all its pages. Its sources go from the object store by the sweep, when no link to them opens any more.
+ * Deletes a base with all its pages. The sweep deletes its sources from the object store when no link to them is valid
+ * any more.
  */
 export function deleteBase(sql: Sql, baseId: string): Promise<KnowledgeBase> {
   return inTransaction(sql, async (transaction) => {
@@ -91,7 +92,10 @@ export function deleteBase(sql: Sql, baseId: string): Promise<KnowledgeBase> {
   })
 }
 
-/** A second time changes nothing. @throws Refusal `reader_not_found`: neither an account nor an agent. */
+/**
+ * Grants a base. A second call changes nothing.
+ * @throws Refusal `reader_not_found`: neither an account nor an agent.
+ */
 export async function grantBase(sql: Sql, baseId: string, readerId: string): Promise<KnowledgeBase> {
   return inTransaction(sql, async (transaction) => {
     const [locked] = await transaction`SELECT FROM knowledge_bases WHERE id = ${baseId} FOR SHARE`
@@ -120,7 +124,7 @@ export async function revokeBase(sql: Sql, baseId: string, readerId: string): Pr
 /** The own base before there is one. */
 const NOTHING_IMPORTED: ReadableBase = { id: '', kbId: DEFAULT_KB_ID, name: DEFAULT_KB_ID, pages: 0 }
 
-/** The own base first (it is there even before anything was imported), then by name. */
+/** Returns the own base first (it exists even before any import), then the others by name. */
 export async function readableBases(sql: Sql, reader: WikiReader): Promise<ReadableBase[]> {
   const { accountId, memberId, agentId } = reader
   const readers = [accountId, memberId, agentId].filter((id) => id !== null && id !== undefined)
@@ -142,7 +146,8 @@ export async function readableBases(sql: Sql, reader: WikiReader): Promise<Reada
 }
 
 /**
- * Null: no such base, or not for this reader. `kbId` as the reader calls it. The own base answers to its id as well.
+ * Returns a base. Null: it does not exist, or the reader may not read it. `kbId` is the reader's name for it. The own
+ * base is also found by its id.
  */
 export async function findBase(sql: Sql, reader: WikiReader, kbId: string): Promise<ReadableBase | null> {
   if (kbId === '') return null

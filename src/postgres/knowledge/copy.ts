@@ -21,7 +21,7 @@ const COLUMNS = {
 
 type Target = keyof typeof COLUMNS
 
-/** Lines are in COPY's text format, without their ends; nothing in them is escaped. */
+/** Copies lines. They are in COPY's text format, without their ends; nothing in them is escaped. */
 export async function copyLines(
   transaction: Transaction,
   target: Target,

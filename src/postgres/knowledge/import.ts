@@ -1,4 +1,4 @@
-/** A folder becomes a base: new and changed pages, and the removal of those whose files are gone, all or nothing. */
+/** Imports a folder into a base: new and changed pages, and the removal of those without a file, all or nothing. */
 import { randomUUID } from 'node:crypto'
 import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
@@ -22,7 +22,7 @@ import type { FolderImport, ImportOutcome } from './types.ts'
 const STATEMENT_TIMEOUT_MS = 10 * 60_000
 const BATCH_PAGES = 500
 
-/** Path and hash of every page, so that what has not changed need not be read again. */
+/** Returns path and hash of every page, so that unchanged pages need not be read again. */
 export async function pageHashes(sql: Queryable, baseId: string): Promise<Map<string, Buffer>> {
   const rows = await sql<{ path: string; hash: Buffer }[]>`
     SELECT path, hash FROM wiki_pages WHERE base_id = ${baseId}`
@@ -30,8 +30,8 @@ export async function pageHashes(sql: Queryable, baseId: string): Promise<Map<st
 }
 
 /**
- * All or nothing, for readers as well: they see the base as it was until it is as the folder is.
- * @throws Refusal `import_conflict`: another import has changed the base since `pageHashes` was asked.
+ * Imports pages, all or nothing, for readers as well: they see the former base until the import is complete.
+ * @throws Refusal `import_conflict`: another import has changed the base since `pageHashes` was called.
  */
 export async function importPages(sql: Sql, folder: FolderImport): Promise<ImportOutcome> {
   const importId = randomUUID()
@@ -40,7 +40,7 @@ export async function importPages(sql: Sql, folder: FolderImport): Promise<Impor
     const staged = await stageDrafts(sql, importId, folder.drafts)
     return await inTransaction(sql, (transaction) => importFolder(transaction, importId, folder, staged))
   } finally {
-    // Where PostgreSQL is away the next import does it.
+    // When PostgreSQL is away, the next import does it.
     await clearStaged(sql, importId).catch(() => {})
   }
 }
@@ -109,7 +109,7 @@ async function importBatch(
   return taken
 }
 
-/** What was left out as unchanged must still be as it was when that was decided. */
+/** Refuses the import when pages that it skipped as unchanged have changed since. */
 function refuseConflict(
   known: ReadonlyMap<string, Buffer>,
   present: ReadonlyMap<string, Buffer>,

@@ -1,6 +1,6 @@
 /**
- * The search index of a base, kept in step with its pages inside the import's own transaction. What it holds depends on
- * the pages alone, not on the order in which they came: an index that grew is the same as one built from scratch.
+ * The search index of a base, updated in the import's own transaction. Its content depends on the pages alone, not on
+ * their order: an incremental index equals one built from scratch.
  */
 import { pageImpacts, type SearchableText } from '../../core/search/impact.ts'
 import { isFuzzy, letterBits, reverse } from '../../core/search/likeness.ts'
@@ -14,10 +14,10 @@ export interface IndexedPage extends SearchableText {
 }
 
 export interface PageIndexer {
-  /** New and changed pages alike, any number at a time. */
+  /** Puts new and changed pages, any number at a time. */
   put(pages: readonly IndexedPage[]): Promise<void>
   remove(rowIds: readonly bigint[]): Promise<void>
-  /** Once, before the commit: what was put is in the tables only then. */
+  /** Writes the pages to the tables. Called once, before the commit. */
   finish(): Promise<void>
 }
 
@@ -66,7 +66,7 @@ export function openIndexer(transaction: Transaction, baseId: string): PageIndex
     }
   }
 
-  /** What stays of the terms' entries, taken out of the tables. */
+  /** Takes the remaining entries of the terms out of the tables. */
   const takeEntries = async (terms: string[]): Promise<Map<string, number[]>> => {
     const kept = new Map<string, number[]>()
     if (isEmpty) return kept

@@ -1,4 +1,4 @@
-/** What an author would want to know of a base after an import. */
+/** Reports faults of a base's links to its author after an import. */
 import type { Sql } from '../connection.ts'
 import type { LinkReport, SameTitle, UnresolvedLink } from './types.ts'
 

@@ -25,7 +25,7 @@ interface PageRow extends EntryRow {
 
 export const idsOf = (bases: readonly ReadableBase[]): string[] => bases.map(({ id }) => id)
 
-/** What an entry is read from; `pages` is `wiki_pages` by its name in the statement. */
+/** Returns the columns of an entry; `pages` is the name of `wiki_pages` in the statement. */
 export const entryColumns = (sql: Queryable, pages = 'p') =>
   sql(
     ['id', 'base_id', 'title', 'summary', 'tags', 'confidence', 'needs_review'].map(
@@ -33,7 +33,7 @@ export const entryColumns = (sql: Queryable, pages = 'p') =>
     ),
   )
 
-/** Answers what the reader calls the base of a row. */
+/** Returns a function from a row to the reader's name of its base. */
 export function kbIdIn(bases: readonly ReadableBase[]): (row: EntryRow) => string {
   const names = new Map(bases.map(({ id, kbId }) => [id, kbId]))
   return ({ base_id }) => names.get(base_id) ?? base_id
@@ -54,13 +54,13 @@ function entriesOf(bases: readonly ReadableBase[], rows: readonly EntryRow[]): W
   return rows.map((row) => entryOfRow(row, kbIdOf(row)))
 }
 
-/** The page that answers to a name in a base: by its title rather than by an alias, and of several the first by path. */
+/** Returns the page with a name in a base: by its title before an alias, and of several the first by path. */
 const pageNamed = (sql: Queryable, base: string, name: string) => sql`
   SELECT n.page_id FROM wiki_names AS n JOIN wiki_pages AS named ON named.id = n.page_id
   WHERE n.base_id = ${sql(base)} AND n.name = ${sql(name)}
   ORDER BY n.rank, named.path COLLATE "C" LIMIT 1`
 
-/** Those of the ids that are in these bases, in the order of the ids. */
+/** Returns those of the ids that are in these bases, in the order of the ids. */
 export async function readPages(
   sql: Sql,
   bases: readonly ReadableBase[],
@@ -99,7 +99,7 @@ const pageOfRow = (row: PageRow, kbId: string): WikiPage => ({
   })),
 })
 
-/** The most used first, at most `limit`. Of several ways to write a tag the most used. */
+/** Lists tags, the most used first, at most `limit`. Of several spellings of a tag the most used. */
 export async function listTags(
   sql: Sql,
   bases: readonly ReadableBase[],
@@ -112,7 +112,7 @@ export async function listTags(
   return rows.map(({ tag, count }) => ({ tag, count: Number(count) }))
 }
 
-/** By title, at most `limit`. */
+/** Lists pages by title, at most `limit`. */
 export async function pagesByTag(
   sql: Sql,
   bases: readonly ReadableBase[],
@@ -131,8 +131,8 @@ export async function pagesByTag(
 }
 
 /**
- * Pages of the same base that link to it, by title, at most `limit`. Null: the page is not in these bases. A name
- * that leads to another page leads nobody here.
+ * Lists pages of the same base that link to this one, by title, at most `limit`. Null: the page is not in these bases.
+ * A name that also leads to another page does not count.
  */
 export async function backlinks(
   sql: Sql,

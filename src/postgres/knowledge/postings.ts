@@ -12,7 +12,7 @@ export const MAX_ROW_ID = Number.MAX_SAFE_INTEGER / ENTRY_BASE - 1
 export const entryOf = (row: number, impact: number): number => row * ENTRY_BASE + impact
 export const rowOf = (entry: number): number => Math.floor(entry / ENTRY_BASE)
 
-/** The most relevant first, then the oldest. In place. */
+/** Sorts entries in place: the most relevant first, then the oldest. */
 export function sortEntries(entries: number[]): number[] {
   // As keys, because numbers sort many times as fast as by a function.
   const keys = Float64Array.from(entries, (entry) => {

@@ -4,11 +4,11 @@ import type { Queryable } from '../connection.ts'
 import type { EntryRow } from './pages.ts'
 import { ENTRY_BASE, FIRST_PART_ENTRIES, NEXT_PART_ENTRIES } from './postings.ts'
 
-/** Entries read for one search: what the time of a search hangs on. */
+/** Entries read for one search: they decide the time of a search. */
 export const MAX_READ_ENTRIES = 8_000
 /** A common term that weighs less than this share of the heaviest is not read: it only orders what others found. */
 const LEAST_WORTH = 0.25
-/** What is left to read is shared among so many terms at a time. */
+/** The remaining entries are shared among this many terms at a time. */
 const SHARING_TERMS = 6
 /** So many of the best get their exact score where lists were not read to their end. */
 const EXACT_PAGES = 60
@@ -40,7 +40,10 @@ const entriesIn = (parts: number): number =>
 const partsFor = (entries: number): number =>
   entries < FIRST_PART_ENTRIES ? 0 : 1 + Math.floor((entries - FIRST_PART_ENTRIES) / NEXT_PART_ENTRIES)
 
-/** How far each term's lists are read: the heaviest first, each as far as what is left goes round among the next few. */
+/**
+ * Decides how far each term's lists are read: the heaviest first, each with its share of the remainder among the next
+ * few.
+ */
 export function planReading({ terms }: SearchPlan, bases: number): Reading[] {
   let left = MAX_READ_ENTRIES
   const heaviest = terms[0]?.weight ?? 0
@@ -56,7 +59,7 @@ export function planReading({ terms }: SearchPlan, bases: number): Reading[] {
   })
 }
 
-/** Of two pages with similar scores the one with more of the query goes first. */
+/** Ranks the page with more of the query first, of two pages with similar scores. */
 const coverage = (sql: Queryable, { most }: SearchPlan) =>
   sql`(1 - ${COVERAGE}::float8 + ${COVERAGE}::float8 * least(1, shared / ${most}::float8))`
 

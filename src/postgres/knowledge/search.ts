@@ -1,4 +1,4 @@
-/** Search over the pages of knowledge bases. How it ranks: src/core/search-*.ts; the index: wiki-index.ts. */
+/** Searches the pages of knowledge bases. Ranking: src/core/search; the index: index.ts. */
 import { planSearch, type SearchPlan } from '../../core/search/plan.ts'
 import { parseQuery } from '../../core/search/query.ts'
 import { snippetOf } from '../../core/search/snippet.ts'
@@ -9,7 +9,7 @@ import type { ReadableBase, SearchPage } from './types.ts'
 import { readVocabulary } from './vocabulary.ts'
 
 const NOTHING: SearchPage = { totalHits: 0, results: [] }
-/** Terms by which the place of a snippet is looked for. */
+/** Number of terms by which a snippet is placed. */
 const MAX_PROBES = 6
 const SHORTEST_CUT_PROBE = 4
 /** Of the weight of the heaviest term: what weighs less is not marked. */
@@ -18,7 +18,7 @@ const SCORE_DIGITS = 4
 /** Nothing else in a snippet is a tag: it is escaped. */
 const MARK = '<mark>'
 
-/** Over all of these bases at once. */
+/** Searches all of these bases at once. */
 export async function searchPages(
   sql: Queryable,
   bases: readonly ReadableBase[],
@@ -37,7 +37,7 @@ export async function searchPages(
   return { totalHits: total, results: rows.map((row) => resultOf(row, kbIdOf(row), marked)) }
 }
 
-/** Neither names, which stand for whole titles, nor words that hardly count. The heaviest first. */
+/** Returns the terms to mark, the heaviest first: neither names, which stand for whole titles, nor common words. */
 function markedTerms({ terms }: SearchPlan): Map<string, number> {
   const heaviest = terms.reduce((most, { share }) => Math.max(most, share), 0)
   const words = terms
@@ -46,13 +46,16 @@ function markedTerms({ terms }: SearchPlan): Map<string, number> {
   return new Map(words.map(({ term, weight }) => [term, weight]))
 }
 
-/** What a word whose stem it is begins with: a stem lacks its word's end, and may have changed its own last letter. */
+/**
+ * Returns the beginnings of words with this stem: a stem lacks its word's end, and may have changed its own last
+ * letter.
+ */
 const probesOf = (marked: ReadonlyMap<string, number>): string[] =>
   [...marked.keys()]
     .slice(0, MAX_PROBES)
     .map((term) => (/^[a-z]+$/.test(term) && term.length >= SHORTEST_CUT_PROBE ? term.slice(0, -1) : term))
 
-/** Of the body; of the summary where only that has a hit. */
+/** Returns a snippet of the body; of the summary where only that has a hit. */
 function bestSnippet(row: RankedRow, marked: ReadonlyMap<string, number>): string {
   const ofBody = snippetOf(row.excerpt, marked, { isBeginning: row.is_beginning, isEnd: row.is_end })
   if (ofBody.includes(MARK)) return ofBody

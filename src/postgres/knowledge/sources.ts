@@ -13,15 +13,15 @@ const IMPORT_MAX_MS = 24 * 60 * 60 * MS_PER_SECOND
 const DROPPED_RETENTION_MS = 2 * SOURCE_LINK_TTL_SECS * MS_PER_SECOND
 
 /**
- * Says that these source files are about to be put into the object store. The sweep deletes those that no page came
- * to name, however the import ended. A file that a page names already has no end.
+ * Records source files before they are put into the object store. The sweep deletes those without a page, however the
+ * import ended. A file that a page already names does not expire.
  */
 export async function announceSources(sql: Sql, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return
   await inTransaction(sql, (transaction) => expire(transaction, keys, Date.now() + IMPORT_MAX_MS))
 }
 
-/** Of these keys those that pages name have no end any more, the others have one. */
+/** Removes the expiry of those keys that pages name, and sets it for the others. */
 export async function settleSources(
   transaction: Transaction,
   named: readonly string[],
@@ -31,7 +31,7 @@ export async function settleSources(
   await expire(transaction, dropped, Date.now() + DROPPED_RETENTION_MS)
 }
 
-/** Before the base is deleted. */
+/** Sets the expiry of a base's sources. Called before the base is deleted. */
 export async function expireSourcesOf(transaction: Transaction, baseId: string): Promise<void> {
   await transaction`
     INSERT INTO stored_objects (key, expires_at)

@@ -8,7 +8,7 @@ import type { Sql } from '../connection.ts'
 import type { Transaction } from '../transaction.ts'
 import type { PageDraft } from './types.ts'
 
-/** What a killed import left is of no use to anybody after that time. */
+/** Rows of a killed import are of no use after this time. */
 const STALE_AFTER = '1 day'
 /** A title leads to its page before another page's alias does. */
 const TITLE_RANK = 0
@@ -16,7 +16,7 @@ const ALIAS_RANK = 1
 /** Beside a name and a tag it must fit into an entry of an index, which has 2,704 bytes. */
 const SORT_KEY_MAX_CHARS = 100
 
-/** Of an import that was killed, in whatever base. */
+/** Deletes the rows of killed imports, in any base. */
 export async function clearStale(sql: Sql): Promise<void> {
   await sql`DELETE FROM wiki_staging WHERE staged_at < now() - ${STALE_AFTER}::interval`
 }
@@ -46,7 +46,10 @@ const rowOf = (draft: PageDraft, position: number) => ({
   tag_keys: draft.tags.map(nameKey),
 })
 
-/** Answers the paths of all drafts, in their order. @throws what the drafts throw */
+/**
+ * Stages drafts. Resolves with the paths of all drafts, in their order.
+ * @throws the errors of the drafts
+ */
 export async function stageDrafts(
   sql: Sql,
   importId: string,
@@ -96,9 +99,9 @@ export interface MergedPage extends StagedRow {
 }
 
 /**
- * Makes pages of the staged drafts with these positions, both included. Answers those that are new or have changed; a
- * page that another import has made the same meanwhile is neither. The statements are joined here: of what was staged
- * just now PostgreSQL knows no numbers, and would take the slow way.
+ * Turns the staged drafts with these positions, both included, into pages. Returns those that are new or have changed,
+ * except for a page that another import has made equal meanwhile. The statements are joined here: PostgreSQL has no
+ * statistics of rows staged just now, and would take the slow way.
  */
 export async function mergeStaged(
   transaction: Transaction,
@@ -138,7 +141,7 @@ export async function mergeStaged(
   })
 }
 
-/** Names, links and tags of pages that were just taken over, in place of what there was of them. */
+/** Replaces the names, links and tags of pages that were just merged. */
 export async function mergeStagedNames(
   transaction: Transaction,
   baseId: string,
@@ -182,7 +185,7 @@ export async function mergeStagedNames(
     ON CONFLICT DO NOTHING`
 }
 
-/** Once all pages of the base are as they will be. */
+/** Counts the tags of a base. Called once all its pages are final. */
 export async function countTags(transaction: Transaction, baseId: string): Promise<void> {
   await transaction`DELETE FROM wiki_tag_counts WHERE base_id = ${baseId}`
   await transaction`
@@ -191,7 +194,7 @@ export async function countTags(transaction: Transaction, baseId: string): Promi
     FROM wiki_tags WHERE base_id = ${baseId} GROUP BY name`
 }
 
-/** The first of the names is the title's. */
+/** Returns the sort key. The first name is the title. */
 const sortKey = ([title = '']: readonly string[]): string => [...title].slice(0, SORT_KEY_MAX_CHARS).join('')
 
 const column = <Row, Field extends keyof Row>(rows: readonly Row[], field: Field): Row[Field][] =>

@@ -1,7 +1,7 @@
 /** Readers, pages and imports of knowledge bases. */
 import type { PageSource, SearchResult } from '../../../schemas/knowledge/wiki.ts'
 
-/** Who reads: the key's account, the member who uses the key, or an agent on behalf of its organization. */
+/** The reader: the key's account, the member who uses the key, or an agent on behalf of its organization. */
 export interface WikiReader {
   readonly accountId: string
   readonly memberId?: string | null
@@ -22,12 +22,12 @@ export interface ReadableBase {
 export interface PageDraft {
   /** The file's path below the imported folder, with `/`: by it a page is known again. */
   readonly path: string
-  /** SHA-256 over all that the file (and its source file's content) says. */
+  /** SHA-256 over the file and its source file's content. */
   readonly hash: Buffer
   readonly title: string
   readonly summary: string
   readonly body: string
-  /** The body without its markup: what is searched and what snippets are cut from. */
+  /** The body without its markup: the text of searches and snippets. */
   readonly text: string
   readonly tags: readonly string[]
   readonly aliases: readonly string[]
@@ -40,13 +40,13 @@ export interface PageDraft {
 /** A folder on its way into a base. */
 export interface FolderImport {
   readonly baseId: string
-  /** The new and changed pages, each path once. What it throws ends the import, and nothing has changed. */
+  /** The new and changed pages, each path once. An error of it ends the import without any change. */
   readonly drafts: AsyncIterable<readonly PageDraft[]>
   /** Path and hash of every page of the folder, also of those that are no drafts. Read when the drafts have ended. */
   readonly present: ReadonlyMap<string, Buffer>
-  /** Whether pages whose files are gone are removed. */
+  /** True to remove pages without a file. */
   readonly prune: boolean
-  /** Of the new and changed pages, once all of them have been read. */
+  /** Called for the new and changed pages, once all of them have been read. */
   onStored?(pages: number, total: number): void
 }
 
@@ -54,13 +54,13 @@ export interface ImportOutcome {
   readonly added: number
   readonly changed: number
   readonly unchanged: number
-  /** Paths of pages whose files are not there any more: removed with `--prune`, else kept. */
+  /** Paths of pages whose files do not exist any more: removed with `--prune`, else kept. */
   readonly gone: readonly string[]
-  /** What the base has now. */
+  /** Number of pages in the base now. */
   readonly pages: number
 }
 
-/** What an author would want to know of a base. */
+/** Faults of a base's links for its author. */
 export interface LinkReport {
   /** Links that lead to no page, by path, the first of them. */
   readonly unresolved: { readonly count: number; readonly first: readonly UnresolvedLink[] }

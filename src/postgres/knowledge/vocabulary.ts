@@ -1,24 +1,24 @@
-/** Which words of a query the index knows, and what those it does not know may mean. */
+/** Finds the words of a query in the index, and the possible meanings of unknown ones. */
 import { letterBits, maxEdits, pieceLength, reverse } from '../../core/search/likeness.ts'
 import type { KnownTerm, Vocabulary } from '../../core/search/plan.ts'
 import type { ParsedQuery, QueryWord } from '../../core/search/query.ts'
 import type { Queryable } from '../connection.ts'
 
-/** Words beyond these are not looked for by likeness: each costs a millisecond. */
+/** Further words are not matched by likeness: each costs a millisecond. */
 const MAX_FUZZY_WORDS = 12
-/** Of a long message: what it means does not hang on one misspelt word. */
+/** The limit for a long message: its meaning does not depend on one misspelt word. */
 const MAX_FUZZY_OF_LONG = 4
 const LONG_QUERY_WORDS = 24
 /** Terms of like spelling that are compared letter by letter, for each word. */
 const MAX_ALIKE = 60
 const MAX_COMPLETIONS = 8
 const MAX_NAMES_BEGUN = 8
-/** Above every character that stands in a term. */
+/** Above every character of a term. */
 const LAST_CHAR = '\u{10ffff}'
 
 interface FoundRow {
   readonly found: 'itself' | 'alike' | 'completion' | 'name'
-  /** The word that it may be meant by. */
+  /** The word of the query that may mean it. */
   readonly word: string
   readonly term: string
   readonly pages: number

@@ -1,7 +1,7 @@
 /** Records of requests with an Idempotency-Key. See docs/api-rules.md, "Idempotency". */
 import type { Sql } from '../connection.ts'
 
-/** How long a call that was cut off holds its key. */
+/** Time for which an interrupted call keeps its key. */
 export const RUNNING_HOLD_SECONDS = 600
 export const RETENTION_SECONDS = 7 * 24 * 3600
 /** Expired records are removed so many at a time. */
@@ -21,7 +21,7 @@ export interface StoredAnswer {
   readonly body: Buffer
 }
 
-/** `claimed`: the key is this request's. Else what stands there, with the hash of the request that it belongs to. */
+/** `claimed`: this request has the key. Else the stored state, with the hash of its request. */
 export type ClaimOutcome =
   | { readonly outcome: 'claimed' }
   | { readonly outcome: 'running'; readonly requestHash: Buffer; readonly requestId: string }
@@ -55,7 +55,7 @@ async function insert(
   return rows.length > 0
 }
 
-/** Takes the key for this request, or tells what stands under it. One of many that ask at once gets it. */
+/** Claims the key for this request, or returns its stored state. Of concurrent requests, one gets it. */
 export async function claimIdempotencyKey(sql: Sql, claim: IdempotencyClaim): Promise<ClaimOutcome> {
   for (;;) {
     if (await insert(sql, claim)) return { outcome: 'claimed' }
@@ -88,7 +88,7 @@ export async function storeIdempotentAnswer(
       AND request_id = ${claim.requestId} AND state = 'running'`
 }
 
-/** The request came to nothing that could be replayed: the key may be used again. */
+/** Frees the key: the request has no answer that could be replayed. */
 export async function freeIdempotencyKey(sql: Sql, claim: IdempotencyClaim): Promise<void> {
   await sql`
     DELETE FROM idempotency_records

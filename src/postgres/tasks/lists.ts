@@ -1,4 +1,4 @@
-/** Which tasks there are, and which of them need somebody; and the files that do not last. */
+/** Lists tasks, also those that need attention, and files that expire. */
 
 import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
 import type { Sql } from '../connection.ts'
@@ -6,14 +6,16 @@ import { jsonValue } from '../json.ts'
 import { type TaskRow, taskOfRow } from './rows.ts'
 import type { AllTasksQuery, OpenJob, OpenJobQuery, Task, TaskListQuery } from './types.ts'
 
-/** Those that exist, in no particular order. */
+/** Returns those that exist, in no particular order. */
 export async function readTasks(sql: Sql, ids: readonly string[]): Promise<Task[]> {
   if (ids.length === 0) return []
   const rows = await sql<TaskRow[]>`SELECT * FROM tasks WHERE id = ANY (${ids as string[]}::text[])`
   return rows.map(taskOfRow)
 }
 
-/** Null when there is none, it is another account's or another kind's, or its record was deleted. */
+/**
+ * Returns the task. Null when it does not exist, is another account's or another kind's, or its record was deleted.
+ */
 export async function findTask(
   sql: Sql,
   accountId: string,
@@ -26,7 +28,7 @@ export async function findTask(
   return row === undefined ? null : taskOfRow(row)
 }
 
-/** The newest first. */
+/** Lists tasks, the newest first. */
 export async function listTasks(
   sql: Sql,
   { accountId, kind, states, before = null, limit }: TaskListQuery,
@@ -41,7 +43,7 @@ export async function listTasks(
   return { tasks: rows.slice(0, limit).map(taskOfRow), hasMore: rows.length > limit }
 }
 
-/** The newest first, deleted records included. Throws when `before` is no task. */
+/** Lists tasks, the newest first, deleted records included. Throws when `before` is no task. */
 export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task[]> {
   const { accountId, kind, states, isOpen, before, limit } = query
   const [page] = before === null ? [] : await readTasks(sql, [before])
@@ -58,7 +60,7 @@ export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task
   return rows.map(taskOfRow)
 }
 
-/** The newest first. */
+/** Lists open jobs, the newest first. */
 export async function listOpenJobs(
   sql: Sql,
   { accountId, keyId, models, kinds, ref, limit }: OpenJobQuery,
@@ -94,10 +96,7 @@ export async function deleteTaskRecord(
   return count > 0
 }
 
-/**
- * The files of an ended task are deleted: its result names none of them any more. A result never changes after the
- * end of its task but by this.
- */
+/** Removes the files of an ended task from its result. After the end of a task its result changes in no other way. */
 export async function removeFiles(
   sql: Sql,
   { id, result }: Pick<Task, 'id' | 'result'>,
@@ -114,9 +113,9 @@ export async function removeFiles(
 }
 
 /**
- * Open tasks that nobody has touched since `before`, the oldest first: in a new chain, so that what is on its way
- * about them is of no use any more, and touched now, so that one caller gets each. Those that are being submitted are
- * not touched: only the submitting process knows that it still does.
+ * Claims open tasks that were not touched since `before`, the oldest first: starts a new chain, so that earlier
+ * messages about them are void, and touches them, so that one caller gets each. Tasks that are being submitted are not
+ * claimed: only the submitting process knows whether it still works on them.
  */
 export async function claimStaleTasks(
   sql: Sql,
@@ -133,7 +132,7 @@ export async function claimStaleTasks(
   return [...rows]
 }
 
-/** Open tasks whose time is up, but for those that can only be delivered: ids, the oldest first. */
+/** Returns ids of open tasks after their deadline, the oldest first, except for those that can only be delivered. */
 export async function findOverdueTasks(sql: Sql, now: number, limit: number): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     SELECT id FROM tasks WHERE ended_at IS NULL AND state <> 'storing' AND deadline_at <= ${now}
@@ -141,7 +140,7 @@ export async function findOverdueTasks(sql: Sql, now: number, limit: number): Pr
   return rows.map(({ id }) => id)
 }
 
-/** Somebody looks after these. A row that is being moved is touched by that. */
+/** Marks tasks as looked after. A transition touches its row as well. */
 export async function touchTasks(sql: Sql, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
   await sql`
@@ -151,7 +150,7 @@ export async function touchTasks(sql: Sql, ids: readonly string[], now: number):
       FOR UPDATE SKIP LOCKED)`
 }
 
-/** How many have not ended. */
+/** Returns the number of open tasks. */
 export async function countOpenTasks(
   sql: Sql,
 ): Promise<{ kind: TaskKind; state: TaskState; count: number }[]> {
@@ -174,7 +173,7 @@ export async function recordObjects(
     ON CONFLICT (key) DO UPDATE SET expires_at = greatest(stored_objects.expires_at, excluded.expires_at)`
 }
 
-/** Objects whose time is up, the oldest first. */
+/** Returns objects after their expiry, the oldest first. */
 export async function findExpiredObjects(sql: Sql, now: number, limit: number): Promise<string[]> {
   const rows = await sql<{ key: string }[]>`
     SELECT key FROM stored_objects WHERE expires_at <= ${now} ORDER BY expires_at LIMIT ${limit}`

@@ -1,4 +1,4 @@
-/** Tasks between their rows and what the rest of the service calls them. */
+/** Converts tasks between their rows and the types of the service. */
 import type { AttemptRow } from '../../../schemas/call-log/row.ts'
 import type { MediaJob, TaskResult } from '../../../schemas/media/job.ts'
 import type { MediaPrice } from '../../../schemas/media/price.ts'
@@ -96,7 +96,7 @@ const COLUMNS: { readonly [Field in keyof Required<TaskChanges>]: string } = {
   endedAt: 'ended_at',
 }
 
-/** `column = value` for each change, each with a comma before it. */
+/** Returns `column = value` for each change, each with a comma before it. */
 export function assignments(sql: Queryable, changes: TaskChanges) {
   let text = sql``
   for (const [field, column] of Object.entries(COLUMNS) as [keyof TaskChanges, string][]) {

@@ -19,7 +19,7 @@ import type { CreateTaskOutcome, MoveOutcome, NewTask, Task, TaskMove } from './
 
 const MS_PER_SECOND = 1000
 
-/** Row and hold in one transaction. Another call with the same id changes nothing. */
+/** Creates row and hold in one transaction. Another call with the same id changes nothing. */
 export const createTask = (sql: Sql, task: NewTask): Promise<CreateTaskOutcome> =>
   inTransaction(sql, (transaction) => createIn(transaction, task))
 
@@ -42,8 +42,8 @@ async function createIn(sql: Queryable, task: NewTask): Promise<CreateTaskOutcom
 }
 
 /**
- * Other new tasks of this account wait here: one intent finds the task of its twin. Only a key that has a grant,
- * from its first day to its last, may have a cap.
+ * Locks the account for new tasks, so that one intent finds the task of its duplicate, and the grant of a key: only a
+ * key with a grant, from its first day to its last, may have a cap.
  */
 async function lockFor(sql: Queryable, { accountId, keyId }: NewTask): Promise<{ isGranted: boolean }> {
   const [row] = await sql<{ is_granted: boolean }[]>`
@@ -53,7 +53,7 @@ async function lockFor(sql: Queryable, { accountId, keyId }: NewTask): Promise<{
   return { isGranted: row.is_granted }
 }
 
-/** The task that the intent made already. One that came to nothing, or is forgotten by now, gives its key up. */
+/** Returns the task that the intent has already created. One without effect, or forgotten by now, releases its key. */
 async function boundTo(sql: Queryable, { accountId, idempotency, submittedAt }: NewTask) {
   if (idempotency === null) return null
   const [row] = await sql<TaskRow[]>`
@@ -109,7 +109,7 @@ function endingOf({ money, settlement }: TaskMove): Ending | null {
   return { state: 'settled', entry: 'release', cost: BigInt(settlement?.cost ?? 0) }
 }
 
-/** Null where no money moved. */
+/** Moves the money of a transition; returns null where none moved. */
 async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | null> {
   const ending = endingOf(move)
   if (ending === null) return null
@@ -123,8 +123,8 @@ async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | nu
 }
 
 /**
- * The request may have a row by now: one whose commit was not confirmed was answered as failed. A charge is
- * never lost for that, and never waits: it then stands under the task's own id. What costs nothing needs no second row.
+ * Books the charge. The request may already have a row: one whose commit was not confirmed was answered as failed. A
+ * charge is neither lost nor delayed for that: it then gets the task's own id. A free task needs no second row.
  */
 async function booked(sql: Queryable, settlement: Settlement): Promise<Booking> {
   const { request_id, task_id, cost } = settlement

@@ -23,7 +23,7 @@ export interface Task {
   /** As it held when the request came. */
   readonly price: MediaPrice
   readonly hold: Credits
-  /** The client has its id already, whatever an upstream says to the submit. */
+  /** True when the client already has its id, whatever the upstream answers to the submit. */
   readonly isEarly: boolean
   /** The request that made it waits for its end: no job that outlives its request. */
   readonly isAwaited: boolean
@@ -50,7 +50,7 @@ export interface Task {
   readonly deadlineAt: number
   /** From here on its record is not shown. */
   readonly deletedAt: number | null
-  /** When somebody last moved it, or said that it is looked after. */
+  /** Time of the last transition or touch. */
   readonly touchedAt: number
   /** The number that a message about it must carry: messages with a lower one are of no use any more. */
   readonly chain: number
@@ -86,10 +86,10 @@ export type CreateTaskOutcome =
   /** The key belongs to another request. */
   | { readonly outcome: 'reused_key' }
   | { readonly outcome: 'insufficient'; readonly wallet: WalletTotals }
-  /** What the key's spend cap leaves does not cover the hold. */
+  /** The rest of the key's spend cap does not cover the hold. */
   | { readonly outcome: 'over_cap' }
 
-/** What a move writes besides the state. What is left out stays as it is. */
+/** Columns that a transition writes besides the state. Absent ones stay unchanged. */
 export type TaskChanges = Partial<
   Pick<
     Task,
@@ -151,7 +151,7 @@ export interface AllTasksQuery {
   readonly limit: number
 }
 
-/** Jobs that nobody waits for and that have not ended. Null: all. */
+/** Asynchronous jobs that have not ended. Null: all. */
 export interface OpenJobQuery {
   readonly accountId: string
   readonly keyId: string | null
