@@ -3,7 +3,7 @@
  * in the error shape of each client protocol. See docs/errors.md, "Catalogue".
  */
 
-/** How one failure is named on the wire. */
+/** Names of one failure on the wire. */
 export interface FailureRow {
   readonly status: number
   /** `error.type` of the chat-completions shape. */
@@ -55,8 +55,8 @@ export const FAILURES = {
 export type FailureCode = keyof typeof FAILURES
 
 /**
- * A refusal on its way to the client. `message` is public. `internal` is for the log alone: what the
- * client must not read (upstream names, addresses, causes).
+ * A refusal on its way to the client. `message` is public. `internal` is for the log alone: upstream names, addresses,
+ * causes.
  */
 export class Failure extends Error {
   readonly code: FailureCode
@@ -89,7 +89,7 @@ export const AUTH_MESSAGES = {
   inactive: 'Account is not active.',
 } as const
 
-/** How an upstream's own status is named in the chat-completions shape. */
+/** Returns the name of an upstream's own status in the chat-completions shape. */
 export function upstreamStatusName(status: number): { code: string; type: string } {
   switch (status) {
     case 400:

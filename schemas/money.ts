@@ -33,7 +33,7 @@ function parseScaled(text: string, decimals: number, what: string): bigint {
   return sign === '-' ? -scaled : scaled
 }
 
-/** A whole number that counts units of 10^-decimals, as an exact decimal. */
+/** Prints a whole number of units of 10^-decimals as an exact decimal. */
 export function printScaled(value: bigint, decimals: number): string {
   const negative = value < 0n
   const digits = (negative ? -value : value).toString().padStart(decimals + 1, '0')
@@ -42,19 +42,19 @@ export function printScaled(value: bigint, decimals: number): string {
   return `${negative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** "19.41" to 1941000000n. Throws a RangeError that says what is wrong. */
+/** Parses "19.41" to 1941000000n. Throws a RangeError with the reason. */
 export const parseCredits = (text: string): Credits => parseScaled(text, CREDIT_DECIMALS, 'An amount')
 
-/** 1941000000n to "19.41". */
+/** Prints 1941000000n as "19.41". */
 export const printCredits = (amount: Credits): string => printScaled(amount, CREDIT_DECIMALS)
 
-/** "0.8" to 800000000000n. Throws a RangeError that says what is wrong. */
+/** Parses "0.8" to 800000000000n. Throws a RangeError with the reason. */
 export const parseRate = (text: string): Rate => parseScaled(text, RATE_DECIMALS, 'A price')
 
-/** 800000000000n to "0.8". */
+/** Prints 800000000000n as "0.8". */
 export const printRate = (rate: Rate): string => printScaled(rate, RATE_DECIMALS)
 
-/** `numerator / denominator`, rounded half up (away from zero on a tie for positive amounts). */
+/** Returns `numerator / denominator`, rounded half up (away from zero on a tie for positive amounts). */
 export function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
   const doubled = 2n * numerator + denominator
   const divisor = 2n * denominator

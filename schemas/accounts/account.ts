@@ -21,10 +21,11 @@ export interface Account {
 }
 
 /**
- * A wallet's totals. `balance` is the sum of all ledger entries, open holds already taken out; `held` is
- * what open holds amount to; `used` is the sum of settled charges. Everything ever credited is
- * `balance + held + used`. A capped key has a wallet as well, under the key's id: its balance is what the cap leaves. `version` rises with every change, so that an older message is recognised.
- * `reserved` is the part of `balance` that calls have reserved over all processes; left out where that is nothing.
+ * A wallet's totals. `balance` is the sum of all ledger entries, open holds already taken out; `held` is the sum of
+ * the open holds; `used` is the sum of settled charges. Everything ever credited is `balance + held + used`. A capped
+ * key has a wallet as well, under the key's id: its balance is the rest of the cap. `version` rises with every change,
+ * so that an older message is recognised. `reserved` is the part of `balance` that calls have reserved over all
+ * processes; absent when 0.
  */
 export interface WalletTotals {
   readonly accountId: string
@@ -48,9 +49,9 @@ export interface LedgerEntry {
   readonly ref: string | null
   /** Of an adjustment, its reason. */
   readonly note: string | null
-  /** Who put credits in or took them out, as the audit record names them; null for what calls and tasks leave. */
+  /** The actor of a top-up or an adjustment, as in the audit record; null for entries of calls and tasks. */
   readonly actor: string | null
-  /** What names a top-up or an adjustment outside: no other entry of the account has it. */
+  /** External reference of a top-up or an adjustment: no other entry of the account has it. */
   readonly reference: string | null
   readonly createdAt: Date
 }
@@ -59,5 +60,8 @@ export interface LedgerEntry {
 export const DEFAULT_TRIAL_CREDIT = '121.32'
 /** The minimum top-up. See docs/api-rules.md, "Accounts and wallets". */
 export const MINIMUM_TOP_UP = '404.4'
-/** Credits over which the command line asks before it changes a balance, unless the configuration says otherwise. */
+/**
+ * Above this many credits the command line asks before it changes a balance, unless the configuration sets another
+ * amount.
+ */
 export const DEFAULT_CONFIRM_ABOVE = '1000000'

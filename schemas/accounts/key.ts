@@ -6,7 +6,7 @@ import type { Grant } from './organization.ts'
 
 export const KEY_PREFIX = 'sk-tollgate-'
 export const KEY_LENGTH_CHARS = 76
-/** How many characters of a key any output may show: the prefix and the first 8 of the secret. */
+/** Number of characters of a key that any output may show: the prefix and the first 8 of the secret. */
 export const KEY_SHOWN_CHARS = 20
 export const KEY_PATTERN = /^sk-tollgate-[0-9a-f]{64}$/
 
@@ -28,7 +28,7 @@ export interface ApiKey {
   readonly enabled: boolean
   readonly revokedAt: Date | null
   readonly agentId: string | null
-  /** What an employee or agent key may spend; null for other kinds. */
+  /** The grant of an employee or agent key; null for other kinds. */
   readonly grant: Grant | null
   /** May read the logs of the whole account. */
   readonly accountLogs: boolean
@@ -37,11 +37,11 @@ export interface ApiKey {
   readonly createdAt: Date
 }
 
-/** What one credential opens: the key, its account and the wallet as it stood when it was read. */
+/** The result of looking up a key: the key, its account and its wallet at the time of the read. */
 export interface Credential {
   readonly key: ApiKey
   readonly account: Account
   readonly wallet: WalletTotals
-  /** What an agent key is bound to, whatever its state; null for other kinds. */
+  /** The agent of an agent key, in any state; null for other kinds. */
   readonly agent: Agent | null
 }

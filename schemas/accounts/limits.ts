@@ -1,6 +1,6 @@
 /**
- * What gateway processes say to each other, over core NATS, to hold the limits of an account together.
- * `pipelines/limits/limits.ts` says how.
+ * Messages between gateway processes, over core NATS, to keep an account's limits over all of them.
+ * `pipelines/limits/limits.ts` describes the protocol.
  */
 import { z } from 'zod'
 
@@ -10,7 +10,7 @@ export const LIMITS_SUBJECT = 'tollgate.limits'
 const process = z.string()
 const count = z.int().positive()
 const limit = z.int().positive().nullable()
-/** How many of each subject: an account or a key. */
+/** Count of each subject: an account or a key. */
 const counts = z.array(z.tuple([z.string(), count]))
 
 /** To all, every second and whenever something changes. One report may come in several parts. */
@@ -35,14 +35,14 @@ const report = z.object({
   more: z.boolean(),
 })
 
-/** To the leader: requests that wait, and what it need not count any more. */
+/** To the leader: requests that wait, and those that it need not count any more. */
 const asks = z.object({
   type: z.literal('asks'),
   from: process,
   /** Serial number, subject, requests per minute, concurrency. */
   asks: z.array(z.tuple([z.int(), z.string(), limit, limit])),
   released: counts,
-  /** Asked before and answered too late: the sender has decided by itself. */
+  /** Requests whose answer came too late: the sender has decided by itself. */
   withdrawn: z.array(z.int()),
 })
 

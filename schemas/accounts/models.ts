@@ -1,4 +1,4 @@
-/** What model discovery and the balance answer. See docs/api-rules.md, "Models". */
+/** Answers of model discovery and the balance. See docs/api-rules.md, "Models". */
 import { z } from 'zod'
 import { CURRENCY } from '../call-log/row.ts'
 import { chatProtocol, ENDPOINT_TYPES, PRICE_UNITS, rareTools } from '../config/catalog.ts'

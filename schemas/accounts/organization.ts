@@ -1,4 +1,4 @@
-/** Who belongs to an organization, and what its keys may spend. See docs/api-rules.md, "Agents". */
+/** Members of an organization, and the grants of its keys. See docs/api-rules.md, "Agents". */
 import { z } from 'zod'
 import type { Credits } from '../money.ts'
 
@@ -18,14 +18,14 @@ export interface Member {
 export const KEY_REQUEST_STATES = ['pending', 'approved', 'denied', 'withdrawn'] as const
 export type KeyRequestState = (typeof KEY_REQUEST_STATES)[number]
 
-/** A member asks for a key; an admin approves it with a spend cap, or denies it. */
+/** A member requests a key; an admin approves it with a spend cap, or denies it. */
 export interface KeyRequest {
   /** `kreq_` + ULID. */
   readonly id: string
   readonly organizationId: string
   readonly memberId: string
   readonly name: string
-  /** Asked for an agent's key; null: an employee key. */
+  /** The agent of a requested agent key; null: an employee key. */
   readonly agentId: string | null
   readonly note: string | null
   readonly state: KeyRequestState
@@ -36,14 +36,14 @@ export interface KeyRequest {
   readonly createdAt: Date
 }
 
-/** What an employee or agent key may spend in all, and what of it is spent. A spend cap is the grant's, not the key's. */
+/** The spending limit of an employee or agent key, and the amount spent. A spend cap is the grant's, not the key's. */
 export interface Grant {
   readonly keyId: string
   readonly accountId: string
-  /** Who uses it; null where an operator issued it to nobody by name. */
+  /** The member who uses it; null where an operator issued it without a name. */
   readonly memberId: string | null
   readonly approvedBy: string | null
-  /** Null: as far as the wallet goes. */
+  /** Null: limited by the wallet alone. */
   readonly spendCap: Credits | null
   /** The sum of all charges of the key that are booked. */
   readonly spent: Credits

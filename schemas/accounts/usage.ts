@@ -1,4 +1,4 @@
-/** `GET /api/v1/usage`: what an account used in a window of time. See docs/api-rules.md, "Balance and usage". */
+/** `GET /api/v1/usage`: the usage of an account in a window of time. See docs/api-rules.md, "Balance and usage". */
 import { z } from 'zod'
 import { windowEnd } from '../call-log/query.ts'
 import { CURRENCY, LOG_PERIODS } from '../call-log/row.ts'

@@ -1,7 +1,7 @@
 /**
- * What shaped a call and what became of it, beyond what the other columns of its row say, as JSON. One is kept for every
- * call ever made: what the client did not send, or what is usual, is left out. Never any text of a
- * prompt or an answer, and nothing that names a channel or what it calls the model.
+ * The settings and the outcome of a call, beyond the other columns of its row, as JSON. One is kept for every call
+ * ever made: fields that the client did not send, and usual values, are left out. Never any text of a prompt or an
+ * answer, and nothing that names a channel or its name of the model.
  */
 import { z } from 'zod'
 import { CHAT_PROTOCOLS } from '../config/catalog.ts'
@@ -23,10 +23,10 @@ const prices = z.object({
 export type StoredPrices = z.infer<typeof prices>
 
 export const CALL_DETAIL_FIELDS = {
-  // What the client asked for.
+  // The client's request.
   /** The path, where the protocol does not imply it. */
   endpoint: z.string(),
-  /** The model as asked for, where it was an alias. */
+  /** The requested model, where it was an alias. */
   model_as_asked: z.string(),
   /** Bytes of the JSON that the pre-charge counts as input. */
   prompt_bytes: count,
@@ -58,17 +58,17 @@ export const CALL_DETAIL_FIELDS = {
   agent: z.string(),
   /** Pages of its knowledge bases that it was given. */
   knowledge_pages: count,
-  /** What was requested, where it is no chat call. */
+  /** The request, where it is no chat call. */
   request: lines,
 
-  // What became of it at the upstream; of several attempts, the last.
-  /** What the upstream was spoken to in, where the gateway translated. */
+  // The outcome at the upstream; of several attempts, the last.
+  /** The upstream's protocol, where the gateway translated. */
   upstream_protocol: z.enum(CHAT_PROTOCOLS),
   /** Fields that the translation left out, with reasons, separated by semicolons. */
   left_out: z.string(),
   /** The HTTP status of the upstream's answer, where it was not 200. */
   upstream_status: count,
-  /** Microseconds from the arrival of the request until the attempt went out. */
+  /** Microseconds from the arrival of the request until the attempt was sent. */
   before_upstream_us: count,
   /** And from there until the upstream's status came. */
   waiting_for_upstream_us: count,
@@ -76,13 +76,13 @@ export const CALL_DETAIL_FIELDS = {
   usage_suspect: z.string(),
   /** 1 where the upstream names another model in its answer than was requested. */
   answered_by_other_model: count,
-  /** What came of a job that outlives its request. */
+  /** The result of a job that outlives its request. */
   result: lines,
 
-  // What it cost.
+  // The cost.
   /** The prices that held. */
   prices,
-  /** How the cost of what is not priced by tokens came about. */
+  /** The calculation of a cost that is not by tokens. */
   charge: z.string(),
   /** The estimate that was refused, in units of 1e-8 credit. */
   refused_estimate: z.string().regex(/^\d+$/),

@@ -1,17 +1,17 @@
-/** One call of the log, looked into. See docs/api-rules.md, "Call detail". */
+/** One call of the log in detail. See docs/api-rules.md, "Call detail". */
 import { z } from 'zod'
 import type { Settlement } from '../events/event.ts'
 import { LOG_SCOPES } from './query.ts'
 import type { LogRow } from './row.ts'
 
-/** What a call with a result made. */
+/** Kinds of results. */
 export const LOG_KINDS = ['video', 'image', 'music', 'audio'] as const
 export type LogKind = (typeof LOG_KINDS)[number]
 
 const item = z.object({ k: z.string(), v: z.string() })
 export type DetailItem = z.infer<typeof item>
 
-/** What `GET /v1/logs/{id}` answers. A group may be empty; what is not known of a call is left out. */
+/** The answer of `GET /v1/logs/{id}`. A group may be empty; unknown facts of a call are left out. */
 export const logDetail = z.object({
   id: z.int().positive(),
   kind: z.enum(LOG_KINDS).nullable(),
@@ -43,12 +43,12 @@ export interface CallWithDetail extends LogRow {
   readonly protocol: string
   readonly stream: boolean
   readonly usageSource: Settlement['usage_source']
-  /** Until the first byte went to the client; null when none did. */
+  /** Time to the first byte for the client; null when none was sent. */
   readonly ttfbMs: number | null
   /** The pre-charge estimate that admitted the call: credits, a decimal string. */
   readonly estimate: string
   /** Never shown: known so that it can be masked. */
   readonly channelId: string | null
-  /** As `schemas/call-log/call-detail.ts` says, as JSON; empty for a row from before. */
+  /** The JSON of `schemas/call-log/call-detail.ts`; empty for a row from before. */
   readonly detail: string
 }

@@ -56,7 +56,7 @@ const isoInstant = z.iso.datetime({ offset: true })
 /** Behind the milliseconds there is something left: the log's instants are whole milliseconds. */
 const SUB_MILLISECOND = /\.\d{3}\d*[1-9]/
 
-/** A plus sign that nobody escaped arrives as a space. */
+/** Restores a plus sign: an unescaped one arrives as a space. */
 const restorePlus = (value: string): string => value.replace(/ (\d\d:\d\d)$/, '+$1')
 
 /** One end of a window of time, as a parameter. */
@@ -83,7 +83,7 @@ const limit = z
   .regex(/^\d{1,9}$/, 'must be a whole number')
   .transform(Number)
 
-/** What is absent and has no default is undefined; unknown parameters are left out. */
+/** An absent parameter without a default is undefined; unknown parameters are ignored. */
 export const logQuery = z.object({
   scope: oneOf(LOG_SCOPES)
     .default('key')
@@ -145,7 +145,7 @@ const jobInFlight = z.object({
 })
 export type JobInFlight = z.infer<typeof jobInFlight>
 
-/** What `GET /v1/logs` answers. */
+/** The answer of `GET /v1/logs`. */
 export const logPage = z.object({
   object: z.literal('list'),
   currency: z.literal(CURRENCY),

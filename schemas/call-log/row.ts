@@ -59,7 +59,7 @@ export const logRow = z.object({
   result_expires_at: z.string().nullable(),
   /** 0: refused before any upstream was called. null: not determined. */
   attempts_count: z.int().nullable(),
-  /** As many as `attempts_count` says. The only one of a call lasts as long as the call. */
+  /** `attempts_count` of them. A call's only attempt takes as long as the call. */
   attempts: z.array(attemptRow).optional(),
   /** More than 1 where refused calls share the row. */
   call_count: z.int().positive(),

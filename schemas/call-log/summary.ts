@@ -21,7 +21,7 @@ const refused = z
   .undefined({ error: 'narrows the list alone; a summary takes scope, key_id, period, from and to' })
   .optional()
 
-/** What narrows the list row by row is refused rather than ignored: the sums would be taken for what they are not. */
+/** A filter by row is refused rather than ignored: the sums would be wrong for it. */
 export const rowFiltersOfLogSummary = z.object({
   model: refused,
   status: refused,

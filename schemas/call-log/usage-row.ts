@@ -5,9 +5,9 @@
  */
 
 /**
- * Columns in their order. Instants are `2026-01-31 23:59:59.999` in UTC; amounts are decimal credits; what a call does
- * not have is empty, but for `ttfb_ms` and `attempts_count`, where it is null. `created_at` comes first: so a line
- * begins with its month.
+ * Columns in their order. Instants are `2026-01-31 23:59:59.999` in UTC; amounts are decimal credits; absent values
+ * are empty, except for `ttfb_ms` and `attempts_count`, which are null. `created_at` comes first: so a line begins
+ * with its month.
  */
 export const USAGE_COLUMNS = [
   'created_at',

@@ -1,6 +1,6 @@
 /**
- * What the chat endpoints answer, as far as the gateway promises it. On native paths the upstream's own further fields
- * are there as well.
+ * Answers of the chat endpoints, as far as the gateway guarantees them. On native paths they have the upstream's own
+ * further fields as well.
  */
 import { z } from 'zod'
 

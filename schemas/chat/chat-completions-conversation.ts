@@ -1,7 +1,7 @@
 /**
- * What a chat-completions request must be to be translated: stricter than what a native upstream is forwarded, for
- * here the gateway itself has to understand every message. Unknown fields are let through and ignored.
- * See docs/api-rules.md, "Chat completions"; docs/translation.md, "The request".
+ * The form of a chat-completions request that can be translated: stricter than for a native upstream, because here the
+ * gateway itself has to understand every message. Unknown fields are allowed and ignored. See docs/api-rules.md, "Chat
+ * completions"; docs/translation.md, "The request".
  */
 import { z } from 'zod'
 
@@ -38,7 +38,7 @@ const thinkingPart = z.looseObject({
 })
 const sealedPart = z.looseObject({ type: z.literal('redacted_thinking'), data: z.string().nullish() })
 
-/** Says what could have stood there, and not what did: that is the client's own. */
+/** Returns a message with the allowed values, without the client's own value. */
 const noSuch = (what: string) => () => `such ${what} cannot be translated for this model`
 
 const readablePart = z.discriminatedUnion('type', [textPart, imagePart, filePart, audioPart, videoPart], {
@@ -100,10 +100,10 @@ const requestMessage = z.discriminatedUnion(
   { error: noSuch('a role') },
 )
 export type RequestMessage = z.infer<typeof requestMessage>
-/** What is left once legacy functions are tools. */
+/** A message after legacy functions have become tools. */
 export type ConversationMessage = Exclude<RequestMessage, { role: 'function' }>
 
-/** Not even copied: a tool's schema goes to the upstream as it came. */
+/** Not even copied: a tool's schema goes to the upstream unchanged. */
 const untouchedObject = z.custom<Readonly<Record<string, unknown>>>(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
   'it must be an object',

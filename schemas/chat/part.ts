@@ -1,6 +1,6 @@
 /**
- * The canonical stream part: what a model says, in one vocabulary for all protocols. A translation reads an
- * upstream's events into parts and prints the parts as the client's chunks.
+ * The canonical stream part: a model's output, in one vocabulary for all protocols. A translation reads an upstream's
+ * events into parts and prints the parts as the client's chunks.
  */
 
 export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter'] as const
@@ -73,7 +73,7 @@ export type Part =
       readonly url: string
       readonly title: string
     }
-  /** Why the model does not answer, in the vendor's words. */
+  /** The vendor's reason why the model does not answer. */
   | { readonly type: 'refusal'; readonly choice: number; readonly text: string }
   | { readonly type: 'logprobs'; readonly choice: number; readonly tokens: readonly TokenLogprob[] }
   | { readonly type: 'finish'; readonly choice: number; readonly reason: FinishReason }
@@ -83,5 +83,5 @@ export type Part =
   | { readonly type: 'start'; readonly id: string; readonly model: string }
   /** The upstream's own error event: its payload, JSON text. */
   | { readonly type: 'error'; readonly payload: string }
-  /** The upstream has said that it is complete. */
+  /** The upstream has reported its end. */
   | { readonly type: 'end' }

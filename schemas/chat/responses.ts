@@ -32,7 +32,7 @@ const tool = z
 
 const number = z.number().nullish()
 
-/** A field of the vendor's that would need a memory of earlier calls, which no channel shares with the next. */
+/** Refuses a vendor's field that would need a memory of earlier calls, which no channel shares with the next. */
 const stateful = (error: string) => z.null({ error }).optional().describe('Not available.')
 
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const

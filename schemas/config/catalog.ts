@@ -86,7 +86,7 @@ export const pricing = z.strictObject({
   variants: z.record(z.string(), rateText).optional(),
   /** Credits for an image by its size; `per_unit` holds below the first of them. */
   pixel_tiers: z.array(pixelTier).default([]),
-  /** Credits for each image that goes in. */
+  /** Credits for each input image. */
   input_image: rateText.optional(),
   tiers: z.array(tokenTier).default([]),
   /** Credits per tool call that the upstream ran itself. */
@@ -111,7 +111,7 @@ export const rareTools = {
   url_context: offered,
 }
 
-/** Tools that an upstream runs: what a model must be capable of, and a channel must offer, before a call may use one. */
+/** Tools that an upstream runs: a call may use one only if its model is capable of it and a channel offers it. */
 export const SERVER_TOOLS = [
   'web_search',
   'image_generation',
@@ -128,13 +128,13 @@ export const capabilities = z.strictObject({
   ...rareTools,
 })
 
-/** What an image model does in its own way. See docs/api-rules.md, "Images". */
+/** Peculiarities of an image model. See docs/api-rules.md, "Images". */
 export const imageTraits = z.strictObject({
   /** Makes four images whatever number is requested; a size only selects the ratio of their sides. */
   grid: z.boolean().default(false),
   /** Takes no size: the ratio is written into the prompt. */
   ratio_in_prompt: z.boolean().default(false),
-  /** What it makes where the request has no size. */
+  /** The size of its images where the request has none. */
   default_size: z
     .string()
     .regex(/^[1-9]\d{0,4}x[1-9]\d{0,4}$/, 'must be a width and a height in pixels, such as 2048x2048')
@@ -142,17 +142,17 @@ export const imageTraits = z.strictObject({
 })
 export type ImageTraits = z.infer<typeof imageTraits>
 
-/** What a video model makes where the request does not say. */
+/** Defaults of a video model. */
 export const videoTraits = z.strictObject({
   /** Seconds. */
   default_duration: z.number().min(1).max(3600).optional(),
   default_resolution: z.string().min(1).max(64).optional(),
 })
 
-/** What an omitted output limit is estimated as, at most. See docs/api-rules.md, "Pre-charge". */
+/** The largest estimate for an absent output limit. See docs/api-rules.md, "Pre-charge". */
 export const ESTIMATE_OUTPUT_CAP_TOKENS = 32768
 
-/** What the pre-charge assumes of parts of a request whose size only the upstream learns. */
+/** Sizes that the pre-charge assumes for parts of a request that only the upstream can measure. */
 export const estimateFloors = z.strictObject({
   /** Calls that each server tool of a request makes. */
   server_tool_calls: z.int().min(0).max(100).default(10),
@@ -196,7 +196,7 @@ export const channelEntry = z.strictObject({
   /** Catalog id to the upstream's own name. */
   models: z.record(name, z.string().min(1)),
   tools: z.array(z.enum(SERVER_TOOLS)).default([]),
-  /** Client protocols that this channel's upstream converts by itself. */
+  /** Client protocols that this channel's upstream converts itself. */
   converts: z.array(chatProtocol).default([]),
   /** Lower is tried first. */
   priority: z.int().default(0),

@@ -1,10 +1,10 @@
-/** What one process of the service sees of the channels that it calls, as it answers when the command line asks. */
+/** The state of a process's channels, in its answer to the command line. */
 import { z } from 'zod'
 
 /** The request that every gateway and task worker answers. */
 export const CHANNEL_REPORT_SUBJECT = 'tollgate.channel_reports'
 
-/** How an attempt at a channel ended. */
+/** Outcome of an attempt at a channel. */
 export const ATTEMPT_OUTCOMES = ['success', 'refused', 'failed', 'abandoned'] as const
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
 

@@ -6,12 +6,12 @@ import { channelEntry, modelEntry } from './catalog.ts'
 
 const limit = z.int().positive().nullable().default(null)
 
-/** How long known keys go on being served while PostgreSQL is away. */
+/** Time for which known keys are served while PostgreSQL is away. */
 export const DEFAULT_DATABASE_GRACE_SECONDS = 60
 
 /** From then on a synchronous image answer is kept alive, and its status is 200. See docs/api-rules.md, "Timeouts". */
 export const DEFAULT_KEEP_ALIVE_AFTER_SECONDS = 90
-/** No later than the edges that most callers sit behind give up. */
+/** Shorter than the time-outs of most proxies in front of callers. */
 const MAX_KEEP_ALIVE_AFTER_SECONDS = 90
 
 /** A century: an instant that long ago can still be reckoned. */
@@ -28,7 +28,7 @@ export const MAX_BODY_MIB = 32
 const DEFAULT_MAX_BODY_MIB = 10
 
 export const configFile = z.strictObject({
-  /** `public`: limits for customers whom nobody knows. */
+  /** `public`: limits for unknown customers. */
   profile: z.literal('public').nullable().default(null),
   metrics: z
     .strictObject({
@@ -50,9 +50,9 @@ export const configFile = z.strictObject({
       max_body_mib: z.int().min(1).max(MAX_BODY_MIB).default(DEFAULT_MAX_BODY_MIB),
       /** Of all request bodies that a gateway process holds; null: its share of a quarter of the memory. */
       max_buffered_mib: z.int().min(MAX_BODY_MIB).nullable().default(null),
-      /** Addresses or networks of proxies whose X-Forwarded-For counts. */
+      /** Addresses or networks of proxies whose X-Forwarded-For is trusted. */
       trusted_proxies: z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]),
-      /** What one client address may do, in each gateway process; null is no limit. */
+      /** Limits of one client address, in each gateway process; null is no limit. */
       per_address: z
         .strictObject({
           /** Connections opened within ten seconds. */
@@ -76,7 +76,7 @@ export const configFile = z.strictObject({
         .refine((amount) => amount >= 0n, 'is never negative')
         .nullable()
         .default(null),
-      /** A change of a balance by the command line that is larger asks first. */
+      /** The command line asks before a larger change of a balance. */
       confirm_above: creditsText
         .refine((amount) => amount >= 0n, 'is never negative')
         .default(parseCredits(DEFAULT_CONFIRM_ABOVE)),

@@ -7,7 +7,7 @@ export type Role = (typeof ROLES)[number]
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** How API keys are kept: encrypted, so that they can be shown again, or as a hash alone. */
+/** Storage of API keys: encrypted, so that they can be shown again, or as a hash alone. */
 export const KEY_STORAGES = ['reveal', 'hash'] as const
 export type KeyStorage = (typeof KEY_STORAGES)[number]
 
@@ -15,7 +15,7 @@ export const MASTER_KEY_BYTES = 32
 export const MAX_WORKERS = 64
 const MAX_PORT = 65_535
 
-/** A whole number in plain digits: `Number` alone would take "0x10" and " 8 ". */
+/** Reads a whole number in plain digits: `Number` alone would take "0x10" and " 8 ". */
 const wholeNumber = (min: number, max: number, hint: string) =>
   z
     .string()
@@ -112,7 +112,7 @@ export type EnvironmentValues = z.infer<typeof environment>
 /** An S3-compatible bucket; null in `Settings` where a folder of the data directory serves instead. */
 export interface ObjectStoreSettings {
   readonly endpoint: string
-  /** Where clients reach the bucket; links lead there. */
+  /** The bucket's address for clients; links lead there. */
   readonly publicEndpoint: string
   readonly region: string
   readonly bucket: string
@@ -130,9 +130,9 @@ export interface Settings {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  /** Where operators see metrics and details of readiness; null: no listener for them. */
+  /** The listener for operators, with metrics and details of readiness; null: none. */
   readonly admin: { readonly host: string; readonly port: number } | null
-  /** Null: the listener speaks plain HTTP. */
+  /** Null: the listener serves plain HTTP. */
   readonly tls: TlsFiles | null
   /** Base of the links handed out, without a slash at its end; null: from host and port. */
   readonly publicUrl: string | null
@@ -142,7 +142,7 @@ export interface Settings {
   readonly configPath: string | null
   /** 32 bytes; null: kept in the data directory. */
   readonly masterKey: Buffer | null
-  /** What `master-key rotate` changes to; null: a new one. */
+  /** The key to which `master-key rotate` changes; null: a new one. */
   readonly newMasterKey: Buffer | null
   /** null: as the database has it. */
   readonly keys: KeyStorage | null
@@ -150,7 +150,7 @@ export interface Settings {
   readonly roles: readonly Role[]
   /** null: embedded, here and below. */
   readonly databaseUrl: string | null
-  /** Migrates, and grants the role of `databaseUrl` what it needs; null: that role does it all. */
+  /** Migrates, and grants the role of `databaseUrl` its privileges; null: that role does both. */
   readonly databaseOwnerUrl: string | null
   readonly natsUrl: string | null
   readonly clickhouseUrl: string | null

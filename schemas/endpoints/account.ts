@@ -1,4 +1,4 @@
-/** What an account may know of itself and of the service. */
+/** An account's view of itself and of the service. */
 import { z } from 'zod'
 import { billingSubscription, billingUsage, billingUsageQuery, creditGrants } from '../accounts/billing.ts'
 import {

@@ -1,4 +1,4 @@
-/** One public endpoint as the reference describes it: what it takes, what it answers, how it may refuse. */
+/** One public endpoint in the reference: its request, its answers, its failures. */
 import type { z } from 'zod'
 import type { FailureCode } from '../failure.ts'
 
@@ -8,15 +8,15 @@ export interface NamedSchema {
   readonly schema: z.ZodType
 }
 
-/** What a successful answer holds. */
+/** Content of a successful answer. */
 export type AnswerContent =
   | {
       readonly contentType: 'application/json'
       readonly body: NamedSchema
-      /** Where it is not the endpoint's. */
+      /** Set where it differs from the endpoint's. */
       readonly status?: number
     }
-  /** What a schema says little of: streams, pages, plain text. */
+  /** Content that a schema does not describe: streams, pages, plain text. */
   | { readonly contentType: string; readonly says: string }
 
 export interface Endpoint {
@@ -26,7 +26,7 @@ export interface Endpoint {
   readonly tag: string
   readonly summary: string
   readonly details?: string
-  /** Where the key is looked for; `none` needs no key. */
+  /** The places of the key; `none` needs no key. */
   readonly key: 'anywhere' | 'authorization_or_x_api_key' | 'none'
   /** The shape of its errors; chat-completions where it is not given. */
   readonly errorShape?: 'messages' | 'generate-content'
@@ -45,7 +45,7 @@ export interface Endpoint {
   readonly isProbe?: true
   /** Besides those that every endpoint can give. */
   readonly failures: readonly FailureCode[]
-  /** Where a failure has another status here than in the catalogue. */
+  /** Failures whose status here differs from the catalogue. */
   readonly failureStatus?: Readonly<Partial<Record<FailureCode, number>>>
 }
 

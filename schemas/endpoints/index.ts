@@ -9,7 +9,7 @@ import { serviceEndpoints } from './service.ts'
 import { videoEndpoints } from './videos.ts'
 import { wikiEndpoints } from './wiki.ts'
 
-/** What needs no key is answered by HEAD as well. Files say so themselves: their HEAD answers more. */
+/** Adds HEAD to an endpoint that needs no key. Files declare their own, which answers more. */
 function withHead(endpoint: Endpoint): readonly Endpoint[] {
   const { method, key, path, failures } = endpoint
   if (method !== 'GET' || key !== 'none' || failures.includes('not_found')) return [endpoint]

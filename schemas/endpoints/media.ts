@@ -1,4 +1,4 @@
-/** What descriptions of media endpoints have in common. */
+/** Common parts of the descriptions of media endpoints. */
 import { z } from 'zod'
 import type { FailureCode } from '../failure.ts'
 
@@ -46,7 +46,7 @@ export const createEndpoint = {
   failureStatus: FORBIDDEN_MODEL,
 } as const
 
-/** Looking at something is free, at a zero balance too. */
+/** Reading is free, at a zero balance too. */
 export const readEndpoint = { method: 'GET', key: 'anywhere' } as const
 
 /** Cancels a task that no upstream works on yet. */
@@ -75,7 +75,7 @@ export const jsonAnswer = (name: string, schema: z.ZodType, status?: number) =>
 
 export const filesDeleted = z.object({ id: z.string(), deleted: z.literal(true) })
 
-/** Deleting what a task has made. */
+/** Deletes the results of a task. */
 export const deleteFilesEndpoint = {
   ...readEndpoint,
   method: 'DELETE',

@@ -1,4 +1,4 @@
-/** What knowledge bases say. See docs/api-rules.md, "Knowledge search" and "MCP". */
+/** Answers of knowledge bases. See docs/api-rules.md, "Knowledge search" and "MCP". */
 import { z } from 'zod'
 import {
   cutPageList,

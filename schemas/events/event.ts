@@ -19,7 +19,7 @@ export const TASK_SUBJECT = 'tollgate.tasks'
 export const TASK_CONSUMER = 'tasks'
 /** Core NATS subject (no store): notifications of transitions, for processes that wait for tasks. */
 export const TASK_CHANGES_SUBJECT = 'tollgate.task_news'
-/** Core NATS subject (no store): what was booked, for every gateway process. */
+/** Core NATS subject (no store): notifications of bookings, for every gateway process. */
 export const BOOKED_SUBJECT = 'tollgate.booked'
 
 const tokens = z.int().min(0).default(0)
@@ -28,9 +28,9 @@ const text = z.string().nullable().default(null)
 const units = z.string().regex(/^-?\d+$/)
 
 /**
- * One ended call. Written to the journal before anything else, booked exactly once by its `request_id`. What is left
- * out is 0, null or empty, as most of it is for most calls.
- * Instants are epoch milliseconds; amounts are strings that count 1e-8 credit.
+ * One ended call. Written to the journal before anything else, booked exactly once by its `request_id`. An absent
+ * field is 0, null or empty, as most are for most calls. Instants are epoch milliseconds; amounts are strings that
+ * count 1e-8 credit.
  */
 export const settlement = z.object({
   request_id: z.string(),
@@ -55,26 +55,26 @@ export const settlement = z.object({
   cost: units,
   /** The pre-charge estimate that admitted the call; "0" for a rejected one. */
   estimate: units,
-  /** Where the token counts come from. */
+  /** Source of the token counts. */
   usage_source: z.enum(['upstream', 'estimate', 'none']),
   submitted_at: z.int(),
   created_at: z.int(),
   latency_ms: z.int().min(0),
-  /** Until the first byte went to the client; null when none did. */
+  /** Time to the first byte for the client; null when none was sent. */
   ttfb_ms: z.int().min(0).nullable().default(null),
   channel_id: text,
   attempts_count: z.int().min(0).nullable().default(null),
   /** Empty when the first attempt did it. */
   attempts: z.array(attemptRow).default([]),
-  /** What `schemas/call-log/call-detail.ts` says, as JSON text: nobody on the way reads it. */
+  /** The detail of `schemas/call-log/call-detail.ts`, as JSON text, which is not read on the way. */
   detail: z.string().optional(),
-  /** What it is charged and held under; left out, as the next two, where nothing outlived its request. */
+  /** The task of its charge and its hold; absent, as the next two, where nothing outlived its request. */
   task_id: z.string().optional(),
-  /** Links to what was made. */
+  /** Links to the results. */
   result_urls: z.array(z.string()).optional(),
   /** When they stop opening; left out: never. */
   result_expires_at: z.int().optional(),
-  /** How many refused calls the row counts; left out: one. */
+  /** Number of refused calls in the row; absent: one. */
   call_count: z.int().min(1).optional(),
 })
 export type Settlement = z.infer<typeof settlement>
@@ -110,7 +110,7 @@ export const booked = z.object({
 })
 export type Booked = z.infer<typeof booked>
 
-/** A message of `TASK_STREAM`. One whose chain is not the row's is of no use any more. */
+/** A message of `TASK_STREAM`. One with another chain than the row's is void. */
 export const taskMessage = z.object({ task: z.string(), chain: z.int().min(0) })
 export type TaskMessage = z.infer<typeof taskMessage>
 

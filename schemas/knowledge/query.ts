@@ -1,4 +1,4 @@
-/** What the knowledge endpoints take and answer. See docs/api-rules.md, "Knowledge search". */
+/** Requests and answers of the knowledge endpoints. See docs/api-rules.md, "Knowledge search". */
 import { z } from 'zod'
 import {
   BATCH_MAX_PAGES,
@@ -14,12 +14,12 @@ import {
   wikiPage,
 } from './wiki.ts'
 
-/** No search goes deeper. */
+/** The last offset of a search. */
 export const OFFSET_MAX = 1_000_000
 
 const REQUIRED = 'is required'
 
-/** PostgreSQL's texts hold no NUL, so no search text may have one. */
+/** Replaces NUL, which PostgreSQL's texts cannot contain. */
 const withoutNul = (text: string): string => text.replaceAll('\0', ' ').trim()
 
 export const queryText = z
@@ -68,7 +68,7 @@ export const pagesQuery = ofBaseQuery.extend({
 export const wikiPagePath = z.object({ id: z.string().describe('`page_…`.') })
 export const wikiTagPath = z.object({ tag: z.string().describe('URL-encoded; any script.') })
 
-/** What the search finds: REST and MCP alike. */
+/** The hits of a search, for REST and MCP. */
 export const searchPage = z.object({
   query: z.string(),
   total_hits: z.int(),

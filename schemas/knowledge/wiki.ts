@@ -20,7 +20,7 @@ export const pageSource = z.object({
   /** Key of the source file in the object store. */
   r2_key: z.string(),
   filename: z.string(),
-  /** Where in the file, such as a page or a line. */
+  /** Place in the file, such as a page or a line. */
   locator: z.string().nullable(),
   compiled_at: z.string().nullable(),
   /** The model that compiled the page from its source. */
@@ -46,7 +46,7 @@ export const wikiPage = z.object({
   body: z.string(),
   tags: z.array(z.string()),
   aliases: z.array(z.string()),
-  /** What the page links to, as its text names it. */
+  /** The page's links, as its text names them. */
   links: z.array(z.string()),
   confidence: z.string(),
   needs_review: z.boolean(),

@@ -4,7 +4,7 @@ import { unconfirmedMessage } from '../tasks/list.ts'
 import { callerLink, textOfAtMost } from './fields.ts'
 
 export const AVATAR_MODEL = 'dh-avatar-create'
-/** The model whose channels have the presets. */
+/** The model that has the presets. */
 export const AVATAR_VIDEO_MODEL = 'dh-avatar'
 export const AVATAR_NAME_MAX_CHARS = 20
 export const AVATAR_LIST_MAX = 200

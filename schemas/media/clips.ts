@@ -1,7 +1,4 @@
-/**
- * Clips as clients ask for them: subtitles that are recognised, templates, and what is composed of both.
- * See docs/api-rules.md, "Clips".
- */
+/** Clips in requests: recognised subtitles, templates, and compositions of both. See docs/api-rules.md, "Clips". */
 import { z } from 'zod'
 import { unconfirmedMessage } from '../tasks/list.ts'
 import { callerLink, textOfAtMost } from './fields.ts'

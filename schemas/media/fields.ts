@@ -23,14 +23,14 @@ export const callerLink = z
   .refine(hasNoCredentials, 'it must be a link without a user name and password')
   .describe(`A public direct http or https link, at most ${CALLER_LINK_MAX_CHARS} characters.`)
 
-/** As Unicode counts them, not as they are stored. */
+/** Counts Unicode characters, not code units. */
 export const charactersIn = (text: string): number => [...text].length
 
-/** Neither absent nor blank. */
+/** Returns true for a text that is neither absent nor blank. */
 export const isGiven = (text: string | null | undefined): text is string =>
   typeof text === 'string' && text.trim() !== ''
 
-/** A text of 1 (or `least`) to `most` Unicode characters. */
+/** Returns the schema of a text of 1 (or `least`) to `most` Unicode characters. */
 export const textOfAtMost = (most: number, least = 1) =>
   z
     .string()
@@ -43,7 +43,7 @@ export const textOfAtMost = (most: number, least = 1) =>
     )
     .describe(`${least === 0 ? 'At most' : `${least} to`} ${most} characters.`)
 
-/** A request as far as every model reads it; the rest depends on what the model is. */
+/** The parts of a request that are common to all models; the rest depends on the kind of the model. */
 export const modelNamed = z.looseObject({
   model: z.string().min(1).describe('An id or an alias of the catalogue.'),
 })

@@ -109,7 +109,7 @@ export const imageEditForm = z.object({
   mask: file.optional().describe('Where it is transparent the image is to be changed.'),
 })
 
-/** The wishes among the fields of a request that was read. */
+/** Returns the further wishes among the fields of a parsed request. */
 export const furtherIn = (body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
     Object.keys(furtherFields).flatMap((name) =>
@@ -160,7 +160,7 @@ export const imageSubmitted = imageTask.pick({
   created_at: true,
 })
 
-/** What is made is answered, or with `async` the task that makes it. */
+/** The images, or with `async` the task that makes them. */
 export const imagesOrTask = z.union([imageAnswer, imageSubmitted])
 
 export const imageTaskList = z.object({

@@ -1,7 +1,7 @@
 /**
- * What a task asks an upstream for, and what came of it, in the gateway's own words: client requests are read into
- * jobs, adapters turn jobs into an upstream's requests and its answers into results. Both are kept with the task as
- * JSON, so nothing in them is large: files are in the object store or at a URL.
+ * A task's order to an upstream and its result, in the gateway's own words: client requests are read into jobs,
+ * adapters turn jobs into an upstream's requests and its answers into results. Both are kept with the task as JSON, so
+ * nothing in them is large: files are in the object store or at a URL.
  */
 import { z } from 'zod'
 
@@ -30,11 +30,11 @@ const extra = z.record(z.string(), z.unknown()).default({})
 export const imageJob = z.object({
   work: z.enum(['image', 'image_edit']),
   prompt: text,
-  /** How many the upstream shall make. */
+  /** Number of images to make. */
   n: z.int().min(1),
   /** `WxH`; null is the upstream's default. */
   size: some(text),
-  /** Reference images of a generation, or what is edited. */
+  /** Reference images of a generation, or the images to edit. */
   images: z.array(fileRef).default([]),
   mask: some(fileRef),
   extra,
@@ -61,7 +61,7 @@ export const videoJob = z.object({
   generate_audio: some(z.boolean()),
 })
 
-/** A digital human speaks: a sound file, or a voice and its text. */
+/** A digital human that speaks: a sound file, or a voice and its text. */
 export const avatarVideoJob = z.object({
   work: z.literal('avatar_video'),
   /** The channel's own id of the avatar. */
@@ -166,9 +166,9 @@ export type JobOf<Work extends MediaWork> = Extract<MediaJob, { work: Work }>
 /** One file that an upstream delivered, and what belongs to it. */
 export const resultFile = z.object({
   role: z.enum(['image', 'video', 'audio', 'cover']),
-  /** Where the upstream has it; null once it is only in our store. */
+  /** The upstream's link; null once the file is only in our store. */
   upstream_url: some(text),
-  /** Where our store has it; null: not copied. */
+  /** The key in our store; null: not copied. */
   key: some(text),
   media_type: some(text),
   width: some(z.int()),
@@ -189,14 +189,14 @@ export const trackFacts = z.object({
 })
 export type TrackFacts = z.infer<typeof trackFacts>
 
-/** What a finished task delivered. What a kind does not have is empty. */
+/** The delivery of a finished task. Fields that a kind lacks are empty. */
 export const taskResult = z.object({
   files: z.array(resultFile).default([]),
   /** Length that is charged, as the upstream reports it. */
   seconds: some(z.number()),
-  /** The resolution, grade or quality that was made, in the upstream's own word; null where it does not say. */
+  /** The delivered resolution, grade or quality, in the upstream's own word; null where it reports none. */
   variant: some(text),
-  /** Length of a reference video that went in. */
+  /** Length of a reference video of the request. */
   input_seconds: some(z.number()),
   tracks: z.array(trackFacts).default([]),
   /** The channel's own id of an avatar, a voice or a recognition that was made. */
@@ -211,7 +211,7 @@ export const taskResult = z.object({
       origin_link: some(text),
     }),
   ),
-  /** What the upstream reported beyond the order, a line each: left out of the result above, or charged as it is. */
+  /** The surplus over the order, a line each: left out of the result above, or charged as it is. */
   beyond: z.array(text).default([]),
 })
 export type TaskResult = z.infer<typeof taskResult>

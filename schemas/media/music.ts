@@ -1,4 +1,4 @@
-/** Songs as clients ask for them and read of them. See docs/api-rules.md, "Music". */
+/** Songs in requests and answers. See docs/api-rules.md, "Music". */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
 import { charactersIn, isGiven, textOfAtMost } from './fields.ts'

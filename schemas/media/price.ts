@@ -1,6 +1,6 @@
 /**
- * What media cost, as it held when a request came: kept with the task, so that neither a changed configuration nor a
- * removed model changes what was agreed. See docs/api-rules.md, "Charges".
+ * The price of media at the time of the request: kept with the task, so that neither a changed configuration nor a
+ * removed model changes the agreed price. See docs/api-rules.md, "Charges".
  */
 import { z } from 'zod'
 import { PRICE_UNITS } from '../config/catalog.ts'
@@ -14,11 +14,11 @@ export const mediaPrice = z.object({
   perUnit: rate,
   /** Which of `variants` is requested; null where the model has one price for all. */
   variant: z.string().nullable().default(null),
-  /** What one unit of each variant costs, for a delivery of another variant than was requested. */
+  /** Price of one unit of each variant, for a delivery of another variant than was requested. */
   variants: z.record(z.string(), rate).default({}),
   /** For one unit of an image with so many pixels or more, the largest first. Empty: every size costs the same. */
   pixelTiers: z.array(z.object({ fromPixels: z.int().positive(), perUnit: rate })).default([]),
-  /** For each image that goes in. */
+  /** Price of each input image. */
   perInputImage: rate.default('0'),
   /** So many images are made at least, whatever number is requested. */
   leastImages: z.int().positive().default(1),

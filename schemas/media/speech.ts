@@ -1,4 +1,4 @@
-/** Speech as clients ask for it and read of it. See docs/api-rules.md, "Speech". */
+/** Speech in requests and answers. See docs/api-rules.md, "Speech". */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
 import { textOfAtMost } from './fields.ts'

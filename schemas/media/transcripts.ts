@@ -1,4 +1,4 @@
-/** The words of a video as clients ask for and get them. See docs/api-rules.md, "Transcripts". */
+/** Transcripts of a video in requests and answers. See docs/api-rules.md, "Transcripts". */
 import { z } from 'zod'
 import { isGiven, textOfAtMost } from './fields.ts'
 

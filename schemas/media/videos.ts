@@ -17,7 +17,7 @@ export const VIDEO_WORKS: Readonly<Record<string, MediaWork>> = {
   'clip-compose': 'clip_compose',
 }
 
-/** No film is longer: what is held is reckoned from it. */
+/** The longest film: the hold is calculated from it. */
 export const DURATION_MAX_SECONDS = 6 * 60 * 60
 export const VIDEO_PROMPT_MAX_CHARS = 20_000
 /** The hold follows the request: a request of zero seconds would hold nothing for what may be long. */

@@ -7,7 +7,7 @@ export const TASK_LIST_MAX = 100
 /** In the place of a status: every one. */
 export const ALL_STATUSES = 'all'
 
-/** The statuses of a kind's tasks, each once. */
+/** Returns the statuses of a kind's tasks, each once. */
 export const outwardStatuses = (kind: TaskKind): readonly string[] => [
   ...new Set(Object.values(TASK_RULES[kind].outward)),
 ]
@@ -32,7 +32,9 @@ export const taskListPage = {
     .describe('Passed back as cursor, it asks for the next page; null on the last.'),
 }
 
-/** The query of a list of this kind: `limit`, `status` as a comma list, and the `cursor` of the page before. */
+/**
+ * Returns the query of a list of this kind: `limit`, `status` as a comma list, and the `cursor` of the page before.
+ */
 export function taskListQuery(kind: TaskKind) {
   const words = [...outwardStatuses(kind), ALL_STATUSES]
   const { idPrefix } = TASK_RULES[kind]

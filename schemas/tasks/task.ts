@@ -1,6 +1,6 @@
 /**
- * Work that outlives its request: what kinds there are, the states a task goes through, and what every event does in
- * every state, the money included. See docs/api-rules.md, "Tasks".
+ * Work that outlives its request: its kinds, the states of a task, and the effect of every event in every state, the
+ * money included. See docs/api-rules.md, "Tasks".
  */
 import { z } from 'zod'
 import type { UnitType } from '../call-log/row.ts'
@@ -18,13 +18,13 @@ export const TASK_KINDS = [
 export const taskKind = z.enum(TASK_KINDS)
 export type TaskKind = z.infer<typeof taskKind>
 
-/** States of the engine, finer than what a client is shown. The money is held in every one but the final ones. */
+/** States of the engine, finer than those that a client sees. The money is held in every one but the final ones. */
 export const TASK_STATES = [
-  /** Row and hold are there; nobody has sent anything to an upstream. */
+  /** Row and hold exist; no process has sent anything to an upstream. */
   'waiting',
-  /** Somebody may have sent it: from here on it is never sent again. */
+  /** A process may have sent it: from here on it is never sent again. */
   'submitting',
-  /** What became of the submit is not known: only the upstream or the deadline decides it. */
+  /** The result of the submit is unknown: only the upstream or the deadline decides it. */
   'unconfirmed',
   'queued',
   'running',
@@ -52,9 +52,9 @@ export const TASK_EVENTS = [
   'accepted',
   /** No upstream took it on, and none can have. */
   'refused',
-  /** Sent, and no answer that says what became of it. */
+  /** Sent, and without an answer about the result. */
   'lost',
-  /** The upstream says that it works on it. */
+  /** The upstream reports that it works on it. */
   'started',
   /** The upstream is done and named its results. */
   'produced',
@@ -64,7 +64,7 @@ export const TASK_EVENTS = [
   /** The upstream let it lapse. */
   'lapsed',
   'cancelled',
-  /** Time is up, whatever the upstream says. */
+  /** The deadline has passed, whatever the upstream reports. */
   'deadline',
   /** The upstream has it after all, and the task has ended: recorded, and nothing else. */
   'discarded',
@@ -72,8 +72,8 @@ export const TASK_EVENTS = [
 export type TaskEvent = (typeof TASK_EVENTS)[number]
 
 /**
- * What a transition does to the hold: `release` gives it back because the work was never taken on, `refund` because it
- * failed; `charge` gives it back and takes what was delivered.
+ * Effect of a transition on the hold: `release` returns it because the work was never accepted, `refund` because it
+ * failed; `charge` returns it and charges the delivery.
  */
 export type MoneyEffect = 'release' | 'refund' | 'charge'
 
@@ -103,10 +103,10 @@ const NOTHING: Readonly<Record<TaskEvent, null>> = {
   discarded: null,
 }
 
-/** An end without a result. Nothing follows it but what is recorded of an upstream that answers too late. */
+/** Returns an end without a result. Only the record of a late answer from an upstream can follow. */
 const over = (state: 'failed' | 'expired' | 'cancelled' | 'refused') => ({ ...NOTHING, discarded: to(state) })
 
-/** `late` is what a task becomes whose time is up. */
+/** Returns the table. `late` is the state of a task after its deadline. */
 function tableWith(late: 'expired' | 'failed'): TransitionTable {
   const ends = {
     failed: to('failed', 'refund'),
@@ -176,7 +176,7 @@ const AS_VIDEO: Outward = {
   refused: 'failed',
 }
 
-/** All open states under one name, and the failed ones under another. */
+/** Maps all open states to one name, and the failed ones to another. */
 const inThree = (open: string, done: string): Outward => ({
   waiting: open,
   submitting: open,
@@ -203,7 +203,7 @@ export interface TaskRules {
   readonly outward: Outward
   /** From the request to the end of time for it. */
   readonly deadlineMs: number
-  /** The same for a task that no upstream has confirmed: nobody waits longer for an answer that was lost. */
+  /** The same for a task that no upstream has confirmed: its client waits no longer for a lost answer. */
   readonly unconfirmedMs: number
   /** For one attempt at a submit; of an upstream that answers with the result itself, for the whole work. */
   readonly submitTimeoutMs: number
@@ -321,10 +321,10 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
   },
 }
 
-/** Polls come at a tenth of a task's age: often while it may soon be done, seldom when it takes its time. */
+/** Polls come at a tenth of a task's age: often at first, seldom for a long task. */
 const POLL_AGE_SHARE = 10
 
-/** How long to wait before the next poll of a task that is `ageMs` old; `failures` polls in a row have failed. */
+/** Returns the time before the next poll of a task that is `ageMs` old; `failures` polls in a row have failed. */
 export function pollDelayMs(rules: TaskRules, ageMs: number, failures: number): number {
   const usual = Math.min(rules.pollMaxMs, Math.max(rules.pollFirstMs, ageMs / POLL_AGE_SHARE))
   return Math.min(rules.pollMaxMs * 4, usual * 2 ** Math.min(failures, 10))

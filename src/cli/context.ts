@@ -4,19 +4,19 @@ import type { Wiring } from './wiring.ts'
 
 export const INVOCATION = 'npm run -s tollgate --'
 
-/** Where answers and errors go. */
+/** Destination of answers and errors. */
 export interface Output {
   answer(text: string): void
   error(text: string): void
-  /** Answers go to a terminal that shows colours, and nobody asked for none. */
+  /** True when answers go to a terminal with colours, and colours are not disabled. */
   readonly isColoured: boolean
 }
 
-/** What a command needs beside its own arguments. */
+/** Dependencies of a command besides its own arguments. */
 export interface Context {
   readonly wiring: Wiring
   readonly output: Output
-  /** The command was understood and done, and its answer is no: exit code 1. */
+  /** Sets exit code 1: the command succeeded, and its answer is no. */
   isNegativeAnswer(): void
 }
 
@@ -26,13 +26,13 @@ export interface Answer {
   text(): string
 }
 
-/** One thing, a field a line; `shown` where a reader sees it otherwise. */
+/** Answers one record, a field a line; `shown` is its form for readers. */
 export const answerRecord = (json: JsonObject, shown: JsonObject = json): Answer => ({
   json,
   text: () => printRecord(shown),
 })
 
-/** Things in a table of these fields; `shown` where a reader sees them otherwise. */
+/** Answers records in a table of these fields; `shown` is their form for readers. */
 export const answerTable = (
   json: readonly JsonObject[],
   fields: readonly string[],

@@ -1,4 +1,4 @@
-/** The engines that a command works on: the running service's, the configured ones, or its own for the while. */
+/** The engines of a command: the running service's, the configured ones, or temporary ones. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../../schemas/config/settings.ts'
 import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../embedded/data-dir.ts'
@@ -8,7 +8,7 @@ import { startEmbedded } from '../embedded/start.ts'
 import { completeRotation, currentMasterKey, findMasterKey } from '../postgres/accounts/master-key.ts'
 import { migrateAsOwner, migrateEmbedded } from '../postgres/roles.ts'
 
-/** How long to wait for another command, or a service that is starting. */
+/** Time to wait for another command, or a service that is starting. */
 const LOCK_WAIT_MS = 20_000
 const LOCK_POLL_MS = 100
 
@@ -19,7 +19,7 @@ export interface EngineUrls {
   readonly databaseUrl: string | null
   readonly clickhouseUrl: string | null
   readonly simulatorUrl: string | null
-  /** The master key that goes with the database. */
+  /** Returns the master key of the database. */
   masterKey(): Promise<Buffer>
 }
 

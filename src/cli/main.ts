@@ -1,4 +1,4 @@
-/** The command line on the real engines. What a command does not need is not loaded. */
+/** The command line on the real engines. Loads only the modules that a command needs. */
 import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
@@ -32,10 +32,10 @@ import type {
   Wiring,
 } from './wiring.ts'
 
-/** Stands for the simulated provider's address where only the file is checked. */
+/** Placeholder of the simulated provider's address where only the file is checked. */
 const ANY_SIMULATOR_URL = 'http://127.0.0.1:9'
 const MAX_CONNECTIONS = 2
-/** Where the gateways of a data directory have their journals. */
+/** Folder of the gateways' journals in a data directory. */
 const JOURNAL_FOLDER = 'journal'
 
 /** @returns the exit code */
@@ -81,7 +81,7 @@ function loadConfig(env: NodeJS.ProcessEnv, { file, parts }: LoadOptions = {}): 
     : { file: path, config: null, problems: loaded.problems, warnings: [] }
 }
 
-/** Whom the audit record names. In a container a user may have a number and no name. */
+/** Returns the actor for the audit record. In a container a user may have a number and no name. */
 function operator(): string {
   try {
     return `operator:${userInfo().username}`
@@ -142,7 +142,7 @@ async function withLibrary<T>(env: NodeJS.ProcessEnv, work: (library: WikiBooks)
   ])
   return withEngines(settings, ['postgres'], (urls) =>
     onDatabase(urls, settings, async (database) => {
-      // Nobody is handed a link here.
+      // No links are created here.
       const store = await storeOf({ ...settings, publicUrl: '', fileLinkKey: database.fileLinkKey })
       return work({ database, store })
     }),
@@ -211,7 +211,7 @@ async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {
 const NATS_BOUND_MS = 2_000
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-/** Of the running service, or the configured one; null where neither is known. */
+/** Returns the address of the running service's NATS, or the configured one; null without either. */
 async function natsUrl({ dataDir, natsUrl: configured }: Settings): Promise<string | null> {
   const { readRunning } = await import('../embedded/data-dir.ts')
   return readRunning(dataDir)?.nats_url ?? configured
@@ -238,7 +238,7 @@ async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => P
   })
 }
 
-/** Asks the provider as the gateway does, with the channels of the service's configuration. */
+/** Requests a cancel from the provider as the gateway does, with the channels of the service's configuration. */
 async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<void> {
   const [
     { cancelUpstream },
@@ -283,7 +283,7 @@ async function processReports(settings: Settings): Promise<ProcessReport[] | nul
   return answers?.map((answer) => processReport.parse(JSON.parse(answer))) ?? null
 }
 
-/** A second signal ends the process at once. */
+/** Runs `work` until a signal. A second signal ends the process at once. */
 async function untilStopped(work: (stopped: AbortSignal) => Promise<void>): Promise<void> {
   const ending = new AbortController()
   const stop = () => ending.abort()

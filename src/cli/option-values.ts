@@ -1,4 +1,4 @@
-/** Reads the values of options and arguments; what is wrong with one is wrong usage. */
+/** Reads the values of options and arguments; an invalid one is a usage error. */
 import { InvalidArgumentError } from 'commander'
 import { z } from 'zod'
 import { type WindowEnd, windowEnd } from '../../schemas/call-log/query.ts'
@@ -22,7 +22,7 @@ export function nameText(text: string): string {
   return name
 }
 
-/** A spend cap, or none. */
+/** Reads a spend cap, or none. */
 export const creditsOrNone = (text: string): Credits | 'none' => (text === 'none' ? text : credits(text))
 
 export function credits(text: string): Credits {
@@ -31,7 +31,7 @@ export function credits(text: string): Credits {
   throw new InvalidArgumentError('An amount is never negative.')
 }
 
-/** Up or down, such as 25 and -25. */
+/** Reads a signed amount, such as 25 and -25. */
 export function signedCredits(text: string): Credits {
   try {
     return parseCredits(text)
@@ -40,7 +40,7 @@ export function signedCredits(text: string): Credits {
   }
 }
 
-/** Why a balance was changed; what names the change elsewhere, such as an invoice's number. */
+/** Reads the reason of a change of a balance, or its external reference, such as an invoice's number. */
 export function noteText(text: string): string {
   const note = text.trim()
   if (note === '' || note.length > MAX_NOTE_CHARS || note.includes('\0'))
@@ -48,9 +48,9 @@ export function noteText(text: string): string {
   return note
 }
 
-// The words stand for null, which the parser of the command line would take for an empty value.
+// The words mean null, which the parser of the command line would take for an empty value.
 
-/** A limit of the platform, or none. */
+/** Reads a limit of the platform, or none. */
 export const limitOrNone = (text: string): number | 'none' =>
   text === 'none' ? text : wholeNumber(text, MAX_LIMIT, 'or "none"')
 
@@ -60,7 +60,7 @@ export const taskLimit = (text: string): number => wholeNumber(text, MAX_TASKS)
 
 export const ledgerLimit = (text: string): number => wholeNumber(text, MAX_LEDGER_ENTRIES)
 
-/** 0: none of what is there already. */
+/** Reads a number of existing rows to print first; 0 for none. */
 export const tailLines = (text: string): number =>
   /^0+$/.test(text) ? 0 : wholeNumber(text, MAX_TAIL_LINES, 'or 0')
 
@@ -71,7 +71,7 @@ function wholeNumber(text: string, max: number, otherwise = ''): number {
   return value
 }
 
-/** Models that a key may call; an empty list for "none". */
+/** Reads the models that a key may call; an empty list for "none". */
 export function modelList(text: string): readonly string[] | 'all' {
   if (text === 'all') return text
   if (text === 'none') return []
@@ -95,21 +95,21 @@ function commaList(text: string, wrong: string): readonly string[] {
   return [...new Set(parts)]
 }
 
-/** RFC 3339, such as 2030-01-31T12:00:00Z, or a day. */
+/** Reads RFC 3339, such as 2030-01-31T12:00:00Z, or a day. */
 export function instant(text: string): Date {
   if (!timestamp.safeParse(text).success)
     throw new InvalidArgumentError('It is an RFC 3339 time such as 2030-01-31T12:00:00Z.')
   return new Date(text)
 }
 
-/** One end of a window of time: a day of UTC, or an instant. */
+/** Reads one end of a window of time: a day of UTC, or an instant. */
 export function windowEndText(text: string): WindowEnd {
   const parsed = windowEnd.safeParse(text)
   if (parsed.success) return parsed.data
   throw new InvalidArgumentError(`${parsed.error.issues[0]!.message}.`)
 }
 
-/** When a key expires: an instant that is still to come. */
+/** Reads when a key expires: an instant in the future. */
 export function expiry(text: string): Date {
   const at = instant(text)
   if (at.getTime() > Date.now()) return at
@@ -118,6 +118,6 @@ export function expiry(text: string): Date {
 
 export const expiryOrNever = (text: string): Date | 'never' => (text === 'never' ? text : expiry(text))
 
-/** What an option says, with null for the word that stands for it. */
+/** Returns an option's value, with null for the word that means it. */
 export const orNull = <Value, Word extends string>(value: Value, word: Word): Exclude<Value, Word> | null =>
   Object.is(value, word) ? null : (value as Exclude<Value, Word>)

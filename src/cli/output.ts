@@ -1,4 +1,4 @@
-/** How commands answer: one JSON value, or text in aligned columns. */
+/** Prints answers of commands: one JSON value, or text in aligned columns. */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [field: string]: Json }
 export type JsonObject = { readonly [field: string]: Json }
@@ -10,7 +10,7 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 export const isObject = (value: Json): value is JsonObject =>
   value !== null && typeof value === 'object' && !Array.isArray(value)
 
-/** Other people's text, fit for a terminal. */
+/** Escapes foreign text for a terminal. */
 export const printable = (text: string): string => text.replace(UNPRINTABLE, '?')
 
 const COLOURS = {
@@ -24,7 +24,7 @@ const RESET = '\x1b[0m'
 
 export type Paint = (colour: keyof typeof COLOURS, text: string) => string
 
-/** Text as it is where colours are not shown. */
+/** Returns a painter; it leaves text unchanged where colours are not shown. */
 export const painter =
   (isColoured: boolean): Paint =>
   (colour, text) =>
@@ -47,11 +47,11 @@ function lines(rows: readonly (readonly string[])[]): string {
     .join('')
 }
 
-/** A line for each field. */
+/** Prints a line for each field. */
 export const printRecord = (record: JsonObject): string =>
   lines(Object.entries(record).map(([name, value]) => [name, cell(value)]))
 
-/** A header and a line for each record, with the named fields in this order. */
+/** Prints a header and a line for each record, with the named fields in this order. */
 export function printTable(records: readonly JsonObject[], fields: readonly string[]): string {
   if (records.length === 0) return 'none\n'
   return lines([fields, ...records.map((record) => fields.map((field) => cell(record[field] ?? null)))])

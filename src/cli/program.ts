@@ -18,7 +18,7 @@ import type { Wiring } from './wiring.ts'
 const EXIT_OK = 0
 const EXIT_FAILED = 1
 const EXIT_WRONG_USAGE = 2
-/** What commander calls an end that somebody asked for. */
+/** Commander's codes for a requested end. */
 const ASKED_FOR = new Set(['commander.helpDisplayed', 'commander.version'])
 
 const STANDARD: Output = {
@@ -29,7 +29,7 @@ const STANDARD: Output = {
 }
 
 /**
- * Runs the command that the words after the program's name ask for. Answers go to stdout, errors to stderr.
+ * Runs the command of the arguments after the program's name. Answers go to stdout, errors to stderr.
  * @returns the exit code: 0 done; 1 an error, or the answer is no; 2 wrong usage
  */
 export async function run(

@@ -7,7 +7,7 @@ import { type Credits, printCredits } from '../../schemas/money.ts'
 import type { AccountWithWallet } from '../postgres/accounts/accounts.ts'
 import type { JsonObject } from './output.ts'
 
-/** `remaining`, `used`, `held` and `total` as in `GET /v1/key/balance`; `balance` is `remaining` by its other name. */
+/** Returns `remaining`, `used`, `held` and `total` as `GET /v1/key/balance` does; `balance` equals `remaining`. */
 export const walletShape = (wallet: WalletTotals) =>
   ({
     account_id: wallet.accountId,
@@ -92,7 +92,7 @@ export const keyShape = (key: ApiKey) =>
     created_at: key.createdAt.toISOString(),
   }) satisfies JsonObject
 
-/** What null means, for a reader. */
+/** Replaces null by its meaning, for a reader. */
 export const keyInWords = <Shape extends ReturnType<typeof keyShape>>(json: Shape) => ({
   ...json,
   allowed_models: json.allowed_models ?? 'all',

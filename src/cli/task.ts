@@ -28,7 +28,7 @@ const MAX_REASON_CHARS = 500
 const timeOf = (epochMs: number | null): string | null =>
   epochMs === null ? null : new Date(epochMs).toISOString()
 
-/** One task, with the field names of the other commands. */
+/** Returns one task, with the field names of the other commands. */
 export const taskShape = (task: Task) => {
   const { code, message } = endingOf(task)
   return {

@@ -1,4 +1,4 @@
-/** What the command line needs of the rest; `main.ts` has it from the real engines. */
+/** Dependencies of the command line; `main.ts` makes them from the real engines. */
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
 import type { TaskMessages } from '../../pipelines/tasks/worker/messages.ts'
 import type { ProcessReport } from '../../schemas/config/channel-report.ts'
@@ -40,7 +40,7 @@ export interface CheckedConfig {
   /** null when there is a problem. */
   readonly config: ConfigFile | null
   readonly problems: readonly Problem[]
-  /** What is no mistake, and perhaps not meant. */
+  /** Probable mistakes that do not prevent the use. */
   readonly warnings: readonly Problem[]
 }
 
@@ -60,24 +60,26 @@ export interface ChannelHealth {
   readonly weight: number
   /** `off`: its `api_key` is empty. Else whether its host takes connections now. */
   readonly health: 'reachable' | 'unreachable' | 'off'
-  /** Why it is unreachable. */
+  /** Reason why it is unreachable. */
   readonly reason: string | null
 }
 
 export interface Wiring {
-  /** Runs the service until it is asked to stop; returns its exit code. */
+  /** Runs the service until a signal; returns its exit code. */
   serve(options: { readonly json: boolean }): Promise<number>
   /** Opens the running service's database, or the configured one, or starts one for as long as `work` takes. */
   withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T>
-  /** The running service's database, or the configured one. Starts nothing: null while there is neither. */
+  /**
+   * Runs `work` on the running service's database, or the configured one. Starts nothing: returns null without either.
+   */
   withServiceDatabase<T>(work: (database: Database) => Promise<T>): Promise<T | null>
-  /** The same as `withDatabase`, and the call log beside it. */
+  /** Runs `work` as `withDatabase` does, with the call log too. */
   withBooks<T>(work: (books: Books) => Promise<T>): Promise<T>
-  /** The same, for the sums of the call log. */
+  /** Runs `work` with the sums of the call log too. */
   withUsage<T>(work: (books: UsageBooks) => Promise<T>): Promise<T>
-  /** The same as `withDatabase`, and the service's object store beside it. */
+  /** Runs `work` as `withDatabase` does, with the service's object store too. */
   withLibrary<T>(work: (library: WikiBooks) => Promise<T>): Promise<T>
-  /** The same as `withDatabase`; running processes are notified by NATS, where one is known. */
+  /** Runs `work` as `withDatabase` does; running processes are notified by NATS, where its address is known. */
   withTasks<T>(work: (desk: TaskAdmin) => Promise<T>): Promise<T>
   /**
    * Replaces the master key. Returns how many keys were encrypted again; null where the database has the new master
@@ -89,12 +91,12 @@ export interface Wiring {
   /** @throws UnknownConfig where no file is named and the service's cannot be known */
   loadConfig(options?: LoadOptions): CheckedConfig
   channelHealth(): Promise<ChannelHealth[]>
-  /** What each running process sees of its channels; null while no NATS is known or none answers. */
+  /** Returns each running process's state of its channels; null without NATS or an answer. */
   processReports(): Promise<ProcessReport[] | null>
-  /** What this machine's gateways have written down of a call; null where none knows it. */
+  /** Returns the records of a call in the journals of this machine's gateways; null without any. */
   findInJournals(requestId: string): JournalTrace | null
-  /** The answer to a question of yes or no; null without a terminal. */
+  /** Returns the answer to a question of yes or no; null without a terminal. */
   confirm(question: string): Promise<boolean | null>
-  /** Work without an end: until Ctrl-C, or until the output is closed. */
+  /** Runs `work` until Ctrl-C, or until the output is closed. */
   untilStopped(work: (stopped: AbortSignal) => Promise<void>): Promise<void>
 }

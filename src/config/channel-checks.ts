@@ -1,4 +1,4 @@
-/** What must hold of a channel beyond the form of its fields. See docs/operating.md, "The configuration file". */
+/** Checks a channel beyond the form of its fields. See docs/operating.md, "The configuration file". */
 import type { ChannelEntry, ChannelProtocol } from '../../schemas/config/catalog.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
@@ -6,7 +6,7 @@ import { suggestion } from './suggest.ts'
 
 export type SoundChannel = Salvaged<ChannelEntry>
 
-/** Every name of the catalog: ids, and aliases with the id they stand for. */
+/** Every name of the catalog: ids, and aliases with their ids. */
 export interface CatalogNames {
   readonly ids: ReadonlySet<string>
   readonly aliases: ReadonlyMap<string, string>
@@ -44,7 +44,7 @@ function checkModelNames({ models = {} }: SoundChannel, { ids, aliases }: Catalo
 }
 
 interface BaseUrlRule {
-  /** What the path must look like. */
+  /** Form of the path. */
   readonly path: RegExp
   readonly message: string
 }
@@ -75,7 +75,7 @@ const BASE_URL_RULES: Readonly<Record<ChannelProtocol, BaseUrlRule | null>> = {
   task: null,
 }
 
-/** What the gateway appends, so that nobody writes it twice. */
+/** Paths that the gateway appends: an operator must not write them too. */
 const APPENDED: Readonly<Record<ChannelProtocol, string>> = {
   'chat-completions': '/chat/completions',
   responses: '/responses',

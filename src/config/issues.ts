@@ -1,4 +1,4 @@
-/** What zod found wrong, said for the person who wrote the file. */
+/** Words zod's findings for the author of the file. */
 import { z } from 'zod'
 import type { Path, Problem } from './problem.ts'
 import type { Source } from './source.ts'
@@ -94,7 +94,7 @@ function valueAt(value: unknown, path: Path): unknown {
   return current
 }
 
-/** The field names that a schema takes at a path. */
+/** Returns the field names that a schema takes at a path. */
 function fieldsAt(schema: z.ZodType, path: Path): string[] {
   let current: unknown = unwrapped(schema)
   for (const key of path) {
@@ -107,7 +107,7 @@ function fieldsAt(schema: z.ZodType, path: Path): string[] {
   return current instanceof z.ZodObject ? Object.keys(current.shape) : []
 }
 
-/** The schema itself, below its defaults and transforms. */
+/** Returns the schema itself, below its defaults and transforms. */
 export function unwrapped(schema: unknown): unknown {
   let current = schema
   for (;;) {

@@ -22,13 +22,13 @@ export type LoadResult = {
       readonly config: ConfigFile
       /** The `${NAME}`s that the file mentions. */
       readonly variables: ReadonlySet<string>
-      /** What is no mistake, and perhaps not meant. */
+      /** Probable mistakes that do not prevent the use. */
       readonly warnings: readonly Problem[]
     }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 )
 
-/** What a file holds; `refusal` says why it is no configuration whatever its text. */
+/** Content of a file; `refusal` is the reason why it is no configuration, whatever its text. */
 export interface ConfigText {
   readonly path: string
   /** As in `LoadResult`. */
@@ -40,7 +40,7 @@ export interface ConfigText {
 /** Without its channels a configuration can be read where variables are unset that only the service has. */
 export type ConfigParts = 'all' | 'all but channels'
 
-/** Cheap beside making a configuration of it. */
+/** Reads the file: cheap compared with making a configuration of it. */
 export function readConfigText(path: string): ConfigText {
   let bytes: Buffer
   try {
@@ -59,8 +59,8 @@ export function readConfigText(path: string): ConfigText {
 }
 
 /**
- * `${NAME}` is replaced from `env`, by nothing where it is unset; a channel whose `api_key` is empty after
- * that stays in the configuration and is off. Never throws for what a file may hold.
+ * Reads the configuration. `${NAME}` is replaced from `env`, by an empty text where it is unset; a channel whose
+ * `api_key` is empty after that stays in the configuration and is off. Never throws for the content of a file.
  */
 export function loadConfig(
   { path, digest, text, refusal }: ConfigText,
@@ -84,7 +84,7 @@ function loadConfigText(text: string, file: string, env: Environment, parts: Con
   if (source.problems.length > 0) return { ok: false, problems: source.problems }
   const parsed = configFile.safeParse(withProfile(source.value))
   const formal = parsed.success ? [] : problemsOf(parsed.error.issues, configFile, source)
-  // What is malformed is missing for the cross checks: said once, as what it is.
+  // A malformed field counts as absent in the cross checks, so that it is reported once.
   const malformed = new Set(formal.map(({ field }) => field))
   const problems = [...formal, ...crossChecks(source).filter(({ field }) => !malformed.has(field))]
   if (parsed.success && problems.length === 0)
@@ -118,7 +118,7 @@ const placed = (source: Source, findings: readonly Finding[]): Problem[] =>
     atKey ? source.problemWithKey(path, message) : source.problem(path, message),
   )
 
-/** A channel that is off counts: its key comes from the environment. */
+/** Finds models without a channel. A channel that is off counts: its key comes from the environment. */
 function unservedModels({ models, channels }: ConfigFile): Finding[] {
   const served = new Set(channels.flatMap((channel) => Object.keys(channel.models)))
   return models.flatMap(({ id, callable }, index): Finding[] =>

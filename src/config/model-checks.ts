@@ -1,4 +1,4 @@
-/** What must hold between the fields of a model, and between the models of one catalog. */
+/** Checks the fields of a model against each other, and the models of one catalog. */
 import {
   type ENDPOINT_TYPES,
   type ModelEntry,
@@ -18,7 +18,7 @@ type SoundPricing = Salvaged<Pricing>
 export interface Finding {
   readonly path: Path
   readonly message: string
-  /** The field's name is what is wrong, not its value. */
+  /** True when the field's name is wrong, not its value. */
   readonly atKey?: boolean
 }
 
@@ -26,7 +26,7 @@ export function checkModels(models: readonly SoundModel[]): Finding[] {
   return [...checkNames(models), ...models.flatMap((model, index) => checkModel(model, ['models', index]))]
 }
 
-/** What `--models` of the command line takes for all of them. */
+/** The word by which `--models` of the command line means all of them. */
 const EVERY_MODEL = 'all'
 const TAKEN_NAME = '"all" cannot be the name of a model: --models all means every model.'
 
@@ -84,7 +84,7 @@ function checkModel(model: SoundModel, path: Path): Finding[] {
   return findings
 }
 
-/** What the field `quality` of a grid-style model comes to. */
+/** Values that the field `quality` of a grid-style model can produce. */
 const GRID_QUALITIES = ['sd', 'hd']
 
 /** A finding within `pricing`: the path from there, and the message. */
@@ -129,7 +129,7 @@ function checkVideos({ videos, endpoint_type: type, pricing }: SoundModel): Pric
   ]
 }
 
-/** The values of the request's field that chooses a variant; null where it may be any word. */
+/** Returns the values of the request's field that chooses a variant; null where it may be any word. */
 function producibleVariants({
   id,
   aliases = [],
@@ -144,7 +144,7 @@ function producibleVariants({
   return work === 'motion' ? MOTION_GRADES : []
 }
 
-/** Prices that no request can ask for are no prices. */
+/** Refuses prices that no request can select. */
 function checkVariants(model: SoundModel, { unit, per_unit, variants }: SoundPricing): PricingFinding[] {
   const names = Object.keys(variants ?? {})
   const producible = producibleVariants(model)

@@ -1,4 +1,4 @@
-/** What is wrong with a configuration file, and where. */
+/** A fault of a configuration file, and its place. */
 
 export interface Problem {
   /** The file as the caller named it. */
@@ -15,7 +15,7 @@ export type Path = readonly PropertyKey[]
 
 const PLAIN_KEY = /^[A-Za-z_][\w-]*$/
 
-/** `['models', 2, 'pricing']` to `models[2].pricing`; a key with a dot in it is quoted. */
+/** Prints `['models', 2, 'pricing']` as `models[2].pricing`; a key with a dot in it is quoted. */
 export function fieldName(path: Path): string {
   let name = ''
   for (const part of path) {
@@ -26,7 +26,7 @@ export function fieldName(path: Path): string {
   return name
 }
 
-/** `tollgate.yaml:12:7 models[2].pricing.input: is required.` */
+/** Prints `tollgate.yaml:12:7 models[2].pricing.input: is required.` */
 export function printProblem({ file, line, column, field, message }: Problem): string {
   return `${file}:${line}:${column} ${field === '' ? '' : `${field}: `}${message}`
 }

@@ -21,6 +21,6 @@ function filled(
   return result
 }
 
-/** The content of a configuration file with what its profile sets and it does not. */
+/** Returns the content of a configuration file with the defaults of its profile. */
 export const withProfile = (value: unknown): unknown =>
   isGroup(value) && value.profile === 'public' ? filled(value, PUBLIC_PROFILE) : value

@@ -1,4 +1,4 @@
-/** What is sound in an entry that has mistakes, so that one mistake does not hide the others. */
+/** Keeps the valid parts of an entry with mistakes, so that one mistake does not hide the others. */
 import { z } from 'zod'
 import { unwrapped } from './issues.ts'
 

@@ -10,12 +10,12 @@ import {
 } from '../../schemas/config/settings.ts'
 import type { Environment } from './source.ts'
 
-/** Taken from the working folder when it is there and `TOLLGATE_CONFIG` is not set. */
+/** Used from the working folder when it exists and `TOLLGATE_CONFIG` is not set. */
 export const DEFAULT_CONFIG_FILE = 'tollgate.yaml'
 
 export interface SettingProblem {
   readonly variable: string
-  /** What was wrong and what to do. Never holds a value that may be a secret. */
+  /** The fault and the remedy. Never contains a value that may be a secret. */
   readonly message: string
 }
 
@@ -29,8 +29,7 @@ export class SettingsError extends Error {
 }
 
 /**
- * An empty variable counts as unset. Relative paths start at `folder`.
- *
+ * Reads the settings. An empty variable counts as unset. Relative paths start at `folder`.
  * @throws {SettingsError} with all problems at once
  */
 export function readSettings(env: Environment, folder = process.cwd()): Settings {
@@ -73,21 +72,21 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
   }
 }
 
-/** The configuration file that these variables name, absolute; null means the demonstration. */
+/** Returns the absolute path of the configuration file of these variables; null means the demonstration. */
 export function configPath(env: Environment, folder = process.cwd()): string | null {
   if (env.TOLLGATE_CONFIG) return resolve(folder, env.TOLLGATE_CONFIG)
   const usual = resolve(folder, DEFAULT_CONFIG_FILE)
   return existsSync(usual) ? usual : null
 }
 
-/** Where a client on this machine reaches a service that listens on `host` and `port`. */
+/** Returns the address for clients on this machine of a service that listens on `host` and `port`. */
 export function localUrl(host: string, port: number, scheme: 'http' | 'https' = 'http'): string {
   if (host === '0.0.0.0') return `${scheme}://127.0.0.1:${port}`
   if (host === '::') return `${scheme}://[::1]:${port}`
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** Whether a listener on `host` is reached from this machine alone. */
+/** Returns whether only this machine reaches a listener on `host`. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(\.\d+){3}$/.test(host)
 
@@ -96,7 +95,7 @@ function withoutEmpty(env: Environment): Environment {
   return Object.fromEntries(entries.filter(([, value]) => value !== ''))
 }
 
-/** A key generated beside a database that others share would lock them out of each other's keys. */
+/** Requires a master key with a shared database: a generated one would lock others out of each other's keys. */
 function checkMasterKey(values: EnvironmentValues): SettingProblem[] {
   if (values.TOLLGATE_MASTER_KEY || !values.DATABASE_URL) return []
   const message =

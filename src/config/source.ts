@@ -17,24 +17,24 @@ export interface Source {
   readonly problems: readonly Problem[]
   /** Every `${NAME}` that the file mentions. */
   readonly variables: ReadonlySet<string>
-  /** A problem at a field; one that is not in the file is placed at the nearest parent that is. */
+  /** Returns a problem at a field; one that is not in the file is placed at its nearest parent. */
   problem(path: Path, message: string): Problem
-  /** A problem with the field's name rather than its value. */
+  /** Returns a problem with the field's name rather than its value. */
   problemWithKey(path: Path, message: string): Problem
-  /** Names of unset variables that the field's text mentions. */
+  /** Returns names of unset variables in the field's text. */
   unset(path: Path): readonly string[]
 }
 
 interface Place {
   readonly value: number
-  /** Where the key is; for a list item, where the item starts. */
+  /** Place of the key; for a list item, its beginning. */
   readonly key: number
   readonly unset: readonly string[]
 }
 
 /**
- * `${NAME}` is replaced in string values after the YAML was read, so that no value can change its structure. Null: it is
- * text like any other.
+ * Reads YAML. `${NAME}` is replaced in string values after that, so that no value can change its structure; null
+ * leaves it as text.
  */
 export function readSource(text: string, file: string, env: Environment | null): Source {
   const lines = new LineCounter()
@@ -71,7 +71,7 @@ export function readSource(text: string, file: string, env: Environment | null):
 
 const START: Place = { value: 0, key: 0, unset: [] }
 
-/** The place of a field, or of the nearest parent that is in the file. */
+/** Returns the place of a field, or of its nearest parent in the file. */
 function placeOf(places: ReadonlyMap<string, Place>, path: Path): Place {
   for (let length = path.length; length > 0; length--) {
     const place = places.get(fieldName(path.slice(0, length)))
@@ -127,7 +127,10 @@ class Reader {
     return [name, this.read(value, [...path, name], key.range?.[0] ?? offset)]
   }
 
-  /** In the file's own text where it is there, so that the place is that of the `${` itself. */
+  /**
+   * Checks that each `${` is closed, in the file's own text where possible, so that the place is that of the `${`
+   * itself.
+   */
   #assertClosed(node: unknown, path: Path, offset: number): void {
     if (this.#env === null || !isScalar(node) || typeof node.value !== 'string') return
     if (!UNCLOSED.test(node.value)) return

@@ -1,4 +1,4 @@
-/** The known name nearest to a mistyped one, so that a refusal can say what was probably meant. */
+/** Finds the known name nearest to a mistyped one, so that a refusal can suggest it. */
 import { distance } from 'fastest-levenshtein'
 
 /** More edits than this in a short name make another name of it. */
@@ -14,7 +14,7 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   return best
 }
 
-/** ` Did you mean "x"?`, or nothing. */
+/** Returns ` Did you mean "x"?`, or an empty text. */
 export function suggestion(word: string, known: Iterable<string>): string {
   const found = nearest(word, known)
   return found === null ? '' : ` Did you mean "${found}"?`

@@ -6,8 +6,8 @@ import type { Problem } from './problem.ts'
 import type { Environment } from './source.ts'
 
 /**
- * The file is polled rather than watched: one stat a period costs nothing, and it sees alike what an
- * editor writes in place, replaces by rename, or a ConfigMap swaps behind a link, on every file system.
+ * The file is polled rather than watched: one stat a period costs nothing, and it finds a file that an editor writes
+ * in place, replaces by rename, or a ConfigMap swaps behind a link, on every file system.
  */
 export const CONFIG_POLL_INTERVAL_MS = 250
 
@@ -16,7 +16,7 @@ export interface WatchOptions {
   /** The result that is in force, so that a change between loading and watching is not missed. */
   readonly loaded: LoadResult
   readonly onChange: (config: ConfigFile) => void
-  /** The new content is broken: why, once for each content. What was in force stays so. */
+  /** Called with the problems of new content, once for each content. The present configuration stays in force. */
   readonly onRefused: (problems: readonly Problem[]) => void
   readonly pollIntervalMs?: number
 }
@@ -25,7 +25,7 @@ export interface ConfigWatch {
   close(): void
 }
 
-/** A change is taken up once the file was found the same twice, so within half a second. */
+/** Watches the file. A change is used once the file was read twice with the same content, so within half a second. */
 export function watchConfig(path: string, options: WatchOptions): ConfigWatch {
   const { env, onChange, onRefused, pollIntervalMs = CONFIG_POLL_INTERVAL_MS } = options
   let { digest } = options.loaded

@@ -4,7 +4,7 @@ import { ClickHouseFailure } from './clickhouse-failure.ts'
 /** One statement as it came over HTTP. */
 export interface Statement {
   sql: string
-  /** What followed the statement in the request: the rows of an INSERT. */
+  /** The bytes after the statement in the request: the rows of an INSERT. */
   data: Buffer | null
   /** Values of the statement's `{name:Type}` placeholders, in ClickHouse's escaped text form. */
   parameters: ReadonlyMap<string, string>
@@ -31,7 +31,7 @@ const DEFAULT_SETTINGS = new Map([
 ])
 const CONCURRENT_STATEMENTS = 4
 const QUEUED_STATEMENTS = 1_000
-/** For reads of the kinds that were asked last: a few of each, of the dozen that a call log asks. */
+/** Sessions for recent kinds of reads: a few of each, of the dozen of a call log. */
 const KEPT_SESSIONS = 16
 const TOO_MANY_SIMULTANEOUS_QUERIES = 202
 
@@ -44,7 +44,7 @@ export class ChdbEngine {
   readonly #path: string
   /** Keeps the engine loaded while no statement runs. */
   readonly #anchor: Session
-  /** The one used last stands last. */
+  /** The one used last is at the end. */
   readonly #kept: { readonly kind: string; readonly session: Session }[] = []
   #running = 0
   readonly #queue: Array<() => void> = []
@@ -96,7 +96,7 @@ export class ChdbEngine {
     }
   }
 
-  /** A session in which something failed is not used again: it may be left in any state. */
+  /** Runs a read. A session in which something failed is not used again: it may be in any state. */
   async #read(statement: Statement): Promise<Outcome> {
     const kind = kindOf(statement)
     const index = this.#kept.findLastIndex((kept) => kept.kind === kind)
@@ -127,7 +127,7 @@ export class ChdbEngine {
     await new Promise<void>((resolve) => this.#queue.push(resolve))
   }
 
-  /** Who waits longest takes the place over: the count of running statements stays. */
+  /** Passes the place to the longest waiting statement: the count of running statements stays. */
   #leave(): void {
     const next = this.#queue.shift()
     if (next !== undefined) {
@@ -139,10 +139,13 @@ export class ChdbEngine {
   }
 }
 
-/** It leaves nothing behind in its session. */
+/** Returns whether a statement leaves nothing behind in its session. */
 const isRead = ({ sql, data }: Statement): boolean => data === null && /^\s*(?:SELECT|WITH)\b/i.test(sql)
 
-/** Of one kind are those that differ in no more than their text and the values of their parameters. */
+/**
+ * Returns the kind of a statement. Statements of one kind differ only in their text and the values of their
+ * parameters.
+ */
 const kindOf = ({ database, settings, parameters, readOnly }: Statement): string =>
   JSON.stringify([database, readOnly, [...settings], [...parameters.keys()]])
 
@@ -152,11 +155,11 @@ const set = (assignments: Iterable<readonly [name: string, value: string]>): str
 const assignedParameters = ({ parameters }: Statement) =>
   [...parameters].map(([name, value]) => [`param_${name}`, value] as const)
 
-/** For a session that a statement of this kind has used. */
+/** Returns the statements that renew a session that one of this kind has used. */
 const renewals = (statement: Statement): string[] =>
   statement.parameters.size === 0 ? [] : [set(assignedParameters(statement))]
 
-/** For a new session. */
+/** Returns the statements that prepare a new session. */
 function preparations(statement: Statement): string[] {
   const { database, settings, readOnly } = statement
   const assignments = new Map([...DEFAULT_SETTINGS, ...settings, ...assignedParameters(statement)])
@@ -215,7 +218,7 @@ const NOTHING: Outcome = {
 
 const NOT_IMPLEMENTED = 48
 
-/** chDB takes a statement as text: rows in a binary format cannot follow it. */
+/** Returns the rows as text. chDB takes a statement as text: rows in a binary format cannot follow it. */
 function asText(data: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data)

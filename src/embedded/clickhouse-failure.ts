@@ -9,7 +9,7 @@ export class ClickHouseFailure extends Error {
     this.codeName = codeName
   }
 
-  /** Reads `Code: 60. DB::Exception: … (UNKNOWN_TABLE)`, which is how chDB words what went wrong. */
+  /** Reads chDB's form of an error: `Code: 60. DB::Exception: … (UNKNOWN_TABLE)`. */
   static from(error: unknown): ClickHouseFailure {
     if (error instanceof ClickHouseFailure) return error
     const message = error instanceof Error ? error.message : String(error)

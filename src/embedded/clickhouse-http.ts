@@ -5,7 +5,7 @@ import { gunzip, gzip, inflate, zstdDecompress } from 'node:zlib'
 import type { ChdbEngine, Outcome, Statement } from './clickhouse-engine.ts'
 import { ClickHouseFailure } from './clickhouse-failure.ts'
 
-/** Who may ask. */
+/** The credentials of clients. */
 export interface Account {
   user: string
   password: string
@@ -40,7 +40,7 @@ export async function respond(
   response: ServerResponse,
 ): Promise<void> {
   response.on('error', () => {
-    // the client went away; there is nobody to tell
+    // the client has left: no answer is sent
   })
   const url = new URL(request.url ?? '/', 'http://localhost')
   try {
@@ -151,7 +151,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   throw new ClickHouseFailure(UNKNOWN_COMPRESSION_METHOD, 'UNKNOWN_COMPRESSION_METHOD', text)
 }
 
-/** The client sends long parameters as a form, each in a separate part. */
+/** Reads a form. The client sends long parameters as one, each in a separate part. */
 async function readForm(request: IncomingMessage, body: Buffer): Promise<Array<[string, string]>> {
   const type = request.headers['content-type'] ?? ''
   const form = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData()

@@ -1,7 +1,7 @@
 /**
- * The program behind the embedded ClickHouse: chDB in `TOLLGATE_CLICKHOUSE_PATH`, served on the loopback
- * address. Prints one JSON line when it listens; ends on SIGTERM and when its standard input is closed,
- * which is when the service that started it is gone.
+ * The program behind the embedded ClickHouse: chDB in `TOLLGATE_CLICKHOUSE_PATH`, served on the loopback address.
+ * Prints one JSON line when it listens; ends on SIGTERM, and when its standard input is closed because the service
+ * that started it has ended.
  */
 import { createServer } from 'node:http'
 import { ChdbEngine } from './clickhouse-engine.ts'

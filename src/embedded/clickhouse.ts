@@ -16,8 +16,8 @@ const SHUTDOWN_BOUND_MS = 10_000
 const SERVER = fileURLToPath(new URL('./clickhouse-server.ts', import.meta.url))
 
 /**
- * ClickHouse by chDB in `<dataDir>/clickhouse`, in a separate process that speaks ClickHouse's HTTP
- * interface: clients cannot tell it from a server.
+ * Returns ClickHouse by chDB in `<dataDir>/clickhouse`, in a separate process with ClickHouse's HTTP interface:
+ * clients cannot distinguish it from a server.
  */
 export function clickhouseEngine({
   dataDir,

@@ -12,9 +12,9 @@ type Holder = z.infer<typeof Holder>
 
 const RunRecord = z.object({
   pid: z.int().positive(),
-  /** Where it answers on this machine; null for a service without a gateway. */
+  /** Address on this machine; null for a service without a gateway. */
   base_url: z.url().nullable(),
-  /** Where operators see metrics; null without a listener for them. */
+  /** Address of the metrics for operators; null without a listener for them. */
   admin_url: z.url().nullish(),
   /** The key of the first account, where the service made it. */
   first_key: z.string().nullish(),
@@ -25,14 +25,14 @@ const RunRecord = z.object({
   /** The configuration in use, absolute; absent where an earlier version wrote the record. */
   config_file: z.string().nullish(),
   started_at: z.iso.datetime(),
-  /** Tells this process from a later one with the same pid; see ProcessIdentity. */
+  /** Distinguishes this process from a later one with the same pid; see ProcessIdentity. */
   process_start: z.string(),
 })
 
 /** `run.json`: where a running service is, for the command line. Holds passwords of engines and the first key. */
 export type RunRecord = z.infer<typeof RunRecord>
 
-/** What the service knows of itself once it listens; the rest of the record is added here. */
+/** The service's addresses, known once it listens; the rest of the record is added here. */
 export type RunAddress = Omit<RunRecord, 'pid' | 'process_start' | 'started_at'>
 
 const LastConfig = z.object({ config_file: z.string().nullable() })
@@ -82,7 +82,7 @@ export async function lockDataDir(path: string): Promise<DataDirLock> {
   const runFile = join(dir, 'run.json')
   let released = false
   const release = () => {
-    // By a second time the lock may be somebody else's.
+    // At a second call the lock may be another process's.
     if (released) return
     released = true
     rmSync(runFile, { force: true })
@@ -104,11 +104,14 @@ export async function lockDataDir(path: string): Promise<DataDirLock> {
   }
 }
 
-/** The configuration file of the service that ran last in this data directory; null for none and for the demonstration. */
+/**
+ * Returns the configuration file of the service that ran last in this data directory; null for none and for the
+ * demonstration.
+ */
 export const readLastConfig = (path: string): string | null =>
   readPrivateJson(lastConfigFile(resolve(path)), LastConfig)?.config_file ?? null
 
-/** The service that runs in this data directory now; null when none does. */
+/** Returns the service that runs in this data directory now; null without one. */
 export function readRunning(path: string): RunRecord | null {
   const record = readPrivateJson(join(resolve(path), 'run.json'), RunRecord)
   if (record === null) return null
@@ -121,7 +124,7 @@ function lockFile(dir: string): string {
   return join(dir, 'lock')
 }
 
-/** Answers whether a dead holder had left its lock. */
+/** Takes the lock. Returns whether a dead holder had left its lock. */
 function takeLock(dir: string): boolean {
   const path = lockFile(dir)
   const holder = readPrivateJson(path, Holder)
@@ -133,7 +136,7 @@ function takeLock(dir: string): boolean {
   const written = `${path}.${randomBytes(4).toString('hex')}`
   writeFileSync(written, `${JSON.stringify(own)}\n`, { mode: PRIVATE_MODE, flag: 'wx' })
   try {
-    // Fails when the file is there: nobody reads a lock that is half written, nobody replaces a whole one.
+    // Fails when the file exists: no process reads a partial lock or replaces a whole one.
     linkSync(written, path)
   } finally {
     rmSync(written, { force: true })
@@ -145,8 +148,8 @@ const GUARD_BOUND_MS = 5_000
 const GUARD_POLL_MS = 20
 
 /**
- * Between judging a lock stale and replacing it nobody else may do the same, so one at a time does. The
- * guard is an abstract socket (unix(7)), which the kernel releases however its holder ends.
+ * Takes the guard. Between finding a lock stale and replacing it no other process may do the same, so one at a time
+ * does. The guard is an abstract socket (unix(7)), which the kernel releases however its holder ends.
  */
 async function takeGuard(dir: string): Promise<Server> {
   const { dev, ino } = statSync(dir)

@@ -10,19 +10,19 @@ export interface Launch {
   env: NodeJS.ProcessEnv
 }
 
-/** What the supervisor must know of one kind of engine. */
+/** The supervisor's description of one kind of engine. */
 export interface EngineKind {
   name: EngineName
   /**
-   * Sent one after the other to end the process, each with its own bound; SIGKILL comes after the last.
-   * The first is also what the kernel sends when the service dies.
+   * Sent one after the other to end the process, each with its own bound; SIGKILL comes after the last. The kernel
+   * also sends the first when the service dies.
    */
   stopSignals: ReadonlyArray<{ signal: NodeJS.Signals; boundMs: number }>
-  /** How long a start may take until the engine answers; a recovery after a crash counts in. */
+  /** The longest start until the engine answers, including a recovery after a crash. */
   readyBoundMs: number
   /**
-   * Writes what must be there before a start and says what to run. Called before every start.
-   * @throws Error saying what is missing and what to do: such a failure is not tried again
+   * Writes the files for a start and returns the command to run. Called before every start.
+   * @throws Error with the missing part and the remedy: such a failure is not tried again
    */
   prepare(port: number): Promise<Launch>
   /** Ends when the started process answers on the port. May wait for ever: the supervisor has the bound. */

@@ -8,7 +8,7 @@ import { findProgram, plainEnvironment } from './programs.ts'
 
 const run = promisify(execFile)
 
-/** What our streams and consumers use came with 2.9. */
+/** The first version with the features that our streams and consumers use. */
 const OLDEST = { major: 2, minor: 9 }
 const FETCH_BOUND_MS = 120_000
 const PACKAGE = 'nats-server'
@@ -23,8 +23,8 @@ const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url))
 const CACHE = join(CHECKOUT, 'node_modules', '.cache', 'tollgate', PACKAGE)
 
 /**
- * Where a fetched server is kept: with what was installed, so that all data directories share it, else
- * (the checkout belongs to another user) in the data directory.
+ * Returns the folders of a downloaded server: with the installation, so that all data directories share it, else (the
+ * checkout belongs to another user) in the data directory.
  */
 export function natsFolders(dataDir: string): readonly string[] {
   return isWritable(join(CHECKOUT, 'node_modules')) ? [CACHE] : [CACHE, join(dataDir, PACKAGE)]
@@ -34,9 +34,9 @@ export function natsFolders(dataDir: string): readonly string[] {
 export const INSTALLED_NATS_FOLDERS: readonly string[] = [CACHE]
 
 /**
- * The machine's nats-server when it is recent enough, else one of these folders', else Debian's, fetched
+ * Returns the machine's nats-server when it is recent enough, else one of these folders', else Debian's, downloaded
  * once into the last of them without being root.
- * @throws Error saying what to install when there is none and none can be fetched
+ * @throws Error that names what to install when none exists and none can be downloaded
  */
 export async function findNatsServer(folders: readonly string[]): Promise<NatsBinary> {
   for (const path of [findProgram(PACKAGE), ...folders.map(binaryIn)]) {
@@ -61,7 +61,10 @@ async function inspect(path: string): Promise<NatsBinary | null> {
   }
 }
 
-/** Debian's package, by apt with separate lists and cache: it needs no root and changes nothing on the machine. */
+/**
+ * Downloads Debian's package, by apt with separate lists and cache: it needs no root and changes nothing on the
+ * machine.
+ */
 async function fetchNatsServer(folder: string): Promise<NatsBinary> {
   try {
     await mkdir(dirname(folder), { recursive: true })
@@ -104,7 +107,9 @@ async function downloadPackage(work: string): Promise<void> {
   await run('apt-get', [...options, '-qq', 'download', PACKAGE], bounded)
 }
 
-/** Two starts may fetch at once: whichever is first is taken, the other throws its own away. */
+/**
+ * Moves the download into place. Two starts may download at once: the first one is used, the other deletes its own.
+ */
 async function putInPlace(from: string, to: string): Promise<void> {
   try {
     await rename(from, to)

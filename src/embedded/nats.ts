@@ -19,10 +19,9 @@ const MAX_FILE_STORE_MB = 4096
 const MAX_PAYLOAD_MB = 4
 
 /**
- * The NATS server with JetStream, storing in `<dataDir>/nats`.
- *
- * From 2.10 every message is on disk before it is acknowledged. 2.9 leaves that to the kernel for up to
- * two minutes and has no setting for it: what it acknowledged outlives a kill, not a loss of power.
+ * Returns the NATS server with JetStream, storing in `<dataDir>/nats`. From 2.10 every message is on disk before it is
+ * acknowledged. 2.9 leaves that to the kernel for up to two minutes and has no setting for it: an acknowledged message
+ * outlives a kill, not a loss of power.
  */
 export function natsEngine({ dataDir }: { dataDir: string }): EngineKind {
   const folder = join(dataDir, 'nats')
@@ -68,7 +67,7 @@ authorization { user: "${USER}", password: "${options.password}" }
 
 const GREETING_BOUND_MS = 1_000
 
-/** A NATS server sends INFO on connect, which also says whether JetStream is up. */
+/** Returns whether a server sends INFO on connect, as NATS does, which also shows whether JetStream is up. */
 function greets(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: LOOPBACK, port })

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 
 const TAIL_BYTES = 8 * 1024
 
-/** The last of what a process printed: enough to say why it ended, bounded however long it talks. */
+/** The end of a process's output: enough to show why it ended, and bounded. */
 export class OutputTail {
   #text = ''
 
@@ -21,8 +21,8 @@ export class OutputTail {
 }
 
 /**
- * Ends with the first line of standard output that is a JSON object with `"ready": true`: how the
- * programs of our own say that they listen.
+ * Resolves with the first line of standard output that is a JSON object with `"ready": true`, by which our own
+ * programs report that they listen.
  */
 export function readyLine(child: ChildProcess, signal: AbortSignal): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {

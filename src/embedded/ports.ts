@@ -11,7 +11,7 @@ const FIRST_PORT = 20_000
 const LAST_PORT = 32_767
 const PORT_ATTEMPTS = 200
 
-/** Whether this TCP port of the loopback address can be listened on now. */
+/** Returns whether this TCP port of the loopback address is free now. */
 export function isPortFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = createServer()
@@ -21,8 +21,8 @@ export function isPortFree(port: number): Promise<boolean> {
 }
 
 /**
- * A TCP port of the loopback address that nothing listens on now.
- * @throws Error when chance finds none
+ * Returns a TCP port of the loopback address that is free now.
+ * @throws Error when the tried ones are in use
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < PORT_ATTEMPTS; attempt++) {

@@ -8,7 +8,10 @@ import { runWithInput, type Unprivileged } from './programs.ts'
 export const USER = 'tollgate'
 export const DATABASE = 'tollgate'
 
-/** Made aside and renamed when complete: a start that was killed half-way leaves nothing that looks done. */
+/**
+ * Creates a cluster in another folder and renames it when complete: a start that was killed half-way leaves nothing
+ * that seems complete.
+ */
 export async function createCluster(wanted: {
   cluster: string
   binaries: string
@@ -39,7 +42,7 @@ export async function createCluster(wanted: {
   }
 }
 
-/** Files of another user appear when the service ran as root before, or was copied. */
+/** Gives files to their owner. Files of another user occur when the service ran as root before, or was copied. */
 export function giveTo(path: string, owner: Unprivileged['owner']): void {
   if (owner === null || statSync(path).uid === owner.uid) return
   if (statSync(path).isDirectory()) {
@@ -53,9 +56,7 @@ export function giveTo(path: string, owner: Unprivileged['owner']): void {
   chownSync(path, owner.uid, owner.gid)
 }
 
-/**
- * The whole of postgresql.conf and pg_hba.conf, written at every start: nothing in them is an operator's.
- */
+/** Writes all of postgresql.conf and pg_hba.conf, at every start: neither contains an operator's setting. */
 export async function writeSettings(wanted: {
   cluster: string
   owner: Unprivileged['owner']

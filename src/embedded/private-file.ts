@@ -43,7 +43,7 @@ export function writePrivateFile(path: string, content: string): void {
   }
 }
 
-/** The JSON in the file, checked; null when there is no such file or it is not what it should be. */
+/** Returns the JSON in the file, checked; null when there is no such file or it has another form. */
 export function readPrivateJson<T>(path: string, schema: z.ZodType<T>): T | null {
   try {
     return schema.parse(JSON.parse(readFileSync(path, 'utf8')))
@@ -55,7 +55,7 @@ export function readPrivateJson<T>(path: string, schema: z.ZodType<T>): T | null
 const PASSWORD_BYTES = 24
 const Passwords = z.record(z.string(), z.string())
 
-/** The generated password of one engine, made at its first start and kept beside its data. */
+/** Returns the generated password of one engine, created at its first start and kept with its data. */
 export function passwordFor(engine: string, dataDir: string): string {
   const path = join(dataDir, 'passwords.json')
   const passwords = readPrivateJson(path, Passwords) ?? {}

@@ -10,7 +10,7 @@ export interface ProcessIdentity {
   start: string
 }
 
-/** The identity of the process that has this pid now; null when none has. A zombie counts as none. */
+/** Returns the identity of the process that has this pid now; null when none has. A zombie counts as none. */
 export function identify(pid: number): ProcessIdentity | null {
   let stat: string
   try {
@@ -25,12 +25,12 @@ export function identify(pid: number): ProcessIdentity | null {
   return { pid, start: `${bootId()}.${startTicks}` }
 }
 
-/** Whether this very process still runs. */
+/** Returns whether this very process still runs. */
 export function isAlive(identity: ProcessIdentity): boolean {
   return identify(identity.pid)?.start === identity.start
 }
 
-/** Sends a signal to this very process; false when it is gone or its pid belongs to another by now. */
+/** Sends a signal to this very process; returns false when it has ended or its pid belongs to another by now. */
 export function signal(identity: ProcessIdentity, name: NodeJS.Signals): boolean {
   if (!isAlive(identity)) return false
   try {
@@ -43,7 +43,7 @@ export function signal(identity: ProcessIdentity, name: NodeJS.Signals): boolean
 
 const POLL_INTERVAL_MS = 20
 
-/** Waits until this very process is gone; false when it still runs after the bound. */
+/** Waits until this very process has ended; returns false when it still runs after the bound. */
 export async function waitForExit(identity: ProcessIdentity, boundMs: number): Promise<boolean> {
   const deadline = performance.now() + boundMs
   while (isAlive(identity)) {

@@ -8,7 +8,7 @@ const run = promisify(execFile)
 /** Debian installs servers here, and an ordinary user's PATH leaves these out. */
 const SERVER_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin']
 
-/** Where this program is, on the PATH or among the machine's servers; null when it is nowhere. */
+/** Returns the path of this program, from the PATH or among the machine's servers; null without one. */
 export function findProgram(name: string): string | null {
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
   for (const folder of [...folders, ...SERVER_FOLDERS]) {
@@ -23,7 +23,7 @@ export function findProgram(name: string): string | null {
   return null
 }
 
-/** What an engine may see of our environment: nothing of ours, whose variables hold secrets. */
+/** Returns the environment for an engine: without our own variables, which contain secrets. */
 export function plainEnvironment(): NodeJS.ProcessEnv {
   const environment: NodeJS.ProcessEnv = { LANG: 'C', LC_ALL: 'C', TZ: 'UTC' }
   for (const name of ['PATH', 'HOME', 'TMPDIR']) {
@@ -33,24 +33,23 @@ export function plainEnvironment(): NodeJS.ProcessEnv {
   return environment
 }
 
-/** How to run a program as somebody who is not root, and who owns its files then. */
+/** The way to run a program as another user than root, and the owner of its files then. */
 export interface Unprivileged {
   prefix: readonly string[]
   /** Null when that is the user we are. */
   owner: { uid: number; gid: number } | null
 }
 
-/** nobody and nogroup: on every Linux, so that no user has to be made. */
+/** nobody and nogroup exist on every Linux, so that no user has to be created. */
 const NOBODY = { uid: 65534, gid: 65534 }
 const ROOT = { uid: 0, gid: 0 }
 
 /**
- * PostgreSQL refuses to run as root. As root we run it as nobody, with no capability but the one to
- * pass through folders that only root may enter (the checkout or the data directory may be under /root);
- * where that is not to be had, inside a user namespace in which root is called nobody.
- *
+ * Finds a user for PostgreSQL, which refuses to run as root. As root we run it as nobody, with no capability but the
+ * one to pass through folders that only root may enter (the checkout or the data directory may be under /root); where
+ * that is not possible, inside a user namespace in which root is called nobody.
  * @param probe a program and arguments that succeed when the program could do its work
- * @throws Error when none of these ways is open on this machine
+ * @throws Error when this machine allows none of them
  */
 export async function findUnprivileged(probe: readonly string[]): Promise<Unprivileged> {
   if (process.geteuid?.() !== 0) return { prefix: [], owner: null }
@@ -72,7 +71,10 @@ export async function findUnprivileged(probe: readonly string[]): Promise<Unpriv
 
 const AS_NOBODY = ['setpriv', `--reuid=${NOBODY.uid}`, `--regid=${NOBODY.gid}`, '--clear-groups']
 
-/** Without the secure bit access(2), by which PostgreSQL checks its binaries, disregards capabilities. */
+/**
+ * Returns the arguments that keep a capability. Without the secure bit access(2), by which PostgreSQL checks its
+ * binaries, disregards capabilities.
+ */
 function keeping(capability: string): readonly string[] {
   return [`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`, '--securebits=+no_setuid_fixup']
 }
@@ -86,16 +88,16 @@ export const WAYS_TO_DROP_ROOT: readonly Unprivileged[] = [
 ]
 
 /**
- * The words to put before a command so that the kernel sends it this signal when we die, however we die.
- * Empty where setpriv (util-linux) is missing: then the next start ends what a killed run left.
- * They must stand last, because a change of user clears the wish.
+ * Returns the command prefix by which the kernel sends the command this signal when we die, for any reason. Empty
+ * where setpriv (util-linux) is missing: then the next start ends the processes of a killed run. The prefix must come
+ * last, because a change of user clears the setting.
  */
 export function endWithUs(signal: NodeJS.Signals): readonly string[] {
   const setpriv = findProgram('setpriv')
   return setpriv === null ? [] : [setpriv, '--pdeathsig', signal.replace(/^SIG/, '')]
 }
 
-/** Runs a program to its end with this text on its standard input; answers what it printed. */
+/** Runs a program to its end with this text on its standard input; returns its output. */
 export function runWithInput(command: readonly string[], input: string): Promise<string> {
   const [program = '', ...args] = command
   return new Promise((resolve, reject) => {
@@ -107,7 +109,7 @@ export function runWithInput(command: readonly string[], input: string): Promise
     child.stdout.on('data', collect)
     child.stderr.on('data', collect)
     child.stdin.on('error', () => {
-      // the program ended without reading: its exit code says why
+      // the program ended without reading: its exit code shows the reason
     })
     child.once('error', reject)
     child.once('close', (code, signal) => {

@@ -10,7 +10,7 @@ const SHUTDOWN_BOUND_MS = 3_000
 
 const PROGRAM = fileURLToPath(new URL('../simulator/main.ts', import.meta.url))
 
-/** The simulated provider, a program of our own that says on standard output when it listens. */
+/** Returns the simulated provider, a program of our own that reports on standard output when it listens. */
 export function simulatorEngine({ nodeArgs }: { nodeArgs: readonly string[] }): EngineKind {
   return {
     name: 'simulator',

@@ -13,7 +13,7 @@ import { simulatorEngine } from './simulator.ts'
 import { SupervisedEngine } from './supervisor.ts'
 
 export interface EmbeddedOptions {
-  /** Where the engines keep their data; the caller holds its lock (`lockDataDir`). */
+  /** Directory of the engines' data; the caller holds its lock (`lockDataDir`). */
   dataDir: string
   engines: readonly EngineName[]
   onEvent?: (event: EngineEvent) => void
@@ -23,7 +23,7 @@ export interface EmbeddedOptions {
   nodeArgs?: readonly string[]
 }
 
-/** Where the started engines answer; null for one that was not asked for. */
+/** Addresses of the started engines; null for one that was not requested. */
 export interface EngineUrls {
   databaseUrl: string | null
   natsUrl: string | null
@@ -46,9 +46,8 @@ export interface EmbeddedEngines {
 }
 
 /**
- * Starts the engines side by side and keeps them running until `stop`. They end with this process,
- * however it ends; what a killed run left all the same is ended first.
- *
+ * Starts the engines in parallel and keeps them running until `stop`. They end with this process, however it ends;
+ * processes of a killed run are ended first.
  * @throws Error naming the engine that did not start and what to do; the others are stopped again then
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedEngines> {

@@ -26,16 +26,16 @@ interface Running {
   identity: ProcessIdentity
   tail: OutputTail
   since: number
-  /** Ends, never fails, when the process has; says how. */
+  /** Resolves, never rejects, when the process has ended, with its exit status in words. */
   exited: Promise<string>
 }
 
-/** `prepare` failed: something is missing on this machine, and another attempt would not bring it. */
+/** `prepare` failed: something is missing on this machine, and another attempt would fail as well. */
 class StartError extends Error {}
 
 /**
- * Keeps one engine running: starts it, restarts it on the same port when it crashes, ends what a killed
- * run left behind, and stops it. The pid and port are kept in `<dataDir>/engines/<name>.json`.
+ * Keeps one engine running: starts it, restarts it on the same port when it crashes, ends the processes of a killed
+ * run, and stops it. The pid and port are kept in `<dataDir>/engines/<name>.json`.
  */
 export class SupervisedEngine {
   readonly kind: EngineKind
@@ -57,7 +57,7 @@ export class SupervisedEngine {
     this.#onEvent = onEvent
   }
 
-  /** Where the engine answers; the same as long as this service runs. */
+  /** The address of the engine; the same as long as this service runs. */
   get url(): string {
     if (this.#port === null) throw new Error(`${this.kind.name} was never started`)
     return this.kind.url(this.#port)
@@ -94,12 +94,12 @@ export class SupervisedEngine {
     this.#state = 'stopped'
   }
 
-  /** Kills the process without ceremony; the supervisor then does what it does after any crash. */
+  /** Kills the process at once; the supervisor then does the same as after any crash. */
   kill(): void {
     if (this.#running !== null) send(this.#running.identity, 'SIGKILL')
   }
 
-  /** For the exit of our own process, where nothing can be awaited any more. */
+  /** Signals at the exit of our own process, when nothing can be awaited any more. */
   signalAtExit(): void {
     const first = this.kind.stopSignals[0]?.signal ?? 'SIGKILL'
     if (this.#running !== null) send(this.#running.identity, first)
@@ -127,7 +127,7 @@ export class SupervisedEngine {
     }
   }
 
-  /** One attempt: the process is running and answers afterwards, or gone. */
+  /** Makes one attempt: afterwards the process runs and answers, or has ended. */
   async #bringUp(port: number, signal: AbortSignal): Promise<void> {
     const launch = await this.kind.prepare(port).catch((error) => {
       throw new StartError(message(error), { cause: error })
@@ -153,10 +153,10 @@ export class SupervisedEngine {
 
   async #spawn(command: readonly string[], env: NodeJS.ProcessEnv): Promise<Running> {
     const [program = '', ...args] = command
-    // A separate session, so that Ctrl-C in a terminal reaches us alone and we stop things in order.
+    // A separate session, so that Ctrl-C in a terminal reaches only us and we stop the engines in order.
     const child = spawn(program, args, { env, detached: true, stdio: 'pipe' })
     child.stdin.on('error', () => {
-      // the pipe only shows the child that we live; a child that is gone is seen by its exit
+      // the pipe only shows the child that we live; the end of a child is noticed by its exit
     })
     const exited = new Promise<string>((resolve) => {
       child.once('error', (error) => resolve(error.message))
@@ -228,7 +228,7 @@ export class SupervisedEngine {
     return exited
   }
 
-  /** A killed run may have left its process: it is ended by pid and start time, never by name. */
+  /** Ends the process that a killed run may have left, by pid and start time, never by name. */
   async #endStale(identity: ProcessIdentity | null): Promise<void> {
     if (identity === null) return
     for (const { signal, boundMs } of this.kind.stopSignals) {

@@ -10,7 +10,7 @@ export class CallTrace {
   readonly #context: TraceContext
   readonly #attempts: OpenAttempt[] = []
 
-  /** `traceparent` is the client's header, or empty. */
+  /** @param traceparent the client's header, or empty */
   constructor(tracer: Tracer, traceparent: string) {
     this.#tracer = tracer
     this.#context = tracer.begin(traceparent)

@@ -1,11 +1,11 @@
-/** What `GET /metrics` shows of channels: how the attempts at them ended, and whether their circuit breakers are open. */
+/** Metrics of channels: the outcomes of their attempts, and the states of their circuit breakers. */
 import {
   ATTEMPT_OUTCOMES,
   type AttemptOutcome,
   type BreakerState,
 } from '../../schemas/config/channel-report.ts'
 
-/** What a process counts of one channel. */
+/** Counts of one channel in a process. */
 export interface ChannelCounts {
   readonly channel: string
   readonly breaker: BreakerState

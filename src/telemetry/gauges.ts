@@ -1,4 +1,4 @@
-/** The gauges that are read when somebody asks, and how those of several processes become one. */
+/** Gauges that are read at each scrape, and the merging of those of several processes. */
 
 interface GaugeKind {
   readonly help: string

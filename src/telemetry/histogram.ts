@@ -1,7 +1,7 @@
-/** A histogram that costs a call two additions and a short search: what is on the hot path is plain numbers. */
+/** A histogram that costs a call two additions and a short search: the hot path uses plain numbers. */
 
 export interface HistogramValues {
-  /** How many observations were at most `bounds[i]` and above the bound before it; the last is without bound. */
+  /** Number of observations of at most `bounds[i]` and above the bound before it; the last is without bound. */
   readonly counts: Float64Array
   sum: number
 }
@@ -26,7 +26,7 @@ interface Sample {
   metricName: string
 }
 
-/** Cumulative buckets, sum and count, as Prometheus wants them. */
+/** Returns cumulative buckets, sum and count in Prometheus's form. */
 export function samplesOf(
   name: string,
   bounds: readonly number[],

@@ -13,7 +13,7 @@ export const REQUEST_ID_FIELD = 'request_id'
 type Fields = Readonly<Record<string, unknown>>
 type Write = (fields: Fields, message: string) => void
 
-/** An error goes into the field `err`. Messages are constant texts; what varies is a field. */
+/** An error goes into the field `err`. Messages are constant texts; variable parts are fields. */
 export interface Log {
   readonly trace: Write
   readonly debug: Write
@@ -24,11 +24,11 @@ export interface Log {
 }
 
 export interface LogOutput extends Log {
-  /** The same output with fields that every line then carries. */
+  /** Returns the same output with fields for every line. */
   with(fields: Fields): Log
-  /** From now on these values are blanked wherever they appear. */
+  /** Masks these values from now on, wherever they appear. */
   hide(secrets: Iterable<string>): void
-  /** Writes what is gathered; returns when it is out. */
+  /** Writes the gathered lines; returns when they are out. */
   flush(): void
 }
 
@@ -37,7 +37,7 @@ const FLUSH_INTERVAL_MS = 100
 const FLUSH_BYTES = 2048
 /** Writes up to this size are not torn apart on a pipe that several processes share (pipe(7), PIPE_BUF). */
 const WRITE_BYTES = 4096
-/** Where stderr does not take lines any more, those over this are dropped. */
+/** While stderr takes no lines, lines above this limit are dropped. */
 const WAITING_MAX_BYTES = 4 * 1024 * 1024
 
 const STDERR = 2
@@ -112,7 +112,7 @@ function prettyPrinter(): (line: string) => string {
   })
 }
 
-/** Answers with what is to be called for each line. A process that logs nothing is not woken for it. */
+/** Returns a function to call for each line. A process that logs nothing is not woken for it. */
 function flushWhileLinesWait(output: ReturnType<typeof pino.destination>): () => void {
   let timer: NodeJS.Timeout | undefined
   let hasNewLines = false
@@ -120,7 +120,7 @@ function flushWhileLinesWait(output: ReturnType<typeof pino.destination>): () =>
     hasNewLines = false
     output.flush()
   }
-  // A flush found no line to write, and none came while it looked.
+  // A flush found no line to write, and none arrived during it.
   output.on('write', (bytes: number) => {
     if (bytes > 0 || hasNewLines) return
     clearInterval(timer)

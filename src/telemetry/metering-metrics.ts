@@ -1,6 +1,6 @@
 /**
- * What `GET /metrics` shows of how calls are metered: whose usage was reported, estimated or beyond what a call can have,
- * and which answers came from another model than was requested. Accounts are no labels: there is no bound to them.
+ * Metrics of how calls are metered: by reported usage, by estimate or beyond possible usage, and answers from another
+ * model than was requested. Accounts are no labels: their number has no bound.
  */
 import type { Settlement } from '../../schemas/events/event.ts'
 
@@ -18,7 +18,7 @@ export interface MeteredCall {
 
 export interface MeteringMeters {
   metered(call: MeteredCall): void
-  /** A settlement was not booked: `refused` by PostgreSQL, or `malformed`. It is not charged. */
+  /** Counts a settlement that was not booked: `refused` by PostgreSQL, or `malformed`. It is not charged. */
   unbooked(reason: 'refused' | 'malformed'): void
 }
 

@@ -1,5 +1,5 @@
 /**
- * What `GET /metrics` shows. A call adds to plain numbers of this process; only a scrape turns them into
+ * The metrics of `GET /metrics`. A call adds to plain numbers of this process; only a scrape turns them into
  * Prometheus's text. Processes that share a port exchange snapshots, so that any of them answers for all.
  */
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
@@ -20,9 +20,9 @@ export const DURATION_BOUNDS_SECONDS = [
 
 /** Models beyond this many are counted under the empty name, as calls of no known model are. */
 export const MAX_MODEL_LABELS = 2_000
-/** How often a process with streams looks whether its event loop is late. */
+/** Interval at which a process with streams measures the delay of its event loop. */
 const WATCH_MS = 20
-/** Elsewhere: prom-client looks in any case, but it need not come to that. */
+/** For other processes: prom-client measures in any case, and this makes it rare. */
 const NEVER_MS = 2 ** 31 - 1
 const MS_PER_SECOND = 1_000
 
@@ -31,7 +31,7 @@ export interface CallObservation {
   /** Canonical id; empty where the call was refused before its model was known. */
   readonly model: string
   readonly status: CallStatus
-  /** Until the first byte went to the client; null when none did. */
+  /** Time to the first byte for the client; null when none was sent. */
   readonly ttfbMs: number | null
   readonly durationMs: number
   readonly inputTokens: number
@@ -55,18 +55,18 @@ export interface Metrics extends RefusalMeters {
   call(observation: CallObservation): void
   readonly tasks: TaskMeters
   readonly metering: MeteringMeters
-  /** Shows what the process counts of its channels; `read` is called at each scrape. */
+  /** Registers the process's counts of its channels; `read` is called at each scrape. */
   channels(read: () => readonly ChannelCounts[]): void
-  /** +1 when a call begins, -1 when it ends. */
+  /** Adds 1 when a call begins, -1 when it ends. */
   inFlight(change: 1 | -1): void
-  /** A gauge that is read at each scrape; null, or an exception, leaves it out. */
+  /** Registers a gauge that is read at each scrape; null, or an exception, leaves it out. */
   observe(name: GaugeName, read: () => number | null, labels?: Readonly<Record<string, string>>): void
   snapshot(): Promise<MetricsSnapshot>
   /** Prometheus text of this process alone. */
   text(): Promise<string>
 }
 
-/** Without values that no message between processes carries, such as the mean of no event-loop delays. */
+/** Removes values that no message between processes can carry, such as the mean of no event-loop delays. */
 function readable(metric: MetricsSnapshot[number]): MetricsSnapshot[number] {
   return { ...metric, values: metric.values.filter(({ value }) => Number.isFinite(value)) }
 }
@@ -150,7 +150,7 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
   }
 }
 
-/** A metric whose values are computed from the totals when it is read. */
+/** Registers a metric whose values are computed from the totals when it is read. */
 function register(
   registry: Registry,
   name: string,
@@ -217,7 +217,7 @@ function registerProcess(registry: Registry, version: string, inFlight: () => nu
   }).set({ version }, 1)
 }
 
-/** The default metrics of prom-client; of the event loop only where it is measured. */
+/** Registers the default metrics of prom-client; those of the event loop only where it is measured. */
 function registerDefaults(registry: Registry, hasStreams: boolean): void {
   collectDefaultMetrics({
     register: registry,
@@ -228,14 +228,17 @@ function registerDefaults(registry: Registry, hasStreams: boolean): void {
     if (name.startsWith('nodejs_eventloop_lag')) registry.removeSingleMetric(name)
 }
 
-/** Measured by prom-client since the last scrape, and set before what is registered later is read. */
+/** Measured by prom-client since the last scrape, and set before later metrics are read. */
 const EVENT_LOOP_QUANTILES = [
   ['0.5', 'nodejs_eventloop_lag_p50_seconds'],
   ['0.99', 'nodejs_eventloop_lag_p99_seconds'],
   ['1', 'nodejs_eventloop_lag_max_seconds'],
 ] as const
 
-/** How late the event loop was since the last scrape. A separate monitor would wake an idle process as often again. */
+/**
+ * Registers the delay of the event loop since the last scrape. A separate monitor would wake an idle process as often
+ * again.
+ */
 function registerEventLoop(registry: Registry): void {
   const period = WATCH_MS / MS_PER_SECOND
   new Gauge({

@@ -38,7 +38,7 @@ const SERVICE_NAME = 'tollgate'
 
 export interface TracerOptions {
   readonly env: Environment
-  /** Where OTLP over HTTP goes, the path included. */
+  /** Address for OTLP over HTTP, with its path. */
   readonly url: string
   readonly version: string
   readonly onProblem: (message: string) => void
@@ -100,7 +100,7 @@ function resourceOf(env: Environment, version: string): Resource {
 
 type Parent = ReturnType<typeof parseTraceparent>
 
-/** By the names that OpenTelemetry gives to the values of `OTEL_TRACES_SAMPLER`. */
+/** Returns the sampler of a value that OpenTelemetry defines for `OTEL_TRACES_SAMPLER`. */
 function samplerOf(env: Environment): Sampler {
   const name = env.OTEL_TRACES_SAMPLER || 'parentbased_always_on'
   const share = Number(env.OTEL_TRACES_SAMPLER_ARG || 1)
@@ -210,7 +210,7 @@ function spanOf(traceId: string, spanId: string, startMs: number, endMs: number)
 const MS_PER_SECOND = 1_000
 const NS_PER_MS = 1e6
 
-/** Whole seconds and the nanoseconds above them. */
+/** Returns whole seconds and the nanoseconds above them. */
 function hrTime(ms: number): HrTime {
   const seconds = Math.floor(ms / MS_PER_SECOND)
   return [seconds, Math.floor((ms - seconds * MS_PER_SECOND) * NS_PER_MS)]

@@ -1,4 +1,4 @@
-/** What `GET /metrics` shows of refused requests. The reasons are few and fixed; addresses are in the log alone. */
+/** Metrics of refused requests. The reasons are few and fixed; addresses are in the log alone. */
 
 type Register = (name: string, help: string, type: 'counter', values: () => unknown[]) => void
 
@@ -11,11 +11,11 @@ function countByReason(register: Register, name: string, help: string): (reason:
 }
 
 export interface RefusalMeters {
-  /** A request was refused for its key. */
+  /** Counts a request that was refused for its key. */
   unauthenticated(reason: string): void
-  /** A request or a connection was refused for what its client, or all of them, hold. */
+  /** Counts a request or a connection that was refused for a limit of its client, or of all clients. */
   clientRefused(reason: string): void
-  /** A call was refused because the reservations of all processes left too little. */
+  /** Counts a call that was refused because the reservations of all processes left too little. */
   reservationRefused(reason: 'wallet' | 'spend_cap'): void
 }
 

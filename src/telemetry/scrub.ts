@@ -1,6 +1,6 @@
 /**
- * The last thing that happens to a log line: whatever looks like a secret goes out of it. It works on the
- * finished text, so that no field, message or stack can carry a secret past it.
+ * Removes secrets from a log line as its last step. It works on the finished text, so that no field, message or stack
+ * can carry a secret past it.
  */
 import { KEY_SHOWN_CHARS } from '../../schemas/accounts/key.ts'
 
@@ -9,11 +9,13 @@ const REDACTED = '[secret]'
 /** A shorter one would blank ordinary words. */
 const MIN_SECRET_CHARS = 6
 
-/** How the names of fields end that hold a secret, in any of the usual spellings. */
+/** Endings of the names of fields with a secret, in any of the usual spellings. */
 const NAMES =
   'authorization|cookie|passw(?:or)?d|secret|token|(?:api|master)[-_]?key|access[-_]?key(?:[-_]?id)?'
 
-/** Each pattern keeps its first group, which says what stood there. None looks twice at the same characters. */
+/**
+ * Each pattern keeps its first group, which shows the kind of the removed text. None reads the same characters twice.
+ */
 const PATTERNS: readonly RegExp[] = [
   // Credentials in a URL. A password may itself hold an @.
   /(:\/\/)[^\s"'\\/?#]{1,512}(?=@)/g,
@@ -38,7 +40,7 @@ export class Scrubber {
     for (const secret of secrets) {
       if (secret.length < MIN_SECRET_CHARS) continue
       all.add(secret)
-      // As it looks within a JSON text.
+      // The form within a JSON text.
       all.add(JSON.stringify(secret).slice(1, -1))
     }
     // The longest first: one may be a part of another.

@@ -1,18 +1,18 @@
-/** What `GET /metrics` shows of work on tasks: attempts at upstreams, and how late the polls were. */
+/** Metrics of work on tasks: attempts at upstreams, and the lateness of polls. */
 import { emptyHistogram, observe, samplesOf } from './histogram.ts'
 
-/** Upper bounds in seconds. A look is to come within the interval that the task is polled at. */
+/** Upper bounds in seconds. A poll should come within its task's interval. */
 export const LATENESS_BOUNDS_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
 const MS_PER_SECOND = 1_000
 
 export interface TaskMeters {
-  /** An attempt at a submit ended so. */
+  /** Counts an attempt at a submit by its outcome. */
   submitted(outcome: string): void
-  /** A poll of a task ended so. */
+  /** Counts a poll of a task by its outcome. */
   polled(outcome: string): void
-  /** A channel delivered more than was requested. */
+  /** Counts a channel that delivered more than was requested. */
   exceededOrder(): void
-  /** An upstream answered for a task that had ended. */
+  /** Counts an upstream's answer for a task that had ended. */
   discarded(): void
   late(lateMs: number): void
 }

@@ -19,7 +19,7 @@ const SAMPLED_FLAG = 1
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const NONE = /^0+$/
 
-/** Null when the header is absent or not valid: a new trace then begins. */
+/** Parses the header. Returns null when it is absent or invalid: a new trace then begins. */
 export function parseTraceparent(
   header: string,
 ): { traceId: string; spanId: string; sampled: boolean } | null {
@@ -34,15 +34,15 @@ export const newTraceId = () => randomBytes(TRACE_ID_BYTES).toString('hex')
 export const newSpanId = () => randomBytes(SPAN_ID_BYTES).toString('hex')
 
 /**
- * The span of an attempt, known before it is made, so that the upstream gets it. `seq` counts
- * from 1 and is small: the ids of a call differ in their last digits and from that of the call itself.
+ * Returns the span id of an attempt, known before its span is made, so that the upstream gets it. `seq` counts from 1
+ * and is small: the ids of a call differ in their last digits and from that of the call itself.
  */
 export function attemptSpanId(context: TraceContext, seq: number): string {
   const id = BigInt(`0x${context.spanId}`) ^ BigInt(seq) || 1n
   return id.toString(16).padStart(SPAN_ID_BYTES * 2, '0')
 }
 
-/** The header that makes the upstream's work a child of attempt `seq`. */
+/** Returns the header that makes the upstream's work a child of attempt `seq`. */
 export function traceparentFor(context: TraceContext, seq: number): string {
   const flags = context.sampled ? '01' : '00'
   return `00-${context.traceId}-${attemptSpanId(context, seq)}-${flags}`

@@ -30,17 +30,17 @@ export interface TracedCall {
   readonly outputTokens: number
   readonly startMs: number
   readonly endMs: number
-  /** Until the first byte went to the client; null when none did. */
+  /** Time to the first byte for the client; null when none was sent. */
   readonly ttfbMs: number | null
   readonly attempts: readonly TracedAttempt[]
 }
 
 export interface Tracer {
-  /** At the call's start: `traceparent` is the client's header, or empty. */
+  /** Begins a call's trace: `traceparent` is the client's header, or empty. */
   begin(traceparent: string): TraceContext
-  /** At the call's end. Never throws and never waits. */
+  /** Ends a call's trace. Never throws and never waits. */
   call(context: TraceContext, call: TracedCall): void
-  /** Neither of these rejects. */
+  /** Sends the finished spans. Does not reject, nor does the next. */
   flush(): Promise<void>
   /** Flushes and stops. */
   close(): Promise<void>

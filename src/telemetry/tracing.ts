@@ -10,8 +10,8 @@ import type { Tracer } from './tracer.ts'
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Null when no endpoint is set; the OpenTelemetry packages are then never loaded.
- * Calls `onProblem` for what cannot be exported.
+ * Starts tracing. Returns null when no endpoint is set; the OpenTelemetry packages are then never loaded. Calls
+ * `onProblem` for an export that fails.
  */
 export async function startTracing(
   env: Environment,
@@ -24,7 +24,7 @@ export async function startTracing(
   return createTracer({ env, url, version, onProblem })
 }
 
-/** As OTLP defines them: the general endpoint is a base, the one for traces is used as it is. */
+/** Returns the endpoint as OTLP defines it: the general endpoint is a base, the one for traces is used as it is. */
 function endpointOf(env: Environment): string | null {
   if (env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
   const base = env.OTEL_EXPORTER_OTLP_ENDPOINT

@@ -1,4 +1,4 @@
-/** `tollgate audit`: who did what, when, and what it changed. */
+/** `tollgate audit`: the acts of operators and members, with their time and their changes. */
 import type { Command } from 'commander'
 import type { AuditEntry } from '../../postgres/accounts/audit-record.ts'
 import { answers, type Context } from '../context.ts'
@@ -27,7 +27,7 @@ const display = (value: Json | undefined): string => {
   return printable(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
-/** Fields of fields under both names: `file.model`. */
+/** Returns nested fields under both names: `file.model`. */
 const partsOf = (value: Json, prefix = ''): [string, Json][] =>
   isObject(value)
     ? Object.entries(value).flatMap(([name, part]): [string, Json][] =>
@@ -42,7 +42,7 @@ function changedFields({ before, after }: AuditShape): { name: string; from: str
     .filter(({ from, to }) => from !== to)
 }
 
-/** A line for the act, then one for each field: `name: before -> after`. */
+/** Prints a line for the act, then one for each field: `name: before -> after`. */
 function printAct(act: AuditShape, paint: Paint): string {
   const { id, created_at, actor, action, account_id, subject_id } = act
   const head = [
@@ -59,7 +59,7 @@ function printAct(act: AuditShape, paint: Paint): string {
   return [head.join('  '), ...fields].map((line) => `${line}\n`).join('')
 }
 
-/** What was made, what was taken away, and what is another than it was. */
+/** Returns the colour of a created, a removed or a changed value. */
 function colourOf({ before, after }: AuditShape): 'green' | 'red' | 'yellow' {
   if (before === null) return 'green'
   return after === null ? 'red' : 'yellow'
@@ -96,7 +96,7 @@ export function addAuditCommand(program: Command, context: Context): void {
       }
       const json = await wiring.withDatabase(async (database) => {
         const entries = await database.listAudit(filter)
-        // Every account has been created by somebody: nothing of it may be a slip in the id.
+        // Every account has an entry for its creation: none means a mistyped id.
         if (account !== undefined && entries.length === 0) await database.showAccount(account)
         return entries.map(auditShape)
       })

@@ -15,7 +15,10 @@ export interface ConfirmedChange {
   readonly what: string
 }
 
-/** @throws Error when the change is over `wallet.confirm_above` and nobody agrees to it */
+/**
+ * Resolves when the change needs no confirmation or has one.
+ * @throws Error when the change is over `wallet.confirm_above` and is not confirmed
+ */
 export async function assertConfirmed(
   wiring: Pick<Wiring, 'loadConfig' | 'confirm'>,
   { amount, isAgreed, what }: ConfirmedChange,
@@ -30,7 +33,7 @@ export async function assertConfirmed(
   throw new Error(`${isOver}. Check the amount and name --yes. Nothing was changed.`)
 }
 
-/** Asks on the terminal of this process; null where stdin or stderr is none. Only `y` and `yes` are a yes. */
+/** Asks on the terminal of this process; returns null where stdin or stderr is none. Only `y` and `yes` confirm. */
 export async function askOnTerminal(question: string): Promise<boolean | null> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return null
   const terminal = createInterface({ input: process.stdin, output: process.stderr })

@@ -1,4 +1,4 @@
-/** `tollgate key request`, `requests`, `approve` and `deny`: a member asks for a key, an admin decides. */
+/** `tollgate key request`, `requests`, `approve` and `deny`: a member requests a key, an admin decides. */
 import type { Command } from 'commander'
 import type { KeyRequest } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'

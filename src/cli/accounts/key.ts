@@ -34,7 +34,7 @@ function one(key: ApiKey): Answer {
   return answerRecord(json, keyInWords(json))
 }
 
-/** The key itself as well. */
+/** Adds the key itself to the answer. */
 function withRawKey({ key, raw }: { key: ApiKey; raw: string }): Answer {
   const json = { ...keyShape(key), key: raw }
   return answerRecord(json, { ...keyInWords(json), key: raw })

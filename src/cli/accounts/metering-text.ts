@@ -1,4 +1,4 @@
-/** How the calls of the last day were metered, as `wallet verify` prints it. Empty where there is nothing to report. */
+/** Prints for `wallet verify` how the calls of the last day were metered. Empty without anomalies. */
 import { printCredits } from '../../../schemas/money.ts'
 import type { MeteringReport } from '../../postgres/metering.ts'
 import { type JsonObject, printTable } from '../output.ts'

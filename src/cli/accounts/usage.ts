@@ -16,7 +16,7 @@ import { printTable } from '../output.ts'
 const DEFAULT_PERIOD: LogPeriod = '30d'
 const FORMATS = ['text', 'csv'] as const
 const SUM_FIELDS = ['requests', 'cost', 'input_tokens', 'output_tokens', 'cached_tokens'] as const
-/** What stands before the sums. */
+/** Columns before the sums. */
 const GROUP_FIELDS = {
   account: ['account_id', 'name'],
   model: ['model'],
@@ -56,7 +56,7 @@ function totalOf(rows: readonly UsageSums[]) {
 
 type Named = Pick<Accounts, 'listAccounts'> & Pick<Keys, 'keyNames'>
 
-/** Names of what the rows are grouped by, by id. */
+/** Returns the names of the groups, by id. */
 async function namesOf(
   database: Named,
   by: UsageGroup,

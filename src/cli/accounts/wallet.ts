@@ -1,4 +1,4 @@
-/** `tollgate wallet …`: credits in, what is left, and whether the books agree. */
+/** `tollgate wallet …`: top-ups, balances, and the audit of the books. */
 import type { Command } from 'commander'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { type AuditReport, DIFFERENCE_KINDS } from '../../postgres/billing/audit-report.ts'

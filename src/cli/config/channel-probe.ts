@@ -5,7 +5,7 @@ import type { ChannelHealth } from '../wiring.ts'
 const CONNECT_BOUND_MS = 3_000
 const PORTS: Record<string, number> = { 'http:': 80, 'https:': 443 }
 
-/** Whether each channel's host takes connections now. Nothing is sent: a call might cost money. */
+/** Checks whether each channel's host takes connections now. Sends nothing: a call might cost money. */
 export const probeChannels = (channels: readonly ChannelEntry[]): Promise<ChannelHealth[]> =>
   Promise.all(channels.map(probe))
 
@@ -24,7 +24,7 @@ async function probe(channel: ChannelEntry): Promise<ChannelHealth> {
   }
 }
 
-/** null, or why not. */
+/** Connects; returns null, or the reason of the failure. */
 function reach({ protocol, hostname, port }: URL): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({

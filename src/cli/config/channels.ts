@@ -1,4 +1,6 @@
-/** `tollgate channels`: each channel with what the running processes see of it, and whether its host takes connections. */
+/**
+ * `tollgate channels`: each channel with its state in the running processes, and whether its host takes connections.
+ */
 import type { Command } from 'commander'
 import type { ChannelReport, ProcessReport } from '../../../schemas/config/channel-report.ts'
 import { answers, answerTable, type Context } from '../context.ts'
@@ -21,13 +23,13 @@ const FIELDS = [
   'reason',
 ]
 
-/** The later instant; null comes first. */
+/** Returns the later instant; null comes first. */
 const laterThan = (a: string | null, b: string | null): boolean => a !== null && (b === null || a > b)
 
 const sum = (reports: readonly ChannelReport[], field: 'recent_attempts' | 'recent_failures'): number =>
   reports.reduce((total, report) => total + report[field], 0)
 
-/** `process` that sees the channel so: where breakers differ, an operator looks there. */
+/** Adds the `process` of a report: where breakers differ, an operator needs it. */
 const located = (
   { process, pid, host }: ProcessReport,
   { channel: _, ...report }: ChannelReport,

@@ -14,7 +14,10 @@ export class ConfigProblems extends Error {
   }
 }
 
-/** What accounts, keys and wallets need of the configuration. @throws ConfigProblems, UnknownConfig */
+/**
+ * Returns the parts of the configuration for accounts, keys and wallets.
+ * @throws ConfigProblems, UnknownConfig
+ */
 export function operatorConfig({ loadConfig }: Pick<Wiring, 'loadConfig'>): ConfigFile {
   const { config, problems } = loadConfig({ parts: 'all but channels' })
   if (config === null) throw new ConfigProblems(problems)

@@ -17,8 +17,9 @@ export class UnknownConfig extends Error {
 }
 
 /**
- * What TOLLGATE_CONFIG names; else what the service uses that runs in the data directory; else what `serve` would take;
- * else what the service used that ran there last. The demonstration is left for a data directory without a past.
+ * Returns the file of TOLLGATE_CONFIG; else that of the service that runs in the data directory; else the default of
+ * `serve`; else that of the service that ran there last. The demonstration is only for a data directory without a
+ * past.
  * @throws UnknownConfig
  */
 export function findConfigFile(env: Environment): string {

@@ -4,8 +4,8 @@ import type { Wiring } from '../wiring.ts'
 import { operatorConfig } from './config.ts'
 
 /**
- * Refuses an allowlist with a name that the configuration does not have, by id or alias: it would allow nothing.
- * @throws Error with the nearest known name; ConfigProblems, UnknownConfig where there is a name to look up
+ * Refuses an allowlist with a name that is no id or alias of the configuration: it would allow nothing.
+ * @throws Error with the nearest known name; ConfigProblems, UnknownConfig when it looks a name up
  */
 export function assertKnownModels(
   wiring: Pick<Wiring, 'loadConfig'>,

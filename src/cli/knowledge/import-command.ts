@@ -1,4 +1,4 @@
-/** `tollgate kb import`: what an import says of itself. */
+/** Output of `tollgate kb import`. */
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
@@ -11,7 +11,7 @@ import { type Answer, answers, type Context } from '../context.ts'
 import { printable } from '../output.ts'
 import type { FolderOutcome, ImportProgress } from './import.ts'
 
-/** Of each kind: the number says how many more there are. */
+/** Limit for each kind: a number follows for the rest. */
 const MAX_SHOWN = 10
 const TERMINAL_INTERVAL_MS = 200
 const FILE_INTERVAL_MS = 10_000
@@ -69,7 +69,7 @@ async function runImport(context: Context, folder: string, options: ImportOption
   }
 }
 
-/** A base of another account is none of this account's. */
+/** Returns the base; one of another account is refused. */
 async function baseOf(database: Accounts & Wiki, { account, kb }: ImportOptions): Promise<string> {
   if (kb === undefined || kb === DEFAULT_KB_ID) return (await database.defaultBase(account)).id
   await database.showAccount(account)
@@ -140,7 +140,7 @@ function imported(baseId: string, outcome: FolderOutcome, links: LinkReport, pru
   return { json, text }
 }
 
-/** How many, and the first of them. */
+/** Returns their number, and the first of them. */
 function some(count: number, what: string, all: readonly string[]): string[] {
   if (count === 0) return []
   const shown = all.slice(0, MAX_SHOWN)
@@ -153,7 +153,10 @@ interface Progress {
   end(): void
 }
 
-/** On a terminal one line that changes, else a line now and then; of a short import nothing. */
+/**
+ * Returns a printer of progress: on a terminal one line that changes, else a line at an interval; nothing for a short
+ * import.
+ */
 function progressTo(print: (text: string) => void, isTerminal = process.stderr.isTTY === true): Progress {
   const intervalMs = isTerminal ? TERMINAL_INTERVAL_MS : FILE_INTERVAL_MS
   let printedAt = performance.now()

@@ -15,7 +15,7 @@ import type { ObjectStore } from '../../storage/store.ts'
 
 /** Files that are open at the same time. */
 const READ_AT_ONCE = 32
-/** What is held in memory of pages that were read and not stored yet. */
+/** Pages that are read and not stored yet, in memory. */
 const BATCH_PAGES = 500
 const BATCH_CHARS = 4_000_000
 
@@ -89,7 +89,7 @@ class FolderReader {
     this.#problems = [...problems]
   }
 
-  /** After the first problem files are read for their problems alone. */
+  /** Yields the drafts. After the first problem files are read for their problems alone. */
   async *drafts(files: readonly PageFile[]): AsyncGenerator<readonly PageDraft[]> {
     let batch: PageDraft[] = []
     let chars = 0
@@ -114,7 +114,7 @@ class FolderReader {
     yield batch
   }
 
-  /** Null for what has not changed, and for what is no page. */
+  /** Reads a page; returns null for an unchanged file, and for one that is no page. */
   async #read(file: PageFile): Promise<PageDraft | null> {
     try {
       const bytes = await bytesOf(file)

@@ -1,4 +1,4 @@
-/** `tollgate kb …`: knowledge bases, what is in them, and who may read them. */
+/** `tollgate kb …`: knowledge bases, their pages, and their readers. */
 import type { Command } from 'commander'
 import { DEFAULT_KB_ID, type KnowledgeBase } from '../../../schemas/knowledge/wiki.ts'
 import type { Database } from '../../postgres/database.ts'

@@ -1,4 +1,4 @@
-/** What `tollgate logs find` found, for a person: a heading and a few lines for each topic. */
+/** Prints the result of `tollgate logs find` for a person: a heading and a few lines for each topic. */
 import type { DetailItem } from '../../../schemas/call-log/detail.ts'
 import type { CopyState } from '../../postgres/call-log/find-call.ts'
 import { type JsonObject, printable, printRecord, printTable } from '../output.ts'
@@ -63,7 +63,7 @@ function callerGroup({ ref, place, account_id, account_name, call, task, journal
 const named = (id: string | null, name: string | null): string =>
   [id ?? '-', name].filter((part) => part !== null && part !== '').join('  ')
 
-/** A booked call says all of it itself. */
+/** Returns the lines of a task; none for a booked call, whose row has all of it. */
 function taskGroup({ call, task }: Found): Group[] {
   if (call !== null || task === null) return []
   const { account_id, key_id, key_name, attempts, ...row } = task

@@ -11,7 +11,7 @@ import { type JsonObject, printable } from '../output.ts'
 import { entryShape } from '../shapes.ts'
 import { taskShape } from '../task.ts'
 
-/** Where a reference was found. */
+/** Place where a reference was found. */
 export type Place = 'booked' | 'refused' | 'in_journal' | 'in_flight' | 'cut_off' | 'task' | 'ledger_only'
 
 export class NothingFound extends Error {
@@ -32,9 +32,9 @@ export async function readFound(
   ref: string,
 ) {
   const found = await database.findCall(ref)
-  // What is booked stays in the journal for a while; it is of no interest there.
+  // Booked settlements stay in the journal for a while; they are ignored here.
   const trace = found.call === null && found.refused === null ? findInJournals(ref) : null
-  // Between the two looks it may have been booked, and its segment removed.
+  // Between the two reads it may have been booked, and its segment removed.
   const looked = trace === null && placeOf(found, null) === null ? await database.findCall(ref) : found
   const place = placeOf(looked, trace)
   if (place === null) throw new NothingFound(ref)
@@ -101,7 +101,7 @@ const foundShape = (ref: string, place: Place, found: FoundCall, trace: JournalT
 })
 export type Found = ReturnType<typeof foundShape>
 
-/** As `GET /v1/logs/{id}` lays it out; null for a row that was booked before details were kept. */
+/** Returns the detail as `GET /v1/logs/{id}` does; null for a row that was booked before details were kept. */
 function detailShape({ call, detail }: FoundCall) {
   if (call === null || detail === null) return null
   const { request, upstream, gateway, request_note } = detailView({

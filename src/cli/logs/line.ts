@@ -16,7 +16,7 @@ const MODEL_CHARS = 20
 /** An error's message is cut here; `logs find` has all of it. */
 export const MESSAGE_MAX_CHARS = 200
 
-/** `2026-01-31 23:59:59.999`, in UTC. */
+/** Returns `2026-01-31 23:59:59.999`, in UTC. */
 const timeText = (instant: string): string => instant.replace('T', ' ').replace('Z', '')
 
 function usageText({ unit_count, unit_type, ...call }: OperatorCall): string {

@@ -21,7 +21,7 @@ function duration(seconds: number): string {
   return minutes > 0 ? `${minutes} min ${whole % 60} s` : `${whole} s`
 }
 
-/** `1,200,000 of 8,000,000 rows (15 %), 110,000 rows/s, 1 min 2 s left`. */
+/** Returns `1,200,000 of 8,000,000 rows (15 %), 110,000 rows/s, 1 min 2 s left`. */
 export function progressLine({ rows, total }: RebuildProgress, elapsedMs: number): string {
   const perSecond = (rows * MS_PER_SECOND) / Math.max(1, elapsedMs)
   const percent = total === 0 ? 100 : Math.floor((rows * 100) / total)
@@ -29,7 +29,7 @@ export function progressLine({ rows, total }: RebuildProgress, elapsedMs: number
   return `${counted(rows)} of ${counted(total)} rows (${percent} %), ${counted(perSecond)} rows/s${left}`
 }
 
-/** A line now and then. */
+/** Returns a printer of progress, a line at an interval. */
 function progressTo(print: (text: string) => void): (progress: RebuildProgress) => void {
   const startedAt = performance.now()
   let printedAt = startedAt

@@ -5,7 +5,7 @@ import type { Database } from '../../postgres/database.ts'
 import { isTransient } from '../../postgres/errors.ts'
 import type { Wiring } from '../wiring.ts'
 
-/** How long a new row may go unseen. */
+/** Delay after which a new row is shown at the latest. */
 const POLL_MS = 500
 const RETRY_MS = 1_000
 
@@ -17,7 +17,7 @@ export interface TailOptions {
 
 export interface TailOutput {
   calls(calls: readonly OperatorCall[]): void
-  /** What a person at the terminal should know; no part of the answer. */
+  /** Prints a note for a person at the terminal; it is no part of the answer. */
   notice(text: string): void
 }
 
@@ -37,7 +37,7 @@ export async function showNewest(
   return upto
 }
 
-/** Goes on behind `position` until it is stopped. */
+/** Prints new rows after `position` until it is stopped. */
 export async function follow(
   wiring: Pick<Wiring, 'withServiceDatabase'>,
   filter: CallFilter,
