@@ -1,7 +1,4 @@
-/**
- * The HTTP client for upstreams: all that other folders use of this one, besides `observe.ts`.
- * The page README.md of this folder says what it does and why it is not a library.
- */
+/** The interface of the HTTP client for upstreams. README.md says what it does and why it is not a library. */
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from './connection/active-call.ts'
 import { Connections, type UpstreamClientOptions, type UpstreamStats } from './connection/connections.ts'
 
@@ -23,7 +20,7 @@ export class UpstreamClient {
     this.#connections = new Connections(options)
   }
 
-  /** Starts a call. Reports everything to the handler, later: also that the call was refused here. */
+  /** Starts a call. Reports to the handler only, never during `send`; also a call that is refused here. */
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
     return this.#connections.send(request, handler)
   }

@@ -8,7 +8,7 @@
  * | `exhausted` | no room for one more connection on this side: open files, local ports, the client's own bound |
  * | `tls` | handshake or certificate |
  * | `connect_timeout` | lookup and handshakes took too long |
- * | `head_timeout` | the request stands, no response head came |
+ * | `head_timeout` | the request was sent, no response head came |
  * | `idle_timeout` | the body stopped coming |
  * | `deadline` | the whole call took too long |
  * | `reset` | the connection broke |
@@ -42,7 +42,7 @@ export interface UpstreamFailureFacts {
   readonly cause?: unknown
 }
 
-/** Carries no stack: failures are ordinary, frequent, and their place says nothing. */
+/** Carries no stack: failures are frequent, and their place in the code does not matter. */
 export class UpstreamFailure extends Error implements UpstreamFailureFacts {
   readonly kind: UpstreamFailureKind
   readonly sent: boolean

@@ -1,4 +1,4 @@
-/** Why a parser refused what came. Constants, made once: refusing must cost nothing. */
+/** Why a parser refused a response. Constants: a refusal must cost nothing. */
 export interface Fault {
   readonly kind: 'malformed' | 'too_large' | 'truncated' | 'closed'
   readonly detail: string

@@ -26,10 +26,10 @@ export const TOKEN = byteClass(
   (byte) => isAlphanumeric(byte) || (byte !== 0 && "!#$%&'*+-.^_`|~".includes(String.fromCharCode(byte))),
 )
 
-/** What may stand in a field value or reason phrase: tab, space, visible and obs-text; no other control. */
+/** Bytes of a field value or a reason phrase: tab, space, visible and obs-text; no other control. */
 export const FIELD_TEXT = byteClass((byte) => byte === HTAB || (byte >= SP && byte !== 0x7f))
 
-/** What may stand in a request target: visible ASCII except the fragment mark. */
+/** Bytes of a request target: visible ASCII except the fragment mark. */
 export const TARGET = byteClass((byte) => byte > SP && byte < 0x7f && byte !== 0x23)
 
 const NOT_HEX = 0xff
@@ -45,7 +45,7 @@ export const HEX_VALUE = (() => {
   return table
 })()
 
-/** True when every character is a byte of the class; characters above 255 are of none. */
+/** Returns true when every character is a byte of the class; characters above 255 are of none. */
 export function consistsOf(text: string, table: Uint8Array): boolean {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)

@@ -14,16 +14,16 @@ export const KEEP_ALIVE_MARGIN_MS = 1_000
 
 /** Open sockets of one client, over all origins. The machines allow 20,000 open files. */
 export const DEFAULT_MAX_CONNECTIONS = 16_384
-/** Open files held back, so that calls are still answered when clients hold all others: so many at a time. */
+/** Reserved file descriptors: calls are still answered when clients hold all others. */
 export const RESERVED_DESCRIPTORS = 16
-/** To connect once more for one call: a name could not be looked up, then no file was left for the address known. */
+/** Further attempts to connect for one call, where file descriptors are missing: for the name, then for the address. */
 export const MAX_CONNECT_RETRIES = 2
 /** Unused connections kept for one origin; the one unused longest gives way. */
 export const DEFAULT_MAX_IDLE_PER_ORIGIN = 1_024
 /** Origins remembered (for TLS sessions) though no connection to them is open. */
 export const MAX_REMEMBERED_ORIGINS = 1_024
 
-/** One read: buffer shared by all connections of a client. */
+/** Buffer of one read, shared by all connections of a client. */
 export const READ_BUFFER_BYTES = 65_536
 /** Requests up to this size, head and body, go out as one copied write. */
 export const JOINED_REQUEST_BYTES = 16_384

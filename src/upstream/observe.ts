@@ -33,8 +33,9 @@ class ObservingHandler implements UpstreamHandler {
 }
 
 /**
- * One call as a cold Observable: sent on subscription, completes with the response, errors with an UpstreamFailure.
- * Unsubscribing closes the upstream connection at once. For answers that are short: a stream's chunks go to a handler.
+ * Returns one call as a cold Observable: sent on subscription, completes with the response, errors with an
+ * UpstreamFailure. Unsubscribing closes the upstream connection at once. For short answers: a stream's chunks go to a
+ * handler.
  *
  * @param send sends the call, as `UpstreamClient.send` does
  */

@@ -23,7 +23,7 @@ export interface UpstreamRequest {
 }
 
 /**
- * What a call brings. Never called from inside `send`, nor after `onEnd`, `onError` or `abort`.
+ * Receives what a call brings. Never called from inside `send`, nor after `onEnd`, `onError` or `abort`.
  *
  * A handler that throws ends its own call: the connection is closed and `onError` is called with the kind `closed`
  * (unless the call was over already).
@@ -47,7 +47,7 @@ export interface UpstreamCall {
    */
   pause(): void
   resume(): void
-  /** Nothing is read at the moment: the client does not take what has come. */
+  /** Nothing is read at the moment. */
   readonly paused: boolean
   /** Whether any of the request has been handed to the network. */
   readonly sent: boolean
@@ -55,7 +55,7 @@ export interface UpstreamCall {
   abort(): void
 }
 
-/** Numbers shared by a client's parts. */
+/** Counters shared by the parts of a client. */
 export interface Counters {
   /** Sockets, connecting ones included. */
   open: number
@@ -90,7 +90,7 @@ export class ActiveCall implements UpstreamCall {
   sent = false
   headReceived = false
   reused = false
-  /** Connections for it that could not be made. */
+  /** Failed attempts to connect for it. */
   connectRetries = 0
   paused = false
   over = false

@@ -18,9 +18,9 @@ import {
 } from './socket.ts'
 import type { Turn } from './turn.ts'
 
-/** What connections of one client share. */
+/** Shared by the connections of one client. */
 export interface ConnectionHost {
-  /** Coarse clock, milliseconds; moved on by the client's timer. */
+  /** Coarse clock in milliseconds, set by the client's timer. */
   readonly now: number
   readonly readBuffer: Buffer
   readonly writeBuffer: WriteBuffer
@@ -31,11 +31,11 @@ export interface ConnectionHost {
   readonly idleConnectionMs: number
   readonly secureContext: SocketSettings['secureContext']
   readonly reservedDescriptors: ReservedDescriptors
-  /** A connection can serve another call. */
+  /** Called when the connection can serve another call. */
   release(connection: Connection): void
-  /** A call of which nothing was sent needs a connection. */
+  /** Finds a connection for a call of which nothing was sent. */
   place(call: ActiveCall): void
-  /** A connection is gone. */
+  /** Called once when the connection is closed. */
   remove(connection: Connection): void
 }
 
@@ -53,7 +53,7 @@ export class Connection implements RecordReceiver {
   #state = CONNECTING
   readonly #host: ConnectionHost
   readonly #parser = new ResponseParser()
-  /** Something came since the clock last looked: spares the clock a call for every read. */
+  /** Bytes came since the last check of the timer: spares a call to the clock for every read. */
   #hasReceived = false
 
   readonly pool: OriginPool<Connection>
@@ -62,7 +62,7 @@ export class Connection implements RecordReceiver {
   newer: Connection | null = null
   slot = ABSENT
   inBurst = false
-  /** None could be opened for it. */
+  /** EMFILE: no file descriptor was left for it. */
   isOutOfDescriptors = false
 
   readonly #socket: Socket
@@ -128,7 +128,7 @@ export class Connection implements RecordReceiver {
     this.#socket.resume()
   }
 
-  /** Closes the socket at once, telling nobody but the client. */
+  /** Closes the socket at once, and reports to the host only. */
   close(): void {
     if (this.#state === CLOSED) return
     if (this.#state === IDLE) this.pool.remove(this)
@@ -171,21 +171,21 @@ export class Connection implements RecordReceiver {
     return true
   }
 
-  /** The same of a TLS connection. */
+  /** Takes one record of a TLS connection. */
   #record(bytes: number): true {
     this.#host.joiner.add(this, this.#host.readBuffer, bytes)
     return true
   }
 
   /**
-   * Takes what one read brought.
+   * Takes the bytes of one read.
    *
    * @param more further bytes may lie ready: were the response to end here, the next call could not be distinguished
    */
   receive(buffer: Buffer, bytes: number, more: boolean): void {
     const { call } = this
     if (call === null || this.#state !== BUSY) {
-      // Bytes nobody asked for: were the connection kept, the next call would take them for its answer.
+      // Bytes without a request: were the connection kept, the next call would take them for its answer.
       this.#onLost()
       return
     }
@@ -273,7 +273,7 @@ export class Connection implements RecordReceiver {
     this.close()
   }
 
-  /** The connection can be used no more. */
+  /** Moves a call of which nothing was sent to another connection, and fails any other. */
   #onLost(): void {
     const { call } = this
     if (this.#state === ASSIGNED && call !== null) {

@@ -13,7 +13,7 @@ export class OriginPool<Connection extends PoolEntry<Connection>> {
   readonly origin: Origin
   /** From the last full handshake or ticket; shortens the next one. */
   session: Buffer | undefined = undefined
-  /** Where it was last reached. */
+  /** The address of the last connection. */
   address: string | undefined = undefined
   /** Connections to this origin, used or not. */
   open = 0

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 
-/** Where connections go. Two origins with the same `key` share connections. */
+/** The server that connections go to. Two origins with the same `key` share connections. */
 export interface Origin {
   readonly key: string
   readonly tls: boolean

@@ -1,8 +1,8 @@
 import { closeSync, openSync } from 'node:fs'
 
 /**
- * Open files held back for connections to upstreams. A listener takes every file the process may open: without these a
- * crowd of clients leaves none to answer one of them with.
+ * File descriptors reserved for connections to upstreams. A listener accepts until EMFILE: without a reserve a crowd of
+ * clients leaves none to answer one of them.
  */
 export class ReservedDescriptors {
   readonly #wanted: number
@@ -13,19 +13,19 @@ export class ReservedDescriptors {
     this.refill()
   }
 
-  /** Makes room for one more open file. @returns false when none is left to give */
+  /** Frees one descriptor. @returns false when none is left */
   releaseOne(): boolean {
     const file = this.#held.pop()
     if (file !== undefined) closeSync(file)
     return file !== undefined
   }
 
-  /** Takes back what was given, as far as there is room: to be called when a file was closed. */
+  /** Reserves the missing descriptors, as far as there are any. To be called when a file was closed. */
   refill(): void {
     try {
       while (this.#held.length < this.#wanted) this.#held.push(openSync('/dev/null', 'r'))
     } catch {
-      // No room yet: the next file closed makes some.
+      // None is free: the next close frees one.
     }
   }
 

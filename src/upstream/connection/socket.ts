@@ -6,7 +6,7 @@ import type { Origin } from './origin.ts'
 const TCP_KEEP_ALIVE_DELAY_MS = 30_000
 
 export interface SocketSettings {
-  /** Instead of looking the origin's name up. */
+  /** Used instead of a look-up of the origin's name. */
   readonly address: string | undefined
   readonly secureContext: SecureContext | undefined
   /** Read buffer shared by all sockets. */
@@ -45,18 +45,18 @@ export function openSocket(origin: Origin, settings: SocketSettings): Socket {
   return connectTls(options)
 }
 
-/** What this machine has run out of, not the other one: open files, memory for sockets, local ports. */
+/** This machine, not the other one, lacks file descriptors, memory for sockets or local ports. */
 const EXHAUSTED_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'EADDRNOTAVAIL'])
 const DESCRIPTOR_LIMIT_CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
 
-/** Whether an error, or each attempt it stands for, has one of the codes. */
+/** Returns whether an error, or each attempt in it, has one of the codes. */
 function hasCode(error: Error, codes: ReadonlySet<unknown>): boolean {
   if (error instanceof AggregateError)
     return error.errors.length > 0 && error.errors.every((attempt) => hasCode(attempt, codes))
   return 'code' in error && codes.has(error.code)
 }
 
-/** No file could be opened, for a socket or for looking a name up. */
+/** Returns whether no file descriptor was left, for a socket or for the look-up of a name. */
 export const isDescriptorLimit = (error: Error): boolean => hasCode(error, DESCRIPTOR_LIMIT_CODES)
 
 /** Names the failure of a socket that never became usable. */

@@ -5,7 +5,7 @@ export type HeaderList = ReadonlyArray<readonly [name: string, value: string]>
 
 const NO_HEADERS: HeaderList = []
 
-/** Fields that frame the message or govern the connection: only this client writes them. */
+/** Fields that frame the message or govern the connection. Only this client writes them. */
 const RESERVED_FIELDS = new Set([
   'host',
   'content-length',
@@ -28,7 +28,7 @@ function renderField(name: string, value: string): string {
   return `${name}: ${value}\r\n`
 }
 
-/** Request line, Host and constant fields, as they go out: the part of a head that is the same for every call of a channel. */
+/** Request line, Host and constant fields, rendered: the part of a head that every call of a channel shares. */
 export interface HeadPrefix {
   readonly bytes: Buffer
   /** The method is HEAD: the response has no body, whatever its head says. */
@@ -43,7 +43,7 @@ export interface RequestHead {
 }
 
 /**
- * Made once, finished per call by `finishHead`.
+ * Renders the part of a head that many calls share; `finishHead` completes it for each call.
  *
  * @param path begins with `/`, query included; visible ASCII only
  * @throws TypeError on anything that could end a line or frame a message: no request smuggling
@@ -77,7 +77,7 @@ export function finishHead(
   return { prefix, rest: `${rest}content-length: ${contentLength}\r\n\r\n` }
 }
 
-/** Throws as `headPrefix` does. */
+/** Renders a whole head. Throws as `headPrefix` does. */
 export function renderHead(
   method: string,
   path: string,

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { BODY_SLICE_BYTES, JOINED_REQUEST_BYTES } from '../limits.ts'
 import { headBytes, type RequestHead } from './head.ts'
 
-/** Where small requests are put together; shared by all connections of a client. */
+/** The buffer in which small requests are joined, shared by all connections of a client. */
 export interface WriteBuffer {
   buffer: Buffer
 }
@@ -13,7 +13,7 @@ export interface WriteBuffer {
  * has taken the last, so that neither the stream nor TLS ever holds more than a slice.
  */
 export class RequestWriter {
-  /** All of the last request was given to the socket: what is written next comes after it. */
+  /** The socket has all of the last request. */
   done = true
   readonly #socket: Socket
   readonly #writeBuffer: WriteBuffer

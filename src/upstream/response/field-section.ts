@@ -16,7 +16,7 @@ const FIRST_HELD_BYTES = 1_024
 
 /**
  * Reads a status line (unless it is a trailer section) and header fields up to the empty line, however they are split
- * over reads. A section that lies whole in one read is not copied.
+ * over reads. A section that comes in one read is not copied.
  */
 export class FieldSection {
   readonly fields = new FieldScanner()
@@ -98,13 +98,13 @@ export class FieldSection {
     return this.#whole(buffer, base + this.#fieldsAt, at + CRLF_BYTES)
   }
 
-  /** The field lines from `from` on, and the empty line before `end`, have been read. */
+  /** Keeps the text of the field lines from `from` up to the empty line before `end`. */
   #whole(buffer: Buffer, from: number, end: number): number {
     if (this.#hasStatusLine) this.text = buffer.toString('latin1', from - CRLF_BYTES, end - CRLF_BYTES)
     return end
   }
 
-  /** `HTTP/1.x NNN`, optionally a blank and a reason, CRLF. Whatever speaks otherwise is refused at its first byte. */
+  /** `HTTP/1.x NNN`, optionally a blank and a reason, CRLF. Refuses another protocol at its first wrong byte. */
   #statusLine(buffer: Buffer, from: number, to: number): number {
     const stemTo = Math.min(to, from + MINOR_AT)
     for (let at = from; at < stemTo; at++) {

@@ -15,7 +15,7 @@ export class ResponseHeaders implements Iterable<readonly [name: string, value: 
     this.#contentEncoding = contentEncoding
   }
 
-  /** As `get` gives them, without a search: these two are read of each response. */
+  /** As `get` returns them, without a search: every response is asked for these two. */
   get contentType(): string | undefined {
     return this.#contentType === undefined ? this.get('content-type') : (this.#contentType ?? undefined)
   }

@@ -24,7 +24,7 @@ const UNTIL_CLOSE = 3
 const DONE = 4
 
 /**
- * Reads one response after another from whatever pieces a connection brings (RFC 9112 6). `read` reports in the fields
+ * Reads one response after another from the pieces that a connection brings (RFC 9112 6). `read` reports in the fields
  * below what one piece brought: possibly a head, then possibly data, then possibly the end or a fault; in that order.
  */
 export class ResponseParser {
@@ -54,7 +54,7 @@ export class ResponseParser {
   #remaining = 0
   #maxBodyBytes = 0
 
-  /** @param isHead the request was a HEAD: the response has no body whatever it says */
+  /** @param isHead the request was a HEAD: the response has no body, whatever its fields say */
   start(isHead: boolean, maxBodyBytes: number): void {
     this.#head.reset()
     this.#state = HEAD
@@ -91,7 +91,7 @@ export class ResponseParser {
     this.rest = at
   }
 
-  /** The peer will send no more. Sets `done` or `fault`. */
+  /** Called once when the peer has closed. Sets `done` or `fault`. */
   end(): void {
     this.headReady = false
     this.dataTo = this.dataFrom

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import type { Turn } from '../connection/turn.ts'
 import { READ_BUFFER_BYTES } from '../limits.ts'
 
-/** What the joiner hands pieces to: a connection. */
+/** Receives the pieces: a connection. */
 export interface RecordReceiver {
   /** Kept by the joiner: several records came in one read lately. */
   inBurst: boolean
@@ -16,8 +16,8 @@ const SAME_READ_MS = 0.05
 
 /**
  * A TLS socket reports each record by itself, though one read of the network may bring many (a stream sends one a
- * token). A record that stands alone is handed on at once. When records follow one another closely they are gathered,
- * and handed on as one piece: when another connection has its turn, when the buffer is full, or at the end of this
+ * token). A single record is delivered at once. Records that follow one another closely are gathered
+ * and delivered as one piece: when another connection has its turn, when the buffer is full, or at the end of this
  * turn of the event loop. To wait for that end costs more than a small call's whole parsing, so only bursts pay it.
  */
 export class RecordJoiner {
@@ -52,7 +52,7 @@ export class RecordJoiner {
     this.#gather(receiver, source, bytes)
   }
 
-  /** Hands on what is gathered, for whomever. */
+  /** Delivers the gathered records. */
   flush(): void {
     if (this.#receiver !== null) this.#deliver(false)
   }
