@@ -1,5 +1,6 @@
 /**
- * The way of a task: its steps, from the submit to the end. The row is the truth; what a process that died left behind
+ * The way of a task: its steps, from the submit to the end. `order/create-task.ts` creates it, and `worker/work.ts` calls
+ * `drive` whenever it is due. The row is the truth; what a process that died left behind
  * is continued, but never sent again. See docs/architecture.md, "A task".
  */
 import {
