@@ -9,7 +9,7 @@ import { PAGE } from '../../openapi/page.ts'
 import { VERSION } from '../version.ts'
 
 /** Everything in one file, which `npm install` puts there. */
-const SCRIPT = new URL('../openapi/built/reference.js', import.meta.url)
+const SCRIPT = new URL('../../openapi/built/reference.js', import.meta.url)
 
 const readScript = async () => promisify(gzip)(await readFile(SCRIPT))
 let script: Promise<Buffer> | undefined
