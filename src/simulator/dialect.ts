@@ -6,6 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Frame, SseVariation } from './answers/sse.ts'
 import type { Directives } from './directives/grammar.ts'
+import type { Form } from './requests/multipart.ts'
 import type { World } from './world.ts'
 
 export type Dialect = {
@@ -34,6 +35,8 @@ export type ReceivedRequest = {
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
+  /** The body as a form. @throws {SimulatedFailure} 400 where it is none */
+  readonly form: () => Form
   /** `http://host:port` as the caller knows it. */
   readonly origin: string
   readonly world: World

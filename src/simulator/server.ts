@@ -11,6 +11,7 @@ import { DIALECTS } from './dialects.ts'
 import { FaultBudget } from './directives/fault-budget.ts'
 import { DirectiveError, type Directives, mergeDirectives, readDirectives } from './directives/grammar.ts'
 import { BodyTooLargeError, readBody } from './requests/body.ts'
+import { Form, FormError, readForm } from './requests/multipart.ts'
 import { newWorld } from './world.ts'
 
 const DIRECTIVES_HEADER = 'x-simulate'
@@ -120,13 +121,14 @@ class Provider {
     if (read.body === null && !read.tooLarge) return
     call.bodyBytes = read.body?.length ?? 0
     if (read.body !== null) this.#calls.record(call, request, read.body)
-    this.#reply(incoming, target, read.body, header, refusesEarly)
+    const form = await formOf(request, read.body)
+    this.#reply(incoming, target, { body: read.body, form }, header, refusesEarly)
   }
 
   #reply(
     incoming: Incoming,
     target: Target,
-    body: Buffer | null,
+    { body, form }: { readonly body: Buffer | null; readonly form: () => Form },
     header: string | null,
     refused: boolean,
   ): void {
@@ -137,7 +139,7 @@ class Provider {
       dialect = found.dialect
       if (body === null) throw new SimulatedFailure(413, 'request_too_large', 'The request is too large.')
       const opened = found.endpoint.open({
-        ...{ path: found.path, query: target.query, headers: request.headers, body },
+        ...{ path: found.path, query: target.query, headers: request.headers, body, form },
         ...{ origin: `http://${request.headers.host ?? ''}`, world: this.#world },
       })
       call.model = opened.model
@@ -181,6 +183,17 @@ function targetOf(url: string): Target {
   return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) }
 }
 
+/** Reads a form. The endpoint that reads it gets its failure, and words it. */
+async function formOf({ headers }: IncomingMessage, body: Buffer | null): Promise<() => Form> {
+  const type = headers['content-type'] ?? ''
+  const form =
+    type.startsWith('multipart/') && body !== null ? await readForm(body, type).catch(failureOf) : null
+  return () => {
+    if (form instanceof Form) return form
+    throw form ?? new SimulatedFailure(400, 'invalid_request', `Not multipart/form-data: '${type}'.`)
+  }
+}
+
 function headerOf(request: IncomingMessage): string | null {
   const value = request.headers[DIRECTIVES_HEADER]
   return Array.isArray(value) ? value.join(',') : (value ?? null)
@@ -200,5 +213,6 @@ function failureOf(error: unknown): SimulatedFailure {
   if (error instanceof DirectiveError) {
     return new SimulatedFailure(400, 'invalid_request', error.message, { param: 'simulate' })
   }
+  if (error instanceof FormError) return new SimulatedFailure(400, 'invalid_request', error.message)
   throw error
 }

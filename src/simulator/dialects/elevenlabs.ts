@@ -16,7 +16,6 @@ import {
 import type { Directives } from '../directives/grammar.ts'
 import { spokenMp3 } from '../media/delivery.ts'
 import { readAs } from '../requests/json-as.ts'
-import { readForm } from '../requests/multipart.ts'
 import { directivesInTexts } from '../tasks/taken-work.ts'
 import { newTaskId } from '../tasks/task-book.ts'
 import { answerAfterWork } from '../tasks/waited-work.ts'
@@ -105,9 +104,9 @@ function openSpeech({ headers, body, path, query, world }: ReceivedRequest): Ope
   }
 }
 
-function openClone({ headers, body, world }: ReceivedRequest): OpenedRequest {
+function openClone({ headers, form: readForm, world }: ReceivedRequest): OpenedRequest {
   requireKey(headers)
-  const form = readForm(body, headers['content-type'])
+  const form = readForm()
   const asked = readAs(clone, form.fields(), 'body')
   const files = form.files('files', 'files[]')
   if (files.length === 0)

@@ -1,9 +1,8 @@
 /** Forms with files: multipart/form-data (RFC 7578) out of a body that is there whole. */
 
-import { SimulatedFailure } from '../dialect.ts'
+import { finished } from 'node:stream/promises'
+import busboy from 'busboy'
 
-const BREAK = '\r\n'
-const HEAD_END = '\r\n\r\n'
 const MAX_PARTS = 100
 
 export type FormPart = {
@@ -33,42 +32,46 @@ export class Form {
   }
 }
 
-/** @throws {SimulatedFailure} 400 where it is no form, or a torn one. */
-export function readForm(body: Buffer, contentType: string | undefined): Form {
-  const boundary = boundaryOf(contentType)
-  const delimiter = Buffer.from(`${BREAK}--${boundary}`)
-  // The first delimiter has no line before it that would end with a break.
-  const whole = Buffer.concat([Buffer.from(BREAK), body])
-  const parts: FormPart[] = []
-  let at = whole.indexOf(delimiter)
-  while (at >= 0) {
-    const from = at + delimiter.length
-    if (whole.toString('latin1', from, from + 2) === '--') return new Form(parts)
-    const next = whole.indexOf(delimiter, from)
-    if (next < 0 || parts.length === MAX_PARTS) break
-    parts.push(readPart(whole.subarray(from + BREAK.length, next)))
-    at = next
+/** What is no form, or ends early. */
+export class FormError extends Error {}
+
+/** Rejects with a FormError. */
+export async function readForm(body: Buffer, contentType = ''): Promise<Form> {
+  const parts: { name: string; fileName: string | null; type: string | null; data: Buffer }[] = []
+  const parser = parserFor(contentType)
+  parser.on('field', (name, value) =>
+    parts.push({ name, fileName: null, type: null, data: Buffer.from(value) }),
+  )
+  const files: Promise<void>[] = []
+  parser.on('file', (name, stream, { filename, mimeType }) => {
+    const part = { name, fileName: filename ?? '', type: mimeType, data: Buffer.alloc(0) }
+    parts.push(part)
+    const keep = async () => {
+      part.data = Buffer.concat(await stream.toArray())
+    }
+    files.push(keep())
+  })
+  const tooMany = Promise.withResolvers<never>()
+  parser.on('partsLimit', () => tooMany.reject(new Error(`it has more than ${MAX_PARTS} parts`)))
+  parser.end(body)
+  try {
+    await Promise.race([finished(parser), tooMany.promise])
+    await Promise.all(files)
+  } catch (error) {
+    throw new FormError(`The form cannot be read: ${(error as Error).message}.`)
   }
-  throw new SimulatedFailure(400, 'invalid_request', 'The form has no end.')
+  // A part without a name comes with none, whatever its type says.
+  if (parts.some(({ name }) => !name)) throw new FormError('A part of the form has no name.')
+  return new Form(parts)
 }
 
-function boundaryOf(contentType = ''): string {
-  const found = /^multipart\/form-data\s*;.*?boundary=(?:"([^"]{1,70})"|([^\s;]{1,70}))/i.exec(contentType)
-  const boundary = found?.[1] ?? found?.[2]
-  if (boundary !== undefined) return boundary
-  throw new SimulatedFailure(400, 'invalid_request', `Not multipart/form-data: '${contentType}'.`)
-}
-
-function readPart(part: Buffer): FormPart {
-  const headBytes = part.indexOf(HEAD_END)
-  const head = part.toString('utf8', 0, Math.max(headBytes, 0))
-  const name = /^content-disposition:\s*form-data\s*;.*?\bname="([^"]*)"/im.exec(head)?.[1]
-  if (name === undefined)
-    throw new SimulatedFailure(400, 'invalid_request', 'A part of the form has no name.')
-  return {
-    name,
-    fileName: /\bfilename="([^"]*)"/i.exec(head)?.[1] ?? null,
-    type: /^content-type:\s*(\S+)/im.exec(head)?.[1] ?? null,
-    data: part.subarray(headBytes + HEAD_END.length),
+function parserFor(contentType: string): busboy.Busboy {
+  if (!/^multipart\/form-data\b/i.test(contentType))
+    throw new FormError(`Not multipart/form-data: '${contentType}'.`)
+  try {
+    const limits = { parts: MAX_PARTS, fieldSize: Number.POSITIVE_INFINITY }
+    return busboy({ headers: { 'content-type': contentType }, defParamCharset: 'utf8', limits })
+  } catch (error) {
+    throw new FormError(`Not multipart/form-data: ${(error as Error).message}.`)
   }
 }

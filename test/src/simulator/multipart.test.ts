@@ -1,6 +1,5 @@
 import t from 'tap'
-import { SimulatedFailure } from '../../../src/simulator/dialect.ts'
-import { readForm } from '../../../src/simulator/requests/multipart.ts'
+import { FormError, readForm } from '../../../src/simulator/requests/multipart.ts'
 
 const TYPE = 'multipart/form-data; boundary=x1'
 const field = (name: string, value: string) =>
@@ -13,7 +12,7 @@ t.test('fields and files are distinguished, and files keep every byte', async (t
   const bytes = '\r\n--x\r\n--x2\0\xff--\r\n'
   const body = Buffer.from(`${field('n', '2')}${file('image', bytes)}${file('image[]', '')}${END}`, 'latin1')
   for (const type of [TYPE, 'Multipart/Form-Data; charset=utf-8; boundary="x1"']) {
-    const form = readForm(body, type)
+    const form = await readForm(body, type)
     t.same(form.fields(), { n: '2' })
     const [first, second, ...others] = form.files('image', 'image[]')
     t.match(first, { name: 'image', fileName: 'a.png', type: 'image/png' })
@@ -24,7 +23,7 @@ t.test('fields and files are distinguished, and files keep every byte', async (t
 })
 
 t.test('the last of two fields with one name counts, in UTF-8', async (t) => {
-  const form = readForm(Buffer.from(`${field('prompt', 'a')}${field('prompt', 'Brød 🍞')}${END}`), TYPE)
+  const form = await readForm(Buffer.from(`${field('prompt', 'a')}${field('prompt', 'Brød 🍞')}${END}`), TYPE)
   t.same(form.fields(), { prompt: 'Brød 🍞' })
 })
 
@@ -34,11 +33,11 @@ t.test('what is no form, or a torn one, is refused', async (t) => {
     [whole, undefined, /Not multipart/],
     [whole, 'application/json', /Not multipart/],
     [whole, 'multipart/form-data', /Not multipart/],
-    ['', TYPE, /no end/],
-    [whole.slice(0, -8), TYPE, /no end/],
+    ['', TYPE, /Unexpected end/],
+    [whole.slice(0, -8), TYPE, /Unexpected end/],
     [whole.replace('name=', 'nome='), TYPE, /no name/],
-    [field('n', '2').repeat(101) + END, TYPE, /no end/],
+    [field('n', '2').repeat(101) + END, TYPE, /more than 100 parts/],
   ]
   for (const [body, type, message] of refused)
-    t.throws(() => readForm(Buffer.from(body), type), { constructor: SimulatedFailure, status: 400, message })
+    await t.rejects(readForm(Buffer.from(body), type), { constructor: FormError, message })
 })

@@ -13,7 +13,7 @@ import {
 import type { Directives, PixelSize } from '../../directives/grammar.ts'
 import { Delivery } from '../../media/delivery.ts'
 import { readAs } from '../../requests/json-as.ts'
-import { type Form, readForm } from '../../requests/multipart.ts'
+import type { Form } from '../../requests/multipart.ts'
 import { directivesInTexts } from '../../tasks/taken-work.ts'
 import { newTaskId } from '../../tasks/task-book.ts'
 import { answerAfterWork } from '../../tasks/waited-work.ts'
@@ -77,7 +77,7 @@ function openGeneration(request: ReceivedRequest): OpenedRequest {
 
 function openEdit(request: ReceivedRequest): OpenedRequest {
   requireBearer(request.headers, NO_KEY)
-  const form = readForm(request.body, request.headers['content-type'])
+  const form = request.form()
   const asked = readAs(edit, form.fields())
   checkFiles(form)
   return opened(request, asked)
