@@ -4,7 +4,9 @@ import type { HeaderList, Reply } from '../src/http/handler.ts'
 import { pacedReply } from './replies/paced.ts'
 
 const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]
-/** The page runs its one script, which styles it and calls this server: nothing comes from or goes elsewhere. */
+/**
+ * The page runs its one script, which styles it and calls this server: nothing is loaded from or sent to other hosts.
+ */
 const PAGE_HEADERS: HeaderList = [
   ['content-type', 'text/html; charset=utf-8'],
   [

@@ -6,11 +6,11 @@ import { sameToken } from '../src/core/keys/operator-access.ts'
 import type { GatewayRequest, Handler, Reply } from '../src/http/handler.ts'
 
 export interface OperatorViewDeps {
-  /** Null while every engine answers and nothing drains; else what is wrong. */
+  /** Returns the reason why the service is not ready; null while every engine answers and nothing drains. */
   readonly unreadiness: () => string | null
   /** Prometheus text of the whole service. */
   readonly metricsText: () => Promise<string>
-  /** Who may see metrics and details on this listener. */
+  /** Returns the access to metrics and details on this listener. */
   readonly operatorAccess: () => OperatorAccess
 }
 
@@ -33,7 +33,7 @@ function isOperator(access: OperatorAccess, { header }: Pick<GatewayRequest, 'he
 
 export const health: Handler = () => of(text(200, 'ok\n'))
 
-/** Only operators see the reason in the body. */
+/** Answers the readiness. Only operators see the reason in the body. */
 export const readiness =
   ({ unreadiness, operatorAccess }: OperatorViewDeps): Handler =>
   (request) =>

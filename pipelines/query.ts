@@ -9,7 +9,7 @@ export const refusedParameter = (parameter: string, message: string): Failure =>
   new Failure('invalid_request', `Parameter ${parameter}: ${message}.`)
 
 /**
- * An empty value is none; of a parameter that is given twice the first value counts.
+ * Reads the query. An empty value counts as absent; of a duplicate parameter the first value counts.
  * @throws Failure `invalid_request` with a message that names the parameter
  */
 export function readQuery<Schema extends z.ZodType>(schema: Schema, query: string): z.infer<Schema> {
@@ -27,7 +27,10 @@ export interface WindowParameters {
   readonly period?: string | undefined
 }
 
-/** @throws Failure `invalid_request` for a half-specified range and for what is no period */
+/**
+ * Returns the window of time.
+ * @throws Failure `invalid_request` for a half-specified range and for an unknown period
+ */
 export function windowOf(
   { from, to, period }: WindowParameters,
   fallback: LogPeriod,

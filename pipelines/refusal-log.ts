@@ -1,6 +1,6 @@
 /**
  * Writes the rows of refused calls. Refusals cost their caller nothing, so their rows are bounded: beyond a number of
- * them in a minute, refusals of one key, model and reason share a row that says how many they are.
+ * them in a minute, refusals of one key, model and reason share a row with their count.
  */
 import type { Settlement } from '../schemas/events/event.ts'
 
@@ -13,11 +13,11 @@ const FIRST_WAIT_MS = 1_000
 export interface RefusalLogDeps {
   /** Writes a row. Must not throw. */
   readonly write: (settlement: Settlement) => void
-  /** False for a name that is only what a client made up: those share their rows whatever they are. */
+  /** Returns false for a name that a client made up: those share their rows. */
   readonly isModel: (name: string) => boolean
   /** Calls `work` after `ms`, unless the process ends before. */
   readonly later: (work: () => void, ms: number) => void
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   readonly now: () => number
 }
 
@@ -44,7 +44,7 @@ export class RefusalLog {
     else this.#share(refused)
   }
 
-  /** Writes the shared rows. Called by itself after a while; also to be called before the journal is closed. */
+  /** Writes the shared rows. Runs at an interval; must also be called before the journal is closed. */
   flush(): void {
     const created_at = this.#deps.now()
     for (const row of this.#shared.values()) this.#deps.write({ ...row, created_at })

@@ -1,4 +1,4 @@
-/** The composition root: how the program is called decides what it becomes. */
+/** The composition root: the arguments decide the role of the process. */
 import { CHILD_MARK } from './server/messages.ts'
 
 // Loaded one or the other: a child has no use for the command line, nor a command for a gateway.

@@ -31,11 +31,11 @@ const replyOf = ({ found: { status, contentType, body } }: Call & Found<McpAnswe
   body,
 })
 
-/** Reading is free, so no wallet is checked; and no limit counts it. */
+/** Answers the request. Reading is free, so no wallet is checked; and no limit counts it. */
 export const mcp = (deps: McpDeps): Handler =>
   pipeline(authenticate(deps), askServer(deps), answerOnce(replyOf))
 
-/** Adds what the MCP server answers, with the tools over the bases that the key may read. */
+/** Adds the MCP server's answer, with the tools over the bases that the key may read. */
 const askServer = (deps: McpDeps): Stage<AuthenticatedCall, Call & Found<McpAnswer>> =>
   find(async ({ known, request }, signal) => {
     const server = await deps.openMcp()

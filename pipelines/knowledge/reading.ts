@@ -14,7 +14,7 @@ export interface WikiDeps {
     'readableBases' | 'findBase' | 'searchPages' | 'readPages' | 'listTags' | 'pagesByTag' | 'backlinks'
   >
   readonly files: Pick<ObjectStore, 'link'>
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   readonly now?: () => number
 }
 
@@ -27,7 +27,7 @@ const KB_ID = new RegExp(`^(?:default|kb_${ULID})$`)
 export const isPageId = (text: string): boolean => PAGE_ID.test(text)
 export const isKbId = (text: string): boolean => KB_ID.test(text)
 
-/** The key's account, and the member of the organization whom an employee key was issued to. */
+/** Returns the key's account, and the member of the organization who has an employee key. */
 export const readerOf = ({ account, key }: Pick<KnownKey, 'account' | 'key'>): WikiReader => ({
   accountId: account.id,
   memberId: key.grant?.memberId ?? null,
@@ -47,7 +47,7 @@ const unavailable = (error: Error): never => {
 /** @throws Failure `service_unavailable` where PostgreSQL fails, or takes too long */
 export const read = <T>(answer: Promise<T>): Promise<T> => answer.catch(unavailable)
 
-/** None for a tag that no page can have: PostgreSQL's texts hold no NUL. */
+/** Returns pages by tag; none for a tag that no page can have: PostgreSQL's texts cannot contain NUL. */
 export const readByTag = async (
   { wiki }: WikiDeps,
   bases: readonly ReadableBase[],

@@ -1,6 +1,6 @@
 /**
- * `GET /api/v1/ext/wiki/…`: what the knowledge bases say that a key may read. Free, at a zero balance too; nothing of it
- * is logged. See docs/api-rules.md, "Knowledge search".
+ * `GET /api/v1/ext/wiki/…`: the knowledge bases that a key may read. Free, at a zero balance too; no request is
+ * logged. See docs/api-rules.md, "Knowledge search".
  */
 import { Failure } from '../../schemas/failure.ts'
 import { ofBaseQuery, pagesQuery, searchQuery } from '../../schemas/knowledge/query.ts'
@@ -40,10 +40,13 @@ export interface ReadWikiDeps extends WikiDeps, AuthenticateDeps {}
 /** The fifth part of the path names the page or base: `/api/v1/ext/wiki/pages/{id}`. */
 const SUBJECT_PART = 6
 
-/** Answers alike for what is missing and for what the key may not read, so that nobody can tell them apart. */
+/**
+ * Returns the same failure for a missing page and for one that the key may not read, so that clients cannot
+ * distinguish them.
+ */
 const notFound = (): Failure => new Failure('not_found', 'There is no such knowledge base or page.')
 
-/** The stages of every endpoint here: free, and counted by no limit. */
+/** Returns the stages of every endpoint here: free, and counted by no limit. */
 const reading = (deps: ReadWikiDeps, work: (caller: Caller) => Promise<object>): Handler =>
   pipeline(
     authenticate(deps),
@@ -60,7 +63,7 @@ async function baseOf(deps: WikiDeps, { known }: Caller, kbId: string): Promise<
 const requestedBase = (deps: WikiDeps, caller: Caller): Promise<ReadableBase> =>
   baseOf(deps, caller, readQuery(ofBaseQuery, caller.request.query).kb_id)
 
-/** What the path names, decoded; null for what cannot be. */
+/** Returns the decoded subject of the path; null for one that cannot be decoded. */
 function subjectOf({ path }: GatewayRequest): string | null {
   try {
     return decodeURIComponent(path.split('/')[SUBJECT_PART] ?? '')
@@ -69,7 +72,7 @@ function subjectOf({ path }: GatewayRequest): string | null {
   }
 }
 
-/** The base, and the id of what may be a page of it. */
+/** Returns the base, and the requested page id, which may not exist. */
 async function requestedPageId(deps: WikiDeps, caller: Caller) {
   const id = subjectOf(caller.request)
   const base = await requestedBase(deps, caller)

@@ -1,6 +1,6 @@
 /**
- * Decides for all processes: its own requests at once, those of other processes by message. Before a request
- * is refused for slots that other processes hold, the arbiter asks them what they have released: a client whose last request
+ * Decides for all processes: its own requests at once, those of other processes by message. Before a request is
+ * refused for slots that other processes hold, the arbiter asks them for released slots: a client whose last request
  * is over must not be refused because of it.
  */
 import {
@@ -12,7 +12,7 @@ import {
 import type { Decision, LimiterState, Limits, SlotCounts } from '../../src/core/limits/limiter-state.ts'
 import type { LimitedRequest } from './limited-request.ts'
 
-/** A process that does not say in this time what it has released holds what was believed. */
+/** A process that does not report its released slots in this time keeps the slots last known. */
 const FLUSH_BOUND_MS = 100
 
 export interface ArbiterOptions {
@@ -32,13 +32,13 @@ interface PendingRequest {
   readonly request: LimitedRequest | number
 }
 
-/** Requests that wait for these processes to say what they have released. */
+/** Requests that wait for these processes to report their released slots. */
 interface Round {
   pending: PendingRequest[]
   readonly holders: Set<string>
 }
 
-/** What was given to a process in letter `number`. */
+/** Slots granted to a process in message `number`. */
 interface Grant {
   readonly number: number
   readonly subject: string
@@ -71,7 +71,7 @@ export class Arbiter {
     this.#sendAnswers()
   }
 
-  /** Returns the requests of this process that still wait; other processes ask again by themselves. */
+  /** Returns the waiting requests of this process; other processes ask again themselves. */
   close(): LimitedRequest[] {
     const waiting = [...this.#queue, ...(this.#round?.pending ?? []), ...this.#nextRound.pending]
     this.#isOpen = false
@@ -96,7 +96,7 @@ export class Arbiter {
     this.#sendAnswers()
   }
 
-  /** Replaces what a process holds, as it was when it had read message `lastNumber`. */
+  /** Replaces the slots of a process by those that it held when it had read message `lastNumber`. */
   onSlots(from: string, slots: SlotCounts, lastNumber: number): void {
     const grants = this.#grants.get(from) ?? new Map<number, Grant>()
     const all = new Map(slots)
@@ -110,7 +110,7 @@ export class Arbiter {
     if (token === this.#token) this.#onHolderReported(from)
   }
 
-  /** The process is no more. What it asked is forgotten: nobody would give back what it was given. */
+  /** Removes a process that has ended, with its waiting requests: it could not give back their slots. */
   onProcessLost(process: string): void {
     this.#forget(({ holder }) => holder === process)
     this.#unsent.delete(process)

@@ -11,7 +11,7 @@ export interface ArbiterClientOptions {
   readonly send: (leader: string, asks: Pick<LimitAsks, 'asks' | 'released' | 'withdrawn'>) => void
   /** Called when answers are overdue: NATS reports no error for a message to a process that just ended. */
   readonly onSlow: () => void
-  /** No answer came in time. */
+  /** Called when no answer came in time. */
   readonly onTimeout: (request: LimitedRequest) => void
 }
 
@@ -24,7 +24,7 @@ export class ArbiterClient {
   readonly #options: ArbiterClientOptions
   #leader: string | null = null
   #serial = 0
-  /** By serial number, in the order asked. */
+  /** By serial number, in order. */
   readonly #waiting = new Map<number, Waiting>()
   /** Serial numbers that the leader has not been sent. */
   #unsent: number[] = []
@@ -86,14 +86,14 @@ export class ArbiterClient {
       })
   }
 
-  /** The request that has its answer now; null when it waits no more. */
+  /** Returns the request of an answer; null when it does not wait any more. */
   takeAnswered(serial: number): LimitedRequest | null {
     const waiting = this.#waiting.get(serial)
     this.#waiting.delete(serial)
     return waiting?.request ?? null
   }
 
-  /** Those that wait, to be decided by other means. */
+  /** Returns the waiting requests, to be decided by other means. */
   takeAll(): LimitedRequest[] {
     const requests = [...this.#waiting.values()].map(({ request }) => request)
     this.#waiting.clear()

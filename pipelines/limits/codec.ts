@@ -8,7 +8,7 @@ import {
 } from '../../schemas/accounts/limits.ts'
 import type { SlotCounts } from '../../src/core/limits/limiter-state.ts'
 
-/** Null for what no process of this service would say. */
+/** Returns the message; null for bytes that no process of this service would send. */
 export function decodeMessage(payload: Uint8Array): LimitMessage | null {
   try {
     const parsed = limitMessage.safeParse(JSON.parse(Buffer.from(payload).toString('utf8')))
@@ -18,7 +18,7 @@ export function decodeMessage(payload: Uint8Array): LimitMessage | null {
   }
 }
 
-/** The report in letters that NATS takes; in one, unless thousands of accounts are at work. */
+/** Returns the report in messages that NATS takes; in one, unless thousands of accounts are active. */
 export function splitReport(report: Omit<LimitReport, 'more'>): LimitReport[] {
   const admitted = report.admitted.flatMap((row) =>
     chunksOf(row.counts).map((counts) => [{ ...row, counts }]),
@@ -45,7 +45,7 @@ function chunksOf<T>(rows: readonly T[]): T[][] {
 export class ReportAssembler {
   readonly #held = new Map<string, Map<string, number>>()
 
-  /** All that the sender holds, with its last part; null before. */
+  /** Adds a part. Returns all slots of the sender with its last part; null before. */
   add({ from, held, more }: LimitReport): SlotCounts | null {
     const all = this.#held.get(from) ?? new Map<string, number>()
     for (const [subject, count] of held) all.set(subject, count)
@@ -54,7 +54,7 @@ export class ReportAssembler {
     return more ? null : all
   }
 
-  /** Of one sender, or of all. */
+  /** Drops the parts of one sender, or of all. */
   forget(from?: string): void {
     if (from === undefined) this.#held.clear()
     else this.#held.delete(from)

@@ -1,4 +1,4 @@
-/** One request that is limited: it waits for its decision, and gives back what it took when it is over. */
+/** One limited request: it waits for its decision, and gives back its slot when it is over. */
 import type { Decision, Limits } from '../../src/core/limits/limiter-state.ts'
 
 /** To be closed when the request is over, whatever became of it; a second time does nothing. */
@@ -25,7 +25,7 @@ export class LimitedRequest implements Permit {
     this.#handlers = handlers
   }
 
-  /** Nobody waits for the decision any more. */
+  /** True when the decision is not needed any more. */
   get isClosed(): boolean {
     return this.#isClosed
   }

@@ -1,9 +1,9 @@
 /**
- * Limits that hold across all gateway processes. One process leads: it decides its own requests at once, and the others
- * ask it, many requests in a message. Every process reports each second what it admitted and which slots it holds; so
- * the next leader knows the window, and a process that ends leaves no slot behind. While NATS is away each process
- * decides by itself with what it knows. The process that leads already stays leader; without one the oldest process leads.
- * Where two lead, the older one stays. See docs/api-rules.md, "Rate limits".
+ * Limits over all gateway processes. One process leads: it decides its own requests at once, and the others ask it,
+ * many requests in a message. Every process reports each second what it admitted and which slots it holds; so the next
+ * leader knows the window, and a process that ends leaves no slot behind. While NATS is away each process decides by
+ * its own state. The process that leads already stays leader; without one the oldest process leads. Where two lead,
+ * the older one stays. See docs/api-rules.md, "Rate limits".
  */
 import { performance } from 'node:perf_hooks'
 import type { LimitAnswers, LimitMessage, LimitReport } from '../../schemas/accounts/limits.ts'
@@ -32,17 +32,17 @@ export interface LimiterOptions {
   readonly self: string
   readonly openMailbox: (handlers: MailboxHandlers) => Mailbox
   readonly log: Pick<Log, 'debug' | 'warn'>
-  /** Milliseconds that never go back. */
+  /** Returns milliseconds of a monotonic clock. */
   readonly now?: () => number
 }
 
 export interface Limiter {
   /**
-   * `onDecision` is called once, before this returns where this process decides, unless the permit was closed by then.
-   * Must not throw. Close the permit when the request is over.
+   * Asks for a decision. `onDecision` is called once, before this returns where this process decides, unless the
+   * permit was closed by then. Must not throw. Close the permit when the request is over.
    */
   take(subject: string, limits: Limits, onDecision: (decision: Decision) => void): Permit
-  /** Requests in flight, as far as this process knows; exact where it leads. */
+  /** Returns the requests in flight known to this process; exact where it leads. */
   inFlight(subject: string): number
   /** Resolves when it is known who leads, or when that takes too long. */
   joined(): Promise<void>
@@ -74,7 +74,7 @@ class SharedLimiter implements Limiter {
   #leader: string | null = null
   /** Number of the leader's last letter with answers. */
   #lastNumber = 0
-  /** Who has not reported yet to the leader that this process is about to be. */
+  /** Processes that have not reported yet to the leader that this process is about to be. */
   readonly #awaited = new Set<string>()
   readonly #reports = new ReportAssembler()
   #phaseTimer: NodeJS.Timeout | null = null
@@ -141,7 +141,7 @@ class SharedLimiter implements Limiter {
     else this.#decideHere(request)
   }
 
-  /** With what this process knows. */
+  /** Decides by the state of this process. */
   #decideHere(request: LimitedRequest): void {
     if (request.isClosed) return
     const { subject, limits } = request
@@ -168,7 +168,7 @@ class SharedLimiter implements Limiter {
   }
 
   #report(about: Partial<Pick<LimitReport, 'calls' | 'leaves' | 'gone'>> = {}): void {
-    // What is released goes before the report that says so.
+    // Released slots are sent before the report that includes them.
     this.#client.flush()
     const parts = splitReport({
       type: 'report',
@@ -194,7 +194,7 @@ class SharedLimiter implements Limiter {
       case 'report':
         return this.#onReport(message)
       case 'asks':
-        // Only the leader answers: reports tell the sender who leads, and it asks again.
+        // Only the leader answers: reports name the leader, and the sender asks it again.
         if (this.#leader !== this.#self) return
         this.#members.update(message.from, this.#self, this.#now())
         return this.#arbiter.onAsks(message)
@@ -230,7 +230,7 @@ class SharedLimiter implements Limiter {
   #onReport(report: LimitReport): void {
     const { from, leader, gone } = report
     const now = this.#now()
-    // What this process admitted it knows.
+    // This process knows its own admissions.
     for (const { by, age_ms, counts } of report.admitted)
       if (by !== this.#self)
         for (const [subject, count] of counts) this.#state.noteRequests(subject, count, now - age_ms)
@@ -314,7 +314,7 @@ class SharedLimiter implements Limiter {
     this.#leadIfGathered()
   }
 
-  /** A process that is gone is known to be so when a letter to it comes back. */
+  /** Sends a probe: the end of a process is noticed when a message to it comes back. */
   #probe(id: string): void {
     this.#send(id, { type: 'flush', from: this.#self, token: 0 })
   }

@@ -1,6 +1,6 @@
 /** The other live gateway processes, and the leader that each of them follows. */
 
-/** A process that says nothing for so long is taken for dead: its slots are free. */
+/** A process without a message for this long counts as dead: its slots are free. */
 export const SILENCE_MS = 3_000
 
 interface Member {
@@ -23,7 +23,7 @@ export class Members {
     return [...this.#members.keys()]
   }
 
-  /** Those who lead, as they say. */
+  /** Returns the processes that report that they lead. */
   get leaders(): string[] {
     return this.ids.filter((id) => this.#members.get(id)!.leader === id)
   }
@@ -32,7 +32,7 @@ export class Members {
     return this.ids.filter((id) => now - this.#members.get(id)!.heardAt > SILENCE_MS)
   }
 
-  /** This process was stopped for a while: nobody else's silence means anything. */
+  /** Marks all members as alive: this process was stopped for a while, so their silence means nothing. */
   touchAll(now: number): void {
     for (const member of this.#members.values()) member.heardAt = now
   }

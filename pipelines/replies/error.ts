@@ -11,16 +11,16 @@ import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
 
 const JSON_TYPE = ['content-type', 'application/json'] as const
 
-/** Receives what the client does not see. */
+/** Receives internal texts of errors. */
 export interface ErrorListener {
   onUnforeseen(error: unknown, requestId: string): void
-  /** The internal text of a refusal. */
+  /** Called with the internal text of a refusal. */
   onInternal(text: string, code: string, requestId: string): void
-  /** A key was refused; the text is what its client reads. */
+  /** Called when a key was refused, with the public text. */
   onUnauthenticated?(text: string): void
 }
 
-/** An error whose response carries more headers than its own. */
+/** An error with headers to add to its response. */
 export class ErrorWithHeaders extends Error {
   readonly headers: HeaderList
 

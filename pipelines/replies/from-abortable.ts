@@ -1,4 +1,4 @@
-/** Work that listens to an AbortSignal, as a cold Observable whose teardown aborts it. */
+/** Runs work with an AbortSignal as a cold Observable whose teardown aborts it. */
 import { Observable } from 'rxjs'
 
 export const fromAbortable = <T>(work: (signal: AbortSignal) => Promise<T>): Observable<T> =>

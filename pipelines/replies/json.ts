@@ -5,7 +5,7 @@ type FullReply = Extract<Reply, { type: 'full' }>
 
 const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]
 
-/** `body` is JSON already. */
+/** Returns a reply. `body` is JSON already. */
 export const jsonTextReply = (body: string): FullReply => ({
   type: 'full',
   status: 200,

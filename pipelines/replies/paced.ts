@@ -3,7 +3,7 @@ import { Observable } from 'rxjs'
 import type { Flow, HeaderList, Reply } from '../../src/http/handler.ts'
 
 export interface PacedBody {
-  /** 200 where it is left out. */
+  /** Default: 200. */
   readonly status?: number
   readonly headers: HeaderList
   /** Bytes of all pieces together, where that is known and not 0. */
@@ -30,7 +30,10 @@ class Gate implements Flow {
   }
 }
 
-/** The signal says that the client is gone. What fails before the first piece is an error like all others. */
+/**
+ * Returns a reply whose `signal` aborts when the client has left. An error before the first piece is an error like all
+ * others.
+ */
 export const pacedReply = (begin: (signal: AbortSignal) => Promise<PacedBody>): Observable<Reply> =>
   new Observable((subscriber) => {
     const abort = new AbortController()

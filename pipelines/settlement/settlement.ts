@@ -304,11 +304,11 @@ export function settler(deps: SettlerDependencies): Settler {
         deps.onRefused?.(answer.refused)
       }
     }
-    // Booked by an earlier delivery whose notification may be lost: without its totals a gateway / unbooked cost/would
-    // drop the unbooked costunbooked cost and not learn the charge.
-    const untold = settlements.filter(({ request_id, cost }) => cost !== '0' && !booked.has(request_id))
-    if (untold.length > 0) {
-      const ids = new Set(untold.flatMap(({ account_id, key_id }) => [account_id, key_id]))
+    // Booked by an earlier delivery whose notification may be lost: without its totals a gateway would drop the
+    // unbooked cost and not learn the charge.
+    const unannounced = settlements.filter(({ request_id, cost }) => cost !== '0' && !booked.has(request_id))
+    if (unannounced.length > 0) {
+      const ids = new Set(unannounced.flatMap(({ account_id, key_id }) => [account_id, key_id]))
       for (const wallet of await database.readWallets([...ids])) wallets.set(wallet.accountId, wallet)
     }
     return [...wallets.values()]

@@ -121,7 +121,7 @@ export class ClientLimits {
     )
   }
 
-  /** Returns returns the refusal of a request whose client is blocked. */
+  /** Returns the refusal of a request whose client is blocked. */
   refuseBlocked(source: ClientSource): Failure {
     this.#options.onRefused?.('address_requests', this.addressOf(source))
     return new Failure(

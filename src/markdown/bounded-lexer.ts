@@ -1,6 +1,6 @@
 /**
- * Marked's lexer with a bound on its work. Its time is the product of a text's length and the marks in it, and of what
- * is nested, so that one long line of markup could take hours. The work is reckoned before it is done: what is refused
+ * Marked's lexer with a bound on its work. Its time is the product of a text's length and the marks in it, and of its
+ * nesting, so that one long line of markup could take hours. The work is calculated in advance: a text that is refused
  * here is refused on every machine.
  */
 import { Lexer, type MarkedExtension, type Token, type TokensList } from 'marked'
@@ -10,9 +10,9 @@ export const PAGE_MAX_STEPS = 500_000_000
 const STEPS_PER_BLOCK_CHAR = 5
 const STEPS_PER_CELL = 500
 
-/** What may open something, which is then looked for up to the end of the text. */
+/** Marks that may open an element, whose end is then searched up to the end of the text. */
 const MARK = /[[*_`~<]/g
-/** The end of an address is looked for again for every bracket in it. */
+/** The end of an address is searched again for every bracket in it. */
 const LONG_ADDRESS = /(?:https?:\/\/|ftp:\/\/|www\.)[^\s<]{1000,}/gi
 const PIPE = /\|/g
 const NEWLINE = /\n/g
@@ -20,7 +20,7 @@ const NEWLINE = /\n/g
 /** A page whose markup takes more work than `PAGE_MAX_STEPS`. */
 export class TooMuchMarkup extends Error {
   override readonly name = 'TooMuchMarkup'
-  /** Where the bound was reached: the text of a paragraph, a cell or a table, as the page has it. */
+  /** The text at the bound: a paragraph, a cell or a table of the page. */
   readonly text: string
 
   constructor(text: string) {
@@ -67,7 +67,7 @@ export const BOUNDED_TABLES: MarkedExtension = {
       const [, header = '', , rows = ''] = this.rules.block.table.exec(src) ?? []
       const cells = (1 + count(header, PIPE)) * (1 + count(rows, NEWLINE))
       if (this.lexer instanceof BoundedLexer) this.lexer.charge(cells * STEPS_PER_CELL, src)
-      // Marked goes on with its own.
+      // Marked continues with its own.
       return false
     },
   },

@@ -1,4 +1,4 @@
-/** What the front matter may say of a page. See docs/knowledge.md, "From a folder to a base". */
+/** Fields of a page's front matter. See docs/knowledge.md, "From a folder to a base". */
 import { nameKey } from '../core/search/name-key.ts'
 import type { Field, Fields, Value } from './front-matter.ts'
 import { type FileProblem, FileProblemError } from './problem.ts'
@@ -31,7 +31,7 @@ export interface SourceField {
 }
 
 export interface PageFields {
-  /** Null: not said. */
+  /** Null: absent. */
   readonly title: string | null
   readonly summary: string
   readonly tags: readonly string[]
@@ -111,7 +111,7 @@ class FieldReader {
     this.problems = problems
   }
 
-  /** Of a field's own fields; problems go to the same list. */
+  /** Returns a reader of a field's own fields; problems go to the same list. */
   within(fields: Fields, prefix: string): FieldReader {
     return new FieldReader(fields, this.#file, prefix, this.problems)
   }
@@ -120,7 +120,7 @@ class FieldReader {
     this.problems.push({ file: this.#file, line, message })
   }
 
-  /** Names that mean nothing here. One that is a slip of the pen is a problem: what it says would be lost. */
+  /** Returns unknown names. A misspelt one is a problem: its value would be lost. */
   unknown(known: readonly string[]): string[] {
     const unknown = [...this.#fields].filter(([name]) => !known.includes(name))
     for (const [name, field] of unknown) {
@@ -132,7 +132,7 @@ class FieldReader {
     return unknown.map(([name]) => name)
   }
 
-  /** Null for what is not said, or is empty. */
+  /** Returns a text; null for an absent or empty one. */
   text(name: string, maxChars: number): string | null {
     const field = this.#fields.get(name)
     if (field === undefined || field.value === null) return null
@@ -161,7 +161,7 @@ class FieldReader {
     return false
   }
 
-  /** A list, or a text with commas. Each once, however it is written. */
+  /** Returns a list, also from a text with commas. Each item once, in any spelling. */
   list(name: string, maxChars: number): string[] {
     const field = this.#fields.get(name)
     if (field === undefined || field.value === null) return []

@@ -12,7 +12,7 @@ const HIDDEN = '.'
 export interface PageFile {
   /** Below the folder, with `/`, in Unicode's composed form: the same on every file system. */
   readonly path: string
-  /** Where to read it. */
+  /** Path to read it from. */
   readonly file: string
 }
 
@@ -22,11 +22,14 @@ export interface FolderPages {
   readonly problems: readonly FileProblem[]
 }
 
-/** The folder itself or below it; both without links in them. */
+/** Returns true for the folder itself and paths below it; both without links in them. */
 export const isWithin = (root: string, file: string): boolean =>
   file === root || file.startsWith(root.endsWith(sep) ? root : root + sep)
 
-/** What is hidden is left out, folders too. @throws Error when there is no such folder */
+/**
+ * Returns the pages of a folder, without hidden files and folders.
+ * @throws Error when there is no such folder
+ */
 export async function folderPages(folder: string): Promise<FolderPages> {
   const root = await realpath(folder)
   if (!(await stat(root)).isDirectory()) throw new Error(`${folder} is not a folder`)
@@ -60,7 +63,7 @@ class Walk {
     }
   }
 
-  /** A link to a folder of the same folder leads to nothing new. */
+  /** Follows a link. One to a folder of the same folder adds no pages. */
   async #follow({ name }: Dirent, path: string, link: string): Promise<void> {
     const file = await realpath(link).catch(() => null)
     if (file === null) {

@@ -13,7 +13,7 @@ const MAX_NODES = 10_000
 /** Of one file are named. */
 const MISTAKES_MAX = 20
 
-/** What a field says: text as it is written (numbers too), true or false, a list, nested fields, or nothing. */
+/** Value of a field: text as written (numbers too), true or false, a list, nested fields, or null. */
 export type Value = string | boolean | null | readonly Field[] | Fields
 
 export interface Field {
@@ -26,7 +26,7 @@ export type Fields = ReadonlyMap<string, Field>
 export interface SplitFile {
   /** Null where the file has none. */
   readonly frontMatter: string | null
-  /** What comes after it, without empty lines at its beginning and white space at its end. */
+  /** The text after it, without leading empty lines and trailing white space. */
   readonly body: string
 }
 
@@ -100,7 +100,7 @@ function fieldOf(node: unknown, fallbackLine: number, reading: Reading): Field {
 function readValue(node: unknown, reading: Reading): Value {
   if (isAlias(node)) {
     const meant = node.resolve(reading.document)
-    // Nobody who writes `title: *Important*` means YAML's alias: the text would be lost silently.
+    // An author of `title: *Important*` does not mean YAML's alias: the text would be lost silently.
     if (meant === undefined)
       throw fileProblemError(
         reading.file,
@@ -120,7 +120,7 @@ function readValue(node: unknown, reading: Reading): Value {
   for (const { key, value } of node.items) {
     const line = reading.lineOf((key as { range?: readonly number[] } | null)?.range?.[0] ?? 0)
     if (!isScalar(key)) throw fileProblemError(reading.file, line, "A field's name must be plain text.")
-    // The line of its name: where a value begins, a reader would not look for it.
+    // The line of its name, where a reader expects the fault, not that of its value.
     fields.set(String(key.value), { ...fieldOf(value, line, reading), line })
   }
   return fields

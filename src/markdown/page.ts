@@ -22,20 +22,26 @@ export interface ReadPage extends Omit<PageFields, 'title'> {
 
 export const isPageName = (name: string): boolean => EXTENSION.test(name)
 
-/** SHA-256 over what the file says, and over the content of the source that it names. */
+/** Returns SHA-256 over the content of the file, and over that of the source that it names. */
 export const pageHash = (bytes: Buffer, sourceHash: Buffer | null): Buffer => {
   const hash = createHash('sha256').update(READER_VERSION).update(bytes)
   return (sourceHash === null ? hash : hash.update('\0').update(sourceHash)).digest()
 }
 
-/** The source that the file names, without reading the rest where that is not needed. @throws FileProblemError */
+/**
+ * Returns the source that the file names, without reading the rest where possible.
+ * @throws FileProblemError
+ */
 export function sourceNamed(bytes: Buffer, path: string): SourceField | null {
   if (!bytes.includes('source')) return null
   const { frontMatter } = splitFile(textOf(bytes, path), path)
   return frontMatter?.includes('source') ? sourceOnly(readFields(frontMatter, path), path) : null
 }
 
-/** `path` is the file's, below the folder. @throws FileProblemError with every problem of the file */
+/**
+ * Reads a page. `path` is the file's, below the folder.
+ * @throws FileProblemError with every problem of the file
+ */
 export function readPage(bytes: Buffer, path: string): ReadPage {
   const content = textOf(bytes, path)
   const { frontMatter, body } = splitFile(content, path)

@@ -1,4 +1,4 @@
-/** Markdown without its markup, and what it links to. */
+/** Removes the markup of Markdown, and collects its links. */
 import { Marked, type Token, type TokenizerExtension, type Tokens } from 'marked'
 import { nameKey } from '../core/search/name-key.ts'
 import { BOUNDED_TABLES, BoundedLexer } from './bounded-lexer.ts'
@@ -29,7 +29,8 @@ interface WikiLink extends Tokens.Generic {
 
 const wikiLink: TokenizerExtension = {
   name: 'wikiLink',
-  // Text ends before every [ by itself: to look for the next one would read the whole paragraph for each piece of it.
+  // Text ends before every [ in any case: a search for the next one would read the whole paragraph for each piece of
+  // it.
   level: 'inline',
   tokenizer(text): WikiLink | undefined {
     const found = WIKI_LINK.exec(text)
@@ -52,7 +53,10 @@ export interface PlainPage {
   readonly heading: string | null
 }
 
-/** Null: nested too deeply to be read. @throws TooMuchMarkup */
+/**
+ * Returns the text and the links. Null: nested too deeply to be read.
+ * @throws TooMuchMarkup
+ */
 export function plainPage(body: string): PlainPage | null {
   const reader = new PlainReader()
   try {
@@ -74,7 +78,7 @@ const entity = (raw: string, decimal?: string, hex?: string, name?: string): str
 
 const decoded = (text: string): string => text.replace(ENTITY, entity)
 
-/** Without tags and comments; one that has no end goes on to the end. */
+/** Removes tags and comments; one without an end extends to the end. */
 function withoutTags(html: string): string {
   const { opening, closing } = COMMENT
   let text = ''

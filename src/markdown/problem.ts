@@ -1,4 +1,4 @@
-/** What is wrong with a file of a folder, and what to do about it. */
+/** A fault of a file in a folder, and its remedy. */
 
 export interface FileProblem {
   /** Below the folder, with `/`. */
@@ -20,7 +20,7 @@ export class FileProblemError extends Error {
   }
 }
 
-/** `notes/a.md:3: The field …` */
+/** Prints `notes/a.md:3: The field …`. */
 export const printProblem = ({ file, line, message }: FileProblem): string => `${file}:${line}: ${message}`
 
 export const fileProblemError = (file: string, line: number, message: string): FileProblemError =>

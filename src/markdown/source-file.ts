@@ -12,7 +12,7 @@ const SAFE_NAME_MAX_CHARS = 80
 const UNSAFE = /[^A-Za-z0-9._-]+/g
 
 export interface SourceFile {
-  /** Where to read it. */
+  /** Path to read it from. */
   readonly file: string
   /** SHA-256 of its content. */
   readonly hash: Buffer
@@ -23,12 +23,15 @@ export class SourceFiles {
   readonly #root: string
   readonly #hashes = new Map<string, Promise<Buffer>>()
 
-  /** `root` has no links in it. */
+  /** @param root has no links in it */
   constructor(root: string) {
     this.#root = root
   }
 
-  /** Beside the page, else from the top of the folder. @throws FileProblemError */
+  /**
+   * Finds the file next to the page, else from the top of the folder.
+   * @throws FileProblemError
+   */
   async find({ path, file: pageFile }: PageFile, source: SourceField): Promise<SourceFile> {
     const { filename, line } = source
     const bad = (message: string) => fileProblemError(path, line, `source: ${filename} ${message}`)
@@ -61,7 +64,7 @@ async function hashOf(file: string): Promise<Buffer> {
   return hash.digest()
 }
 
-/** `sources/<base id>/<sha256>-<name>`: the same content under the same name is the same object. */
+/** Returns `sources/<base id>/<sha256>-<name>`: the same content under the same name is the same object. */
 export function sourceKey(baseId: string, { file, hash }: SourceFile): string {
   const extension = extname(file).replace(UNSAFE, '')
   const name = basename(file, extname(file)).normalize('NFKD').replace(UNSAFE, '-')

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { fileProblemError } from './problem.ts'
 
-/** Larger pages serve nobody: neither a reader nor a model reads them. */
+/** Larger pages are of no use to readers and models. */
 export const PAGE_MAX_BYTES = 2 * 1024 * 1024
 
 const NEWLINE = 0x0a
@@ -17,7 +17,10 @@ export const lineAt = (text: string, offset: number): number => {
   return line
 }
 
-/** No sequence of UTF-8 has a newline within, so each line is right or wrong by itself. */
+/**
+ * Returns the first line that is not UTF-8. No sequence of UTF-8 has a newline in it, so each line is checked
+ * separately.
+ */
 function firstBadLine(bytes: Buffer): number {
   let line = 1
   for (let start = 0; ; line++) {
@@ -27,7 +30,10 @@ function firstBadLine(bytes: Buffer): number {
   }
 }
 
-/** Without a byte order mark, with `\n` at the ends of its lines. @throws FileProblemError */
+/**
+ * Returns the text without a byte order mark, with `\n` at the ends of its lines.
+ * @throws FileProblemError
+ */
 export function textOf(bytes: Buffer, file: string): string {
   if (bytes.length > PAGE_MAX_BYTES) throw tooLarge(file, bytes.length)
   if (!isUtf8(bytes))

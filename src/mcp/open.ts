@@ -1,4 +1,4 @@
-/** The MCP server, loaded when it is first asked: its package takes longer than the rest of the first call. */
+/** Loads the MCP server at its first request: its package takes longer than the rest of the first call. */
 import type { McpServer } from './server.ts'
 
 export function openMcp(version: string): () => Promise<McpServer> {

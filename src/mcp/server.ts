@@ -28,8 +28,9 @@ export interface McpAnswer {
 
 export interface McpServer {
   /**
-   * Refusals of the protocol are answers too. `signal` ends the work.
-   * @throws Failure `invalid_request` for a body that nests too deep; `service_unavailable` when it takes too long; what a tool throws, unless it is a Failure
+   * Answers a request, also with refusals of the protocol. `signal` ends the work.
+   * @throws Failure `invalid_request` for a body that nests too deep; `service_unavailable` when it takes too long;
+   *   errors of a tool, unless they are Failures
    */
   answer(request: McpRequest, tools: ToolSet, signal: AbortSignal): Promise<McpAnswer>
 }
@@ -42,7 +43,7 @@ const URL_OF_REQUEST = 'http://gateway/mcp'
 const BOTH_TYPES = 'application/json, text/event-stream'
 const TAKES_JSON = /^$|\*\/\*|application\/(?:\*|json)/i
 
-/** It would be created for each server, though no server here asks its client anything. */
+/** One for all: otherwise each server would create its own, though no server here asks its client anything. */
 const validator = new AjvJsonSchemaValidator()
 
 function serverFor(tools: ToolSet, version: string, onUnforeseen: (error: unknown) => void): Server {
@@ -63,7 +64,7 @@ function serverFor(tools: ToolSet, version: string, onUnforeseen: (error: unknow
   return server
 }
 
-/** Undefined: what is no JSON is left to the transport, which reports it as the protocol has it. */
+/** Returns the JSON; undefined for another text, which the transport reports in the protocol's form. */
 function parsed(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'))
@@ -72,7 +73,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** A header takes no other characters; what had some is not JSON and is refused as it is. */
+/** Replaces characters that a header cannot have; a text with them is not JSON and is refused anyway. */
 const plain = (value: string): string => value.replace(/[^ -~]/g, '?')
 
 function webRequest({ accept, contentType, protocolVersion, body }: McpRequest, isParsed: boolean): Request {

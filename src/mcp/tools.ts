@@ -31,7 +31,7 @@ function jsonSchema(schema: z.ZodObject): Tool['inputSchema'] {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ jsonSchema }) => {
-      // Whole numbers are bounded by what a double can count: the schema need not say so.
+      // A double bounds whole numbers in any case: the schema need not repeat it.
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
     },
@@ -62,14 +62,17 @@ const textOf = (text: string): CallToolResult['content'] => [{ type: 'text', tex
 
 const refused = (text: string): CallToolResult => ({ content: textOf(text), isError: true })
 
-/** Every argument that is wrong, by its name, so that the next try can be right. */
+/** Names every wrong argument, so that the next try can be right. */
 function wrongArguments(name: ToolName, { issues }: z.ZodError): CallToolResult {
   const said = issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`)
   const known = Object.keys(MCP_TOOLS[name].input.shape).join(', ')
   return refused(`These arguments do not fit ${name}. ${said.join('; ')}. It takes: ${known}.`)
 }
 
-/** @throws McpError for a tool that does not exist; what the tool throws, unless it is a Failure */
+/**
+ * Calls a tool.
+ * @throws McpError for a tool that does not exist; errors of the tool, unless they are Failures
+ */
 export async function callTool(tools: ToolSet, name: string, given: unknown): Promise<CallToolResult> {
   if (!isToolName(name))
     throw new McpError(

@@ -125,13 +125,13 @@ const BODY_FAILURES: readonly FailureCode[] = ['unsupported_content_encoding']
 
 const schemaRef = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
-/** What a client may send: defaults are optional, and what is read further on is still a text. */
+/** Returns the schema of a client's input: defaults are optional, and fields that are parsed later are still texts. */
 function jsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
     override: ({ jsonSchema: made }) => {
-      // Whole numbers are bounded by what a double can count: true of all JSON.
+      // A double bounds whole numbers in any case, as in all JSON.
       if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum
       if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum
     },
@@ -197,7 +197,7 @@ function refusals(endpoint: Endpoint): (readonly [string, Answer])[] {
     ])
 }
 
-/** Such as `post_v1_chat_completions`. */
+/** Returns an id such as `post_v1_chat_completions`. */
 const operationId = ({ method, path }: Endpoint): string =>
   `${method}_${path}`
     .toLowerCase()
