@@ -7,7 +7,7 @@ import type { StreamsPlan, StreamsProgress } from './streams.ts'
 export type LoadOrder =
   | { do: 'calls'; plan: CallsPlan }
   | { do: 'open-streams'; plan: StreamsPlan }
-  | { do: 'look-at-streams' }
+  | { do: 'progress' }
   | { do: 'await-streams' }
   | { do: 'abandon-streams' }
 
@@ -51,7 +51,7 @@ export class LoadGenerator {
   }
 
   progress(): Promise<StreamsProgress> {
-    return this.#order({ do: 'look-at-streams' }) as Promise<StreamsProgress>
+    return this.#order({ do: 'progress' }) as Promise<StreamsProgress>
   }
 
   /** Resolves when all streams have ended as they must. */

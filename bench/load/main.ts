@@ -21,7 +21,7 @@ const execute = async (order: LoadOrder): Promise<unknown> => {
     case 'open-streams':
       streams = new Streams(order.plan)
       return streams.open
-    case 'look-at-streams':
+    case 'progress':
       return current().progress
     case 'await-streams':
       return current().end

@@ -13,7 +13,7 @@ export interface Endpoint {
 const PROMPT =
   'Summarize the following notes for a reader who was not there, in three sentences, plainly and without praise. '
 const NOTES =
-  'The committee met on Tuesday and looked at the figures of the last quarter, which were better than feared. ' +
+  'The committee met on Tuesday and discussed the figures of the last quarter, which were better than feared. ' +
   'Two suppliers asked for earlier payment; one was refused. The new depot opens in spring if the road is finished. '
 
 /** Turns of a long conversation, of about 1 KB each. */

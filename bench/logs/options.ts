@@ -1,33 +1,33 @@
 import { givenOptions, seedOf, UsageError, wholeNumber } from '../harness/command-line.ts'
 
-/** How much is built and how often it is asked. */
+/** The number of rows and of samples. */
 export interface Size {
   readonly rows: number
   readonly postgresRows: number
-  /** Each question is asked so often, unless its time is up before. */
+  /** The most samples of a query. */
   readonly samples: number
-  /** No question is put to one engine for longer, all samples together. */
+  /** The time limit for all samples of a query on one engine. */
   readonly questionLimitMs: number
 }
 
-/** What is built is kept where the next run with `--keep` looks for it. */
+/** Keeps the rows in the bench's own folder for the next run with `--keep`. */
 export const KEEP = Symbol('keep')
 
 export interface Options extends Size {
   readonly help: boolean
   readonly seed: number
-  /** Where what is built is kept for the next run, `KEEP` for the place that the bench has for it; null removes it. */
+  /** The folder that keeps the rows for the next run, `KEEP` for the bench's own; null removes them. */
   readonly data: string | typeof KEEP | null
-  /** Where results are written; null is the place of the run's size. */
+  /** The folder for results; null is the default. */
   readonly out: string | null
 }
 
-/** From so many rows on, here and there, a run is the full one, whose results the repository keeps. */
+/** A run of at least this many rows is a full one, whose results the repository keeps. */
 export const FULL_ROWS = 100_000_000
 export const FULL_POSTGRES_ROWS = 10_000_000
 const USUAL: Size = { rows: 1_000_000, postgresRows: 200_000, samples: 50, questionLimitMs: 400 }
 const QUICK: Size = { rows: 200_000, postgresRows: 50_000, samples: 30, questionLimitMs: 250 }
-/** Runs of more rows than this take longer to build than to measure, so they may measure at leisure. */
+/** Runs of more rows take longer to build than to measure, so they take more samples. */
 const LARGE_ROWS = 5_000_000
 const LARGE_SAMPLES = 300
 const LARGE_QUESTION_LIMIT_MS = 6_000
@@ -43,12 +43,12 @@ export const usage = (): string =>
   --rows N            rows of the call log, such as 100m (default 1m; the full size is 100m)
   --postgres-rows N   rows of the plain PostgreSQL table (default 200k, a tenth of --rows where that is more);
                       0 leaves it out
-  --samples N         times each question is asked at most (default 50, from 5m rows on 300)
+  --samples N         the most samples of a query (default 50, from 5m rows on 300)
   --quick             a minute: 200k rows, 50k in PostgreSQL, 30 samples
-  --data DIR          build there and keep it: what is there from a run like this one is used again, and what one
-                      that was broken off has left is gone on with
+  --data DIR          build in this folder and keep it; a later run with the same options uses the rows again, or
+                      completes them
   --keep              the same, in the checkout's own cache (node_modules/.cache/tollgate-bench-logs)
-  --seed N            another set of rows and questions (default 1)
+  --seed N            another set of rows and queries (default 1)
   --out DIR           write the results there
   --help              this text
 `
@@ -61,7 +61,7 @@ const sizeOf = (quick: boolean, rows: number | null): Size => {
   return { rows, postgresRows, samples: LARGE_SAMPLES, questionLimitMs: LARGE_QUESTION_LIMIT_MS }
 }
 
-/** Reads the command line. Throws {@link UsageError} for what it does not understand. */
+/** Reads the command line. Throws {@link UsageError} for an unknown option or value. */
 export const parseOptions = (args: string[]): Options => {
   const flag = { type: 'boolean' } as const
   const text = { type: 'string' } as const

@@ -25,13 +25,13 @@ import { openStage, type Stage } from './stage.ts'
 
 /**
  * The bench of the call log: what a page, a filter, one call and a summary cost when there are a hundred million
- * calls, beside a plain table in PostgreSQL. Engines and service are the bench's own and end with it, however it
- * ends; so does what they wrote, unless it is to be kept. What is asked: queries/queries.ts; of which rows: rows/population.ts;
- * how it is timed: queries/measure.ts; what comes of it: report/report.ts.
+ * calls, compared with a plain table in PostgreSQL. The bench starts its own engines and service, ends them, and removes
+ * their data unless it is kept. Queries: queries/queries.ts. Rows: rows/population.ts. Timing: queries/measure.ts.
+ * Report: report/report.ts.
  */
 
 const KEPT = join(ROOT, 'node_modules/.cache/tollgate-bench-logs')
-/** Each question is put so often on top of its samples, to be warm. */
+/** Extra requests per query for the warm-up. */
 const SPARE_REQUESTS = 10
 
 interface Run {
@@ -63,8 +63,8 @@ const askAll = async (
     requests: questionsFor('http').length * (samples + SPARE_REQUESTS),
     hasTable: options.postgresRows > 0,
   }
-  progress.say('reading in what was built')
-  // PostgreSQL first: where memory holds one of them only, it is the one that this bench is about.
+  progress.say('reading the built files into memory')
+  // PostgreSQL first: where memory has room for one only, ClickHouse stays.
   for (const engine of ['postgres', 'clickhouse']) await readIn(join(ground.folder, engine), checkpoint)
   const service = await stage.openService(ground.folder)
   const measured: Measured[] = []
@@ -106,10 +106,10 @@ const measureAll = async (run: Run, engines: EmbeddedEngines) => {
   }
 }
 
-/** Throws unless what is not there yet has room. */
+/** Throws unless the disk has space for the missing sets. */
 const reserve = (run: Run): void => {
   const needed = bytesNeeded(missingRows(run))
-  run.progress.say(`${run.ground.folder}: up to ${gibibytes(needed)} are needed`)
+  run.progress.say(`${run.ground.folder}: needs up to ${gibibytes(needed)}`)
   assertRoom(run.ground.folder, needed)
 }
 
@@ -119,7 +119,7 @@ const run = (options: Options): Promise<number> => {
   return interruptible(say, async ({ checkpoint, signal }) => {
     const ground = await enterGround(options.data === KEEP ? KEPT : options.data)
     let engines: EmbeddedEngines | null = null
-    // Whatever a statement still does there, the next thing that this process hears of it is its end.
+    // Ends statements that still run on the server.
     signal.addEventListener('abort', () => void engines?.stop())
     try {
       const prepared: Run = { options, ground, accounts: makeAccounts(options.seed), progress, checkpoint }

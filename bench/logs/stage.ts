@@ -1,4 +1,4 @@
-/** All that is asked, and all that is needed to build it: open from before the first row until after the last answer. */
+/** Everything a run uses: engines, connections and the service, from the first row to the last query. */
 import { join } from 'node:path'
 import { type CallLog, openCallLog } from '../../src/clickhouse/call-log.ts'
 import type { EmbeddedEngines } from '../../src/embedded/start.ts'
@@ -16,16 +16,16 @@ export interface Stage {
   readonly sql: Sql
   readonly log: CallLog
   readonly statements: Statements
-  /** Starts the service, over what has been built by then. */
+  /** Starts the service on the built rows. */
   openService(folder: string): Promise<RunningService>
-  /** Who is asked about the account. */
+  /** Returns the engines to query about the account. */
   askedAbout(account: Account, service: RunningService, wanted: AskedWanted): Promise<Asked[]>
-  /** Everything, the last first. */
+  /** Closes everything in reverse order. */
   close(): Promise<void>
 }
 
 export interface AskedWanted {
-  /** So many requests are put to the service at most. */
+  /** The most requests to the service. */
   readonly requests: number
   readonly hasTable: boolean
 }

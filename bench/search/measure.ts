@@ -1,11 +1,11 @@
-/** What is measured: how good the answers are, and how long they take. */
+/** Measures the quality of results and the time of searches. */
 import { quantilesOf } from '../harness/statistics.ts'
 import type { JudgedQuery } from './corpus/corpus.ts'
 import type { Subject } from './engines/engine.ts'
 import { ndcg, recall } from './report/metrics.ts'
 import type { Quality, Times } from './report/results.ts'
 
-/** Every other query is for choosing weights, the others for reporting: of each kind in each language half. */
+/** Half of the queries of each kind and language serve to choose weights; the report uses the other half. */
 export const heldOut = (queries: readonly JudgedQuery[]): JudgedQuery[] =>
   queries.filter((_, index) => index % 2 === 1)
 
@@ -33,7 +33,7 @@ export async function judge(
   )
 }
 
-/** One after the other; a first round, which fills caches, does not count. */
+/** Searches run one after the other. A first round fills caches and does not count. */
 export async function time(
   search: (query: string) => Promise<unknown>,
   queries: readonly string[],

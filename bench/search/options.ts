@@ -5,13 +5,13 @@ export interface Options {
   /** Pages of the largest base; the comparison has {@link COMPARED_PAGES}. */
   readonly pages: number
   readonly seed: number
-  /** Where results are written; null is the place of the run's size. */
+  /** The folder for results; null is the default. */
   readonly out: string | null
 }
 
-/** What is compared is compared over so many. */
+/** The number of pages for the comparison. */
 export const COMPARED_PAGES = 5_000
-/** From so many pages on a run is the full one, whose results the repository keeps. */
+/** A run of at least this many pages is a full one, whose results the repository keeps. */
 export const FULL_PAGES = 100_000
 const MOST_PAGES = 500_000
 
@@ -24,7 +24,7 @@ export const usage = (): string =>
   --help      this text
 `
 
-/** Reads the command line. Throws UsageError for what it does not understand. */
+/** Reads the command line. Throws UsageError for an unknown option or value. */
 export const parseOptions = (args: string[]): Options => {
   const text = { type: 'string' } as const
   const values = givenOptions(args, { help: { type: 'boolean' }, pages: text, seed: text, out: text })

@@ -14,14 +14,14 @@ import { failuresOf, reportOf } from './report/report.ts'
 import type { SearchResults, SizeResults, SubjectResults } from './report/results.ts'
 
 /**
- * The bench of search: how good its answers are beside those of others, and how long they take in a large base.
- * PostgreSQL is the bench's own and ends with it. What is asked: corpus/corpus.ts; what comes of it: report/report.ts.
+ * The bench of search: quality compared with other engines, and time in a large base. The bench starts its own PostgreSQL.
+ * Queries: corpus/corpus.ts. Report: report/report.ts.
  */
 
 const MS_PER_SECOND = 1_000
 const US_PER_MS = 1_000
 const ROUNDS = 2
-/** As a client without a wish gets them. */
+/** The default number of results. */
 const LIMIT = 20
 
 async function built(subject: Subject, pages: Parameters<Subject['build']>[0]): Promise<number> {
@@ -69,7 +69,7 @@ async function measureSize({ sql, searching }: BenchDatabase, pageCount: number,
     ROUNDS,
   )
   const { user, system } = process.cpuUsage(before)
-  // The first round, which is not timed, was work as well.
+  // The untimed first round used CPU too.
   const searches = (judged.searches * (ROUNDS + 1)) / ROUNDS
   const quality = await judge(subject.search, heldOut(queries))
   const result: SizeResults = {
@@ -87,7 +87,7 @@ async function measureSize({ sql, searching }: BenchDatabase, pageCount: number,
   return result
 }
 
-/** Each in a folder of its own, on a server that nothing was asked of yet. */
+/** Each size has its own folder and a new server. */
 async function withDatabase<T>(
   { checkpoint, signal }: Control,
   measure: (database: BenchDatabase) => Promise<T>,
@@ -97,7 +97,7 @@ async function withDatabase<T>(
   try {
     const database = await startDatabase(work.folder, signal)
     const close = () => database.close()
-    // Whatever is asked there just now, the next thing that this process hears of it is its end.
+    // Ends searches that still run on the server.
     signal.addEventListener('abort', close)
     try {
       return await measure(database)

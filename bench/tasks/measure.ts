@@ -4,17 +4,17 @@ import { quantilesOf } from '../harness/statistics.ts'
 import type { Options } from './options.ts'
 import type { CpuUse, TaskResults } from './results.ts'
 import type { Service, Upstream } from './service.ts'
-import type { Counted, Told } from './upstream-messages.ts'
+import type { Counted, TaskResult } from './upstream-messages.ts'
 
 /**
- * The way of many tasks, in four pieces: the service at rest, the submits, all of them open, and their ends. CPU is read
- * from /proc for every process of the service and its engines; when looks were due is the upstream's own count.
+ * Many tasks in four phases: the idle service, the submits, all tasks open, and their ends. CPU comes from /proc, for
+ * every process of the service and its engines. The upstream knows when each poll was due.
  */
 
 const IDLE_MS = 5_000
 const SUBMITS_AT_ONCE = 64
 const SUBMIT_LIMIT_MS = 240_000
-/** Beyond the time in which they end: the longest between two looks, and what a busy machine takes. */
+/** Extra time for ends: the longest poll interval, and some for a busy machine. */
 const END_GRACE_MS = 60_000
 const LOOK_MS = 250
 const STEP_MS = 500
@@ -34,7 +34,7 @@ export interface Measuring {
 const byRole = (service: Service, of: (pids: readonly number[]) => number): Record<string, number> =>
   Object.fromEntries(Object.entries(service.processes()).map(([role, pids]) => [role, of(pids)]))
 
-/** What the work costs, from its beginning to its end. */
+/** Measures CPU during the work. */
 const costOf = async <T>(service: Service, work: () => Promise<T>): Promise<CpuUse & { value: T }> => {
   const before = byRole(service, cpuNs)
   const startedAt = performance.now()
@@ -63,7 +63,7 @@ const submitAll = async ({ service, options, checkpoint }: Measuring): Promise<v
   const submitter = async (): Promise<void> => {
     while (left > 0) {
       checkpoint()
-      if (performance.now() > deadline) throw new Error(`${left} tasks were still to be submitted`)
+      if (performance.now() > deadline) throw new Error(`${left} tasks were not submitted in time`)
       left -= 1
       await service.submit()
     }
@@ -78,22 +78,25 @@ const untilBooked = async (of: Measuring): Promise<void> => {
     const [{ count }] = await service.sql<[{ count: bigint }]>`SELECT count(*) FROM usage_rows`
     if (Number(count) >= options.tasks) return
     if (performance.now() > deadline)
-      throw new Error(`${count} of ${options.tasks} tasks had been settled when the time was up`)
+      throw new Error(`${count} of ${options.tasks} tasks were settled in time`)
     await pause(of, LOOK_MS)
   }
 }
 
-const failuresOf = async ({ service, options }: Measuring, told: readonly Told[]): Promise<string[]> => {
+const failuresOf = async (
+  { service, options }: Measuring,
+  taskResults: readonly TaskResult[],
+): Promise<string[]> => {
   const { sql, database } = service
   const [{ rows, paid }] = await sql<[{ rows: bigint; paid: bigint }]>`
     SELECT count(*) AS rows, count(*) FILTER (WHERE status = 'success') AS paid FROM usage_rows`
   const [{ open }] = await sql<[{ open: bigint }]>`SELECT count(*) AS open FROM holds WHERE state = 'open'`
-  const again = told.filter(({ submits }) => submits !== 1).length
+  const again = taskResults.filter(({ submits }) => submits !== 1).length
   const { ok } = await database.verifyWallets()
   const failures = [
     Number(rows) === options.tasks ? null : `${rows} rows for ${options.tasks} tasks`,
     Number(paid) === options.tasks ? null : `${paid} of ${options.tasks} tasks were delivered`,
-    told.length === options.tasks ? null : `the upstream was given ${told.length} tasks`,
+    taskResults.length === options.tasks ? null : `the upstream was given ${taskResults.length} tasks`,
     again === 0 ? null : `${again} tasks were submitted more than once`,
     open === 0n ? null : `${open} holds are open`,
     ok ? null : 'the wallets do not agree with the ledger',
@@ -113,24 +116,24 @@ export const measure = async (of: Measuring): Promise<Measured> => {
     `submitted in ${Math.round(submit.seconds)} s; waiting until each is ${options.ageMs / MS_PER_SECOND} s old`,
   )
   await pause(of, options.ageMs)
-  say(`all are open: counting looks for ${options.windowMs / MS_PER_SECOND} s`)
+  say(`all tasks are open: counting polls for ${options.windowMs / MS_PER_SECOND} s`)
   const { value: counted, ...open } = await costOf(service, async () => {
     upstream.send({ type: 'count' })
     await pause(of, options.windowMs)
     return upstream.ask<Counted>({ type: 'counted' })
   })
   const resident = byRole(service, (pids) => residentBytes(pids) / MEBIBYTE)
-  say(`the upstream ends them in the course of ${options.spreadMs / MS_PER_SECOND} s`)
+  say(`the upstream ends them within ${options.spreadMs / MS_PER_SECOND} s`)
   const { value: ___, ...end } = await costOf(service, async () => {
     upstream.send({ type: 'end', spreadMs: options.spreadMs, seed: options.seed })
     await untilBooked(of)
   })
-  const told = await upstream.ask<Told[]>({ type: 'tell' })
+  const taskResults = await upstream.ask<TaskResult[]>({ type: 'results' })
   const rows = await service.sql<{ task_id: string; booked_at: bigint }[]>`
     SELECT task_id, booked_at FROM usage_rows`
   const bookedAt = new Map(rows.map(({ task_id, booked_at }) => [task_id, Number(booked_at)]))
-  const settled = told.filter(({ reference }) => bookedAt.has(reference))
-  const since = (from: (one: Told) => number) =>
+  const settled = taskResults.filter(({ reference }) => bookedAt.has(reference))
+  const since = (from: (one: TaskResult) => number) =>
     quantilesOf(settled.map((one) => bookedAt.get(one.reference)! - from(one)))
   return {
     idle,
@@ -138,7 +141,7 @@ export const measure = async (of: Measuring): Promise<Measured> => {
     open: {
       ...open,
       ageSeconds: options.ageMs / MS_PER_SECOND,
-      looks: counted.looks,
+      polls: counted.polls,
       lateness: quantilesOf(counted.latenessMs),
       residentMiBByRole: resident,
       tasksMiBBefore,
@@ -149,6 +152,6 @@ export const measure = async (of: Measuring): Promise<Measured> => {
       endToRow: since(({ endedAt }) => endedAt),
       seenToRow: since(({ seenAt }) => seenAt),
     },
-    failures: await failuresOf(of, told),
+    failures: await failuresOf(of, taskResults),
   }
 }

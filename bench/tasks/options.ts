@@ -3,23 +3,23 @@ import { givenOptions, seedOf, wholeNumber } from '../harness/command-line.ts'
 export interface Options {
   readonly help: boolean
   readonly tasks: number
-  /** How old the youngest task is when looks are counted: looks come at a tenth of a task's age. */
+  /** The age of the youngest task when counting begins. Polls come at a tenth of a task's age. */
   readonly ageMs: number
-  /** Looks are counted for so long. */
+  /** How long polls are counted. */
   readonly windowMs: number
-  /** The upstream ends all of them in the course of this time. */
+  /** The time in which the upstream ends all tasks. */
   readonly spreadMs: number
   readonly seed: number
-  /** Where results are written; null is the place of the run's size. */
+  /** The folder for results; null is the default. */
   readonly out: string | null
 }
 
-/** From so many tasks on a run is the full one, whose results the repository keeps. */
+/** A run of at least this many tasks is a full one, whose results the repository keeps. */
 export const FULL_TASKS = 10_000
 const USUAL_TASKS = 1_000
 const MOST_TASKS = 50_000
 const SMALL = { ageMs: 15_000, windowMs: 15_000, spreadMs: 20_000 }
-/** At this age looks come as seldom as they ever do. */
+/** At this age polls have reached their longest interval. */
 const LARGE = { ageMs: 100_000, windowMs: 30_000, spreadMs: 60_000 }
 
 export const usage = (): string =>
@@ -31,7 +31,7 @@ export const usage = (): string =>
   --help      this text
 `
 
-/** Reads the command line. Throws UsageError for what it does not understand. */
+/** Reads the command line. Throws UsageError for an unknown option or value. */
 export const parseOptions = (args: string[]): Options => {
   const text = { type: 'string' } as const
   const values = givenOptions(args, { help: { type: 'boolean' }, tasks: text, seed: text, out: text })

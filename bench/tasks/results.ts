@@ -1,8 +1,8 @@
-/** A whole run, as it is written to JSON. */
+/** A whole run as JSON. */
 import type { RunFacts } from '../harness/program.ts'
 import type { Quantiles } from '../harness/statistics.ts'
 
-/** Of the service and its engines over some time, by what they do. */
+/** CPU of the service and its engines during a phase, by role. */
 export interface CpuUse {
   readonly seconds: number
   readonly cpuMsByRole: Readonly<Record<string, number>>
@@ -19,7 +19,7 @@ export interface TaskResults extends RunFacts {
   /** All tasks open, none younger than this at the beginning. */
   readonly open: CpuUse & {
     readonly ageSeconds: number
-    readonly looks: number
+    readonly polls: number
     readonly lateness: Quantiles
     readonly residentMiBByRole: Readonly<Record<string, number>>
     /** Of the tasks process before the first task. */
@@ -30,9 +30,9 @@ export interface TaskResults extends RunFacts {
     readonly spreadSeconds: number
     /** From the end at the upstream to the row. */
     readonly endToRow: Quantiles
-    /** From the look that found the end. */
+    /** From the poll that found the end. */
     readonly seenToRow: Quantiles
   }
-  /** What does not hold; none in a good run. */
+  /** Failed checks; none in a good run. */
   readonly failures: readonly string[]
 }

@@ -9,9 +9,9 @@ import type { TaskResults } from './results.ts'
 import { type Service, startService, startUpstream } from './service.ts'
 
 /**
- * The bench of tasks: what it costs to look at thousands of open tasks, how late the looks are, and how soon an end is
- * settled. Service, engines and upstream are the bench's own and end with it, however it ends; so does what they wrote.
- * What is done: measure.ts; what comes of it: report.ts.
+ * The bench of tasks: the cost of polling thousands of open tasks, the lateness of polls, and the time to settle an end.
+ * The bench starts its own service, engines and upstream, ends them, and removes their data. Phases: measure.ts.
+ * Report: report.ts.
  */
 
 const measureAll = async (options: Options, folder: string, { checkpoint }: Control) => {

@@ -55,9 +55,9 @@ export const startUpstream = async (): Promise<Upstream> => {
 export interface Service {
   readonly database: Database
   readonly sql: Sql
-  /** Its processes and engines, by what they do. */
+  /** Returns its processes and engines by role. */
   processes(): ReturnType<typeof tollgateProcesses>
-  /** Makes a video of five seconds. Throws unless the service takes it on. */
+  /** Submits a video of five seconds. Throws unless the service accepts it. */
   submit(): Promise<void>
   close(): Promise<void>
 }
@@ -75,7 +75,7 @@ const submitTo = (baseUrl: string, key: string) => {
   }
 }
 
-/** It ends with the bench, however that ends. */
+/** Starts the service. It ends with the bench. */
 export const startService = async (folder: string, upstreamPort: number): Promise<Service> => {
   const { child, record } = await startTollgate({
     folder,

@@ -1,27 +1,27 @@
-/** What the bench and its upstream of tasks say to each other. */
+/** The messages between the bench and its task upstream. */
 
 export type ToUpstream =
-  /** Count looks from now on. */
+  /** Starts counting polls. */
   | { readonly type: 'count' }
-  /** Say what was counted. */
+  /** Requests the count. */
   | { readonly type: 'counted' }
-  /** End all tasks in the course of so long, in an order that the seed gives. */
+  /** Ends all tasks within a time, in an order by the seed. */
   | { readonly type: 'end'; readonly spreadMs: number; readonly seed: number }
-  /** Say what became of each. */
-  | { readonly type: 'tell' }
+  /** Requests the result of each task. */
+  | { readonly type: 'results' }
 
 export interface Counted {
-  readonly looks: number
-  /** How much later than planned each look came, milliseconds. */
+  readonly polls: number
+  /** The lateness of each poll, milliseconds. */
   readonly latenessMs: readonly number[]
 }
 
-export interface Told {
+export interface TaskResult {
   /** Our own id of the task. */
   readonly reference: string
   readonly submits: number
   /** Epoch milliseconds. */
   readonly endedAt: number
-  /** When a look first found it ended; 0 while none has. */
+  /** When a poll first found it ended; 0 before. */
   readonly seenAt: number
 }

@@ -1,25 +1,25 @@
 import { App, type HttpResponse, type us_socket, us_socket_local_port } from 'uWebSockets.js'
 import { pollDelayMs, TASK_RULES } from '../../schemas/tasks/task.ts'
 import { Random } from '../harness/random.ts'
-import type { Counted, Told, ToUpstream } from './upstream-messages.ts'
+import type { Counted, TaskResult, ToUpstream } from './upstream-messages.ts'
 
 /**
- * The upstream of the bench of tasks, in a process of its own: it speaks the task contract (docs/upstream-task.md), takes
- * on whatever comes, and ends it when the bench says so. It knows when each look was due, from its own answer to the one
- * before and the rule of `pollDelayMs`. Sends `{port}` to its parent when it listens, and ends with it.
+ * The process of the task upstream. It has the task contract (docs/upstream-task.md), accepts every task, and ends them on
+ * the bench's command. It computes when each poll is due from its previous answer and `pollDelayMs`. Sends `{port}` to its
+ * parent when it listens, and ends with it.
  */
 
 interface Work {
   submits: number
   acceptedAt: number
-  /** When the next look is to come. */
+  /** When the next poll is due. */
   dueAt: number
   endsAt: number
   seenAt: number
 }
 
 const RULES = TASK_RULES.video
-/** The least that is recognised as a film. */
+/** The fewest bytes that are recognized as a film. */
 const FILM = Buffer.concat([
   Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0mp42isom', 'latin1'),
   Buffer.alloc(4_000, 7),
@@ -27,7 +27,7 @@ const FILM = Buffer.concat([
 const SECONDS = 5
 
 const works = new Map<string, Work>()
-let counted: { looks: number; latenessMs: number[] } | null = null
+let counted: { polls: number; latenessMs: number[] } | null = null
 let origin = ''
 
 const json = (res: HttpResponse, body: object): void => {
@@ -52,7 +52,7 @@ const submit = (res: HttpResponse, body: string): void => {
   json(res, { id: reference, state: 'running' })
 }
 
-const look = (res: HttpResponse, id: string): void => {
+const poll = (res: HttpResponse, id: string): void => {
   const work = works.get(id)
   if (work === undefined) {
     res.writeStatus('404 Not Found').end('{"error":{"code":"not_found","message":"There is no such task."}}')
@@ -60,7 +60,7 @@ const look = (res: HttpResponse, id: string): void => {
   }
   const now = Date.now()
   if (counted !== null) {
-    counted.looks += 1
+    counted.polls += 1
     counted.latenessMs.push(Math.max(0, now - work.dueAt))
   }
   work.dueAt = next(work, now)
@@ -78,7 +78,7 @@ const receive = (res: HttpResponse): void => {
   })
 }
 
-/** Evenly over the time, in an order drawn by chance. */
+/** Distributes the ends evenly over the time, in random order. */
 const endAll = (spreadMs: number, seed: number): void => {
   const now = Date.now()
   const random = new Random(seed)
@@ -92,7 +92,7 @@ const endAll = (spreadMs: number, seed: number): void => {
   })
 }
 
-const told = (): Told[] =>
+const taskResults = (): TaskResult[] =>
   [...works].map(([reference, { submits, endsAt, seenAt }]) => ({
     reference,
     submits,
@@ -103,7 +103,7 @@ const told = (): Told[] =>
 process.on('message', (message: ToUpstream) => {
   switch (message.type) {
     case 'count':
-      counted = { looks: 0, latenessMs: [] }
+      counted = { polls: 0, latenessMs: [] }
       break
     case 'counted':
       process.send!(counted satisfies Counted | null)
@@ -112,20 +112,20 @@ process.on('message', (message: ToUpstream) => {
     case 'end':
       endAll(message.spreadMs, message.seed)
       break
-    case 'tell':
-      process.send!(told())
+    case 'results':
+      process.send!(taskResults())
   }
 })
 
 App()
   .post('/tasks', receive)
-  .get('/tasks/:id', (res, req) => look(res, req.getParameter(0) ?? ''))
+  .get('/tasks/:id', (res, req) => poll(res, req.getParameter(0) ?? ''))
   .get('/film.mp4', (res) => {
     res.cork(() => res.writeHeader('content-type', 'video/mp4').end(FILM))
   })
   .listen('127.0.0.1', 0, (socket) => {
     if (!socket) throw new Error('the upstream of the bench found no port')
-    const port = us_socket_local_port(socket as unknown as us_socket) // a listen socket is a socket; the types forgot
+    const port = us_socket_local_port(socket as unknown as us_socket) // A listen socket is a socket; the types omit it.
     origin = `http://127.0.0.1:${port}`
     process.send!({ port })
   })

@@ -1,19 +1,19 @@
-/** Statements of the bench's own to ClickHouse, over HTTP as every client sends them, with no limit of time. */
+/** The bench's own statements to ClickHouse, over HTTP, without a time limit. */
 
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
 export interface Statements {
-  /** Rejects with ClickHouse's own words. */
+  /** Rejects with ClickHouse's message. */
   run(sql: string): Promise<void>
   /** Columns by name; 64-bit numbers are strings. */
   rows<T>(sql: string): Promise<T[]>
-  /** The answer as it came, in the format that the statement names. */
+  /** Returns the response in the format that the statement names. */
   text(sql: string): Promise<Buffer>
 }
 
-/** What is inserted is new by its making: nothing has to be compared with what was inserted before. */
+/** Every inserted row is new, so ClickHouse need not compare it with former inserts. */
 const SETTINGS = {
   output_format_json_quote_64bit_integers: '1',
   max_execution_time: '0',
@@ -26,7 +26,7 @@ export const statementsTo = (url: string): Statements => {
   const query = new URLSearchParams({ database: pathname.slice(1), ...SETTINGS })
   const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
   const text = async (sql: string): Promise<Buffer> => {
-    // Not `fetch`, which waits five minutes for an answer and no longer: a merge of a year may take that.
+    // Not `fetch`, which waits at most five minutes: the merge of a year may take longer.
     const asking = request(`${origin}/?${query}`, { method: 'POST', headers: { authorization } })
     asking.end(sql)
     const [answer] = (await once(asking, 'response')) as [IncomingMessage]

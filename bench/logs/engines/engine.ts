@@ -1,4 +1,4 @@
-/** Who is asked: the service's call log by its functions or over HTTP, or the table it is set against. */
+/** What is queried: the service's call log by its functions or over HTTP, or the plain PostgreSQL table. */
 import type { CallQuery } from '../../../src/clickhouse/pages/find-call.ts'
 import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/query.ts'
 import type { CallSummaryQuery } from '../../../src/clickhouse/summaries/summarize-calls.ts'
@@ -9,48 +9,48 @@ export const ENGINE_NAMES = ['log', 'http', 'postgres'] as const
 export type EngineName = (typeof ENGINE_NAMES)[number]
 
 export interface PageQuery extends Omit<CallPageQuery, 'after'> {
-  /** Of the page before, as the engine gave it; null: the first page. */
+  /** The cursor of the previous page; null for the first page. */
   readonly cursor: string | null
 }
 
 export interface Page {
-  /** Of its rows, in their order. */
+  /** The ids of its rows, in order. */
   readonly ids: readonly number[]
-  /** Null behind the last page. */
+  /** Null after the last page. */
   readonly next: string | null
 }
 
 export interface CsvAnswer {
   readonly rows: number
-  /** Milliseconds until the first rows were there. */
+  /** Milliseconds until the first rows arrived. */
   readonly firstMs: number
 }
 
 export interface LogEngine {
   readonly name: EngineName
-  /** Does nothing, in the way in which it is asked for something. */
+  /** An empty query: the fixed cost of each query. */
   nothing(): Promise<void>
   page(query: PageQuery): Promise<Page>
-  /** Answers how many rows came: one. */
+  /** Returns the number of rows, which is one. */
   detail(query: CallQuery): Promise<number>
-  /** Answers how many days have calls. */
+  /** Returns the number of days with calls. */
   summary(query: CallSummaryQuery): Promise<number>
-  /** A page without limit of memory, as text. Null: the engine is not asked for it. */
+  /** Reads a page as CSV. Null where the engine has no CSV. */
   readonly csv: ((query: PageQuery) => Promise<CsvAnswer>) | null
 }
 
-/** A row that is there, for questions about one. */
+/** A stored row, for queries about one row. */
 export interface KnownRow {
   readonly id: number
   readonly requestId: string
 }
 
-/** What there is to ask for. */
+/** Finds what the queries need. */
 export interface Census {
   countRows(accountId: string): Promise<number>
-  /** About so many rows of the account, from all of its history. */
+  /** Returns about this many rows of the account, from its whole history. */
   knownRows(accountId: string, count: number): Promise<KnownRow[]>
-  /** The cursor that a walk in falling order has got behind so many rows that ended before an instant (epoch ms). */
+  /** Returns the cursor after this many rows in descending order that ended before an instant (epoch ms). */
   cursorBehind(accountId: string, before: number, rows: number): Promise<string>
 }
 

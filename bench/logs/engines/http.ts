@@ -1,8 +1,8 @@
-/** The call log as its users have it: `GET` requests to the gateway, with a key of the account. */
+/** The call log for its users: `GET` requests to the gateway, with a key of the account. */
 import type { CsvAnswer, LogEngine, PageQuery } from './engine.ts'
 import type { RunningService } from './service.ts'
 
-/** Below what a key may ask for in a minute. */
+/** Less than the rate limit of a key per minute. */
 const REQUESTS_A_KEY = 50
 
 interface LogPageJson {
@@ -36,7 +36,7 @@ const parametersOf = (query: PageQuery): URLSearchParams => {
   return parameters
 }
 
-/** One answer's pieces; the first rows are in the first of them. */
+/** Reads the chunks of a response; the first chunk has the first rows. */
 const readCsv = async (answer: Response, startedAt: number): Promise<CsvAnswer> => {
   let firstMs = 0
   let lines = 0
@@ -47,7 +47,7 @@ const readCsv = async (answer: Response, startedAt: number): Promise<CsvAnswer> 
   return { rows: lines - 1, firstMs }
 }
 
-/** Keys of one account, each used no more often than it may be within a minute. */
+/** Keys of one account, each used less often than its rate limit. */
 class KeyRing {
   readonly #keys: readonly string[]
   #asked = 0
@@ -63,7 +63,7 @@ class KeyRing {
   }
 }
 
-/** Keys for so many requests, known to the gateway already: looking up a new one would count as the log's time. */
+/** Creates keys for this many requests and uses each once, so that their lookup does not count as the log's time. */
 const makeKeys = async ({ baseUrl, makeKey }: RunningService, accountId: string, requests: number) => {
   const keys: string[] = []
   for (let allowed = 0; allowed < requests; allowed += REQUESTS_A_KEY) {
@@ -80,7 +80,7 @@ const get = async (baseUrl: string, key: string, path: string): Promise<Response
   return answer
 }
 
-/** It can be asked so many times about one account. */
+/** `requests` is the most that one account is queried. */
 export const httpEngine = async (
   service: RunningService,
   accountId: string,

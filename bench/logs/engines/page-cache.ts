@@ -1,4 +1,4 @@
-/** What the machine holds in memory before anything is measured. */
+/** Fills the machine's file cache before the measurement. */
 import { createReadStream } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,13 +10,13 @@ const readThrough = async (path: string): Promise<void> => {
 }
 
 /**
- * Reads every file below the folder once, so that the questions asked first do not wait for the disk where the later
- * ones find all in memory. `checkpoint` throws to end the work.
+ * Reads every file below the folder once, so that the first queries do not wait for the disk. `checkpoint` throws to end
+ * the work.
  */
 export const readIn = async (folder: string, checkpoint: () => void): Promise<void> => {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     checkpoint()
-    // Parts are merged, and their files removed, meanwhile.
+    // A merge may remove files meanwhile.
     if (entry.isFile()) await readThrough(join(entry.parentPath, entry.name)).catch(() => undefined)
   }
 }

@@ -1,16 +1,16 @@
-/** The same questions put to a plain table in PostgreSQL, as its user would write them. */
+/** The same queries on a plain table in PostgreSQL. */
 import type { Sql } from '../../../src/postgres/connection.ts'
 import { PAGE_COLUMNS, TABLE } from '../rows/postgres-table.ts'
 import { type Census, type LogEngine, type PageQuery, printPosition, readPosition } from './engine.ts'
 
 type Parameter = string | number | boolean | Date | readonly string[]
 
-/** Conditions with their parameters, `$1` and on. */
+/** Conditions with their parameters `$1`, `$2` and so on. */
 class Conditions {
   readonly #conditions: string[] = []
   readonly parameters: Parameter[] = []
 
-  /** Adds a condition; each `?` stands for the next of the values. */
+  /** Adds a condition; each `?` is the next of the values. */
   add(condition: string, ...values: Parameter[]): void {
     let at = 0
     this.#conditions.push(
@@ -57,7 +57,7 @@ function conditionsOf(query: PageQuery): Conditions {
   return where
 }
 
-/** Rows of a CSV are fetched so many at a time, as the service does. */
+/** The batch size of a CSV, as in the service. */
 const CSV_ROWS_A_FETCH = 500
 
 const pageStatement = (query: PageQuery, columns: readonly string[], limit: number) => {
@@ -70,7 +70,7 @@ const pageStatement = (query: PageQuery, columns: readonly string[], limit: numb
 
 type Ask = <T>(statement: string, parameters: readonly Parameter[]) => Promise<T[]>
 
-// Each statement is planned for its parameters: a plan for all would be a poor one for most.
+// Each statement is planned for its parameters, because a generic plan is bad for most of them.
 const asking =
   (sql: Sql): Ask =>
   async <T>(statement: string, parameters: readonly Parameter[]) =>
@@ -127,7 +127,7 @@ export const postgresEngine = (sql: Sql): LogEngine => {
   }
 }
 
-/** Nothing of this is measured. */
+/** Not measured. */
 export const postgresCensus = (sql: Sql): Census => {
   const ask = asking(sql)
   return {

@@ -1,9 +1,9 @@
-/** How many rows ClickHouse reads for an answer: by its own count, which is kept for the whole server. */
+/** Counts the rows that ClickHouse reads, by its server-wide counter. */
 import type { Statements } from './clickhouse-statements.ts'
 
 const COUNTED = `SELECT value FROM system.events WHERE event = 'SelectedRows'`
 
-/** Rows read while the work is done; nobody else is to ask the server meanwhile. */
+/** Returns the rows read during the work. Nothing else may query the server meanwhile. */
 export const countReadRows = async (
   statements: Statements,
   work: () => Promise<unknown>,
@@ -13,7 +13,7 @@ export const countReadRows = async (
     return Number(row?.value ?? 0)
   }
   const first = await counted()
-  // Looking at the count is counted as well.
+  // Reading the counter counts too.
   const before = await counted()
   await work()
   return Math.max(0, (await counted()) - before - (before - first))

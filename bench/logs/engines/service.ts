@@ -1,9 +1,9 @@
-/** The whole service over the rows that are there, and keys of the accounts that are asked about. */
+/** The whole service on the built rows, and keys of the queried accounts. */
 import type { Sql } from '../../../src/postgres/connection.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { MASTER_KEY, startTollgate } from '../../harness/service.ts'
 
-/** No call is made: the channel is there because a configuration must have one. */
+/** The bench makes no calls; a configuration must have a channel. */
 const CONFIGURATION = {
   models: [{ id: 'none', pricing: { unit: '1M_tokens', input: '1', output: '1' } }],
   channels: [
@@ -26,7 +26,7 @@ export interface ServiceWanted {
 
 export interface RunningService {
   readonly baseUrl: string
-  /** A key that may read all calls of the account, which is made when it is not there. */
+  /** Returns a key that may read all calls of the account. Creates the account on first use. */
   makeKey(accountId: string): Promise<string>
   stop(): Promise<void>
 }
@@ -36,7 +36,7 @@ const ensureAccount = async (sql: Sql, id: string): Promise<void> => {
   await sql`INSERT INTO wallets (account_id) VALUES (${id}) ON CONFLICT DO NOTHING`
 }
 
-/** It ends with the bench, however that ends. */
+/** Starts the service. It ends with the bench. */
 export const startService = async (wanted: ServiceWanted, sql: Sql): Promise<RunningService> => {
   const { folder, databaseUrl, clickhouseUrl } = wanted
   const { child, record } = await startTollgate({

@@ -1,4 +1,4 @@
-/** The call log as the service asks it: its own functions, to ClickHouse over HTTP. */
+/** The call log by the service's own functions, which query ClickHouse over HTTP. */
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import { text } from '../rows/draws.ts'
 import type { Statements } from './clickhouse-statements.ts'
@@ -19,7 +19,7 @@ export const tollgateEngine = (log: CallLog): LogEngine => ({
   csv: null,
 })
 
-/** Nothing of this is measured. */
+/** Not measured. */
 export const clickhouseCensus = (statements: Statements): Census => {
   const countRows = async (accountId: string): Promise<number> => {
     const [row] = await statements.rows<{ n: string }>(

@@ -1,14 +1,14 @@
-/** Puts the questions and takes the time of each answer. */
+/** Runs the queries and measures the time of each. */
 import { median, type Quantiles, quantile, quantilesOf } from '../../harness/statistics.ts'
 import type { Ask, Question, Subject } from './queries.ts'
 
-/** How long one reader waited, alone. */
+/** The times of one reader without others. */
 export interface Timing extends Quantiles {
   /** Of all rounds together. */
   readonly samples: number
-  /** Median of the rows that came. */
+  /** The median of the returned rows. */
   readonly rows: number
-  /** Until the first rows were there, where that is another thing. */
+  /** The time to the first rows, where the query streams. */
   readonly first: Quantiles | null
 }
 
@@ -17,9 +17,9 @@ export interface Effort {
   readonly limitMs: number
 }
 
-/** Connections, code and plans are warm before the first sample; the rows asked for are others. */
+/** Queries before the first sample, for other rows, so that connections, code and plans are warm. */
 const WARM_UPS = 3
-/** A slow question is put so often all the same. */
+/** The fewest samples of a slow query. */
 const LEAST_SAMPLES = 5
 
 const timed = async (ask: Ask) => {
@@ -28,7 +28,7 @@ const timed = async (ask: Ask) => {
   return { ms: performance.now() - startedAt, rows, firstMs }
 }
 
-/** Rejects with what the engine says when it refuses. `checkpoint` throws to end the work. */
+/** Rejects with the engine's error. `checkpoint` throws to end the work. */
 export const measure = async (
   question: Question,
   subject: Subject,
@@ -65,7 +65,7 @@ const middle = (rounds: readonly Quantiles[]): Quantiles => ({
   maxMs: Math.max(...rounds.map(({ maxMs }) => maxMs)),
 })
 
-/** A quantile is the median of what it was in each round. */
+/** A quantile is the median of the rounds' quantiles. */
 export const overRounds = (rounds: readonly Timing[]): Timing => {
   const firsts = rounds.flatMap(({ first }) => first ?? [])
   return {

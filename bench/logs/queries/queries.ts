@@ -1,11 +1,11 @@
-/** What is asked: each question as often as wanted, every time of other rows. */
+/** The queries of the bench, each time for other rows. */
 
 import type { Random } from '../../harness/random.ts'
 import type { Census, EngineName, KnownRow, LogEngine, PageQuery } from '../engines/engine.ts'
 import { type Account, END_MS, keyId, RARE, START_MS } from '../rows/population.ts'
 import { walkPages } from './walk.ts'
 
-/** What is measured of an answer is the time until it is there whole; of a file also until it begins. */
+/** A sample is the time until the response is complete; of a CSV also the time until it begins. */
 export interface Answer {
   readonly rows: number
   readonly firstMs?: number
@@ -19,7 +19,7 @@ export interface Subject {
   readonly census: Census
   readonly account: Account
   readonly random: Random
-  /** Rows that the account has there. */
+  /** The rows of the account in the engine. */
   readonly rows: number
   readonly known: readonly KnownRow[]
 }
@@ -31,13 +31,13 @@ export interface Question {
   readonly title: string
   readonly kind: QuestionKind
   readonly engines: readonly EngineName[]
-  /** What makes the next one to ask, which is not part of what is measured. */
+  /** Returns the next query to run. Not measured. */
   begin(about: Subject): () => Promise<Ask>
 }
 
 const EVERYBODY: readonly EngineName[] = ['log', 'http', 'postgres']
 const WITHOUT_HTTP: readonly EngineName[] = ['log', 'postgres']
-/** The service's functions give no file: the routes do. */
+/** Only the routes produce CSV, not the service's functions. */
 const WITH_CSV: readonly EngineName[] = ['http', 'postgres']
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -47,11 +47,11 @@ const MOST_ROWS = 200
 const CSV_ROWS = 10_000
 const FAR_PAGE = 100
 const SPAN_MS = END_MS - START_MS
-/** Questions about all of the time end in the last tenth of it: so there is much that they might have to read. */
+/** Queries of all time end in the last tenth of it, so that they may have to read much. */
 const LATE_MS = END_MS - SPAN_MS / 10
-/** What the account was when it had one row in a hundred. */
+/** The instant at which the account had one row in a hundred. */
 const YOUNG_MS = START_MS + SPAN_MS / 100
-/** So much of an account's rows is older than `LATE_MS`, with some to spare. */
+/** A share of an account's rows that is certainly older than `LATE_MS`. */
 const SURELY_OLDER = 0.85
 
 const plainPage = (account: Account, from: number, to: number): PageQuery => ({
@@ -87,25 +87,25 @@ const page = (
   },
 })
 
-/** All of the time up to an instant of late. */
+/** All time up to an instant after `LATE_MS`. */
 const longHistory = ({ account, random }: Subject): PageQuery =>
   plainPage(account, START_MS, random.between(LATE_MS, END_MS))
 
-/** A first page of all time, narrowed. */
+/** A first page of all time, with filters. */
 const filtered = (name: string, title: string, narrow: (subject: Subject) => Partial<PageQuery>): Question =>
   page({ name, title }, (subject) => ({ ...longHistory(subject), ...narrow(subject) }))
 
 const farPage = page({ name: 'page-100', title: 'Page 100, all time' }, async (subject) => {
   const query = longHistory(subject)
   const { census, account, rows } = subject
-  // An account may have no hundred pages: its last one then.
+  // An account with fewer pages gives its last one.
   const last = Math.floor((rows * SURELY_OLDER) / PAGE_ROWS) - 1
   const pages = Math.min(FAR_PAGE - 1, last)
   if (pages < 1) return query
   return { ...query, cursor: await census.cursorBehind(account.id, query.to, pages * PAGE_ROWS) }
 })
 
-/** Each page is asked for with the cursor of the one before; behind the last one a new walk begins. */
+/** Each query has the cursor of the previous page; after the last page a new walk begins. */
 const walk: Question = {
   name: 'walk',
   title: 'Pages 1 to 100 by their cursors',
@@ -123,7 +123,7 @@ const walk: Question = {
   },
 }
 
-/** What every answer costs at least. */
+/** The fixed cost of each query. */
 const nothing: Question = {
   name: 'nothing',
   title: 'Nothing (SELECT 1, /healthz)',
@@ -182,7 +182,7 @@ export const OLD_PAGE = 'first-page-all'
 export const YEAR = 'summary-365'
 export const CSV = csv.name
 
-/** Of most rows, and of next to none or none at all. */
+/** Filters that match most rows, very few, or none. */
 const FILTERS: readonly Question[] = [
   filtered('model-much', 'model: a quarter of all', () => ({ models: ['sonata-small'] })),
   filtered('model-little', 'model: one in 500', () => ({ models: ['coda-legacy'] })),

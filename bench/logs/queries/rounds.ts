@@ -1,4 +1,4 @@
-/** All questions, put to all who are asked, about both accounts. */
+/** Runs all queries on all engines for both accounts. */
 
 import { Random } from '../../harness/random.ts'
 import { median } from '../../harness/statistics.ts'
@@ -11,15 +11,15 @@ import type { Progress } from '../rows/progress.ts'
 import { type Effort, measure, overRounds, type Timing } from './measure.ts'
 import { QUESTIONS, type Question, type Subject } from './queries.ts'
 
-/** Rows of an account that questions about one are made from. */
+/** The rows of an account for queries about one row. */
 const KNOWN_ROWS = 2_000
-/** What is asked once more, to see how many rows are read. */
+/** Repetitions that count the rows read. */
 const READ_SAMPLES = 7
 
 export interface Asked {
   readonly engine: LogEngine
   readonly census: Census
-  /** To whom it is known how many rows were read; null where nobody is asked. */
+  /** The engine whose reads are counted; null for none. */
   readonly counting: Statements | null
 }
 
@@ -43,7 +43,7 @@ const readRowsFor = async (question: Question, subject: Subject, counting: State
   return median(reads)
 }
 
-/** What slows the machine for a few seconds falls into one of them. */
+/** A slow phase of a few seconds affects one round only. */
 const ROUNDS = 3
 
 interface Answers {
@@ -53,7 +53,7 @@ interface Answers {
   error: string | null
 }
 
-/** Everybody is asked one question before the next one, so that what slows the machine for a while slows all. */
+/** Each query runs on all engines before the next one, so that a slow phase of the machine affects all. */
 export const interview = async (
   wanted: InterviewWanted,
 ): Promise<Pick<LogResults, 'measured' | 'failures'>> => {
@@ -73,7 +73,7 @@ export const interview = async (
       answers.timings.push(await measure(question, subject, inRound, checkpoint))
       if (counting) answers.readRows ??= await readRowsFor(question, subject, counting)
     } catch (error) {
-      checkpoint() // told to stop: that is no failure of the question
+      checkpoint() // A stop of the run is no failure of the query.
       answers.error = (error as Error).message
     }
   }

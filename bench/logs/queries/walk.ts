@@ -1,9 +1,9 @@
-/** The way from page to page by cursors, looked after: a walk that goes wrong is no measure of anything. */
+/** Walks from page to page by cursors, and checks each page. */
 import type { LogEngine, PageQuery } from '../engines/engine.ts'
 
 /**
- * Yields the number of rows of each page, up to so many pages. Throws when a row comes a second time, or when a page
- * that has another behind it is not full.
+ * Yields the number of rows of each page, up to `most` pages. Throws when a row appears twice, or when a page before the
+ * last is not full.
  */
 export async function* walkPages(
   engine: Pick<LogEngine, 'name' | 'page'>,

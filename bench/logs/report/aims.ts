@@ -1,25 +1,25 @@
-/** What the call log is to be, and how far it is. */
+/** The aims of the call log. */
 import type { Aim } from '../../report/aim.ts'
 import { FIRST_PAGE, OLD_PAGE, YEAR, YOUNG_PAGE } from '../queries/queries.ts'
 import { type LogResults, type Measured, measuredOf } from './results.ts'
 
 export const PAGE_LIMIT_MS = 50
 export const YEAR_LIMIT_MS = 100
-/** Of two medians that should be alike, times of some milliseconds on a machine that does other things too. */
+/** The largest ratio of two medians that should be equal, on a machine with other work. */
 const ALIKE_TIMES = 2
-/** Of the rows read: granules are read whole, and some more of them where parts are many. */
+/** The same for rows read: ClickHouse reads whole granules, and more of them where there are many parts. */
 const ALIKE_READ_TIMES = 4
 
 const isLog = ({ engine }: Measured): boolean => engine !== 'postgres'
 
-/** The slowest in the 99th of a hundred. Null where there is none. */
+/** Returns the row with the largest 99th percentile, or null for an empty list. */
 const slowest = (rows: readonly Measured[]): Measured | null =>
   rows.reduce<Measured | null>(
     (worst, row) => (worst === null || row.p99Ms > worst.p99Ms ? row : worst),
     null,
   )
 
-/** How many times the larger is the smaller: what should be alike may be off either way. */
+/** Returns the ratio of the larger to the smaller. */
 const apart = (one: number | null | undefined, other: number | null | undefined): number | null =>
   one == null || other == null || one === 0 || other === 0 ? null : Math.max(one / other, other / one)
 
@@ -28,7 +28,7 @@ const pagesOf = (results: LogResults): Measured[] => {
   return results.measured.filter((row) => isLog(row) && kinds.get(row.question) === 'page')
 }
 
-/** The slowest first. */
+/** Returns pages over the limit, the slowest first. */
 export const slowPagesOf = (results: LogResults): Measured[] =>
   pagesOf(results)
     .filter(({ p99Ms }) => p99Ms > PAGE_LIMIT_MS)

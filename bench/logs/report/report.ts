@@ -1,4 +1,4 @@
-/** A run in words, tables and a picture. */
+/** The report of a run: text, tables and a chart. */
 import { aimsTable } from '../../report/aim.ts'
 import type { Bar, Chart, Panel } from '../../report/chart.ts'
 import { chartLine, type Report, runLines } from '../../report/report.ts'
@@ -23,23 +23,23 @@ const ENGINE_TITLES: Readonly<Record<EngineName, string>> = {
   postgres: 'PostgreSQL',
 }
 
-const METHOD = `One reader asks one question after the other and waits for each answer; what is timed is that wait. Every
-time other rows are asked for, seeded by chance. **Tollgate** is the call log's own functions, which ask ClickHouse over
-HTTP; **Tollgate, HTTP** is a \`GET\` to the gateway with a key, answered by the service as an operator runs it;
-**PostgreSQL** is one plain table (\`UNIQUE (id)\`, \`UNIQUE (request_id)\`, \`(task_id)\` where there is one,
-\`(account_id, created_at, id)\`, \`(account_id, key_id, created_at, id)\`), freshly vacuumed, asked with keyset
-pagination. It has fewer rows, so its figures flatter it. All three run on this machine and share its cores.
+const METHOD = `One reader runs one query after the other; the time is from the request to the complete response. Each query is for
+other rows, chosen by a seed. **Tollgate** is the call log's own functions, which query ClickHouse over HTTP;
+**Tollgate, HTTP** is a \`GET\` to the gateway with a key, answered by the whole service; **PostgreSQL** is one plain table
+(\`UNIQUE (id)\`, \`UNIQUE (request_id)\`, \`(task_id)\` where there is one, \`(account_id, created_at, id)\`,
+\`(account_id, key_id, created_at, id)\`), freshly vacuumed, with keyset pagination. It has fewer rows, so its figures are
+better than at equal size. All three run on this machine and share its cores.
 
-- The rows are of 1,000 accounts over two years, skewed by Zipf's law: the largest makes a tenth of the calls. They
-  went through the service's own migrations; what a server merges in the course of months was merged, and the newest
-  rows lie in parts as small as the service books them.
-- Files are in the machine's memory as far as that reaches: all are read once before the first question, and nothing
-  empties the cache between questions.
-- **All time** ends in the last tenth of the two years. A filter that matches next to nothing is asked over all of it.
-- **Summaries** are of windows that begin and end within a day, never the same twice: no cache answers.
-- **Read** is how many rows ClickHouse read for an answer by its own count (\`SelectedRows\`), median.
-- All questions are put in three rounds. A quantile is the nearest rank of a round, so always a time that was seen, and
-  the median of the three: what slows a shared machine for some seconds falls into one of them.`
+- The rows are of 1,000 accounts over two years, skewed by Zipf's law: the largest account makes a tenth of the calls.
+  The service's own migrations created the tables. Old parts are merged as after months on a server; the newest rows
+  are in parts as small as the service books them.
+- The files are in memory as far as they fit: the bench reads all once before the first query, and does not clear the
+  cache between queries.
+- **All time** ends in the last tenth of the two years. Filters that match very few rows are for all time.
+- **Summaries** begin and end within a day, and no two are the same: no cache answers.
+- **Read** is the median of the rows that ClickHouse read by its own counter (\`SelectedRows\`).
+- All queries run in three rounds. A quantile is the nearest rank within a round, then the median of the three rounds: a
+  slow phase of some seconds affects one of them.`
 
 const millions = (rows: number): string =>
   rows >= 1e6
@@ -48,7 +48,7 @@ const millions = (rows: number): string =>
 
 const setLine = (name: string, { rows, bytes, seconds, reused, note }: BuiltSet): string => {
   const sizes = Object.entries(bytes).map(([what, size]) => `${what} ${gibibytes(size)}`)
-  const made = `built in ${Math.round(seconds)} s${reused ? ' by a run before' : ''}`
+  const made = `built in ${Math.round(seconds)} s${reused ? ' by an earlier run' : ''}`
   return `${name}: ${millions(rows)} rows, ${sizes.join(', ')}; ${made}${note === '' ? '' : `; ${note}`}`
 }
 
@@ -59,7 +59,7 @@ const linesOf = (results: LogResults): string[] => {
     const plain = postgres === undefined ? '' : ` (${millions(postgres)} in PostgreSQL)`
     return `${account} account ${millions(log)} rows${plain}`
   })
-  const run = `${isFull ? 'full' : 'partial'} run in ${Math.round(seconds)} s, up to ${samples} samples a question`
+  const run = `${isFull ? 'full' : 'partial'} run in ${Math.round(seconds)} s, up to ${samples} samples per query`
   return [
     ...runLines(results, run, `, ClickHouse ${versions.clickhouse}, PostgreSQL ${versions.postgres}`),
     setLine('Call log', results.clickhouse),
@@ -87,8 +87,8 @@ const accountTable = (results: LogResults, account: AccountName): Table => {
     title: `The ${account} account, milliseconds`,
     columns: ['', ...engines.flatMap((engine) => [`${ENGINE_TITLES[engine]} p50`, 'p99']), 'rows', 'read'],
     rows: results.questions.flatMap(({ name, title, kind }) => [
-      ...(kind === 'csv' ? [[`${title}: the first`, ...cells(name, ({ first }) => first)]] : []),
-      [kind === 'csv' ? `${title}: all of it` : title, ...cells(name, (row) => row)],
+      ...(kind === 'csv' ? [[`${title}: first rows`, ...cells(name, ({ first }) => first)]] : []),
+      [kind === 'csv' ? `${title}: complete` : title, ...cells(name, (row) => row)],
     ]),
   }
 }
@@ -139,12 +139,12 @@ const PANELS: readonly (readonly [question: string, aim: number | null])[] = [
 
 const chartOf = (results: LogResults): Chart => {
   const { clickhouse, postgres } = results
-  const beside = postgres === null ? '' : `, PostgreSQL ${millions(postgres.rows)}`
+  const other = postgres === null ? '' : `, PostgreSQL ${millions(postgres.rows)}`
   return {
     title: `A call log of ${millions(clickhouse.rows)} calls`,
     subtitle: [
-      `${chartLine(results)}: ${millions(clickhouse.rows)} rows${beside}`,
-      'What one reader waits, for the largest account (a tenth of all rows) and a median one. Dashed: the aim. A cut bar is longer than drawn.',
+      `${chartLine(results)}: ${millions(clickhouse.rows)} rows${other}`,
+      'Times of one reader, for the largest account (a tenth of all rows) and a median one. Dashed: the aim. »: longer than drawn.',
     ],
     panels: PANELS.map(([question, aim]) => panel(results, question, aim)).filter(
       ({ bars }) => bars.length > 0,
@@ -155,7 +155,7 @@ const chartOf = (results: LogResults): Chart => {
 export const reportOf = (results: LogResults): Report => ({
   title: 'What a page of the call log costs',
   chart: chartOf(results),
-  chartText: 'What one reader waits',
+  chartText: 'Query times of one reader',
   run: linesOf(results),
   tables: [
     aimsTable('Aims', aimsOf(results)),

@@ -1,4 +1,4 @@
-/** A whole run, as it is written to JSON, and figures out of it. */
+/** A whole run as JSON, and access to its figures. */
 import type { RunFacts } from '../../harness/program.ts'
 import { ENGINE_NAMES, type EngineName } from '../engines/engine.ts'
 import type { Timing } from '../queries/measure.ts'
@@ -11,11 +11,11 @@ export interface Measured extends Timing {
   readonly engine: EngineName
   readonly account: AccountName
   readonly question: string
-  /** Median of the rows that ClickHouse read for an answer; null where nothing says so. */
+  /** The median of the rows that ClickHouse read; null where it was not counted. */
   readonly readRows: number | null
 }
 
-/** An answer that was refused. */
+/** A query that failed. */
 export interface FailedQuestion {
   readonly engine: EngineName
   readonly account: AccountName
@@ -25,10 +25,10 @@ export interface FailedQuestion {
 
 export interface BuiltSet {
   readonly rows: number
-  /** Bytes on the disk by what they are for. */
+  /** Bytes on the disk by use. */
   readonly bytes: Readonly<Record<string, number>>
   readonly seconds: number
-  /** It was there from a run before. */
+  /** True when an earlier run built it. */
   readonly reused: boolean
   readonly note: string
 }
@@ -42,7 +42,7 @@ export interface LogResults extends RunFacts {
     readonly postgres: string
   }
   readonly clickhouse: BuiltSet
-  /** Null where it was left out. */
+  /** Null for a run without PostgreSQL. */
   readonly postgres: BuiltSet | null
   /** Rows of each account by engine. */
   readonly accounts: Readonly<Record<AccountName, Partial<Record<EngineName, number>>>>
@@ -64,6 +64,6 @@ export const measuredOf = (
   measured.find((row) => row.engine === engine && row.account === account && row.question === question) ??
   null
 
-/** In the order of tables and charts. */
+/** Returns the engines in the order of tables and charts. */
 export const enginesOf = ({ measured }: LogResults): EngineName[] =>
   ENGINE_NAMES.filter((name) => measured.some(({ engine }) => engine === name))

@@ -1,4 +1,4 @@
-/** Fills the call log: month by month as the rows were booked, then what a server does with them while it idles. */
+/** Fills the call log month by month in the order of booking, then merges as an idle server does. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Statements } from '../engines/clickhouse-statements.ts'
 import { COLUMNS, type RowsWanted, rowAt, rowsSql } from './generator.ts'
@@ -15,10 +15,10 @@ export interface Batch {
 const TABLES = ['calls_by_day', 'calls_by_model', 'calls_failed', 'calls']
 const TABLE_LIST = TABLES.map((table) => `'${table}'`).join(', ')
 const ROWS_A_BATCH = 1_000_000
-/** The newest rows come as the service books them: in parts that nobody has merged yet. */
+/** The newest rows arrive in small batches, as the service books them, and stay in unmerged parts. */
 const FRESH_BATCHES = 20
 const ROWS_A_FRESH_BATCH = 5_000
-/** They are so much of all rows at most. */
+/** Their largest share of all rows. */
 const FRESH_PART = 0.02
 
 const monthsOf = (start: number, end: number): { from: number; to: number }[] => {
@@ -38,7 +38,7 @@ const cut = (from: number, to: number, most: number): { from: number; to: number
   return Array.from({ length: parts }, (_, part) => ({ from: at(part), to: at(part + 1) }))
 }
 
-/** Every row once, none of two months in one batch, in the order of their ids. */
+/** Returns the batches: every row once, in the order of ids, no batch with two months. */
 export const batchesOf = (total: number): Batch[] => {
   const fresh = Math.min(FRESH_BATCHES * ROWS_A_FRESH_BATCH, Math.floor(total * FRESH_PART))
   const freshFrom = total - fresh
@@ -68,8 +68,8 @@ interface YearRows {
 const isFailed = `status != 'success' OR error_code != ''`
 
 /**
- * After a run that was broken off: answers how many rows the first years have that are whole, in the rows as in what is
- * made from them, and drops what lies behind them. A year is a partition.
+ * After an interrupted run, returns how many rows the complete first years have, and drops all later partitions. A year
+ * is a partition.
  */
 export const keepWholeYears = async (statements: Statements, total: number): Promise<number> => {
   const found = await statements.rows<YearRows>(`
@@ -99,13 +99,13 @@ export const keepWholeYears = async (statements: Statements, total: number): Pro
 }
 
 export interface CallLogWanted extends Pick<RowsWanted, 'seed' | 'accounts' | 'total'> {
-  /** So many rows are there, whole years of them. */
+  /** The rows that exist already, in complete years. */
   readonly present: number
-  /** Called after each batch with the rows that are there. Throws to end the work. */
+  /** Called after each batch with the number of stored rows. Throws to end the work. */
   onRows(rows: number): void
 }
 
-/** The tables are there, with the rows of the first years or none. */
+/** Fills the tables, which have the rows of the first years or none. */
 export const fillCallLog = async (statements: Statements, wanted: CallLogWanted): Promise<void> => {
   const { onRows, present, ...rows } = wanted
   const columns = COLUMNS.join(', ')
@@ -133,15 +133,15 @@ const partitionsOf = (statements: Statements): Promise<Partition[]> =>
     GROUP BY table, partition ORDER BY partition, table`)
 
 export interface MergeResult {
-  /** Partitions with more than one part, in all tables. */
+  /** Returns the partitions with more than one part, in all tables. */
   readonly unmerged: number
   readonly parts: number
   readonly partitions: number
 }
 
 /**
- * Merges every year but the last one to a single part, as a server has done long before the year is two years old,
- * and waits until what it merges by itself is done; no longer than the limit.
+ * Merges every year but the last to a single part, as a server does in the course of months. Waits for background merges
+ * until the limit.
  */
 export const settleParts = async (
   statements: Statements,
@@ -169,7 +169,7 @@ export const settleParts = async (
   }
 }
 
-/** Throws unless every row is there, and the sums by day are those of the rows. */
+/** Throws unless every row is stored and the sums by day agree with the rows. */
 export const assertWhole = async (statements: Statements, total: number): Promise<void> => {
   const [calls] = await statements.rows<{ n: string; cost: string }>(
     'SELECT count() AS n, toString(sum(cost)) AS cost FROM calls',
@@ -184,8 +184,8 @@ export const assertWhole = async (statements: Statements, total: number): Promis
     `SELECT countIf(${isFailed}) AS n, (SELECT count() FROM calls_failed) AS copied FROM calls`,
   )
   if (failed!.n !== failed!.copied)
-    throw new Error(`of ${failed!.n} failed calls ${failed!.copied} are in their own table`)
-  if (Number(calls!.n) !== total) throw new Error(`the call log holds ${calls!.n} calls; ${total} were made`)
+    throw new Error(`${failed!.copied} of ${failed!.n} failed calls are in the table of failed calls`)
+  if (Number(calls!.n) !== total) throw new Error(`the call log has ${calls!.n} of ${total} calls`)
   for (const table of ['calls_by_day', 'calls_by_model']) {
     const sums = await sumsIn(table)
     if (sums.n === calls!.n && sums.cost === calls!.cost) continue
@@ -193,7 +193,7 @@ export const assertWhole = async (statements: Statements, total: number): Promis
   }
 }
 
-/** Bytes on the disk, by table. */
+/** Returns the bytes on the disk, by table. */
 export const callLogBytes = async (statements: Statements): Promise<Record<string, number>> => {
   const rows = await statements.rows<{ table: string; bytes: string }>(`
     SELECT table, sum(bytes_on_disk) AS bytes FROM system.parts

@@ -1,14 +1,14 @@
-/** The folder a run builds in, with notes of what stands there, and the room that it takes. */
+/** The data folder of a run, with marks of what is built in it, and its size on the disk. */
 import { readFileSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { enterWorkFolder, type WorkFolder } from '../../harness/work-folder.ts'
 
-/** What was begun, and what is whole. */
+/** The state of a set: begun or complete. */
 export type MarkName = 'clickhouse-begun' | 'clickhouse' | 'postgres'
-/** Says all that a set of rows hangs on. */
+/** Describes everything that determines a set of rows. */
 export type Mark = Readonly<Record<string, unknown>>
 
-/** How a set came about. */
+/** How a set was built. */
 export interface Made {
   readonly seconds: number
   readonly note: string
@@ -20,16 +20,16 @@ interface Noted {
 }
 
 export interface Ground extends WorkFolder {
-  /** Whether what was last noted under the name is the same. */
+  /** Returns whether the last mark of this name is the same. */
   holds(name: MarkName, mark: Mark): boolean
-  /** Notes what is there from now on, in place of what was noted under the name before. */
+  /** Replaces the mark of this name. */
   note(name: MarkName, mark: Mark, made?: Made): void
-  /** What was said of how it was made, when it was noted; null where nothing was. */
+  /** Returns how the set was built; null without a mark. */
   made(name: MarkName): Made | null
   forget(name: MarkName): void
 }
 
-/** Throws where another run holds the folder. */
+/** Opens the folder. Throws where another run uses it. */
 export const enterGround = async (kept: string | null): Promise<Ground> => {
   const work = await enterWorkFolder(kept)
   const markFile = (name: MarkName): string => join(work.folder, `${name}.mark.json`)
@@ -37,7 +37,7 @@ export const enterGround = async (kept: string | null): Promise<Ground> => {
     try {
       return JSON.parse(readFileSync(markFile(name), 'utf8')) as Noted
     } catch {
-      return null // nothing was built there
+      return null // The folder is empty.
     }
   }
   return {
@@ -46,7 +46,7 @@ export const enterGround = async (kept: string | null): Promise<Ground> => {
     made: (name) => noted(name)?.made ?? null,
     note: (name, mark, made) => {
       const whole: Noted = { mark, made: made ?? null }
-      // Renamed when it is whole: a mark that is half written would cost the set.
+      // A partly written mark would lose the set, so the file is renamed when complete.
       writeFileSync(`${markFile(name)}.new`, JSON.stringify(whole))
       renameSync(`${markFile(name)}.new`, markFile(name))
     },
@@ -54,7 +54,7 @@ export const enterGround = async (kept: string | null): Promise<Ground> => {
   }
 }
 
-/** Bytes that a row takes on the disk at most, while it is merged or its indexes are made. */
+/** The most bytes that a row takes on the disk, merges and index builds included. */
 const CLICKHOUSE_BYTES_A_ROW = 200
 const POSTGRES_BYTES_A_ROW = 1_400
 const SPARE_BYTES = 2 * 2 ** 30
@@ -64,10 +64,12 @@ export const bytesNeeded = ({ rows, postgresRows }: { rows: number; postgresRows
 
 export const gibibytes = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`
 
-/** Throws unless the disk below the folder has so much free. */
+/** Throws unless the folder's disk has this much free space. */
 export const assertRoom = (folder: string, bytes: number): void => {
   const { bavail, bsize } = statfsSync(folder)
   const free = bavail * bsize
   if (free >= bytes) return
-  throw new Error(`${folder}: ${gibibytes(bytes)} are needed, ${gibibytes(free)} are free`)
+  throw new Error(
+    `${folder}: ${gibibytes(bytes)} are needed, ${gibibytes(free)} are free. Free some space or use fewer rows`,
+  )
 }

@@ -1,6 +1,6 @@
 /**
- * The rows of the bench as one SELECT of ClickHouse: each is made from its number and the seed alone, so that any part
- * can be made anywhere and at any time. PostgreSQL's table is filled from the same statement.
+ * The rows of the bench as one SELECT of ClickHouse. A row depends on its number and the seed alone, so any range can be
+ * generated at any time. PostgreSQL's table comes from the same statement.
  */
 import { instant, lower, numbers, oneOf, texts, ulid, upper } from './draws.ts'
 import {
@@ -22,21 +22,21 @@ export interface RowsWanted {
   readonly accounts: readonly Account[]
   /** Rows in all: they end evenly over the two years, in the order of their ids, which count from 1. */
   readonly total: number
-  /** Numbers of the rows wanted, the first from 0; `to` is the first that is not. */
+  /** The range of row numbers from 0, without `to`. */
   readonly from: number
   readonly to: number
   /** None of these rows ends at this instant (epoch milliseconds) or after it. */
   readonly before: number
 }
 
-/** Rows are booked in the order in which they end, but for so long. */
+/** The largest deviation of booking order from the order of ends. */
 const DISORDER_MS = 1_500
 const RESULT_LIFETIME_MS = 72 * 60 * 60 * 1000
 const DRAWS_A_ROW = 8
-/** 2^32 by the golden ratio: bits of the draws' seeds lie far apart. */
+/** 2^32 by the golden ratio: the draws' seeds differ in many bits. */
 const DRAW_STEP = 0x9e3779b1
 
-/** Number of the first row that ends at an instant (epoch milliseconds) or after it. */
+/** Returns the number of the first row that ends at an instant (epoch milliseconds) or later. */
 export const rowAt = (ms: number, total: number): number =>
   Math.max(0, Math.min(total, Math.ceil(((ms - START_MS) * total) / (END_MS - START_MS))))
 
@@ -62,7 +62,7 @@ const LATENCY_MS = `
           is_media, toUInt64(3000 + 60000 * ${lower('d4')} * ${lower('d4')}),
           toUInt64(exp(5.6 + 3.6 * ${lower('d4')} * ${upper('d4')} + 1.6 * ${lower('d5')})))`
 
-/** What a row's columns are made from: its draws, who called what, how it ended and when. */
+/** The source of a row's columns: draws, account, model, end and time. */
 const facts = ({ seed, accounts, total, from, to, before }: RowsWanted): string => {
   const draws = Array.from(
     { length: DRAWS_A_ROW },
@@ -98,7 +98,7 @@ const AMOUNTS = `
     (input_tokens * ${prices('inputPrice')}[m] + output_tokens * ${prices('outputPrice')}[m]) / 1e6), 8) AS cost,
   toDecimal64(if(status = 'rejected', 0., 0.02 + ${lower('d8')}), 8) AS estimate`
 
-/** The columns of the call log by their names, in no promised order. */
+/** The columns of the call log by name, in any order. */
 export const rowsSql = (wanted: RowsWanted): string => {
   const { accounts } = wanted
   const codes = texts(['', ...CODES.map(({ code }) => code)])
@@ -136,7 +136,7 @@ export const rowsSql = (wanted: RowsWanted): string => {
     FROM (${facts(wanted)})`
 }
 
-/** Columns of the call log, all of which `rowsSql` makes. */
+/** The columns of the call log, all of which `rowsSql` has. */
 export const COLUMNS = [
   'id',
   'account_id',

@@ -1,13 +1,12 @@
 /**
- * Who calls what: accounts, their keys, the models and the ways in which calls end. Shares are those of a busy
- * gateway; the names are made up.
+ * Accounts, their keys, models and results of calls. Shares are those of a busy gateway; the names are invented.
  */
 import { Random } from '../../harness/random.ts'
 import { sharesFrom } from './skew.ts'
 
 export const ACCOUNTS = 1_000
 export const LARGEST_ACCOUNT_SHARE = 0.1
-/** By rank: the account in the middle. */
+/** The rank of the median account. */
 export const MEDIAN_RANK = ACCOUNTS / 2 - 1
 
 const KEYS_OF_LARGEST = 24
@@ -22,7 +21,7 @@ export interface Account {
   readonly keys: number
 }
 
-/** By rank, the largest first; the same for the same seed. */
+/** Returns the accounts by rank, the largest first; the same for the same seed. */
 export const makeAccounts = (seed: number): Account[] => {
   const random = new Random(seed)
   const shares = sharesFrom(ACCOUNTS, LARGEST_ACCOUNT_SHARE)
@@ -33,7 +32,7 @@ export const makeAccounts = (seed: number): Account[] => {
   })
 }
 
-/** Every id but its kind and its last characters is that of the account. */
+/** Ids differ from the account's in their prefix and their last characters. */
 export const KEY_STEM_CHARS = ID_CHARS - KEY_NUMBER_CHARS
 
 export const keyId = (account: Account, number: number): string =>
@@ -53,7 +52,7 @@ export const KEY_NAMES = [
 export interface Model {
   readonly id: string
   readonly share: number
-  /** Null where it is billed by tokens. */
+  /** Null for a model billed by tokens. */
   readonly unit: { readonly type: string; readonly taskPrefix: string; readonly extension: string } | null
   /** Credits for a million prompt tokens; for a unit a millionth of its price. */
   readonly inputPrice: number
@@ -128,9 +127,9 @@ export const TIMEOUT: ErrorShare = {
   share: 0.3,
 }
 
-/** A combination that hardly any call has: one in two hundred thousand. */
+/** A combination of one call in two hundred thousand. */
 export const RARE = { model: 'coda-legacy', status: 'error', errorCode: 'internal_error' } as const
 
-/** Two years that are over whenever the bench runs: nothing hangs on its day. Epoch milliseconds. */
+/** Two years in the past, so that results do not depend on the day. Epoch milliseconds. */
 export const START_MS = Date.UTC(2023, 0, 1)
 export const END_MS = Date.UTC(2025, 0, 1)

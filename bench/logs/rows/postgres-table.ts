@@ -1,4 +1,4 @@
-/** The plain table that the call log is set against, with the indexes that its questions ask for. */
+/** The plain PostgreSQL table to compare with, with indexes for the queries. */
 import { once } from 'node:events'
 import { finished } from 'node:stream/promises'
 import type { Sql } from '../../../src/postgres/connection.ts'
@@ -45,7 +45,7 @@ const TYPES: Readonly<Record<(typeof COLUMNS)[number], string>> = {
   detail: 'text',
 }
 
-/** Not asked for by a page of the log. */
+/** A page of the log does not return these. */
 const DETAIL_ONLY = new Set<string>([
   'account_id',
   'protocol',
@@ -69,7 +69,7 @@ export const INDEXES: readonly string[] = [
 const ROWS_A_COPY = 100_000
 const INDEX_MEMORY = '1GB'
 
-/** How ClickHouse prints a column so that PostgreSQL reads it. */
+/** Prints a column in ClickHouse so that PostgreSQL can read it. */
 const printed = (column: string): string =>
   column === 'result_urls' ? 'toJSONString(result_urls) AS result_urls' : column
 
@@ -77,12 +77,12 @@ const statementFor = (wanted: RowsWanted): string =>
   `SELECT ${COLUMNS.map(printed).join(', ')} FROM (${rowsSql(wanted)}) FORMAT TabSeparated`
 
 export interface TableWanted extends Pick<RowsWanted, 'seed' | 'accounts' | 'total'> {
-  /** Called after each part with the rows that are there. Throws to end the work. */
+  /** Called after each part with the number of stored rows. Throws to end the work. */
   onRows(rows: number): void
   onIndex(index: string): void
 }
 
-/** The server, so that `EXPLAIN` and sizes can be asked for. */
+/** The server's connection, for `EXPLAIN` and sizes. */
 const copyIn = async (sql: Sql, rows: Buffer): Promise<void> => {
   const into = await sql.unsafe(`COPY ${TABLE} (${COLUMNS.join(', ')}) FROM STDIN (FREEZE)`).writable()
   if (!into.write(rows)) await once(into, 'drain')
@@ -90,11 +90,11 @@ const copyIn = async (sql: Sql, rows: Buffer): Promise<void> => {
   await finished(into)
 }
 
-/** Fills the table and makes its indexes; what was there goes. ClickHouse makes the rows. */
+/** Replaces the table, fills it with rows from ClickHouse, and creates its indexes. */
 export const buildTable = async (sql: Sql, rows: Statements, wanted: TableWanted): Promise<void> => {
   const { seed, accounts, total, onRows, onIndex } = wanted
   await sql.unsafe(`DROP TABLE IF EXISTS ${TABLE}`)
-  // One transaction: rows that nobody else can see yet are written once, without a log, and frozen.
+  // In one transaction PostgreSQL writes the rows of a new table once, without WAL, and frozen.
   await sql.begin(async (transaction) => {
     const columns = COLUMNS.map(
       (column) =>
@@ -121,7 +121,7 @@ export const buildTable = async (sql: Sql, rows: Statements, wanted: TableWanted
   await sql.unsafe(`VACUUM ANALYZE ${TABLE}`)
 }
 
-/** Bytes of the table and of its indexes. */
+/** Returns the bytes of the table and of its indexes. */
 export const tableBytes = async (sql: Sql): Promise<{ table: number; indexes: number }> => {
   const [row] = await sql.unsafe(
     `SELECT pg_table_size('${TABLE}')::float8 AS table, pg_indexes_size('${TABLE}')::float8 AS indexes`,

@@ -1,4 +1,4 @@
-/** How far a long piece of work is: on a terminal one line that changes, elsewhere a line now and then. */
+/** Progress of long work: one changing line on a terminal, elsewhere a line from time to time. */
 
 const TERMINAL_EVERY_MS = 200
 const LINE_EVERY_MS = 10_000
@@ -12,7 +12,7 @@ export interface ProgressOutput {
 const duration = (seconds: number): string =>
   seconds < 60 ? `${Math.ceil(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
 
-/** `of` rows: how many are done, how many a second, how long it will take. `rowsBefore` were there at the start. */
+/** Prints rows done, rows a second and the time left. `rowsBefore` existed at the start. */
 export const describeProgress = (done: number, of: number, rowsBefore: number, seconds: number): string => {
   const perSecond = (done - rowsBefore) / Math.max(seconds, 1 / MS_PER_SECOND)
   const left = perSecond > 0 ? `, ${duration((of - done) / perSecond)} left` : ''
@@ -30,7 +30,7 @@ export class Progress {
     this.#output = output
   }
 
-  /** A line that stays. */
+  /** Prints a line that stays. */
   say(line: string): void {
     if (this.#openLine) this.#output.write('\r\x1b[K')
     this.#openLine = false
@@ -38,7 +38,7 @@ export class Progress {
     this.#nextAt = 0
   }
 
-  /** A line that the next one may take the place of. */
+  /** Prints a line that the next one replaces. */
   show(line: string): void {
     const now = performance.now()
     if (now < this.#nextAt) return
@@ -47,7 +47,7 @@ export class Progress {
     this.#output.write(this.#openLine ? `\r\x1b[K${line}` : `${line}\n`)
   }
 
-  /** What to call with the rows that are there, from now on. */
+  /** Returns a function to call with the number of stored rows. */
   rows(what: string, of: number, rowsBefore: number): (done: number) => void {
     const startedAt = performance.now()
     return (done) =>

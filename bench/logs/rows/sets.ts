@@ -1,4 +1,4 @@
-/** The two sets of rows: made, gone on with where a run was broken off, or taken as they are from a run before. */
+/** Builds the two sets of rows, completes those of an interrupted run, or uses those of an earlier run. */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
@@ -13,7 +13,7 @@ import { type Account, END_MS } from './population.ts'
 import { buildTable, tableBytes } from './postgres-table.ts'
 import type { Progress } from './progress.ts'
 
-/** Which sets are meant, and where they are. */
+/** The sets and their folder. */
 export interface SetWanted {
   readonly ground: Ground
   readonly options: Options
@@ -28,18 +28,18 @@ export interface SetDeps extends SetWanted {
 }
 
 const MIGRATIONS = new URL('../../../src/clickhouse/migrations/', import.meta.url)
-/** Merging may take so much of the time that it took to fill, and this at least. */
+/** The limit for merging: a share of the time to fill, and at least this. */
 const SETTLE_LEAST_MS = 20_000
 const SETTLE_PART = 0.5
 const MS_PER_SECOND = 1_000
 
-/** Other rows, or rows made in another way, are another set. */
+/** Identifies a set by its rows and by how they are generated. */
 const markOf = ({ options: { seed }, accounts }: SetWanted, total: number, more: Mark): Mark => {
   const generator = rowsSql({ seed, accounts, total, from: 0, to: 1, before: END_MS })
   return { total, generator: createHash('sha256').update(generator).digest('hex'), ...more }
 }
 
-/** What the tables are made by, word for word. */
+/** The exact statements of the tables. */
 const migrationsDigest = (): string => {
   const hash = createHash('sha256')
   for (const file of readdirSync(MIGRATIONS).sort())
@@ -54,7 +54,7 @@ const tableMark = (deps: SetWanted): Mark => markOf(deps, deps.options.postgresR
 const holdsCallLog = (deps: SetWanted): boolean => deps.ground.holds('clickhouse', callLogMark(deps))
 const holdsTable = (deps: SetWanted): boolean => deps.ground.holds('postgres', tableMark(deps))
 
-/** What is still to be made. */
+/** The sets that are not built yet. */
 export const missingRows = (wanted: SetWanted): { rows: number; postgresRows: number } => ({
   rows: holdsCallLog(wanted) ? 0 : wanted.options.rows,
   postgresRows: holdsTable(wanted) ? 0 : wanted.options.postgresRows,
@@ -66,7 +66,7 @@ const dropAll = async (statements: Statements): Promise<void> => {
   for (const { name } of tables) await statements.run(`DROP TABLE IF EXISTS ${name} SYNC`)
 }
 
-/** Empty tables, or those of a run of this kind that was broken off. Answers how many rows are there. */
+/** Creates empty tables, or keeps those of an interrupted run with the same options. Returns the number of stored rows. */
 const prepareTables = async (deps: SetDeps, log: CallLog): Promise<number> => {
   const { ground, statements, options } = deps
   const mark = callLogMark(deps)
@@ -86,7 +86,7 @@ const fill = async (deps: SetDeps, log: CallLog): Promise<string> => {
   const { options, accounts, statements, progress, checkpoint } = deps
   const startedAt = performance.now()
   const present = await prepareTables(deps, log)
-  if (present > 0) progress.say(`call log: ${present.toLocaleString('en-US')} rows are there already`)
+  if (present > 0) progress.say(`call log: ${present.toLocaleString('en-US')} rows exist already`)
   const onRows = progress.rows('call log', options.rows, present)
   await fillCallLog(statements, {
     seed: options.seed,
@@ -107,7 +107,7 @@ const fill = async (deps: SetDeps, log: CallLog): Promise<string> => {
   return `${parts} parts in ${partitions} partitions, ${unmerged} of them with more than one`
 }
 
-/** As it was noted down, or made now. */
+/** Returns the set, and builds it if it does not exist. */
 const made = async (
   ground: Ground,
   name: MarkName,
@@ -127,7 +127,7 @@ const made = async (
 const line = (what: string, { rows, reused, seconds, note }: BuiltSet): string =>
   `${what}: ${rows.toLocaleString('en-US')} rows ${reused ? 'are there' : `in ${Math.round(seconds)} s`}; ${note}`
 
-/** Throws when what was built is not what was to be built. */
+/** Throws when the built set is wrong. */
 export const buildCallLog = async (deps: SetDeps, log: CallLog): Promise<BuiltSet> => {
   const { ground, options, statements, progress } = deps
   const reused = holdsCallLog(deps)
@@ -153,7 +153,7 @@ const fillTable = async (deps: SetDeps, sql: Sql, total: number): Promise<void> 
   })
 }
 
-/** Null where it is left out. ClickHouse makes its rows. `note` says how the server is set up. */
+/** Returns null for a run without PostgreSQL. ClickHouse generates the rows. `note` describes the server's settings. */
 export const buildPlainTable = async (deps: SetDeps, sql: Sql, note: string): Promise<BuiltSet | null> => {
   const total = deps.options.postgresRows
   if (total === 0) return null

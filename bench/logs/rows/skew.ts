@@ -1,6 +1,6 @@
 /**
- * Uneven shares: who makes how many of the calls. Zipf's law with the exponent that gives the first its wanted share,
- * and the table by which one even draw finds the one it belongs to.
+ * Skewed shares of calls by Zipf's law, with the exponent that gives the first its share, and the alias table that
+ * selects a share by a uniform draw.
  */
 
 const BISECTIONS = 60
@@ -11,7 +11,7 @@ const zipf = (count: number, exponent: number): number[] => {
   return weights.map((weight) => weight / sum)
 }
 
-/** Shares that fall by Zipf's law from `first` on and add up to 1. Throws RangeError where there are none such. */
+/** Returns shares that fall by Zipf's law from `first` and add up to 1. Throws RangeError where there are none. */
 export const sharesFrom = (count: number, first: number): number[] => {
   if (!(count >= 2 && first > 1 / count && first < 1))
     throw new RangeError(`${count} shares cannot begin at ${first}`)
@@ -26,8 +26,8 @@ export const sharesFrom = (count: number, first: number): number[] => {
 }
 
 /**
- * Walker's alias table: draw a slot and a number below 2^32; the slot itself is meant where the number is below its
- * threshold, else its alias. Both by slot; slots count from 0.
+ * Walker's alias table: draw a slot and a number below 2^32; select the slot where the number is below its threshold,
+ * else its alias. Slots count from 0.
  */
 export interface AliasTable {
   readonly thresholds: number[]

@@ -1,8 +1,8 @@
-/** The texts of a row that are JSON, as pieces of SQL over what `generator.ts` knows of a call. */
+/** The JSON columns of a row, as SQL expressions over the values in `generator.ts`. */
 import { iso, text, texts } from './draws.ts'
 import { ERRORS, MODELS } from './population.ts'
 
-/** Only what the one attempt does not tell: a second one, or why the only one failed. */
+/** Attempts beyond a single successful one: a second attempt, or the failure of the only one. */
 export const ATTEMPTS = `
   multiIf(attempts_count != 2 AND status != 'error', '',
     concat('[{"seq":1,"created_at":"', ${iso('submitted_ms + 2')}, '","latency_ms":', toString(intDiv(latency_ms, 2)),
@@ -12,14 +12,14 @@ export const ATTEMPTS = `
         '","latency_ms":', toString(intDiv(latency_ms, 2)), ',"error_code":null,"error_message":null}'), ''),
       ']'))`
 
-/** As `src/core/pricing/terms.ts` prints them. */
+/** In the format of `src/core/pricing/terms.ts`. */
 const PRICE_TERMS = MODELS.map(({ unit, inputPrice, outputPrice }) =>
   unit === null
     ? `{"input":"${inputPrice}","cached_input":"${inputPrice / 10}","cache_write":"${inputPrice}","output":"${outputPrice}"}`
     : '',
 )
 
-/** Fields that a translation leaves out, with reasons; each call has some of them, from one on. */
+/** Fields that a translation omits, with reasons. Each call has at least one. */
 const LEFT_OUT = [
   'frequency_penalty: the upstream has no such parameter',
   'logit_bias: the upstream has no such parameter',
@@ -34,14 +34,14 @@ const LEFT_OUT = [
 const LEFT_OUT_MIN = 3
 const LEFT_OUT_SPREAD = 4
 
-/** `"key":value` for one call in so many. */
+/** `"key":value` for one call in `n`. */
 const sometimes = (condition: string, key: string, value: string): string =>
   `if(${condition}, concat(',"${key}":', ${value}), '')`
 const quoted = (value: string): string => `concat('"', ${value}, '"')`
 
 const IS_CHAT = 'NOT is_media'
 
-/** As `schemas/call-log/call-detail.ts` has it: 300 to 600 characters for the calls that got as far as an upstream. */
+/** In the format of `schemas/call-log/call-detail.ts`: 300 to 600 characters for calls that reached an upstream. */
 export const DETAIL = `
   concat('{"prompt_bytes":', toString(4 * input_tokens + d6 % 90), ',"messages":', toString(1 + d8 % 9),
     ${sometimes(`${IS_CHAT} AND d7 % 3 != 0`, 'max_output_tokens', 'toString(256 * (1 + d7 % 16))')},

@@ -1,4 +1,4 @@
-/** What the bench searches: pages made of facts, and queries whose right answers the facts tell. */
+/** The corpus: pages generated from facts, and queries whose relevant pages follow from the facts. */
 import { Random } from '../../harness/random.ts'
 import { conceptEntries, countryEntries, elementEntries, inventionEntries, riverEntries } from './known.ts'
 import { companyEntries } from './synthetic.ts'
@@ -18,7 +18,7 @@ export interface BenchPage {
   readonly text: string
 }
 
-/** Pages by key, and how well each answers: 3 the page that is asked for, 2 one that has the answer, 1 one about it. */
+/** Grades by page key: 3 for the page itself, 2 for a page with the answer, 1 for a page about it. */
 export type Grades = Readonly<Record<string, number>>
 
 export interface JudgedQuery {
@@ -28,7 +28,7 @@ export interface JudgedQuery {
   readonly grades: Grades
 }
 
-/** Pages that belong together and what may be asked of them. */
+/** Related pages and their queries. */
 export interface Entry {
   readonly pages: readonly BenchPage[]
   readonly queries: readonly JudgedQuery[]
@@ -39,12 +39,12 @@ export interface Corpus {
   readonly queries: readonly JudgedQuery[]
 }
 
-/** Of each kind in each language. */
+/** Queries of each kind in each language. */
 const QUERIES_PER_KIND = 32
-/** The pages of known facts and so many of made-up companies are in every corpus: they are what is asked about. */
+/** Every corpus has the pages of known facts and this many of invented companies. The queries are about these. */
 const ASKED_COMPANIES = 150
 
-/** The same for the same seed; a larger corpus has all pages of a smaller one, and the same queries. */
+/** Generates the corpus of a seed. A larger corpus has all pages and queries of a smaller one. */
 export function makeCorpus(pageCount: number, seed: number): Corpus {
   const random = new Random(seed)
   const known = LANGUAGES.flatMap((language) => [
@@ -75,7 +75,7 @@ function chooseQueries(entries: readonly Entry[], random: Random): JudgedQuery[]
   )
 }
 
-/** Queries with the same words are one, and every entry's answers count. */
+/** Merges queries with the same words, and their grades. */
 function merged(queries: readonly JudgedQuery[]): JudgedQuery[] {
   const byText = new Map<string, JudgedQuery>()
   for (const query of queries) {

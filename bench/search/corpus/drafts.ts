@@ -1,4 +1,4 @@
-/** What makes pages and queries out of facts, whatever they are about. */
+/** Builds pages and queries from any facts. */
 import type { Random } from '../../harness/random.ts'
 import type { BenchPage, Grades, JudgedQuery, Kind, Language } from './corpus.ts'
 import { prose } from './prose.ts'
@@ -25,12 +25,12 @@ export const pageOf = (language: Language, random: Random, draft: Draft): BenchP
   text: prose(language, draft.facts, draft.filler ?? random.between(3, MAX_FILLER), random),
 })
 
-/** Queries in a language, each with what answers it. */
+/** Queries in a language, each with its grades. */
 export const asking =
   (language: Language) =>
   (kind: Kind, text: string, grades: Grades): JudgedQuery => ({ kind, language, text, grades })
 
-/** One error of a hand that types: two letters swapped, one left out, doubled or hit beside. Never the first. */
+/** Makes one typing error: two letters swapped, or one omitted, doubled or replaced by its neighbour. Never the first. */
 function misspelled(word: string, random: Random): string {
   const at = random.between(1, word.length - 1)
   const [before, letter, next, after] = [word.slice(0, at), word[at]!, word[at + 1] ?? '', word.slice(at + 2)]
@@ -46,7 +46,7 @@ function misspelled(word: string, random: Random): string {
   }
 }
 
-/** Queries that nearly every page is asked: by its title, by an alias, by a part of it, with an error in it. */
+/** Queries for nearly every page: its title, an alias, a prefix, a typing error. */
 export function nameQueries(page: BenchPage, random: Random, related: Record<string, number> = {}) {
   const { key, language, title, aliases } = page
   const grades = { ...related, [key]: 3 }
@@ -55,7 +55,7 @@ export function nameQueries(page: BenchPage, random: Random, related: Record<str
   if (aliases.length > 0) queries.push(query('alias', random.pick(aliases)))
   const longest = title.split(' ').reduce((most, word) => (word.length > most.length ? word : most))
   if (language === 'zh') {
-    // A character too many, as an input method leaves it, and a beginning.
+    // An extra character, as from an input method, and a prefix.
     if (title.length >= 4)
       queries.push(query('typo', title.slice(0, 2) + random.pick([...'的了是']) + title.slice(2)))
     if (title.length >= 4) queries.push(query('prefix', title.slice(0, Math.ceil(title.length * 0.6))))

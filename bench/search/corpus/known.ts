@@ -1,4 +1,4 @@
-/** Pages and queries out of facts that everybody may look up. */
+/** Pages and queries from public facts. */
 import type { Random } from '../../harness/random.ts'
 import type { Entry, Language } from './corpus.ts'
 import { asking, nameQueries, pageOf } from './drafts.ts'
@@ -101,7 +101,7 @@ export function* countryEntries(language: Language, random: Random): Generator<E
             [city.key]: 3,
           },
         ),
-        // English names stand in the pages of both languages.
+        // The pages of both languages have English names.
         ask(
           'alias',
           isZh ? `${capitalEn} ${zh}` : `capital of the ${alias}`,

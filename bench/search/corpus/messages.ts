@@ -1,4 +1,4 @@
-/** Queries that nobody judges but that have to be quick: what users write to an agent, and words that every page has. */
+/** Queries without grades that have to be fast: messages to an agent, and words of every page. */
 import { Random } from '../../harness/random.ts'
 import type { JudgedQuery, Language } from './corpus.ts'
 import { fillerSentence } from './prose.ts'
@@ -6,7 +6,7 @@ import { fillerSentence } from './prose.ts'
 const MESSAGE_CHARS = 1_000
 const MESSAGES_PER_LANGUAGE = 15
 
-/** A question at the end of as much as a query may have. */
+/** A question at the end of a text of the largest query size. */
 export function longMessages(queries: readonly JudgedQuery[], seed: number): string[] {
   const random = new Random(seed)
   return (['en', 'zh'] as const).flatMap((language) => {

@@ -1,4 +1,4 @@
-/** Sentences that are about nothing in particular: they share their words with what is asked, and answer none of it. */
+/** Filler sentences: they share words with the queries and answer none. */
 import type { Random } from '../../harness/random.ts'
 import type { Language } from './corpus.ts'
 
@@ -50,7 +50,7 @@ export function fillerSentence(language: Language, random: Random): string {
   return `${subject.charAt(0).toUpperCase()}${subject.slice(1)} ${verb} ${object} ${end}.`
 }
 
-/** The sentences that say something, among `count` that do not. */
+/** Mixes the facts' sentences with `count` filler sentences. */
 export function prose(language: Language, facts: readonly string[], count: number, random: Random): string {
   const sentences = Array.from({ length: count }, () => fillerSentence(language, random))
   for (const fact of facts) sentences.splice(random.between(0, sentences.length + 1), 0, fact)

@@ -1,4 +1,4 @@
-/** Made-up companies with their people, products and papers: as many as a corpus needs. */
+/** Invented companies with people, products and papers. */
 import type { Random } from '../../harness/random.ts'
 import type { BenchPage, Entry, Language } from './corpus.ts'
 import { asking, nameQueries, pageOf } from './drafts.ts'
@@ -15,7 +15,7 @@ const HAN_NAMES =
 const SURNAMES = '王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗'
 const GIVEN = '伟芳娜敏静丽强磊军洋勇艳杰娟涛明超秀霞平刚桂英华玉兰晨曦子涵浩然雨桐思远'
 
-/** Industry with what its products do, and another way of saying that; English and Chinese. */
+/** Industries: what their products do, and a paraphrase; English and Chinese. */
 const INDUSTRIES = [
   [
     'solar energy',
@@ -114,7 +114,7 @@ const CAPITALS = COUNTRIES.trim()
   .split('\n')
   .map((line) => line.split('|').slice(0, 4) as [string, string, string, string])
 
-/** Without end. */
+/** Yields companies without end. */
 export function* companyEntries(language: Language, random: Random): Generator<Entry, never> {
   const taken = new Set<string>()
   for (let number = 0; ; number++) yield companyEntry(language, random, number, taken)

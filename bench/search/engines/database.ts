@@ -8,7 +8,7 @@ const CONNECTIONS = 4
 
 export interface BenchDatabase {
   readonly sql: Sql
-  /** Set up as the service's own pool for searches. */
+  /** With the settings of the service's search pool. */
   readonly searching: Sql
   close(): Promise<void>
 }

@@ -1,13 +1,13 @@
-/** Something that searches. */
+/** A search engine under test. */
 import type { BenchPage } from '../corpus/corpus.ts'
 
 export interface Subject {
   readonly name: string
   readonly title: string
-  /** Takes the pages in and makes them searchable. */
+  /** Stores and indexes the pages. */
   build(pages: readonly BenchPage[]): Promise<void>
-  /** Keys of the best pages, best first, ten at most. */
+  /** Returns the keys of at most ten pages, best first. */
   search(query: string): Promise<readonly string[]>
-  /** Bytes of what is kept for searching, without the pages. Null: not known. */
+  /** Returns the bytes of the index without the pages; null where not known. */
   indexBytes(): Promise<number | null>
 }

@@ -1,10 +1,10 @@
-/** The library MiniSearch, in the bench's own memory: what a gateway would use that holds its pages itself. */
+/** The library MiniSearch, with all pages in the bench's memory. */
 import MiniSearch from 'minisearch'
 import type { BenchPage } from '../corpus/corpus.ts'
 import { DEPTH } from '../report/metrics.ts'
 import type { Subject } from './engine.ts'
 
-/** The weights that our fields have. */
+/** The same field weights as Tollgate's search. */
 export const BOOSTS = { title: 9, aliases: 6, tags: 4, summary: 3, text: 1 }
 const FUZZY = 0.2
 
@@ -15,7 +15,7 @@ const segmented = (text: string): string[] => {
   return words
 }
 
-/** `icu`: with words by Intl.Segmenter; else by spaces and punctuation, as it comes. */
+/** `icu` splits words with Intl.Segmenter; otherwise the library's default splits at spaces and punctuation. */
 export function minisearch(tokenizer: 'default' | 'icu'): Subject {
   const index = new MiniSearch<Record<string, string>>({
     idField: 'key',

@@ -1,4 +1,4 @@
-/** Ours: `searchPages` over the tables that an import fills. */
+/** Tollgate's search: `searchPages` over the tables that an import fills. */
 import type { Sql } from '../../../src/postgres/connection.ts'
 import { openIndexer } from '../../../src/postgres/knowledge/index.ts'
 import { searchPages } from '../../../src/postgres/knowledge/search.ts'
@@ -13,7 +13,7 @@ const BATCH_PAGES = 500
 const INDEX_TABLES = ['wiki_terms', 'wiki_postings', 'wiki_page_terms']
 
 export interface TollgateSubject extends Subject {
-  /** As a client asks it. */
+  /** The parameters of a client's search. */
   ask(query: string, limit: number, offset: number): Promise<SearchPage>
 }
 
@@ -53,7 +53,7 @@ export function tollgate(sql: Sql, searching: Sql): TollgateSubject {
   }
 }
 
-/** The rows as the import writes them; the id of a page is its key here. */
+/** Writes rows as the import does, with the page's key as its id. */
 async function insertPages(
   transaction: Transaction,
   pages: readonly BenchPage[],

@@ -1,4 +1,4 @@
-/** What PostgreSQL itself offers: a weighted tsvector behind a GIN index, any of the words, ranked by ts_rank_cd. */
+/** PostgreSQL's full-text search: a weighted tsvector behind a GIN index, any of the words, ranked by ts_rank_cd. */
 import type { Sql } from '../../../src/postgres/connection.ts'
 import { DEPTH } from '../report/metrics.ts'
 import type { Subject } from './engine.ts'

@@ -1,4 +1,4 @@
-/** A run in words, tables and a picture. */
+/** The report of a run: text, tables and a chart. */
 
 import type { Bar, Chart, Panel } from '../../report/chart.ts'
 import { chartLine, type Report, runLines } from '../../report/report.ts'
@@ -6,36 +6,36 @@ import { figure, type Table } from '../../report/table.ts'
 import { KINDS, LANGUAGES } from '../corpus/corpus.ts'
 import type { SearchResults, SubjectResults } from './results.ts'
 
-/** What a search may take in the largest base. */
+/** The aim for a search in the largest base. */
 export const AIM_P99_MS = 20
 const MIB = 2 ** 20
 const LANGUAGE_NAMES = { en: 'English', zh: 'Chinese' } as const
 
-const METHOD = `Pages are made of facts: countries, capitals, elements, rivers, inventions and ideas of computing and science as
-everybody may look them up, and made-up companies with founders, products, incidents and rules, each among sentences
-about nothing that share their words with what is asked. Half is English, half Chinese, all in one base. What is asked
-of a page follows from its facts, and so do the judgements: 3 for the page that is asked for, 2 for one that has the
-answer, 1 for one that is about it. A larger corpus holds the smaller one and is asked the same.
+const METHOD = `Pages are generated from facts: countries, capitals, elements, rivers, inventions and ideas of computing and science, which
+are public, and invented companies with founders, products, incidents and rules. Filler sentences share words with the
+queries and answer none. Half is English, half Chinese, all in one base. The queries of a page and their grades follow
+from its facts: 3 for the page itself, 2 for a page with the answer, 1 for a page about it. A larger corpus contains the
+smaller one and has the same queries.
 
 - **Kinds**: exact titles; aliases; questions in whole sentences; several words of a topic; paraphrases, which use words
-  of aliases, tags or everyday life; titles with a typing error (Chinese: a character too many); beginnings of titles.
-- **Held out**: every other query served to choose weights, and is not in these figures.
-- **nDCG@10** (gain 2^grade - 1) says how well the first ten are ordered, **recall@10** which part of the pages with
-  grade 2 and 3 is among them.
+  of aliases, tags or everyday life; titles with a typing error (Chinese: an extra character); prefixes of titles.
+- **Held out**: half of the queries served to choose weights, and are not in these figures.
+- **nDCG@10** (gain 2^grade - 1) measures the order of the first ten, **recall@10** the share of pages with grade 2 and 3
+  among them.
 - **MiniSearch** has the same fields and weights, fuzzy 0.2 and prefix search; once with its own tokenizer, once with
-  ICU's words (Intl.Segmenter). It answers from the bench's memory. **tsvector** is PostgreSQL's own: weights A to D, a
+  ICU's words (Intl.Segmenter). It has all pages in the bench's memory. **tsvector** is PostgreSQL's own: weights A to D, a
   GIN index, any of the words, ts_rank_cd.
 - **Time** is that of \`searchPages\`, from the call to the results with their snippets, twenty of them (the comparison:
-  ten), one after the other, after a round that does not count. PostgreSQL is the embedded one with its small settings,
-  on the same machine. CPU is that of the asking process.
+  ten), one after the other, after a warm-up round. PostgreSQL is the embedded one with its small settings, on the same
+  machine. CPU is that of the calling process.
 - A run fails when MiniSearch is better in either figure over all held-out queries or over one language's.
-- A quantile is the nearest rank: always a value that was seen.`
+- A quantile is the nearest rank: always a measured value.`
 
 const decimals = (value: number | undefined): string => (value === undefined ? '–' : value.toFixed(3))
 type Subjects = Pick<SearchResults, 'subjects'>
 const ours = ({ subjects }: Subjects): SubjectResults => subjects.find(({ name }) => name === 'tollgate')!
 
-/** In what we are behind MiniSearch. */
+/** Returns the figures in which MiniSearch is better. */
 export function failuresOf(results: Subjects): string[] {
   const own = ours(results)
   const others = results.subjects.filter(({ name }) => name.startsWith('minisearch'))
@@ -98,7 +98,7 @@ const kindTable = ({ subjects }: SearchResults): Table => ({
 
 const sizeTable = ({ sizes }: SearchResults): Table => ({
   title: 'Time of a search, milliseconds',
-  columns: ['', 'searches', 'p50', 'p99', 'most'],
+  columns: ['', 'searches', 'p50', 'p99', 'max'],
   rows: sizes.flatMap(({ pages, times }) =>
     Object.entries(times).map(([name, { searches, p50Ms, p99Ms, maxMs }]) => [
       `${pages.toLocaleString('en-US')} pages, ${name}`,
@@ -113,10 +113,10 @@ const sizeTable = ({ sizes }: SearchResults): Table => ({
 const remarks = ({ sizes }: SearchResults): string[] =>
   sizes.map(
     ({ pages, buildSeconds, indexBytes, cpuMs, quality }) =>
-      `${pages.toLocaleString('en-US')} pages: stored and indexed in ${figure(buildSeconds)} s (${figure(pages / buildSeconds)} a second), index ${figure(indexBytes / MIB)} MiB; a search costs the asking process ${figure(cpuMs)} ms of CPU; nDCG@10 ${decimals(quality.ndcg)}, recall@10 ${decimals(quality.recall)}.`,
+      `${pages.toLocaleString('en-US')} pages: stored and indexed in ${figure(buildSeconds)} s (${figure(pages / buildSeconds)} a second), index ${figure(indexBytes / MIB)} MiB; a search costs the calling process ${figure(cpuMs)} ms of CPU; nDCG@10 ${decimals(quality.ndcg)}, recall@10 ${decimals(quality.recall)}.`,
   )
 
-/** A bar has room for so much. */
+/** Shortens the label of a bar. */
 const shortly = (name: string): string => name.replace(' of 1,000 characters', ', long')
 
 function panelsOf(results: SearchResults): Panel[] {
@@ -158,7 +158,7 @@ const chartOf = (results: SearchResults): Chart => ({
   title: 'Search in knowledge bases',
   subtitle: [
     chartLine(results),
-    `Quality over held-out queries at ${results.comparedPages.toLocaleString('en-US')} pages; the dashed line is the aim for p99.`,
+    `Quality over held-out queries at ${results.comparedPages.toLocaleString('en-US')} pages. Dashed: the aim for p99.`,
   ],
   panels: panelsOf(results),
 })

@@ -1,4 +1,4 @@
-/** A whole run, as it is written to JSON. */
+/** A whole run as JSON. */
 import type { RunFacts } from '../../harness/program.ts'
 import type { Quantiles } from '../../harness/statistics.ts'
 
@@ -22,7 +22,7 @@ export interface SubjectResults {
   readonly quality: Readonly<Record<string, Quality>>
 }
 
-/** Ours at one size. */
+/** Tollgate's search at one size. */
 export interface SizeResults {
   readonly pages: number
   readonly buildSeconds: number
@@ -41,6 +41,6 @@ export interface SearchResults extends RunFacts {
   readonly comparedPages: number
   readonly subjects: readonly SubjectResults[]
   readonly sizes: readonly SizeResults[]
-  /** What does not hold; none in a good run. */
+  /** Failed checks; none in a good run. */
   readonly failures: readonly string[]
 }

@@ -9,7 +9,7 @@ t.test('without options it is a small run', async (t) => {
   t.match(parseOptions([]), { tasks: 1_000, seed: 1, out: null, help: false })
 })
 
-t.test('a full run waits until looks come as seldom as they ever do', async (t) => {
+t.test('a full run waits until polls have reached their longest interval', async (t) => {
   const { tasks, ageMs } = parseOptions(['--tasks', '10k'])
   t.equal(tasks, FULL_TASKS)
   t.equal(ageMs, 100_000)

@@ -21,7 +21,7 @@ const RESULTS: TaskResults = {
     seconds: 10,
     cpuMsByRole: { tasks: 1_100, postgres: 220 },
     ageSeconds: 15,
-    looks: 2_000,
+    polls: 2_000,
     lateness: times,
     residentMiBByRole: { tasks: 150 },
     tasksMiBBefore: 100,
@@ -30,12 +30,12 @@ const RESULTS: TaskResults = {
   failures: [],
 }
 
-t.test('a look costs what was used while all were open, less what is used at rest', async (t) => {
+t.test('the cost of a poll excludes idle use', async (t) => {
   const text = toTerminal(reportOf(RESULTS))
   t.match(text, /Tasks process +500 +1\.00 +11\.0 +4\.00 +6\.00 +150/)
   t.match(text, /PostgreSQL +100 /)
   t.match(text, /All +600 /)
-  t.match(text, '200 looks a second')
+  t.match(text, ': 200 a second')
   t.match(text, '50.0 MiB')
 })
 

@@ -1,6 +1,6 @@
 /**
  * Ideas of computing and science: title, alias, tags (with /), what it is, in English and then in Chinese; then a
- * question about it in each language that uses words of the alias, the tags or everyday life rather than the title.
+ * question in each language with words of the alias, the tags or everyday life instead of the title.
  */
 
 export const CONCEPTS = `
