@@ -119,6 +119,15 @@ t.test('the page walks through a call, a settlement and a task in few files', as
   }
 })
 
+t.test('routes name handlers; their stages are listed in pipelines', async (t) => {
+  const found = SOURCES.filter(({ path }) => path.startsWith('src/server/')).flatMap(({ path, imports }) =>
+    imports
+      .filter(({ specifier }) => target(path, specifier)?.startsWith('pipelines/stages/'))
+      .map(({ specifier }) => `${path} imports ${specifier}`),
+  )
+  t.same(found, [])
+})
+
 t.test('no service imports the compiler, the bench or the tests', async (t) => {
   const found = SOURCES.flatMap(({ path, imports }) =>
     imports
