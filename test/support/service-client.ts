@@ -1,8 +1,10 @@
 /** A running service as a test speaks to it. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { parseCredits } from '../../schemas/money.ts'
 import type { NewKey } from '../../src/postgres/accounts/keys.ts'
 import type { Database } from '../../src/postgres/database.ts'
+import { eventually } from './eventually.ts'
+
+export { eventually } from './eventually.ts'
 
 /** What a test may do with a service that others use after it: all but ending it. */
 export interface LentService {
@@ -41,29 +43,10 @@ export type LogJson = Record<string, unknown> & {
 
 /** A row is readable within 2 seconds of its end; on a machine under load a test waits longer before it gives up. */
 const LOGS_BOUND_MS = 20_000
-/** What is asked is often a program's work, and costs more than the wait: the gaps grow. */
-const FIRST_POLL_MS = 25
 /** Reading the call log is the most work of all, and rows come to it twice a second. */
-const LONGEST_POLL_MS = 250
-const POLL_GROWTH = 1.5
+const LOG_POLL_MS = 250
 /** Below what a key may, some of which a test may need itself. */
 const LOG_READS = 40
-
-/** Polls until the check gives something; the error names what was waited for. */
-export async function eventually<T>(
-  what: string,
-  check: () => Promise<T | undefined> | T | undefined,
-  boundMs = LOGS_BOUND_MS,
-  firstPollMs = FIRST_POLL_MS,
-): Promise<T> {
-  const deadline = Date.now() + boundMs
-  for (let gapMs = firstPollMs; ; gapMs = Math.min(gapMs * POLL_GROWTH, LONGEST_POLL_MS)) {
-    const found = await check()
-    if (found !== undefined) return found
-    if (Date.now() > deadline) throw new Error(`not within ${boundMs} ms: ${what}`)
-    await sleep(gapMs)
-  }
-}
 
 /** The calls of a service, wherever it is. */
 export abstract class ServiceClient {
@@ -107,7 +90,7 @@ export abstract class ServiceClient {
       return enough(seen) ? seen : undefined
     }
     const what = 'the rows are in the call log'
-    return eventually(what, read, LOGS_BOUND_MS, LONGEST_POLL_MS).catch((error: Error) => {
+    return eventually(what, read, LOGS_BOUND_MS, LOG_POLL_MS).catch((error: Error) => {
       throw new Error(`${error.message}; seen: ${JSON.stringify(seen).slice(0, 2000)}`)
     })
   }

@@ -2,9 +2,9 @@
  * One process of the service is killed in the middle of many streams: the settler, a gateway, the supervisor. Every
  * call that was admitted has one row, all books agree, and the service takes calls again.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { Random } from '../../simulation/random.ts'
+import { until } from '../../support/eventually.ts'
 import { eventually, startService, type TestService } from '../../support/service.ts'
 import { audit, type Caller } from './audit.ts'
 import { type SeenCall, startLoad } from './load.ts'
@@ -47,7 +47,7 @@ async function killChild(service: TestService, role: 'gateway' | 'settler'): Pro
 }
 
 async function untilSome(ended: readonly SeenCall[], count: number): Promise<void> {
-  while (ended.length < count) await sleep(5)
+  await until(`${count} calls have ended`, () => ended.length >= count)
 }
 
 t.setTimeout(TIMEOUT_MS)

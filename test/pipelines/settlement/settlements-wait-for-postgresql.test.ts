@@ -3,6 +3,7 @@ import t from 'tap'
 import { settler } from '../../../pipelines/settlement/settlement.ts'
 import { newAccount, openMigrated } from '../../src/postgres/support.ts'
 import { startEngines, testDataDir } from '../../support/engines.ts'
+import { until } from '../../support/eventually.ts'
 import { connectNats, silent, startGateway, startSettler } from './support.ts'
 
 const engines = await startEngines(t, { only: ['nats', 'postgres'] })
@@ -48,7 +49,7 @@ t.test('a settler that ends gives what it could not book to the next one', async
     log: silent,
   })
   await Promise.all(Array.from({ length: 10 }, () => gateway.call(account, 1n)))
-  while (received.trouble === null) await sleep(5)
+  await until('booking fails', () => received.trouble !== null)
   t.ok(received.waiting > 0)
   await received.stop(50)
   t.equal(received.waiting, 0)

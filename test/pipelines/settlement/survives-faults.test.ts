@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { settler } from '../../../pipelines/settlement/settlement.ts'
 import { newAccount, openMigrated } from '../../src/postgres/support.ts'
 import { startEngines, testDataDir } from '../../support/engines.ts'
+import { until } from '../../support/eventually.ts'
 import { connectNats, hurried, startGateway } from './support.ts'
 
 const engines = await startEngines(t, { only: ['nats', 'postgres'] })
@@ -31,6 +31,6 @@ t.test('a fault after a commit is logged, and what comes after it is booked all 
   }
   t.equal((await database.readWallets([account]))[0]?.used, 5n)
   t.equal(told.length, 2)
-  while (booking.waiting > 0) await sleep(5)
+  await until('nothing waits to be booked', () => booking.waiting === 0)
   t.equal(booking.trouble, null)
 })

@@ -6,6 +6,7 @@ import { newId } from '../../../src/core/keys/ids.ts'
 import { openNats } from '../../../src/nats/nats.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { newVideo } from '../../src/postgres/tasks/support.ts'
+import { until } from '../../support/eventually.ts'
 import { silent, startTasks } from './support.ts'
 
 const TASKS = 1_000
@@ -77,7 +78,7 @@ t.test('each is polled as often as the others, most of them when they are due', 
   t.teardown(() => nats.close())
   const messages = taskMessages(nats, silent)
   for (const id of ids) messages.publish({ id, chain: 0 })
-  while (Math.min(...looks.values()) < LOOKS) await sleep(50)
+  await until('each task was polled', () => Math.min(...looks.values()) >= LOOKS)
   for (const { kill } of workers) kill()
   const most = Math.max(...looks.values())
   t.ok(most <= LOOKS + 3, `all were polled ${LOOKS} times, none more than ${most}`)

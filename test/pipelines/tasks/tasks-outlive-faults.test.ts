@@ -2,12 +2,12 @@
  * What tasks survive: polls that fail, lost answers, removed channels, unknown states, repeated submits and crashes.
  * See docs/failure-modes.md, "Money", rows 4 and 18 to 22.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { VirtualTimeScheduler } from 'rxjs'
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
 import type { NewTask, TaskMove } from '../../../src/postgres/tasks/types.ts'
+import { until } from '../../support/eventually.ts'
 import { adapterOf, catalogFor, startTasks, type TestTasks, type TestWorker } from './support.ts'
 
 const HOUR_MS = 3_600_000
@@ -143,7 +143,7 @@ t.test('a state that nobody mapped is logged, polled again, and ends at the dead
   upstream.plans.set('odd', { states: ['strange'] })
   const worker = tasks.worker()
   const task = await tasks.submit(tasks.order(account, 'film', 'odd'))
-  while (worker.unmapped.length < 2) await sleep(20)
+  await until('the state is logged twice', () => worker.unmapped.length >= 2)
   t.equal(worker.unmapped[0], `${task.id} strange`)
   t.match((await database.readTasks([task.id]))[0], { state: 'queued', version: 3 }, 'nothing is written')
   worker.kill()

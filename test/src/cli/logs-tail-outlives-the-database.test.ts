@@ -2,24 +2,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { until } from '../../support/eventually.ts'
 import { relayTo } from '../postgres/relay.ts'
 import { newAccount, settlement, startDatabase } from '../postgres/support.ts'
 import { ENTRY } from './support.ts'
 
-/** A bound for waiting, far above what it takes. */
-const PATIENCE_MS = 30_000
 /** With which a statement begins: to come behind the greeting and the password. */
 const PARSE_MESSAGE = 'P'.charCodeAt(0)
-
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS
-  while (!isSo()) {
-    if (Date.now() > deadline) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`)
-    await sleep(10)
-  }
-}
 
 /** A way to PostgreSQL that can be cut. */
 async function openWay(t: Test, databaseUrl: string) {

@@ -6,20 +6,11 @@ import type { Wiring } from '../../../src/cli/wiring.ts'
 import { LOOK_BACK_ROWS, SINCE_ROWS } from '../../../src/postgres/call-log/calls.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
+import { until } from '../../support/eventually.ts'
 import { newAccount, openFresh, settlement, startDatabase, type TestDatabase } from '../postgres/support.ts'
 import { commandsOn, noEngines } from './support.ts'
 
-/** A bound for waiting, far above what it takes. */
-const PATIENCE_MS = 30_000
 const { engines, ...first } = await startDatabase(t)
-
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS
-  while (!isSo()) {
-    if (Date.now() > deadline) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`)
-    await sleep(10)
-  }
-}
 
 type Opened = Pick<TestDatabase, 'url' | 'masterKey' | 'database'>
 
@@ -138,13 +129,19 @@ t.test(
     const slow = sql.begin(async (transaction) => {
       await transaction`SELECT pg_advisory_xact_lock(7811001)`
       await transaction`SELECT nextval(pg_get_serial_sequence('usage_rows', 'id')) FROM generate_series(1, 5)`
-      await sleep(700)
+      await until('the writer behind waits for the lock', async () => {
+        const [row] = await transaction<[{ waiting: boolean }]>`
+          SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted) AS waiting`
+        return row.waiting
+      })
     })
-    const behind = await bookBatches(writers[0]!, accountId, 9)
-    await slow
+    const [behind] = await Promise.all([bookBatches(writers[0]!, accountId, 9), slow])
     const all = 1 + [...booked, behind].flat().length
     await until('all are there', () => said.calls.length >= all)
-    await sleep(600)
+    // What comes last has all before it: a call that is told twice would be among them.
+    const last = settlement(accountId)
+    await database.bookSettlements([last])
+    await until('the last is there', () => said.calls.at(-1)?.request_id === last.request_id)
     t.equal(await end(), 0)
     const rows = await sql<{ request_id: string }[]>`SELECT request_id FROM usage_rows ORDER BY id OFFSET 1`
     t.same(requestIds(said.calls), requestIds(rows))

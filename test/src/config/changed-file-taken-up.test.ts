@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { loadConfigFile } from '../../../src/config/load.ts'
 import type { Problem } from '../../../src/config/problem.ts'
 import { watchConfig } from '../../../src/config/watch.ts'
+import { until } from '../../support/eventually.ts'
 
 const POLL_MS = 10
 /** Long enough for several looks; used only where nothing is to happen. */
@@ -32,10 +33,9 @@ class Watched {
     })
   }
 
-  /** Waits, within tap's own time limit, until so much has happened. */
-  async until(taken: number[], refused = 0): Promise<void> {
-    while (this.taken.length < taken.length || this.refused.length < refused) await sleep(POLL_MS)
-  }
+  /** Waits until so much has happened. */
+  until = (taken: number[], refused = 0): Promise<void> =>
+    until('the file is read', () => this.taken.length >= taken.length && this.refused.length >= refused)
 }
 
 function start(t: Test): { path: string; watched: Watched } {

@@ -1,11 +1,11 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { REJECTED_WAITING_MAX_CHARS, SPARE_BYTES } from '../../../src/journal/file-journal.ts'
 import { diskFiles, type JournalFiles } from '../../../src/journal/files.ts'
 import { openJournal } from '../../../src/journal/journal.ts'
 import { SETTLEMENT_MAX_CHARS } from '../../../src/journal/lines.ts'
+import { until } from '../../support/eventually.ts'
 import { admit, keepingLog, newDirectory, settlement, takeAll, written } from './support.ts'
 
 /** The real disk until it is called full; then half of a write gets through. */
@@ -47,7 +47,7 @@ t.test(
     let settledAgain = 0
     journal.onSettled(() => settledAgain++)
     files.isFull = false
-    while (!journal.depth().isWritable) await sleep(5)
+    await until('the journal is written again', () => journal.depth().isWritable)
     t.equal(settledAgain, 1)
     await admit(journal, 'after')
     t.same(
@@ -89,7 +89,7 @@ t.test(
     t.ok(journal.depth().dropped > 0)
     journal.settle(ticket, settlement('admitted'))
     files.isFull = false
-    while (!journal.depth().isWritable) await sleep(5)
+    await until('the journal is written again', () => journal.depth().isWritable)
     const ids = takeAll(journal).map(({ request_id }) => request_id)
     t.ok(ids.includes('admitted'))
     t.equal(ids.length, enough + 1 - journal.depth().dropped)
@@ -137,10 +137,10 @@ t.test(
     await written()
     t.equal(journal.depth().isWritable, false)
     // What waits in memory is written as room comes; each batch that is booked makes some.
-    while (!journal.depth().isWritable || journal.depth().settlementsUnbooked > 0) {
+    await until('all is written and booked', () => {
       for (let batch = journal.take(); batch !== null; batch = journal.take()) journal.confirm(batch)
-      await sleep(5)
-    }
+      return journal.depth().isWritable && journal.depth().settlementsUnbooked === 0
+    })
     t.ok(journal.depth().bytes <= CAPACITY_BYTES)
     journal.settle(await admit(journal, 'after'), settlement('after'))
     await written()

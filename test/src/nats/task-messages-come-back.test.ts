@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { SETTLEMENT_SUBJECT, TASK_SUBJECT } from '../../../schemas/events/event.ts'
 import { type Delivery, type Nats, openNats } from '../../../src/nats/nats.ts'
 import { startEngines } from '../../support/engines.ts'
+import { until } from '../../support/eventually.ts'
 
 const engines = await startEngines(t, { only: ['nats'] })
 const silent = { info() {}, warn() {}, error() {} }
@@ -19,11 +19,7 @@ async function store(nats: Nats, id: string, subject: string = TASK_SUBJECT): Pr
     new Promise<boolean>((resolve) => {
       nats.publish(subject, id, Buffer.from(id), (error) => resolve(error === null))
     })
-  while (!(await tryOnce())) await sleep(20)
-}
-
-const until = async (isDone: () => boolean) => {
-  while (!isDone()) await sleep(5)
+  await until('it is stored', tryOnce)
 }
 
 t.test(
@@ -39,9 +35,9 @@ t.test(
       else delivery.acknowledge()
     })
     await store(nats, 'slow')
-    await until(() => seen.length === 1)
+    await until('the first has come', () => seen.length === 1)
     await store(nats, 'quick')
-    await until(() => seen.length === 3)
+    await until('all three have come', () => seen.length === 3)
     t.same(seen, ['slow', 'quick', 'slow'])
     stop()
   },
@@ -62,7 +58,7 @@ t.test(
       }
     })
     await Promise.all(Array.from({ length: MANY }, (_, i) => store(nats, `task-${i}`)))
-    await until(() => done === MANY - 256)
+    await until('all but those that are held are done', () => done === MANY - 256)
     t.equal(kept.length, 256)
     stop()
     const heirs = new Set<string | null>()
@@ -73,7 +69,7 @@ t.test(
     })
     for (const delivery of kept) delivery.release()
     // Some may go to requests that the first left open: they come again when their time to be acknowledged is over.
-    await until(() => heirs.size >= 250)
+    await until('others have what was held', () => heirs.size >= 250)
     const left = new Set(kept.map(({ messageId }) => messageId))
     t.ok([...heirs].every((id) => left.has(id)))
     stopOther()

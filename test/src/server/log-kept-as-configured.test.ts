@@ -1,17 +1,16 @@
 /** How long the call log keeps calls is taken from the configuration file, and from the file as it is changed. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import type { Boot } from '../../../src/server/messages.ts'
 import { startLogMaintenance } from '../../../src/server/settler/log-retention.ts'
 import { startEngines } from '../../support/engines.ts'
+import { until } from '../../support/eventually.ts'
 import { usageText } from '../../support/usage-text.ts'
 import { bookedCall } from '../clickhouse/support.ts'
 
 const DAY_MS = 86_400_000
-const POLL_MS = 20
 
 t.test('the call log is kept as configured', async (t) => {
   const engines = await startEngines(t, { only: ['clickhouse'] })
@@ -23,9 +22,6 @@ t.test('the call log is kept as configured', async (t) => {
   const path = join(engines.dataDir, 'tollgate.yaml')
   const write = (text: string) => writeFileSync(path, text)
   const months = async () => (await callLog.monthSums(BigInt(ages.length))).length
-  const until = async (isSo: () => boolean | Promise<boolean>) => {
-    while (!(await isSo())) await sleep(POLL_MS)
-  }
 
   const told: string[] = []
   const tell = (_: object, message: string) => void told.push(message)
@@ -60,12 +56,14 @@ t.test('the call log is kept as configured', async (t) => {
   t.teardown(() => keeper.stop())
 
   write('logs: { retention_days: 300 }\n')
-  await until(async () => (await months()) === 2)
+  await until('two months are left', async () => (await months()) === 2)
   write('logs: { retention_days: 0 }\n')
-  await until(() => told.some((message) => message.startsWith('Configuration refused')))
+  await until('the configuration is refused', () =>
+    told.some((message) => message.startsWith('Configuration refused')),
+  )
   t.equal(await months(), 2, 'a broken file drops nothing')
   write('logs: { retention_days: 50 }\n')
-  await until(async () => (await months()) === 1)
+  await until('one month is left', async () => (await months()) === 1)
   await keeper.stop()
   t.equal(told.filter((message) => message.includes('Dropped old months')).length, 2)
 })

@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { CallStats } from '../../../src/simulator/calls.ts'
+import { until } from '../../support/eventually.ts'
 import { call, chatBody, chatRequest, chunksOf, open, simulatorFor, textOf } from './support.ts'
 
 const STREAMS = 150
-const POLL_MS = 10
 
 t.test('many paced streams at once: each gets its own text when others leave', async (t) => {
   const { url } = await simulatorFor(t)
@@ -25,7 +24,7 @@ t.test('many paced streams at once: each gets its own text when others leave', a
   }
   for (const socket of leaving) socket.destroy()
   const stats = async () => (await (await fetch(`${url}/simulator/stats`)).json()) as CallStats
-  while ((await stats()).running > 0) await sleep(POLL_MS)
+  await until('no call runs', async () => (await stats()).running === 0)
   t.same(await stats(), {
     ...{ calls: 2 * STREAMS, running: 0, completed: STREAMS, client_closed: STREAMS, faulted: 0 },
   })

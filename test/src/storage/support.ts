@@ -4,13 +4,13 @@ import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import S3rver, { type S3rverStore } from 's3rver'
 import type { Test } from 'tap'
 import type { ObjectStoreSettings } from '../../../schemas/config/settings.ts'
 import { fileLinks, linkKey } from '../../../src/core/media/file-link.ts'
 import { BucketStore } from '../../../src/storage/bucket-store.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
+import { until } from '../../support/eventually.ts'
 
 export const MASTER_KEY = randomBytes(32)
 export const PUBLIC_URL = 'https://gateway.test'
@@ -46,7 +46,7 @@ function answerWhenWritten(store: S3rverStore): void {
         ({ size }) => size,
         () => null,
       )
-    while ((await sizeNow()) !== put.size) await sleep(1)
+    await until('the object is on the disk', async () => (await sizeNow()) === put.size)
     return put
   }
 }

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { KEY_SHOWN_CHARS } from '../../../schemas/accounts/key.ts'
 import { createLog, type LogOptions, type LogOutput } from '../../../src/telemetry/log.ts'
 import { Scrubber } from '../../../src/telemetry/scrub.ts'
+import { until } from '../../support/eventually.ts'
 
 function logTo(t: Test, more: Partial<LogOptions> = {}): { log: LogOutput; lines: () => Promise<string[]> } {
   const destination = join(t.testdir(), 'log')
@@ -53,8 +54,10 @@ t.test('lines get out by themselves, and a log with none to write does nothing',
   })
   for (const count of [1, 2, 3]) {
     log.info({}, 'One more.')
-    while (!fs.existsSync(destination) || readFileSync(destination, 'utf8').split('\n').length <= count)
-      await sleep(5)
+    await until(
+      `line ${count} is written`,
+      () => fs.existsSync(destination) && readFileSync(destination, 'utf8').split('\n').length > count,
+    )
     // A log that never is silent ends at the limit of the test.
     for (let before = -1; before !== writes; await sleep(250)) before = writes
     t.pass(`silent after line ${count}`)
@@ -77,7 +80,9 @@ t.test('a line that comes while the log looks for lines is not left behind', asy
     },
   })
   log.info({}, 'First.')
-  while (!readFileSync(destination, { encoding: 'utf8', flag: 'a+' }).includes('Second')) await sleep(5)
+  await until('the second line is written', () =>
+    readFileSync(destination, { encoding: 'utf8', flag: 'a+' }).includes('Second'),
+  )
   t.match(readFileSync(destination, 'utf8'), /First.*\n.*Second/)
 })
 
