@@ -146,6 +146,22 @@ t.test('code and documents use the words of the field', async (t) => {
   }
 })
 
+t.test('a docstring begins with what the function does or is', async (t) => {
+  // Folders whose comments do not follow the rule yet.
+  const excepted = /^(src\/(fetch|simulator|upstream)|pipelines\/(media|tasks))\//
+  const files = SERVICE.filter(({ path }) => !excepted.test(path))
+  t.not(files.length, 0)
+  const riddle = /\/\*\*\s+(?:\* )?(?:What|Whose|Who|How|Where|Nobody|Asked|Told)\b[^\n]*/g
+  const riddles = files.flatMap(({ path, text }) =>
+    [...text.matchAll(riddle)].map(([comment]) => `${path}: ${comment}`),
+  )
+  t.same(riddles, [], 'begin with a verb: "Returns ...", "Reads ...", "Called once when ..."')
+  // A user of Unix has the name.
+  const named = files.filter(({ path }) => path !== 'src/embedded/programs.ts')
+  const people = any(`(\\*|//).*\\b(no${'body'}|some${'body'})\\b`)
+  t.same(occurrences(named, people), [], 'name the actor: "no process", "the client has left"')
+})
+
 t.test('the repository speaks of itself alone', async (t) => {
   const texts = TEXTS.map((path) => ({ path, text: readText(path) }))
   const machine = any(

@@ -56,7 +56,7 @@ export interface LedgerEntry {
   readonly createdAt: Date
 }
 
-/** New accounts receive this unless configuration or command line says otherwise. */
+/** Credits of a new account unless configuration or command line set another amount. */
 export const DEFAULT_TRIAL_CREDIT = '121.32'
 /** The minimum top-up. See docs/api-rules.md, "Accounts and wallets". */
 export const MINIMUM_TOP_UP = '404.4'

@@ -129,7 +129,7 @@ export class Connection {
         noAsyncTraces: true,
         ignoreClusterUpdates: true,
       })
-      // At a healthy start there is nothing to say.
+      // A healthy start logs nothing.
       if (this.#lastError !== null) this.#log.info({ server: connection.getServer() }, 'Connected to NATS')
       return connection
     } catch (error) {

@@ -33,7 +33,7 @@ export interface DatabaseOptions {
   /** 32 bytes. */
   readonly masterKey: Buffer
   readonly maxConnections?: number
-  /** How every process stores keys from now on. Default: the database's setting. */
+  /** Storage of keys by every process from now on. Default: the database's setting. */
   readonly keys?: KeyStorage | null
   /** Shown in `pg_stat_activity`. */
   readonly name?: string

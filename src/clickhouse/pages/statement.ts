@@ -60,10 +60,10 @@ function positionOf(order: 'asc' | 'desc', after: CallPosition) {
 }
 
 /**
- * Columns of so many rows, from the beginning of the page on. Equal instants are ordered by id, so that a walk over
- * pages gives every row once.
- * What narrows is read before all else: of a column with few values a hundred thousand rows are read in a
- * millisecond, while the instants, which ClickHouse would read first, take ten times as long.
+ * Returns the statement for the first `rows` rows of a page. Equal instants are ordered by id, so that a walk over pages
+ * returns every row once.
+ * Filtered columns are read first: of a column with few values a hundred thousand rows are read in a millisecond,
+ * while the instants, which ClickHouse would read first, take ten times as long.
  */
 export function pageStatement(columns: string, query: CallPageQuery, rows: number): Statement {
   const narrowing = narrowingOf(query)

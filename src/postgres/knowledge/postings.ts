@@ -1,4 +1,4 @@
-/** How the search index stores which pages have a term. The tables: migrations/0006_knowledge.sql. */
+/** Storage of the pages of each term in the search index. The tables: migrations/0006_knowledge.sql. */
 import { MAX_IMPACT } from '../../core/search/impact.ts'
 
 /** The first part of a term's entries is small: it is read of the most common terms too. */

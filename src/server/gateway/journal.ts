@@ -1,4 +1,4 @@
-/** A gateway's books: its journal, the publisher behind it, and what processes that are no more left in theirs. */
+/** A gateway's books: its journal, its publisher, and the journals of processes that have ended. */
 import { join } from 'node:path'
 import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import {

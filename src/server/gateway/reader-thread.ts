@@ -46,7 +46,7 @@ function read({ reader, path, query, body }: ToReader): FromReader {
   }
 }
 
-/** Where a thread can have a priority, as on Linux, the event loop runs first on a core that both want. */
+/** Priority of the thread, as on Linux: the event loop runs first on a core that both want. */
 const PRIORITY = 10
 try {
   setPriority(Number(basename(readlinkSync('/proc/thread-self'))), PRIORITY)

@@ -14,7 +14,7 @@ const READY_BOUND_MS = 30_000
 /** Extra time after the drain deadline for the journal to be booked. */
 const KILL_AFTER_MS = 15_000
 /**
- * How full the heap may grow before old objects are marked, in percent of what it may grow by: in the background, and at
+ * Fill levels of the heap at which old objects are marked, in percent of its possible growth: in the background, and at
  * once. V8 itself begins when less room is left than young objects take, 16 MB. With a heap as small as these that is
  * always, and under load one marking follows another: they took two fifths of a gateway's time.
  *

@@ -60,7 +60,7 @@ export class Tape {
     return this.#word(node, 0) & ~ESCAPED
   }
 
-  /** Where the value begins in the text; of a string or a name, after its quote. */
+  /** Returns the index at which the value begins in the text; of a string or a name, after its quote. */
   startOf(node: number): number {
     return this.#word(node, START)
   }
@@ -69,17 +69,17 @@ export class Tape {
     return this.#word(node, END)
   }
 
-  /** The node after all that this one holds. */
+  /** Returns the node after all nodes inside this one. */
   nodeAfter(node: number): number {
     return this.#word(node, AFTER)
   }
 
-  /** The whole text is an object. */
+  /** Returns true when the whole text is an object. */
   get isObjectText(): boolean {
     return this.#kind(0) === OBJECT
   }
 
-  /** Absent, or null. */
+  /** Returns true for an absent value or null. */
   isMissing(node: number): boolean {
     return node === 0 || this.#kind(node) === NULL
   }
@@ -96,18 +96,18 @@ export class Tape {
     return node !== 0 && this.#kind(node) === STRING
   }
 
-  /** An object with fields, a list with items, or a string with characters. */
+  /** Returns true for an object with fields, a list with items, or a string with characters. */
   isFull(node: number): boolean {
     if (this.isText(node)) return this.endOf(node) > this.startOf(node)
     return (this.isObject(node) || this.isList(node)) && this.nodeAfter(node) > node + 1
   }
 
-  /** The value is one of the strings, written without escapes. */
+  /** Returns true when the value is one of the strings, written without escapes. */
   isOneOf(set: Words, node: number): boolean {
     return scanner.wordAt(node, set.at) >= 0
   }
 
-  /** How many items the list has, or -1 for a value that is no list or has an item that fails the test. */
+  /** Returns the number of items, or -1 for a value that is no list or has an item that fails the test. */
   countOf(list: number, isItem: NodeTest): number {
     if (!this.isList(list)) return -1
     const end = this.nodeAfter(list)
@@ -131,17 +131,17 @@ export class Tape {
     return scanner.find(node, finder.at) !== 0
   }
 
-  /** The node of a field of the object that its finder searched last, by its place; 0 where the field is absent. */
+  /** Returns the node of a field of the object that its finder searched last, by its place; 0 where the field is absent. */
   found(place: number): number {
     return words[place]!
   }
 
-  /** The value of a field of the object that its finder searched last; undefined where the field is absent. */
+  /** Returns the value of a field of the object that its finder searched last; undefined where the field is absent. */
   foundValue(place: number): unknown {
     return this.valueAt(this.found(place))
   }
 
-  /** The name at its node, where `find` has found no fault in its object. */
+  /** Returns the name at its node, where `find` has found no fault in its object. */
   nameAt(node: number): string {
     return interner.intern(text, this.startOf(node), this.endOf(node))
   }
@@ -156,7 +156,7 @@ export class Tape {
     }
   }
 
-  /** The fields of the whole text by name, where that is an object in which `find` has found no fault. */
+  /** Returns the fields of the whole text by name, where that is an object in which `find` has found no fault. */
   rootFields(): Map<string, FieldSpan> {
     const fields = new Map<string, FieldSpan>()
     const end = this.nodeAfter(0)
@@ -171,7 +171,7 @@ export class Tape {
     return text.toString('utf8', this.startOf(node) - quote, this.endOf(node) + quote)
   }
 
-  /** The value, as `JSON.parse` gives it; undefined for node 0, an absent field. */
+  /** Returns the value as `JSON.parse` does; undefined for node 0, an absent field. */
   valueAt(node: number): unknown {
     if (node === 0) return undefined
     switch (this.#word(node, 0)) {
