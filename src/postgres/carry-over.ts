@@ -23,7 +23,7 @@ const MAKE_THE_SAME = 6
 export const isBeforeSquash = (applied: readonly Applied[]): boolean => applied[0]?.checksum === FORMER_FIRST
 
 /**
- * Records the present migrations in place of the former ones, in one transaction. No row of another table changes.
+ * Records the present migrations in place of the former ones, in one transaction, as old as the first of those. No row of another table changes.
  * @throws Refusal `schema_mismatch` unless exactly the eighteen were applied
  */
 export async function carryOver(
@@ -41,9 +41,11 @@ export async function carryOver(
   await inTransaction(sql, async (transaction) => {
     // Added without reading the rows that were there. This reads them, and stops no call.
     await transaction`ALTER TABLE ledger_entries VALIDATE CONSTRAINT ledger_kind_and_sign`
-    await transaction`DELETE FROM schema_migrations`
+    const [{ at }] = await transaction<[{ at: Date }]>`
+      WITH former AS (DELETE FROM schema_migrations RETURNING applied_at) SELECT min(applied_at) AS at FROM former`
     for (const { version, name, checksum } of migrations.slice(0, MAKE_THE_SAME))
       await transaction`
-        INSERT INTO schema_migrations (version, name, checksum) VALUES (${version}, ${name}, ${checksum})`
+        INSERT INTO schema_migrations (version, name, checksum, applied_at)
+        VALUES (${version}, ${name}, ${checksum}, ${at})`
   })
 }

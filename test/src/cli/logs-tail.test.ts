@@ -138,7 +138,7 @@ t.test(
     const [behind] = await Promise.all([bookBatches(writers[0]!, accountId, 9), slow])
     const all = 1 + [...booked, behind].flat().length
     await until('all are there', () => said.calls.length >= all)
-    // What comes last has all before it: a call that is told twice would be among them.
+    // What comes last has all before it: one that is shown twice would be among them.
     const last = settlement(accountId)
     await database.bookSettlements([last])
     await until('the last is there', () => said.calls.at(-1)?.request_id === last.request_id)

@@ -45,7 +45,7 @@ export interface Answered {
   readonly body: Record<string, unknown>
 }
 
-const PATIENCE_MS = 40_000
+const PATIENCE_MS = 90_000
 const AGAIN_AFTER_MS = 150
 /** A client with this answer asks again. */
 const NOT_NOW = new Set([502, 503, 504])

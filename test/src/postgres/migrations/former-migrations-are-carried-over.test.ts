@@ -113,6 +113,7 @@ t.test('nothing is lost, and the service goes on', async (t) => {
     INSERT INTO wallet_reservations (ref, account_id, amount, expires_at)
     VALUES ('req_open', ${accountId}, 1, now() + interval '1 hour')`
   await sql`INSERT INTO knowledge_bases (id, account_id, name) VALUES ('kb_1', ${accountId}, 'handbook')`
+  const { installedAt } = before
   await before.close()
   const rows = await hashRows(sql)
   const applied = await Promise.all([migrate(url), migrate(url), migrate(url)])
@@ -133,6 +134,7 @@ t.test('nothing is lost, and the service goes on', async (t) => {
   t.same(await migrate(serviceUrl), [], 'once')
   const after = await openDatabase({ url: serviceUrl, masterKey })
   t.teardown(() => after.close())
+  t.same(after.installedAt, installedAt, 'the installation is as old as before')
   t.match(await after.bookSettlements([call]), { booked: { length: 0 } }, 'a call from before stays booked')
   await after.bookSettlements([settlement(accountId, { key_id: key.key.id })])
   t.match(await after.verifyWallets(), { ok: true })
