@@ -18,6 +18,8 @@ const RunRecord = z.object({
   admin_url: z.url().nullish(),
   /** The key of the first account, where the service made it. */
   first_key: z.string().nullish(),
+  /** Signs in the first operator, once and within 15 minutes. */
+  sign_in_url: z.string().nullish(),
   database_url: z.string(),
   nats_url: z.string(),
   clickhouse_url: z.string(),

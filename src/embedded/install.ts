@@ -2,7 +2,7 @@
  * Run by npm after an installation, so that the first start finds a NATS server and needs no download. A failure does
  * not fail the installation: an operator may bring a server, and the first start tries again.
  */
-import { findNatsServer, INSTALLED_NATS_FOLDERS } from './nats-binary.ts'
+import { findNatsServer, INSTALLED_NATS_FOLDERS } from './nats/binary.ts'
 
 /** A production image has no engines and needs none. */
 const wantsEngines = !(process.env.npm_config_omit ?? '').split(/[\s,]+/).includes('optional')

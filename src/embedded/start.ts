@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { clickhouseEngine } from './clickhouse.ts'
+import { clickhouseEngine } from './clickhouse/clickhouse.ts'
 import {
   ENGINE_NAMES,
   type EngineEvent,
@@ -7,8 +7,8 @@ import {
   type EngineKind,
   type EngineName,
 } from './engine.ts'
-import { natsEngine } from './nats.ts'
-import { postgresEngine } from './postgres.ts'
+import { natsEngine } from './nats/nats.ts'
+import { postgresEngine } from './postgres/postgres.ts'
 import { simulatorEngine } from './simulator.ts'
 import { SupervisedEngine } from './supervisor.ts'
 

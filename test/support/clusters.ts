@@ -15,7 +15,7 @@ import { startEmbedded } from '../../src/embedded/start.ts'
 
 const run = promisify(execFile)
 
-const CLUSTER_CHOICES = fileURLToPath(new URL('../../src/embedded/postgres-cluster.ts', import.meta.url))
+const CLUSTER_CHOICES = fileURLToPath(new URL('../../src/embedded/postgres/cluster.ts', import.meta.url))
 const SCHEMA_FOLDERS = ['migrations', 'functions'].map((folder) =>
   fileURLToPath(new URL(`../../src/postgres/${folder}`, import.meta.url)),
 )

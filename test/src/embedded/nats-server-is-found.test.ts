@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { findNatsServer } from '../../../src/embedded/nats-binary.ts'
+import { findNatsServer } from '../../../src/embedded/nats/binary.ts'
 import { type Teardown, testDataDir } from '../../support/engines.ts'
 
 const { PATH } = process.env

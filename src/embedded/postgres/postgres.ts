@@ -4,12 +4,12 @@ import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EngineKind, Launch } from './engine.ts'
-import { LOOPBACK } from './ports.ts'
-import { createCluster, DATABASE, giveTo, USER, writeSettings } from './postgres-cluster.ts'
-import { passwordFor } from './private-file.ts'
-import { identify, signal as send, waitForExit } from './process-identity.ts'
-import { endWithUs, findUnprivileged, plainEnvironment } from './programs.ts'
+import type { EngineKind, Launch } from '../engine.ts'
+import { LOOPBACK } from '../ports.ts'
+import { passwordFor } from '../private-file.ts'
+import { identify, signal as send, waitForExit } from '../process-identity.ts'
+import { endWithUs, findUnprivileged, plainEnvironment } from '../programs.ts'
+import { createCluster, DATABASE, giveTo, USER, writeSettings } from './cluster.ts'
 
 const POLL_INTERVAL_MS = 15
 const READY_BOUND_MS = 120_000

@@ -1,5 +1,5 @@
 import { Session } from 'chdb'
-import { ClickHouseFailure } from './clickhouse-failure.ts'
+import { ClickHouseFailure } from './failure.ts'
 
 /** One statement as it came over HTTP. */
 export interface Statement {

@@ -2,8 +2,8 @@ import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip, gzip, inflate, zstdDecompress } from 'node:zlib'
-import type { ChdbEngine, Outcome, Statement } from './clickhouse-engine.ts'
-import { ClickHouseFailure } from './clickhouse-failure.ts'
+import type { ChdbEngine, Outcome, Statement } from './engine.ts'
+import { ClickHouseFailure } from './failure.ts'
 
 /** The credentials of clients. */
 export interface Account {

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { accessSync, constants, existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { accessSync, constants } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { findProgram, plainEnvironment } from './programs.ts'
+import { fetchDebianPackages } from '../debian-packages.ts'
+import { findProgram, plainEnvironment } from '../programs.ts'
 
 const run = promisify(execFile)
 
@@ -19,7 +19,7 @@ export interface NatsBinary {
   hasSyncInterval: boolean
 }
 
-const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url))
+const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url))
 const CACHE = join(CHECKOUT, 'node_modules', '.cache', 'tollgate', PACKAGE)
 
 /**
@@ -61,23 +61,15 @@ async function inspect(path: string): Promise<NatsBinary | null> {
   }
 }
 
-/**
- * Downloads Debian's package, by apt with separate lists and cache: it needs no root and changes nothing on the
- * machine.
- */
+/** Downloads Debian's package: it needs no root and changes nothing on the machine. */
 async function fetchNatsServer(folder: string): Promise<NatsBinary> {
   try {
-    await mkdir(dirname(folder), { recursive: true })
-    const work = await mkdtemp(`${folder}.`)
-    try {
-      await downloadPackage(work)
-      const archive = (await readdir(work)).find((name) => name.endsWith('.deb'))
-      if (archive === undefined) throw new Error('apt-get downloaded nothing')
-      await run('dpkg-deb', ['-x', join(work, archive), join(work, 'root')])
-      await putInPlace(join(work, 'root'), folder)
-    } finally {
-      await rm(work, { recursive: true, force: true })
-    }
+    await fetchDebianPackages({
+      words: ['download', PACKAGE],
+      folder,
+      boundMs: FETCH_BOUND_MS,
+      isUsable: async () => (await inspect(binaryIn(folder))) !== null,
+    })
     const found = await inspect(binaryIn(folder))
     if (found === null) throw new Error(`${binaryIn(folder)} does not run, or is older than 2.9`)
     return found
@@ -87,38 +79,6 @@ async function fetchNatsServer(folder: string): Promise<NatsBinary> {
         `Install nats-server, or set NATS_URL. ${error instanceof Error ? error.message.trim() : error}`,
       { cause: error },
     )
-  }
-}
-
-async function downloadPackage(work: string): Promise<void> {
-  await mkdir(join(work, 'lists', 'partial'), { recursive: true })
-  await mkdir(join(work, 'cache', 'archives', 'partial'), { recursive: true })
-  const options = [
-    `Dir::State::Lists=${join(work, 'lists')}`,
-    `Dir::Cache=${join(work, 'cache')}`,
-    'Dir::State::status=/var/lib/dpkg/status',
-    'APT::Sandbox::User=',
-    'Debug::NoLocking=1',
-    // Only the names and versions of packages: translations are most of what would be transferred.
-    'Acquire::Languages=none',
-  ].flatMap((option) => ['-o', option])
-  const bounded = { cwd: work, timeout: FETCH_BOUND_MS, env: { ...process.env, LC_ALL: 'C' } }
-  await run('apt-get', [...options, '-qq', 'update'], bounded)
-  await run('apt-get', [...options, '-qq', 'download', PACKAGE], bounded)
-}
-
-/**
- * Moves the download into place. Two starts may download at once: the first one is used, the other deletes its own.
- */
-async function putInPlace(from: string, to: string): Promise<void> {
-  try {
-    await rename(from, to)
-  } catch (error) {
-    if (existsSync(binaryIn(to)) && (await inspect(binaryIn(to))) !== null) return
-    await rm(to, { recursive: true, force: true })
-    await rename(from, to).catch(() => {
-      throw error
-    })
   }
 }
 

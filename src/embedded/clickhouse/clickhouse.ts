@@ -2,18 +2,18 @@ import type { ChildProcess } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { EngineKind, Launch } from './engine.ts'
-import { readyLine } from './output-tail.ts'
-import { LOOPBACK } from './ports.ts'
-import { passwordFor } from './private-file.ts'
-import { endWithUs, plainEnvironment } from './programs.ts'
+import type { EngineKind, Launch } from '../engine.ts'
+import { readyLine } from '../output-tail.ts'
+import { LOOPBACK } from '../ports.ts'
+import { passwordFor } from '../private-file.ts'
+import { endWithUs, plainEnvironment } from '../programs.ts'
 
 const USER = 'tollgate'
 const DATABASE = 'tollgate'
 const READY_BOUND_MS = 120_000
 const SHUTDOWN_BOUND_MS = 10_000
 
-const SERVER = fileURLToPath(new URL('./clickhouse-server.ts', import.meta.url))
+const SERVER = fileURLToPath(new URL('./server.ts', import.meta.url))
 
 /**
  * Returns ClickHouse by chDB in `<dataDir>/clickhouse`, in a separate process with ClickHouse's HTTP interface:

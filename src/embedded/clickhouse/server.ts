@@ -4,9 +4,9 @@
  * that started it has ended.
  */
 import { createServer } from 'node:http'
-import { ChdbEngine } from './clickhouse-engine.ts'
-import { respond } from './clickhouse-http.ts'
-import { LOOPBACK } from './ports.ts'
+import { LOOPBACK } from '../ports.ts'
+import { ChdbEngine } from './engine.ts'
+import { respond } from './http.ts'
 
 /** Longer than clients keep an idle connection, so that they never write to one we just closed. */
 const KEEP_ALIVE_MS = 60_000

@@ -1,9 +1,9 @@
 import { chmodSync, chownSync, readdirSync, statSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { LOOPBACK } from './ports.ts'
-import { PRIVATE_MODE } from './private-file.ts'
-import { runWithInput, type Unprivileged } from './programs.ts'
+import { LOOPBACK } from '../ports.ts'
+import { PRIVATE_MODE } from '../private-file.ts'
+import { runWithInput, type Unprivileged } from '../programs.ts'
 
 export const USER = 'tollgate'
 export const DATABASE = 'tollgate'
