@@ -7,7 +7,7 @@ t.test('each process of the service is known by its command line', async (t) => 
     'tollgate: gateway 0': 'gateway',
     'tollgate: settler 0': 'settler',
     'tollgate: tasks 0': 'tasks',
-    'node /home/tollgate/src/embedded/clickhouse-server.ts': 'clickhouse',
+    'node /home/tollgate/src/embedded/clickhouse/server.ts': 'clickhouse',
     '/home/tollgate/postgres/bin/postgres -D /tmp/bench/data/postgres': 'postgres',
     'postgres: checkpointer': 'postgres',
     '/usr/sbin/nats-server -c /tmp/bench/data/nats.conf': 'nats',

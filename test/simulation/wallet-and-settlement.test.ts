@@ -11,10 +11,10 @@ import { MUTATIONS } from './faults.ts'
 import { runSeeds } from './run-seeds.ts'
 import { simulate } from './world.ts'
 
-const RUNS = 10_000
+const RUNS = 2_000
 /** Seeds within which each error that is put in must be found. */
 const RUNS_PER_MUTATION = 300
-/** Ten seconds of two cores; a machine that is busy otherwise may take its time. */
+/** Three seconds of two cores; a machine that is busy otherwise may take its time. */
 const BOUND_MS = 300_000
 
 t.setTimeout(BOUND_MS)

@@ -1,5 +1,6 @@
 /**
- * All tests, or those that are named: tap, beside a lender of services. Both end when this process does, however
+ * The tests that are named; with `--all` every test; else those of the parts, without the whole service and without a
+ * browser, which take two thirds of the time. Runs tap beside a lender of services. Both end when this process does, however
  * that is: what runs below tap is tap's to end, and the kernel ends the services.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -8,12 +9,18 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endWithUs } from '../../src/embedded/programs.ts'
+import { findChromium } from './chromium-binary.ts'
 import { LENDER_PORT_VARIABLE, startLender } from './lend-services.ts'
 import { filesOfSharedProcess, SHARED_PROCESS } from './shared-process-files.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const TESTS = fileURLToPath(new URL('test', ROOT))
 const TAP = fileURLToPath(new URL('node_modules/.bin/tap', ROOT))
+const BROWSER_TESTS = 'test/browser'
+/** Folders of the tests of the whole service, from the outside. */
+const WHOLE_SERVICE = [BROWSER_TESTS, 'test/end-to-end']
+const ALL = '--all'
+const CONSOLE_BUILD = fileURLToPath(new URL('deploy/console-build.ts', ROOT))
 const TAP_AS_BUILT = new URL('node_modules/@tapjs/test/test-built/src/index.ts', ROOT)
 
 function startTap(
@@ -34,8 +41,8 @@ function isTapBuilt(): boolean {
   return [...unwanted].every(([, plugin = '']) => !built.includes(plugin))
 }
 
-/** Every test file; in place of those of a shared process, its file. tap begins them in the order of their names. */
-function allTests(): string[] {
+/** Test files; in place of those of a shared process, its file. tap begins them in the order of their names. */
+function testFiles(areAll: boolean): string[] {
   const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
   const shared = files.filter((path) => path.endsWith(`/${SHARED_PROCESS}`) && !path.startsWith('support/'))
   const inShared = new Set(
@@ -44,14 +51,29 @@ function allTests(): string[] {
     ),
   )
   const single = files.filter((path) => path.endsWith('.test.ts') && !inShared.has(path))
-  return [...shared, ...single].map((path) => join('test', path))
+  const paths = [...shared, ...single].map((path) => join('test', path))
+  return areAll
+    ? paths
+    : paths.filter((path) => !WHOLE_SERVICE.some((folder) => path.startsWith(`${folder}/`)))
 }
 
-const words = process.argv.slice(2)
-const isNamed = words.some((word) => !word.startsWith('-') && existsSync(word))
+/**
+ * Has a browser at hand, and the console as its sources are: the time of a test is not for downloads, and pages of
+ * yesterday show nothing.
+ */
+async function prepareBrowserTests(): Promise<void> {
+  await findChromium()
+  await once(spawn(process.execPath, [CONSOLE_BUILD], { stdio: 'inherit' }), 'exit')
+}
+
+const given = process.argv.slice(2)
+const words = given.filter((word) => word !== ALL)
+const named = words.filter((word) => !word.startsWith('-') && existsSync(word))
+const files = named.length > 0 ? [] : testFiles(given.includes(ALL))
+if ([...named, ...files].some((path) => path.startsWith(BROWSER_TESTS))) await prepareBrowserTests()
 if (!isTapBuilt()) await once(startTap(['build'], 'ignore'), 'exit')
 const lender = await startLender()
-const tap = startTap([...words, ...(isNamed ? [] : allTests())], 'inherit', {
+const tap = startTap([...words, ...files], 'inherit', {
   [LENDER_PORT_VARIABLE]: String(lender.port),
 })
 // From a terminal tap has it as well; from elsewhere it is passed on. We go when tap has gone.

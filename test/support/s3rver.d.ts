@@ -1,4 +1,4 @@
-/** The parts of a third party's bucket that the tests use; the package has no types of its own. */
+/** The parts of a third party's bucket that the tests use; the package has no types. */
 declare module 's3rver' {
   import type { Server } from 'node:http'
 

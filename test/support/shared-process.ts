@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { filesOfSharedProcess } from './shared-process-files.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-/** As long as a file may take that has a process of its own: `timeout` of `.taprc`. */
+/** As long as a file with a separate process may take: `timeout` of `.taprc`. */
 const FILE_BOUND_MS = 120_000
 const SUBTESTS = Symbol.for('subtest of each file')
 
@@ -37,7 +37,7 @@ export async function runTestFiles(url: string): Promise<void> {
   }
 }
 
-/** A module of its own for each file. */
+/** The source of a separate module for each file. */
 const sourceOf = (file: string): string =>
   `data:text/javascript,${encodeURIComponent(
     `export default globalThis[Symbol.for(${JSON.stringify(SUBTESTS.description)})].get(${JSON.stringify(file)})`,

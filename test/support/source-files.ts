@@ -14,6 +14,8 @@ const NOT_OURS = new Set([
   '.tollgate',
   'coverage',
   'results',
+  'dist',
+  'screenshots',
   'package-lock.json',
 ])
 
@@ -52,7 +54,7 @@ export function readText(path: string): string {
 
 export function sourceFiles(...folders: readonly string[]): SourceFile[] {
   return filesUnder(...folders)
-    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => /\.tsx?$/.test(path))
     .map((path) => {
       const text = readText(path)
       return { path, text, imports: importsOf(text) }

@@ -11,7 +11,7 @@ import { type SeenCall, startLoad } from './load.ts'
 import { CHAOS_CONFIG, planOf, seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 import { childrenOf, isRunning } from './processes.ts'
 
-const SHAPE = { calls: 300, keys: 8, rampMs: 500, streamMs: [200, 2_000] } as const
+const SHAPE = { calls: 200, keys: 8, rampMs: 500, streamMs: [200, 2_000] } as const
 
 interface Victim {
   readonly name: string

@@ -9,7 +9,7 @@ import { audit } from './audit.ts'
 import { startLoad } from './load.ts'
 import { CHAOS_CONFIG, planOf, seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 
-const STREAMS = 2_000
+const STREAMS = 1_000
 const SHAPE = { calls: STREAMS, keys: 20, rampMs: 1_500, streamMs: [1_000, 6_000] } as const
 const AFTERWARDS = { calls: 100, keys: 20, rampMs: 300, streamMs: [10, 500] } as const
 

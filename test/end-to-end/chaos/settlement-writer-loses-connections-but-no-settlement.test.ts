@@ -11,7 +11,7 @@ import { refusals, underLoad } from './outage.ts'
 import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 
 const ENOUGH = 60
-const ROUNDS = 12
+const ROUNDS = 8
 const ROUND_MS = 100
 const TOO_MANY_CONNECTIONS = '53300'
 

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { fileLinks, linkKey } from '../../../src/core/media/file-link.ts'
 import { sniffMediaType } from '../../../src/core/media/type.ts'
 import { bucketStore } from '../../src/storage/support.ts'
+import { until } from '../../support/eventually.ts'
 import { startService, TEST_MASTER_KEY, type TestService } from '../../support/service.ts'
 import { demonstration, type MediaClient, newClient } from './support.ts'
 
@@ -139,5 +140,5 @@ t.test('from a bucket: its own links, and lasting ones that lead to it', async (
   t.match(led.url, `${settings.endpoint}/media/images/`, 'led there')
   t.equal(inFolder(), before, 'nothing of it is in the folder')
   await t.resolves(store.ping())
-  t.equal((await fetch(`${service.baseUrl}/readyz`)).status, 200)
+  await until('it is ready', async () => (await fetch(`${service.baseUrl}/readyz`)).status === 200)
 })

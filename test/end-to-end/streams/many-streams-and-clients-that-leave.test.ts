@@ -8,12 +8,12 @@ import { eventually, startService, type TestService } from '../../support/servic
 import { balanceOf, callConfig, eventsIn, readUntil, rowOf, say, traceOf, upstreamCalls } from '../support.ts'
 import { bookedRows, clientFor, each } from './support.ts'
 
-const STREAMS = 500
+const STREAMS = 300
 const WORDS_PER_STREAM = 20
 /** Prime, so that pieces begin and end everywhere in the events. */
 const PIECE_BYTES = 101
 
-const ABORTS = 1000
+const ABORTS = 500
 const ABORTS_AT_A_TIME = 100
 const SEED = 42
 

@@ -19,7 +19,7 @@ import {
 } from './forward-support.ts'
 
 const SEED = 9
-const RUNS = 2000
+const RUNS = 1000
 const WHOLE = JSON.stringify({
   choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
   usage: { prompt_tokens: 1, completion_tokens: 1 },

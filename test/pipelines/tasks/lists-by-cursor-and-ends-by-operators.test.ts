@@ -15,6 +15,7 @@ const engines = await startEngines(t, { only: ['postgres'] })
 const { database } = await openMigrated(t, engines.databaseUrl)
 const announced: string[] = []
 const messages = {
+  publish: ({ id }: { id: string }) => void announced.push(id),
   announce: (tasks: readonly { id: string }[]) => void announced.push(...tasks.map(({ id }) => id)),
   announceWallets: (wallets: readonly { accountId: string }[]) =>
     void announced.push(...wallets.map(({ accountId }) => accountId)),
@@ -29,6 +30,7 @@ const deps = { database, messages, cancelUpstream, now: Date.now }
 const tollgate = async (...words: string[]) => {
   const wiring = {
     ...noEngines,
+    actor: () => 'operator:test',
     withDatabase: <T>(work: (opened: typeof database) => Promise<T>) => work(database),
     withTasks: <T>(work: (desk: typeof deps) => Promise<T>) => work(deps),
   }

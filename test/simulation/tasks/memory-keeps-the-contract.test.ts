@@ -8,7 +8,7 @@ import { move, newVideo } from '../../src/postgres/tasks/support.ts'
 import { Random } from '../random.ts'
 import { MemoryTasks } from './memory-tasks.ts'
 
-const SEEDS = 12
+const SEEDS = 6
 const STEPS = 60
 const { database } = await startDatabase(t)
 

@@ -70,3 +70,47 @@ t.test('retries are at most a fifth of the active calls, and at least three', as
   budget.retryEnded()
   t.ok(budget.take())
 })
+
+t.test('no call goes to a held channel, not even where every other breaker is open', async (t) => {
+  const health = new ChannelHealth(() => 0)
+  failing(health, 'b')
+  health.hold(new Map([['a', 'paused']]))
+  t.same(health.available(BOTH, self), ['b'])
+  t.same(health.available(['a'], self), [])
+  t.same(health.active(BOTH, self), ['b'])
+  t.equal(health.state('a'), 'paused')
+  health.hold(new Map())
+  t.same(health.available(BOTH, self), ['a'])
+})
+
+t.test('a report counts what is under way, and has latencies and the changes of the breaker', async (t) => {
+  let now = 0
+  const health = new ChannelHealth(() => now)
+  const report = () => health.reports()[0]
+  health.began('a')
+  health.began('a')
+  t.match(report(), { in_flight: 2, latency_p50_ms: null, latency_p99_ms: null, history: { length: 0 } })
+  health.succeeded('a', 10)
+  health.abandoned('a')
+  for (let i = 0; i < 98; i++) {
+    health.began('a')
+    health.succeeded('a', 20)
+  }
+  health.began('a')
+  health.succeeded('a', 3_000)
+  t.match(report(), { in_flight: 0, latency_p50_ms: 20, latency_p99_ms: 20 })
+  for (let i = 0; i < FAILURES_IN_A_ROW; i++) {
+    health.began('a')
+    health.failed('a')
+  }
+  now = OPEN_MS
+  health.began('a')
+  health.succeeded('a')
+  t.same(report()?.history, [
+    { at: new Date(0).toISOString(), breaker: 'open' },
+    { at: new Date(OPEN_MS).toISOString(), breaker: 'closed' },
+  ])
+  // A fault that is found after the end of an attempt ends no other one.
+  health.faulted('a')
+  t.match(report(), { in_flight: 0, recent_failures: FAILURES_IN_A_ROW + 1 })
+})

@@ -6,7 +6,7 @@ import { removal, skipString, skipValue, spliced, topLevelFields } from '../../.
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 
 const SEED = 11
-const RUNS = 2000
+const RUNS = 1000
 
 const value = fc.jsonValue({ stringUnit: ANY_CHARACTER, maxDepth: 4 })
 const name = fc.string({ unit: ANY_CHARACTER, maxLength: 8 }).filter((text) => text !== '__proto__')

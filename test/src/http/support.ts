@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'
 import { type AddressLimits, ClientLimits } from '../../../src/http/client-limits.ts'
 import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
-import type { RouteMethods } from '../../../src/http/route.ts'
+import type { Route, RouteMethods } from '../../../src/http/route.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import { TrustedProxies } from '../../../src/http/trusted-proxies.ts'
 
@@ -49,20 +49,21 @@ export interface TestServer {
 /** A server closed with the test, which must leave nothing in flight. */
 export async function serve(
   t: Test,
-  routes: Readonly<Record<string, Handler>>,
+  routes: Readonly<Record<string, Handler | Route>>,
   clients = clientLimits(),
 ): Promise<TestServer> {
   const seen: GatewayRequest[] = []
   const unforeseen: unknown[] = []
   const table = new Map<string, RouteMethods>()
-  for (const [route, answer] of Object.entries(routes)) {
-    const [method = '', path = ''] = route.split(' ')
+  for (const [name, answer] of Object.entries(routes)) {
+    const [method = '', path = ''] = name.split(' ')
+    const route = typeof answer === 'function' ? { handler: answer } : answer
     const seeing = (request: GatewayRequest) => {
       seen.push(request)
-      return answer(request)
+      return route.handler(request)
     }
-    const handler: Handler = Object.assign(seeing, answer)
-    table.set(path, { ...table.get(path), [method]: { handler } })
+    const handler: Handler = Object.assign(seeing, route.handler)
+    table.set(path, { ...table.get(path), [method]: { ...route, handler } })
   }
   const server = new GatewayServer({
     maxTextBytes: () => 10 * 1024 * 1024,

@@ -6,7 +6,7 @@ import { FieldScanner, REFUSED } from '../../../src/upstream/response/field-scan
 import { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
 import { Random } from './random.ts'
 
-const RUNS = 20_000
+const RUNS = 10_000
 const LINES = [
   'content-length: 12',
   'Content-Length:7 ',

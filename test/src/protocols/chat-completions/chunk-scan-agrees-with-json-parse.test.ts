@@ -16,7 +16,7 @@ import { ANY_CHARACTER } from '../../../support/any-character.ts'
 import { charactersOf, hasFinish, isUsageOnly, STREAMS, saysSomething, weighed } from './reference.ts'
 
 const SEED = 7
-const RUNS = 2000
+const RUNS = 1000
 
 const NAMES = ['content', 'reasoning_content', 'refusal', 'arguments', 'usage', 'choices', 'error']
 const name = fc.oneof(

@@ -16,7 +16,7 @@ import { CHAT_COMPLETIONS_NAMES } from '../../../../src/protocols/request/known-
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
 
 const SEED = 34
-const RUNS = 2000
+const RUNS = 1000
 const OPTIONS: NativeOptions = {
   upstreamModel: 'theirs',
   outputCeiling: 4096,

@@ -7,7 +7,7 @@ import { callOf, readByContract } from '../../../../src/protocols/chat-completio
 import { readFastPathRequest } from '../../../../src/protocols/chat-completions/fast-path-request.ts'
 
 const SEED = 5
-const RUNS = 4000
+const RUNS = 2000
 
 const odd = fc.constantFrom<unknown>(
   null,

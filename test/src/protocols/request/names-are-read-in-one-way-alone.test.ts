@@ -23,7 +23,7 @@ import {
 import { responsesDialect } from '../../../../src/protocols/responses/dialect.ts'
 
 const SEED = 18
-const RUNS = 4000
+const RUNS = 2000
 
 const GENERATE = '/v1beta/models/ours:generateContent'
 /** Reads a body as each protocol does; `%` in `usual` is where more may stand, in the request and in its first part. */

@@ -9,7 +9,7 @@ import { messagesDialect } from '../../../../src/protocols/messages/dialect.ts'
 import { responsesDialect } from '../../../../src/protocols/responses/dialect.ts'
 
 const SEED = 9
-const RUNS = 3000
+const RUNS = 500
 
 const odd = fc.constantFrom<unknown>(null, '', 'x', 0, true, [], {}, [null], [[]], [{}], [{ type: 1 }], {
   type: 'x',

@@ -9,7 +9,7 @@ import { responsesDialect, responsesNative } from '../../../../src/protocols/res
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
 
 const SEED = 61
-const RUNS = 1000
+const RUNS = 500
 const OPTIONS: EncodeOptions = {
   upstreamModel: 'theirs',
   outputCeiling: 4096,

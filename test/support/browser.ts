@@ -1,0 +1,151 @@
+/**
+ * A browser for tests of the console. Every test has a separate context with separate cookies; an error in the page's
+ * console fails the test.
+ */
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { AxeBuilder } from '@axe-core/playwright'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import t from 'tap'
+import { findChromium } from './chromium-binary.ts'
+
+const SCREENSHOTS = fileURLToPath(new URL('../screenshots/', import.meta.url))
+const DOCS = new URL('../../docs/', import.meta.url)
+const ACTION_BOUND_MS = 20_000
+const HEIGHT = 900
+const WIDE = 1440
+const NARROW = 360
+/** Axe's own words for what keeps people from using a page. */
+const GRAVE = ['serious', 'critical']
+/** A refusal of the API is an answer, which the page shows; Chromium reports it as an error all the same. */
+const REFUSAL = /^Failed to load resource: the server responded with a status of 4\d\d/
+const API_PATHS = ['/api/', '/v1/']
+
+interface Assertions {
+  same(found: unknown, wanted: unknown, message: string): boolean
+}
+
+let launched: Promise<Browser> | null = null
+
+/** Starts the browser of this process, once; it ends with the tests of this process, however they end. */
+async function launch(): Promise<Browser> {
+  const { path, env } = await findChromium()
+  const browser = await chromium.launch({
+    executablePath: path,
+    env: env as Record<string, string>,
+    // Namespaces, which the sandbox needs, are missing in many containers; the pages are our own.
+    chromiumSandbox: false,
+    args: ['--disable-background-networking', '--disable-gpu'],
+  })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+/** Opens a page, gives it to `visit`, and closes it. Errors in its console and violations of its policy fail the test. */
+export async function withPage<Result>(
+  t: Assertions,
+  name: string,
+  visit: (page: Page) => Promise<Result>,
+): Promise<Result> {
+  launched ??= launch()
+  const context = await (await launched).newContext({ viewport: { width: WIDE, height: HEIGHT } })
+  context.setDefaultTimeout(ACTION_BOUND_MS)
+  const complaints = collectComplaints(context)
+  const page = await context.newPage()
+  try {
+    const result = await visit(page)
+    t.same(complaints, [], `${name}: the browser has nothing to complain about`)
+    return result
+  } catch (error) {
+    await takeScreenshot(page, `failed-${name}`).catch(() => undefined)
+    throw new Error(`${name}: ${error instanceof Error ? error.message : error}\n${complaints.join('\n')}`, {
+      cause: error,
+    })
+  } finally {
+    await context.close()
+  }
+}
+
+function collectComplaints(context: BrowserContext): string[] {
+  const complaints: string[] = []
+  context.on('weberror', (error) => complaints.push(`error: ${error.error().stack}`))
+  context.on('console', (message) => {
+    const { url } = message.location()
+    const isAnswer =
+      REFUSAL.test(message.text()) && API_PATHS.some((path) => URL.parse(url)?.pathname.startsWith(path))
+    if (message.type() === 'error' && !isAnswer) complaints.push(`console: ${message.text()} (${url})`)
+  })
+  context.on('requestfailed', (request) => {
+    // A page that is left ends its own requests.
+    const reason = request.failure()?.errorText
+    if (reason !== 'net::ERR_ABORTED') complaints.push(`request: ${reason} ${request.url()}`)
+  })
+  return complaints
+}
+
+/** A passkey that always says yes, in this page. */
+export async function addAuthenticator(page: Page): Promise<void> {
+  const devtools = await page.context().newCDPSession(page)
+  await devtools.send('WebAuthn.enable')
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+}
+
+/**
+ * Photographs a page in both themes on a desk and on a telephone, and checks it in each theme and at each width:
+ * axe finds nothing serious, and nothing sticks out at the side.
+ */
+export async function inspectPage(t: Assertions, page: Page, name: string): Promise<void> {
+  for (const [colorScheme, width] of [
+    ['light', WIDE],
+    ['dark', WIDE],
+    ['dark', NARROW],
+    ['light', NARROW],
+  ] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.setViewportSize({ width, height: HEIGHT })
+    const view = `${name}-${colorScheme}-${width}`
+    await takeScreenshot(page, view)
+    t.same(await page.evaluate<string[]>(OVERFLOW), [], `${view}: nothing sticks out at the side`)
+    if ((colorScheme === 'light') === (width === WIDE)) t.same(await barriersOf(page), [], `${view}: axe`)
+  }
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null })
+  await page.setViewportSize({ width: WIDE, height: HEIGHT })
+}
+
+/** Copies a screenshot to the documents, where TOLLGATE_PICTURES asks for it. */
+export function keepPicture(name: string, file: string): void {
+  if (process.env.TOLLGATE_PICTURES === '1') copyFileSync(`${SCREENSHOTS}${name}.png`, new URL(file, DOCS))
+}
+
+async function takeScreenshot(page: Page, name: string): Promise<void> {
+  mkdirSync(SCREENSHOTS, { recursive: true })
+  await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true, animations: 'disabled' })
+}
+
+/** What axe finds that keeps people from using the page: the rule, what it asks, and where it is broken. */
+async function barriersOf(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).analyze()
+  return violations
+    .filter(({ impact }) => GRAVE.includes(impact ?? ''))
+    .map(
+      ({ id, help, nodes }) =>
+        `${id}: ${help}: ${nodes.map(({ html, any }) => `${html} ${any[0]?.message ?? ''}`).join(' | ')}`,
+    )
+}
+
+/** Run in the page: the innermost elements that make it wider than the window; empty where it fits. */
+const OVERFLOW = `
+  document.documentElement.scrollWidth <= innerWidth
+    ? []
+    : [...document.querySelectorAll('body *')]
+        .filter((one) => one.getBoundingClientRect().right > innerWidth && one.childElementCount === 0)
+        .map((one) => one.outerHTML.slice(0, 200))`
