@@ -12,6 +12,9 @@ import type { Keys } from '../../src/postgres/accounts/repository.ts'
 import type { Wallets } from '../../src/postgres/billing/repository.ts'
 import type { ChangeKind } from '../../src/postgres/changes.ts'
 
+/** A change of what this process knows of callers. */
+type CredentialChange = Exclude<ChangeKind, 'channel'>
+
 /** One known key. `stale` entries are read again before they are served. */
 export interface KnownKey extends Credential {
   readonly view: WalletView
@@ -39,7 +42,7 @@ export const MAX_UNKNOWN_KEYS = 10_000
 export const UNKNOWN_KEY_TTL_MS = 10_000
 
 /** Returns the id by which a change names a known key. */
-const IDS: Readonly<Record<Exclude<ChangeKind, 'wallet'>, (known: KnownKey) => string | null>> = {
+const IDS: Readonly<Record<Exclude<CredentialChange, 'wallet'>, (known: KnownKey) => string | null>> = {
   key: ({ key }) => key.id,
   account: ({ account }) => account.id,
   agent: ({ key }) => key.agentId,
@@ -95,7 +98,7 @@ export class Credentials {
   }
 
   /** Takes a notification: the entry that it names is read again before it is served. */
-  changed(kind: ChangeKind, id: string): void {
+  changed(kind: CredentialChange, id: string): void {
     if (kind === 'wallet') {
       void this.refreshWallets([id])
       return
@@ -138,6 +141,13 @@ export class Credentials {
       )
         this.#changedIds.set(totals.accountId, totals)
     }
+  }
+
+  /** Returns the estimates of all open calls of this process. */
+  get inFlight(): Credits {
+    let sum = 0n
+    for (const view of this.#wallets.values()) sum += view.inFlight
+    return sum
   }
 
   /** Reads the totals of known wallets again. A failure changes nothing: the next reading comes soon. */

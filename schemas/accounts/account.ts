@@ -45,7 +45,7 @@ export interface LedgerEntry {
   readonly accountId: string
   readonly kind: LedgerKind
   readonly amount: Credits
-  /** The request or task that the entry belongs to; null for trial credit, top-ups and adjustments. */
+  /** The request or task that the entry belongs to; null for trial credit and top-ups, and adjustments but refunds. */
   readonly ref: string | null
   /** Of an adjustment, its reason. */
   readonly note: string | null

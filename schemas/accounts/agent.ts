@@ -23,6 +23,13 @@ export const AGENT_TOOLS = ['web_search', 'image_generation'] as const satisfies
 export const AGENT_STATES = ['draft', 'published', 'deleted'] as const
 export type AgentState = (typeof AGENT_STATES)[number]
 
+/** An edit of an agent that is not in force. */
+export interface AgentDraft {
+  readonly agentId: string
+  readonly file: AgentFile
+  readonly updatedAt: Date
+}
+
 export interface Agent {
   /** `agt_` + ULID. */
   readonly id: string

@@ -115,6 +115,7 @@ export const publicCatalog = z.object({
     }),
   ),
 })
+export type PublicModel = z.infer<typeof publicCatalog>['models'][number]
 
 export const keyBalance = z.object({
   object: z.literal('key.balance'),

@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import type { Credits } from '../money.ts'
 
-export const MEMBER_ROLES = ['admin', 'member'] as const
+/** An owner may do everything in the organization. Owners and admins decide on members and keys. */
+export const MEMBER_ROLES = ['owner', 'admin', 'billing', 'member'] as const
 export const memberRole = z.enum(MEMBER_ROLES)
 export type MemberRole = z.infer<typeof memberRole>
 

@@ -1,5 +1,6 @@
 /** `tollgate account …`: who may call at all, and how much at a time. */
 import { type Command, Option } from 'commander'
+import { accountShape } from '../../../pipelines/management/shapes.ts'
 import { ACCOUNT_KINDS, type AccountKind } from '../../../schemas/accounts/account.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { AccountWithWallet } from '../../postgres/accounts/accounts.ts'
@@ -7,7 +8,6 @@ import { operatorConfig } from '../config/config.ts'
 import { assertKnownModels } from '../config/model-names.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { credits, limitOrNone, modelList, nameText, orNull } from '../option-values.ts'
-import { accountShape } from '../shapes.ts'
 
 const LIST_FIELDS = [
   'id',

@@ -1,5 +1,6 @@
 /** `tollgate audit`: the acts of operators and members, with their time and their changes. */
 import type { Command } from 'commander'
+import { auditShape as shapeOf } from '../../../pipelines/management/shapes.ts'
 import type { AuditEntry } from '../../postgres/accounts/audit-record.ts'
 import { answers, type Context } from '../context.ts'
 import { auditLimit, instant } from '../option-values.ts'
@@ -8,18 +9,11 @@ import { isObject, type Json, type Paint, painter, printable } from '../output.t
 const DEFAULT_ENTRIES = 50
 const NOTHING = '-'
 
-const auditShape = (entry: AuditEntry) => ({
-  id: Number(entry.id),
-  created_at: entry.at.toISOString(),
-  actor: entry.actor,
-  action: entry.action,
-  account_id: entry.accountId,
-  subject_id: entry.subjectId,
+const auditShape = (entry: AuditEntry) => {
+  const { before, after, ...act } = shapeOf(entry)
   // JSON values, as PostgreSQL keeps them.
-  before: entry.before as Json,
-  after: entry.after as Json,
-})
-
+  return { ...act, before: before as Json, after: after as Json }
+}
 type AuditShape = ReturnType<typeof auditShape>
 
 const display = (value: Json | undefined): string => {

@@ -1,11 +1,12 @@
 /** `tollgate key request`, `requests`, `approve` and `deny`: a member requests a key, an admin decides. */
 import type { Command } from 'commander'
+import { keyRequestShape, keyShape } from '../../../pipelines/management/shapes.ts'
 import type { KeyRequest } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { assertKnownModels } from '../config/model-names.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { credits, expiry, modelList, nameText, orNull } from '../option-values.ts'
-import { keyInWords, keyRequestShape, keyShape } from '../shapes.ts'
+import { keyInWords } from './key-text.ts'
 
 const LIST_FIELDS = ['id', 'member_id', 'name', 'agent_id', 'state', 'decided_by', 'key_id', 'created_at']
 

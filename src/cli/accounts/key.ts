@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { keyShape } from '../../../pipelines/management/shapes.ts'
 import { type ApiKey, KEY_KINDS, type KeyKind } from '../../../schemas/accounts/key.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { KeyChanges } from '../../postgres/accounts/keys.ts'
@@ -13,8 +14,8 @@ import {
   nameText,
   orNull,
 } from '../option-values.ts'
-import { keyInWords, keyShape } from '../shapes.ts'
 import { addKeyRequestCommands } from './key-requests.ts'
+import { keyInWords } from './key-text.ts'
 
 const LIST_FIELDS = [
   'id',

@@ -1,8 +1,8 @@
 /** `tollgate member …`: who belongs to an organization, and who decides on its keys. */
 import { type Command, Option } from 'commander'
+import { memberShape } from '../../../pipelines/management/shapes.ts'
 import { MEMBER_ROLES, type Member, type MemberRole } from '../../../schemas/accounts/organization.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
-import { memberShape } from '../shapes.ts'
 
 const LIST_FIELDS = ['account_id', 'name', 'role', 'created_at']
 
@@ -25,7 +25,7 @@ export function addMemberCommands(program: Command, context: Context): void {
   answers(
     context,
     ofMember(member.command('add').description('add a member, or change what a member is')).addOption(
-      new Option('--role <role>', 'an admin approves keys').choices(MEMBER_ROLES).default('member'),
+      new Option('--role <role>', 'an owner or admin approves keys').choices(MEMBER_ROLES).default('member'),
     ),
     'member add --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN --role admin',
     async ({ organization, account, role }: MemberOptions & { role: MemberRole }) =>

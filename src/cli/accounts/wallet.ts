@@ -1,13 +1,13 @@
 /** `tollgate wallet …`: top-ups, balances, and the audit of the books. */
 import type { Command } from 'commander'
+import { auditReportShape, entryShape, walletShape } from '../../../pipelines/management/shapes.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { type AuditReport, DIFFERENCE_KINDS } from '../../postgres/billing/audit-report.ts'
 import type { Credited } from '../../postgres/billing/wallets.ts'
 import { METERED_WINDOW_MS } from '../../postgres/metering.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { credits, ledgerLimit, noteText, signedCredits } from '../option-values.ts'
-import { type JsonObject, printTable } from '../output.ts'
-import { entryShape, walletShape } from '../shapes.ts'
+import { printTable } from '../output.ts'
 import { assertConfirmed } from './confirm.ts'
 import { meteringShape, printMetering } from './metering-text.ts'
 
@@ -79,6 +79,20 @@ export function addWalletCommands(program: Command, context: Context): void {
 
   answers(
     context,
+    wallet
+      .command('refund')
+      .description('give back the charge of one call or task, or a part of it; once')
+      .argument('<id>', 'account id')
+      .argument('<ref>', 'request id or task id')
+      .requiredOption('--reason <text>', 'why, for the ledger and the audit record', noteText)
+      .option('--amount <credits>', 'a part of the charge (default: all of it)', credits),
+    'wallet refund acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF req_01J8Z3N4V9QKX2T5W7Y0GHJKMN --reason "the answer was empty"',
+    async (id: string, ref: string, { reason, amount = null }: { reason: string; amount?: Credits | null }) =>
+      credited(await wiring.withDatabase((database) => database.refund(id, ref, { amount, reason }))),
+  )
+
+  answers(
+    context,
     wallet.command('show').description('what an account has').argument('<id>', 'account id'),
     'wallet show acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async (id: string) => {
@@ -117,24 +131,15 @@ export function addWalletCommands(program: Command, context: Context): void {
         output.error(`The call log was not compared, for it cannot be read: ${report.logTrouble}\n`)
       if (!report.ok) isNegativeAnswer()
       return {
-        json: { ...reportShape(report), ...meteringShape(metering) },
+        json: { ...auditReportShape(report), ...meteringShape(metering) },
         text: () => printReport(report) + printMetering(metering),
       }
     },
   )
 }
 
-const reportShape = ({ ok, accounts, entries, differences, logTrouble }: AuditReport) =>
-  ({
-    ok,
-    accounts,
-    entries,
-    differences: differences.map((difference): JsonObject => ({ ...difference })),
-    ...(logTrouble !== undefined && { call_log_not_compared: logTrouble }),
-  }) satisfies JsonObject
-
 function printReport(report: AuditReport): string {
-  const { accounts, entries, differences } = reportShape(report)
+  const { accounts, entries, differences } = auditReportShape(report)
   const looked = `${accounts} accounts, ${entries} ledger entries`
   if (report.ok) return `ok: ${looked}, no difference\n`
   return `${looked}, ${differences.length} differences\n\n${printTable(differences, DIFFERENCE_FIELDS)}`

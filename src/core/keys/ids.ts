@@ -5,7 +5,21 @@
 import { randomFillSync } from 'node:crypto'
 import type { TaskIdPrefix } from '../../../schemas/tasks/task.ts'
 
-export type IdPrefix = 'acc' | 'key' | 'kreq' | 'req' | 'kb' | 'page' | 'agt' | TaskIdPrefix
+export type IdPrefix =
+  | 'acc'
+  | 'usr'
+  | 'ses'
+  | 'mtk'
+  | 'pky'
+  | 'inv'
+  | 'key'
+  | 'kreq'
+  | 'req'
+  | 'kb'
+  | 'page'
+  | 'agt'
+  | 'job'
+  | TaskIdPrefix
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const CODES = Array.from(ALPHABET, (character) => character.charCodeAt(0))

@@ -102,6 +102,9 @@ export function deriveKeyMaterial(masterKey: Buffer, given?: DerivedSecrets): Ke
   }
 }
 
+/** Returns the id that the sealed secret of a user's one-time codes is bound to. */
+export const totpSealId = (userId: string): string => `totp ${userId}`
+
 const boundTo = (keyId: string): Buffer => Buffer.from(`tollgate api key ${keyId}`)
 const SECRETS_BOUND_TO = Buffer.from('tollgate lasting secrets')
 

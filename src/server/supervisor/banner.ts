@@ -10,6 +10,10 @@ export interface BannerFacts {
   /** The default port when another program has it; null when it is in use here or another was named. */
   readonly takenPort: number | null
   readonly startMs: number
+  /** The web console; null for a service without a gateway. */
+  readonly consoleUrl: string | null
+  /** Signs in the first operator, once; null once they have signed in. Holds a secret. */
+  readonly signInUrl: string | null
   /** Null where the operator has accounts already. */
   readonly key: string | null
   /** Holds the key too, for its owner alone. */
@@ -50,6 +54,7 @@ export function banner(facts: BannerFacts, isTerminal: boolean): string {
     ...(facts.key === null
       ? []
       : [`  API key        ${isTerminal ? facts.key : `first_key in ${facts.runFile}`}`]),
+    ...consoleLines(facts, isTerminal),
     ...(facts.credit === null ? [] : [`  Balance        ${facts.credit} credits`]),
     `  Configuration  ${configuration}`,
     `  Data           ${facts.dataDir}`,
@@ -68,6 +73,8 @@ export const factsJson = (facts: BannerFacts, isTerminal: boolean): string =>
     version: facts.version,
     base_url: facts.baseUrl,
     public_url: facts.publicUrl,
+    console_url: facts.consoleUrl,
+    sign_in_url: isTerminal ? facts.signInUrl : null,
     key: isTerminal ? facts.key : null,
     run_file: facts.runFile,
     balance: facts.credit,
@@ -85,6 +92,13 @@ function addressLines({ baseUrl, publicUrl, takenPort }: BannerFacts): string[] 
     `  Base URL       ${publicUrl ?? baseUrl}/v1${publicUrl === null ? why : ''}`,
     ...(publicUrl === null ? [] : [`  Listens at     ${baseUrl}/v1${why}`]),
   ]
+}
+
+function consoleLines({ consoleUrl, signInUrl, runFile }: BannerFacts, isTerminal: boolean): string[] {
+  if (consoleUrl === null) return []
+  if (signInUrl === null) return [`  Console        ${consoleUrl}`]
+  if (isTerminal) return [`  Console        ${signInUrl} (signs you in, once, within 15 minutes)`]
+  return [`  Console        ${consoleUrl}; sign_in_url in ${runFile} signs you in, once, within 15 minutes`]
 }
 
 function callLines({ key, model, baseUrl, runFile }: BannerFacts, isTerminal: boolean): string[] {

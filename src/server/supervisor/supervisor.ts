@@ -13,7 +13,7 @@ import { localUrl, readSettings } from '../../config/settings.ts'
 import { createCatalog } from '../../core/routing/catalog.ts'
 import { type DataDirLock, lockDataDir } from '../../embedded/data-dir.ts'
 import type { EngineEvent, EngineName } from '../../embedded/engine.ts'
-import { servicePasswordOf } from '../../embedded/postgres.ts'
+import { servicePasswordOf } from '../../embedded/postgres/postgres.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../embedded/start.ts'
 import { tlsProblem } from '../../http/certificate.ts'
 import { completeRotation, currentMasterKey } from '../../postgres/accounts/master-key.ts'
@@ -28,6 +28,7 @@ import { VERSION } from '../version.ts'
 import { type BannerFacts, banner, bannerModel, factsJson } from './banner.ts'
 import { ServiceChild } from './children.ts'
 import { firstKey } from './first-account.ts'
+import { firstSignInToken } from './first-operator.ts'
 import { MetricsGatherer } from './metrics-gatherer.ts'
 import { type ChosenPort, choosePort } from './port.ts'
 
@@ -165,12 +166,18 @@ class Service {
     const databaseUrl = await prepareDatabase(ownerBoot.databaseUrl, settings, this.#log)
     const boot = { ...ownerBoot, databaseUrl }
     signal.throwIfAborted()
-    const [, first] = await Promise.all([this.#startChildren(boot), this.#firstKey(boot, config)])
+    const [, first] = await Promise.all([this.#startChildren(boot), this.#firstAccess(boot, config)])
     const hasGateway = settings.roles.includes('gateway')
     const scheme = settings.tls === null ? 'http' : 'https'
     const baseUrl = hasGateway ? localUrl(settings.host, port, scheme) : null
+    const { signInToken, ...firstFacts } = first
+    // By name: browsers take no passkeys at an address.
+    const consoleBase = settings.publicUrl ?? baseUrl?.replace('//127.0.0.1:', '//localhost:')
+    const consoleUrl = baseUrl === null || settings.console === null ? null : `${consoleBase}/console`
+    const signInUrl = consoleUrl && signInToken && `${consoleUrl}/sign-in#link=${signInToken}`
     this.#lock.writeRunFile({
       base_url: baseUrl,
+      sign_in_url: signInUrl,
       admin_url: boot.admin === null ? null : localUrl(boot.admin.host, boot.admin.port),
       first_key: first.key,
       database_url: boot.databaseUrl,
@@ -189,7 +196,9 @@ class Service {
       publicUrl: hasGateway ? settings.publicUrl : null,
       takenPort: isAnother ? settings.port : null,
       startMs: performance.now() - startedAt,
-      ...first,
+      ...firstFacts,
+      consoleUrl,
+      signInUrl,
       runFile: join(settings.dataDir, 'run.json'),
       model: bannerModel(config.models, served),
       configPath: settings.configPath,
@@ -257,6 +266,7 @@ class Service {
       tls: settings.tls,
       publicUrl:
         settings.publicUrl ?? localUrl(settings.host, port, settings.tls === null ? 'http' : 'https'),
+      console: settings.console,
       dataDir: settings.dataDir,
       configPath: this.#configPath,
       databaseUrl: settings.databaseUrl ?? urls.databaseUrl!,
@@ -297,13 +307,11 @@ class Service {
     await Promise.all(children.map((c) => c.start()))
   }
 
-  async #firstKey(
+  async #firstAccess(
     boot: Omit<Boot, 'role' | 'index'>,
     config: ConfigFile,
-  ): Promise<{ key: string | null; credit: string | null }> {
+  ): Promise<{ key: string | null; credit: string | null; signInToken: string | null }> {
     const { databaseUrl, keys } = this.#settings
-    // Operators with their own PostgreSQL make their own accounts.
-    if (databaseUrl !== null && keys === null) return { key: null, credit: null }
     const database = await openDatabase({
       url: boot.databaseUrl,
       masterKey: Buffer.from(boot.masterKey, 'base64'),
@@ -313,11 +321,13 @@ class Service {
       actor: 'service',
     })
     try {
-      if (databaseUrl !== null || database.masterKeyReplacedAt !== null) return { key: null, credit: null }
-      const key = await firstKey(database, config.trial_credit)
-      if (key === null) return { key, credit: null }
+      // Operators with their own PostgreSQL make their own accounts.
+      const isOurs = databaseUrl === null && database.masterKeyReplacedAt === null
+      const key = isOurs ? await firstKey(database, config.trial_credit) : null
+      const signInToken = await firstSignInToken(database)
+      if (key === null) return { key, credit: null, signInToken }
       const credential = await database.findCredential(database.lookupHash(key))
-      return { key, credit: credential === null ? null : printCredits(credential.wallet.balance) }
+      return { key, credit: credential && printCredits(credential.wallet.balance), signInToken }
     } finally {
       await database.close()
     }

@@ -1,0 +1,201 @@
+/** `tollgate user …`: people who sign in, and the links that let them. */
+import { type Command, Option } from 'commander'
+import { userActs } from '../../../pipelines/management/people/users.ts'
+import { MEMBER_ROLES } from '../../../schemas/accounts/organization.ts'
+import { LOCALES } from '../../../schemas/accounts/people.ts'
+import { type AnswerOf, INSTALLATION_ROLES, type Operation } from '../../../schemas/management/operation.ts'
+import {
+  createInvitation,
+  createSignInLink,
+  createUser,
+  disableUser,
+  enableUser,
+  inviteMember,
+  listInvitations,
+  listMemberInvitations,
+  listUsers,
+  revokeInvitation,
+  revokeMemberInvitation,
+  setInstallationRole,
+  showUser,
+} from '../../../schemas/management/people/users.ts'
+import { answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { runOperation } from '../management.ts'
+import { nameText } from '../option-values.ts'
+
+const LIST_FIELDS = ['id', 'email', 'name', 'account_id', 'installation_role', 'enabled', 'signed_in_at']
+const INVITATION_FIELDS = [
+  'id',
+  'email',
+  'account_id',
+  'role',
+  'installation_role',
+  'expires_at',
+  'used_at',
+  'revoked_at',
+]
+const PAGE_ENTRIES = 200
+const NO_ROLE = 'none'
+const USER = 'usr_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
+const ORGANIZATION = 'acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
+
+const roleOption = (text: string) => new Option('--role <role>', text).choices([...INSTALLATION_ROLES])
+
+type Run = <O extends Operation>(operation: O, input: object) => Promise<AnswerOf<O>>
+
+interface Page<Entry> {
+  readonly data: readonly Entry[]
+  readonly next_cursor: string | null
+}
+
+/** Reads every entry of a list, page by page. */
+async function entriesOf<Entry>(read: (page: object) => Promise<Page<Entry>>): Promise<Entry[]> {
+  const entries: Entry[] = []
+  let cursor: string | null = null
+  do {
+    const { data, next_cursor }: Page<Entry> = await read({ limit: PAGE_ENTRIES, ...(cursor && { cursor }) })
+    entries.push(...data)
+    cursor = next_cursor
+  } while (cursor !== null)
+  return entries
+}
+
+export function addUserCommands(program: Command, context: Context): void {
+  const run: Run = (operation, input) => runOperation(context.wiring, userActs, operation, input)
+  const user = program.command('user').description('people who sign in to the console')
+  addUsers(user, context, run)
+  addInvitations(user, context, run)
+}
+
+function addUsers(user: Command, context: Context, run: Run): void {
+  answers(
+    context,
+    user.command('list').description('every user').option('--search <text>', 'part of email, name or id'),
+    'user list --search ada',
+    async (input: { search?: string }) =>
+      answerTable(await entriesOf((page) => run(listUsers, { ...input, ...page })), LIST_FIELDS),
+  )
+  answers(
+    context,
+    user.command('show').description('one user').argument('<id>', 'user id'),
+    `user show ${USER}`,
+    async (id: string) => answerRecord(await run(showUser, { id })),
+  )
+  interface CreateOptions {
+    email: string
+    name: string
+    locale: string
+    role?: string
+    account?: string
+  }
+  answers(
+    context,
+    user
+      .command('create')
+      .description('a new user with a personal account; "user link" signs them in')
+      .requiredOption('--email <email>', 'email address')
+      .requiredOption('--name <name>', 'what to call them', nameText)
+      .addOption(new Option('--locale <locale>', 'language').choices(LOCALES).default('en'))
+      .addOption(roleOption('role in the installation (default: none)'))
+      .option(
+        '--account <id>',
+        'a personal account without a user (default: a new one with the trial credit)',
+      ),
+    'user create --email ada@example.com --name Ada',
+    async ({ email, name, locale, role, account }: CreateOptions) => {
+      const input = { email, name, locale, installation_role: role ?? null, account_id: account ?? null }
+      return answerRecord(await run(createUser, input))
+    },
+  )
+  answers(
+    context,
+    user
+      .command('link')
+      .description('a link that signs a user in, once, within 15 minutes')
+      .argument('<id>', 'user id'),
+    `user link ${USER}`,
+    async (id: string) => answerRecord(await run(createSignInLink, { id })),
+  )
+  for (const [name, operation, description] of [
+    ['enable', enableUser, 'let a user sign in again'],
+    ['disable', disableUser, 'end the sessions of a user, and refuse new ones'],
+  ] as const)
+    answers(
+      context,
+      user.command(name).description(description).argument('<id>', 'user id'),
+      `user ${name} ${USER}`,
+      async (id: string) => answerRecord(await run(operation, { id })),
+    )
+  answers(
+    context,
+    user
+      .command('role')
+      .description('set the role of a user in the installation; their sessions end')
+      .argument('<id>', 'user id')
+      .addOption(
+        new Option('--role <role>', 'operator, auditor, or none')
+          .choices([...INSTALLATION_ROLES, NO_ROLE])
+          .makeOptionMandatory(),
+      ),
+    `user role ${USER} --role auditor`,
+    async (id: string, { role }: { role: string }) =>
+      answerRecord(await run(setInstallationRole, { id, installation_role: role === NO_ROLE ? null : role })),
+  )
+}
+
+function addInvitations(user: Command, context: Context, run: Run): void {
+  interface InviteOptions {
+    email: string
+    organization?: string
+    as: string
+    role?: string
+  }
+  const invite = user
+    .command('invite')
+    .description('a link by which a person becomes a user, once, within 7 days')
+    .requiredOption('--email <email>', 'email address; the invitation is for it alone')
+    .option('--organization <id>', 'invite to this organization')
+    .addOption(new Option('--as <role>', 'role in the organization').choices(MEMBER_ROLES).default('member'))
+    .addOption(roleOption('role in the installation (default: none)').conflicts('organization'))
+  answers(
+    context,
+    invite,
+    `user invite --email ada@example.com --organization ${ORGANIZATION} --as admin`,
+    async ({ email, organization, as, role }: InviteOptions) =>
+      answerRecord(
+        organization === undefined
+          ? await run(createInvitation, { email, installation_role: role ?? null })
+          : await run(inviteMember, { email, account_id: organization, role: as }),
+      ),
+  )
+  answers(
+    context,
+    user
+      .command('invitations')
+      .description('the invitations to an organization, or those to none')
+      .option('--organization <id>', 'account id of the organization'),
+    'user invitations',
+    async ({ organization }: { organization?: string }) =>
+      answerTable(
+        organization === undefined
+          ? await entriesOf((page) => run(listInvitations, page))
+          : await entriesOf((page) => run(listMemberInvitations, { account_id: organization, ...page })),
+        INVITATION_FIELDS,
+      ),
+  )
+  answers(
+    context,
+    user
+      .command('uninvite')
+      .description('refuse an invitation from now on')
+      .argument('<id>', 'invitation id')
+      .option('--organization <id>', 'account id of the organization that it invites to'),
+    'user uninvite inv_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async (id: string, { organization }: { organization?: string }) =>
+      answerRecord(
+        organization === undefined
+          ? await run(revokeInvitation, { id })
+          : await run(revokeMemberInvitation, { id, account_id: organization }),
+      ),
+  )
+}

@@ -1,0 +1,24 @@
+/** Which passwords users may choose: length and rareness alone, after NIST SP 800-63B. */
+import { isCommonPassword } from './common-passwords.ts'
+
+export const MIN_PASSWORD_CHARS = 10
+export const MAX_PASSWORD_CHARS = 256
+
+/** Returns the form that is hashed: the same password typed on another keyboard has the same characters. */
+export const normalizePassword = (password: string): string => password.normalize('NFKC')
+
+/**
+ * Returns the reason why a password is refused, for the user; null where it may be chosen.
+ * @param email of the user, which is no password
+ */
+export function passwordProblem(password: string, email: string): string | null {
+  const characters = [...normalizePassword(password)]
+  if (characters.length < MIN_PASSWORD_CHARS)
+    return `The password has ${characters.length} characters: choose one of at least ${MIN_PASSWORD_CHARS}.`
+  if (characters.length > MAX_PASSWORD_CHARS)
+    return `The password has ${characters.length} characters: choose one of at most ${MAX_PASSWORD_CHARS}.`
+  if (new Set(characters).size <= 2 || isCommonPassword(characters.join('')))
+    return 'The password is one of the commonest: choose another one.'
+  if (password.toLowerCase() === email) return 'The password is the email address: choose another one.'
+  return null
+}

@@ -1,0 +1,126 @@
+/** People, their sessions, and management tokens. */
+import type { KnownMasterKey } from '../accounts/master-key.ts'
+import { onPool, type Pools } from '../repository.ts'
+import {
+  findManagementAnswer,
+  type KeyedRequest,
+  purgeManagementAnswers,
+  storeManagementAnswer,
+} from './answers.ts'
+import { purgeAttempts, takeAttempt, takeBackAttempt } from './attempts.ts'
+import {
+  createInvitation,
+  findInvitation,
+  listInvitations,
+  redeemInvitation,
+  revokeInvitation,
+  showInvitation,
+} from './invitations.ts'
+import {
+  createLink,
+  createSession,
+  endSessions,
+  findSession,
+  hasSignedIn,
+  listSessions,
+  purgeSessions,
+  rotateSession,
+  signInByLink,
+} from './sessions.ts'
+import {
+  addIdentity,
+  addPasskey,
+  advancePasskey,
+  findIdentity,
+  findPasskey,
+  findPasswordSignIn,
+  hasWay,
+  listSignInMethods,
+  removeIdentity,
+  removePasskey,
+  renamePasskey,
+  setPassword,
+} from './sign-in-methods.ts'
+import { createTicket, findTicketUser, type Ticket, takeTicket } from './tickets.ts'
+import {
+  createManagementToken,
+  findManagementToken,
+  listManagementTokens,
+  revokeManagementToken,
+  showManagementToken,
+} from './tokens.ts'
+import {
+  acceptTotpPeriod,
+  confirmTotp,
+  enrolTotp,
+  findTotpSecret,
+  removeTotp,
+  setRecoveryCodes,
+  spendRecoveryCode,
+} from './totp.ts'
+import { createUser, findUserByEmail, listUsers, showUser, updateUser, userEmails } from './users.ts'
+
+export type People = ReturnType<typeof openPeople>
+
+export const openPeople = ({ main }: Pools, { material }: KnownMasterKey) => ({
+  ...onPool(main, {
+    createUser,
+    showUser,
+    userEmails,
+    listUsers,
+    findUserByEmail,
+    updateUser,
+    createSession,
+    rotateSession,
+    findSession,
+    hasSignedIn,
+    listSessions,
+    endSessions,
+    purgeSessions,
+    createLink,
+    signInByLink,
+    createManagementToken,
+    findManagementToken,
+    listManagementTokens,
+    showManagementToken,
+    revokeManagementToken,
+    purgeManagementAnswers,
+  }),
+  ...onPool(main, {
+    findPasswordSignIn,
+    setPassword,
+    listSignInMethods,
+    addPasskey,
+    findPasskey,
+    advancePasskey,
+    renamePasskey,
+    removePasskey,
+    findIdentity,
+    addIdentity,
+    removeIdentity,
+    hasWay,
+    acceptTotpPeriod,
+    confirmTotp,
+    removeTotp,
+    setRecoveryCodes,
+    spendRecoveryCode,
+    createInvitation,
+    listInvitations,
+    showInvitation,
+    revokeInvitation,
+    findInvitation,
+    redeemInvitation,
+    createTicket,
+    findTicketUser,
+    takeAttempt,
+    takeBackAttempt,
+    purgeAttempts,
+  }),
+  takeTicket: <Data>(ticket: Ticket) => takeTicket<Data>(main, ticket),
+  enrolTotp: (userId: string, secret: string) => enrolTotp(main, material, userId, secret),
+  findTotpSecret: (userId: string, which: { readonly isConfirmed: boolean }) =>
+    findTotpSecret(main, material, userId, which),
+  findManagementAnswer: (request: KeyedRequest) => findManagementAnswer(main, material, request),
+  storeManagementAnswer: (request: KeyedRequest, answer: string) =>
+    storeManagementAnswer(main, material, request, answer),
+})

@@ -1,0 +1,40 @@
+/** Tickets: what the service remembers between two steps of a sign-in. */
+import type { Queryable } from '../connection.ts'
+import { jsonText } from '../json.ts'
+
+const TICKET_MINUTES = 10
+
+export const TICKET_PURPOSES = ['totp', 'passkey', 'new_passkey', 'confirm', 'oidc', 'new_identity'] as const
+
+export interface Ticket {
+  readonly tokenHash: Buffer
+  /** The step that it is for; no other takes it. */
+  readonly purpose: (typeof TICKET_PURPOSES)[number]
+  /** Null: a visitor. */
+  readonly userId: string | null
+}
+
+export async function createTicket(sql: Queryable, ticket: Ticket, data: object = {}): Promise<void> {
+  await sql`
+    INSERT INTO sign_in_tickets (token_hash, purpose, user_id, data, expires_at)
+    VALUES (${ticket.tokenHash}, ${ticket.purpose}, ${ticket.userId}, ${jsonText(data)}::text::jsonb,
+      now() + make_interval(mins => ${TICKET_MINUTES}))`
+}
+
+/** Uses up a ticket and returns its data; null where there is none in force for this step and user. */
+export async function takeTicket<Data>(sql: Queryable, ticket: Ticket): Promise<Data | null> {
+  const [row] = await sql<{ data: Data }[]>`
+    DELETE FROM sign_in_tickets
+    WHERE token_hash = ${ticket.tokenHash} AND purpose = ${ticket.purpose} AND expires_at > now()
+      AND user_id IS NOT DISTINCT FROM ${ticket.userId}
+    RETURNING data`
+  return row?.data ?? null
+}
+
+/** Returns the user whose second step a ticket waits for, and leaves the ticket; null without one in force. */
+export async function findTicketUser(sql: Queryable, ticket: Omit<Ticket, 'userId'>): Promise<string | null> {
+  const [row] = await sql<{ user_id: string }[]>`
+    SELECT user_id FROM sign_in_tickets
+    WHERE token_hash = ${ticket.tokenHash} AND purpose = ${ticket.purpose} AND expires_at > now()`
+  return row?.user_id ?? null
+}

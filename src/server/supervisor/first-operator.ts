@@ -1,0 +1,33 @@
+/** The operator that an installation is born with, and the link that signs them in. */
+import { generateToken, tokenHash } from '../../core/keys/bearer-token.ts'
+import type { Accounts } from '../../postgres/accounts/repository.ts'
+import type { People } from '../../postgres/people/repository.ts'
+import { FIRST_ACCOUNT_NAME } from './first-account.ts'
+
+const FIRST_OPERATOR_EMAIL = 'operator@localhost'
+const LINK_MINUTES = 15
+
+/**
+ * Returns the token of a link that signs in the first operator: makes the user where there is none at all, who owns the
+ * first account where that is there. Null once the operator has signed in.
+ */
+export async function firstSignInToken(database: Accounts & People): Promise<string | null> {
+  const users = await database.listUsers()
+  const operator = users[0] ?? (await createOperator(database))
+  if (users.length > 1 || (await database.hasSignedIn(operator.id))) return null
+  const token = generateToken()
+  await database.createLink({ tokenHash: tokenHash(token), userId: operator.id, minutes: LINK_MINUTES })
+  return token
+}
+
+async function createOperator(database: Accounts & People) {
+  const accounts = await database.listAccounts()
+  const first = accounts.find(({ account }) => account.name === FIRST_ACCOUNT_NAME)
+  return database.createUser({
+    email: FIRST_OPERATOR_EMAIL,
+    name: 'Operator',
+    installationRole: 'operator',
+    credit: 0n,
+    ...(first && { accountId: first.account.id }),
+  })
+}

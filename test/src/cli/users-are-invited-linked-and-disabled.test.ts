@@ -1,0 +1,123 @@
+/** `tollgate user …`, by the same functions as the management API, on a real PostgreSQL. */
+import t from 'tap'
+import { sessionActs } from '../../../pipelines/management/people/sessions.ts'
+import { signInActs } from '../../../pipelines/management/people/sign-in.ts'
+import { configFile } from '../../../schemas/config/file.ts'
+import { showSession, signInByLink } from '../../../schemas/management/people/sessions.ts'
+import {
+  acceptInvitation,
+  lookUpInvitation,
+  signInByPassword,
+  signUp,
+} from '../../../schemas/management/people/sign-in.ts'
+import type { Wiring } from '../../../src/cli/wiring.ts'
+import { BrowserSession, CONFIG } from '../../pipelines/management/browser-session.ts'
+import { startDatabase } from '../postgres/support.ts'
+import { commandsOn, noEngines } from './support.ts'
+
+const { database, sql } = await startDatabase(t)
+const config = configFile.parse({ trial_credit: '5' })
+const wiring: Wiring = {
+  ...noEngines,
+  withDatabase: (work) => work(database),
+  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [], warnings: [] }),
+  actor: () => 'operator:test',
+  publicUrl: async () => 'https://gateway.example',
+}
+const { json, text, refused } = commandsOn(wiring)
+const ACTS = [...sessionActs, ...signInActs]
+const browser = () => new BrowserSession(database, { ...CONFIG, signup: 'invite' } as never)
+const PASSWORD = 'a long passphrase'
+
+t.test('a created user signs in by a link, once; a disabled one does not', async (t) => {
+  const ada = await json(
+    'user',
+    'create',
+    '--email',
+    'Ada@Example.com',
+    '--name',
+    'Ada',
+    '--role',
+    'operator',
+  )
+  t.match(ada, { email: 'ada@example.com', installation_role: 'operator', enabled: true, signed_in_at: null })
+  t.match(
+    await refused('user', 'create', '--email', 'ada@example.com', '--name', 'Eve'),
+    'a user with this email',
+  )
+  t.equal((await database.showAccount(ada.account_id)).wallet.balance, 500_000_000n)
+  const { url, minutes } = await json('user', 'link', ada.id)
+  t.equal(minutes, 15)
+  const [, token] = /^https:\/\/gateway\.example\/console\/sign-in#link=([\w-]{43})$/.exec(url) ?? []
+  const session = browser()
+  t.match(await session.run(ACTS, signInByLink, { token }), { user: { id: ada.id } })
+  await t.rejects(browser().run(ACTS, signInByLink, { token }), { code: 'invalid_request' })
+
+  t.match(await refused('user', 'disable', ada.id), 'last operator')
+  t.match(await refused('user', 'role', ada.id, '--role', 'none'), 'last operator')
+  const bob = await json('user', 'create', '--email', 'bob@example.com', '--name', 'Bob')
+  await json('user', 'role', bob.id, '--role', 'operator')
+  const late = await json('user', 'link', ada.id)
+  t.match(await json('user', 'disable', ada.id), { enabled: false })
+  await t.rejects(session.run(ACTS, showSession), { code: 'not_signed_in' })
+  await t.rejects(browser().run(ACTS, signInByLink, { token: late.url.split('=')[1] }), {
+    code: 'invalid_request',
+  })
+  t.match(await refused('user', 'link', ada.id), 'disabled')
+  await json('user', 'enable', ada.id)
+  t.match(await json('user', 'list', '--search', 'ADA'), [{ id: ada.id, enabled: true }])
+  t.match(await text('user', 'list'), /bob@example\.com/)
+  const acts = await sql`
+    SELECT action, actor FROM audit_entries WHERE subject_id = ${ada.id} AND actor = 'operator:test' ORDER BY id`
+  t.same(
+    acts.map(({ action }) => action),
+    ['user.create', 'link.create', 'link.create', 'user.disable', 'user.enable'],
+  )
+})
+
+t.test('an invitation to an organization works once, for its email, and can be refused', async (t) => {
+  const { account } = await database.createAccount({ name: 'Acme', kind: 'organization', credit: 0n })
+  const invite = ['user', 'invite', '--organization', account.id, '--email']
+  const { url, expires_at } = await json(...invite, 'Carol@example.com', '--as', 'admin')
+  const days = (Date.parse(expires_at) - Date.now()) / 86_400_000
+  t.ok(days > 6.9 && days <= 7)
+  const [, token] = /^https:\/\/gateway\.example\/console\/sign-up#invitation=([\w-]{43})$/.exec(url) ?? []
+  t.match(await browser().run(ACTS, lookUpInvitation, { token }), {
+    email: 'carol@example.com',
+    account_name: 'Acme',
+    role: 'admin',
+  })
+  const person = { name: 'Carol', password: PASSWORD }
+  await t.rejects(browser().run(ACTS, signUp, { ...person, email: 'carol@example.com' }), {
+    code: 'permission_denied',
+  })
+  const sign = { ...person, invitation: token, email: 'mallory@example.com' }
+  t.same(await browser().run(ACTS, signUp, sign), { email: 'carol@example.com' }, 'for its own email')
+  await t.rejects(browser().run(ACTS, signUp, sign), { code: 'invalid_request' })
+  const carol = browser()
+  const { session } = await carol.run(ACTS, signInByPassword, {
+    email: 'carol@example.com',
+    password: PASSWORD,
+  })
+  t.match(session?.accounts, [{ role: 'owner' }, { name: 'Acme', role: 'admin' }])
+
+  const other = await database.createAccount({ name: 'Other', kind: 'organization', credit: 0n })
+  const toOther = async (email: string) => {
+    const { url, id } = await json('user', 'invite', '--organization', other.account.id, '--email', email)
+    return { id, token: url.split('=')[1] }
+  }
+  const former = carol.token
+  await t.rejects(carol.run(ACTS, acceptInvitation, { token: (await toOther('bob@example.com')).token }), {
+    code: 'permission_denied',
+  })
+  const accepted = await carol.run(ACTS, acceptInvitation, {
+    token: (await toOther('carol@example.com')).token,
+  })
+  t.match(accepted.accounts[2], { name: 'Other', role: 'member' })
+  t.not(carol.token, former, 'more rights, another token')
+  const { id, token: revoked } = await toOther('dan@example.com')
+  await json('user', 'uninvite', id, '--organization', other.account.id)
+  await t.rejects(browser().run(ACTS, lookUpInvitation, { token: revoked }), { code: 'invalid_request' })
+  t.equal((await json('user', 'invitations', '--organization', other.account.id)).length, 3)
+  t.same(await json('user', 'invitations'), [])
+})
