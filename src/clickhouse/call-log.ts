@@ -17,6 +17,8 @@ import { type CallQuery, findCall } from './pages/find-call.ts'
 import { type CallPage, findCalls } from './pages/find-calls.ts'
 import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } from './pages/list-positions.ts'
 import type { CallPageQuery } from './pages/query.ts'
+import { type CallSeriesPoint, type CallSeriesQuery, callSeries } from './summaries/call-series.ts'
+import { type DailyUsage, type DailyUsageQuery, dailyUsage } from './summaries/daily-usage.ts'
 import { type CallSummary, type CallSummaryQuery, summarizeCalls } from './summaries/summarize-calls.ts'
 import { type UsageByQuery, type UsageSums, usageBy } from './summaries/usage-by.ts'
 import {
@@ -57,6 +59,10 @@ export interface CallLog {
   findCall(query: CallQuery, signal?: AbortSignal): Promise<CallWithDetail | null>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   summarizeCalls(query: CallSummaryQuery, signal?: AbortSignal): Promise<CallSummary>
+  /** Counts, costs and latencies over time. @throws Failure `service_unavailable` while ClickHouse is away */
+  callSeries(query: CallSeriesQuery, signal?: AbortSignal): Promise<CallSeriesPoint[]>
+  /** @throws Failure `service_unavailable` while ClickHouse is away */
+  dailyUsage(query: DailyUsageQuery, signal?: AbortSignal): Promise<DailyUsage[]>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   usageTotals(window: UsageWindow, signal?: AbortSignal): Promise<UsageTotals>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
@@ -153,6 +159,8 @@ export function openCallLog(url: string): CallLog {
     findCallsAt: (query, caller) => answering((signal) => findCallsAt(client, query, signal), caller),
     findCall: (query, caller) => answering((signal) => findCall(client, query, signal), caller),
     summarizeCalls: (query, caller) => answering((signal) => summarizeCalls(client, query, signal), caller),
+    callSeries: (query, caller) => answering((signal) => callSeries(client, query, signal), caller),
+    dailyUsage: (query, caller) => answering((signal) => dailyUsage(client, query, signal), caller),
     usageTotals: (window, caller) => answering((signal) => usageTotals(client, window, signal), caller),
     costByDay: (window, caller) => answering((signal) => costByDay(client, window, signal), caller),
     usageBy: (query) => auditing(() => usageBy(client, query)),

@@ -4,6 +4,7 @@ import { Connection, type NatsHealth, type NatsLog } from './connection.ts'
 import { Consumer, type Delivery } from './consumer.ts'
 import { type Published, Publisher } from './publisher.ts'
 import { ensureStream, SETTLEMENTS, type StreamPlan, TASKS } from './stream.ts'
+import { answersTo } from './survey.ts'
 
 export type { NatsHealth, NatsLog } from './connection.ts'
 export type { Delivery } from './consumer.ts'
@@ -43,6 +44,8 @@ export interface Nats {
    * notifications sent meanwhile are lost. The returned function ends it.
    */
   listen(subject: string, onMessage: (payload: Uint8Array) => void, onGap: () => void): () => void
+  /** Sends a request to all processes, and returns the answers within the bound; null without a connection. */
+  survey(subject: string, boundMs: number): Promise<string[] | null>
   /** Answers each request on the subject, over losses of the connection, until `close`. */
   answer(subject: string, reply: () => string): void
   /** Consumes settlement messages for this settler, at most 64 unfinished ones. The returned function ends it. */
@@ -98,6 +101,8 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
       }
     },
     listen: (subject, onMessage, onGap) => listen(connection, subject, onMessage, onGap),
+    survey: async (subject, boundMs) =>
+      connection.current === null ? null : answersTo(connection.current, subject, boundMs),
     answer: (subject, reply) => answer(connection, subject, reply),
     consume: (deliver) => settlements.consume(deliver),
     consumeTasks: (deliver) => tasks.consume(deliver),

@@ -34,7 +34,12 @@ export async function survey({ url, name, log, subject, boundMs }: SurveyOptions
   }
 }
 
-async function answersTo(connection: NatsConnection, subject: string, maxWait: number): Promise<string[]> {
+/** Sends a request to all processes, and returns the answers within the bound. */
+export async function answersTo(
+  connection: NatsConnection,
+  subject: string,
+  maxWait: number,
+): Promise<string[]> {
   const answers: string[] = []
   try {
     const options = { strategy: 'stall', stall: STALL_MS, maxWait } as const

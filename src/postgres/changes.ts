@@ -3,16 +3,16 @@ import { CHANGES_CHANNEL } from '../../schemas/events/event.ts'
 import type { Sql } from './connection.ts'
 import { onPool, type Pools } from './repository.ts'
 
-export type ChangeKind = 'key' | 'account' | 'wallet' | 'agent'
+export type ChangeKind = 'key' | 'account' | 'wallet' | 'agent' | 'channel'
 
 export interface ChangeListener {
-  /** Called with the id of a key, an account or an agent. The change may already be known. */
+  /** Called with the id of a key, an account, an agent or a channel. The change may already be known. */
   onChange(kind: ChangeKind, id: string): void
   /** Changes may have been missed: whatever was read before must be read again. */
   onReset(): void
 }
 
-const KINDS: readonly string[] = ['key', 'account', 'wallet', 'agent'] satisfies ChangeKind[]
+const KINDS: readonly string[] = ['key', 'account', 'wallet', 'agent', 'channel'] satisfies ChangeKind[]
 
 function isKind(text: string): text is ChangeKind {
   return KINDS.includes(text)

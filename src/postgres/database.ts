@@ -1,6 +1,7 @@
 /** Everything that the service does with PostgreSQL: the repositories of all domains, on the pools of one process. */
 import type { KeyStorage } from '../../schemas/config/settings.ts'
 import { deriveKeyMaterial } from '../core/keys/material.ts'
+import { actAs } from './accounts/audit-record.ts'
 import { type KnownMasterKey, recognizeMasterKey, setKeyStorage } from './accounts/master-key.ts'
 import {
   openAccounts,
@@ -14,9 +15,12 @@ import { openCallCopy, openCalls } from './call-log/repository.ts'
 import { openChanges } from './changes.ts'
 import { connect, type Sql } from './connection.ts'
 import { openWiki } from './knowledge/repository.ts'
+import { openOperation } from './operation/repository.ts'
+import { openPeople } from './people/repository.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from './repository.ts'
 import { openIdempotencyRecords } from './requests/repository.ts'
 import { openTasks } from './tasks/repository.ts'
+import { inTransaction } from './transaction.ts'
 
 const DEFAULT_MAX_CONNECTIONS = 8
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -64,26 +68,40 @@ export async function openDatabase(options: DatabaseOptions) {
     throw error
   }
   return {
-    ...openAccounts(pools),
-    ...openOrganizations(pools),
-    ...openAgents(pools),
-    ...openKeys(pools, masterKey),
-    ...openAuditRecord(pools),
-    ...openWallets(pools),
-    ...openBookings(pools),
-    ...openReservations(pools),
-    ...openWalletAudits(pools),
-    ...openTasks(pools),
-    ...openCalls(pools),
-    ...openCallCopy(pools),
-    ...openWiki(pools),
-    ...openIdempotencyRecords(pools),
+    ...openRepositories(pools, masterKey),
     ...openChanges(pools),
     ...onPool(pools.main, { ping }, READ_DEADLINE_MS),
+    /** Runs `work` on repositories of one transaction, whose entries in the audit record name `actor`. */
+    inNameOf: <T>(actor: string, work: (database: Repositories) => Promise<T>): Promise<T> =>
+      inTransaction(pools.main, async (transaction) => {
+        await actAs(transaction, actor)
+        return work(openRepositories({ ...pools, main: transaction as never }, masterKey))
+      }),
     installedAt,
     close,
   }
 }
+
+export type Repositories = ReturnType<typeof openRepositories>
+
+const openRepositories = (pools: Pools, masterKey: KnownMasterKey) => ({
+  ...openAccounts(pools),
+  ...openOrganizations(pools),
+  ...openAgents(pools),
+  ...openKeys(pools, masterKey),
+  ...openAuditRecord(pools),
+  ...openPeople(pools, masterKey),
+  ...openOperation(pools),
+  ...openWallets(pools),
+  ...openBookings(pools),
+  ...openReservations(pools),
+  ...openWalletAudits(pools),
+  ...openTasks(pools),
+  ...openCalls(pools),
+  ...openCallCopy(pools),
+  ...openWiki(pools),
+  ...openIdempotencyRecords(pools),
+})
 
 /** Reads when the first migration was applied. */
 async function readInstalledAt(sql: Sql): Promise<Date> {

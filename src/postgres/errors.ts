@@ -51,6 +51,8 @@ export class DeadlineExceeded extends Error {
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
+export const isUniqueViolation = (error: unknown): boolean => codeOf(error) === '23505'
+
 /**
  * Returns true when PostgreSQL is away, overloaded, or rolled the transaction back: the same call may succeed later.
  */

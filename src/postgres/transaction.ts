@@ -12,12 +12,15 @@ export type Transaction = postgres.TransactionSql<{ bigint: bigint }>
  * of no use from then on. `begin` rejects by itself as soon as it sees the connection close; until then `work` must
  * not seem to fail. For the same reason `work` waits for nothing but its own statements: a statement after the end
  * would fail likewise.
+ *
+ * Where `sql` is a transaction already, `work` becomes a part of it.
  */
 export function inTransaction<T>(
   sql: Sql,
   work: (transaction: Transaction) => Promise<T>,
   options = '',
 ): Promise<T> {
+  if (!('begin' in sql)) return work(sql as Transaction)
   const guarded = async (transaction: Transaction): Promise<T> => {
     try {
       return await work(transaction)

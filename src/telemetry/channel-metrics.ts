@@ -1,14 +1,18 @@
-/** Metrics of channels: the outcomes of their attempts, and the states of their circuit breakers. */
+/** Metrics of channels: the outcomes of their attempts, their circuit breakers, and what operators set them to. */
 import {
   ATTEMPT_OUTCOMES,
   type AttemptOutcome,
   type BreakerState,
+  type ChannelState,
 } from '../../schemas/config/channel-report.ts'
 
 /** Counts of one channel in a process. */
 export interface ChannelCounts {
   readonly channel: string
+  readonly state: ChannelState
   readonly breaker: BreakerState
+  /** Attempts that are under way. */
+  readonly inFlight: number
   readonly totals: Readonly<Record<AttemptOutcome, number>>
 }
 
@@ -42,5 +46,15 @@ export function registerChannels(register: Register, read: () => readonly Channe
     'gauge',
     () => read().map(({ channel, breaker }) => ({ labels: { channel }, value: BREAKER_VALUE[breaker] })),
     'max',
+  )
+  register(
+    'tollgate_channel_held',
+    '1 while an operator keeps new calls from a channel (paused or draining), else 0.',
+    'gauge',
+    () => read().map(({ channel, state }) => ({ labels: { channel }, value: Number(state !== 'active') })),
+    'max',
+  )
+  register('tollgate_channel_in_flight', 'Attempts at channels that are under way.', 'gauge', () =>
+    read().map(({ channel, inFlight }) => ({ labels: { channel }, value: inFlight })),
   )
 }

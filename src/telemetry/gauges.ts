@@ -58,6 +58,11 @@ export const GAUGES = {
     labels: [],
     across: 'max',
   },
+  tollgate_reserved_credits: {
+    help: 'Credits that the estimates of calls in flight reserve.',
+    labels: [],
+    across: 'sum',
+  },
   tollgate_draining: {
     help: 'Whether the gateway is draining: 1 or 0.',
     labels: [],

@@ -48,6 +48,14 @@ export const observationOf = (settlement: Settlement, model: string): CallObserv
   outputTokens: settlement.output_tokens,
 })
 
+export interface GaugeReading {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+const IN_FLIGHT = 'tollgate_calls_in_flight'
+
 /** Plain data, fit for a message to another process. */
 export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
@@ -61,6 +69,8 @@ export interface Metrics extends RefusalMeters {
   inFlight(change: 1 | -1): void
   /** Registers a gauge that is read at each scrape; null, or an exception, leaves it out. */
   observe(name: GaugeName, read: () => number | null, labels?: Readonly<Record<string, string>>): void
+  /** Returns the present values of the gauges, and of the calls in flight. */
+  readings(): GaugeReading[]
   snapshot(): Promise<MetricsSnapshot>
   /** Prometheus text of this process alone. */
   text(): Promise<string>
@@ -145,6 +155,15 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
     observe(name, read, labels = {}) {
       readers.get(name)!.push({ read, labels })
     },
+    readings: () => [
+      { name: IN_FLIGHT, labels: {}, value: inFlightCalls },
+      ...[...readers].flatMap(([name, all]) =>
+        all.flatMap(({ read, labels }) => {
+          const value = reading(read)
+          return value === null ? [] : [{ name, labels, value }]
+        }),
+      ),
+    ],
     snapshot: async () => (await registry.getMetricsAsJSON()).map(readable),
     text: () => registry.metrics(),
   }
@@ -201,7 +220,7 @@ function registerCalls(registry: Registry, models: ReadonlyMap<string, ModelTota
 
 function registerProcess(registry: Registry, version: string, inFlight: () => number): void {
   new Gauge({
-    name: 'tollgate_calls_in_flight',
+    name: IN_FLIGHT,
     help: 'Calls that have begun and not ended.',
     registers: [registry],
     collect() {

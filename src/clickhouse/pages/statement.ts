@@ -66,29 +66,32 @@ function positionOf(order: 'asc' | 'desc', after: CallPosition) {
  * while the instants, which ClickHouse would read first, take ten times as long.
  */
 export function pageStatement(columns: string, query: CallPageQuery, rows: number): Statement {
-  const narrowing = narrowingOf(query)
+  const calls = callsOf(query)
   const position = query.after && positionOf(query.order, query.after)
   const direction = query.order === 'asc' ? 'ASC' : 'DESC'
-  const conditions = [
-    'account_id = {accountId:String}',
-    `created_at >= {from:DateTime64(3, 'UTC')}`,
-    `created_at < {to:DateTime64(3, 'UTC')}`,
-    ...(position?.conditions ?? []),
-  ]
-  const before = narrowing.conditions.length === 0 ? '' : `PREWHERE ${narrowing.conditions.join(' AND ')}`
   return {
     query: `
-      SELECT ${columns} FROM ${isOfFailed(query) ? LIVE_NAMES.failed : LIVE_NAMES.calls} ${before}
-      WHERE ${conditions.join(' AND ')}
+      SELECT ${columns} FROM ${isOfFailed(query) ? LIVE_NAMES.failed : LIVE_NAMES.calls}
+      ${[calls.where, ...(position?.conditions ?? [])].join(' AND ')}
       ORDER BY created_at ${direction}, id ${direction}
       LIMIT {rows:UInt32}`,
-    query_params: {
-      accountId: query.accountId,
-      from: toClickHouseInstant(query.from),
-      to: toClickHouseInstant(query.to),
+    query_params: { ...calls.parameters, ...position?.parameters, rows },
+  }
+}
+
+/** Returns the conditions by which an account's calls are read, up to the last of WHERE, and their parameters. */
+export function callsOf(filter: CallFilter) {
+  const narrowing = narrowingOf(filter)
+  const before = narrowing.conditions.length === 0 ? '' : `PREWHERE ${narrowing.conditions.join(' AND ')}`
+  return {
+    where: `${before}
+      WHERE account_id = {accountId:String} AND created_at >= {from:DateTime64(3, 'UTC')}
+        AND created_at < {to:DateTime64(3, 'UTC')}`,
+    parameters: {
+      accountId: filter.accountId,
+      from: toClickHouseInstant(filter.from),
+      to: toClickHouseInstant(filter.to),
       ...narrowing.parameters,
-      ...position?.parameters,
-      rows,
     },
   }
 }

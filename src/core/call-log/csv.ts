@@ -1,10 +1,39 @@
 /** The call log's rows as CSV. See docs/api-rules.md, "Call log CSV". */
-import { type LogRow, logRow } from '../../../schemas/call-log/row.ts'
+import type { LogRow } from '../../../schemas/call-log/row.ts'
 import { csvRecord } from './csv-records.ts'
 
-/** Every row is a log, and attempts are a list: neither is a column. */
-const COLUMNS = logRow.keyof().exclude(['object', 'attempts']).options
-type Column = (typeof COLUMNS)[number]
+type Column = Exclude<keyof LogRow, 'object' | 'attempts'>
+
+/** Every row is a log, and attempts are a list: neither is a column. All others are, which the type checks. */
+const POSITIONS: Readonly<Record<Column, true>> = {
+  id: true,
+  created_at: true,
+  submitted_at: true,
+  key_id: true,
+  key_name: true,
+  key_prefix: true,
+  model: true,
+  status: true,
+  error_code: true,
+  error_message: true,
+  input_tokens: true,
+  output_tokens: true,
+  cached_tokens: true,
+  cache_write_tokens: true,
+  reasoning_tokens: true,
+  server_tool_calls: true,
+  unit_count: true,
+  unit_type: true,
+  cost: true,
+  latency_ms: true,
+  request_id: true,
+  task_id: true,
+  result_urls: true,
+  result_expires_at: true,
+  attempts_count: true,
+  call_count: true,
+}
+const COLUMNS = Object.keys(POSITIONS) as Column[]
 
 const URL_SEPARATOR = '|'
 

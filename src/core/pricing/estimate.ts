@@ -9,25 +9,7 @@ import {
   type ServerTool,
 } from '../../../schemas/config/catalog.ts'
 import { NO_USAGE, type TokenUsage } from './pricing.ts'
-
-/** A token is taken for four bytes of the prompt's JSON. */
-const BYTES_PER_TOKEN = 4
-/** Also the weight of four ASCII characters of output. */
-const CHARACTERS_PER_TOKEN = 4
-
-export const estimateInputTokens = (jsonBytes: number): number => Math.ceil(jsonBytes / BYTES_PER_TOKEN)
-
-/** A later byte of a UTF-8 character adds an eighth of a token: three bytes of Chinese are about one token. */
-const LATER_BYTES_PER_TOKEN = 8
-
-/**
- * Estimates the prompt of a call whose upstream did not report it. The admission's estimate counts bytes alone; the
- * charge counts by script too: four ASCII characters are a token, a Cyrillic or Arabic one five eighths, a Chinese one
- * a whole token.
- * @param laterBytes see `laterBytesIn`
- */
-export const estimatePromptTokens = (jsonBytes: number, laterBytes: number): number =>
-  Math.ceil(jsonBytes / BYTES_PER_TOKEN + laterBytes / LATER_BYTES_PER_TOKEN)
+import { estimateInputTokens } from './text-tokens.ts'
 
 /** Counts the bytes of UTF-8 characters behind the first of each: none in ASCII, two in each Chinese character. */
 export function laterBytesIn(text: Buffer): number {
@@ -36,27 +18,6 @@ export function laterBytesIn(text: Buffer): number {
   for (let i = 0; i < text.length; i++) if ((text[i]! & 0xc0) === 0x80) count++
   return count
 }
-
-/**
- * Weight that each later byte of a UTF-8 character adds, so that output counts by script as a prompt does: four ASCII
- * characters are a token, and a Cyrillic character counts as 2.5 of them, a Chinese one as 4, an emoji as 5.5.
- */
-export const LATER_BYTE_CHARACTERS = CHARACTERS_PER_TOKEN * (1 / BYTES_PER_TOKEN + 1 / LATER_BYTES_PER_TOKEN)
-
-const weightOfBytes = (bytes: number): number => 1 + (bytes - 1) * LATER_BYTE_CHARACTERS
-const [TWO_BYTES, THREE_BYTES, FOUR_BYTES] = [weightOfBytes(2), weightOfBytes(3), weightOfBytes(4)]
-
-/** Returns the weight of a UTF-16 code unit in characters. The first half of a surrogate pair counts for both. */
-export function weightOfCodeUnit(unit: number): number {
-  if (unit < 0x80) return 1
-  if (unit < 0x800) return TWO_BYTES
-  if ((unit & 0xfc00) === 0xd800) return FOUR_BYTES
-  return (unit & 0xfc00) === 0xdc00 ? 0 : THREE_BYTES
-}
-
-/** @param characters weighed by script, see `LATER_BYTE_CHARACTERS` */
-export const estimateOutputTokens = (characters: number): number =>
-  Math.ceil(characters / CHARACTERS_PER_TOKEN)
 
 /** Returns the largest output: the explicit limit in full, else min(the model's default, 32768). */
 export function outputAllowance(model: ModelEntry, explicitLimit: number | null): number {

@@ -40,7 +40,8 @@ export interface Catalog {
   supportedProtocols(model: Model): readonly ChatProtocol[]
 }
 
-const isOn = (channel: ChannelEntry): boolean => channel.api_key !== ''
+/** No channel is paused or draining. */
+const NONE_HELD: ReadonlySet<string> = new Set()
 
 /** Returns whether an allowlist permits the model. Null permits every model; an empty list none. */
 export const isModelAllowed = (allowedModels: ReadonlySet<string> | null, model: Model): boolean =>
@@ -76,7 +77,8 @@ function protocolOf(channel: ChannelEntry): Array<readonly [ChannelProtocol, Cha
 const byPriority = (a: Route, b: Route): number =>
   a.channel.priority - b.channel.priority || Number(a.isTranslated) - Number(b.isTranslated)
 
-export function createCatalog(config: ConfigFile): Catalog {
+/** @param held ids of channels that are paused or draining: no route leads to them */
+export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NONE_HELD): Catalog {
   const models = config.models.map(
     (entry): Model => ({ id: entry.id, entry, price: tokenPrice(entry.pricing) }),
   )
@@ -85,6 +87,7 @@ export function createCatalog(config: ConfigFile): Catalog {
   for (const model of models) byName.set(model.id, model)
 
   const routesByModel = new Map<string, Map<ChannelProtocol, Route[]>>()
+  const isOn = ({ id, api_key }: ChannelEntry): boolean => api_key !== '' && !held.has(id)
   for (const channel of config.channels.filter(isOn)) {
     for (const [name, upstreamModel] of Object.entries(channel.models)) {
       const modelId = byName.get(name)?.id ?? name

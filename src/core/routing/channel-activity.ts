@@ -1,8 +1,12 @@
-/** Counts the outcomes of attempts at each channel: in all and within the last minutes, with the last error. */
+/**
+ * Counts the outcomes of attempts at each channel: in all and within the last minutes, with the last error and latencies.
+ */
 import type { AttemptOutcome } from '../../../schemas/config/channel-report.ts'
 
 export const RECENT_MINUTES = 5
 const MS_PER_MINUTE = 60_000
+/** Latencies that the percentiles are of. */
+const KEPT_LATENCIES = 128
 
 /** Reason of a refused or failed attempt. */
 export interface ChannelError {
@@ -19,6 +23,8 @@ interface Minute {
 export class ChannelActivity {
   /** By outcome. */
   readonly totals: Record<AttemptOutcome, number> = { success: 0, refused: 0, failed: 0, abandoned: 0 }
+  /** Attempts that are under way. */
+  inFlight = 0
   lastError: (ChannelError & { readonly at: number }) | null = null
   /** A ring buffer: minute `m` is at `m` modulo its length. */
   readonly #minutes: Minute[] = Array.from({ length: RECENT_MINUTES }, () => ({
@@ -26,6 +32,21 @@ export class ChannelActivity {
     attempts: 0,
     failures: 0,
   }))
+
+  /** A ring buffer of milliseconds. */
+  readonly #latencies = new Float64Array(KEPT_LATENCIES)
+  #latencyCount = 0
+
+  /** Notes the latency of a successful attempt, milliseconds. */
+  took(ms: number): void {
+    this.#latencies[this.#latencyCount++ % KEPT_LATENCIES] = ms
+  }
+
+  /** Returns a percentile of the last latencies, in whole milliseconds; null before any. `share` is in [0, 1]. */
+  latency(share: number): number | null {
+    const kept = this.#latencies.slice(0, Math.min(this.#latencyCount, KEPT_LATENCIES)).sort()
+    return kept.length === 0 ? null : Math.round(kept[Math.ceil(share * kept.length) - 1]!)
+  }
 
   /** @param now epoch milliseconds */
   record(outcome: AttemptOutcome, now: number, error?: ChannelError): void {

@@ -3,7 +3,13 @@
  * the channel last worked; then it is half-open, and one call at a time probes the channel. Gateway
  * processes do not share breakers.
  */
-import type { BreakerState, ChannelReport } from '../../../schemas/config/channel-report.ts'
+import type {
+  BreakerChange,
+  BreakerState,
+  ChannelReport,
+  ChannelState,
+  HeldState,
+} from '../../../schemas/config/channel-report.ts'
 import { ChannelActivity, type ChannelError } from './channel-activity.ts'
 
 export const FAILURES_IN_A_ROW = 5
@@ -21,11 +27,18 @@ interface State {
   probeSince: number | null
 }
 
+/** Changes of one breaker that are remembered. */
+const KEPT_CHANGES = 20
+const MEDIAN = 0.5
+const P99 = 0.99
+
 const closedState = (): State => ({ failuresInARow: 0, openings: 0, openUntil: 0, probeSince: null })
 
 export class ChannelHealth {
   readonly #states = new Map<string, State>()
   readonly #activity = new Map<string, ChannelActivity>()
+  readonly #history = new Map<string, BreakerChange[]>()
+  #held: ReadonlyMap<string, HeldState> = new Map()
   readonly #now: () => number
 
   /** @param now returns milliseconds */
@@ -39,33 +52,58 @@ export class ChannelHealth {
     return this.#now() < state.openUntil || this.#isProbed(state) ? 'open' : 'half-open'
   }
 
-  /** Returns the candidates whose breaker is not open; all of them where every breaker is. */
+  /** Keeps new calls from these channels, and from no others. */
+  hold(held: ReadonlyMap<string, HeldState>): void {
+    this.#held = held
+  }
+
+  state(channelId: string): ChannelState {
+    return this.#held.get(channelId) ?? 'active'
+  }
+
+  /** Returns the candidates that are neither paused nor draining. */
+  active<T>(candidates: readonly T[], idOf: (candidate: T) => string): readonly T[] {
+    if (this.#held.size === 0) return candidates
+    return candidates.filter((candidate) => !this.#held.has(idOf(candidate)))
+  }
+
+  /** Returns the active candidates whose breaker is not open; all active ones where every breaker is. */
   available<T>(candidates: readonly T[], idOf: (candidate: T) => string): readonly T[] {
-    if (this.#states.size === 0) return candidates
-    const callable = candidates.filter((candidate) => this.breaker(idOf(candidate)) !== 'open')
-    return callable.length > 0 ? callable : candidates
+    const active = this.active(candidates, idOf)
+    if (this.#states.size === 0) return active
+    const callable = active.filter((candidate) => this.breaker(idOf(candidate)) !== 'open')
+    return callable.length > 0 ? callable : active
   }
 
   /** Notes that a call goes to the channel. Where its breaker is half-open the call is the probe: no other goes meanwhile. */
   began(channelId: string): void {
+    this.#activityOf(channelId).inFlight++
     const state = this.#states.get(channelId)
     if (state !== undefined && state.openings > 0 && this.breaker(channelId) === 'half-open')
       state.probeSince = this.#now()
   }
 
-  /** Closes the breaker: a call succeeded. */
-  succeeded(channelId: string): void {
-    this.#activityOf(channelId).record('success', this.#now())
+  /** Closes the breaker: a call succeeded. `latencyMs` is the time to its first byte. */
+  succeeded(channelId: string, latencyMs?: number): void {
+    const activity = this.#ended(channelId)
+    activity.record('success', this.#now())
+    if (latencyMs !== undefined) activity.took(latencyMs)
     this.#close(channelId)
   }
 
   /** Closes the breaker: the channel refused a mistake of the caller, so it works. */
   refused(channelId: string, error?: ChannelError): void {
-    this.#activityOf(channelId).record('refused', this.#now(), error)
+    this.#ended(channelId).record('refused', this.#now(), error)
     this.#close(channelId)
   }
 
   failed(channelId: string, error?: ChannelError): void {
+    this.#ended(channelId)
+    this.faulted(channelId, error)
+  }
+
+  /** Records a fault of the channel that was found after the end of its attempt. */
+  faulted(channelId: string, error?: ChannelError): void {
     this.#activityOf(channelId).record('failed', this.#now(), error)
     const state = this.#states.get(channelId) ?? closedState()
     this.#states.set(channelId, state)
@@ -78,11 +116,12 @@ export class ChannelHealth {
     state.openings++
     state.failuresInARow = 0
     state.openUntil = this.#now() + Math.min(MAX_OPEN_MS, OPEN_MS * state.openings)
+    this.#changed(channelId, 'open')
   }
 
   /** Records a call that is no evidence about the channel: its client left. */
   abandoned(channelId: string): void {
-    this.#activityOf(channelId).record('abandoned', this.#now())
+    this.#ended(channelId).record('abandoned', this.#now())
     const state = this.#states.get(channelId)
     if (state !== undefined) state.probeSince = null
   }
@@ -92,20 +131,26 @@ export class ChannelHealth {
     return this.#activity
   }
 
-  /** Returns a report of each channel that this process has called. */
+  /** Returns a report of each channel that this process has called, or that is held. */
   reports(): ChannelReport[] {
     const now = this.#now()
+    for (const channel of this.#held.keys()) this.#activityOf(channel)
     return [...this.#activity].map(([channel, activity]) => {
       const { attempts, failures } = activity.recent(now)
       const breaker = this.breaker(channel)
       const error = activity.lastError
       return {
         channel,
+        state: this.state(channel),
+        in_flight: activity.inFlight,
         breaker,
         open_until: breaker === 'open' ? timeOf(this.#states.get(channel)!.openUntil) : null,
         recent_attempts: attempts,
         recent_failures: failures,
+        latency_p50_ms: activity.latency(MEDIAN),
+        latency_p99_ms: activity.latency(P99),
         last_error: error && { at: timeOf(error.at), code: error.code, message: error.message },
+        history: this.#history.get(channel) ?? [],
       }
     })
   }
@@ -118,8 +163,22 @@ export class ChannelHealth {
     return activity
   }
 
+  /** Returns the activity of a channel of which one attempt less is under way. */
+  #ended(channelId: string): ChannelActivity {
+    const activity = this.#activityOf(channelId)
+    activity.inFlight--
+    return activity
+  }
+
+  #changed(channelId: string, breaker: BreakerState): void {
+    const former = this.#history.get(channelId) ?? []
+    this.#history.set(channelId, [...former.slice(1 - KEPT_CHANGES), { at: timeOf(this.#now()), breaker }])
+  }
+
   #close(channelId: string): void {
-    if (this.#states.size > 0) this.#states.delete(channelId)
+    if (this.#states.size === 0) return
+    if (this.#states.get(channelId)?.openings) this.#changed(channelId, 'closed')
+    this.#states.delete(channelId)
   }
 
   #isProbed(state: State): boolean {

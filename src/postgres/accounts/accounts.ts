@@ -88,6 +88,27 @@ export async function listAccounts(sql: Sql): Promise<AccountWithWallet[]> {
   return rows.map(withWallet)
 }
 
+export interface AccountSearch {
+  /** A part of the id or the name; null: every account. */
+  readonly search: string | null
+  /** The id after which the list begins; null: at the beginning. */
+  readonly after: string | null
+  readonly limit: number
+}
+
+/** Lists accounts by their id. */
+export async function findAccounts(
+  sql: Queryable,
+  { search, after, limit }: AccountSearch,
+): Promise<AccountWithWallet[]> {
+  const rows = await sql<(AccountRow & WalletRow)[]>`
+    SELECT * FROM accounts AS a JOIN wallets AS w ON w.account_id = a.id
+    WHERE ${after === null ? sql`true` : sql`a.id > ${after}`}
+      AND ${search === null ? sql`true` : sql`position(lower(${search}) IN lower(a.id || ' ' || a.name)) > 0`}
+    ORDER BY a.id LIMIT ${limit}`
+  return rows.map(withWallet)
+}
+
 export async function showAccount(sql: Queryable, accountId: string): Promise<AccountWithWallet> {
   const [row] = await sql<(AccountRow & WalletRow)[]>`
     SELECT * FROM accounts AS a JOIN wallets AS w ON w.account_id = a.id WHERE a.id = ${accountId}`
@@ -102,6 +123,19 @@ export async function setAccountEnabled(
 ): Promise<AccountWithWallet> {
   const [row] = await sql<(AccountRow & WalletRow)[]>`
     UPDATE accounts AS a SET enabled = ${enabled}
+    FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
+    RETURNING *`
+  if (row === undefined) throw accountNotFound(accountId)
+  return withWallet(row)
+}
+
+export async function renameAccount(
+  sql: Queryable,
+  accountId: string,
+  name: string,
+): Promise<AccountWithWallet> {
+  const [row] = await sql<(AccountRow & WalletRow)[]>`
+    UPDATE accounts AS a SET name = ${name}
     FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
     RETURNING *`
   if (row === undefined) throw accountNotFound(accountId)

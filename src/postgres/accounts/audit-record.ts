@@ -21,6 +21,10 @@ export interface AuditEntry {
 export interface AuditFilter {
   readonly accountId?: string
   readonly subjectId?: string
+  /** The action, or its beginning. */
+  readonly action?: string
+  /** The id before which the list begins. */
+  readonly before?: bigint
   readonly since?: Date
   readonly limit: number
 }
@@ -42,9 +46,15 @@ const entryOfRow = ({ account_id, subject_id, ...row }: AuditRow): AuditEntry =>
   subjectId: subject_id,
 })
 
-/** Sets the actor of this transaction's entries: the id of an account. */
-export const actAs = (sql: Queryable, accountId: string) =>
-  sql`SELECT set_config('tollgate.actor', ${accountId}, true)`
+/** Sets the actor of this transaction's entries. */
+export const actAs = (sql: Queryable, actor: string) =>
+  sql`SELECT set_config('tollgate.actor', ${actor}, true)`
+
+/** Sets the actor to the account in whose name someone acts; a user or a token that is known stays. */
+export const actForAccount = (sql: Queryable, accountId: string) =>
+  sql`
+    SELECT set_config('tollgate.actor', ${accountId}, true)
+    WHERE coalesce(current_setting('tollgate.actor', true), '') !~ '^(user|token):'`
 
 const stored = (sql: Queryable, value: unknown) => (value === null ? sql`NULL` : jsonValue(sql, value))
 
@@ -77,12 +87,14 @@ export const recordCredit = (sql: Queryable, entry: LedgerEntry, balanceBefore: 
 
 /** Lists entries, the newest first. */
 export async function listAudit(sql: Sql, filter: AuditFilter): Promise<AuditEntry[]> {
-  const { accountId, subjectId, since, limit } = filter
+  const { accountId, subjectId, action, before, since, limit } = filter
   const rows = await sql<AuditRow[]>`
     SELECT * FROM audit_entries
     WHERE true
       ${accountId === undefined ? sql`` : sql`AND account_id = ${accountId}`}
       ${subjectId === undefined ? sql`` : sql`AND subject_id = ${subjectId}`}
+      ${action === undefined ? sql`` : sql`AND starts_with(action, ${action})`}
+      ${before === undefined ? sql`` : sql`AND id < ${before}`}
       ${since === undefined ? sql`` : sql`AND at >= ${since}`}
     ORDER BY id DESC LIMIT ${limit}`
   return rows.map(entryOfRow)

@@ -11,9 +11,9 @@ import type { KeyMaterial } from '../../core/keys/material.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
-import { actAs } from './audit-record.ts'
+import { actForAccount } from './audit-record.ts'
 import { checkBindable, createKeyIn } from './keys.ts'
-import { actingRoleOf, assertOrganization, lockMembers, memberNotFound } from './members.ts'
+import { actingRoleOf, assertOrganization, decides, lockMembers, memberNotFound } from './members.ts'
 
 export interface NewKeyRequest {
   readonly organizationId: string
@@ -69,7 +69,7 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
     if ((await actingRoleOf(transaction, organizationId, memberId)) === null)
       throw memberNotFound(organizationId, memberId)
     if (agentId !== null) await checkBindable(transaction, agentId, organizationId)
-    await actAs(transaction, memberId)
+    await actForAccount(transaction, memberId)
     const [row] = await transaction<[RequestRow]>`
       INSERT INTO key_requests (id, organization_id, member_id, name, agent_id, note)
       VALUES (${newId('kreq')}, ${organizationId}, ${memberId}, ${name}, ${agentId}, ${note})
@@ -95,11 +95,11 @@ async function openFor(sql: Queryable, requestId: string, by: string): Promise<R
   // As the former holder of the lock left it.
   const row = await read()
   if (row === undefined) throw new Refusal('request_not_found', `There is no key request ${requestId}`)
-  if ((await actingRoleOf(sql, row.organization_id, by)) !== 'admin')
+  if (!decides(await actingRoleOf(sql, row.organization_id, by)))
     throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${row.organization_id}`)
   if (row.state !== 'pending')
     throw new Refusal('request_decided', `Key request ${requestId} has been ${row.state} already`)
-  await actAs(sql, by)
+  await actForAccount(sql, by)
   return row
 }
 

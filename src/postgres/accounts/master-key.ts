@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { KeyMaterial } from '../../core/keys/material.ts'
-import { deriveKeyMaterial, generateMasterKey } from '../../core/keys/material.ts'
+import { deriveKeyMaterial, generateMasterKey, totpSealId } from '../../core/keys/material.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { connect, type Queryable, type Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
@@ -196,6 +196,7 @@ export const rotateMasterKey = (
       )
     if (rows.find(isOf(material))?.replaced_at !== null) throw replaced()
     const sealedKeys = await reseal(transaction, material, next)
+    await resealTotps(transaction, material, next)
     const secrets = {
       ...material.secrets,
       ...(endLinks && { fileLinks: generateMasterKey(), logCursors: generateMasterKey() }),
@@ -232,6 +233,17 @@ async function reseal(sql: Queryable, material: KeyMaterial, next: KeyMaterial):
       FROM unnest(${ids}::text[], ${seals}::text[]) AS v (id, seal) WHERE k.id = v.id`
     count += rows.length
     last = ids.at(-1)!
+  }
+}
+
+/** Seals the secrets of one-time codes again: one for a user at most. */
+async function resealTotps(sql: Queryable, material: KeyMaterial, next: KeyMaterial): Promise<void> {
+  const rows = await sql<{ user_id: string; sealed_secret: Buffer }[]>`
+    SELECT user_id, sealed_secret FROM totps FOR NO KEY UPDATE`
+  for (const { user_id: userId, sealed_secret } of rows) {
+    const id = totpSealId(userId)
+    await sql`
+      UPDATE totps SET sealed_secret = ${next.seal(material.open(sealed_secret, id), id)} WHERE user_id = ${userId}`
   }
 }
 

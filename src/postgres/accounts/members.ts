@@ -1,5 +1,6 @@
 /** Personal accounts that belong to an organization. */
 import type { Member, MemberRole } from '../../../schemas/accounts/organization.ts'
+import type { Credits } from '../../../schemas/money.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
@@ -46,16 +47,35 @@ export async function actingRoleOf(sql: Queryable, organizationId: string, accou
 export const memberNotFound = (organizationId: string, accountId: string): Refusal =>
   new Refusal('member_not_found', `Account ${accountId} is not a member of ${organizationId}`)
 
-/** Refuses to remove the last admin while there are other members. */
-async function assertNotLastAdmin(sql: Queryable, organizationId: string, accountId: string): Promise<void> {
-  const [others] = await sql<[{ admins: bigint; members: bigint }]>`
-    SELECT count(*) FILTER (WHERE role = 'admin') AS admins, count(*) AS members
+/** Returns whether a role decides on members and keys. */
+export const decides = (role: MemberRole | null): boolean => role === 'owner' || role === 'admin'
+
+/**
+ * Refuses to take a role away from the last owner, and from the last admin of an organization without an owner, while
+ * there are other members.
+ */
+async function assertNotLast(
+  sql: Queryable,
+  organizationId: string,
+  accountId: string,
+  role: MemberRole,
+): Promise<void> {
+  if (!decides(role)) return
+  const [others] = await sql<[{ owners: bigint; deciders: bigint; members: bigint }]>`
+    SELECT count(*) FILTER (WHERE role = 'owner') AS owners,
+      count(*) FILTER (WHERE role IN ('owner', 'admin')) AS deciders, count(*) AS members
     FROM members WHERE organization_id = ${organizationId} AND account_id <> ${accountId}`
-  if (others.admins === 0n && others.members > 0n)
-    throw new Refusal(
-      'last_admin',
-      `Account ${accountId} is the last admin of ${organizationId}: make another member an admin first`,
-    )
+  const left = role === 'owner' ? others.owners : others.deciders
+  if (left > 0n || others.members === 0n) return
+  throw role === 'owner'
+    ? new Refusal(
+        'last_owner',
+        `Account ${accountId} is the last owner of ${organizationId}: make another member an owner first`,
+      )
+    : new Refusal(
+        'last_admin',
+        `Account ${accountId} is the last admin of ${organizationId}: make another member an admin first`,
+      )
 }
 
 /**
@@ -65,7 +85,7 @@ async function assertNotLastAdmin(sql: Queryable, organizationId: string, accoun
 export const lockMembers = (sql: Queryable, organizationId: string) =>
   sql`SELECT FROM accounts WHERE id = ${organizationId} FOR NO KEY UPDATE`
 
-/** @throws Refusal `not_an_organization`, `account_not_found`; `not_a_personal_account` */
+/** @throws Refusal `not_an_organization`, `account_not_found`, `not_a_personal_account`, `last_owner`, `last_admin` */
 export const putMember = (sql: Sql, organizationId: string, accountId: string, role: MemberRole) =>
   inTransaction(sql, async (transaction): Promise<Member> => {
     await assertOrganization(transaction, organizationId)
@@ -76,8 +96,9 @@ export const putMember = (sql: Sql, organizationId: string, accountId: string, r
         `Account ${accountId} is an organization: members are personal accounts`,
       )
     await lockMembers(transaction, organizationId)
-    if (role === 'member' && (await roleOf(transaction, organizationId, accountId)) === 'admin')
-      await assertNotLastAdmin(transaction, organizationId, accountId)
+    const former = await roleOf(transaction, organizationId, accountId)
+    if (former !== null && former !== role && !(former === 'admin' && role === 'owner'))
+      await assertNotLast(transaction, organizationId, accountId, former)
     const [row] = await transaction<[MemberRow]>`
       INSERT INTO members (organization_id, account_id, role) VALUES (${organizationId}, ${accountId}, ${role})
       ON CONFLICT (organization_id, account_id) DO UPDATE SET role = ${role}
@@ -87,7 +108,7 @@ export const putMember = (sql: Sql, organizationId: string, accountId: string, r
 
 /**
  * Revokes the member's keys and withdraws open requests.
- * @throws Refusal `member_not_found`, `last_admin`
+ * @throws Refusal `member_not_found`, `last_owner`, `last_admin`
  */
 export const removeMember = (sql: Sql, organizationId: string, accountId: string) =>
   inTransaction(sql, async (transaction): Promise<Member> => {
@@ -95,7 +116,7 @@ export const removeMember = (sql: Sql, organizationId: string, accountId: string
     await lockMembers(transaction, organizationId)
     const role = await roleOf(transaction, organizationId, accountId)
     if (role === null) throw memberNotFound(organizationId, accountId)
-    if (role === 'admin') await assertNotLastAdmin(transaction, organizationId, accountId)
+    await assertNotLast(transaction, organizationId, accountId, role)
     const [row] = await transaction<[MemberRow]>`
       DELETE FROM members AS m USING accounts AS a
       WHERE m.organization_id = ${organizationId} AND m.account_id = ${accountId} AND a.id = m.account_id
@@ -116,4 +137,26 @@ export async function listMembers(sql: Sql, organizationId: string): Promise<Mem
     SELECT m.*, a.name FROM members AS m JOIN accounts AS a ON a.id = m.account_id
     WHERE m.organization_id = ${organizationId} ORDER BY m.created_at, m.account_id`
   return rows.map(memberOfRow)
+}
+
+export interface MemberSpend {
+  /** Of the user who owns the member's account; null without one. */
+  readonly email: string | null
+  /** By all keys of the member. */
+  readonly spent: Credits
+}
+
+/** Returns, by account, who the members are and what their keys spent. */
+export async function memberSpend(
+  sql: Queryable,
+  organizationId: string,
+): Promise<ReadonlyMap<string, MemberSpend>> {
+  const rows = await sql<{ account_id: string; email: string | null; spent: string }[]>`
+    SELECT m.account_id, u.email, coalesce(sum(g.spent), 0)::text AS spent
+    FROM members AS m
+    LEFT JOIN users AS u ON u.account_id = m.account_id
+    LEFT JOIN grants AS g ON g.account_id = m.organization_id AND g.member_id = m.account_id
+    WHERE m.organization_id = ${organizationId}
+    GROUP BY m.account_id, u.email`
+  return new Map(rows.map(({ account_id, email, spent }) => [account_id, { email, spent: BigInt(spent) }]))
 }

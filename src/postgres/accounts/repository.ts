@@ -1,16 +1,20 @@
 /** Accounts, organizations, agents, keys, and the record of who changed them. */
+
 import { deriveKeyMaterial } from '../../core/keys/material.ts'
 import type { Sql } from '../connection.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import { retryOnStaleEnd } from '../tasks/stale-end.ts'
 import {
   createAccount,
+  findAccounts,
   listAccounts,
+  renameAccount,
   setAccountEnabled,
   setAccountLimits,
   setAccountModels,
   showAccount,
 } from './accounts.ts'
+import { discardAgentDraft, publishAgent, readAgentDrafts, saveAgentDraft } from './agent-drafts.ts'
 import { createAgent, listAgents, setAgentState, showAgent, updateAgent } from './agents.ts'
 import { listAudit } from './audit-record.ts'
 import { approveKey, denyKey, type KeyApproval, listKeyRequests, requestKey } from './key-requests.ts'
@@ -26,7 +30,7 @@ import {
   updateKey,
 } from './keys.ts'
 import { eraseSealedKeys, type KnownMasterKey, rotateMasterKey } from './master-key.ts'
-import { listMembers, putMember, removeMember } from './members.ts'
+import { listMembers, memberSpend, putMember, removeMember } from './members.ts'
 
 export type Accounts = ReturnType<typeof openAccounts>
 export type Organizations = ReturnType<typeof openOrganizations>
@@ -37,6 +41,8 @@ export type AuditRecord = ReturnType<typeof openAuditRecord>
 export const openAccounts = ({ main }: Pools) =>
   onPool(main, {
     createAccount,
+    findAccounts,
+    renameAccount,
     listAccounts,
     showAccount,
     setAccountEnabled,
@@ -44,10 +50,21 @@ export const openAccounts = ({ main }: Pools) =>
     setAccountModels,
   })
 
-export const openOrganizations = ({ main }: Pools) => onPool(main, { putMember, removeMember, listMembers })
+export const openOrganizations = ({ main }: Pools) =>
+  onPool(main, { putMember, removeMember, listMembers, memberSpend })
 
 export const openAgents = ({ main }: Pools) =>
-  onPool(main, { createAgent, updateAgent, setAgentState, listAgents, showAgent })
+  onPool(main, {
+    createAgent,
+    updateAgent,
+    setAgentState,
+    listAgents,
+    showAgent,
+    readAgentDrafts,
+    saveAgentDraft,
+    discardAgentDraft,
+    publishAgent,
+  })
 
 export const openAuditRecord = ({ main }: Pools) => onPool(main, { listAudit })
 

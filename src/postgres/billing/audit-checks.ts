@@ -114,7 +114,7 @@ const holdEntries: Check = {
         coalesce(sum(amount) FILTER (WHERE kind = 'charge'), 0) AS charged,
         count(*) FILTER (WHERE kind = 'hold') AS holds,
         count(*) FILTER (WHERE kind IN ('release', 'refund')) AS returns
-      FROM ledger_entries WHERE ref IS NOT NULL AND ref NOT LIKE ${CALL_REFS}
+      FROM ledger_entries WHERE ref IS NOT NULL AND kind <> 'adjustment' AND ref NOT LIKE ${CALL_REFS}
       GROUP BY account_id, ref
     ) AS l USING (account_id, ref)
     WHERE h.ref IS NULL AND l.is_of_hold
@@ -185,6 +185,16 @@ const unbooked: Check = {
 }
 
 const credits: Check[] = [
+  {
+    kind: 'refund',
+    counts: 'credits',
+    find: (sql) => sql`
+      SELECT r.account_id, r.ref, coalesce(-c.amount, 0)::text AS expected, r.amount::text AS found
+      FROM ledger_entries AS r
+      LEFT JOIN ledger_entries AS c ON c.ref = r.ref AND c.kind = 'charge' AND c.account_id = r.account_id
+      WHERE r.kind = 'adjustment' AND r.ref IS NOT NULL AND (r.amount < 0 OR r.amount > coalesce(-c.amount, 0))
+      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+  },
   {
     // A unique index forbids it; an index can be broken, or dropped.
     kind: 'reference',

@@ -6,14 +6,25 @@ import { inTransaction } from '../transaction.ts'
 import { CHECKS, type Check } from './audit-checks.ts'
 import type { AuditedLog, AuditReport, Difference } from './audit-report.ts'
 
+/** Called before each check with the number of those done, and of all. What it throws ends the audit. */
+export type OnStep = (done: number, total: number) => Promise<void>
+
 const ONE_INSTANT = 'isolation level repeatable read read only'
 
 /**
  * Audits every wallet at one instant; with `log` the call log as well, unless it is away. Everything about money is
  * read at one instant.
  */
-export async function verifyWallets(sql: Sql, log?: AuditedLog): Promise<AuditReport> {
-  const stored = await inTransaction(sql, (snapshot) => readStored(snapshot, log !== undefined), ONE_INSTANT)
+export async function verifyWallets(
+  sql: Sql,
+  log?: AuditedLog,
+  onStep: OnStep = async () => undefined,
+): Promise<AuditReport> {
+  const stored = await inTransaction(
+    sql,
+    (snapshot) => readStored(snapshot, log !== undefined, onStep),
+    ONE_INSTANT,
+  )
   const { differences, copied } = stored
   let logTrouble: string | null = null
   if (log !== undefined && copied !== null)
@@ -37,11 +48,16 @@ function awayReason(error: unknown): string {
   throw error
 }
 
-async function readStored(snapshot: Queryable, withCopied: boolean) {
+async function readStored(snapshot: Queryable, withCopied: boolean, onStep: OnStep) {
   const [counts] = await snapshot<[{ accounts: bigint; entries: bigint }]>`
     SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM ledger_entries) AS entries`
   const differences: Difference[] = []
-  for (const check of CHECKS) differences.push(...(await runCheck(snapshot, check)))
+  const steps = CHECKS.length + Number(withCopied)
+  for (const [done, check] of CHECKS.entries()) {
+    await onStep(done, steps)
+    differences.push(...(await runCheck(snapshot, check)))
+  }
+  await onStep(CHECKS.length, steps)
   return { ...counts, differences, copied: withCopied ? await readCopied(snapshot) : null }
 }
 

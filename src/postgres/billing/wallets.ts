@@ -61,13 +61,72 @@ export async function adjust(
   return credit(sql, { accountId, kind: 'adjustment', amount, note: reason, reference })
 }
 
+export interface RefundOptions {
+  /** Null: all that was charged. */
+  readonly amount: Credits | null
+  readonly reason: string
+}
+
+/**
+ * Gives back the charge of a call or a task, or a part of it, once: an adjustment that names the call. What the key has
+ * spent of its cap stays spent.
+ * @throws Refusal `charge_not_found`; `invalid_amount` above the charge; `refunded_already` with another amount
+ */
+export const refund = (sql: Sql, accountId: string, ref: string, { amount, reason }: RefundOptions) =>
+  inTransaction(sql, async (transaction): Promise<Credited> => {
+    // Two refunds at once: the second waits here, and finds the entry of the first.
+    const wallet = await lockWallet(transaction, accountId)
+    const entries = await transaction<EntryRow[]>`
+      SELECT * FROM ledger_entries
+      WHERE account_id = ${accountId} AND ref = ${ref} AND kind IN ('charge', 'adjustment')`
+    const charge = entries.find(({ kind }) => kind === 'charge')
+    if (charge === undefined)
+      throw new Refusal('charge_not_found', `No charge of ${ref} is in the ledger of ${accountId}`)
+    const charged = -charge.amount
+    const wanted = amount ?? charged
+    const earlier = entries.find(({ kind }) => kind === 'adjustment')
+    if (earlier !== undefined) {
+      if (earlier.amount === wanted) return { entry: entryOfRow(earlier), wallet, isRepeated: true }
+      throw new Refusal(
+        'refunded_already',
+        `${ref} was refunded already: ${printCredits(earlier.amount)} credits, entry ${earlier.id}`,
+      )
+    }
+    if (wanted <= 0n || wanted > charged)
+      throw new Refusal(
+        'invalid_amount',
+        `A refund of ${ref} is more than 0 and at most ${printCredits(charged)} credits, not ${printCredits(wanted)}`,
+      )
+    return credit(transaction as never, {
+      accountId,
+      kind: 'adjustment',
+      amount: wanted,
+      note: reason,
+      reference: null,
+      ref,
+    })
+  })
+
+/** Returns the refund of a call or a task; null without one. */
+export async function findRefund(
+  sql: Queryable,
+  accountId: string,
+  ref: string,
+): Promise<LedgerEntry | null> {
+  const [row] = await sql<EntryRow[]>`
+    SELECT * FROM ledger_entries WHERE account_id = ${accountId} AND ref = ${ref} AND kind = 'adjustment'`
+  return row === undefined ? null : entryOfRow(row)
+}
+
 type Credit = Pick<LedgerEntry, 'accountId' | 'amount' | 'note' | 'reference'> & {
   readonly kind: 'topup' | 'adjustment'
+  /** The call or task of a refund. */
+  readonly ref?: string
 }
 
 const credit = (sql: Sql, wanted: Credit): Promise<Credited> =>
   inTransaction(sql, async (transaction) => {
-    const { accountId, kind, amount, note, reference } = wanted
+    const { accountId, kind, amount, note, reference, ref = null } = wanted
     // The same reference twice at once: the second waits here, and finds the entry of the first.
     const before = await lockWallet(transaction, accountId)
     const known = reference === null ? null : await entryWithReference(transaction, accountId, reference)
@@ -84,8 +143,8 @@ const credit = (sql: Sql, wanted: Credit): Promise<Credited> =>
       UPDATE wallets SET balance = balance + ${amount}, version = version + 1
       WHERE account_id = ${accountId} RETURNING *, reserved_in(account_id) AS reserved`
     const [entry] = await transaction<[EntryRow]>`
-      INSERT INTO ledger_entries (account_id, kind, amount, note, actor, reference)
-      VALUES (${accountId}, ${kind}, ${amount}, ${note}, audit_actor(), ${reference}) RETURNING *`
+      INSERT INTO ledger_entries (account_id, kind, amount, ref, note, actor, reference)
+      VALUES (${accountId}, ${kind}, ${amount}, ${ref}, ${note}, audit_actor(), ${reference}) RETURNING *`
     await transaction`SELECT pg_notify(${CHANGES_CHANNEL}, ${`wallet:${accountId}`})`
     await recordCredit(transaction, entryOfRow(entry), before.balance)
     return { entry: entryOfRow(entry), wallet: walletOfRow(wallet), isRepeated: false }
@@ -106,6 +165,19 @@ export async function listLedger(sql: Sql, accountId: string, limit: number): Pr
   const rows = await sql<EntryRow[]>`
     SELECT * FROM ledger_entries WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`
   if (rows.length === 0) await showAccount(sql, accountId)
+  return rows.map(entryOfRow)
+}
+
+/** Lists the ledger entries before an id, the newest first. */
+export async function ledgerPage(
+  sql: Queryable,
+  accountId: string,
+  { before, limit }: { readonly before: bigint | null; readonly limit: number },
+): Promise<LedgerEntry[]> {
+  const rows = await sql<EntryRow[]>`
+    SELECT * FROM ledger_entries
+    WHERE account_id = ${accountId} AND ${before === null ? sql`true` : sql`id < ${before}`}
+    ORDER BY id DESC LIMIT ${limit}`
   return rows.map(entryOfRow)
 }
 

@@ -40,7 +40,7 @@ $$;
 CREATE OR REPLACE FUNCTION audited(entry jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN shown ->> 'spend_cap' IS NULL THEN shown
     ELSE jsonb_set(shown, '{spend_cap}', to_jsonb(print_credits((shown ->> 'spend_cap')::numeric))) END
-  FROM (SELECT entry - ARRAY['key_hash', 'sealed_key', 'spent', 'version', 'page_count', 'updated_at'] AS shown) AS fields
+  FROM (SELECT entry - ARRAY['key_hash', 'sealed_key', 'token_hash', 'password_hash', 'sealed_secret', 'public_key', 'credential_id', 'counter', 'last_period', 'spent', 'version', 'page_count', 'updated_at'] AS shown) AS fields
 $$;
 
 -- What was done to a row that was there before, from what has changed.
@@ -50,13 +50,15 @@ CREATE OR REPLACE FUNCTION audit_verb(subject text, before jsonb, after jsonb) R
     WHEN after -> 'enabled' = 'true' AND before -> 'enabled' = 'false' THEN 'enable'
     WHEN after -> 'enabled' = 'false' AND before -> 'enabled' = 'true' THEN 'disable'
     WHEN after ->> 'state' = before ->> 'state' THEN 'update'
-    WHEN subject IN ('key_request', 'agent') THEN CASE after ->> 'state'
+    WHEN subject IN ('key_request', 'agent', 'channel') THEN CASE after ->> 'state'
       WHEN 'approved' THEN 'approve'
       WHEN 'denied' THEN 'deny'
       WHEN 'withdrawn' THEN 'withdraw'
       WHEN 'published' THEN 'publish'
       WHEN 'draft' THEN 'unpublish'
       WHEN 'deleted' THEN 'delete'
+      WHEN 'paused' THEN 'pause'
+      WHEN 'draining' THEN 'drain'
       ELSE 'update'
     END
     ELSE 'update'

@@ -45,7 +45,7 @@ export async function listTasks(
 
 /** Lists tasks, the newest first, deleted records included. Throws when `before` is no task. */
 export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task[]> {
-  const { accountId, kind, states, isOpen, before, limit } = query
+  const { accountId, kind, states, isOpen, isShown = false, before, limit } = query
   const [page] = before === null ? [] : await readTasks(sql, [before])
   if (before !== null && page === undefined) throw new Error(`There is no task ${before}.`)
   const rows = await sql<TaskRow[]>`
@@ -55,6 +55,7 @@ export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task
       ${kind === null ? sql`` : sql`AND kind = ${kind}`}
       ${states === null ? sql`` : sql`AND state = ANY (${states as string[]}::text[])`}
       ${isOpen ? sql`AND ended_at IS NULL` : sql``}
+      ${isShown ? sql`AND deleted_at IS NULL AND (state <> 'refused' OR is_early)` : sql``}
       ${page === undefined ? sql`` : sql`AND (submitted_at, id) < (${page.submittedAt}, ${page.id})`}
     ORDER BY submitted_at DESC, id DESC LIMIT ${limit}`
   return rows.map(taskOfRow)

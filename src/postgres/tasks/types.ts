@@ -146,6 +146,8 @@ export interface AllTasksQuery {
   readonly states: readonly TaskState[] | null
   /** Those alone that have not ended. */
   readonly isOpen: boolean
+  /** Those alone that their account sees. Default: all. */
+  readonly isShown?: boolean
   /** Those alone that were submitted before the task of this id. */
   readonly before: string | null
   readonly limit: number

@@ -34,6 +34,8 @@ t.test('the new master key opens what the former one sealed, and finds what it h
     return row.sealed_key
   }
   const before = await seal()
+  const user = await database.createUser({ email: 'ada@example.com', name: 'Ada', credit: 0n })
+  await database.enrolTotp(user.id, 'JBSWY3DPEHPK3PXP')
   const changes: string[] = []
   const listening = await sql.listen('tollgate_changes', (change) => changes.push(change))
 
@@ -47,6 +49,8 @@ t.test('the new master key opens what the former one sealed, and finds what it h
   t.equal((await next.revealKey(sealed.key.id)).raw, sealed.raw)
   for (const { key, raw } of [sealed, hashed])
     t.match(await next.findCredential(next.lookupHash(raw)), { key: { id: key.id } })
+  t.equal(await next.findTotpSecret(user.id, { isConfirmed: false }), 'JBSWY3DPEHPK3PXP')
+  await t.rejects(database.enrolTotp(user.id, 'JBSWY3DPEHPK3PXP'), { code: 'wrong_master_key' })
   t.same(next.fileLinkKey, database.fileLinkKey, 'links that were handed out open')
   t.same(next.logCursorKey, database.logCursorKey)
 

@@ -55,6 +55,22 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
     ({ account }) => [{ account_id: account, kind: 'used', expected: '0.249', found: '0.299' }],
   ],
   [
+    'a refund above the charge',
+    (sql, { account, call }) => sql`
+      WITH entry AS (
+        INSERT INTO ledger_entries (account_id, kind, amount, ref, note, actor)
+        VALUES (${account}, 'adjustment', 5000000, ${call}, 'planted', 'operator:test') RETURNING *
+      ), act AS (
+        INSERT INTO audit_entries (actor, action, account_id, subject_id, after)
+        SELECT actor, 'wallet.adjustment', account_id, account_id,
+          jsonb_build_object('entry', id, 'amount', '0.05') FROM entry
+      )
+      UPDATE wallets SET balance = balance + 5000000`,
+    ({ account, call }) => [
+      { account_id: account, kind: 'refund', ref: call, expected: '0.049', found: '0.05' },
+    ],
+  ],
+  [
     'a held total that is not the sum of the open holds',
     (sql) => sql`UPDATE wallets SET held = 0`,
     ({ account }) => [{ account_id: account, kind: 'held', expected: '0.3', found: '0' }],

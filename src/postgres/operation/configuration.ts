@@ -1,0 +1,13 @@
+/** Records that the configuration file was replaced. */
+import { recordAct } from '../accounts/audit-record.ts'
+import type { Sql } from '../connection.ts'
+
+/** Records the act as part of its transaction. @param difference contains no secrets */
+export const recordConfiguration = (sql: Sql, difference: object): Promise<void> =>
+  recordAct(sql, {
+    action: 'configuration.apply',
+    accountId: null,
+    subjectId: 'configuration',
+    before: null,
+    after: difference,
+  })
