@@ -72,8 +72,10 @@ const decimalText = (parse: (text: string) => bigint) =>
     }
   })
 
+// The console calculates with amounts and needs no zod: marked as pure, the schemas stay out of its files.
 /** A decimal string (or a YAML number) read as credits. */
-export const creditsText = decimalText(parseCredits)
+export const creditsText = /* @__PURE__ */ decimalText(parseCredits)
 
+const notNegative = () => decimalText(parseRate).refine((rate) => rate >= 0n, 'A price is never negative')
 /** A decimal string (or a YAML number) read as a price or factor; never negative. */
-export const rateText = decimalText(parseRate).refine((rate) => rate >= 0n, 'A price is never negative')
+export const rateText = /* @__PURE__ */ notNegative()

@@ -12,7 +12,7 @@ import { answer } from '../stages/answer.ts'
 import type { Stage } from '../stages/stage.ts'
 import { type LogCsvDeps, logCsv } from './csv.ts'
 import { type InFlightDeps, jobsInFlight } from './in-flight.ts'
-import { type LogReader, type LogSearch, pageQuery, type SearchCall } from './search.ts'
+import { type LogReader, type LogSearch, type LogSearchDeps, pageQuery, type SearchCall } from './search.ts'
 
 export interface LogPageDeps extends LogCsvDeps, InFlightDeps {
   readonly callLog: LogCsvDeps['callLog'] & Pick<CallLog, 'findCalls'>
@@ -24,22 +24,23 @@ const includesOf = ({ query }: LogSearch): readonly string[] =>
 const withoutAttempts = ({ attempts: _, ...row }: LogRow): LogRow => row
 
 /** Adds the attempts to a row. An only attempt that did not fail is not stored: its row describes it. */
-function withAttempts(row: LogRow): LogRow {
+export function withAttempts(row: LogRow): LogRow {
   if (row.attempts_count !== 1 || (row.attempts ?? []).length > 0) return row
   const { submitted_at: created_at, latency_ms, error_code, error_message } = row
   return { ...row, attempts: [{ seq: 1, created_at, latency_ms, error_code, error_message }] }
 }
 
-function nextCursor(
-  deps: LogPageDeps,
-  reader: LogReader,
-  { order, window }: LogSearch,
+/** Returns the cursor of the page after this one; null at the end. */
+export function nextCursor(
+  deps: LogSearchDeps,
+  accountId: string,
+  { order, window }: Pick<LogSearch, 'order' | 'window'>,
   page: CallPage,
 ): string | null {
   const last = page.rows.at(-1)
   if (!page.hasMore || last === undefined) return null
   const after = { createdAt: Date.parse(last.created_at), id: last.id }
-  return printCursor(deps.cursorKey, reader.account.id, { order, window, after })
+  return printCursor(deps.cursorKey, accountId, { order, window, after })
 }
 
 /** A page, and the jobs that have no rows yet; null where they are not part of it. */
@@ -63,7 +64,7 @@ function printPage(
     period_to: new Date(window.to).toISOString(),
     data: page.rows.map(includesOf(search).includes('attempts') ? withAttempts : withoutAttempts),
     has_more: page.hasMore,
-    next_cursor: nextCursor(deps, reader, search, page),
+    next_cursor: nextCursor(deps, reader.account.id, search, page),
     ...(inFlight !== null && { in_flight: inFlight }),
   }
 }

@@ -75,9 +75,12 @@ export const visibleUsage = ({ account, key }: LogReader): { accountId: string; 
   keyId: key.kind === 'employee' ? key.id : null,
 })
 
-function cursorOf(deps: LogSearchDeps, reader: LogReader, query: LogQuery): LogCursor | null {
+/** The part of a query that decides which page it is of which window. */
+type WindowQuery = Pick<LogQuery, 'cursor' | 'order' | 'ref' | 'from' | 'to' | 'period'>
+
+function cursorOf(deps: LogSearchDeps, accountId: string, query: WindowQuery): LogCursor | null {
   if (query.cursor === undefined) return null
-  const cursor = parseCursor(deps.cursorKey, reader.account.id, query.cursor)
+  const cursor = parseCursor(deps.cursorKey, accountId, query.cursor)
   if (cursor === null) throw refusedParameter('cursor', 'is not a cursor of this log')
   if (query.order !== undefined && query.order !== cursor.order)
     throw refusedParameter('order', `the cursor was made with order=${cursor.order}`)
@@ -111,18 +114,19 @@ function searchOf(deps: LogSearchDeps, reader: LogReader, request: GatewayReques
   const format = query.format ?? (prefersCsv(request.header('accept')) ? 'csv' : 'json')
   const limit = limitOf(query, format)
   assertVisible(reader, query.scope)
-  const cursor = cursorOf(deps, reader, query)
+  return { query, format, limit, ...placeOf(deps, reader.account.id, query) }
+}
+
+/**
+ * Returns the window of a query, and where its page begins.
+ * @throws Failure `invalid_request`
+ */
+export function placeOf(deps: LogSearchDeps, accountId: string, query: WindowQuery) {
+  const cursor = cursorOf(deps, accountId, query)
   // An exact lookup finds its call however old it is, unless the request has a window.
   const fallback = query.ref === undefined ? DEFAULT_LOG_PERIOD : 'all'
   const asked = windowOf(query, fallback, (deps.now ?? Date.now)())
-  return {
-    query,
-    format,
-    limit,
-    cursor,
-    window: cursor?.window ?? asked,
-    order: cursor?.order ?? query.order ?? 'desc',
-  }
+  return { cursor, window: cursor?.window ?? asked, order: cursor?.order ?? query.order ?? 'desc' }
 }
 
 /** Returns null for an empty list, which filters nothing, as an empty value does. */
@@ -133,18 +137,16 @@ const narrowing = <T>(list: readonly T[] | undefined): readonly T[] | null =>
 export function pageQuery(reader: LogReader, search: LogSearch): CallPageQuery | null {
   const { query, cursor, window, order, limit } = search
   const visible = visibleCalls(reader, query)
-  return (
-    visible && {
-      ...visible,
-      models: narrowing(query.model),
-      statuses: narrowing(query.status),
-      unitTypes: narrowing(query.unit_type),
-      errorCodes: narrowing(query.error_code),
-      ref: query.ref ?? null,
-      ...window,
-      order,
-      limit,
-      after: cursor?.after ?? null,
-    }
-  )
+  return visible && { ...visible, ...filtersOf(query), ...window, order, limit, after: cursor?.after ?? null }
 }
+
+/** Returns the filters that a query names. */
+export const filtersOf = (
+  query: Pick<LogQuery, 'model' | 'status' | 'unit_type' | 'error_code' | 'ref'>,
+): Pick<CallFilter, 'models' | 'statuses' | 'unitTypes' | 'errorCodes' | 'ref'> => ({
+  models: narrowing(query.model),
+  statuses: narrowing(query.status),
+  unitTypes: narrowing(query.unit_type),
+  errorCodes: narrowing(query.error_code),
+  ref: query.ref ?? null,
+})

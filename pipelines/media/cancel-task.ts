@@ -19,7 +19,7 @@ import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'
 const TRANSITION_TRIES = 4
 
 export interface CancelDeps extends TaskRecordsDeps {
-  readonly database: EngineDeps['database']
+  readonly database: Pick<EngineDeps['database'], 'applyTransition'>
   readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
   readonly calls: MediaCalls
   readonly adapterOf: AdapterOf
@@ -36,16 +36,22 @@ const cancellationPending = (task: Task): Failure =>
   )
 
 /**
- * The cancelled task.
+ * Cancels a task of the caller and returns it.
  * @throws Failure `not_found`, `task_not_cancellable`, `upstream_*`, `service_unavailable`
  */
-export async function cancelTask(
+export const cancelTask = async (
   deps: CancelDeps,
   caller: Caller,
   kind: TaskKind,
   id: string,
-): Promise<Task> {
-  let task = await findTask(deps, caller, kind, id)
+): Promise<Task> => cancelFoundTask(deps, await findTask(deps, caller, kind, id))
+
+/**
+ * Cancels a task and returns it.
+ * @throws Failure `task_not_cancellable`, `upstream_*`, `service_unavailable`
+ */
+export async function cancelFoundTask(deps: Omit<CancelDeps, 'tasks'>, found: Task): Promise<Task> {
+  let task = found
   let isCalledOff = false
   for (let tries = 0; tries < TRANSITION_TRIES; tries++) {
     // After the upstream cancelled the task, a concurrent poll may have recorded just that.
@@ -54,9 +60,9 @@ export async function cancelTask(
       isCalledOff = true
     }
     if (task.state === 'unconfirmed') {
-      const found = await confirmed(deps, task)
-      if (found !== task) {
-        task = found
+      const confirmedTask = await confirmed(deps, task)
+      if (confirmedTask !== task) {
+        task = confirmedTask
         continue
       }
     }
@@ -72,15 +78,17 @@ export async function cancelTask(
 
 const isWithUpstream = ({ state }: Task): boolean => state === 'queued' || state === 'running'
 
-const cancelled = ({ database, messages, log, now = Date.now }: CancelDeps, task: Task): Promise<Task> =>
-  transitionedTask({ database, messages, log, now }, task, 'cancelled').catch(unavailable)
+const cancelled = (
+  { database, messages, log, now = Date.now }: Omit<CancelDeps, 'tasks'>,
+  task: Task,
+): Promise<Task> => transitionedTask({ database, messages, log, now }, task, 'cancelled').catch(unavailable)
 
 /**
  * Asks the upstream once whether it has the task. Returns the task itself where no look-up exists, or its upstream
  * certainly has not got it.
  * @throws Failure while the upstream may still say that it has it
  */
-async function confirmed(deps: CancelDeps, task: Task): Promise<Task> {
+async function confirmed(deps: Omit<CancelDeps, 'tasks'>, task: Task): Promise<Task> {
   const { now = Date.now, database, messages, log } = deps
   const find = findOf(deps, task)
   const channel = taskChannel(deps, task)?.route.channel

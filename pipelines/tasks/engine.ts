@@ -50,9 +50,13 @@ export interface TransitionResult {
   readonly isApplied: boolean
 }
 
+export interface TransitionDeps extends Pick<EngineDeps, 'messages' | 'log' | 'now'> {
+  readonly database: Pick<EngineDeps['database'], 'applyTransition'>
+}
+
 /** Moves a task by an event. An event that its state does not allow changes nothing and is logged. */
 export async function transition(
-  { database, messages, log, now }: Pick<EngineDeps, 'database' | 'messages' | 'log' | 'now'>,
+  { database, messages, log, now }: TransitionDeps,
   task: Task,
   event: TaskEvent,
   changes: TaskChanges = {},

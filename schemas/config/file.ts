@@ -27,6 +27,30 @@ const MIN_METRICS_TOKEN_CHARS = 16
 export const MAX_BODY_MIB = 32
 const DEFAULT_MAX_BODY_MIB = 10
 
+const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])$/
+
+/** HTTPS, so that what the provider says is its own; this machine needs none. */
+const issuerUrl = z.url().refine((text) => {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname } = new URL(text)
+  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK_HOST.test(hostname))
+}, 'must be an https address')
+
+/** A provider of OpenID Connect. Its redirect address is `/console/sign-in/oidc/{id}` at the public address. */
+const oidcProvider = z.strictObject({
+  id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'has lower-case letters, digits and hyphens, 40 at most'),
+  /** On the button of the sign-in page. */
+  name: z.string().min(1).max(60),
+  issuer: issuerUrl,
+  client_id: z.string().min(1),
+  client_secret: z.string().min(1),
+  /** Default: openid, email, profile. */
+  scopes: z.array(z.string().min(1)).optional(),
+})
+export type OidcProvider = z.infer<typeof oidcProvider>
+
+export const SIGN_UPS = ['open', 'invite', 'off'] as const
+
 export const configFile = z.strictObject({
   /** `public`: limits for unknown customers. */
   profile: z.literal('public').nullable().default(null),
@@ -48,7 +72,7 @@ export const configFile = z.strictObject({
     .strictObject({
       /** Of a JSON body, the files that it carries inline left out. */
       max_body_mib: z.int().min(1).max(MAX_BODY_MIB).default(DEFAULT_MAX_BODY_MIB),
-      /** Of all request bodies that a gateway process holds; null: its share of a quarter of the memory. */
+      /** Of all request bodies and form fields that a gateway process holds; null: its share of a quarter of the memory. */
       max_buffered_mib: z.int().min(MAX_BODY_MIB).nullable().default(null),
       /** Addresses or networks of proxies whose X-Forwarded-For is trusted. */
       trusted_proxies: z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]),
@@ -67,6 +91,19 @@ export const configFile = z.strictObject({
     .prefault({}),
   /** Defaults for every account; null is no limit. */
   limits: z.strictObject({ requests_per_minute: limit, concurrency: limit }).prefault({}),
+  /** Sign-up: for everyone, for those who were invited, or for none but those whom an operator creates. */
+  signup: z.enum(SIGN_UPS).default('invite'),
+  sign_in: z
+    .strictObject({
+      oidc: z
+        .array(oidcProvider)
+        .default([])
+        .refine(
+          (providers) => new Set(providers.map(({ id }) => id)).size === providers.length,
+          'has two providers with the same id',
+        ),
+    })
+    .prefault({}),
   trial_credit: creditsText.default(parseCredits(DEFAULT_TRIAL_CREDIT)),
   wallet: z
     .strictObject({

@@ -84,6 +84,8 @@ export const environment = z.object({
   TOLLGATE_TLS_CERT: z.string().optional(),
   TOLLGATE_TLS_KEY: z.string().optional(),
   TOLLGATE_PUBLIC_URL: httpBase('https://gateway.example.com').optional(),
+  TOLLGATE_CONSOLE: z.enum(['on', 'off'], 'must be on or off').default('on'),
+  TOLLGATE_CONSOLE_HOST: hostName.optional(),
   TOLLGATE_DATA_DIR: z.string().default('.tollgate'),
   TOLLGATE_CONFIG: z.string().optional(),
   TOLLGATE_MASTER_KEY: masterKey.optional(),
@@ -136,6 +138,8 @@ export interface Settings {
   readonly tls: TlsFiles | null
   /** Base of the links handed out, without a slash at its end; null: from host and port. */
   readonly publicUrl: string | null
+  /** The web console, served under one host name or any; null: none. */
+  readonly console: { readonly host: string | null } | null
   /** Absolute. */
   readonly dataDir: string
   /** Absolute; null: the demonstration. */

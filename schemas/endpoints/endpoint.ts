@@ -11,7 +11,8 @@ export interface NamedSchema {
 /** Content of a successful answer. */
 export type AnswerContent =
   | {
-      readonly contentType: 'application/json'
+      /** For a stream the schema is that of its events' data. */
+      readonly contentType: 'application/json' | 'text/event-stream'
       readonly body: NamedSchema
       /** Set where it differs from the endpoint's. */
       readonly status?: number
@@ -20,14 +21,14 @@ export type AnswerContent =
   | { readonly contentType: string; readonly says: string }
 
 export interface Endpoint {
-  readonly method: 'GET' | 'HEAD' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** A part in braces is a parameter. */
   readonly path: string
   readonly tag: string
   readonly summary: string
   readonly details?: string
-  /** The places of the key; `none` needs no key. */
-  readonly key: 'anywhere' | 'authorization_or_x_api_key' | 'none'
+  /** The places of the key; `none` needs no key, `management` a session or a management token. */
+  readonly key: 'anywhere' | 'authorization_or_x_api_key' | 'management' | 'none'
   /** The shape of its errors; chat-completions where it is not given. */
   readonly errorShape?: 'messages' | 'generate-content'
   readonly pathParameters?: z.ZodObject

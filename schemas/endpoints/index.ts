@@ -1,10 +1,12 @@
 /** Every public endpoint there is, in the order of the reference. */
 
+import { MANAGEMENT_PATH } from '../management/operation.ts'
 import { accountEndpoints } from './account.ts'
 import { audioEndpoints } from './audio.ts'
 import { chatEndpoints } from './chat.ts'
 import type { Endpoint } from './endpoint.ts'
 import { imageEndpoints } from './images.ts'
+import { managementEndpoints } from './management.ts'
 import { serviceEndpoints } from './service.ts'
 import { videoEndpoints } from './videos.ts'
 import { wikiEndpoints } from './wiki.ts'
@@ -12,7 +14,8 @@ import { wikiEndpoints } from './wiki.ts'
 /** Adds HEAD to an endpoint that needs no key. Files declare their own, which answers more. */
 function withHead(endpoint: Endpoint): readonly Endpoint[] {
   const { method, key, path, failures } = endpoint
-  if (method !== 'GET' || key !== 'none' || failures.includes('not_found')) return [endpoint]
+  const isPage = method === 'GET' && key === 'none' && !path.startsWith(MANAGEMENT_PATH)
+  if (!isPage || failures.includes('not_found')) return [endpoint]
   return [endpoint, { ...endpoint, method: 'HEAD', summary: `Give the headers of ${path} alone.` }]
 }
 
@@ -24,4 +27,5 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...wikiEndpoints,
   ...accountEndpoints,
   ...serviceEndpoints,
+  ...managementEndpoints,
 ].flatMap(withHead)

@@ -2,6 +2,7 @@
 import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
+import type { ChannelDeps } from '../../pipelines/management/channels/channels.ts'
 import {
   CHANNEL_REPORT_SUBJECT,
   type ProcessReport,
@@ -12,7 +13,7 @@ import type { Settings } from '../../schemas/config/settings.ts'
 import type { CallLog } from '../clickhouse/call-log.ts'
 import { needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
 import { loadConfigFile } from '../config/load.ts'
-import { readSettings } from '../config/settings.ts'
+import { localUrl, readSettings } from '../config/settings.ts'
 import type { Environment } from '../config/source.ts'
 import { findInJournals } from '../journal/find-call.ts'
 import type { Database } from '../postgres/database.ts'
@@ -58,12 +59,15 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   withUsage: (work) => withStores(env, ({ database, callLog }) => work({ database, log: callLog })),
   withLibrary: (work) => withLibrary(env, work),
   withTasks: (work) => withTasks(env, work),
+  withChannels: (work) => withChannels(env, work),
   rotateMasterKey: (options) => rotateMasterKey(env, options),
   rebuildLog: (onProgress) => rebuildLog(env, onProgress),
   loadConfig: (options) => loadConfig(env, options),
   channelHealth: () => channelHealth(env),
   processReports: () => processReports(readSettings(env)),
   findInJournals: (requestId) => findInJournals(join(readSettings(env).dataDir, JOURNAL_FOLDER), requestId),
+  actor: operator,
+  publicUrl: () => publicUrl(readSettings(env)),
   confirm: askOnTerminal,
   untilStopped,
 })
@@ -211,6 +215,12 @@ async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {
 const NATS_BOUND_MS = 2_000
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
+async function publicUrl({ publicUrl: configured, dataDir, host, port, tls }: Settings): Promise<string> {
+  if (configured !== null) return configured
+  const { readRunning } = await import('../embedded/data-dir.ts')
+  return readRunning(dataDir)?.base_url ?? localUrl(host, port, tls === null ? 'http' : 'https')
+}
+
 /** Returns the address of the running service's NATS, or the configured one; null without either. */
 async function natsUrl({ dataDir, natsUrl: configured }: Settings): Promise<string | null> {
   const { readRunning } = await import('../embedded/data-dir.ts')
@@ -227,7 +237,11 @@ async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => P
     const cancel = (task: Task) => cancelAtProvider(env, task)
     // Without a running process no notification is needed: each reads the rows when it starts.
     if (url === null)
-      return work({ database, messages: { announce() {}, announceWallets() {} }, cancelUpstream: cancel })
+      return work({
+        database,
+        messages: { publish() {}, announce() {}, announceWallets() {} },
+        cancelUpstream: cancel,
+      })
     const nats = openNats({ url, name: 'tollgate command line', log: silent })
     try {
       await nats.connected(NATS_BOUND_MS)
@@ -236,6 +250,42 @@ async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => P
       await nats.close()
     }
   })
+}
+
+/** @throws ConfigProblems */
+function configWith(env: NodeJS.ProcessEnv, simulatorUrl: string): ConfigFile {
+  const loaded = loadConfigFile(findConfigFile(env), withSimulator(env, simulatorUrl))
+  if (!loaded.ok) throw new ConfigProblems(loaded.problems)
+  return loaded.config
+}
+
+async function withChannels<T>(
+  env: NodeJS.ProcessEnv,
+  work: (database: Database, deps: ChannelDeps) => Promise<T>,
+): Promise<T> {
+  const [{ upstreamCalls }, { UpstreamClient }, { observeUpstream }, { createCatalog }, { readRunning }] =
+    await Promise.all([
+      import('../server/upstream-calls.ts'),
+      import('../upstream/client.ts'),
+      import('../upstream/observe.ts'),
+      import('../core/routing/catalog.ts'),
+      import('../embedded/data-dir.ts'),
+    ])
+  const settings = readSettings(env)
+  const simulatorUrl = readRunning(settings.dataDir)?.simulator_url ?? ANY_SIMULATOR_URL
+  const catalog = createCatalog(configWith(env, simulatorUrl))
+  const client = new UpstreamClient({ onHandlerError: () => undefined })
+  const call = upstreamCalls(client)
+  const deps: ChannelDeps = {
+    catalog: () => catalog,
+    processReports: () => processReports(settings),
+    openUpstream: (request) => observeUpstream((handler) => call(request, handler)),
+  }
+  try {
+    return await withDatabase(env, (database) => work(database, deps))
+  } finally {
+    client.close()
+  }
 }
 
 /** Requests a cancel from the provider as the gateway does, with the channels of the service's configuration. */
@@ -256,9 +306,7 @@ async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<voi
     import('../embedded/data-dir.ts'),
   ])
   const simulatorUrl = readRunning(readSettings(env).dataDir)?.simulator_url ?? ANY_SIMULATOR_URL
-  const loaded = loadConfigFile(findConfigFile(env), withSimulator(env, simulatorUrl))
-  if (!loaded.ok) throw new ConfigProblems(loaded.problems)
-  const catalog = createCatalog(loaded.config)
+  const catalog = createCatalog(configWith(env, simulatorUrl))
   const client = new UpstreamClient({ onHandlerError: () => undefined })
   // A cancel sends no file.
   const calls = mediaCalls(client, { open: () => Promise.reject(new Error('There is no file to send')) })

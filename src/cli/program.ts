@@ -5,6 +5,7 @@ import { addKeyCommands } from './accounts/key.ts'
 import { addMasterKeyCommands } from './accounts/master-key.ts'
 import { addMemberCommands } from './accounts/member.ts'
 import { addUsageCommand } from './accounts/usage.ts'
+import { addUserCommands } from './accounts/user.ts'
 import { addWalletCommands } from './accounts/wallet.ts'
 import { addChannelsCommand } from './config/channels.ts'
 import { addConfigCommands } from './config/config.ts'
@@ -68,6 +69,7 @@ function buildProgram(context: Context): Command {
     .configureOutput({ writeOut: context.output.answer, writeErr: context.output.error })
     .addHelpText('after', '\nExample:\n  npm run -s tollgate -- account list --json')
   addAccountCommands(program, context)
+  addUserCommands(program, context)
   addWalletCommands(program, context)
   addMemberCommands(program, context)
   addKeyCommands(program, context)

@@ -1,13 +1,14 @@
 /** `tollgate task …`: the tasks of all accounts, and ending one by hand. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { endTask, NotEndable, type OperatorEnd } from '../../pipelines/tasks/end/end-task.ts'
-import { endingOf } from '../../pipelines/tasks/end/settlement.ts'
-import { printCredits } from '../../schemas/money.ts'
+import { taskActs } from '../../pipelines/management/calls/tasks.ts'
+import { taskShape } from '../../pipelines/management/shapes.ts'
+import { Failure } from '../../schemas/failure.ts'
+import { endTask, retryTask } from '../../schemas/management/calls/tasks.ts'
+import type { AnswerOf, Operation } from '../../schemas/management/operation.ts'
 import { TASK_KINDS, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/tasks/task.ts'
-import type { Task } from '../postgres/tasks/types.ts'
 import { answerRecord, answers, answerTable, type Context } from './context.ts'
+import { runCommandAct } from './management.ts'
 import { taskLimit } from './option-values.ts'
-import type { JsonObject } from './output.ts'
 
 const DEFAULT_TASKS = 50
 const LIST_FIELDS = [
@@ -24,36 +25,6 @@ const LIST_FIELDS = [
 ]
 const OPEN = 'open'
 const MAX_REASON_CHARS = 500
-
-const timeOf = (epochMs: number | null): string | null =>
-  epochMs === null ? null : new Date(epochMs).toISOString()
-
-/** Returns one task, with the field names of the other commands. */
-export const taskShape = (task: Task) => {
-  const { code, message } = endingOf(task)
-  return {
-    id: task.id,
-    kind: task.kind,
-    state: task.state,
-    account_id: task.accountId,
-    key_id: task.keyId,
-    request_id: task.requestId,
-    model: task.model,
-    channel_id: task.channelId,
-    upstream_model: task.upstreamModel,
-    upstream_id: task.upstreamId,
-    upstream_state: task.upstreamState,
-    hold: printCredits(task.hold),
-    cost: task.cost === null ? null : printCredits(task.cost),
-    error_code: code,
-    error_message: message,
-    created_at: timeOf(task.submittedAt),
-    accepted_at: timeOf(task.acceptedAt),
-    ended_at: timeOf(task.endedAt),
-    deadline_at: timeOf(task.deadlineAt),
-    attempts: task.attempts.map((attempt): JsonObject => ({ ...attempt })),
-  } satisfies JsonObject
-}
 
 function states(text: string): readonly TaskState[] | typeof OPEN {
   if (text === OPEN) return OPEN
@@ -115,17 +86,16 @@ export function addTaskCommands(program: Command, context: Context): void {
     'task show vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async (id: string) => {
       const [found] = await wiring.withDatabase((database) => database.readTasks([id]))
-      if (found === undefined) throw new NotEndable(`There is no task ${id}.`)
+      if (found === undefined) throw new Failure('not_found', `There is no task ${id}.`)
       return answerRecord(taskShape(found))
     },
   )
 
-  const end = async (id: string, how: OperatorEnd) => {
-    const { task, provider } = await wiring.withTasks((tasks) =>
-      endTask({ ...tasks, now: Date.now }, id, how),
+  const run = <O extends Operation>(operation: O, input: object): Promise<AnswerOf<O>> =>
+    wiring.withTasks(({ database, ...deps }) =>
+      runCommandAct(wiring, taskActs, operation, input, { database, deps }),
     )
-    return answerRecord({ ...taskShape(task), provider })
-  }
+  const end = async (input: object) => answerRecord(await run(endTask, input))
 
   answers(
     context,
@@ -137,7 +107,7 @@ export function addTaskCommands(program: Command, context: Context): void {
       .argument('<id>', 'task id')
       .option('--reason <text>', 'the customer reads it', reasonText),
     'task cancel vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    (id: string, { reason = null }: { reason?: string | null }) => end(id, { event: 'cancelled', reason }),
+    (id: string, { reason = null }: { reason?: string | null }) => end({ id, as: 'cancelled', reason }),
   )
 
   answers(
@@ -150,6 +120,16 @@ export function addTaskCommands(program: Command, context: Context): void {
       .argument('<id>', 'task id')
       .requiredOption('--reason <text>', 'the customer reads it', reasonText),
     'task fail vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF --reason "The provider lost it."',
-    (id: string, { reason }: { reason: string }) => end(id, { event: 'failed', reason }),
+    (id: string, { reason }: { reason: string }) => end({ id, as: 'failed', reason }),
+  )
+
+  answers(
+    context,
+    task
+      .command('retry')
+      .description('look after a task now: ask its provider again, or store its results again')
+      .argument('<id>', 'task id'),
+    'task retry vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async (id: string) => answerRecord(await run(retryTask, { id })),
   )
 }

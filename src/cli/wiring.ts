@@ -1,5 +1,6 @@
 /** Dependencies of the command line; `main.ts` makes them from the real engines. */
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
+import type { ChannelDeps } from '../../pipelines/management/channels/channels.ts'
 import type { TaskMessages } from '../../pipelines/tasks/worker/messages.ts'
 import type { ProcessReport } from '../../schemas/config/channel-report.ts'
 import type { ConfigFile } from '../../schemas/config/file.ts'
@@ -30,7 +31,7 @@ export interface WikiBooks {
 /** Tasks, the messages that report changes of them to running processes, and the providers that have them. */
 export interface TaskAdmin {
   readonly database: Database
-  readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
+  readonly messages: Pick<TaskMessages, 'publish' | 'announce' | 'announceWallets'>
   /** Rejects with the reason why the provider has not cancelled the task. */
   readonly cancelUpstream: (task: Task) => Promise<void>
 }
@@ -81,6 +82,8 @@ export interface Wiring {
   withLibrary<T>(work: (library: WikiBooks) => Promise<T>): Promise<T>
   /** Runs `work` as `withDatabase` does; running processes are notified by NATS, where its address is known. */
   withTasks<T>(work: (desk: TaskAdmin) => Promise<T>): Promise<T>
+  /** Runs `work` as `withDatabase` does, with the channels of the service's configuration. */
+  withChannels<T>(work: (database: Database, deps: ChannelDeps) => Promise<T>): Promise<T>
   /**
    * Replaces the master key. Returns how many keys were encrypted again; null where the database has the new master
    * key already.
@@ -95,6 +98,10 @@ export interface Wiring {
   processReports(): Promise<ProcessReport[] | null>
   /** Returns the records of a call in the journals of this machine's gateways; null without any. */
   findInJournals(requestId: string): JournalTrace | null
+  /** Returns the actor for the audit record: the user of this machine. */
+  actor(): string
+  /** Returns the base of the links that are handed out: the configured one, else the running service's. */
+  publicUrl(): Promise<string>
   /** Returns the answer to a question of yes or no; null without a terminal. */
   confirm(question: string): Promise<boolean | null>
   /** Runs `work` until Ctrl-C, or until the output is closed. */

@@ -1,8 +1,8 @@
 /** Checks a channel beyond the form of its fields. See docs/operating.md, "The configuration file". */
 import type { ChannelEntry, ChannelProtocol } from '../../schemas/config/catalog.ts'
+import { suggestion } from '../core/suggest.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
-import { suggestion } from './suggest.ts'
 
 export type SoundChannel = Salvaged<ChannelEntry>
 

@@ -1,8 +1,8 @@
 /** Words zod's findings for the author of the file. */
 import { z } from 'zod'
+import { suggestion } from '../core/suggest.ts'
 import type { Path, Problem } from './problem.ts'
 import type { Source } from './source.ts'
-import { suggestion } from './suggest.ts'
 
 type Issue = z.core.$ZodIssue
 

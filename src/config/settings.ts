@@ -56,6 +56,7 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
         : { host: values.TOLLGATE_ADMIN_HOST, port: values.TOLLGATE_ADMIN_PORT },
     tls: tlsFiles(values, folder),
     publicUrl: values.TOLLGATE_PUBLIC_URL ?? null,
+    console: values.TOLLGATE_CONSOLE === 'off' ? null : { host: values.TOLLGATE_CONSOLE_HOST ?? null },
     dataDir: resolve(folder, values.TOLLGATE_DATA_DIR),
     configPath: configPath(env, folder),
     masterKey: values.TOLLGATE_MASTER_KEY ?? null,

@@ -1,9 +1,11 @@
 /** Reads a multipart form as it comes: fields whole, files as streams, one after the other. */
 
+import { Buffer } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import busboy from 'busboy'
 import { Failure } from '../../schemas/failure.ts'
+import type { HeldBytes } from './client-limits.ts'
 import type { FormContent, FormLimits, TakeFile } from './handler.ts'
 import { tooLarge } from './refusals.ts'
 import { BodyTooLarge } from './upload.ts'
@@ -17,26 +19,39 @@ const refuse = (message: string): Failure => new Failure('invalid_request', mess
 export const isFormType = (contentType: string): boolean =>
   /^multipart\/form-data\s*(?:;|$)/i.test(contentType)
 
-export const formContent = (body: Readable, contentType: string, limitBytes: number): FormContent => ({
+export interface FormOptions {
+  readonly contentType: string
+  /** Of the whole form. */
+  readonly limitBytes: number
+  /** Counts the memory of the fields. */
+  readonly held: Pick<HeldBytes, 'take'>
+}
+
+export const formContent = (body: Readable, options: FormOptions): FormContent => ({
   read: (limits, takeFile) =>
-    readForm(body, contentType, limits, takeFile).catch((error) => {
-      throw clientError(error, limitBytes)
+    readForm(body, options, limits, takeFile).catch((error) => {
+      throw clientError(error, options.limitBytes)
     }),
 })
 
 async function readForm(
   body: Readable,
-  contentType: string,
+  { contentType, held }: FormOptions,
   limits: FormLimits,
   takeFile: TakeFile,
 ): Promise<Array<readonly [string, string]>> {
   const fields: Array<readonly [string, string]> = []
   const taken: Array<Promise<void>> = []
   const parser = parserOf(contentType, limits)
+  // The parser keeps a field until its end, and reports none before.
+  const refusal = held.take(limits.maxFieldBytes)
+  if (refusal !== null) throw refusal
   const stop = (error: unknown) => void parser.destroy(error as Error)
   parser.on('field', (name, value, { valueTruncated }) => {
-    if (valueTruncated) stop(refuse(tooLong(name, limits)))
-    else fields.push([name, value])
+    if (valueTruncated) return stop(refuse(tooLong(name, limits)))
+    const full = held.take(Buffer.byteLength(name) + Buffer.byteLength(value))
+    if (full !== null) return stop(full)
+    fields.push([name, value])
   })
   parser.on('file', (name, content, { filename, mimeType }) => {
     // The reader of the file reports it; an error of the form also ends its file.

@@ -54,6 +54,8 @@ export interface GatewayRequest {
   readonly body: Buffer
   /** On routes that take forms: the form that the body is, not read yet. */
   readonly form?: FormContent | null
+  /** Returns the address of the client; readable until the reply is over. */
+  readonly address?: () => string
   /** When the request reached the gateway, epoch milliseconds. */
   readonly submittedAt: number
   /** The same instant on `performance.now()`'s clock, for durations. */

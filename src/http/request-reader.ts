@@ -33,6 +33,14 @@ const COPIED_HEADERS = [
   'vendor-version',
   'anthropic-version',
   'anthropic-beta',
+  'host',
+  'origin',
+  'cookie',
+  'user-agent',
+  'accept-encoding',
+  'sec-fetch-site',
+  'x-csrf-token',
+  'last-event-id',
 ]
 /** Index of each one's value. */
 const PLACES: ReadonlyMap<string, number> = new Map(COPIED_HEADERS.map((name, place) => [name, place]))

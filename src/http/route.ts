@@ -7,6 +7,8 @@ export interface Route {
   readonly maxBodyBytes?: number
   /** The route takes multipart forms, this long at most, and reads them as they come. */
   readonly maxFormBytes?: number
+  /** Pages of other origins may not read the answers. */
+  readonly isSameOrigin?: true
   /** Health checks and metrics, which stay available during a drain. */
   readonly isAnsweredWhileDraining?: boolean
 }
@@ -40,8 +42,9 @@ export function findRoute(
   routes: RouteTable,
   { method, path }: { readonly method: string; readonly path: string },
 ): Route | Reply | Failure {
-  if (method === 'OPTIONS') return PREFLIGHT
   const methods = routes.get(path)
+  if (method === 'OPTIONS' && !Object.values(methods ?? {}).some((route) => route?.isSameOrigin))
+    return PREFLIGHT
   if (methods === undefined)
     return new Failure('not_found', `There is no endpoint at ${path.slice(0, MAX_ECHOED_PATH_CHARS)}.`)
   const route = Object.hasOwn(methods, method) ? methods[method] : undefined

@@ -60,8 +60,9 @@ const CORS_EXPOSED =
   'x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
   'x-ratelimit-limit-concurrency, x-ratelimit-remaining-concurrency, ' +
   'retry-after, idempotency-replayed, x-protocol-translation, x-protocol-warning, x-truncated, x-next-cursor'
+const SAME_ORIGIN_HEADERS = Buffer.from('x-content-type-options: nosniff\r\nx-gateway-trace')
 const COMMON_HEADERS = Buffer.from(
-  `access-control-allow-origin: *\r\naccess-control-expose-headers: ${CORS_EXPOSED}\r\nx-content-type-options: nosniff\r\nx-gateway-trace`,
+  `access-control-allow-origin: *\r\naccess-control-expose-headers: ${CORS_EXPOSED}\r\n${SAME_ORIGIN_HEADERS}`,
 )
 const UNAUTHORIZED = 401
 
@@ -190,14 +191,17 @@ export class GatewayServer {
       forwardedFor: head.header('x-forwarded-for'),
     }
     const held = new HeldBytes(this.#clients, client)
+    const address = () => this.#clients.addressOf(client)
+    const found = target === null ? findRoute(this.#options.routes, head) : target.route
+    const route = 'handler' in found ? found : null
     const writer = new ReplyWriter({
       response,
-      commonHeaders: COMMON_HEADERS,
+      commonHeaders: route?.isSameOrigin === true ? SAME_ORIGIN_HEADERS : COMMON_HEADERS,
       requestId,
       isHead: head.method === 'HEAD',
       closesConnection: head.isChunked,
       isBodyWhole: () => isWhole || upload?.isWhole === true,
-      renderError: this.#renderError(head.path, requestId, client),
+      renderError: this.#renderError(head.path, requestId, client, address),
       onClosed: () => {
         held.close()
         this.#ended(writer, upload)
@@ -216,8 +220,6 @@ export class GatewayServer {
       subscription?.unsubscribe()
     })
     if (head.isAmbiguous) return writer.cut(ambiguousLength())
-    const found = target === null ? findRoute(this.#options.routes, head) : target.route
-    const route = 'handler' in found ? found : null
     if (route?.handler.admit === undefined) this.#clients.unauthenticated(client)
     if (route === null) return found instanceof Failure ? writer.error(found) : writer.next(found as Reply)
     if (this.#refusesToBegin(route, writer)) return
@@ -234,6 +236,7 @@ export class GatewayServer {
         hasHeader,
         body,
         form,
+        address,
         submittedAt,
         startedAt,
       }
@@ -265,7 +268,8 @@ export class GatewayServer {
       this.#uploads.add(upload)
       const limits = { limitBytes: limit, encodedBytes: announcedBytes }
       const form = coding === null ? upload : Readable.from(decoded(upload, coding, limits))
-      return begin(NO_BODY, formContent(form, head.header('content-type'), limit))
+      const contentType = head.header('content-type')
+      return begin(NO_BODY, formContent(form, { contentType, limitBytes: limit, held }))
     }
     const isLong = head.isChunked || announcedBytes > UNCHECKED_MAX_BYTES
     const admission = isLong ? readAdmission(route, head, submittedAt, writer) : null
@@ -296,8 +300,8 @@ export class GatewayServer {
     })
   }
 
-  #renderError(path: string, requestId: string, client: ClientSource): RenderError {
-    const render = this.#options.renderError(path, requestId, () => this.#clients.addressOf(client))
+  #renderError(path: string, requestId: string, client: ClientSource, address: () => string): RenderError {
+    const render = this.#options.renderError(path, requestId, address)
     return (error) => {
       const reply = render(error)
       if (reply.status === UNAUTHORIZED) this.#clients.unauthenticated(client)

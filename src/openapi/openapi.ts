@@ -80,10 +80,23 @@ const SECURITY_SCHEMES = {
   key: { type: 'apiKey', in: 'query', name: 'key' },
 } as const
 
+/** Ways into the management API, which no key of an account opens. */
+const MANAGEMENT_SCHEMES = {
+  management_token: { type: 'http', scheme: 'bearer', description: 'A management token, `tgm_…`.' },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: '__Host-tollgate',
+    description:
+      'The session of the console; a request that changes something has the header X-CSRF-Token too.',
+  },
+} as const
+
 const ANYWHERE = Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] }))
 const SECURITY: Readonly<Record<Endpoint['key'], readonly JsonSchema[]>> = {
   anywhere: ANYWHERE,
   authorization_or_x_api_key: [{ bearer: [] }, { x_api_key: [] }],
+  management: Object.keys(MANAGEMENT_SCHEMES).map((name) => ({ [name]: [] })),
   none: [],
 }
 
@@ -121,6 +134,7 @@ const HTTP_OK = 200
 const COMMON_FAILURES: readonly FailureCode[] = ['internal_error', 'service_unavailable']
 /** Agent keys are denied everywhere but at one endpoint, and there an agent may be. */
 const KEYED_FAILURES: readonly FailureCode[] = ['invalid_api_key', 'permission_denied']
+const MANAGEMENT_FAILURES: readonly FailureCode[] = ['not_signed_in', 'permission_denied']
 const BODY_FAILURES: readonly FailureCode[] = ['unsupported_content_encoding']
 
 const schemaRef = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
@@ -179,7 +193,7 @@ const statusOf = (endpoint: Endpoint, code: FailureCode): number =>
 
 function refusals(endpoint: Endpoint): (readonly [string, Answer])[] {
   const codes = [
-    ...(endpoint.key === 'none' ? [] : KEYED_FAILURES),
+    ...(endpoint.key === 'none' ? [] : endpoint.key === 'management' ? MANAGEMENT_FAILURES : KEYED_FAILURES),
     ...endpoint.failures,
     ...(endpoint.body === undefined ? [] : BODY_FAILURES),
     ...(endpoint.isProbe ? [] : COMMON_FAILURES),
@@ -262,7 +276,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
         'x-gateway-trace': { description: 'The request id.', schema: text },
         'x-request-id': { description: 'The same, under the name that SDKs read.', schema: text },
       },
-      securitySchemes: SECURITY_SCHEMES,
+      securitySchemes: { ...SECURITY_SCHEMES, ...MANAGEMENT_SCHEMES },
     },
   }
 }

@@ -32,6 +32,8 @@ export interface Configuration {
   current(): Catalog
   /** Returns true while the changed file has problems: the earlier configuration stays in force. */
   isRefused(): boolean
+  /** Keeps new calls from these channels, and from no others. */
+  hold(channels: ReadonlySet<string>): void
   close(): void
 }
 
@@ -40,7 +42,8 @@ export function openConfiguration(path: string, simulatorUrl: string | null, log
   const env = configEnvironment(simulatorUrl)
   const loaded = loadConfigFile(path, env)
   if (!loaded.ok) throw new ConfigurationError(loaded.problems)
-  let catalog = createCatalog(loaded.config)
+  let held: ReadonlySet<string> = new Set()
+  let catalog = createCatalog(loaded.config, held)
   let isRefused = false
   log.hide(secretsOf(loaded.config))
   const watch = watchConfig(path, {
@@ -48,7 +51,7 @@ export function openConfiguration(path: string, simulatorUrl: string | null, log
     loaded,
     onChange: (config) => {
       log.hide(secretsOf(config))
-      catalog = createCatalog(config)
+      catalog = createCatalog(config, held)
       isRefused = false
       log.info(
         { path, models: config.models.length, channels: config.channels.length },
@@ -63,5 +66,13 @@ export function openConfiguration(path: string, simulatorUrl: string | null, log
       )
     },
   })
-  return { current: () => catalog, isRefused: () => isRefused, close: () => watch.close() }
+  return {
+    current: () => catalog,
+    isRefused: () => isRefused,
+    hold(channels) {
+      held = channels
+      catalog = createCatalog(catalog.config, held)
+    },
+    close: () => watch.close(),
+  }
 }

@@ -20,6 +20,7 @@ export interface Boot {
   readonly tls: Settings['tls']
   /** Base of the links handed out, without a slash at its end. */
   readonly publicUrl: string
+  readonly console: Settings['console']
   readonly dataDir: string
   readonly configPath: string
   readonly databaseUrl: string

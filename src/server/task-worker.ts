@@ -13,13 +13,14 @@ import { storeOf } from '../storage/open-store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { createMetrics, type Metrics, observationOf } from '../telemetry/metrics.ts'
 import { UpstreamClient } from '../upstream/client.ts'
-import { reportChannels } from './channel-reports.ts'
+import { watchChannelHolds } from './channel-holds.ts'
 import { openConfiguration } from './configuration.ts'
 import { countTransitions } from './count-transitions.ts'
 import { everyUnlessBusy } from './gateway/engine-watch.ts'
 import { mediaCalls } from './media-calls.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
+import { reportProcess, showChannels } from './report-process.ts'
 import { taskStorage } from './task-storage.ts'
 import { exitOnUncaughtException } from './uncaught-exceptions.ts'
 import { VERSION } from './version.ts'
@@ -61,7 +62,9 @@ export async function runTasks(boot: Boot): Promise<void> {
   const messages = taskMessages(nats, log)
   const now = Date.now
   const health = new ChannelHealth()
-  reportChannels({ process: 'tasks', health, catalog: configuration.current, nats, metrics })
+  const stopHolds = await watchChannelHolds({ database: opened, configuration, health, log })
+  showChannels(metrics, health)
+  reportProcess({ process: 'tasks', nats, metrics, channels: { health, catalog: configuration.current } })
   const work = new TaskWork({
     database,
     messages,
@@ -98,6 +101,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     stopConsuming()
     await work.stop(boundMs)
     for (const timer of timers) clearInterval(timer)
+    void stopHolds()
     upstream.close()
     configuration.close()
     await Promise.race([Promise.allSettled([nats.close(), database.close()]), pause(CLOSE_BOUND_MS)])

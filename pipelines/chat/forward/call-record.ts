@@ -8,13 +8,9 @@ import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
 import type { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
-import {
-  estimateOutputTokens,
-  estimatePromptTokens,
-  laterBytesIn,
-  linkedTokens,
-} from '../../../src/core/pricing/estimate.ts'
+import { laterBytesIn, linkedTokens } from '../../../src/core/pricing/estimate.ts'
 import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../../../src/core/pricing/pricing.ts'
+import { estimateOutputTokens, estimatePromptTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { boundedUsage } from '../../../src/core/pricing/usage-bounds.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
@@ -104,6 +100,12 @@ export class CallRecord {
     const attempt = this.attempt!
     attempt.status = status
     attempt.answeredAt = now
+  }
+
+  /** Returns how long a successful attempt took to its first byte, milliseconds. */
+  msToFirstByte(): number {
+    const { beganAt, answeredAt } = this.attempt!
+    return (this.firstByteAt ?? answeredAt!) - beganAt
   }
 
   /** Records the end of the attempt. `code` and `message` are null for an attempt that did not fail. */

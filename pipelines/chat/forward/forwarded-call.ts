@@ -41,7 +41,7 @@ export const CHAT_DEADLINE_MS = 180_000
 const NO_FILES: CallFileMap = new Map()
 /** A translated stream always uses this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
-
+const channelOf = ({ channel }: Route): string => channel.id
 const msLeft = (startedAt: number, now: number): number => Math.max(1, CHAT_DEADLINE_MS - (now - startedAt))
 
 export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscribable {
@@ -123,9 +123,10 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   #nextRoute(): Route | null {
     const { routes, pin } = this.#admitted
     const { tried } = this.#record
-    const open =
-      routes.length === 1 ? routes : this.#deps.health.available(routes, (route) => route.channel.id)
-    const route = nextRoute(open, tried, pin) ?? nextRoute(routes, tried, pin)
+    const open = routes.length === 1 ? routes : this.#deps.health.available(routes, channelOf)
+    // A call that was admitted before its channels were paused makes its first attempt.
+    const others = tried.length === 0 ? routes : this.#deps.health.active(routes, channelOf)
+    const route = nextRoute(open, tried, pin) ?? nextRoute(others, tried, pin)
     if (route !== null) tried.push(route)
     return route
   }
@@ -345,7 +346,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
       return true
     }
     const tries = this.#record.attemptsCount - Number(this.#hasReplacedConnection)
-    const other = nextRoute(this.#admitted.routes, this.#record.tried, null)
+    const { health } = this.#deps
+    const other = nextRoute(health.active(this.#admitted.routes, channelOf), this.#record.tried, null)
     if (!failure.isRetryable || tries > this.#deps.retries() || other === null) return false
     if (!this.#deps.retryBudget.take()) return false
     this.#retries++
@@ -358,11 +360,11 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     const { id } = this.#route!.channel
     if (isFault === null) this.#deps.health.abandoned(id)
     else if (isFault) this.#deps.health.failed(id, error)
-    else if (error === undefined) this.#deps.health.succeeded(id)
+    else if (error === undefined) this.#deps.health.succeeded(id, this.#record.msToFirstByte())
     else this.#deps.health.refused(id, error)
   }
 
-  /** Records the end of the attempt. `code` and `message` are null for an attempt that did not fail. */
+  /** Records the end of the attempt; `code` and `message` are null for one that did not fail. */
   #noteAttempt(code: string | null, message: string | null): void {
     this.#trace?.attemptEnded(code)
     this.#record.attemptEnded(code, message, performance.now())
@@ -372,7 +374,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   #endOpenAttempt(): void {
     const { attempts, attemptsCount, ending } = this.#record
     if (attempts.length === attemptsCount) return
-    if (ending.kind === 'aborted') this.#deps.health.abandoned(this.#route!.channel.id)
+    if (ending.kind !== 'success') this.#deps.health.abandoned(this.#route!.channel.id)
     if (attemptsCount > 1) this.#noteAttempt(null, null)
     else this.#trace?.attemptEnded(null)
   }

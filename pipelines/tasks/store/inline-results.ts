@@ -17,7 +17,7 @@ function reportExcess({ log, health, metrics }: EngineDeps, task: Task, beyond: 
   log.warn({ task: id, channel: channelId, beyond }, 'Upstream delivered more than was requested')
   metrics.exceededOrder()
   if (channelId !== null)
-    health.failed(channelId, {
+    health.faulted(channelId, {
       code: 'beyond_order',
       message: `Delivered beyond the order: ${beyond.join('; ')}`,
     })

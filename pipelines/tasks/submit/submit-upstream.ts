@@ -166,7 +166,7 @@ class SubmitLadder {
       )
     if (isFault)
       health.failed(channel.id, error === null ? undefined : { ...error, message: detail ?? error.message })
-    else if (error === null) health.succeeded(channel.id)
+    else if (error === null) health.succeeded(channel.id, now() - startedAt)
     else health.refused(channel.id, error)
     metrics.submitted(failure?.end ?? (attempt.type as 'accepted' | 'produced' | 'lost'))
     this.#attempts.push({

@@ -39,15 +39,16 @@ export function sourceOf(text: string | null): FileSource | null {
 
 /** Bytes of an answer that are searched for signs of a text instead of a file. */
 const MAX_TEXT_BYTES = 1024
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters distinguish a binary file from text
-const CONTROLS = /[\x00-\x08\x0e-\x1f]/
 const BASE64 = /^[\w+/-]+[=\s]*$/
 const LINE_BREAKS = /[\r\n]+/g
+
+/** Control characters but tabs and the ends of lines: they distinguish a binary file from text. */
+const isControl = (byte: number): boolean => byte < 0x09 || (byte > 0x0d && byte < 0x20)
 
 /** Returns whether bytes are words: no picture and no sound is made of printable characters alone. */
 export function isText(bytes: Buffer): boolean {
   const head = bytes.subarray(0, MAX_TEXT_BYTES)
-  return sniffMediaType(head) === null && !CONTROLS.test(head.toString('latin1'))
+  return sniffMediaType(head) === null && !head.some(isControl)
 }
 
 /** Returns a source of bytes; null for an empty text, and for one that is not the bytes of a file. */

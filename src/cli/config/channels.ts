@@ -6,11 +6,14 @@ import type { ChannelReport, ProcessReport } from '../../../schemas/config/chann
 import { answers, answerTable, type Context } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 import type { ChannelHealth } from '../wiring.ts'
+import { addChannelCommands } from './channel-commands.ts'
 
 const FIELDS = [
   'id',
   'health',
+  'state',
   'breaker',
+  'in_flight',
   'recent_attempts',
   'recent_failures',
   'last_error',
@@ -26,8 +29,10 @@ const FIELDS = [
 /** Returns the later instant; null comes first. */
 const laterThan = (a: string | null, b: string | null): boolean => a !== null && (b === null || a > b)
 
-const sum = (reports: readonly ChannelReport[], field: 'recent_attempts' | 'recent_failures'): number =>
-  reports.reduce((total, report) => total + report[field], 0)
+const sum = (
+  reports: readonly ChannelReport[],
+  field: 'recent_attempts' | 'recent_failures' | 'in_flight',
+): number => reports.reduce((total, report) => total + report[field], 0)
 
 /** Adds the `process` of a report: where breakers differ, an operator needs it. */
 const located = (
@@ -41,7 +46,7 @@ const located = (
 })
 
 /**
- * Joins one channel's reports. `breaker` is null where no process reports at all; `open` where any process avoids
+ * Joins one channel's reports. `state` and `breaker` are null where no process reports at all; `open` where any process avoids
  * the channel, `half-open` where any tests it.
  */
 export function channelView(channel: ChannelHealth, processes: readonly ProcessReport[] | null): JsonObject {
@@ -53,9 +58,12 @@ export function channelView(channel: ChannelHealth, processes: readonly ProcessR
   const last = reports
     .map(({ last_error }) => last_error)
     .reduce((a, b) => (laterThan(b?.at ?? null, a?.at ?? null) ? b : a), null)
+  const held = reports.find(({ state }) => state !== 'active')
   return {
     ...channel,
     models: [...channel.models],
+    state: processes === null || processes.length === 0 ? null : (held?.state ?? 'active'),
+    in_flight: sum(reports, 'in_flight'),
     breaker:
       processes === null || processes.length === 0
         ? null
@@ -74,20 +82,19 @@ export function channelView(channel: ChannelHealth, processes: readonly ProcessR
 
 export function addChannelsCommand(program: Command, context: Context): void {
   const { wiring } = context
-  answers(
-    context,
-    program
-      .command('channels')
-      .description(
-        'each channel: its circuit breaker, attempts and failures of the last five minutes, its last error',
-      ),
-    'channels',
-    async () => {
-      const [channels, processes] = await Promise.all([wiring.channelHealth(), wiring.processReports()])
-      return answerTable(
-        channels.map((channel) => channelView(channel, processes)),
-        FIELDS,
-      )
-    },
-  )
+  const command = program.command('channels').description('upstream channels')
+  addChannelCommands(command, context)
+  // By itself `channels` lists.
+  const list = command
+    .command('list', { isDefault: true })
+    .description(
+      'each channel: its state and circuit breaker, attempts and failures of the last five minutes, its last error',
+    )
+  answers(context, list, 'channels list', async () => {
+    const [channels, processes] = await Promise.all([wiring.channelHealth(), wiring.processReports()])
+    return answerTable(
+      channels.map((channel) => channelView(channel, processes)),
+      FIELDS,
+    )
+  })
 }

@@ -1,5 +1,5 @@
 /** Names of models as the command line is given them. */
-import { suggestion } from '../../config/suggest.ts'
+import { suggestion } from '../../core/suggest.ts'
 import type { Wiring } from '../wiring.ts'
 import { operatorConfig } from './config.ts'
 

@@ -1,8 +1,7 @@
 /** `tollgate agent …`: an organization's configured voices. */
 import type { Command } from 'commander'
-import { AGENT_TOOLS, type Agent, type AgentState } from '../../../schemas/accounts/agent.ts'
-import type { ModelEntry } from '../../../schemas/config/catalog.ts'
-import { suggestion } from '../../config/suggest.ts'
+import { knowledgeWarnings, modelWarnings } from '../../../pipelines/management/accounts/agent-warnings.ts'
+import type { Agent, AgentState } from '../../../schemas/accounts/agent.ts'
 import type { Database } from '../../postgres/database.ts'
 import { UnknownConfig } from '../config/file.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
@@ -46,27 +45,6 @@ function one(agent: Agent): Answer {
   return answerRecord(json, { ...json, persona: shown })
 }
 
-function modelWarnings({ file }: Agent, models: readonly ModelEntry[]): string[] {
-  const model = models.find((entry) => entry.id === file.model || entry.aliases.includes(file.model))
-  if (model === undefined) {
-    const names = models.flatMap((entry) => [entry.id, ...entry.aliases])
-    return [`the configuration has no model "${file.model}".${suggestion(file.model, names)}`]
-  }
-  if (!model.callable || model.endpoint_type !== null)
-    return [`the model "${file.model}" is none that chat calls may use`]
-  return AGENT_TOOLS.filter((tool) => file[tool] && !model.capabilities[tool]).map(
-    (tool) => `${tool} is on, and the model "${file.model}" does not have it`,
-  )
-}
-
-async function knowledgeWarnings({ file, accountId, id }: Agent, database: Database): Promise<string[]> {
-  if (file.knowledge.length === 0) return []
-  const readable = await database.readableBases({ accountId, agentId: id })
-  return file.knowledge
-    .filter((name) => !readable.some((base) => base.kbId === name || base.id === name))
-    .map((name) => `it may not read the knowledge base "${name}": kb grant ${name} --to ${id}`)
-}
-
 export function addAgentCommands(program: Command, context: Context): void {
   const { wiring, output } = context
   const agent = program.command('agent').description('agents of an organization')
@@ -79,8 +57,8 @@ export function addAgentCommands(program: Command, context: Context): void {
     return wiring.withDatabase(async (database) => {
       const done = await work(database)
       const doubts = [
-        ...(config === null ? [] : modelWarnings(done, config.models)),
-        ...(await knowledgeWarnings(done, database)),
+        ...(config === null ? [] : modelWarnings(done.file, config.models)),
+        ...(await knowledgeWarnings(database, done, done.file)),
       ]
       for (const doubt of doubts) output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
       return one(done)
@@ -134,7 +112,7 @@ export function addAgentCommands(program: Command, context: Context): void {
       `agent ${name} ${EXAMPLE_ID}`,
       (id: string) =>
         state === 'published'
-          ? doing((database) => database.setAgentState(id, state))
+          ? doing((database) => database.publishAgent(id))
           : wiring.withDatabase(async (database) => one(await database.setAgentState(id, state))),
     )
   }

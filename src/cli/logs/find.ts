@@ -1,5 +1,6 @@
 /** `tollgate logs find`: all that is known of one call or task, in groups. */
 
+import { entryShape, taskShape } from '../../../pipelines/management/shapes.ts'
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { detailView } from '../../core/call-log/detail.ts'
@@ -8,8 +9,6 @@ import type { Admission } from '../../journal/lines.ts'
 import type { FoundCall } from '../../postgres/call-log/find-call.ts'
 import type { Calls } from '../../postgres/call-log/repository.ts'
 import { type JsonObject, printable } from '../output.ts'
-import { entryShape } from '../shapes.ts'
-import { taskShape } from '../task.ts'
 
 /** Place where a reference was found. */
 export type Place = 'booked' | 'refused' | 'in_journal' | 'in_flight' | 'cut_off' | 'task' | 'ledger_only'

@@ -2,7 +2,7 @@
 import type { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
 import { scanJson } from '../../core/json/scanner/tape.ts'
-import { weightOfCodeUnit } from '../../core/pricing/estimate.ts'
+import { weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
 import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 
 /** Returns false for null, false, 0 and any empty value: a field that is present without content. */

@@ -5,7 +5,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { hexDigit } from '../../core/json/fields.ts'
-import { LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/estimate.ts'
+import { LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
 import { fieldsOf } from '../loose.ts'
 import type { Place } from './places.ts'
 

@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { hexDigit, skipSpace, skipString, skipValue } from '../../core/json/fields.ts'
-import { LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/estimate.ts'
+import { LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
 import { isFailedOutcome } from '../answer/content.ts'
 import { FieldCursor } from '../answer/field-cursor.ts'
 import { parsedFields } from '../loose.ts'

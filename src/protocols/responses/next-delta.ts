@@ -5,7 +5,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { skipString } from '../../core/json/fields.ts'
-import { LATER_BYTE_CHARACTERS } from '../../core/pricing/estimate.ts'
+import { LATER_BYTE_CHARACTERS } from '../../core/pricing/text-tokens.ts'
 import { countCharacters } from '../chat-completions/scan.ts'
 import { addPattern, isPatternAt, viewOf, wordsOf } from '../sse/byte-pattern.ts'
 

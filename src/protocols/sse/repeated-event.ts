@@ -2,7 +2,7 @@
  * Recognises a chunk by comparison with the last event that had one string of output and no other content: chunks of
  * one stream differ in little but that string. An event that is equal around it is not read.
  */
-import { LATER_BYTE_CHARACTERS } from '../../core/pricing/estimate.ts'
+import { LATER_BYTE_CHARACTERS } from '../../core/pricing/text-tokens.ts'
 import { addPattern, isPatternAt, viewOf, wordsOf } from './byte-pattern.ts'
 
 const LF = 0x0a

@@ -19,7 +19,9 @@ export function watchChanges(changes: Changes, credentials: Credentials): Change
   const listen = async () => {
     try {
       stopListening = await changes.listenChanges({
-        onChange: (kind, id) => credentials.changed(kind, id),
+        onChange: (kind, id) => {
+          if (kind !== 'channel') credentials.changed(kind, id)
+        },
         onReset: () => credentials.reset(),
       })
       credentials.reset()

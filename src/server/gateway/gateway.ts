@@ -1,21 +1,28 @@
 /** One gateway process: everything a call needs, wired together. */
+import { from } from 'rxjs'
 import { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
+import { overviews } from '../../../pipelines/management/live/live.ts'
 import { channelLists } from '../../../pipelines/media/channel-lists.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import { RefusalLog } from '../../../pipelines/refusal-log.ts'
 import { errorReply } from '../../../pipelines/replies/error.ts'
+import { cancelUpstream } from '../../../pipelines/tasks/end/cancel-upstream.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
+import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { COUNTING_ADAPTERS } from '../../channels/chat/registry.ts'
 import { mediaAdapterOf } from '../../channels/media/registry.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
+import { editableConfiguration } from '../../config/edit.ts'
 import { isLoopback } from '../../config/settings.ts'
+import { readConsole } from '../../console/files.ts'
 import { operatorAccess } from '../../core/keys/operator-access.ts'
 import { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
 import { RetryBudget } from '../../core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../core/routing/usage-option-refusals.ts'
 import { GatewayServer } from '../../http/server.ts'
+import { openIdentity } from '../../identity/identity.ts'
 import { openMcp } from '../../mcp/open.ts'
 import { openDatabase } from '../../postgres/database.ts'
 import { storeOf } from '../../storage/open-store.ts'
@@ -25,11 +32,13 @@ import { createMetrics, type Metrics, observationOf } from '../../telemetry/metr
 import { startTracing } from '../../telemetry/tracing.ts'
 import { UpstreamClient } from '../../upstream/client.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
-import { reportChannels } from '../channel-reports.ts'
-import { openConfiguration } from '../configuration.ts'
+import { watchChannelHolds } from '../channel-holds.ts'
+import { configEnvironment, openConfiguration } from '../configuration.ts'
 import { countTransitions } from '../count-transitions.ts'
 import { type Boot, secretsOfBoot } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
+import { processReports } from '../process-reports.ts'
+import { reportProcess, showChannels } from '../report-process.ts'
 import { adminRoutes, routes } from '../routes/all.ts'
 import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
 import { upstreamCalls } from '../upstream-calls.ts'
@@ -45,6 +54,7 @@ import { fileFetcher } from './fetch-files.ts'
 import { type GatewayJournal, openGatewayJournal } from './journal.ts'
 import { openGatewayLimiter } from './limiter.ts'
 import { longRequests } from './long-requests.ts'
+import { settledCalls } from './settled-calls.ts'
 import { openGatewayTasks } from './tasks.ts'
 
 const MAX_CONNECTIONS = 4
@@ -113,6 +123,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   )
   const parent = new ParentLink()
   const health = new ChannelHealth()
+  const stopHolds = await watchChannelHolds({ database, configuration, health, log })
   const usageOptionRefusals = new UsageOptionRefusals(({ channel, upstreamModel }) =>
     log.warn(
       { channel: channel.id, upstream_model: upstreamModel },
@@ -124,15 +135,20 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   })
   const callUpstream = upstreamCalls(upstream)
   const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, log })
-  reportChannels({
+  showChannels(metrics, health)
+  reportProcess({
     process: `gateway ${boot.index}`,
-    health,
-    catalog: configuration.current,
     nats: tasks.nats,
     metrics,
+    channels: { health, catalog: configuration.current },
   })
+  const published = {
+    settledCalls: settledCalls(tasks.nats),
+    processReports: () => processReports(tasks.nats),
+  }
   const lateUsage = new LateUsage()
   let isDraining = false
+  const draining = Promise.withResolvers<void>()
   let embeddedDown: string[] = []
   const unreadiness = () => {
     if (isDraining) return 'Draining'
@@ -190,6 +206,12 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       readLong: long.read,
       openCountTokens: (call) =>
         observeUpstream((handler) => callUpstream(call, handler, COUNTING_ADAPTERS[call.protocol])),
+      openUpstream: (call) => observeUpstream((handler) => callUpstream(call, handler)),
+      ...published,
+      overviews: overviews(published),
+      configurationFile: editableConfiguration(boot.configPath, configEnvironment(boot.simulatorUrl)),
+      isConfigurationRefused: configuration.isRefused,
+      draining: from(draining.promise),
       retries: () => configuration.current().config.retries,
       retryBudget: new RetryBudget(),
       health,
@@ -215,6 +237,11 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       tasks: database,
       database,
       objects: database,
+      console: boot.console && { host: boot.console.host, files: readConsole() },
+      config: () => configuration.current().config,
+      identity: openIdentity(),
+      publicUrl: boot.publicUrl,
+      isSecure: boot.tls !== null || boot.publicUrl.startsWith('https:'),
       uploads: new Uploads({ files }),
       wiki: database,
       openMcp: openMcp(VERSION),
@@ -222,6 +249,11 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       awaitTask: tasks.awaitTask,
       renderError,
       calls: tasks.calls,
+      cancelUpstream: (task) =>
+        cancelUpstream(
+          { calls: tasks.calls, adapterOf: mediaAdapterOf, catalog: configuration.current },
+          task,
+        ),
       messages: tasks.messages,
       adapterOf: mediaAdapterOf,
       lists: channelLists({ calls: tasks.calls }),
@@ -238,6 +270,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       ? null
       : new GatewayServer({ routes: adminRoutes(operatorView), maxTextBytes, clients, renderError })
   observe(metrics, journal, () => isDraining)
+  metrics.observe('tollgate_reserved_credits', () => Number(credentials.inFlight) / Number(ONE_CREDIT))
   metrics.observe('tollgate_configuration_refused', () => Number(configuration.isRefused()))
   metrics.observe('tollgate_usage_option_refusals', () => usageOptionRefusals.count())
 
@@ -250,6 +283,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     void after(deadlineMs).then(cut.resolve)
     if (isDraining) return
     isDraining = true
+    draining.resolve()
     server.drain()
     log.info({ in_flight: server.inFlight, deadline_ms: deadlineMs }, 'Draining')
     await Promise.race([server.idle(), cut.promise])
@@ -266,7 +300,14 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     configuration.close()
     engines.close()
     await Promise.race([
-      Promise.allSettled([limiter.close(), tasks.close(), changes.close(), callLog.close(), tracer?.close()]),
+      Promise.allSettled([
+        limiter.close(),
+        tasks.close(),
+        changes.close(),
+        stopHolds(),
+        callLog.close(),
+        tracer?.close(),
+      ]),
       after(2000),
     ])
     await Promise.race([database.close(), after(2000)])

@@ -12,6 +12,7 @@ import { type LogsDeps, listLogs, showLog, sumLogs } from '../../../pipelines/ca
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
 import { countTokens } from '../../../pipelines/chat/count-tokens.ts'
 import { type EmbeddingsDeps, embeddings } from '../../../pipelines/chat/embeddings.ts'
+import { CONSOLE_PATH, type Console, consolePage } from '../../../pipelines/console.ts'
 import { type FilesDeps, files } from '../../../pipelines/media/files/files.ts'
 import { referenceDocument, referencePage, referenceScript, toReference } from '../../../pipelines/openapi.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../../pipelines/operator-view.ts'
@@ -22,6 +23,7 @@ import { REFERENCE_SCRIPT_PATH } from '../../openapi/page.ts'
 import { DIALECTS } from '../../protocols/registry.ts'
 import { type AudioRouteDeps, audioRoutes } from './audio.ts'
 import { type ImageRouteDeps, imageRoutes } from './images.ts'
+import { type ManagementRouteDeps, managementRoutes } from './management.ts'
 import { type ModelRouteDeps, modelRoutes } from './models.ts'
 import { makeReference } from './reference.ts'
 import { pathRouter } from './routed.ts'
@@ -39,7 +41,11 @@ export type RouteDeps = ChatDeps &
   VideoRouteDeps &
   AudioRouteDeps &
   WikiRouteDeps &
-  OperatorViewDeps
+  ManagementRouteDeps &
+  OperatorViewDeps & {
+    /** Null: none is served. */
+    readonly console: Console | null
+  }
 
 const get = (handler: Handler) => ({ GET: { handler } })
 const post = (handler: Handler) => ({ POST: { handler } })
@@ -64,12 +70,26 @@ export function routes(deps: RouteDeps): Routes {
   const reference = makeReference()
   const ofLog = get(showLog(deps))
   const ofModels = modelRoutes(deps)
-  const families = [...imageRoutes(deps), ...videoRoutes(deps), ...audioRoutes(deps), ...wikiRoutes(deps)]
+  const families = [
+    ...imageRoutes(deps),
+    ...videoRoutes(deps),
+    ...audioRoutes(deps),
+    ...wikiRoutes(deps),
+    ...managementRoutes(deps),
+  ]
   const familyAt = pathRouter(families)
   const filesByMethod = open(files(deps))
+  const pages = deps.console && {
+    GET: {
+      handler: consolePage(deps.console),
+      maxBodyBytes: OPEN_MAX_BODY_BYTES,
+      isSameOrigin: true as const,
+    },
+  }
   const byPattern = [[LOG_PATH, ofLog] as const, [FILE_PATH, filesByMethod] as const]
   const matching = (path: string) => {
     if (LOG_PATTERN.test(path)) return ofLog
+    if (pages && path.startsWith(`${CONSOLE_PATH}/`)) return pages
     return ofModels.at(path) ?? (path.startsWith(FILES_PATH) ? filesByMethod : familyAt(path))
   }
   const byPath = new Map<string, Record<string, Route>>([
@@ -90,6 +110,7 @@ export function routes(deps: RouteDeps): Routes {
     ['/docs', open(() => referencePage(reference))],
     [REFERENCE_SCRIPT_PATH, open(() => referenceScript(reference))],
     ['/', open(() => toReference)],
+    ...(pages ? [[CONSOLE_PATH, pages] as const] : []),
     ['/healthz', probe(health)],
     ['/readyz', probe(readiness(deps))],
     ['/metrics', probe(metrics(deps))],

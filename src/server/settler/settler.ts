@@ -2,14 +2,16 @@
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
+import { runJobs } from '../../../pipelines/jobs/run-jobs.ts'
 import { settler } from '../../../pipelines/settlement/settlement.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
 import { openNats } from '../../nats/nats.ts'
-import { openDatabase } from '../../postgres/database.ts'
+import { type Database, openDatabase } from '../../postgres/database.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
 import { type Boot, secretsOfBoot } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
+import { reportProcess } from '../report-process.ts'
 import { exitOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { dailyAudit } from './daily-audit.ts'
@@ -69,13 +71,13 @@ export async function runSettler(boot: Boot): Promise<void> {
   })
   copier.start()
   const audit = dailyAudit(database, metrics, log)
+  const jobs = runJobs({ database, callLog, log })
   const keeper = startLogMaintenance(boot, callLog, log)
   const purging = setInterval(() => {
-    database
-      .purgeIdempotencyRecords()
-      .catch((error) => log.warn({ err: error }, 'Failed to remove expired idempotency records'))
+    purgeExpired(database).catch((error) => log.warn({ err: error }, 'Failed to remove expired records'))
   }, PURGE_INTERVAL_MS)
   metrics.observe('tollgate_log_lag_seconds', () => copier.health().lagMs / MS_PER_SECOND)
+  reportProcess({ process: 'settler', nats, metrics, channels: null })
 
   let isEnding = false
   const end = async (boundMs: number) => {
@@ -84,7 +86,7 @@ export async function runSettler(boot: Boot): Promise<void> {
     clearInterval(purging)
     audit.stop()
     await booking.stop(boundMs)
-    await within(boundMs, Promise.all([copier.stop(), keeper.stop()]))
+    await within(boundMs, Promise.all([jobs.stop(), copier.stop(), keeper.stop()]))
     await within(CLOSE_BOUND_MS, Promise.allSettled([nats.close(), callLog.close(), database.close()]))
     log.info({}, 'Settler ended')
     log.flush()
@@ -102,3 +104,10 @@ export async function runSettler(boot: Boot): Promise<void> {
 
 const within = (boundMs: number, work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work, new Promise((resolve) => setTimeout(resolve, boundMs).unref())])
+
+const purgeExpired = async (database: Database): Promise<void> => {
+  await database.purgeIdempotencyRecords()
+  await database.purgeManagementAnswers()
+  await database.purgeSessions()
+  await database.purgeAttempts()
+}

@@ -132,7 +132,7 @@ t.test('operators', async (t) => {
       processes: { length: 0 },
     })
     const table = await tollgate(['channels'], env)
-    t.match(table.stdout, /breaker +recent_attempts/)
+    t.match(table.stdout, /state +breaker +in_flight +recent_attempts/)
   })
 
   await t.test('see that a configuration is refused, and that it is so no longer', async (t) => {

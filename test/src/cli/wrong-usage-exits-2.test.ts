@@ -38,7 +38,7 @@ const WRONG = [
   ['key', 'deny', 'kreq_1'],
   ['account', 'models', ID],
   ['member', 'add', '--organization', ID],
-  ['member', 'add', '--organization', ID, '--account', ID, '--role', 'owner'],
+  ['member', 'add', '--organization', ID, '--account', ID, '--role', 'chief'],
   ['audit', '--limit', '0'],
   ['audit', '--since', 'lately'],
   ['key', 'update', ID, '--enable', '--disable'],

@@ -1,7 +1,7 @@
 /** What clients may hold before they are admitted: bytes of bodies, connections, and requests without a good key. */
 import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import { Subject } from 'rxjs'
+import { from, Subject, switchMap } from 'rxjs'
 import t from 'tap'
 import { answer } from '../../../pipelines/stages/answer.ts'
 import { authenticate } from '../../../pipelines/stages/authenticate.ts'
@@ -9,7 +9,7 @@ import { pipeline } from '../../../pipelines/stages/pipeline.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
 import { ClientLimits, type ClientRefusal, HeldBytes } from '../../../src/http/client-limits.ts'
-import type { Reply } from '../../../src/http/handler.ts'
+import type { Handler, Reply } from '../../../src/http/handler.ts'
 import { TrustedProxies } from '../../../src/http/trusted-proxies.ts'
 import { clientLimits, head, RawClient, serve, statusOf, until, whole } from './support.ts'
 
@@ -91,6 +91,39 @@ t.test('an announced body takes memory as it comes', async (t) => {
   await until(() => clients.bufferedBytes === 0)
 })
 
+t.test('the fields of a form take memory until its answer begins', async (t) => {
+  const clients = clientLimits({ maxBufferedBytes: 300 * KIB })
+  const fieldLimits = { maxFields: 64, maxFieldBytes: 100 * KIB, maxFiles: 0 }
+  const answers = new Subject<Reply>()
+  const handler: Handler = ({ form }) =>
+    from(form!.read(fieldLimits, async () => undefined)).pipe(switchMap(() => answers))
+  const { port } = await serve(t, { 'POST /form': { handler, maxFormBytes: MIB } }, clients)
+  const field = (bytes: number) =>
+    `--cut\r\ncontent-disposition: form-data; name="text"\r\n\r\n${'a'.repeat(bytes)}\r\n`
+  const send = (body: string, length = body.length) => {
+    const client = new RawClient(port)
+    t.teardown(() => client.socket.destroy())
+    const type = 'content-type: multipart/form-data; boundary=cut'
+    return client.send(head('POST /form', type, `content-length: ${length}`)).send(body)
+  }
+  const unfinished = send(field(KIB) + field(KIB), 10 * KIB)
+  // The first field, and room for a longest one, whose end has not come.
+  await until(() => clients.bufferedBytes === 100 * KIB + KIB + 'text'.length)
+  unfinished.socket.destroy()
+  await until(() => clients.bufferedBytes === 0)
+  const refused = await send(`${field(90 * KIB).repeat(3)}--cut--\r\n`).until(isAnswered)
+  t.equal(statusOf(refused), 503)
+  t.match(refused, /as many request bodies as its memory allows/)
+  await until(() => clients.bufferedBytes === 0)
+  const taken = send(`${field(90 * KIB).repeat(2)}--cut--\r\n`)
+  await until(() => answers.observed)
+  t.equal(clients.bufferedBytes, 100 * KIB + 2 * (90 * KIB + 'text'.length))
+  answers.next({ type: 'full', status: 200, headers: [], body: '{}' })
+  answers.complete()
+  t.equal(statusOf(await taken.until(isAnswered)), 200)
+  t.equal(clients.bufferedBytes, 0)
+})
+
 t.test('one address has its share of the budget', async (t) => {
   const reasons: string[] = []
   const proxies = new TrustedProxies(['127.0.0.0/8'])
@@ -100,19 +133,19 @@ t.test('one address has its share of the budget', async (t) => {
     proxies: () => proxies,
     onRefused: (reason: ClientRefusal, address) => reasons.push(`${reason} ${address}`),
   })
-  const from = (forwardedFor: string) => new HeldBytes(clients, { peer: () => '127.0.0.1', forwardedFor })
-  const one = from('2001:db8:1:2::1')
+  const heldBy = (forwardedFor: string) => new HeldBytes(clients, { peer: () => '127.0.0.1', forwardedFor })
+  const one = heldBy('2001:db8:1:2::1')
   t.equal(one.take(60), null)
   t.equal(one.take(30), null)
-  t.match(from('2001:db8:1:2:ffff::9').take(20), {
+  t.match(heldBy('2001:db8:1:2:ffff::9').take(20), {
     code: 'rate_limit_exceeded',
     message: /from this address exceed/,
   })
-  t.equal(from('2001:db8:1:3::1').take(100), null)
+  t.equal(heldBy('2001:db8:1:3::1').take(100), null)
   one.release()
   one.release()
   t.equal(clients.bufferedBytes, 100)
-  t.equal(from('2001:db8:1:2::7').take(100), null)
+  t.equal(heldBy('2001:db8:1:2::7').take(100), null)
   t.same(reasons, ['address_buffer 2001:db8:1:2::/64'])
 })
 

@@ -3,6 +3,7 @@ import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'
 import type { KeyKind } from '../../../schemas/accounts/key.ts'
+import type { Endpoint } from '../../../schemas/endpoints/endpoint.ts'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { FAILURES, type Failure } from '../../../schemas/failure.ts'
@@ -47,11 +48,13 @@ const requestOf = (method: string, path: string): GatewayRequest => ({
   startedAt: 0,
 })
 
-const KEYED = ENDPOINTS.filter(({ key }) => key !== 'none').map(({ method, path }) => ({
+const targetOf = ({ method, path }: Endpoint) => ({
   name: `${method} ${path}`,
   method,
   path: path.replaceAll(/\{\w+\}/g, 'x'),
-}))
+})
+const KEYED = ENDPOINTS.filter(({ key }) => key !== 'none' && key !== 'management').map(targetOf)
+const MANAGEMENT = ENDPOINTS.filter(({ key }) => key === 'management').map(targetOf)
 
 const failureOf = async (all: ReturnType<typeof routes>, method: string, path: string): Promise<unknown> => {
   const handler = all.get(path)?.[method]?.handler
@@ -79,6 +82,13 @@ t.test('with an agent key every endpoint but one is denied, in the shape of its 
     t.same(body, errorBody(errorShapeOf(path), error as Failure), name)
     t.match(String(body), /permission_error|PERMISSION_DENIED/, name)
   }
+})
+
+t.test('no API key opens the management API', async (t) => {
+  t.ok(MANAGEMENT.length > 0)
+  const { routes: all } = table(credential('console'))
+  for (const { name, method, path } of MANAGEMENT)
+    t.match(await failureOf(all, method, path), { code: 'not_signed_in' }, name)
 })
 
 t.test('a call that is denied leaves a row where the endpoint is billed', async (t) => {

@@ -34,6 +34,7 @@ t.test('the call log is kept as configured', async (t) => {
     admin: null,
     tls: null,
     publicUrl: '',
+    console: null,
     dataDir: engines.dataDir,
     configPath: path,
     databaseUrl: '',

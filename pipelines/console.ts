@@ -1,0 +1,69 @@
+/** `GET /console`: the web console. Its files have hashed names; every other path is a page of the application. */
+import { of } from 'rxjs'
+import { Failure } from '../schemas/failure.ts'
+import type { ConsoleFile } from '../src/console/files.ts'
+import type { Handler, HeaderList } from '../src/http/handler.ts'
+
+export const CONSOLE_PATH = '/console'
+
+export interface Console {
+  /** By their path; empty where the console was not built. */
+  readonly files: ReadonlyMap<string, ConsoleFile>
+  /** The one host name under which the console is served; null for any. */
+  readonly host: string | null
+}
+
+const PAGE = 'index.html'
+const HASHED = 'assets/'
+
+/** Nothing is loaded from or sent to other hosts; pictures that were made may come from a bucket. */
+const PAGE_HEADERS: HeaderList = [
+  [
+    'content-security-policy',
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; " +
+      "img-src 'self' data: blob: https:; media-src 'self' blob: https:; " +
+      "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  ],
+  ['referrer-policy', 'no-referrer'],
+  ['cross-origin-opener-policy', 'same-origin'],
+]
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+
+/** The weight of a coding that a client refuses. */
+const NOT_ACCEPTED = /^q=0(?:\.0*)?$/i
+
+const hostName = (host: string): string => host.replace(/:\d+$/, '')
+
+const acceptsBrotli = (accepted: string): boolean =>
+  accepted.split(',').some((coding) => {
+    const [name, ...parameters] = coding.split(';').map((part) => part.trim())
+    return name === 'br' && !parameters.some((parameter) => NOT_ACCEPTED.test(parameter))
+  })
+
+/** @throws Failure `not_found`; `service_unavailable` where the console was not built */
+export const consolePage =
+  ({ files, host }: Console): Handler =>
+  ({ path, header }) => {
+    if (host !== null && hostName(header('host')) !== host)
+      throw new Failure('not_found', 'The console is not served under this host name.')
+    const name = path.slice(CONSOLE_PATH.length + 1)
+    const found = files.get(name)
+    const isAsset = name.startsWith(HASHED)
+    if (found === undefined && isAsset) throw new Failure('not_found', `There is no file at ${path}.`)
+    const file = found ?? files.get(PAGE)
+    if (file === undefined)
+      throw new Failure(
+        'service_unavailable',
+        'The console was not built. Run "npm install" in the folder of the service, and start it again.',
+      )
+    const isCompressed = file.brotli !== null && acceptsBrotli(header('accept-encoding'))
+    const headers: HeaderList = [
+      ['content-type', file.type],
+      ['cache-control', isAsset ? IMMUTABLE : 'no-cache'],
+      ['vary', 'accept-encoding'],
+      ...(isCompressed ? ([['content-encoding', 'br']] as const) : []),
+      ...(isAsset ? [] : PAGE_HEADERS),
+    ]
+    const body = isCompressed ? file.brotli! : file.bytes
+    return of({ type: 'full', status: 200, headers, body })
+  }

@@ -1,0 +1,110 @@
+/** Acts of accounts and their wallets. */
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  adjust,
+  createAccount,
+  createOrganization,
+  listAccounts,
+  listLedger,
+  refund,
+  renameAccount,
+  showAccount,
+  topUp,
+  updateAccount,
+} from '../../../schemas/management/accounts/accounts.ts'
+import type { Operation } from '../../../schemas/management/operation.ts'
+import type { Credited } from '../../../src/postgres/billing/wallets.ts'
+import type { Database } from '../../../src/postgres/database.ts'
+import { type Act, implement } from '../act.ts'
+import { afterOf, page } from '../page.ts'
+import { accountShape, entryShape, walletShape } from '../shapes.ts'
+
+export interface AccountDeps {
+  readonly config: () => Pick<ConfigFile, 'trial_credit'>
+}
+
+const act = <O extends Operation>(
+  operation: O,
+  run: Act<AccountDeps, O>['run'],
+  accountOf?: Act<AccountDeps, O>['accountOf'],
+) => implement<AccountDeps, O>(operation, run, accountOf)
+
+const ofId = async (_: Database, { id }: { readonly id: string }): Promise<string> => id
+
+const creditedShape = ({ wallet, entry, isRepeated }: Credited) => ({
+  ...walletShape(wallet),
+  entry: entryShape(entry),
+  repeated: isRepeated,
+})
+
+/** Returns the id of the ledger before which a page begins. @throws Failure `invalid_request` */
+export function entryBefore(cursor: string | undefined): bigint | null {
+  const after = afterOf({ cursor })
+  if (after === null) return null
+  if (/^\d{1,18}$/.test(after)) return BigInt(after)
+  throw new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
+}
+
+export const accountActs = [
+  act(listAccounts, async ({ database }, input) => {
+    const found = await database.findAccounts({
+      search: input.search ?? null,
+      after: afterOf(input),
+      limit: input.limit + 1,
+    })
+    return page(found.map(accountShape), input)
+  }),
+  act(showAccount, async ({ database }, { id }) => accountShape(await database.showAccount(id)), ofId),
+  act(createAccount, async ({ write, config }, { name, kind, credit = config().trial_credit }) =>
+    accountShape(await write((database) => database.createAccount({ name, kind, credit }))),
+  ),
+  act(createOrganization, async ({ write, caller }, { name }) => {
+    if (caller.signedIn === null)
+      throw new Failure('permission_denied', 'A user creates an organization: its owner.')
+    const owner = caller.signedIn.user.accountId
+    const created = await write(async (database) => {
+      const organization = await database.createAccount({ name, kind: 'organization', credit: 0n })
+      await database.putMember(organization.account.id, owner, 'owner')
+      return organization
+    })
+    return accountShape(created)
+  }),
+  act(
+    renameAccount,
+    async ({ write }, { id, name }) =>
+      accountShape(await write((database) => database.renameAccount(id, name))),
+    ofId,
+  ),
+  act(updateAccount, async ({ write }, { id, enabled, ...input }) => {
+    const { requests_per_minute: requestsPerMinute, concurrency, allowed_models: allowedModels } = input
+    const limits = {
+      ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+      ...(concurrency !== undefined && { concurrency }),
+    }
+    const updated = await write(async (database) => {
+      if (enabled !== undefined) await database.setAccountEnabled(id, enabled)
+      if (allowedModels !== undefined) await database.setAccountModels(id, allowedModels)
+      return database.setAccountLimits(id, limits)
+    })
+    return accountShape(updated)
+  }),
+  act(topUp, async ({ write }, { id, amount, note, reference }) =>
+    creditedShape(await write((database) => database.topUp(id, amount, { note, reference }))),
+  ),
+  act(adjust, async ({ write }, { id, amount, reason, reference }) =>
+    creditedShape(await write((database) => database.adjust(id, amount, { reason, reference }))),
+  ),
+  act(refund, async ({ write }, { id, ref, amount, reason }) =>
+    creditedShape(await write((database) => database.refund(id, ref, { amount, reason }))),
+  ),
+  act(
+    listLedger,
+    async ({ database }, { id, ...input }) => {
+      const before = entryBefore(input.cursor)
+      const entries = await database.ledgerPage(id, { before, limit: input.limit + 1 })
+      return page(entries.map(entryShape), input)
+    },
+    ofId,
+  ),
+]

@@ -1,0 +1,101 @@
+/** Acts of agents. */
+import type { Agent } from '../../../schemas/accounts/agent.ts'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  createAgent,
+  deleteAgent,
+  discardDraft,
+  listAgents,
+  publishAgent,
+  saveDraft,
+  showAgent,
+  unpublishAgent,
+} from '../../../schemas/management/accounts/agents.ts'
+import type { Database, Repositories } from '../../../src/postgres/database.ts'
+import { implement } from '../act.ts'
+import { knowledgeWarnings, modelWarnings } from './agent-warnings.ts'
+
+export interface AgentDeps {
+  readonly config: () => Pick<ConfigFile, 'models'>
+}
+
+type Reading = Pick<Database, 'readAgentDrafts' | 'readableBases'>
+
+async function shapeOf(database: Reading, { config }: AgentDeps, agent: Agent) {
+  const [draft] = await database.readAgentDrafts([agent.id])
+  const judged = draft?.file ?? agent.file
+  return {
+    id: agent.id,
+    account_id: agent.accountId,
+    state: agent.state,
+    file: agent.file,
+    draft: draft?.file ?? null,
+    drafted_at: draft?.updatedAt.toISOString() ?? null,
+    warnings: [
+      ...modelWarnings(judged, config().models),
+      ...(await knowledgeWarnings(database, agent, judged)),
+    ],
+    created_at: agent.createdAt.toISOString(),
+    updated_at: agent.updatedAt.toISOString(),
+  }
+}
+
+const accountOfAgent = async (database: Database, { id }: { readonly id: string }): Promise<string> => {
+  try {
+    return (await database.showAgent(id)).accountId
+  } catch (error) {
+    if ((error as { code?: string }).code === 'agent_not_found')
+      throw new Failure('not_found', `There is no agent ${id}.`)
+    throw error
+  }
+}
+
+/** Makes the act that changes one agent. All such operations have the input and the answer of this one. */
+const changing = (
+  operation: typeof publishAgent,
+  change: (database: Repositories, id: string) => Promise<unknown>,
+) =>
+  implement<AgentDeps, typeof publishAgent>(
+    operation,
+    (context, { id }) =>
+      context.write(async (database) => {
+        await change(database, id)
+        return shapeOf(database, context, await database.showAgent(id))
+      }),
+    accountOfAgent,
+  )
+
+export const agentActs = [
+  implement<AgentDeps, typeof listAgents>(listAgents, async (context, { account_id: accountId }) => {
+    const agents = await context.database.listAgents(accountId)
+    const living = agents.filter(({ state }) => state !== 'deleted')
+    return {
+      object: 'list' as const,
+      data: await Promise.all(living.map((agent) => shapeOf(context.database, context, agent))),
+    }
+  }),
+  implement<AgentDeps, typeof showAgent>(
+    showAgent,
+    async (context, { id }) => shapeOf(context.database, context, await context.database.showAgent(id)),
+    accountOfAgent,
+  ),
+  implement<AgentDeps, typeof createAgent>(createAgent, async (context, { account_id: accountId, file }) =>
+    context.write(async (database) =>
+      shapeOf(database, context, await database.createAgent(accountId, file)),
+    ),
+  ),
+  implement<AgentDeps, typeof saveDraft>(
+    saveDraft,
+    async (context, { id, file }) =>
+      context.write(async (database) => {
+        await database.saveAgentDraft(id, file)
+        return shapeOf(database, context, await database.showAgent(id))
+      }),
+    accountOfAgent,
+  ),
+  changing(discardDraft, (database, id) => database.discardAgentDraft(id)),
+  changing(publishAgent, (database, id) => database.publishAgent(id)),
+  changing(unpublishAgent, (database, id) => database.setAgentState(id, 'draft')),
+  changing(deleteAgent, (database, id) => database.setAgentState(id, 'deleted')),
+]

@@ -1,0 +1,44 @@
+/** Acts that read the audit record. */
+import { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
+import type { AuditFilter } from '../../../src/postgres/accounts/audit-record.ts'
+import { type Context, implement } from '../act.ts'
+import { page } from '../page.ts'
+import { auditShape } from '../shapes.ts'
+import { entryBefore } from './accounts.ts'
+
+const USER = 'user:'
+
+interface Filters {
+  readonly action?: string | undefined
+  readonly subject_id?: string | undefined
+  readonly since?: string | undefined
+  readonly cursor?: string | undefined
+  readonly limit: number
+}
+
+async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, filters: Filters) {
+  const { action, subject_id: subjectId, since, cursor, limit } = filters
+  const before = entryBefore(cursor)
+  const entries = await database.listAudit({
+    ...of,
+    ...(action !== undefined && { action }),
+    ...(subjectId !== undefined && { subjectId }),
+    ...(since !== undefined && { since: new Date(since) }),
+    ...(before !== null && { before }),
+    limit: limit + 1,
+  })
+  const userIds = entries.flatMap(({ actor }) => (actor.startsWith(USER) ? [actor.slice(USER.length)] : []))
+  const emails = await database.userEmails([...new Set(userIds)])
+  const named = entries.map((entry) => ({
+    ...auditShape(entry),
+    actor_name: emails.get(entry.actor.slice(USER.length)) ?? null,
+  }))
+  return page(named, { limit })
+}
+
+export const auditActs = [
+  implement(listAudit, (context, { account_id: accountId, ...filters }) =>
+    list(context, { accountId }, filters),
+  ),
+  implement(listInstallationAudit, (context, filters) => list(context, {}, filters)),
+]

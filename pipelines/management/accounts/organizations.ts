@@ -1,0 +1,131 @@
+/** Acts of organizations: members, and keys that they request. */
+import type { Member } from '../../../schemas/accounts/organization.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  approveKey,
+  denyKey,
+  listKeyRequests,
+  listMembers,
+  putMember,
+  removeMember,
+  requestKey,
+} from '../../../schemas/management/accounts/organizations.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import type { MemberSpend } from '../../../src/postgres/accounts/members.ts'
+import type { Repositories } from '../../../src/postgres/database.ts'
+import { type Context, implement } from '../act.ts'
+import { afterOf, page } from '../page.ts'
+import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
+
+const withSpend = (member: Member, spend: ReadonlyMap<string, MemberSpend>) => {
+  const { email = null, spent = 0n } = spend.get(member.accountId) ?? {}
+  return { ...memberShape(member), email, spent: printCredits(spent) }
+}
+
+/** Returns the personal account in whose name the caller acts. @throws Failure `permission_denied` */
+function ownAccount({ caller }: Context): string {
+  if (caller.signedIn !== null) return caller.signedIn.user.accountId
+  throw new Failure('permission_denied', 'A member of the organization does this, signed in as a user.')
+}
+
+/**
+ * Refuses an admin who decides on an owner or another admin.
+ * @throws Failure `permission_denied`
+ */
+async function assertOutranks(
+  { caller }: Context,
+  database: Repositories,
+  organizationId: string,
+  { member, role }: { readonly member: string; readonly role?: string },
+): Promise<void> {
+  if (caller.roles.get(organizationId) !== 'admin' || caller.installation === 'operator') return
+  const members = await database.listMembers(organizationId)
+  const present = members.find(({ accountId }) => accountId === member)?.role
+  const isAbove = [present, role].some((one) => one === 'owner' || one === 'admin')
+  if (isAbove && member !== caller.signedIn?.user.accountId)
+    throw new Failure('permission_denied', 'Only an owner decides on owners and admins.')
+  if (role === 'owner') throw new Failure('permission_denied', 'Only an owner makes an owner.')
+}
+
+/** Returns a request of this organization. @throws Failure `not_found` */
+async function assertRequestOf(database: Repositories, organizationId: string, id: string): Promise<void> {
+  const requests = await database.listKeyRequests(organizationId)
+  if (!requests.some((request) => request.id === id))
+    throw new Failure('not_found', `There is no key request ${id} in ${organizationId}.`)
+}
+
+export const organizationActs = [
+  implement(listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
+    const [members, spend] = await Promise.all([
+      database.listMembers(organizationId),
+      database.memberSpend(organizationId),
+    ])
+    const after = afterOf(input)
+    const sorted = members.toSorted((a, b) => (a.accountId < b.accountId ? -1 : 1))
+    const rest = sorted.filter(({ accountId }) => after === null || accountId > after)
+    const { data, ...more } = page(
+      rest.map((member) => ({ ...withSpend(member, spend), id: member.accountId })),
+      input,
+    )
+    return { ...more, data: data.map(({ id: _, ...member }) => member) }
+  }),
+  implement(putMember, async (context, { account_id: organizationId, member_id: accountId, role }) => {
+    const member = await context.write(async (database) => {
+      await assertOutranks(context, database, organizationId, { member: accountId, role })
+      return database.putMember(organizationId, accountId, role)
+    })
+    return withSpend(member, await context.database.memberSpend(organizationId))
+  }),
+  implement(removeMember, async (context, { account_id: organizationId, member_id: accountId }) => {
+    const spend = await context.database.memberSpend(organizationId)
+    const member = await context.write(async (database) => {
+      await assertOutranks(context, database, organizationId, { member: accountId })
+      return database.removeMember(organizationId, accountId)
+    })
+    return withSpend(member, spend)
+  }),
+  implement(requestKey, async (context, { account_id: organizationId, name, agent_id: agentId, note }) => {
+    const memberId = ownAccount(context)
+    const asked = { organizationId, memberId, name, agentId, note }
+    return keyRequestShape(await context.write((database) => database.requestKey(asked)))
+  }),
+  implement(
+    listKeyRequests,
+    async ({ database, caller }, { account_id: organizationId, state, ...input }) => {
+      const requests = await database.listKeyRequests(organizationId)
+      const role = caller.roles.get(organizationId)
+      const isDecider = role === undefined || role === 'owner' || role === 'admin'
+      const own = caller.signedIn?.user.accountId
+      const after = afterOf(input)
+      const seen = requests
+        .filter(({ memberId }) => isDecider || memberId === own)
+        .filter((request) => state === undefined || request.state === state)
+        .filter(({ id }) => after === null || id < after)
+        .toReversed()
+      return page(seen.map(keyRequestShape), input)
+    },
+  ),
+  implement(approveKey, async (context, { account_id: organizationId, id, ...input }) => {
+    const by = ownAccount(context)
+    const approval = {
+      requestId: id,
+      by,
+      spendCap: input.spend_cap,
+      allowedModels: input.allowed_models,
+      expiresAt: input.expires_at === null ? null : new Date(input.expires_at),
+    }
+    const issued = await context.write(async (database) => {
+      await assertRequestOf(database, organizationId, id)
+      return database.approveKey(approval)
+    })
+    return { ...keyShape(issued.key), key: issued.raw, request: keyRequestShape(issued.request) }
+  }),
+  implement(denyKey, async (context, { account_id: organizationId, id }) => {
+    const by = ownAccount(context)
+    const denied = await context.write(async (database) => {
+      await assertRequestOf(database, organizationId, id)
+      return database.denyKey(id, by)
+    })
+    return keyRequestShape(denied)
+  }),
+]

@@ -1,0 +1,75 @@
+/** Acts of management tokens. */
+
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  createInstallationToken,
+  createToken,
+  listInstallationTokens,
+  listTokens,
+  revokeInstallationToken,
+  revokeToken,
+} from '../../../schemas/management/accounts/tokens.ts'
+import type { Scope } from '../../../schemas/management/operation.ts'
+import { generateManagementToken, shownTokenPrefix, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import type { Database } from '../../../src/postgres/database.ts'
+import { type Context, implement } from '../act.ts'
+import { afterOf, page } from '../page.ts'
+import { tokenShape } from '../shapes.ts'
+
+interface Wanted {
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  readonly expires_at: string | null
+}
+
+/** @throws Failure `permission_denied` for a token that makes a token with more scopes */
+async function create({ write, caller }: Context, accountId: string | null, wanted: Wanted) {
+  const { name, scopes, expires_at } = wanted
+  const beyond = scopes.filter((scope) => caller.scopes !== null && !caller.scopes.has(scope))
+  if (beyond.length > 0)
+    throw new Failure('permission_denied', `The management token lacks the scope ${beyond.join(', ')}.`)
+  const token = generateManagementToken()
+  const made = await write((database) =>
+    database.createManagementToken({
+      tokenHash: tokenHash(token),
+      prefix: shownTokenPrefix(token),
+      name,
+      accountId,
+      scopes,
+      expiresAt: expires_at === null ? null : new Date(expires_at),
+    }),
+  )
+  return { ...tokenShape(made), token }
+}
+
+async function list(
+  { database }: Context,
+  accountId: string | null,
+  input: { readonly limit: number; readonly cursor?: string | undefined },
+) {
+  const after = afterOf(input)
+  const tokens = await database.listManagementTokens(accountId)
+  return page(tokens.filter(({ id }) => after === null || id < after).map(tokenShape), input)
+}
+
+/** An id of the other kind counts as missing. @throws Failure `not_found` */
+const accountOfToken = async (database: Database, { id }: { readonly id: string }): Promise<string> => {
+  const { accountId } = await database.showManagementToken(id)
+  if (accountId === null) throw new Failure('not_found', `There is no management token ${id} of an account.`)
+  return accountId
+}
+
+export const tokenActs = [
+  implement(createToken, (context, { account_id, ...wanted }) => create(context, account_id, wanted)),
+  implement(listTokens, (context, { account_id, ...input }) => list(context, account_id, input)),
+  implement(
+    revokeToken,
+    async ({ write }, { id }) => tokenShape(await write((database) => database.revokeManagementToken(id))),
+    accountOfToken,
+  ),
+  implement(createInstallationToken, (context, wanted) => create(context, null, wanted)),
+  implement(listInstallationTokens, (context, input) => list(context, null, input)),
+  implement(revokeInstallationToken, async ({ write }, { id }) =>
+    tokenShape(await write((database) => database.revokeManagementToken(id))),
+  ),
+]

@@ -1,0 +1,154 @@
+/** Acts: operations with the function that does them. HTTP, the console and the command line run the same function. */
+import { createHash } from 'node:crypto'
+import type { z } from 'zod'
+import { Failure, type FailureCode } from '../../schemas/failure.ts'
+import type { Operation } from '../../schemas/management/operation.ts'
+import type { RefusalCode } from '../../src/postgres/billing/refusal.ts'
+import type { Database, Repositories } from '../../src/postgres/database.ts'
+import { assertMayActIn, assertMayCall, type Caller } from './caller.ts'
+
+export interface Context {
+  readonly caller: Caller
+  /** For reading. */
+  readonly database: Database
+  /**
+   * Runs `work` in one transaction in the name of the caller, so that the audit record has the act exactly if it was
+   * done. An act writes at most once.
+   */
+  write<T>(work: (database: Repositories) => Promise<T>): Promise<T>
+  /** Epoch milliseconds. */
+  readonly now: number
+}
+
+/** The same, where nothing is written to: what an act returns need not be mutable. */
+type Given<T> = T extends (infer Entry)[]
+  ? readonly Given<Entry>[]
+  : T extends object
+    ? { readonly [Name in keyof T]: Given<T[Name]> }
+    : T
+
+export interface Act<Deps = object, O extends Operation = Operation> {
+  readonly operation: O
+  /** Returns the account that the input is about, where the operation needs a role in one. */
+  readonly accountOf: (database: Database, input: z.output<O['input']>) => Promise<string | null>
+  readonly run: (
+    context: Context & Deps,
+    input: z.output<O['input']>,
+  ) => Promise<Given<z.input<O['answer']['schema']>>>
+}
+
+const accountOfInput = async (_: unknown, input: unknown): Promise<string | null> =>
+  (input as { account_id?: string }).account_id ?? null
+
+/** Makes the act of an operation. The default account is `account_id` of the input. */
+export function implement<Deps, O extends Operation>(
+  operation: O,
+  run: Act<Deps, O>['run'],
+  accountOf: Act<Deps, O>['accountOf'] = accountOfInput,
+): Act<Deps, O> {
+  return { operation, run, accountOf }
+}
+
+/** Returns the act of an operation among those of its domain. */
+export function actOf<Deps, O extends Operation>(
+  acts: readonly { readonly operation: Operation }[],
+  operation: O,
+): Act<Deps, O> {
+  const found = acts.find((act) => act.operation === operation)
+  if (found === undefined) throw new Error(`No act does ${operation.method} ${operation.path}`)
+  return found as Act<Deps, O>
+}
+
+const FAILURE_OF: Readonly<Partial<Record<RefusalCode, FailureCode>>> = {
+  idempotency_key_reuse: 'idempotency_key_reuse',
+  not_an_admin: 'permission_denied',
+  link_invalid: 'invalid_request',
+  invitation_invalid: 'invalid_request',
+  not_grantable: 'invalid_request',
+  spend_cap_required: 'invalid_request',
+  account_logs_not_allowed: 'invalid_request',
+  top_up_too_small: 'invalid_request',
+  invalid_amount: 'invalid_request',
+  not_an_organization: 'invalid_request',
+  not_a_personal_account: 'invalid_request',
+}
+
+/** Turns a refusal of the database into a failure with a status. */
+export function failureOf(error: unknown): unknown {
+  // By name: pipelines import no adapter.
+  if (!(error instanceof Error) || error.name !== 'Refusal') return error
+  const { code, message } = error as Error & { code: RefusalCode }
+  const failure = FAILURE_OF[code] ?? (code.endsWith('_not_found') ? 'not_found' : 'conflict')
+  return new Failure(failure, /[.!?]$/.test(message) ? message : `${message}.`)
+}
+
+export interface RunOptions<Deps> {
+  readonly database: Database
+  readonly deps: Deps
+  readonly caller: Caller
+  readonly now: number
+  /** Makes the act happen once, however often it is sent within a day. */
+  readonly idempotencyKey?: string | null
+}
+
+function readInput<O extends Operation>({ input: schema }: O, given: object): z.output<O['input']> {
+  const read = schema.safeParse(given)
+  if (read.success) return read.data as z.output<O['input']>
+  const { path, message } = read.error.issues[0]!
+  throw new Failure('invalid_request', `${path.length === 0 ? 'The request' : path.join('.')}: ${message}.`)
+}
+
+/**
+ * Checks who calls and what they send; returns the input.
+ * @throws Failure
+ */
+export async function admit<O extends Operation>(
+  { operation, accountOf }: Pick<Act<never, O>, 'operation' | 'accountOf'>,
+  given: object,
+  { database, caller, now }: Pick<RunOptions<never>, 'database' | 'caller' | 'now'>,
+): Promise<z.output<O['input']>> {
+  assertMayCall(caller, operation, now)
+  const input = readInput(operation, given)
+  if (Array.isArray(operation.allows)) {
+    const accountId = await accountOf(database, input)
+    if (accountId === null) throw new Failure('invalid_request', 'account_id: is missing.')
+    const isNamed = Object.values(input).includes(accountId)
+    const notFound = isNamed ? `There is no account ${accountId}.` : undefined
+    assertMayActIn(caller, operation, accountId, notFound)
+  }
+  return input
+}
+
+/**
+ * Checks who calls and what they send, and runs the act.
+ * @throws Failure
+ */
+export async function runAct<Deps, O extends Operation>(
+  act: Act<Deps, O>,
+  given: object,
+  { database, deps, caller, now, idempotencyKey = null }: RunOptions<Deps>,
+): Promise<z.output<O['answer']['schema']>> {
+  const { operation, run } = act
+  try {
+    const input = await admit(act, given, { database, caller, now })
+    const answerOf = async (write: Context['write']) => {
+      const answer = await run({ ...deps, caller, database, now, write } as Context & Deps, input)
+      return operation.answer.schema.parse(answer) as z.output<O['answer']['schema']>
+    }
+    if (idempotencyKey === null || operation.isIdempotent !== true)
+      return await answerOf((work) => database.inNameOf(caller.actor, work))
+    return await database.inNameOf(caller.actor, async (writing) => {
+      const requestHash = createHash('sha256')
+        .update(`${operation.method} ${operation.path} ${JSON.stringify(given)}`)
+        .digest()
+      const request = { caller: caller.actor, idempotencyKey, requestHash }
+      const earlier = await writing.findManagementAnswer(request)
+      if (earlier !== null) return JSON.parse(earlier)
+      const answer = await answerOf((work) => work(writing))
+      await writing.storeManagementAnswer(request, JSON.stringify(answer))
+      return answer
+    })
+  } catch (error) {
+    throw failureOf(error)
+  }
+}

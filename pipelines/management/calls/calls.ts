@@ -1,0 +1,125 @@
+/** Acts of the call log. */
+import { Failure } from '../../../schemas/failure.ts'
+import { listCalls, seriesOfCalls, showCall } from '../../../schemas/management/calls/calls.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import type { CallLog } from '../../../src/clickhouse/call-log.ts'
+import { detailView } from '../../../src/core/call-log/detail.ts'
+import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
+import { nextCursor, withAttempts } from '../../call-log/page.ts'
+import { filtersOf, type LogSearchDeps, placeOf } from '../../call-log/search.ts'
+import { type Context, implement } from '../act.ts'
+
+export interface CallDeps extends Pick<LogSearchDeps, 'cursorKey'> {
+  readonly callLog: Pick<CallLog, 'findCalls' | 'findCall' | 'callSeries'>
+}
+
+/**
+ * Returns the key to whose calls the search is limited; null: no limit. A member of an organization may read the calls
+ * of their keys, and no others.
+ * @throws Failure `invalid_request`, `permission_denied`
+ */
+export async function visibleKey(
+  { caller, database }: Pick<Context, 'caller' | 'database'>,
+  accountId: string,
+  keyId: string | undefined,
+) {
+  if (caller.roles.get(accountId) !== 'member') return keyId ?? null
+  if (keyId === undefined)
+    throw new Failure('invalid_request', 'key_id: is missing. As a member, name one of your keys.')
+  const { accountId: account, grant } = await database.showKey(keyId)
+  if (account !== accountId || grant?.memberId !== caller.signedIn?.user.accountId)
+    throw new Failure('permission_denied', 'key_id: belongs to another member. Name one of your keys.')
+  return keyId
+}
+
+const searching = ({ cursorKey, now }: Context & CallDeps): LogSearchDeps => ({ cursorKey, now: () => now })
+
+const BUCKET_SECONDS = [1, 10, 60, 300, 900, 3_600, 10_800, 86_400, 604_800, 2_592_000] as const
+const MAX_BUCKETS = 200
+const SERIES_MAX_DAYS = 365
+
+/** Returns the shortest bucket that parts the window into at most `MAX_BUCKETS`. */
+const bucketOf = ({ from, to }: LogWindow): number =>
+  BUCKET_SECONDS.find((seconds) => (to - from) / 1000 / seconds <= MAX_BUCKETS) ?? BUCKET_SECONDS.at(-1)!
+
+const instant = (epochMs: number): string => new Date(epochMs).toISOString()
+
+export const callActs = [
+  implement<CallDeps, typeof listCalls>(listCalls, async (context, input) => {
+    const accountId = input.account_id
+    const keyId = await visibleKey(context, accountId, input.key_id)
+    const place = placeOf(searching(context), accountId, input)
+    const { window, order, cursor } = place
+    const found = await context.callLog.findCalls({
+      accountId,
+      keyId,
+      ...filtersOf(input),
+      ...window,
+      order,
+      limit: input.limit,
+      after: cursor?.after ?? null,
+    })
+    return {
+      object: 'list' as const,
+      period_from: instant(window.from),
+      period_to: instant(window.to),
+      data: found.rows.map(withAttempts),
+      has_more: found.hasMore,
+      next_cursor: nextCursor(searching(context), accountId, place, found),
+    }
+  }),
+  implement<CallDeps, typeof seriesOfCalls>(seriesOfCalls, async (context, input) => {
+    const accountId = input.account_id
+    const keyId = await visibleKey(context, accountId, input.key_id)
+    const { window: asked } = placeOf(searching(context), accountId, input)
+    const to = Math.min(asked.to, context.now)
+    const window = { from: Math.min(to, Math.max(asked.from, to - SERIES_MAX_DAYS * DAY_MS)), to }
+    const bucketSeconds = bucketOf(window)
+    const points = await context.callLog.callSeries({
+      accountId,
+      keyId,
+      ...filtersOf(input),
+      ...window,
+      bucketSeconds,
+    })
+    return {
+      period_from: instant(window.from),
+      period_to: instant(window.to),
+      bucket_seconds: bucketSeconds,
+      data: points.map(({ at, requests, failed, cost, latencyP50, latencyP99 }) => ({
+        at: instant(at * 1000),
+        requests,
+        failed,
+        cost: printCredits(cost),
+        latency_p50_ms: latencyP50,
+        latency_p99_ms: latencyP99,
+      })),
+    }
+  }),
+  implement<CallDeps, typeof showCall>(showCall, async (context, { account_id: accountId, id }) => {
+    const found = await context.callLog.findCall({ accountId, keyId: null, id })
+    // As a call that is not there: a member does not learn of others' calls.
+    const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null
+    if (call === null) throw new Failure('log_not_found', `There is no call ${id} in account ${accountId}.`)
+    const { detail: _, channelId: __, estimate: ___, protocol: ____, ...row } = call
+    const refund = await context.database.findRefund(accountId, call.task_id ?? call.request_id)
+    return {
+      call: withAttempts(row),
+      detail: detailView(call),
+      refund: refund && {
+        amount: printCredits(refund.amount),
+        reason: refund.note ?? '',
+        created_at: refund.createdAt.toISOString(),
+      },
+    }
+  }),
+]
+
+const maySee = (context: Context, accountId: string, keyId: string): Promise<boolean> =>
+  visibleKey(context, accountId, keyId).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof Failure && error.code === 'permission_denied') return false
+      throw error
+    },
+  )

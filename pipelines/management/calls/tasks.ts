@@ -1,0 +1,156 @@
+/** Acts of tasks. */
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  cancelTask,
+  endTask,
+  listAllTasks,
+  listTasks,
+  retryTask,
+  showAnyTask,
+  showTask,
+} from '../../../schemas/management/calls/tasks.ts'
+import type { Database } from '../../../src/postgres/database.ts'
+import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
+import type { AllTasksQuery, Task } from '../../../src/postgres/tasks/types.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import { type CancelDeps, cancelFoundTask } from '../../media/cancel-task.ts'
+import { endTask as endByOperator, NotEndable } from '../../tasks/end/end-task.ts'
+import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
+import type { TaskMessages } from '../../tasks/worker/messages.ts'
+import { type Context, implement } from '../act.ts'
+import { afterOf, page } from '../page.ts'
+import { taskShape } from '../shapes.ts'
+
+/** Of a link to a file that is kept for ever. */
+const PREVIEW_LINK_MS = 60 * 60 * 1000
+
+/** True unless the task counts as missing for its account: its record is deleted, or no upstream took it. */
+export const isShown = ({ deletedAt, state, isEarly }: Task): boolean =>
+  deletedAt === null && (state !== 'refused' || isEarly)
+
+/** @throws Failure `not_found` */
+async function taskOf(database: Database, id: string, isSeen: (task: Task) => boolean): Promise<Task> {
+  const [task] = await database.readTasks([id])
+  if (task === undefined || !isSeen(task)) throw new Failure('not_found', `There is no task ${id}.`)
+  return task
+}
+
+interface ListInput {
+  readonly kind?: Task['kind'] | undefined
+  readonly state?: Task['state'] | undefined
+  readonly open: boolean
+  readonly cursor?: string | undefined
+  readonly limit: number
+}
+
+async function queryOf(
+  database: Database,
+  { kind, state, open, ...input }: ListInput,
+): Promise<Omit<AllTasksQuery, 'accountId' | 'isShown'>> {
+  const before = afterOf(input)
+  const [last] = before === null ? [] : await database.readTasks([before])
+  if (before !== null && last === undefined)
+    throw new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
+  const states = state === undefined ? null : [state]
+  return { kind: kind ?? null, states, isOpen: open, before, limit: input.limit + 1 }
+}
+
+export interface TaskDeps extends Omit<CancelDeps, 'tasks' | 'database' | 'now'> {
+  /** Rejects with the reason why the provider has not cancelled the task. */
+  readonly cancelUpstream: (task: Task) => Promise<void>
+  readonly messages: Pick<TaskMessages, 'publish' | 'announce' | 'announceWallets'>
+  readonly files: Pick<ObjectStore, 'link'>
+}
+
+/** Returns fresh links to the files of a task, as far as they are still kept. */
+async function filesOf(files: TaskDeps['files'], { kind, result }: Task, now: number) {
+  const { linkMs } = KEEPING[kind]
+  const kept = (result?.files ?? []).filter((file) => isThere(file, now))
+  const links = kept.map(async ({ role, key, upstream_url, kept_until }) => {
+    if (key === null) return { role, url: upstream_url ?? '', expires_at: null }
+    const expiresAt = Math.min(now + (linkMs ?? PREVIEW_LINK_MS), kept_until ?? Number.POSITIVE_INFINITY)
+    return { role, url: await files.link(key, expiresAt), expires_at: new Date(expiresAt).toISOString() }
+  })
+  return Promise.all(links)
+}
+
+const detailOf = async (files: TaskDeps['files'], task: Task, now: number) => ({
+  ...taskShape(task),
+  files: await filesOf(files, task, now),
+})
+
+/** Moves the task in the name of the caller; the audit record has its cancellation. */
+const transitionsOf = ({ write }: Context, { state }: Task): Pick<Tasks, 'applyTransition'> => ({
+  applyTransition: (move) => {
+    const act = { action: 'task.cancelled', before: { state }, after: { state: move.to } }
+    return write((database) => database.applyTransition(move.to === 'cancelled' ? { ...move, act } : move))
+  },
+})
+
+const conflict = (error: unknown): never => {
+  throw error instanceof NotEndable ? new Failure('conflict', error.message) : error
+}
+
+const accountOfTask = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
+  (await taskOf(database, id, isShown)).accountId
+
+export const taskActs = [
+  implement(listTasks, async ({ database }, { account_id: accountId, ...input }) => {
+    const query = await queryOf(database, input)
+    const tasks = await database.listAllTasks({ ...query, accountId, isShown: true })
+    return page(tasks.map(taskShape), input)
+  }),
+  implement<TaskDeps, typeof showTask>(
+    showTask,
+    async ({ database, files, now }, { id }) => detailOf(files, await taskOf(database, id, isShown), now),
+    accountOfTask,
+  ),
+  implement<TaskDeps, typeof cancelTask>(
+    cancelTask,
+    async (context, { id }) => {
+      const task = await taskOf(context.database, id, isShown)
+      const now = () => context.now
+      return taskShape(
+        await cancelFoundTask({ ...context, database: transitionsOf(context, task), now }, task),
+      )
+    },
+    accountOfTask,
+  ),
+  implement(listAllTasks, async ({ database }, { account_id: accountId = null, ...input }) => {
+    const query = await queryOf(database, input)
+    return page((await database.listAllTasks({ ...query, accountId })).map(taskShape), input)
+  }),
+  implement<TaskDeps, typeof showAnyTask>(showAnyTask, async ({ database, files, now }, { id }) =>
+    detailOf(files, await taskOf(database, id, () => true), now),
+  ),
+  implement<Pick<TaskDeps, 'messages' | 'cancelUpstream'>, typeof endTask>(
+    endTask,
+    async ({ database, write, messages, cancelUpstream, now }, { id, as, reason }) => {
+      await taskOf(database, id, () => true)
+      const tasks = {
+        readTasks: database.readTasks,
+        applyTransition: (move: Parameters<Tasks['applyTransition']>[0]) =>
+          write((writing) => writing.applyTransition(move)),
+      }
+      const deps = { database: tasks, messages, cancelUpstream, now: () => now }
+      const { task, provider } = await endByOperator(deps, id, { event: as, reason }).catch(conflict)
+      return { ...taskShape(task), provider }
+    },
+  ),
+  implement<Pick<TaskDeps, 'messages'>, typeof retryTask>(
+    retryTask,
+    async ({ database, write, messages, now }, { id }) => {
+      const task = await taskOf(database, id, () => true)
+      const renewed = await write((writing) => writing.renewTaskChain(id, now))
+      if (renewed === null)
+        throw new Failure(
+          'conflict',
+          task.endedAt === null
+            ? `Task ${id} is being submitted. Try again in a minute.`
+            : `Task ${id} has ended already: it is ${task.state}.`,
+        )
+      messages.publish(renewed)
+      return taskShape(task)
+    },
+  ),
+]

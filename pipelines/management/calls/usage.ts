@@ -1,0 +1,153 @@
+/** Acts that sum up the calls of an account. */
+import { Failure } from '../../../schemas/failure.ts'
+import { showHome, showUsage, type USAGE_DIMENSIONS } from '../../../schemas/management/calls/usage.ts'
+import { type Credits, printCredits } from '../../../schemas/money.ts'
+import type { CallLog } from '../../../src/clickhouse/call-log.ts'
+import type { DailyGroup, DailyUsage } from '../../../src/clickhouse/summaries/daily-usage.ts'
+import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
+import { windowOf } from '../../query.ts'
+import { type Context, implement } from '../act.ts'
+import { keyShape, walletShape } from '../shapes.ts'
+import { visibleKey } from './calls.ts'
+
+export interface UsageDeps {
+  readonly callLog: Pick<CallLog, 'dailyUsage'>
+}
+
+type Dimension = (typeof USAGE_DIMENSIONS)[number]
+
+const MAX_DAYS = 365
+const HOME_DAYS = 30
+const RUNWAY_DAYS = 7
+/** Share of a spend cap from which a key is near it. */
+const NEAR_CAP_PERCENT = 80n
+/** Keys that no member holds. */
+const NO_MEMBER = ''
+
+const COLUMN_OF: Readonly<Record<Dimension, DailyGroup>> = {
+  model: 'model',
+  key: 'key_id',
+  member: 'key_id',
+  status: 'status',
+}
+
+type Sums = Omit<DailyUsage, 'day' | 'group'>
+
+const NOTHING: Sums = { requests: 0, cost: 0n, inputTokens: 0, outputTokens: 0, cachedTokens: 0 }
+
+const added = (a: Sums, b: Sums): Sums => ({
+  requests: a.requests + b.requests,
+  cost: a.cost + b.cost,
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  cachedTokens: a.cachedTokens + b.cachedTokens,
+})
+const sumOf = (rows: readonly Sums[]): Sums => rows.reduce(added, NOTHING)
+
+const sumsShape = ({ requests, cost, inputTokens, outputTokens, cachedTokens }: Sums) => ({
+  requests,
+  cost: printCredits(cost),
+  input_tokens: inputTokens,
+  output_tokens: outputTokens,
+  cached_tokens: cachedTokens,
+})
+
+const byCost = (a: { readonly cost: Credits }, b: { readonly cost: Credits }): number =>
+  a.cost === b.cost ? 0 : a.cost > b.cost ? -1 : 1
+
+interface Names {
+  /** Returns the group of a row. */
+  groupOf(row: DailyUsage): string
+  /** Returns the name of a group. */
+  nameOf(group: string): string
+}
+
+/** Names keys, and the members who hold them; models and states are their own names. */
+async function namesOf({ database }: Context, accountId: string, by: Dimension): Promise<Names> {
+  if (by === 'model' || by === 'status') return { groupOf: ({ group }) => group, nameOf: (group) => group }
+  const keys = new Map((await database.listKeys(accountId)).map((key) => [key.id, key]))
+  if (by === 'key')
+    return { groupOf: ({ group }) => group, nameOf: (group) => keys.get(group)?.name ?? group }
+  const { account } = await database.showAccount(accountId)
+  const members = account.kind === 'organization' ? await database.listMembers(accountId) : []
+  const names = new Map(members.map(({ accountId: id, name }) => [id, name]))
+  return {
+    groupOf: ({ group }) => keys.get(group)?.grant?.memberId ?? NO_MEMBER,
+    nameOf: (group) => names.get(group) ?? group,
+  }
+}
+
+/** Adds up the rows of one day and group. */
+function regrouped(rows: readonly DailyUsage[], groupOf: Names['groupOf']): DailyUsage[] {
+  const groups = Map.groupBy(rows, (row) => `${row.day} ${groupOf(row)}`)
+  return [...groups.values()].map((same) => ({ day: same[0]!.day, group: groupOf(same[0]!), ...sumOf(same) }))
+}
+
+/** Begins at the day of `days` before, UTC. */
+const lastDays = (days: number, now: number): LogWindow => ({
+  from: Math.floor(now / DAY_MS) * DAY_MS - days * DAY_MS,
+  to: now,
+})
+
+const instant = (epochMs: number): string => new Date(epochMs).toISOString()
+
+export const usageActs = [
+  implement<UsageDeps, typeof showUsage>(showUsage, async (context, input) => {
+    const { account_id: accountId, by } = input
+    const keyId = await visibleKey(context, accountId, input.key_id)
+    const { from, to } = windowOf(input, '30d', context.now)
+    const window = { from, to: Math.min(to, context.now) }
+    if (window.to - from > MAX_DAYS * DAY_MS)
+      throw new Failure('invalid_request', `Parameter from: a report is of at most ${MAX_DAYS} days.`)
+    const find = (of: LogWindow) => context.callLog.dailyUsage({ accountId, keyId, by: COLUMN_OF[by], ...of })
+    const length = window.to - window.from
+    const [rows, before, { groupOf, nameOf }] = await Promise.all([
+      find(window),
+      find({ from: window.from - length, to: window.from }),
+      namesOf(context, accountId, by),
+    ])
+    const daily = regrouped(rows, groupOf)
+    const groups = [...Map.groupBy(daily, ({ group }) => group)].map(([id, same]) => ({ id, ...sumOf(same) }))
+    return {
+      period_from: instant(window.from),
+      period_to: instant(window.to),
+      total: sumsShape(sumOf(daily)),
+      before: sumsShape(sumOf(before)),
+      groups: groups
+        .toSorted(byCost)
+        .map((sums) => ({ id: sums.id, name: nameOf(sums.id), ...sumsShape(sums) })),
+      by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...sumsShape(sums) })),
+    }
+  }),
+  implement<UsageDeps, typeof showHome>(showHome, async (context, { account_id: accountId }) => {
+    const { database, callLog, now } = context
+    const [{ wallet }, keys, rows] = await Promise.all([
+      database.showAccount(accountId),
+      database.listKeys(accountId),
+      callLog.dailyUsage({ accountId, keyId: null, by: 'status', ...lastDays(HOME_DAYS, now) }),
+    ])
+    const week = instant(lastDays(RUNWAY_DAYS, now).from).slice(0, 10)
+    // Whole days: today is not over.
+    const today = instant(now).slice(0, 10)
+    const spent = sumOf(rows.filter(({ day }) => day >= week && day < today)).cost
+    const perDay = spent / BigInt(RUNWAY_DAYS)
+    const days = [...Map.groupBy(rows, ({ day }) => day)]
+    return {
+      wallet: walletShape(wallet),
+      spend_per_day: printCredits(perDay),
+      runway_days: perDay > 0n ? Math.max(0, Number((wallet.balance * 10n) / perDay) / 10) : null,
+      by_day: days.map(([date, same]) => ({
+        date,
+        requests: sumOf(same).requests,
+        failed: sumOf(same.filter(({ group }) => group !== 'success')).requests,
+        cost: printCredits(sumOf(same).cost),
+      })),
+      keys_near_cap: keys
+        .filter(({ revokedAt, grant }) => revokedAt === null && grant !== null && isNearCap(grant))
+        .map(keyShape),
+    }
+  }),
+]
+
+const isNearCap = ({ spent, spendCap }: { readonly spent: Credits; readonly spendCap: Credits | null }) =>
+  spendCap !== null && spent * 100n >= spendCap * NEAR_CAP_PERCENT

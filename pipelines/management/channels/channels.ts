@@ -1,0 +1,140 @@
+/** Acts of channels: what the processes report of them, and what operators set them to. */
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type {
+  ChannelHold,
+  ChannelReport,
+  HeldState,
+  ProcessReport,
+} from '../../../schemas/config/channel-report.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  drainChannel,
+  listChannels,
+  pauseChannel,
+  resumeChannel,
+  showChannel,
+  testChannel,
+} from '../../../schemas/management/channels.ts'
+import type { Operation } from '../../../schemas/management/operation.ts'
+import type { Catalog } from '../../../src/core/routing/catalog.ts'
+import { type Act, type Context, implement } from '../act.ts'
+import { type ChannelTestDeps, callChannel } from './test-call.ts'
+
+export interface ChannelDeps extends ChannelTestDeps {
+  readonly catalog: () => Catalog
+  /** Asks every running process for its channels; null without an answer. */
+  readonly processReports: () => Promise<readonly ProcessReport[] | null>
+}
+
+type ChannelContext = Context & ChannelDeps
+
+const act = <O extends Operation>(operation: O, run: Act<ChannelDeps, O>['run']) =>
+  implement<ChannelDeps, O>(operation, run)
+
+/** @throws Failure `not_found` */
+function channelOf({ catalog }: Pick<ChannelDeps, 'catalog'>, id: string): ChannelEntry {
+  const found = catalog().channels.find((channel) => channel.id === id)
+  if (found === undefined) throw new Failure('not_found', `The configuration has no channel ${id}.`)
+  return found
+}
+
+const sum = (reports: readonly ChannelReport[], field: 'recent_attempts' | 'recent_failures' | 'in_flight') =>
+  reports.reduce((total, report) => total + report[field], 0)
+
+/** Returns the greatest value that is there; null without one. */
+const greatest = <T extends string | number>(values: readonly (T | null)[]): T | null =>
+  values.reduce((most, value) => (value !== null && (most === null || value > most) ? value : most), null)
+
+/** Returns the worst breaker of several processes. */
+const worstOf = (reports: readonly ChannelReport[]): ChannelReport['breaker'] =>
+  (['open', 'half-open'] as const).find((breaker) => reports.some((report) => report.breaker === breaker)) ??
+  'closed'
+
+interface Seen {
+  /** Null where no process answers. */
+  readonly processes: readonly ProcessReport[] | null
+  readonly holds: readonly ChannelHold[]
+  readonly openTasks: ReadonlyMap<string, number>
+}
+
+/** Joins what every process reports of a channel. */
+function channelShape(channel: ChannelEntry, { processes, holds, openTasks }: Seen) {
+  const { id, protocol, base_url, models, priority, weight } = channel
+  const located = (processes ?? []).flatMap(({ channels, ...process }) =>
+    channels.filter((report) => report.channel === id).map((report) => ({ process, report })),
+  )
+  const reports = located.map(({ report }) => report)
+  const hold = holds.find((held) => held.id === id)
+  const lastAt = greatest(reports.map(({ last_error }) => last_error?.at ?? null))
+  const inFlight = sum(reports, 'in_flight')
+  const open = openTasks.get(id) ?? 0
+  const attempts = sum(reports, 'recent_attempts')
+  const failures = sum(reports, 'recent_failures')
+  return {
+    id,
+    protocol,
+    base_url,
+    models,
+    priority,
+    weight,
+    configured: channel.api_key !== '',
+    state: hold?.state ?? ('active' as const),
+    held_by: hold?.createdBy ?? null,
+    held_since: hold?.createdAt.toISOString() ?? null,
+    drained: hold?.state === 'draining' && processes !== null && inFlight === 0 && open === 0,
+    breaker: processes === null || processes.length === 0 ? null : worstOf(reports),
+    in_flight: inFlight,
+    open_tasks: open,
+    recent_attempts: attempts,
+    recent_failures: failures,
+    error_rate: attempts === 0 ? null : failures / attempts,
+    latency_p50_ms: greatest(reports.map(({ latency_p50_ms }) => latency_p50_ms)),
+    latency_p99_ms: greatest(reports.map(({ latency_p99_ms }) => latency_p99_ms)),
+    last_error:
+      reports.find(({ last_error }) => lastAt !== null && last_error?.at === lastAt)?.last_error ?? null,
+    processes: located.map(({ process, report: { channel: _, ...report } }) => ({ ...process, ...report })),
+  }
+}
+
+async function look({ database, processReports }: ChannelContext): Promise<Seen> {
+  const [processes, holds, openTasks] = await Promise.all([
+    processReports(),
+    database.listChannelHolds(),
+    database.countTasksByChannel(),
+  ])
+  return { processes, holds, openTasks }
+}
+
+async function hold(context: ChannelContext, id: string, state: HeldState) {
+  const channel = channelOf(context, id)
+  await context.write((writing) => writing.holdChannel(id, state))
+  return channelShape(channel, await look(context))
+}
+
+export const channelActs = [
+  act(listChannels, async (context) => {
+    const seen = await look(context)
+    const data = context.catalog().channels.map((channel) => channelShape(channel, seen))
+    return { object: 'list' as const, data, has_more: false as const, next_cursor: null }
+  }),
+  act(showChannel, async (context, { id }) => channelShape(channelOf(context, id), await look(context))),
+  act(pauseChannel, (context, { id }) => hold(context, id, 'paused')),
+  act(drainChannel, (context, { id }) => hold(context, id, 'draining')),
+  act(resumeChannel, async (context, { id }) => {
+    const channel = channelOf(context, id)
+    await context.write((writing) => writing.resumeChannel(id))
+    return channelShape(channel, await look(context))
+  }),
+  act(testChannel, async (context, { id, model }) => {
+    const channel = channelOf(context, id)
+    const { catalog, write, now } = context
+    return callChannel(context, {
+      channel,
+      name: model,
+      catalog: catalog(),
+      now,
+      // Before the call: it costs money, and the record has whatever may have been sent.
+      onCall: (sent) => write((writing) => writing.recordChannelTest(id, sent)),
+    })
+  }),
+]

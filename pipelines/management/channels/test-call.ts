@@ -1,0 +1,173 @@
+/** The smallest call to a channel: it proves key, address and model, and costs next to nothing. */
+import { Buffer } from 'node:buffer'
+import { performance } from 'node:perf_hooks'
+import type { Observable } from 'rxjs'
+import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS } from '../../../schemas/config/catalog.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import { redact } from '../../../src/core/call-log/redact.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
+import { NO_USAGE, tokenCharge } from '../../../src/core/pricing/pricing.ts'
+import type { Catalog } from '../../../src/core/routing/catalog.ts'
+import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
+import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
+import type { UpstreamFailure } from '../../../src/upstream/client.ts'
+import type { UpstreamEvent } from '../../../src/upstream/observe.ts'
+import type { UpstreamCallRequest } from '../../chat/forward/deps.ts'
+import { refusedByUpstream } from '../../chat/forward/upstream-error.ts'
+
+const DEADLINE_MS = 30_000
+const MAX_ANSWER_BYTES = 1024 * 1024
+const PROMPT = 'Hi'
+/** The fewest output tokens that the API of this protocol allows. */
+const LEAST_RESPONSES_TOKENS = 16
+
+/** The smallest request in each protocol. */
+const REQUESTS: Readonly<Record<ChatProtocol, (model: string) => { path: string; body: object }>> = {
+  'chat-completions': (model) => ({
+    path: '/v1/chat/completions',
+    body: { model, max_tokens: 1, messages: [{ role: 'user', content: PROMPT }] },
+  }),
+  messages: (model) => ({
+    path: '/v1/messages',
+    body: { model, max_tokens: 1, messages: [{ role: 'user', content: PROMPT }] },
+  }),
+  responses: (model) => ({
+    path: '/v1/responses',
+    body: { model, max_output_tokens: LEAST_RESPONSES_TOKENS, input: PROMPT },
+  }),
+  'generate-content': (model) => ({
+    path: `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
+    body: {
+      contents: [{ role: 'user', parts: [{ text: PROMPT }] }],
+      generationConfig: { maxOutputTokens: 1 },
+    },
+  }),
+}
+
+export interface ChannelTestDeps {
+  readonly openUpstream: (request: UpstreamCallRequest) => Observable<UpstreamEvent>
+}
+
+export interface TestedChannel {
+  readonly channel: ChannelEntry
+  /** The model; undefined: the first of the channel. */
+  readonly name: string | undefined
+  readonly catalog: Catalog
+  /** Epoch milliseconds. */
+  readonly now: number
+  /** Called before the call is sent. */
+  readonly onCall: (sent: { readonly model: string }) => Promise<void>
+}
+
+const isChat = (protocol: string): protocol is ChatProtocol =>
+  (CHAT_PROTOCOLS as readonly string[]).includes(protocol)
+
+/** Returns the model to call and the upstream's name of it. @throws Failure `invalid_request` */
+function modelOf({ channel, name, catalog }: TestedChannel) {
+  const served = Object.entries(channel.models).map(([id, upstreamModel]) => ({
+    model: catalog.resolve(id),
+    upstreamModel,
+  }))
+  const wanted = name === undefined ? null : (catalog.resolve(name)?.id ?? name)
+  const found = served.find(({ model }) => model?.price && (wanted === null || model.id === wanted))
+  if (found?.model?.price)
+    return { id: found.model.id, price: found.model.price, upstreamModel: found.upstreamModel }
+  throw new Failure(
+    'invalid_request',
+    wanted === null
+      ? `id: channel ${channel.id} has no model that is priced by tokens.`
+      : `model: channel ${channel.id} does not serve a model ${wanted} that is priced by tokens.`,
+  )
+}
+
+/** Collects an answer. */
+function collect(events: Observable<UpstreamEvent>): Promise<{ status: number; body: Buffer }> {
+  return new Promise((resolve, reject) => {
+    let status = 0
+    let length = 0
+    const pieces: Buffer[] = []
+    const running = events.subscribe({
+      next(event) {
+        if (event.type === 'head') {
+          status = event.status
+          return
+        }
+        length += event.bytes.length
+        pieces.push(Buffer.from(event.bytes))
+        if (length <= MAX_ANSWER_BYTES) return
+        running.unsubscribe()
+        reject(new Error(`The answer is longer than ${MAX_ANSWER_BYTES} bytes.`))
+      },
+      error: (failure: UpstreamFailure) => reject(new Error(failure.message)),
+      complete: () => resolve({ status, body: Buffer.concat(pieces, length) }),
+    })
+  })
+}
+
+/**
+ * Calls a channel, and says how it went and what it costs.
+ * @throws Failure `invalid_request` where the channel takes no such call
+ */
+export async function callChannel({ openUpstream }: ChannelTestDeps, tested: TestedChannel) {
+  const { channel, now, onCall } = tested
+  const { protocol } = channel
+  if (!isChat(protocol))
+    throw new Failure(
+      'invalid_request',
+      `id: channel ${channel.id} makes media (${protocol}), which no call tests for next to nothing. Order the smallest job of a model instead.`,
+    )
+  if (channel.api_key === '')
+    throw new Failure('invalid_request', `id: channel ${channel.id} has no api_key, so it cannot be called.`)
+  const { id: model, price, upstreamModel } = modelOf(tested)
+  const { path, body } = REQUESTS[protocol](model)
+  const call = DIALECTS[protocol].read({ path, query: '', body: Buffer.from(JSON.stringify(body)) })
+  const adapter = protocolAdapter(protocol, protocol)
+  const encoded = adapter.encodeRequest(call, {
+    upstreamModel,
+    outputCeiling: null,
+    outputLimitField: channel.output_limit_field,
+    askUsage: false,
+    fetched: new Map(),
+  })
+  await onCall({ model })
+  const startedAt = performance.now()
+  const answered = await collect(
+    openUpstream({
+      channel,
+      protocol,
+      upstreamModel,
+      stream: false,
+      query: '',
+      header: () => '',
+      body: encoded.body,
+      requestId: newId('req'),
+      deadlineMs: Math.min(DEADLINE_MS, channel.timeout_seconds * 1000),
+      onFreshConnection: true,
+      traceparent: null,
+    }),
+  ).catch((error: Error) => error)
+  const latency = Math.round(performance.now() - startedAt)
+  const { channels, names, secrets } = upstreamTexts([{ channel, upstreamModel }], model)
+  const hidden = (text: string) => redact(text, [...channels, ...names], secrets)
+  const base = { id: channel.id, model, upstream_model: upstreamModel, latency_ms: latency }
+  const unpaid = { ...base, ok: false, input_tokens: 0, output_tokens: 0, cost: printCredits(0n) }
+  if (answered instanceof Error) return { ...unpaid, status: null, error: hidden(answered.message) }
+  const { status } = answered
+  if (status !== 200) {
+    const { message, detail } = refusedByUpstream(status, answered.body, null)
+    return { ...unpaid, status, error: hidden(detail ?? message) }
+  }
+  const { metered, isAnswer } = adapter.readWhole(call, answered.body)
+  const usage = metered.usage ?? NO_USAGE
+  return {
+    ...base,
+    ok: isAnswer,
+    status,
+    input_tokens: usage.prompt,
+    output_tokens: usage.output,
+    cost: printCredits(tokenCharge(price, usage, now)),
+    error: isAnswer ? null : 'The answer has neither content nor usage.',
+  }
+}

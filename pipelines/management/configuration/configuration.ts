@@ -1,0 +1,73 @@
+/** Acts of the configuration file. */
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  applyConfiguration,
+  checkConfiguration,
+  showConfiguration,
+} from '../../../schemas/management/configuration.ts'
+import type { EditableConfiguration } from '../../../src/config/edit.ts'
+import type { Problem } from '../../../src/config/problem.ts'
+import { implement } from '../act.ts'
+import { differenceOf } from './difference.ts'
+
+export interface ConfigurationDeps {
+  readonly configurationFile: EditableConfiguration
+  /** Whether the file has problems, so that an earlier content is in force. */
+  readonly isConfigurationRefused: () => boolean
+}
+
+const SECRET_FIELDS = ['api_key', 'headers']
+const isSecret = (field: string): boolean => SECRET_FIELDS.includes(field)
+
+const problemShape = ({ line, column, field, message }: Problem) => ({ line, column, field, message })
+
+/** Checks the text against the file. */
+function checked(file: EditableConfiguration, text: string) {
+  const { result, before, after } = file.check(text)
+  return {
+    ok: result.ok,
+    problems: result.ok ? [] : result.problems.map(problemShape),
+    warnings: result.ok ? result.warnings.map(problemShape) : [],
+    difference: differenceOf(before, after, isSecret),
+  }
+}
+
+export const configurationActs = [
+  implement<ConfigurationDeps, typeof showConfiguration>(
+    showConfiguration,
+    async ({ configurationFile, isConfigurationRefused }) => {
+      const { path, text, digest, isWritable } = configurationFile.read()
+      return { path, text, digest, is_writable: isWritable, is_refused: isConfigurationRefused() }
+    },
+  ),
+  implement<ConfigurationDeps, typeof checkConfiguration>(
+    checkConfiguration,
+    async ({ configurationFile }, { text }) => checked(configurationFile, text),
+  ),
+  implement<ConfigurationDeps, typeof applyConfiguration>(
+    applyConfiguration,
+    async ({ configurationFile: file, write }, { text, digest }) => {
+      const before = file.read()
+      if (!before.isWritable)
+        throw new Failure(
+          'conflict',
+          `${before.path} cannot be written by the gateway. Change it where it is deployed from, or set TOLLGATE_CONFIG to a file that the service may write.`,
+        )
+      if (before.digest !== digest)
+        throw new Failure('conflict', 'The configuration file has changed since it was read. Read it again.')
+      const { ok, problems, difference } = checked(file, text)
+      const [first] = problems
+      if (!ok)
+        throw new Failure(
+          'invalid_request',
+          `text: line ${first?.line}, column ${first?.column}: ${first?.field ? `${first.field}: ` : ''}${first?.message}`,
+        )
+      // Within the transaction: the audit record has the act exactly if the file was replaced.
+      await write(async (database) => {
+        await database.recordConfiguration(difference)
+        file.replace(text)
+      })
+      return { digest: file.read().digest, difference }
+    },
+  ),
+]

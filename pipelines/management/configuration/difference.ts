@@ -1,0 +1,58 @@
+/** Compares two configurations, as both are written. */
+import type { Difference } from '../../../schemas/management/configuration.ts'
+
+type Entry = Readonly<Record<string, unknown>>
+
+const LISTS = ['models', 'channels'] as const
+
+const sectionOf = (configuration: unknown, name: string): unknown =>
+  (configuration as Entry | null | undefined)?.[name]
+
+const entriesOf = (configuration: unknown, name: string): ReadonlyMap<string, Entry> => {
+  const list = sectionOf(configuration, name)
+  const entries = Array.isArray(list) ? (list as (Entry | null)[]) : []
+  return new Map(entries.flatMap((entry) => (typeof entry?.id === 'string' ? [[entry.id, entry]] : [])))
+}
+
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+
+function changesOf(before: unknown, after: unknown, name: string, isSecret: (field: string) => boolean) {
+  const [old, now] = [entriesOf(before, name), entriesOf(after, name)]
+  const print = (field: string, value: unknown) =>
+    value === undefined || isSecret(field) ? null : JSON.stringify(value)
+  const changed = [...now].flatMap(([id, entry]) => {
+    const former = old.get(id)
+    if (former === undefined || isSame(former, entry)) return []
+    const names = [...new Set([...Object.keys(former), ...Object.keys(entry)])]
+    const fields = names
+      .filter((field) => !isSame(former[field], entry[field]))
+      .map((field) => ({
+        name: field,
+        before: print(field, former[field]),
+        after: print(field, entry[field]),
+      }))
+    return fields.length === 0 ? [] : [{ id, fields }]
+  })
+  return {
+    added: [...now.keys()].filter((id) => !old.has(id)),
+    removed: [...old.keys()].filter((id) => !now.has(id)),
+    changed,
+  }
+}
+
+/** @param isSecret says of a field of a channel whether its values must not be shown */
+export function differenceOf(
+  before: unknown,
+  after: unknown,
+  isSecret: (field: string) => boolean,
+): Difference {
+  const names = [...new Set([before, after].flatMap((side) => Object.keys((side ?? {}) as Entry)))]
+  return {
+    models: changesOf(before, after, 'models', isSecret),
+    channels: changesOf(before, after, 'channels', isSecret),
+    sections: names.filter(
+      (name) =>
+        !LISTS.some((list) => list === name) && !isSame(sectionOf(before, name), sectionOf(after, name)),
+    ),
+  }
+}

@@ -1,0 +1,109 @@
+/** An act as an endpoint of the management API, opened by the console's session or by a management token. */
+import { from, map, of } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import { MANAGEMENT_PATH } from '../../schemas/management/operation.ts'
+import type { GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
+import { jsonReply } from '../replies/json.ts'
+import { pipeline } from '../stages/pipeline.ts'
+import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
+import { type Act, runAct } from './act.ts'
+import { type CallerCall, type EndpointDeps, identified, identify } from './identify.ts'
+import { answerWithStream, type StreamAct, type StreamDeps } from './live/act.ts'
+import { sessionCookie } from './session.ts'
+
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,200}$/
+const NO_STORE: HeaderList = [['cache-control', 'no-store']]
+
+/** The part of a request that acts of signing in and out use. */
+export interface Visit {
+  readonly userAgent: string
+  readonly address: string
+  /** The address of the console, such as `https://gateway.example.com`; empty where no browser calls. */
+  readonly origin: string
+  /** The token of the present session; null without one. */
+  readonly token: string | null
+  /** Sets the cookie of the answer; null deletes it. */
+  setToken(token: string | null): void
+}
+
+/** Returns the values of a path's parameters. */
+function pathInput(pattern: string, path: string): Record<string, string> {
+  const parts = path.slice(MANAGEMENT_PATH.length).split('/')
+  return Object.fromEntries(
+    pattern.split('/').flatMap((name, index) => {
+      if (!name.startsWith('{')) return []
+      try {
+        return [[name.slice(1, -1), decodeURIComponent(parts[index]!)]]
+      } catch {
+        throw new Failure('invalid_request', `${name.slice(1, -1)}: is not URL-encoded text.`)
+      }
+    }),
+  )
+}
+
+function bodyInput({ body }: GatewayRequest): object {
+  if (body.length === 0) return {}
+  try {
+    const read: unknown = JSON.parse(body.toString())
+    if (typeof read === 'object' && read !== null && !Array.isArray(read)) return read
+  } catch {
+    // Reported below.
+  }
+  throw new Failure('invalid_request', 'The body is not a JSON object.')
+}
+
+/** Returns parameters of the path, and those of the query or the fields of the body. */
+function inputOf(pattern: string, request: GatewayRequest): object {
+  const isRead = request.method === 'GET' || request.method === 'DELETE'
+  const given = isRead ? Object.fromEntries(new URLSearchParams(request.query)) : bodyInput(request)
+  return { ...given, ...pathInput(pattern, request.path) }
+}
+
+function idempotencyKeyOf({ header, hasHeader }: GatewayRequest): string | null {
+  if (!hasHeader('idempotency-key')) return null
+  const key = header('idempotency-key')
+  if (IDEMPOTENCY_KEY.test(key)) return key
+  throw new Failure('invalid_idempotency_key', 'Idempotency-Key is not 1 to 200 printable ASCII characters.')
+}
+
+/** Runs the act and answers with what it returns. */
+const answer = <Deps>(
+  deps: EndpointDeps & Deps,
+  act: Act<Deps & { visit: Visit }>,
+): Stage<CallerCall, never> =>
+  stage((call) => {
+    const { request, caller, token } = call
+    const cookies: HeaderList[number][] = []
+    const visit: Visit = {
+      userAgent: request.header('user-agent'),
+      address: request.address?.() ?? '',
+      origin: request.header('origin'),
+      token,
+      setToken: (next) => void cookies.push(sessionCookie(deps, request, next)),
+    }
+    const running = runAct(act, inputOf(act.operation.path, request), {
+      database: deps.database,
+      deps: { ...deps, visit },
+      caller,
+      now: request.submittedAt,
+      idempotencyKey: idempotencyKeyOf(request),
+    })
+    return from(running).pipe(
+      map((body) => {
+        const reply = jsonReply(body)
+        const headers = [...reply.headers, ...NO_STORE, ...cookies]
+        return new AnsweredCall(call, of({ ...reply, status: act.operation.status ?? reply.status, headers }))
+      }),
+    )
+  })
+
+/** Makes the handler of an act. */
+export const endpoint = <Deps>(deps: EndpointDeps & Deps, act: Act<Deps & { visit: Visit }>): Handler =>
+  pipeline(identify(deps), answer(deps, act))
+
+/** Makes the handler of an act that streams. */
+export const streamEndpoint = <Deps>(deps: EndpointDeps & StreamDeps & Deps, act: StreamAct<Deps>): Handler =>
+  pipeline(
+    identify(deps),
+    answerWithStream(deps, act, async ({ request }) => (await identified(deps, request)).caller),
+  )

@@ -1,0 +1,58 @@
+/** The caller of a request of the management API: the console's session, or a management token. */
+import { from, map } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import { isManagementToken, tokenHash } from '../../src/core/keys/bearer-token.ts'
+import type { GatewayRequest } from '../../src/http/handler.ts'
+import type { Database } from '../../src/postgres/database.ts'
+import { type Call, type Stage, stage } from '../stages/stage.ts'
+import { type Caller, tokenCaller, userCaller, VISITOR } from './caller.ts'
+import { assertFromConsole, type CookieDeps, sessionToken } from './session.ts'
+
+const BEARER = /^bearer +/i
+
+export interface EndpointDeps extends CookieDeps {
+  readonly database: Database
+}
+
+export interface Identified {
+  readonly caller: Caller
+  /** The token of the session; null for a management token and a visitor. */
+  readonly token: string | null
+}
+
+export interface CallerCall extends Call, Identified {}
+
+/**
+ * Returns who sends the request: a management token where one is sent, else the session.
+ * @throws Failure `not_signed_in`
+ */
+export async function identified(deps: EndpointDeps, request: GatewayRequest): Promise<Identified> {
+  const authorization = request.header('authorization')
+  if (BEARER.test(authorization)) {
+    const text = authorization.replace(BEARER, '').trim()
+    const found = isManagementToken(text) ? await deps.database.findManagementToken(tokenHash(text)) : null
+    if (found === null)
+      throw new Failure(
+        'not_signed_in',
+        'The management token is invalid, expired or revoked. An API key does not open the management API.',
+      )
+    return { caller: tokenCaller(found), token: null }
+  }
+  const token = sessionToken(deps, request)
+  const signedIn = token === null ? null : await deps.database.findSession(tokenHash(token))
+  return signedIn === null ? { caller: VISITOR, token: null } : { caller: userCaller(signedIn), token }
+}
+
+/**
+ * Adds the caller.
+ * @throws Failure `not_signed_in`, and `permission_denied` for a request that no page of the console sends
+ */
+export const identify = (deps: EndpointDeps): Stage<Call, CallerCall> =>
+  stage((call) =>
+    from(identified(deps, call.request)).pipe(
+      map(({ caller, token }) => {
+        if (!BEARER.test(call.request.header('authorization'))) assertFromConsole(call.request, token)
+        return { ...call, caller, token }
+      }),
+    ),
+  )

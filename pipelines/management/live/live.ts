@@ -1,0 +1,149 @@
+/** Acts that watch the installation and the calls of an account, from what the processes publish. */
+import {
+  concat,
+  defer,
+  exhaustMap,
+  filter,
+  ignoreElements,
+  interval,
+  type MonoTypeOperatorFunction,
+  map,
+  merge,
+  type Observable,
+  of,
+  share,
+  tap,
+} from 'rxjs'
+import type { ProcessReport } from '../../../schemas/config/channel-report.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  type LiveCall,
+  type Overview,
+  showInstallation,
+  watchCalls,
+  watchInstallation,
+} from '../../../schemas/management/live.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import { implement } from '../act.ts'
+import { visibleKey } from '../calls/calls.ts'
+import { implementStream } from './act.ts'
+import type { LiveEvent } from './events.ts'
+import { installationOf } from './installation.ts'
+import { CallWindow } from './window.ts'
+
+/** A settled call; null: some may have been missed. */
+export type SettledCall = Settlement | null
+
+/** Sources of live data: what the processes publish and report. */
+interface Published {
+  /** Settled calls of all gateways as they are published, each once; shared by those who subscribe. */
+  readonly settledCalls: Observable<SettledCall>
+  /** Returns each running process's report; null without an answer. */
+  readonly processReports: () => Promise<ProcessReport[] | null>
+}
+
+export interface LiveDeps extends Published {
+  /** Made by `overviews`, once for a process. */
+  readonly overviews: Observable<Overview>
+}
+
+const OVERVIEW_MS = 2_000
+
+const reportsOf = async ({ processReports }: Published): Promise<ProcessReport[]> => {
+  const reports = await processReports()
+  // This process answers as well: none does while NATS hangs.
+  if (reports === null || reports.length === 0)
+    throw new Failure('service_unavailable', 'No process answers: NATS is away. Try again in a minute.')
+  return reports
+}
+
+/** Sums up the calls of each interval, with what the processes report at its end; shared by those who subscribe. */
+export const overviews = (published: Published): Observable<Overview> =>
+  defer(() => {
+    let window = new CallWindow()
+    let since = Date.now()
+    const counted = published.settledCalls.pipe(
+      tap((call) => call !== null && window.add(call)),
+      ignoreElements(),
+    )
+    const ticks = interval(OVERVIEW_MS).pipe(
+      // Where the answers take longer than the interval, the next overview counts both.
+      exhaustMap(async () => {
+        const reports = (await published.processReports()) ?? []
+        const now = Date.now()
+        const read = window.read()
+        const seconds = (now - since) / 1000
+        window = new CallWindow()
+        since = now
+        return { ...installationOf(reports, now), seconds, ...read }
+      }),
+    )
+    return merge(counted, ticks)
+  }).pipe(share())
+
+const instant = (epochMs: number): string => new Date(epochMs).toISOString()
+
+const liveCallOf = (call: Settlement): LiveCall => ({
+  created_at: instant(call.created_at),
+  submitted_at: instant(call.submitted_at),
+  key_id: call.key_id,
+  model: call.model,
+  status: call.status,
+  error_code: call.error_code,
+  error_message: call.error_message,
+  input_tokens: call.input_tokens,
+  output_tokens: call.output_tokens,
+  cached_tokens: call.cached_tokens,
+  cache_write_tokens: call.cache_write_tokens,
+  reasoning_tokens: call.reasoning_tokens,
+  server_tool_calls: call.server_tool_calls,
+  unit_count: call.unit_count,
+  unit_type: call.unit_type,
+  cost: printCredits(BigInt(call.cost)),
+  latency_ms: call.latency_ms,
+  request_id: call.request_id,
+  task_id: call.task_id ?? null,
+  attempts_count: call.attempts_count,
+  call_count: call.call_count ?? 1,
+})
+
+const GAP: LiveEvent = { name: 'gap', data: {} }
+
+interface CallFilter {
+  readonly accountId: string
+  readonly keyId: string | null
+  readonly model: string | undefined
+  readonly statuses: readonly string[] | undefined
+}
+
+const matching = ({ accountId, keyId, model, statuses }: CallFilter): MonoTypeOperatorFunction<SettledCall> =>
+  filter(
+    (call) =>
+      call === null ||
+      (call.account_id === accountId &&
+        (keyId === null || call.key_id === keyId) &&
+        (model === undefined || call.model === model) &&
+        (statuses === undefined || statuses.includes(call.status))),
+  )
+
+export const liveActs = [
+  implement<LiveDeps, typeof showInstallation>(showInstallation, async (context) =>
+    installationOf(await reportsOf(context), context.now),
+  ),
+]
+
+export const liveStreams = [
+  implementStream<LiveDeps, typeof watchInstallation>(watchInstallation, async (context) =>
+    context.overviews.pipe(map((data) => ({ name: 'overview', data }))),
+  ),
+  implementStream<LiveDeps, typeof watchCalls>(watchCalls, async (context, input, isContinued) => {
+    const { account_id: accountId, key_id, model, status } = input
+    const keyId = await visibleKey(context, accountId, key_id)
+    const calls = context.settledCalls.pipe(
+      matching({ accountId, keyId, model, statuses: status?.split(',') }),
+      map((call): LiveEvent => (call === null ? GAP : { name: 'call', data: liveCallOf(call) })),
+    )
+    return isContinued ? concat(of(GAP), calls) : calls
+  }),
+]

@@ -1,0 +1,31 @@
+/** Pages of lists, by the id of the last entry of the page before. */
+import { Failure } from '../../schemas/failure.ts'
+
+interface PageInput {
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+/** Returns the id after which a page begins; null for the first page. @throws Failure `invalid_request` */
+export function afterOf({ cursor }: Pick<PageInput, 'cursor'>): string | null {
+  if (cursor === undefined) return null
+  const id = Buffer.from(cursor, 'base64url').toString()
+  if (id !== '' && Buffer.from(id).toString('base64url') === cursor) return id
+  throw new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
+}
+
+/** Returns a page of entries, of which one more than its limit was read. */
+export function page<Entry extends { readonly id: string | number }>(
+  entries: readonly Entry[],
+  { limit }: Pick<PageInput, 'limit'>,
+) {
+  const data = entries.slice(0, limit)
+  const hasMore = entries.length > limit
+  const last = data.at(-1)
+  return {
+    object: 'list' as const,
+    data,
+    has_more: hasMore,
+    next_cursor: hasMore && last ? Buffer.from(String(last.id)).toString('base64url') : null,
+  }
+}

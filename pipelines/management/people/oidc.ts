@@ -1,0 +1,139 @@
+/** Acts of signing in at an OpenID Connect provider, and of connecting one. */
+import type { User } from '../../../schemas/accounts/people.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { addIdentity, beginIdentity, removeIdentity } from '../../../schemas/management/people/profile.ts'
+import { beginOidcSignIn, signInByOidc } from '../../../schemas/management/people/sign-in.ts'
+import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import type { OidcCheck, OidcPerson } from '../../../src/identity/oidc.ts'
+import type { Repositories } from '../../../src/postgres/database.ts'
+import type { Ticket } from '../../../src/postgres/people/tickets.ts'
+import {
+  attempted,
+  joinOrganization,
+  newSession,
+  type PeopleContext,
+  peopleAct,
+  providerOf,
+  readEmail,
+  signInFailed,
+  signUpIsOff,
+  tooLate,
+} from './rules.ts'
+import { signedInOf, startSession } from './sessions.ts'
+
+const MAX_NAME_CHARS = 100
+
+interface OidcTicket {
+  readonly provider: string
+  readonly check: OidcCheck
+  readonly invitation: string | null
+}
+
+/** Returns the user who is the person at the provider; creates or connects one where that is allowed. */
+async function userOfPerson(
+  writing: Repositories,
+  { config }: PeopleContext,
+  { provider, invitation }: OidcTicket,
+  { subject, verifiedEmail, name }: OidcPerson,
+): Promise<User> {
+  const known = await writing.findIdentity(provider, subject)
+  if (known !== null) return known
+  if (verifiedEmail === null)
+    throw signInFailed('The provider does not confirm your email address: confirm it there first.')
+  const email = readEmail(verifiedEmail)
+  const { signup, trial_credit: credit } = config()
+  let user = await writing.findUserByEmail(email)
+  if (user === null) {
+    if (signup === 'off' || (signup === 'invite' && invitation === null)) throw signUpIsOff()
+    const offer = invitation === null ? null : await writing.redeemInvitation(tokenHash(invitation))
+    if (offer !== null && offer.email !== email)
+      throw signInFailed(`The invitation is for another email address than ${email}.`)
+    const installationRole = offer?.installationRole ?? null
+    user = await writing.createUser({
+      email,
+      name: name?.trim().slice(0, MAX_NAME_CHARS) || email,
+      installationRole,
+      credit,
+    })
+    if (offer !== null) await joinOrganization(writing, offer, user.accountId)
+  } else if (await writing.hasWay(user.id)) {
+    // Where sign-up is open, another person may have signed up with this email.
+    throw signInFailed(
+      'A user with your email address signs in another way. Sign in that way, and connect the provider in your profile.',
+    )
+  }
+  await writing.addIdentity(user.id, provider, subject)
+  return user
+}
+
+/** Remembers the way to the provider, and returns where to send the browser. */
+async function begin(
+  context: PeopleContext,
+  { id, invitation = null }: { readonly id: string; readonly invitation?: string | null | undefined },
+  { purpose, userId }: Omit<Ticket, 'tokenHash'>,
+) {
+  const { identity, visit, write } = context
+  const provider = providerOf(context, id)
+  if (!URL.canParse(visit.origin))
+    throw new Failure('invalid_request', 'Sign-in at a provider needs a browser.')
+  const redirectUri = `${new URL(visit.origin).origin}/console/sign-in/oidc/${id}`
+  let begun: Awaited<ReturnType<typeof identity.oidc.begin>>
+  try {
+    begun = await identity.oidc.begin(provider, redirectUri)
+  } catch (error) {
+    throw new Failure('service_unavailable', `${provider.name} does not answer: sign in another way.`, {
+      internal: String(error),
+    })
+  }
+  const ticket = generateToken()
+  const data: OidcTicket = { provider: id, check: begun.check, invitation }
+  await write((writing) => writing.createTicket({ tokenHash: tokenHash(ticket), purpose, userId }, data))
+  return { ticket, url: begun.url }
+}
+
+/** Returns whom the provider sent back, and the remembered way. @throws Failure `sign_in_failed` */
+async function finish(
+  context: PeopleContext,
+  { id, ticket, query }: { readonly id: string; readonly ticket: string; readonly query: string },
+  expected: Omit<Ticket, 'tokenHash'>,
+) {
+  const { database, identity } = context
+  const provider = providerOf(context, id)
+  const kept = await database.takeTicket<OidcTicket>({ ...expected, tokenHash: tokenHash(ticket) })
+  if (kept?.provider !== id) throw tooLate()
+  try {
+    return { kept, person: await identity.oidc.finish(provider, kept.check, query) }
+  } catch (error) {
+    throw signInFailed(`${provider.name} did not confirm the sign-in: try again.`, error)
+  }
+}
+
+const VISITING = { purpose: 'oidc', userId: null } as const
+const connecting = (context: PeopleContext) =>
+  ({ purpose: 'new_identity', userId: signedInOf(context).user.id }) as const
+
+export const oidcActs = [
+  peopleAct(beginOidcSignIn, (context, input) => begin(context, input, VISITING)),
+  peopleAct(signInByOidc, (context, input) =>
+    attempted(context, null, async () => {
+      const { kept, person } = await finish(context, input, VISITING)
+      return startSession(context, async (writing, hash) => {
+        const user = await userOfPerson(writing, context, kept, person)
+        if (!user.enabled) throw signInFailed('This user is disabled: ask an operator.')
+        return writing.createSession(newSession(context, hash, user.id))
+      })
+    }),
+  ),
+  peopleAct(beginIdentity, (context, input) => begin(context, input, connecting(context))),
+  peopleAct(addIdentity, async (context, input) => {
+    const { person } = await finish(context, input, connecting(context))
+    const { user } = signedInOf(context)
+    await context.write((writing) => writing.addIdentity(user.id, input.id, person.subject))
+    return { id: input.id }
+  }),
+  peopleAct(removeIdentity, async (context, { id }) => {
+    const { user } = signedInOf(context)
+    await context.write((writing) => writing.removeIdentity(user.id, id))
+    return { removed: true as const }
+  }),
+]

@@ -1,0 +1,135 @@
+/** Acts of passkeys: sign-in, confirmation, and those of a user. */
+import {
+  addPasskey,
+  beginPasskey,
+  beginPasskeyConfirm,
+  confirmByPasskey,
+  removePasskey,
+  renamePasskey,
+} from '../../../schemas/management/people/profile.ts'
+import { beginPasskeySignIn, signInByPasskey } from '../../../schemas/management/people/sign-in.ts'
+import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
+import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import type { Ticket } from '../../../src/postgres/people/tickets.ts'
+import { passkeyShape } from '../shapes.ts'
+import {
+  attempted,
+  countAttempt,
+  newSession,
+  type PeopleContext,
+  passkeyOrigin,
+  peopleAct,
+  signInFailed,
+  tooLate,
+} from './rules.ts'
+import { renewSession, signedInOf, startSession } from './sessions.ts'
+
+interface Challenge {
+  readonly challenge: string
+  readonly origin: string
+}
+
+/** Remembers the challenge, and returns what the browser gets. */
+async function challengeFor(
+  { write }: PeopleContext,
+  { purpose, userId }: Omit<Ticket, 'tokenHash'>,
+  origin: string,
+  options: { readonly challenge: string },
+) {
+  const ticket = generateToken()
+  const data: Challenge = { challenge: options.challenge, origin }
+  await write((writing) => writing.createTicket({ tokenHash: tokenHash(ticket), purpose, userId }, data))
+  return { ticket, options: { ...options } }
+}
+
+/** Uses up the challenge. @throws Failure `sign_in_failed` */
+async function challengeOf(
+  { database }: PeopleContext,
+  ticket: string,
+  expected: Omit<Ticket, 'tokenHash'>,
+): Promise<Challenge> {
+  const kept = await database.takeTicket<Challenge>({ ...expected, tokenHash: tokenHash(ticket) })
+  if (kept === null) throw tooLate()
+  return kept
+}
+
+const wrongPasskey = () => signInFailed('The passkey is not known here, or its answer is wrong.')
+
+/** Returns the passkey that signed the challenge, and its next counter. @throws Failure `sign_in_failed` */
+async function provenPasskey(
+  { database, identity }: PeopleContext,
+  { challenge, origin }: Challenge,
+  response: Readonly<Record<string, unknown>>,
+) {
+  const passkey = typeof response.id === 'string' ? await database.findPasskey(response.id) : null
+  if (passkey === null) throw wrongPasskey()
+  const counter = await identity.passkeys.verifyAuthentication(origin, challenge, response, passkey)
+  if (counter === null) throw wrongPasskey()
+  return { passkey, counter }
+}
+
+const VISITING = { purpose: 'passkey', userId: null } as const
+const confirming = (context: PeopleContext) =>
+  ({ purpose: 'confirm', userId: signedInOf(context).user.id }) as const
+const adding = (context: PeopleContext) =>
+  ({ purpose: 'new_passkey', userId: signedInOf(context).user.id }) as const
+
+export const passkeyActs = [
+  peopleAct(beginPasskeySignIn, async (context) => {
+    const origin = passkeyOrigin(context)
+    // Pages begin one when they are opened: counted apart from attempts.
+    await countAttempt(context.database, { address: `passkey ${clientNetwork(context.visit.address)}` })
+    const options = await context.identity.passkeys.authenticationOptions(origin)
+    return challengeFor(context, VISITING, origin, options)
+  }),
+  peopleAct(signInByPasskey, (context, { ticket, response }) =>
+    attempted(context, null, async () => {
+      const challenge = await challengeOf(context, ticket, VISITING)
+      const { passkey, counter } = await provenPasskey(context, challenge, response)
+      return startSession(context, async (writing, hash) => {
+        if (!(await writing.advancePasskey(passkey, counter))) throw wrongPasskey()
+        return writing.createSession(newSession(context, hash, passkey.userId))
+      })
+    }),
+  ),
+  peopleAct(beginPasskeyConfirm, async (context) => {
+    const origin = passkeyOrigin(context)
+    const options = await context.identity.passkeys.authenticationOptions(origin)
+    return challengeFor(context, confirming(context), origin, options)
+  }),
+  peopleAct(confirmByPasskey, (context, { ticket, response }) =>
+    attempted(context, signedInOf(context).user.id, async () => {
+      const challenge = await challengeOf(context, ticket, confirming(context))
+      const { passkey, counter } = await provenPasskey(context, challenge, response)
+      if (passkey.userId !== signedInOf(context).user.id) throw wrongPasskey()
+      return renewSession(context, true, async (writing) => {
+        if (!(await writing.advancePasskey(passkey, counter))) throw wrongPasskey()
+      })
+    }),
+  ),
+  peopleAct(beginPasskey, async (context) => {
+    const { user } = signedInOf(context)
+    const origin = passkeyOrigin(context)
+    const { passkeys } = await context.database.listSignInMethods(user.id)
+    const options = await context.identity.passkeys.registrationOptions(origin, user, passkeys)
+    return challengeFor(context, adding(context), origin, options)
+  }),
+  peopleAct(addPasskey, async (context, { ticket, response, name }) => {
+    const { user } = signedInOf(context)
+    const { challenge, origin } = await challengeOf(context, ticket, adding(context))
+    const credential = await context.identity.passkeys.verifyRegistration(origin, challenge, response)
+    if (credential === null) throw wrongPasskey()
+    return passkeyShape(
+      await context.write((writing) => writing.addPasskey({ ...credential, userId: user.id, name })),
+    )
+  }),
+  peopleAct(renamePasskey, async (context, { id, name }) => {
+    const { user } = signedInOf(context)
+    return passkeyShape(await context.write((writing) => writing.renamePasskey(user.id, id, name)))
+  }),
+  peopleAct(removePasskey, async (context, { id }) => {
+    const { user } = signedInOf(context)
+    await context.write((writing) => writing.removePasskey(user.id, id))
+    return { removed: true as const }
+  }),
+]

@@ -1,0 +1,129 @@
+/** Acts of the signed-in user on themselves. */
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  confirmByPassword,
+  confirmTotp,
+  endOtherSessions,
+  endSession,
+  enrolTotp,
+  listSessions,
+  removeTotp,
+  renewRecoveryCodes,
+  setPassword,
+  showSecurity,
+  updateProfile,
+} from '../../../schemas/management/people/profile.ts'
+import { normalizeEmail } from '../../../src/core/people/email.ts'
+import { generateRecoveryCodes, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
+import { passkeyShape, userShape } from '../shapes.ts'
+import { acceptCode, assertPassword, attempted, peopleAct } from './rules.ts'
+import { renewSession, signedInOf } from './sessions.ts'
+
+const instantOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
+
+export const profileActs = [
+  peopleAct(updateProfile, async (context, changes) => {
+    const { user } = signedInOf(context)
+    return userShape(await context.write((writing) => writing.updateUser(user.id, changes)))
+  }),
+  peopleAct(showSecurity, async (context) => {
+    const { database, config } = context
+    const methods = await database.listSignInMethods(signedInOf(context).user.id)
+    const names = new Map(config().sign_in.oidc.map(({ id, name }) => [id, name]))
+    return {
+      password_set_at: instantOrNull(methods.passwordSetAt),
+      totp_confirmed_at: instantOrNull(methods.totpConfirmedAt),
+      recovery_codes: methods.recoveryCodes,
+      passkeys: methods.passkeys.map(passkeyShape),
+      providers: methods.identities.map(({ provider, createdAt }) => ({
+        id: provider,
+        name: names.get(provider) ?? provider,
+        connected_at: createdAt.toISOString(),
+      })),
+    }
+  }),
+  peopleAct(confirmByPassword, (context, { password }) => {
+    const { database, identity } = context
+    const { user } = signedInOf(context)
+    // Not by the email: strangers who try to sign in with it do not lock out the user who is.
+    return attempted(context, user.id, async () => {
+      const found = await database.findPasswordSignIn(normalizeEmail(user.email))
+      if (!(await identity.passwords.verify(found?.passwordHash ?? null, password)))
+        throw new Failure('sign_in_failed', 'The password is wrong.', { status: 403 })
+      return renewSession(context, true)
+    })
+  }),
+  peopleAct(setPassword, async (context, { password }) => {
+    const { user, session } = signedInOf(context)
+    assertPassword(password, normalizeEmail(user.email))
+    const hash = await context.identity.passwords.hash(password)
+    return renewSession(context, false, async (writing) => {
+      await writing.setPassword(user.id, hash)
+      await writing.endSessions(user.id, { allBut: session.id })
+    })
+  }),
+  peopleAct(enrolTotp, async (context) => {
+    const { user } = signedInOf(context)
+    const enrolment = context.identity.totp.enrolTotp(user.email)
+    await context.write((writing) => writing.enrolTotp(user.id, enrolment.secret))
+    return enrolment
+  }),
+  peopleAct(confirmTotp, (context, { code }) => {
+    const { database, write } = context
+    const { user, session } = signedInOf(context)
+    return attempted(context, user.id, async () => {
+      const secret = await database.findTotpSecret(user.id, { isConfirmed: false })
+      if (secret === null)
+        throw new Failure('conflict', 'There is no new secret to confirm: set up one-time codes first.')
+      const codes = generateRecoveryCodes()
+      await write(async (writing) => {
+        await acceptCode(writing, context, { userId: user.id, secret, code })
+        await writing.confirmTotp(user.id)
+        await writing.setRecoveryCodes(user.id, codes.map(recoveryCodeHash))
+        await writing.endSessions(user.id, { allBut: session.id })
+      })
+      return { recovery_codes: codes }
+    })
+  }),
+  peopleAct(renewRecoveryCodes, async (context) => {
+    const { user } = signedInOf(context)
+    const { totpConfirmedAt } = await context.database.listSignInMethods(user.id)
+    if (totpConfirmedAt === null)
+      throw new Failure('conflict', 'Recovery codes go with one-time codes: set those up first.')
+    const codes = generateRecoveryCodes()
+    await context.write((writing) => writing.setRecoveryCodes(user.id, codes.map(recoveryCodeHash)))
+    return { recovery_codes: codes }
+  }),
+  peopleAct(removeTotp, async (context) => {
+    const { user } = signedInOf(context)
+    await context.write((writing) => writing.removeTotp(user.id))
+    return { removed: true as const }
+  }),
+  peopleAct(listSessions, async (context) => {
+    const { user, session } = signedInOf(context)
+    const sessions = await context.database.listSessions(user.id)
+    return {
+      object: 'list' as const,
+      data: sessions.map((one) => ({
+        id: one.id,
+        is_current: one.id === session.id,
+        user_agent: one.userAgent,
+        address: one.address,
+        created_at: one.createdAt.toISOString(),
+        last_seen_at: one.lastSeenAt.toISOString(),
+      })),
+      has_more: false,
+      next_cursor: null,
+    }
+  }),
+  peopleAct(endSession, async (context, { id }) => {
+    const { user } = signedInOf(context)
+    const ended = await context.write((writing) => writing.endSessions(user.id, { only: id }))
+    if (ended === 0) throw new Failure('not_found', `You have no session ${id}.`)
+    return { removed: true as const }
+  }),
+  peopleAct(endOtherSessions, async (context) => {
+    const { user, session } = signedInOf(context)
+    return { ended: await context.write((writing) => writing.endSessions(user.id, { allBut: session.id })) }
+  }),
+]

@@ -1,0 +1,143 @@
+/** Rules that the acts of people share: attempts, names that are read, invitations, one-time codes. */
+import type { Invitation } from '../../../schemas/accounts/people.ts'
+import type { ConfigFile, OidcProvider } from '../../../schemas/config/file.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import type { Operation } from '../../../schemas/management/operation.ts'
+import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
+import { isEmail, normalizeEmail } from '../../../src/core/people/email.ts'
+import { passwordProblem } from '../../../src/core/people/password-policy.ts'
+import { isRecoveryCode, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
+import type { Identity } from '../../../src/identity/identity.ts'
+import type { Database, Repositories } from '../../../src/postgres/database.ts'
+import { type Act, type Context, implement } from '../act.ts'
+import type { Visit } from '../endpoint.ts'
+
+export interface UserDeps {
+  readonly config: () => Pick<ConfigFile, 'signup' | 'sign_in' | 'trial_credit'>
+  /** Base of the links that are handed out, without a slash at its end. */
+  readonly publicUrl: string
+}
+
+export interface PeopleDeps extends UserDeps {
+  readonly identity: Identity
+  readonly visit: Visit
+}
+
+export type PeopleContext = Context & PeopleDeps
+
+export const signInFailed = (message: string, internal?: unknown): Failure =>
+  new Failure('sign_in_failed', message, internal === undefined ? {} : { internal: String(internal) })
+
+export const signUpIsOff = (): Failure =>
+  new Failure(
+    'permission_denied',
+    'Sign-up is by invitation: ask an operator, or an admin of your organization.',
+  )
+
+export const tooLate = (): Failure =>
+  signInFailed('The sign-in took too long, or was done already: begin again.')
+
+const invalid = (message: string): Failure => new Failure('invalid_request', message)
+
+/** Makes the act of an operation of people. */
+export const peopleAct = <O extends Operation>(operation: O, run: Act<PeopleDeps, O>['run']) =>
+  implement<PeopleDeps, O>(operation, run)
+
+/** Returns the session to open for a user. */
+export const newSession = (
+  { visit: { userAgent, address } }: Pick<PeopleContext, 'visit'>,
+  hash: Buffer,
+  userId: string,
+) => ({ tokenHash: hash, userId, userAgent, address })
+
+/**
+ * Runs `work` as an attempt to sign in, which counts unless it succeeds.
+ * @param account a normalized email or the id of a user; null: only the address counts
+ * @throws Failure `rate_limit_exceeded`
+ */
+export async function attempted<T>(
+  { database, visit }: Pick<PeopleContext, 'database' | 'visit'>,
+  account: string | null,
+  work: () => Promise<T>,
+): Promise<T> {
+  const address = clientNetwork(visit.address)
+  const ids = await countAttempt(database, { address, ...(account !== null && { account }) })
+  const result = await work()
+  await database.takeBackAttempt(ids)
+  return result
+}
+
+/** Counts an attempt. @throws Failure `rate_limit_exceeded` */
+export async function countAttempt(
+  database: Pick<Database, 'takeAttempt'>,
+  subjects: { readonly account?: string; readonly address: string },
+): Promise<readonly bigint[]> {
+  const attempt = await database.takeAttempt(subjects)
+  if ('ids' in attempt) return attempt.ids
+  const { retryAfterSeconds } = attempt
+  const minutes = Math.ceil(retryAfterSeconds / 60)
+  throw new Failure(
+    'rate_limit_exceeded',
+    `Too many attempts to sign in. Try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`,
+    { headers: [['retry-after', String(retryAfterSeconds)]] },
+  )
+}
+
+/** Returns the normalized email. @throws Failure `invalid_request` */
+export function readEmail(text: string): string {
+  const email = normalizeEmail(text)
+  if (!isEmail(email)) throw invalid('email: is not an email address.')
+  return email
+}
+
+/** @throws Failure `invalid_request` for a password that may not be chosen */
+export function assertPassword(password: string, email: string): void {
+  const problem = passwordProblem(password, email)
+  if (problem !== null) throw invalid(problem)
+}
+
+/** @throws Failure `not_found` */
+export function providerOf({ config }: UserDeps, id: string): OidcProvider {
+  const provider = config().sign_in.oidc.find((one) => one.id === id)
+  if (provider === undefined) throw new Failure('not_found', `There is no sign-in provider ${id}.`)
+  return provider
+}
+
+/** Makes the user a member, as the invitation says; part of the transaction that uses it up. */
+export async function joinOrganization(
+  database: Repositories,
+  { accountId, role }: Invitation,
+  personalAccountId: string,
+): Promise<void> {
+  if (accountId !== null && role !== null) await database.putMember(accountId, personalAccountId, role)
+}
+
+/**
+ * Accepts a one-time code or a recovery code of a user, once: part of the transaction of what it opens.
+ * @throws Failure `sign_in_failed`
+ */
+export async function acceptCode(
+  database: Repositories,
+  { identity, now }: Pick<PeopleContext, 'identity' | 'now'>,
+  { userId, secret, code }: { readonly userId: string; readonly secret: string; readonly code: string },
+): Promise<void> {
+  const period = identity.totp.totpPeriodOf(secret, code, now)
+  const isAccepted =
+    period === null
+      ? isRecoveryCode(code) && (await database.spendRecoveryCode(userId, recoveryCodeHash(code)))
+      : await database.acceptTotpPeriod(userId, period)
+  if (!isAccepted) throw signInFailed('The code is wrong, or was used before. Wait for the next one.')
+}
+
+const IP_ADDRESS = /^(\d+\.){3}\d+$|^\[/
+
+/** Returns the origin that passkeys are bound to. @throws Failure `invalid_request` where browsers take none */
+export function passkeyOrigin({ visit: { origin } }: Pick<PeopleContext, 'visit'>): string {
+  if (!URL.canParse(origin)) throw invalid('Passkeys need a browser.')
+  const { hostname } = new URL(origin)
+  if (IP_ADDRESS.test(hostname))
+    throw invalid(
+      'Browsers take no passkeys at an IP address: open the console by a host name, such as localhost.',
+    )
+  return new URL(origin).origin
+}

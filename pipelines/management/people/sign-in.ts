@@ -1,0 +1,134 @@
+/** Acts of becoming a user and of signing in. No answer tells whether an email exists, nor does its time. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  acceptInvitation,
+  lookUpInvitation,
+  signInByPassword,
+  signInByTotp,
+  signInWays,
+  signUp,
+} from '../../../schemas/management/people/sign-in.ts'
+import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
+import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { normalizeEmail } from '../../../src/core/people/email.ts'
+import {
+  acceptCode,
+  assertPassword,
+  attempted,
+  countAttempt,
+  joinOrganization,
+  newSession,
+  type PeopleContext,
+  peopleAct,
+  readEmail,
+  signInFailed,
+  signUpIsOff,
+  tooLate,
+} from './rules.ts'
+import { renewSession, signedInOf, startSession } from './sessions.ts'
+
+/** Longer than a sign-up takes: whether it creates a user is not seen by its time. */
+const SIGN_UP_MS = 500
+
+/** Passes a refusal because the email is taken. */
+const ignoreTaken = (error: unknown): void => {
+  if (!(error instanceof Error && 'code' in error && error.code === 'email_taken')) throw error
+}
+
+async function signUpByPassword(
+  context: PeopleContext,
+  input: {
+    readonly email?: string | undefined
+    readonly name: string
+    readonly password: string
+    readonly locale: 'en' | 'zh'
+    readonly invitation?: string | undefined
+  },
+): Promise<{ email: string }> {
+  const { config, database, identity, visit, write } = context
+  const { name, password, locale, invitation } = input
+  const { signup, trial_credit: credit } = config()
+  if (signup === 'off' || (signup === 'invite' && invitation === undefined)) throw signUpIsOff()
+  const over = sleep(SIGN_UP_MS)
+  await countAttempt(database, { address: clientNetwork(visit.address) })
+  const invited = invitation === undefined ? null : tokenHash(invitation)
+  const email =
+    invited === null ? readEmail(input.email ?? '') : (await database.findInvitation(invited)).email
+  assertPassword(password, email)
+  const passwordHash = await identity.passwords.hash(password)
+  await write(async (writing) => {
+    const offer = invited === null ? null : await writing.redeemInvitation(invited)
+    const installationRole = offer?.installationRole ?? null
+    const user = await writing.createUser({ email, name, locale, installationRole, credit })
+    await writing.setPassword(user.id, passwordHash)
+    if (offer !== null) await joinOrganization(writing, offer, user.accountId)
+  }).catch(ignoreTaken)
+  await over
+  return { email }
+}
+
+export const signInActs = [
+  peopleAct(signInWays, async ({ config }) => {
+    const { signup, sign_in } = config()
+    return { signup, providers: sign_in.oidc.map(({ id, name }) => ({ id, name })) }
+  }),
+  peopleAct(signUp, signUpByPassword),
+  peopleAct(signInByPassword, (context, input) => {
+    const { database, identity, write } = context
+    const email = normalizeEmail(input.email)
+    return attempted(context, email, async () => {
+      const found = await database.findPasswordSignIn(email)
+      const isRight = await identity.passwords.verify(found?.passwordHash ?? null, input.password)
+      if (found === null || !isRight || !found.user.enabled)
+        throw signInFailed('The email or the password is wrong.')
+      const userId = found.user.id
+      if (!found.hasTotp) {
+        const session = await startSession(context, (writing, hash) =>
+          writing.createSession(newSession(context, hash, userId)),
+        )
+        return { session, ticket: null }
+      }
+      const ticket = generateToken()
+      await write((writing) =>
+        writing.createTicket({ tokenHash: tokenHash(ticket), purpose: 'totp', userId }),
+      )
+      return { session: null, ticket }
+    })
+  }),
+  peopleAct(signInByTotp, async (context, { ticket, code }) => {
+    const { database } = context
+    const waiting = { tokenHash: tokenHash(ticket), purpose: 'totp' } as const
+    const userId = await database.findTicketUser(waiting)
+    if (userId === null) throw tooLate()
+    return attempted(context, userId, async () => {
+      const secret = await database.findTotpSecret(userId, { isConfirmed: true })
+      if (secret === null) throw tooLate()
+      return startSession(context, async (writing, hash) => {
+        await acceptCode(writing, context, { userId, secret, code })
+        if ((await writing.takeTicket({ ...waiting, userId })) === null) throw tooLate()
+        return writing.createSession(newSession(context, hash, userId))
+      })
+    })
+  }),
+  peopleAct(lookUpInvitation, async ({ database }, { token }) => {
+    const { email, accountName, role, installationRole, expiresAt } = await database.findInvitation(
+      tokenHash(token),
+    )
+    const expires_at = expiresAt.toISOString()
+    return { email, account_name: accountName, role, installation_role: installationRole, expires_at }
+  }),
+  peopleAct(acceptInvitation, (context, { token }) => {
+    const { user, access } = signedInOf(context)
+    return renewSession(context, false, async (writing) => {
+      const offer = await writing.redeemInvitation(tokenHash(token))
+      if (offer.email !== normalizeEmail(user.email))
+        throw new Failure('permission_denied', 'The invitation is for another email address than yours.')
+      if (access.some(({ accountId }) => accountId === offer.accountId))
+        throw new Failure('conflict', `You are a member of ${offer.accountName} already.`)
+      await joinOrganization(writing, offer, user.accountId)
+      const isMore = offer.installationRole !== null && user.installationRole !== 'operator'
+      if (isMore) await writing.updateUser(user.id, { installationRole: offer.installationRole })
+    })
+  }),
+]

@@ -1,0 +1,133 @@
+/** Acts of users and invitations. */
+
+import type { Invitation } from '../../../schemas/accounts/people.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import type { Operation } from '../../../schemas/management/operation.ts'
+import {
+  createInvitation,
+  createSignInLink,
+  createUser,
+  disableUser,
+  enableUser,
+  inviteMember,
+  listInvitations,
+  listMemberInvitations,
+  listUsers,
+  revokeInvitation,
+  revokeMemberInvitation,
+  setInstallationRole,
+  showUser,
+} from '../../../schemas/management/people/users.ts'
+import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import type { NewInvitation } from '../../../src/postgres/people/invitations.ts'
+import { type Act, type Context, implement } from '../act.ts'
+import { afterOf, page } from '../page.ts'
+import { invitationShape, userShape } from '../shapes.ts'
+import { readEmail, type UserDeps } from './rules.ts'
+
+const LINK_MINUTES = 15
+
+const act = <O extends Operation>(operation: O, run: Act<UserDeps, O>['run']) =>
+  implement<UserDeps, O>(operation, run)
+
+/** Creates an invitation, and returns it with the link to hand on. */
+async function invite(
+  { write, publicUrl }: Context & UserDeps,
+  { email, ...to }: Omit<NewInvitation, 'tokenHash'>,
+) {
+  const token = generateToken()
+  const invitation = { ...to, email: readEmail(email), tokenHash: tokenHash(token) }
+  const created = await write((writing) => writing.createInvitation(invitation))
+  return { ...invitationShape(created), url: `${publicUrl}/console/sign-up#invitation=${token}` }
+}
+
+interface PageInput {
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+/** Returns a page of invitations, the newest first. */
+function invitationPage(invitations: readonly Invitation[], input: PageInput) {
+  const after = afterOf(input)
+  const rest = invitations.filter(({ id }) => after === null || id < after)
+  return page(rest.map(invitationShape), input)
+}
+
+export const userActs = [
+  act(listUsers, async ({ database }, input) => {
+    const after = afterOf(input)
+    const search = input.search?.toLowerCase() ?? ''
+    const users = (await database.listUsers()).filter(
+      ({ id, email, name }) =>
+        (after === null || id > after) && `${id} ${email} ${name}`.toLowerCase().includes(search),
+    )
+    return page(users.map(userShape), input)
+  }),
+  act(showUser, async ({ database }, { id }) => userShape(await database.showUser(id))),
+  act(createUser, async ({ write, config }, input) => {
+    const { name, locale, installation_role: installationRole, account_id: accountId } = input
+    const email = readEmail(input.email)
+    const credit = config().trial_credit
+    const user = { email, name, locale, installationRole, credit, ...(accountId !== null && { accountId }) }
+    return userShape(
+      await write(async (writing) => {
+        if (accountId !== null && (await writing.showAccount(accountId)).account.kind !== 'personal')
+          throw new Failure(
+            'invalid_request',
+            `account_id: ${accountId} is an organization; invite a member.`,
+          )
+        return writing.createUser(user)
+      }),
+    )
+  }),
+  act(createSignInLink, async ({ write, publicUrl }, { id }) => {
+    const token = generateToken()
+    await write(async (writing) => {
+      const { enabled } = await writing.showUser(id)
+      if (!enabled) throw new Failure('conflict', `User ${id} is disabled: enable them first.`)
+      await writing.createLink({ tokenHash: tokenHash(token), userId: id, minutes: LINK_MINUTES })
+    })
+    return { url: `${publicUrl}/console/sign-in#link=${token}`, minutes: LINK_MINUTES }
+  }),
+  act(enableUser, async ({ write }, { id }) =>
+    userShape(await write((writing) => writing.updateUser(id, { enabled: true }))),
+  ),
+  act(disableUser, async ({ write }, { id }) =>
+    userShape(await write((writing) => writing.updateUser(id, { enabled: false }))),
+  ),
+  act(setInstallationRole, async ({ write }, { id, installation_role: installationRole }) =>
+    userShape(
+      await write(async (writing) => {
+        const user = await writing.updateUser(id, { installationRole })
+        // Who has another role signs in again.
+        await writing.endSessions(id, { allBut: null })
+        return user
+      }),
+    ),
+  ),
+  act(createInvitation, (context, { email, installation_role: installationRole }) =>
+    invite(context, { email, installationRole, accountId: null, role: null }),
+  ),
+  act(listInvitations, async ({ database }, input) =>
+    invitationPage(await database.listInvitations(null), input),
+  ),
+  act(revokeInvitation, async ({ write }, { id }) =>
+    invitationShape(await write((writing) => writing.revokeInvitation(id))),
+  ),
+  act(inviteMember, (context, { email, account_id: accountId, role }) =>
+    invite(context, { email, accountId, role, installationRole: null }),
+  ),
+  act(listMemberInvitations, async ({ database }, input) =>
+    invitationPage(await database.listInvitations(input.account_id), input),
+  ),
+  act(revokeMemberInvitation, async ({ write }, { id, account_id: accountId }) =>
+    invitationShape(
+      await write(async (writing) => {
+        const invitation = await writing.showInvitation(id)
+        if (invitation.accountId !== accountId)
+          throw new Failure('not_found', `There is no invitation ${id} in ${accountId}.`)
+        return writing.revokeInvitation(id)
+      }),
+    ),
+  ),
+]

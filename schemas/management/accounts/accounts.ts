@@ -1,0 +1,187 @@
+/** Operations of accounts and their wallets. */
+import { z } from 'zod'
+import { ACCOUNT_KINDS, LEDGER_KINDS } from '../../accounts/account.ts'
+import { creditsText } from '../../money.ts'
+import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+
+const MAX_NAME_CHARS = 100
+const MAX_NOTE_CHARS = 500
+const MAX_LIMIT = 1_000_000
+
+const id = z.string()
+const name = z.string().trim().min(1).max(MAX_NAME_CHARS)
+const note = z.string().trim().min(1).max(MAX_NOTE_CHARS)
+const limit = z.int().min(1).max(MAX_LIMIT).nullable()
+
+export const walletSchema = z.object({
+  account_id: z.string(),
+  currency: z.string(),
+  balance: amountText,
+  remaining: amountText.describe('Equals `balance`.'),
+  held: amountText.describe('Held for tasks that run.'),
+  used: amountText,
+  total: amountText,
+})
+
+export const accountSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  kind: z.enum(ACCOUNT_KINDS),
+  enabled: z.boolean(),
+  requests_per_minute: z.int().nullable(),
+  concurrency: z.int().nullable(),
+  allowed_models: z.array(z.string()).nullable(),
+  created_at: instantText,
+  wallet: walletSchema,
+})
+
+export const ledgerEntrySchema = z.object({
+  id: z.int(),
+  account_id: z.string(),
+  kind: z.enum(LEDGER_KINDS),
+  amount: amountText,
+  ref: z.string().nullable().describe('The call or task of the entry.'),
+  note: z.string().nullable(),
+  actor: z.string().nullable(),
+  reference: z.string().nullable(),
+  created_at: instantText,
+})
+
+const account = { name: 'Account', schema: accountSchema }
+const ofOperators = { scope: 'accounts', allows: 'operators' } as const
+
+export const listAccounts = operation({
+  ...ofOperators,
+  scope: 'read',
+  method: 'GET',
+  path: '/accounts',
+  summary: 'List accounts.',
+  input: z.object({
+    search: z.string().max(200).optional().describe('A part of the id or the name.'),
+    ...pageInput,
+  }),
+  answer: { name: 'AccountList', schema: pageOf(accountSchema) },
+})
+
+export const showAccount = operation({
+  method: 'GET',
+  path: '/accounts/{id}',
+  summary: 'Show an account with its wallet.',
+  input: z.object({ id }),
+  answer: account,
+  scope: 'read',
+  allows: ['owner', 'admin', 'billing', 'member'],
+})
+
+export const createAccount = operation({
+  ...ofOperators,
+  method: 'POST',
+  path: '/accounts',
+  summary: 'Create an account with the trial credit.',
+  input: z.object({
+    name,
+    kind: z.enum(ACCOUNT_KINDS).default('personal'),
+    credit: creditsText.optional().describe('Another trial credit than the configured one.'),
+  }),
+  answer: account,
+  isIdempotent: true,
+  status: 201,
+})
+
+export const createOrganization = operation({
+  method: 'POST',
+  path: '/organizations',
+  summary: 'Create an organization, whose owner is the user.',
+  input: z.object({ name }),
+  answer: account,
+  scope: 'accounts',
+  allows: 'signed-in',
+  isIdempotent: true,
+  status: 201,
+})
+
+export const renameAccount = operation({
+  method: 'PATCH',
+  path: '/accounts/{id}/name',
+  summary: 'Rename an account.',
+  input: z.object({ id, name }),
+  answer: account,
+  scope: 'accounts',
+  allows: ['owner'],
+})
+
+export const updateAccount = operation({
+  ...ofOperators,
+  method: 'PATCH',
+  path: '/accounts/{id}',
+  summary:
+    'Enable or disable an account, or change its limits. What is absent stays; null takes a limit away.',
+  input: z.object({
+    id,
+    enabled: z.boolean().optional(),
+    requests_per_minute: limit.optional(),
+    concurrency: limit.optional(),
+    allowed_models: z.array(z.string()).nullable().optional(),
+  }),
+  answer: account,
+})
+
+const credited = {
+  name: 'Credited',
+  schema: walletSchema.extend({
+    entry: ledgerEntrySchema,
+    repeated: z.boolean().describe('The reference was booked before: nothing was changed.'),
+  }),
+}
+const reference = note.nullable().default(null).describe('Never counts twice in an account.')
+
+export const topUp = operation({
+  ...ofOperators,
+  scope: 'billing',
+  method: 'POST',
+  path: '/accounts/{id}/top-ups',
+  summary: 'Add credits to the wallet; at least 404.4.',
+  input: z.object({ id, amount: creditsText, note: note.nullable().default(null), reference }),
+  answer: credited,
+  isSensitive: true,
+  isIdempotent: true,
+})
+
+export const adjust = operation({
+  ...ofOperators,
+  scope: 'billing',
+  method: 'POST',
+  path: '/accounts/{id}/adjustments',
+  summary: 'Correct a balance, up or down; it may fall below zero.',
+  input: z.object({ id, amount: creditsText, reason: note, reference }),
+  answer: credited,
+  isSensitive: true,
+  isIdempotent: true,
+})
+
+export const refund = operation({
+  ...ofOperators,
+  scope: 'billing',
+  method: 'POST',
+  path: '/accounts/{id}/refunds',
+  summary: 'Give back the charge of one call or task, or a part of it; once.',
+  input: z.object({
+    id,
+    ref: z.string().max(MAX_NAME_CHARS).describe('A request id or a task id.'),
+    amount: creditsText.nullable().default(null).describe('null: all that was charged.'),
+    reason: note,
+  }),
+  answer: credited,
+  isSensitive: true,
+  isIdempotent: true,
+})
+
+export const listLedger = operation({
+  method: 'GET',
+  path: '/accounts/{id}/ledger',
+  summary: 'List the entries of the wallet, the newest first.',
+  input: z.object({ id, ...pageInput }),
+  answer: { name: 'LedgerPage', schema: pageOf(ledgerEntrySchema) },
+  scope: 'read',
+  allows: ['owner', 'billing'],
+})

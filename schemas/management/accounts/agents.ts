@@ -1,0 +1,102 @@
+/** Operations of agents. */
+import { z } from 'zod'
+import { agentFile } from '../../accounts/agent.ts'
+import { instantText, operation } from '../operation.ts'
+
+const id = z.string()
+const allows = ['owner', 'admin'] as const
+
+const agentSchema = z.object({
+  id,
+  account_id: z.string(),
+  state: z.enum(['draft', 'published', 'deleted']),
+  file: agentFile.describe('In force while the agent is published.'),
+  draft: agentFile.nullable().describe('An edit that publishing takes up.'),
+  drafted_at: instantText.nullable(),
+  warnings: z.array(z.string()).describe('Why calls of the agent would be refused.'),
+  created_at: instantText,
+  updated_at: instantText,
+})
+
+export const listAgents = operation({
+  method: 'GET',
+  path: '/agents',
+  summary: 'List the agents of an organization.',
+  input: z.object({ account_id: z.string() }),
+  answer: { name: 'AgentList', schema: z.object({ object: z.literal('list'), data: z.array(agentSchema) }) },
+  scope: 'read',
+  allows,
+})
+
+export const showAgent = operation({
+  method: 'GET',
+  path: '/agents/{id}',
+  summary: 'Show an agent with its draft.',
+  input: z.object({ id }),
+  answer: { name: 'Agent', schema: agentSchema },
+  scope: 'read',
+  allows,
+})
+
+export const createAgent = operation({
+  method: 'POST',
+  path: '/agents',
+  summary: 'Create an agent. Its keys open nothing until it is published.',
+  input: z.object({ account_id: z.string(), file: agentFile }),
+  answer: { name: 'CreatedAgent', schema: agentSchema },
+  scope: 'knowledge',
+  allows,
+  isIdempotent: true,
+  status: 201,
+})
+
+export const saveDraft = operation({
+  method: 'PUT',
+  path: '/agents/{id}/draft',
+  summary: 'Keep an edit of an agent as its draft. What is in force stays so.',
+  input: z.object({ id, file: agentFile }),
+  answer: { name: 'DraftedAgent', schema: agentSchema },
+  scope: 'knowledge',
+  allows,
+})
+
+export const discardDraft = operation({
+  method: 'DELETE',
+  path: '/agents/{id}/draft',
+  summary: 'Discard the draft of an agent.',
+  input: z.object({ id }),
+  answer: { name: 'AgentWithoutDraft', schema: agentSchema },
+  scope: 'knowledge',
+  allows,
+})
+
+export const publishAgent = operation({
+  method: 'POST',
+  path: '/agents/{id}/publish',
+  summary:
+    'Take up the draft of an agent, and let its keys work. In force within a second; calls under way go on as they began.',
+  input: z.object({ id }),
+  answer: { name: 'PublishedAgent', schema: agentSchema },
+  scope: 'knowledge',
+  allows,
+})
+
+export const unpublishAgent = operation({
+  method: 'POST',
+  path: '/agents/{id}/unpublish',
+  summary: 'Refuse the keys of an agent until it is published again.',
+  input: z.object({ id }),
+  answer: { name: 'UnpublishedAgent', schema: agentSchema },
+  scope: 'knowledge',
+  allows,
+})
+
+export const deleteAgent = operation({
+  method: 'DELETE',
+  path: '/agents/{id}',
+  summary: 'Delete an agent for good: its keys open nothing any more.',
+  input: z.object({ id }),
+  answer: { name: 'DeletedAgent', schema: agentSchema },
+  scope: 'knowledge',
+  allows,
+})

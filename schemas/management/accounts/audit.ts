@@ -1,0 +1,43 @@
+/** Operations of the audit record. */
+import { z } from 'zod'
+import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+
+export const auditEntrySchema = z.object({
+  id: z.int(),
+  created_at: instantText,
+  actor: z.string().describe('A user, a token, an account, the command line or the service.'),
+  actor_name: z.string().nullable().describe('The email address of a user.'),
+  action: z.string().describe('Such as `key.revoke`.'),
+  account_id: z.string().nullable(),
+  subject_id: z.string(),
+  before: z.unknown().describe('Changed fields before the act; no secrets.'),
+  after: z.unknown().describe('The same after it.'),
+})
+
+const filters = {
+  action: z.string().max(100).optional().describe('An action, or its beginning such as `key.`.'),
+  subject_id: z.string().max(200).optional(),
+  since: instantText.optional(),
+  ...pageInput,
+}
+const answer = { name: 'AuditPage', schema: pageOf(auditEntrySchema) }
+
+export const listAudit = operation({
+  method: 'GET',
+  path: '/audit',
+  summary: 'List acts in an account, the newest first.',
+  input: z.object({ account_id: z.string(), ...filters }),
+  answer,
+  scope: 'read',
+  allows: ['owner', 'admin'],
+})
+
+export const listInstallationAudit = operation({
+  method: 'GET',
+  path: '/installation/audit',
+  summary: 'List acts in the whole installation, the newest first.',
+  input: z.object(filters),
+  answer,
+  scope: 'read',
+  allows: 'operators',
+})

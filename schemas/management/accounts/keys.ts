@@ -1,0 +1,120 @@
+/** Operations of API keys. */
+import { z } from 'zod'
+import { keyKind } from '../../accounts/key.ts'
+import { creditsText } from '../../money.ts'
+import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+
+const MAX_NAME_CHARS = 100
+const MAX_MODELS = 500
+
+const name = z.string().trim().min(1).max(MAX_NAME_CHARS)
+const allowedModels = z
+  .array(z.string().min(1))
+  .max(MAX_MODELS)
+  .nullable()
+  .describe('Model ids that the key may call. null: every model.')
+
+export const keySchema = z.object({
+  id: z.string(),
+  account_id: z.string(),
+  name: z.string(),
+  kind: keyKind,
+  key_prefix: z.string().describe('The first 20 characters.'),
+  allowed_models: z.array(z.string()).nullable(),
+  expires_at: instantText.nullable(),
+  enabled: z.boolean(),
+  revoked_at: instantText.nullable(),
+  agent_id: z.string().nullable(),
+  member_id: z.string().nullable(),
+  spend_cap: amountText.nullable(),
+  spent: amountText.nullable(),
+  account_logs: z.boolean(),
+  revealable: z.boolean(),
+  created_at: instantText,
+})
+
+const withSecret = keySchema.extend({ key: z.string().describe('The key itself.') })
+
+const id = z.string()
+
+export const listKeys = operation({
+  method: 'GET',
+  path: '/keys',
+  summary: 'List the keys of an account.',
+  input: z.object({ account_id: z.string(), ...pageInput }),
+  answer: { name: 'KeyList', schema: pageOf(keySchema) },
+  scope: 'read',
+  allows: ['owner', 'admin', 'member'],
+})
+
+export const createKey = operation({
+  method: 'POST',
+  path: '/keys',
+  summary: 'Create a key.',
+  input: z.object({
+    account_id: z.string(),
+    name,
+    kind: keyKind.default('console'),
+    agent_id: z.string().nullable().default(null),
+    allowed_models: allowedModels.default(null),
+    expires_at: instantText.nullable().default(null),
+    spend_cap: creditsText.nullable().default(null),
+    account_logs: z.boolean().default(false),
+  }),
+  answer: { name: 'CreatedKey', schema: withSecret },
+  scope: 'keys',
+  allows: ['owner', 'admin'],
+  isIdempotent: true,
+  isSecret: true,
+  status: 201,
+})
+
+export const showKey = operation({
+  method: 'GET',
+  path: '/keys/{id}',
+  summary: 'Show a key without its secret.',
+  input: z.object({ id }),
+  answer: { name: 'ManagedKey', schema: keySchema },
+  scope: 'read',
+  allows: ['owner', 'admin', 'member'],
+})
+
+export const updateKey = operation({
+  method: 'PATCH',
+  path: '/keys/{id}',
+  summary: 'Change a key; in force everywhere within a second. What is absent stays.',
+  input: z.object({
+    id,
+    name: name.optional(),
+    allowed_models: allowedModels.optional(),
+    expires_at: instantText.nullable().optional(),
+    enabled: z.boolean().optional(),
+    spend_cap: creditsText.nullable().optional(),
+    account_logs: z.boolean().optional(),
+  }),
+  answer: { name: 'ManagedKey', schema: keySchema },
+  scope: 'keys',
+  allows: ['owner', 'admin'],
+})
+
+export const revealKey = operation({
+  method: 'POST',
+  path: '/keys/{id}/reveal',
+  summary: 'Show the key itself again.',
+  input: z.object({ id }),
+  answer: { name: 'CreatedKey', schema: withSecret },
+  scope: 'keys',
+  allows: ['owner', 'admin'],
+  isSensitive: true,
+  isSecret: true,
+})
+
+export const revokeKey = operation({
+  method: 'POST',
+  path: '/keys/{id}/revoke',
+  summary: 'Refuse a key for good.',
+  input: z.object({ id }),
+  answer: { name: 'ManagedKey', schema: keySchema },
+  scope: 'keys',
+  allows: ['owner', 'admin'],
+})

@@ -1,0 +1,132 @@
+/** Operations of organizations: members, and keys that they request. */
+import { z } from 'zod'
+import { KEY_REQUEST_STATES, memberRole } from '../../accounts/organization.ts'
+import { creditsText } from '../../money.ts'
+import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { keySchema } from './keys.ts'
+
+const MAX_NAME_CHARS = 100
+const MAX_NOTE_CHARS = 500
+
+const accountId = z.string().describe('The organization.')
+const id = z.string()
+
+export const memberSchema = z.object({
+  organization_id: z.string(),
+  account_id: z.string().describe('The personal account of the member.'),
+  name: z.string(),
+  email: z.string().nullable().describe('null where no user owns the account.'),
+  role: memberRole,
+  spent: amountText.describe('By all keys of the member.'),
+  created_at: instantText,
+})
+
+export const keyRequestSchema = z.object({
+  id: z.string(),
+  organization_id: z.string(),
+  member_id: z.string(),
+  name: z.string(),
+  agent_id: z.string().nullable(),
+  note: z.string().nullable(),
+  state: z.enum(KEY_REQUEST_STATES),
+  decided_by: z.string().nullable(),
+  decided_at: instantText.nullable(),
+  key_id: z.string().nullable(),
+  created_at: instantText,
+})
+
+const member = { name: 'Member', schema: memberSchema }
+const request = { name: 'KeyRequest', schema: keyRequestSchema }
+const everyMember = ['owner', 'admin', 'billing', 'member'] as const
+
+export const listMembers = operation({
+  method: 'GET',
+  path: '/members',
+  summary: 'List the members of an organization.',
+  input: z.object({ account_id: accountId, ...pageInput }),
+  answer: { name: 'MemberList', schema: pageOf(memberSchema) },
+  scope: 'read',
+  allows: ['owner', 'admin', 'billing'],
+})
+
+export const putMember = operation({
+  method: 'PUT',
+  path: '/members/{member_id}',
+  summary: 'Add a member, or change the role of one. Only an owner makes owners and admins.',
+  input: z.object({ account_id: accountId, member_id: z.string(), role: memberRole }),
+  answer: member,
+  scope: 'accounts',
+  allows: ['owner', 'admin'],
+  isSensitive: true,
+})
+
+export const removeMember = operation({
+  method: 'DELETE',
+  path: '/members/{member_id}',
+  summary: 'Remove a member, and revoke the keys issued to them.',
+  input: z.object({ account_id: accountId, member_id: z.string() }),
+  answer: member,
+  scope: 'accounts',
+  allows: ['owner', 'admin'],
+})
+
+export const requestKey = operation({
+  method: 'POST',
+  path: '/key-requests',
+  summary: 'Request a key as a member of an organization.',
+  input: z.object({
+    account_id: accountId,
+    name: z.string().trim().min(1).max(MAX_NAME_CHARS),
+    agent_id: z.string().nullable().default(null).describe('The agent of the key. null: an employee key.'),
+    note: z.string().trim().max(MAX_NOTE_CHARS).nullable().default(null),
+  }),
+  answer: request,
+  scope: 'keys',
+  allows: everyMember,
+  isIdempotent: true,
+  status: 201,
+})
+
+export const listKeyRequests = operation({
+  method: 'GET',
+  path: '/key-requests',
+  summary: 'List requests for keys, the newest first. Members get their own.',
+  input: z.object({
+    account_id: accountId,
+    state: z.enum(KEY_REQUEST_STATES).optional(),
+    ...pageInput,
+  }),
+  answer: { name: 'KeyRequestList', schema: pageOf(keyRequestSchema) },
+  scope: 'read',
+  allows: everyMember,
+})
+
+export const approveKey = operation({
+  method: 'POST',
+  path: '/key-requests/{id}/approve',
+  summary: 'Issue the key that a member requested, with a spend cap.',
+  input: z.object({
+    account_id: accountId,
+    id,
+    spend_cap: creditsText,
+    allowed_models: z.array(z.string()).nullable().default(null),
+    expires_at: instantText.nullable().default(null),
+  }),
+  answer: {
+    name: 'IssuedKey',
+    schema: keySchema.extend({ key: z.string().describe('The key itself.'), request: keyRequestSchema }),
+  },
+  scope: 'keys',
+  allows: ['owner', 'admin'],
+  isSecret: true,
+})
+
+export const denyKey = operation({
+  method: 'POST',
+  path: '/key-requests/{id}/deny',
+  summary: 'Refuse the key that a member requested.',
+  input: z.object({ account_id: accountId, id }),
+  answer: request,
+  scope: 'keys',
+  allows: ['owner', 'admin'],
+})

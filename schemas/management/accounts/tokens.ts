@@ -1,0 +1,98 @@
+/** Operations of management tokens. */
+import { z } from 'zod'
+import { instantText, operation, pageInput, pageOf, SCOPES } from '../operation.ts'
+
+const MAX_NAME_CHARS = 100
+
+const accountId = z.string().describe('The account that the token acts in.')
+
+export const tokenSchema = z.object({
+  id: z.string(),
+  prefix: z.string().describe('The first 12 characters.'),
+  name: z.string(),
+  account_id: z.string().nullable().describe('null: the installation.'),
+  scopes: z.array(z.enum(SCOPES)),
+  created_by: z.string(),
+  created_at: instantText,
+  expires_at: instantText.nullable(),
+  last_used_at: instantText.nullable(),
+  revoked_at: instantText.nullable(),
+})
+
+const wanted = {
+  name: z.string().trim().min(1).max(MAX_NAME_CHARS),
+  scopes: z.array(z.enum(SCOPES)).min(1),
+  expires_at: instantText.nullable().default(null),
+}
+const created = {
+  name: 'CreatedToken',
+  schema: tokenSchema.extend({ token: z.string().describe('The token itself: shown this once.') }),
+}
+const list = { name: 'TokenList', schema: pageOf(tokenSchema) }
+const token = { name: 'ManagementToken', schema: tokenSchema }
+const ofAccount = { scope: 'admin', allows: ['owner'] } as const
+const ofInstallation = { scope: 'admin', allows: 'operators' } as const
+
+export const createToken = operation({
+  ...ofAccount,
+  method: 'POST',
+  path: '/tokens',
+  summary: 'Create a management token of an account.',
+  input: z.object({ account_id: accountId, ...wanted }),
+  answer: created,
+  isSensitive: true,
+  isSecret: true,
+  isIdempotent: true,
+  status: 201,
+})
+
+export const listTokens = operation({
+  ...ofAccount,
+  scope: 'read',
+  method: 'GET',
+  path: '/tokens',
+  summary: 'List the management tokens of an account, the newest first.',
+  input: z.object({ account_id: accountId, ...pageInput }),
+  answer: list,
+})
+
+export const revokeToken = operation({
+  ...ofAccount,
+  method: 'POST',
+  path: '/tokens/{id}/revoke',
+  summary: 'Revoke a management token of an account; in force at once.',
+  input: z.object({ id: z.string() }),
+  answer: token,
+})
+
+export const createInstallationToken = operation({
+  ...ofInstallation,
+  method: 'POST',
+  path: '/installation/tokens',
+  summary: 'Create a management token of the installation.',
+  input: z.object(wanted),
+  answer: created,
+  isSensitive: true,
+  isSecret: true,
+  isIdempotent: true,
+  status: 201,
+})
+
+export const listInstallationTokens = operation({
+  ...ofInstallation,
+  scope: 'read',
+  method: 'GET',
+  path: '/installation/tokens',
+  summary: 'List the management tokens of the installation, the newest first.',
+  input: z.object(pageInput),
+  answer: list,
+})
+
+export const revokeInstallationToken = operation({
+  ...ofInstallation,
+  method: 'POST',
+  path: '/installation/tokens/{id}/revoke',
+  summary: 'Revoke a management token of the installation; in force at once.',
+  input: z.object({ id: z.string() }),
+  answer: token,
+})

@@ -1,0 +1,86 @@
+/** Operations of the call log. */
+import { z } from 'zod'
+import { logDetail } from '../../call-log/detail.ts'
+import { logQuery } from '../../call-log/query.ts'
+import { LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS, logRow } from '../../call-log/row.ts'
+import { amountText, instantText, operation, pageOf } from '../operation.ts'
+
+const accountId = z.string()
+const filters = logQuery.pick({
+  key_id: true,
+  period: true,
+  from: true,
+  to: true,
+  model: true,
+  status: true,
+  unit_type: true,
+  error_code: true,
+  ref: true,
+}).shape
+const allows = ['owner', 'admin', 'billing', 'member'] as const
+
+export const listCalls = operation({
+  method: 'GET',
+  path: '/calls',
+  summary: 'List calls of an account, with every filter of the call log.',
+  details: 'A member of an organization must name one of their keys.',
+  input: z.object({
+    account_id: accountId,
+    ...filters,
+    order: logQuery.shape.order,
+    cursor: logQuery.shape.cursor,
+    limit: z.coerce.number().int().min(1).max(LOG_LIMIT_MAX_ROWS).default(LOG_LIMIT_DEFAULT_ROWS),
+  }),
+  answer: {
+    name: 'CallPage',
+    schema: pageOf(logRow).extend({ period_from: instantText, period_to: instantText }),
+  },
+  scope: 'read',
+  allows,
+})
+
+export const showCall = operation({
+  method: 'GET',
+  path: '/calls/{id}',
+  summary: 'Show a call: its attempts, its charge line by line, where its time went.',
+  input: z.object({ id: z.coerce.number().int().positive(), account_id: accountId }),
+  answer: {
+    name: 'CallInDetail',
+    schema: z.object({
+      call: logRow,
+      detail: logDetail,
+      refund: z.object({ amount: amountText, reason: z.string(), created_at: instantText }).nullable(),
+    }),
+  },
+  scope: 'read',
+  allows,
+})
+
+export const seriesOfCalls = operation({
+  method: 'GET',
+  path: '/calls/series',
+  summary: 'Count calls, costs and latencies over time, by the same filters as the list.',
+  input: z.object({ account_id: accountId, ...filters }),
+  answer: {
+    name: 'CallSeries',
+    schema: z.object({
+      period_from: instantText,
+      period_to: instantText,
+      bucket_seconds: z.int(),
+      data: z
+        .array(
+          z.object({
+            at: instantText,
+            requests: z.int(),
+            failed: z.int(),
+            cost: amountText,
+            latency_p50_ms: z.number(),
+            latency_p99_ms: z.number(),
+          }),
+        )
+        .describe('Ascending; a bucket without a call is absent.'),
+    }),
+  },
+  scope: 'read',
+  allows,
+})

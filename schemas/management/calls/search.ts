@@ -1,0 +1,27 @@
+/** Operation that finds what an id names. */
+import { z } from 'zod'
+import { operation, pageOf } from '../operation.ts'
+
+const MAX_QUERY_CHARS = 100
+
+export const search = operation({
+  method: 'GET',
+  path: '/search',
+  summary: 'Find a call, task, key, account or user by its id.',
+  details:
+    'A call is found by its number, its request id and the id of its task. What the caller may not see is not found.',
+  input: z.object({ q: z.string().trim().min(1).max(MAX_QUERY_CHARS) }),
+  answer: {
+    name: 'SearchResults',
+    schema: pageOf(
+      z.object({
+        type: z.enum(['call', 'task', 'key', 'account', 'user']),
+        id: z.string(),
+        account_id: z.string(),
+        name: z.string().describe('The name, the email address, or the model.'),
+      }),
+    ),
+  },
+  scope: 'read',
+  allows: 'signed-in',
+})

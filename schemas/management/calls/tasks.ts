@@ -1,0 +1,146 @@
+/** Operations of tasks. */
+import { z } from 'zod'
+import { attemptRow } from '../../call-log/row.ts'
+import { resultFile } from '../../media/job.ts'
+import { taskKind, taskState } from '../../tasks/task.ts'
+import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+
+export const taskSchema = z.object({
+  id: z.string(),
+  kind: taskKind,
+  state: taskState,
+  account_id: z.string(),
+  key_id: z.string(),
+  request_id: z.string().describe('The call that made the task.'),
+  model: z.string(),
+  hold: amountText,
+  cost: amountText.nullable(),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  created_at: instantText,
+  accepted_at: instantText.nullable(),
+  ended_at: instantText.nullable(),
+  deadline_at: instantText,
+})
+
+const operatorTask = taskSchema.extend({
+  channel_id: z.string().nullable(),
+  upstream_model: z.string().nullable(),
+  upstream_id: z.string().nullable(),
+  upstream_state: z.string().nullable(),
+  attempts: z.array(attemptRow),
+})
+
+const files = z
+  .array(
+    z.object({
+      role: resultFile.shape.role,
+      url: z.string().describe('A fresh link.'),
+      expires_at: instantText.nullable().describe('When the link ends; null: it does not, or nobody knows.'),
+    }),
+  )
+  .describe('What the task made, as far as it is still kept.')
+
+const withFiles = taskSchema.extend({ files })
+const operatorTaskWithFiles = operatorTask.extend({ files })
+
+const MAX_REASON_CHARS = 500
+
+const filters = {
+  kind: taskKind.optional(),
+  state: taskState.optional(),
+  open: z.stringbool().default(false).describe('true: those alone that have not ended.'),
+  ...pageInput,
+}
+const id = z.string()
+const allows = ['owner', 'admin'] as const
+
+export const listTasks = operation({
+  method: 'GET',
+  path: '/tasks',
+  summary: 'List the tasks of an account, the newest first.',
+  input: z.object({ account_id: z.string(), ...filters }),
+  answer: { name: 'ManagedTaskList', schema: pageOf(taskSchema) },
+  scope: 'read',
+  allows,
+})
+
+export const showTask = operation({
+  method: 'GET',
+  path: '/tasks/{id}',
+  summary: 'Show a task, with fresh links to what it made.',
+  input: z.object({ id }),
+  answer: { name: 'ManagedTask', schema: withFiles },
+  scope: 'read',
+  allows,
+})
+
+export const cancelTask = operation({
+  method: 'POST',
+  path: '/tasks/{id}/cancel',
+  summary: 'Cancel a task that is still queued, also at its provider.',
+  details:
+    'The hold goes back to the wallet. 409 when the task runs already or its provider cannot cancel it.',
+  input: z.object({ id }),
+  answer: { name: 'CancelledTask', schema: taskSchema },
+  scope: 'accounts',
+  allows,
+})
+
+export const listAllTasks = operation({
+  method: 'GET',
+  path: '/installation/tasks',
+  summary: 'List the tasks of all accounts, the newest first, with their channels and attempts.',
+  details: 'Includes tasks whose record was deleted and tasks that no upstream took.',
+  input: z.object({ account_id: z.string().optional(), ...filters }),
+  answer: { name: 'OperatorTaskList', schema: pageOf(operatorTask) },
+  scope: 'read',
+  allows: 'operators',
+})
+
+export const showAnyTask = operation({
+  method: 'GET',
+  path: '/installation/tasks/{id}',
+  summary: 'Show a task of any account, with its channel and attempts.',
+  input: z.object({ id }),
+  answer: { name: 'OperatorTask', schema: operatorTaskWithFiles },
+  scope: 'read',
+  allows: 'operators',
+})
+
+export const endTask = operation({
+  method: 'POST',
+  path: '/installation/tasks/{id}/end',
+  summary: 'End a task that has not ended, with a full refund.',
+  details: 'Its provider is asked to cancel it. What the provider makes all the same is discarded.',
+  input: z.object({
+    id,
+    as: z.enum(['cancelled', 'failed']).default('cancelled'),
+    reason: z
+      .string()
+      .trim()
+      .min(1)
+      .max(MAX_REASON_CHARS)
+      .nullable()
+      .default(null)
+      .describe('The customer reads it.'),
+  }),
+  answer: {
+    name: 'EndedTask',
+    schema: operatorTask.extend({ provider: z.string().describe('What the provider did.') }),
+  },
+  scope: 'admin',
+  allows: 'operators',
+  isSensitive: true,
+})
+
+export const retryTask = operation({
+  method: 'POST',
+  path: '/installation/tasks/{id}/retry',
+  summary: 'Look after a task now: ask its provider again, or store its results again.',
+  details: 'A task worker does it within seconds. 409 when the task has ended.',
+  input: z.object({ id }),
+  answer: { name: 'RetriedTask', schema: operatorTask },
+  scope: 'admin',
+  allows: 'operators',
+})

@@ -1,0 +1,72 @@
+/** Operations that sum up the calls of an account. */
+import { z } from 'zod'
+import { logQuery } from '../../call-log/query.ts'
+import { walletSchema } from '../accounts/accounts.ts'
+import { keySchema } from '../accounts/keys.ts'
+import { amountText, instantText, operation } from '../operation.ts'
+
+const accountId = z.string()
+
+const sums = {
+  requests: z.int(),
+  cost: amountText,
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  cached_tokens: z.int().describe('Part of input_tokens.'),
+}
+const totals = z.object(sums)
+
+export const USAGE_DIMENSIONS = ['model', 'key', 'member', 'status'] as const
+
+export const showUsage = operation({
+  method: 'GET',
+  path: '/usage',
+  summary: 'Sum up the calls of an account by day and by model, key, member or status.',
+  details:
+    'Days are UTC. A window has at most 365 days. A member of an organization must name one of their keys.',
+  input: z.object({
+    account_id: accountId,
+    key_id: logQuery.shape.key_id,
+    by: z.enum(USAGE_DIMENSIONS).default('model'),
+    period: logQuery.shape.period,
+    from: logQuery.shape.from,
+    to: logQuery.shape.to,
+  }),
+  answer: {
+    name: 'UsageReport',
+    schema: z.object({
+      period_from: instantText,
+      period_to: instantText,
+      total: totals,
+      before: totals.describe('Of the period of the same length before.'),
+      groups: z
+        .array(z.object({ id: z.string(), name: z.string(), ...sums }))
+        .describe('By cost, the dearest first.'),
+      by_day: z
+        .array(z.object({ date: z.string(), group: z.string().describe('The id of a group.'), ...sums }))
+        .describe('A day of a group without a call is absent.'),
+    }),
+  },
+  scope: 'read',
+  allows: ['owner', 'admin', 'billing', 'member'],
+})
+
+export const showHome = operation({
+  method: 'GET',
+  path: '/home',
+  summary:
+    'Show the balance of an account, how long it lasts, its last thirty days, and keys near their cap.',
+  input: z.object({ account_id: accountId }),
+  answer: {
+    name: 'Home',
+    schema: z.object({
+      wallet: walletSchema,
+      spend_per_day: amountText.describe('The mean of the last seven days.'),
+      runway_days: z.number().nullable().describe('null: nothing was spent.'),
+      by_day: z.array(z.object({ date: z.string(), requests: z.int(), failed: z.int(), cost: amountText })),
+      keys_near_cap: z.array(keySchema).describe('Those that spent 80 % of their cap or more.'),
+    }),
+  },
+  scope: 'read',
+  allows: ['owner', 'admin', 'billing'],
+})

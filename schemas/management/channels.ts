@@ -1,0 +1,130 @@
+/** Operations of channels. */
+import { z } from 'zod'
+import { BREAKER_STATES, CHANNEL_STATES, channelReport, processReport } from '../config/channel-report.ts'
+import { amountText, instantText, operation } from './operation.ts'
+
+const count = z.int().min(0)
+const { last_error, latency_p50_ms, latency_p99_ms } = channelReport.shape
+
+const seenByProcess = channelReport
+  .omit({ channel: true })
+  .extend(processReport.omit({ channels: true }).shape)
+
+export const channelSchema = z.object({
+  id: z.string(),
+  protocol: z.string(),
+  base_url: z.string(),
+  models: z.record(z.string(), z.string()).describe("Model ids, each with the upstream's name of it."),
+  priority: z.number(),
+  weight: z.number(),
+  configured: z.boolean().describe('False: its `api_key` is empty, so it takes no calls.'),
+  state: z
+    .enum(CHANNEL_STATES)
+    .describe(
+      '`paused` and `draining`: no new calls; those under way go on. A draining one is to be removed.',
+    ),
+  held_by: z.string().nullable().describe('Who paused or drains it.'),
+  held_since: instantText.nullable(),
+  drained: z.boolean().describe('No new calls, none under way, and no open task: it can be removed.'),
+  breaker: z.enum(BREAKER_STATES).nullable().describe('The worst of all processes; null where none answers.'),
+  in_flight: count.describe('Attempts under way.'),
+  open_tasks: count,
+  recent_attempts: count.describe('Of the last five minutes.'),
+  recent_failures: count.describe('Of them, those that failed by the fault of the channel.'),
+  error_rate: z.number().nullable().describe('recent_failures / recent_attempts; null without attempts.'),
+  latency_p50_ms: latency_p50_ms.describe('To the first byte, in the slowest process.'),
+  latency_p99_ms,
+  last_error,
+  processes: z.array(seenByProcess).describe('What each gateway and task worker reports of it.'),
+})
+
+const shown = { name: 'Channel', schema: channelSchema } as const
+const input = z.object({ id: z.string() })
+
+export const listChannels = operation({
+  method: 'GET',
+  path: '/channels',
+  summary: 'List the channels with their state in every running process.',
+  input: z.object({}),
+  answer: {
+    name: 'ChannelList',
+    schema: z.object({
+      object: z.literal('list'),
+      data: z.array(channelSchema),
+      has_more: z.literal(false),
+      next_cursor: z.null(),
+    }),
+  },
+  scope: 'admin',
+  allows: 'operators',
+})
+
+export const showChannel = operation({
+  method: 'GET',
+  path: '/channels/{id}',
+  summary: 'Show a channel with its state in every running process.',
+  input,
+  answer: shown,
+  scope: 'admin',
+  allows: 'operators',
+})
+
+export const pauseChannel = operation({
+  method: 'POST',
+  path: '/channels/{id}/pause',
+  summary: 'Keep new calls from a channel, within a second; calls and tasks under way go on.',
+  input,
+  answer: shown,
+  scope: 'admin',
+  allows: 'operators',
+})
+
+export const drainChannel = operation({
+  method: 'POST',
+  path: '/channels/{id}/drain',
+  summary: 'Keep new calls from a channel that is to be removed; `drained` says when nothing is under way.',
+  input,
+  answer: shown,
+  scope: 'admin',
+  allows: 'operators',
+})
+
+export const resumeChannel = operation({
+  method: 'POST',
+  path: '/channels/{id}/resume',
+  summary: 'Let calls through to a channel again, within a second.',
+  input,
+  answer: shown,
+  scope: 'admin',
+  allows: 'operators',
+})
+
+export const testChannel = operation({
+  method: 'POST',
+  path: '/channels/{id}/test',
+  summary:
+    'Send the smallest call to a channel, paused or not, and say what it costs. No account is charged.',
+  details:
+    'The provider charges it like every other call. The circuit breaker stays as it is, and the call log gets no row.',
+  input: z.object({
+    id: z.string(),
+    model: z.string().optional().describe('Default: the first model of the channel.'),
+  }),
+  answer: {
+    name: 'ChannelTest',
+    schema: z.object({
+      id: z.string(),
+      model: z.string(),
+      upstream_model: z.string(),
+      ok: z.boolean(),
+      status: z.int().nullable().describe('HTTP status of the upstream; null without an answer.'),
+      latency_ms: z.number(),
+      input_tokens: count,
+      output_tokens: count,
+      cost: amountText.describe('What the call would cost a customer.'),
+      error: z.string().nullable(),
+    }),
+  },
+  scope: 'admin',
+  allows: 'operators',
+})

@@ -1,0 +1,44 @@
+/** Every operation of the management API, in the order of the reference. */
+import * as accounts from './accounts/accounts.ts'
+import * as agents from './accounts/agents.ts'
+import * as audit from './accounts/audit.ts'
+import * as keys from './accounts/keys.ts'
+import * as organizations from './accounts/organizations.ts'
+import * as tokens from './accounts/tokens.ts'
+import * as calls from './calls/calls.ts'
+import * as search from './calls/search.ts'
+import * as tasks from './calls/tasks.ts'
+import * as usage from './calls/usage.ts'
+import * as channels from './channels.ts'
+import * as configuration from './configuration.ts'
+import * as jobs from './jobs.ts'
+import * as live from './live.ts'
+import type { Operation } from './operation.ts'
+import * as profile from './people/profile.ts'
+import * as sessions from './people/sessions.ts'
+import * as signIn from './people/sign-in.ts'
+import * as users from './people/users.ts'
+
+const isOperation = (value: unknown): value is Operation =>
+  typeof value === 'object' && value !== null && 'allows' in value
+
+export const OPERATIONS: readonly Operation[] = [
+  sessions,
+  signIn,
+  profile,
+  users,
+  accounts,
+  organizations,
+  keys,
+  agents,
+  calls,
+  usage,
+  tasks,
+  search,
+  tokens,
+  audit,
+  channels,
+  live,
+  configuration,
+  jobs,
+].flatMap((domain) => Object.values<unknown>(domain).filter(isOperation))

@@ -1,0 +1,86 @@
+/** Operations of long jobs, and what an operator reads of the integrity of the books. */
+import { z } from 'zod'
+import { instantText, operation } from './operation.ts'
+
+const kind = z.enum(['verify', 'rebuild'])
+const id = z.string()
+
+const difference = z.object({
+  account_id: z.string(),
+  kind: z.string(),
+  ref: z.string().optional().describe('The request, task or day, where it is about one.'),
+  expected: z.string(),
+  found: z.string(),
+})
+
+const verified = z.object({
+  ok: z.boolean(),
+  accounts: z.int(),
+  entries: z.int(),
+  differences: z.array(difference),
+  call_log_not_compared: z.string().optional().describe('Why the call log was not compared.'),
+})
+export type Verified = z.infer<typeof verified>
+
+const rebuilt = z.object({
+  rows: z.int(),
+  dropped: z.int().describe('Rows that the log drops for their age.'),
+})
+export type Rebuilt = z.infer<typeof rebuilt>
+
+const job = z.object({
+  id,
+  kind,
+  state: z.enum(['queued', 'running', 'done', 'failed', 'cancelled']),
+  done: z.int().describe('Checks of a verify, rows of a rebuild.'),
+  total: z.int(),
+  verified: verified.nullable(),
+  rebuilt: rebuilt.nullable(),
+  error: z.string().nullable(),
+  created_by: z.string(),
+  created_at: instantText,
+  started_at: instantText.nullable(),
+  ended_at: instantText.nullable(),
+})
+
+export const startJob = operation({
+  method: 'POST',
+  path: '/jobs',
+  summary: 'Start a job: verify every wallet against the ledger and the call log, or rebuild the call log.',
+  details: 'A settler runs it. 409 while one of its kind is under way.',
+  input: z.object({ kind }),
+  answer: { name: 'Job', schema: job },
+  scope: 'admin',
+  allows: 'operators',
+  status: 201,
+})
+
+export const listJobs = operation({
+  method: 'GET',
+  path: '/jobs',
+  summary: 'List the last jobs, the newest first.',
+  input: z.object({ kind: kind.optional(), limit: z.coerce.number().int().min(1).max(100).default(20) }),
+  answer: { name: 'JobList', schema: z.object({ object: z.literal('list'), data: z.array(job) }) },
+  scope: 'admin',
+  allows: 'operators',
+})
+
+export const showJob = operation({
+  method: 'GET',
+  path: '/jobs/{id}',
+  summary: 'Show a job with its progress and result.',
+  input: z.object({ id }),
+  answer: { name: 'JobInFull', schema: job },
+  scope: 'admin',
+  allows: 'operators',
+})
+
+export const cancelJob = operation({
+  method: 'POST',
+  path: '/jobs/{id}/cancel',
+  summary: 'Cancel a job. A rebuild that is cancelled leaves the call log as it was.',
+  input: z.object({ id }),
+  answer: { name: 'CancelledJob', schema: job },
+  scope: 'admin',
+  allows: 'operators',
+})

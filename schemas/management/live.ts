@@ -1,0 +1,92 @@
+/** Operations that show the running installation: its processes and engines, and calls as they end. */
+import { z } from 'zod'
+import { logRow } from '../call-log/row.ts'
+import { amountText, instantText, operation } from './operation.ts'
+
+const processSchema = z.object({
+  process: z.string().describe('`gateway 0`, `settler`, `tasks`.'),
+  host: z.string(),
+  pid: z.int(),
+  version: z.string(),
+  started_at: instantText.nullable(),
+  calls_in_flight: z.int(),
+  is_draining: z.boolean(),
+})
+
+const engineSchema = z.object({
+  name: z.string(),
+  is_up: z.boolean().describe('Whether it answers every process that uses it.'),
+})
+
+const installation = z.object({
+  at: instantText,
+  processes: z.array(processSchema),
+  engines: z.array(engineSchema),
+  calls_in_flight: z.int(),
+  reserved: amountText.describe('Estimates of the calls in flight, in credits.'),
+  settlement_lag_seconds: z.number().describe('Age of the oldest settlement that is not booked.'),
+  unbooked_settlements: z.int(),
+  log_lag_seconds: z.number().describe('Age of the oldest booked call that is not in the call log.'),
+})
+
+export const showInstallation = operation({
+  method: 'GET',
+  path: '/installation',
+  summary: 'Show the running processes and the engines, with what is in flight and what lags.',
+  input: z.object({}),
+  answer: { name: 'Installation', schema: installation },
+  scope: 'read',
+  allows: 'operators',
+})
+
+export const overview = installation.extend({
+  seconds: z.number().describe('Length of the interval that the next fields count.'),
+  calls: z.int(),
+  failed: z.int(),
+  cost: amountText,
+  latency_p50_ms: z.number().nullable(),
+  latency_p99_ms: z.number().nullable(),
+})
+export type Overview = z.infer<typeof overview>
+
+export const watchInstallation = operation({
+  method: 'GET',
+  path: '/installation/live',
+  summary: 'Watch the installation: an event `overview` every two seconds.',
+  details: 'The stream ends when the session or token does. Comments keep the connection alive.',
+  input: z.object({}),
+  answer: { name: 'Overview', schema: overview },
+  scope: 'read',
+  allows: 'operators',
+  isStream: true,
+})
+
+const liveCall = logRow.omit({
+  object: true,
+  id: true,
+  key_name: true,
+  key_prefix: true,
+  attempts: true,
+  result_urls: true,
+  result_expires_at: true,
+})
+export type LiveCall = z.infer<typeof liveCall>
+
+export const watchCalls = operation({
+  method: 'GET',
+  path: '/calls/live',
+  summary: 'Watch the calls of an account: an event `call` for each that ends, before it is in the call log.',
+  details:
+    'An event `gap` says that events are missing: read the list again. It comes first when the connection was cut, and ' +
+    'when the reader is too slow. A member of an organization must name one of their keys.',
+  input: z.object({
+    account_id: z.string(),
+    key_id: z.string().optional(),
+    model: z.string().optional(),
+    status: z.string().optional().describe('States, with commas between.'),
+  }),
+  answer: { name: 'LiveCall', schema: liveCall },
+  scope: 'read',
+  allows: ['owner', 'admin', 'billing', 'member'],
+  isStream: true,
+})

@@ -1,0 +1,80 @@
+/**
+ * An operation of the management API: one act, described for HTTP, the console, the command line and the reference.
+ * `pipelines/management` implements it.
+ */
+import { z } from 'zod'
+import type { NamedSchema } from '../endpoints/endpoint.ts'
+
+export const MANAGEMENT_PATH = '/api/manage/v1'
+
+export const SCOPES = ['read', 'keys', 'accounts', 'billing', 'knowledge', 'admin'] as const
+/** Permissions of a management token. */
+export type Scope = (typeof SCOPES)[number]
+
+export const ACCOUNT_ROLES = ['owner', 'admin', 'billing', 'member'] as const
+/** The role of a user in an account. A user owns their personal account. */
+export type AccountRole = (typeof ACCOUNT_ROLES)[number]
+
+export const INSTALLATION_ROLES = ['operator', 'auditor'] as const
+/** The role of a user in the installation. An operator may do everything, an auditor read everything but secrets. */
+export type InstallationRole = (typeof INSTALLATION_ROLES)[number]
+
+/**
+ * The permitted callers: everyone, every signed-in user, those who have one of these roles in the account that the input names, or
+ * the operators alone. An operator always may. An auditor may whatever reads no secret.
+ */
+export type Permission = 'everyone' | 'signed-in' | 'operators' | readonly AccountRole[]
+
+export interface Operation<Input extends z.ZodObject = z.ZodObject, Answer extends z.ZodType = z.ZodType> {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  /** Below `MANAGEMENT_PATH`; a part in braces is a field of the input. */
+  readonly path: string
+  readonly summary: string
+  readonly details?: string
+  /** The parameters of the path and those of the query or the fields of the JSON body, in one object. */
+  readonly input: Input
+  readonly answer: NamedSchema & { readonly schema: Answer }
+  /** The scope that a management token needs. */
+  readonly scope: Scope
+  readonly allows: Permission
+  /** Needs a sign-in within the last ten minutes. */
+  readonly isSensitive?: true
+  /** Answers with a secret: auditors may not call it. */
+  readonly isSecret?: true
+  /** Creates or moves money: takes an Idempotency-Key. */
+  readonly isIdempotent?: true
+  /** Answers with server-sent events: the schema of the answer is that of their data. */
+  readonly isStream?: true
+  /** Status of the answer. Default: 200. */
+  readonly status?: number
+}
+
+/** Returns the operation, with the types of its schemas. */
+export const operation = <Input extends z.ZodObject, Answer extends z.ZodType>(
+  described: Operation<Input, Answer>,
+): Operation<Input, Answer> => described
+
+export type InputOf<O extends Operation> = z.input<O['input']>
+export type AnswerOf<O extends Operation> = z.output<O['answer']['schema']>
+
+const MAX_PAGE_ENTRIES = 200
+const DEFAULT_PAGE_ENTRIES = 50
+
+/** Fields of the input of every list. */
+export const pageInput = {
+  limit: z.coerce.number().int().min(1).max(MAX_PAGE_ENTRIES).default(DEFAULT_PAGE_ENTRIES),
+  cursor: z.string().max(200).optional().describe('`next_cursor` of the page before.'),
+}
+
+/** Returns the schema of a page of entries. */
+export const pageOf = <Entry extends z.ZodType>(entry: Entry) =>
+  z.object({
+    object: z.literal('list'),
+    data: z.array(entry),
+    has_more: z.boolean(),
+    next_cursor: z.string().nullable(),
+  })
+
+/** An amount in an answer. */
+export const amountText = z.string().describe('Credits, as a decimal number.')
+export const instantText = z.iso.datetime().describe('RFC 3339, UTC.')

@@ -1,0 +1,256 @@
+/** Operations of the signed-in user on themselves: profile, ways to sign in, sessions. */
+import { z } from 'zod'
+import { instantText, operation, pageOf } from '../operation.ts'
+import { sessionSchema, userSchema } from './sessions.ts'
+import {
+  browserAnswer,
+  browserOptionsSchema,
+  codeText,
+  localeName,
+  oidcReturn,
+  passwordText,
+  providerRedirectSchema,
+  ticketText,
+  userName,
+} from './sign-in.ts'
+
+const MAX_PASSKEY_NAME_CHARS = 60
+
+const passkeyName = z.string().trim().min(1).max(MAX_PASSKEY_NAME_CHARS)
+const id = z.string()
+const nothing = z.object({})
+
+export const passkeySchema = z.object({
+  id,
+  name: z.string(),
+  created_at: instantText,
+  last_used_at: instantText.nullable(),
+})
+
+const ofUser = { scope: 'admin', allows: 'signed-in' } as const
+
+export const updateProfile = operation({
+  ...ofUser,
+  method: 'PATCH',
+  path: '/me',
+  summary: 'Change the own name or language. What is absent stays.',
+  input: z.object({ name: userName.optional(), locale: localeName.optional() }),
+  answer: { name: 'User', schema: userSchema },
+})
+
+export const showSecurity = operation({
+  ...ofUser,
+  method: 'GET',
+  path: '/me/security',
+  summary: 'Show the own ways to sign in.',
+  input: nothing,
+  answer: {
+    name: 'SignInMethods',
+    schema: z.object({
+      password_set_at: instantText.nullable(),
+      totp_confirmed_at: instantText.nullable().describe('null: no one-time codes are asked for.'),
+      recovery_codes: z.number().int().describe('How many were not used.'),
+      passkeys: z.array(passkeySchema),
+      providers: z.array(z.object({ id, name: z.string(), connected_at: instantText })),
+    }),
+  },
+})
+
+export const confirmByPassword = operation({
+  ...ofUser,
+  method: 'POST',
+  path: '/session/confirm',
+  summary: 'Confirm with the password that it is you: for ten minutes sensitive operations are open.',
+  details: 'The session goes on under a new token and a new CSRF token.',
+  input: z.object({ password: passwordText }),
+  answer: { name: 'Session', schema: sessionSchema },
+})
+
+export const beginPasskeyConfirm = operation({
+  ...ofUser,
+  method: 'POST',
+  path: '/session/confirm/passkey/options',
+  summary: 'Begin to confirm with a passkey.',
+  input: nothing,
+  answer: { name: 'BrowserOptions', schema: browserOptionsSchema },
+})
+
+export const confirmByPasskey = operation({
+  ...ofUser,
+  method: 'POST',
+  path: '/session/confirm/passkey',
+  summary: 'Confirm with a passkey that it is you.',
+  input: z.object({ ticket: ticketText, response: browserAnswer }),
+  answer: { name: 'Session', schema: sessionSchema },
+})
+
+export const setPassword = operation({
+  ...ofUser,
+  method: 'PUT',
+  path: '/me/password',
+  summary: 'Set or change the own password; all other sessions end.',
+  input: z.object({ password: passwordText }),
+  answer: { name: 'Session', schema: sessionSchema },
+  isSensitive: true,
+})
+
+export const beginPasskey = operation({
+  ...ofUser,
+  method: 'POST',
+  path: '/me/passkeys/options',
+  summary: 'Begin to add a passkey.',
+  input: nothing,
+  answer: { name: 'BrowserOptions', schema: browserOptionsSchema },
+  isSensitive: true,
+})
+
+export const addPasskey = operation({
+  ...ofUser,
+  method: 'POST',
+  path: '/me/passkeys',
+  summary: 'Add a passkey.',
+  input: z.object({ ticket: ticketText, response: browserAnswer, name: passkeyName }),
+  answer: { name: 'Passkey', schema: passkeySchema },
+  isSensitive: true,
+  status: 201,
+})
+
+export const renamePasskey = operation({
+  ...ofUser,
+  method: 'PATCH',
+  path: '/me/passkeys/{id}',
+  summary: 'Rename a passkey.',
+  input: z.object({ id, name: passkeyName }),
+  answer: { name: 'Passkey', schema: passkeySchema },
+})
+
+const removedSchema = z.object({ removed: z.literal(true) })
+
+export const removePasskey = operation({
+  ...ofUser,
+  method: 'DELETE',
+  path: '/me/passkeys/{id}',
+  summary: 'Remove a passkey; the last way to sign in stays.',
+  input: z.object({ id }),
+  answer: { name: 'Removed', schema: removedSchema },
+  isSensitive: true,
+})
+
+export const beginIdentity = operation({
+  ...ofUser,
+  method: 'POST',
+  path: '/me/providers/{id}',
+  summary: 'Begin to connect an OpenID Connect provider.',
+  input: z.object({ id }),
+  answer: { name: 'ProviderRedirect', schema: providerRedirectSchema },
+  isSensitive: true,
+})
+
+export const addIdentity = operation({
+  ...ofUser,
+  method: 'POST',
+  path: '/me/providers/{id}/return',
+  summary: 'Connect the provider after it sent the browser back.',
+  input: z.object({ id, ...oidcReturn }),
+  answer: { name: 'ConnectedProvider', schema: z.object({ id }) },
+  isSensitive: true,
+})
+
+export const removeIdentity = operation({
+  ...ofUser,
+  method: 'DELETE',
+  path: '/me/providers/{id}',
+  summary: 'Disconnect a provider; the last way to sign in stays.',
+  input: z.object({ id }),
+  answer: { name: 'Removed', schema: removedSchema },
+  isSensitive: true,
+})
+
+export const enrolTotp = operation({
+  ...ofUser,
+  method: 'POST',
+  path: '/me/totp',
+  summary: 'Begin to set up one-time codes.',
+  input: nothing,
+  answer: {
+    name: 'TotpSecret',
+    schema: z.object({
+      secret: z.string().describe('In base 32, for typing into an authenticator app.'),
+      uri: z.string().describe('`otpauth://...`, for a QR code.'),
+    }),
+  },
+  isSensitive: true,
+})
+
+export const recoveryCodesSchema = z.object({
+  recovery_codes: z.array(z.string()).describe('Each takes the place of a code once. Shown once.'),
+})
+
+export const confirmTotp = operation({
+  ...ofUser,
+  method: 'POST',
+  path: '/me/totp/confirm',
+  summary: 'Put one-time codes in force with a first code; all other sessions end.',
+  input: z.object({ code: codeText }),
+  answer: { name: 'RecoveryCodes', schema: recoveryCodesSchema },
+  isSensitive: true,
+})
+
+export const renewRecoveryCodes = operation({
+  ...ofUser,
+  method: 'POST',
+  path: '/me/totp/recovery-codes',
+  summary: 'Replace the recovery codes.',
+  input: nothing,
+  answer: { name: 'RecoveryCodes', schema: recoveryCodesSchema },
+  isSensitive: true,
+})
+
+export const removeTotp = operation({
+  ...ofUser,
+  method: 'DELETE',
+  path: '/me/totp',
+  summary: 'Ask for no one-time codes any more.',
+  input: nothing,
+  answer: { name: 'Removed', schema: removedSchema },
+  isSensitive: true,
+})
+
+export const listSessions = operation({
+  ...ofUser,
+  method: 'GET',
+  path: '/me/sessions',
+  summary: 'List the own sessions.',
+  input: nothing,
+  answer: {
+    name: 'SessionList',
+    schema: pageOf(
+      z.object({
+        id,
+        is_current: z.boolean(),
+        user_agent: z.string(),
+        address: z.string(),
+        created_at: instantText,
+        last_seen_at: instantText,
+      }),
+    ),
+  },
+})
+
+export const endSession = operation({
+  ...ofUser,
+  method: 'DELETE',
+  path: '/me/sessions/{id}',
+  summary: 'End one of the own sessions.',
+  input: z.object({ id }),
+  answer: { name: 'Removed', schema: removedSchema },
+})
+
+export const endOtherSessions = operation({
+  ...ofUser,
+  method: 'DELETE',
+  path: '/me/sessions',
+  summary: 'End all own sessions but the present one.',
+  input: nothing,
+  answer: { name: 'EndedSessions', schema: z.object({ ended: z.number().int() }) },
+})

@@ -1,0 +1,182 @@
+/** Operations of becoming a user and of signing in: password, one-time code, passkey, OpenID Connect. */
+import { z } from 'zod'
+import { memberRole } from '../../accounts/organization.ts'
+import { LOCALES } from '../../accounts/people.ts'
+import { SIGN_UPS } from '../../config/file.ts'
+import { INSTALLATION_ROLES, instantText, operation } from '../operation.ts'
+import { sessionSchema } from './sessions.ts'
+
+const MAX_NAME_CHARS = 100
+/** Longer than any address or password that is taken, so that their own rules answer. */
+const MAX_TEXT_CHARS = 1000
+const MAX_CODE_CHARS = 40
+const MAX_QUERY_CHARS = 8000
+
+export const emailText = z.string().max(MAX_TEXT_CHARS).describe('An email address, in upper or lower case.')
+export const passwordText = z.string().max(MAX_TEXT_CHARS)
+export const userName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(MAX_NAME_CHARS)
+  .regex(/^\P{Cc}*$/u, 'has control characters')
+export const localeName = z.enum(LOCALES)
+export const secretToken = z.string().min(1).max(200)
+export const codeText = z
+  .string()
+  .min(1)
+  .max(MAX_CODE_CHARS)
+  .describe('A code of 6 digits, or a recovery code.')
+export const ticketText = secretToken.describe('`ticket` of the step before; in force for ten minutes.')
+export const browserAnswer = z
+  .record(z.string(), z.unknown())
+  .describe('The answer of the browser, as `@simplewebauthn/browser` returns it.')
+
+export const browserOptionsSchema = z.object({
+  ticket: z.string(),
+  options: z.record(z.string(), z.unknown()).describe('The options of the browser (WebAuthn, JSON form).'),
+})
+
+export const providerRedirectSchema = z.object({
+  ticket: z.string().describe('Kept by the page until the browser is back.'),
+  url: z.string().describe('The address at the provider to send the browser to.'),
+})
+
+export const oidcReturn = {
+  ticket: ticketText,
+  query: z
+    .string()
+    .max(MAX_QUERY_CHARS)
+    .describe('The query of the address to which the provider sent the browser.'),
+}
+
+export const signInWays = operation({
+  method: 'GET',
+  path: '/sign-in',
+  summary: 'Show the ways to sign in.',
+  input: z.object({}),
+  answer: {
+    name: 'SignInWays',
+    schema: z.object({
+      signup: z.enum(SIGN_UPS).describe('Who may sign up: everyone, those who were invited, or none.'),
+      providers: z.array(z.object({ id: z.string(), name: z.string() })).describe('OpenID Connect.'),
+    }),
+  },
+  scope: 'read',
+  allows: 'everyone',
+})
+
+export const signUp = operation({
+  method: 'POST',
+  path: '/sign-up',
+  summary: 'Become a user with a password, and sign in afterwards.',
+  details:
+    'The answer is the same where a user with this email exists; nothing is changed then. An invitation has its own email.',
+  input: z.object({
+    email: emailText.optional(),
+    name: userName,
+    password: passwordText,
+    locale: localeName.default('en'),
+    invitation: secretToken.optional().describe('The token of an invitation.'),
+  }),
+  answer: { name: 'SignedUp', schema: z.object({ email: z.string() }) },
+  scope: 'admin',
+  allows: 'everyone',
+})
+
+export const signInByPassword = operation({
+  method: 'POST',
+  path: '/sign-in/password',
+  summary: 'Sign in with email and password.',
+  details: 'Where one-time codes are set up, the answer has a ticket for the code and no session yet.',
+  input: z.object({ email: emailText, password: passwordText }),
+  answer: {
+    name: 'PasswordSignIn',
+    schema: z.object({
+      session: sessionSchema.nullable(),
+      ticket: z.string().nullable().describe('For `/sign-in/totp`.'),
+    }),
+  },
+  scope: 'admin',
+  allows: 'everyone',
+})
+
+export const signInByTotp = operation({
+  method: 'POST',
+  path: '/sign-in/totp',
+  summary: 'Give the one-time code after the password.',
+  input: z.object({ ticket: ticketText, code: codeText }),
+  answer: { name: 'Session', schema: sessionSchema },
+  scope: 'admin',
+  allows: 'everyone',
+})
+
+export const beginPasskeySignIn = operation({
+  method: 'POST',
+  path: '/sign-in/passkey/options',
+  summary: 'Begin to sign in with a passkey.',
+  input: z.object({}),
+  answer: { name: 'BrowserOptions', schema: browserOptionsSchema },
+  scope: 'admin',
+  allows: 'everyone',
+})
+
+export const signInByPasskey = operation({
+  method: 'POST',
+  path: '/sign-in/passkey',
+  summary: 'Sign in with a passkey.',
+  input: z.object({ ticket: ticketText, response: browserAnswer }),
+  answer: { name: 'Session', schema: sessionSchema },
+  scope: 'admin',
+  allows: 'everyone',
+})
+
+export const beginOidcSignIn = operation({
+  method: 'POST',
+  path: '/sign-in/oidc/{id}',
+  summary: 'Begin to sign in at an OpenID Connect provider.',
+  input: z.object({ id: z.string(), invitation: secretToken.optional() }),
+  answer: { name: 'ProviderRedirect', schema: providerRedirectSchema },
+  scope: 'admin',
+  allows: 'everyone',
+})
+
+export const signInByOidc = operation({
+  method: 'POST',
+  path: '/sign-in/oidc/{id}/return',
+  summary: 'Sign in after the provider sent the browser back.',
+  details: 'Creates the user where the email is verified and they may sign up.',
+  input: z.object({ id: z.string(), ...oidcReturn }),
+  answer: { name: 'Session', schema: sessionSchema },
+  scope: 'admin',
+  allows: 'everyone',
+})
+
+export const lookUpInvitation = operation({
+  method: 'POST',
+  path: '/invitations/look-up',
+  summary: 'Show what an invitation invites to.',
+  input: z.object({ token: secretToken }),
+  answer: {
+    name: 'InvitationOffer',
+    schema: z.object({
+      email: z.string(),
+      account_name: z.string().nullable().describe('The organization; null: none.'),
+      role: memberRole.nullable(),
+      installation_role: z.enum(INSTALLATION_ROLES).nullable(),
+      expires_at: instantText,
+    }),
+  },
+  scope: 'read',
+  allows: 'everyone',
+})
+
+export const acceptInvitation = operation({
+  method: 'POST',
+  path: '/invitations/accept',
+  summary: 'Accept an invitation as a user who is there already.',
+  input: z.object({ token: secretToken }),
+  answer: { name: 'Session', schema: sessionSchema },
+  scope: 'admin',
+  allows: 'signed-in',
+})

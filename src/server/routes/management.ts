@@ -1,0 +1,83 @@
+/** Routes of the management API. */
+import { type AccountDeps, accountActs } from '../../../pipelines/management/accounts/accounts.ts'
+import { agentActs } from '../../../pipelines/management/accounts/agents.ts'
+import { auditActs } from '../../../pipelines/management/accounts/audit.ts'
+import { keyActs } from '../../../pipelines/management/accounts/keys.ts'
+import { organizationActs } from '../../../pipelines/management/accounts/organizations.ts'
+import { tokenActs } from '../../../pipelines/management/accounts/tokens.ts'
+import { type CallDeps, callActs } from '../../../pipelines/management/calls/calls.ts'
+import { searchActs } from '../../../pipelines/management/calls/search.ts'
+import { type TaskDeps, taskActs } from '../../../pipelines/management/calls/tasks.ts'
+import { type UsageDeps, usageActs } from '../../../pipelines/management/calls/usage.ts'
+import { type ChannelDeps, channelActs } from '../../../pipelines/management/channels/channels.ts'
+import {
+  type ConfigurationDeps,
+  configurationActs,
+} from '../../../pipelines/management/configuration/configuration.ts'
+import { endpoint, streamEndpoint } from '../../../pipelines/management/endpoint.ts'
+import type { EndpointDeps } from '../../../pipelines/management/identify.ts'
+import { jobActs } from '../../../pipelines/management/jobs/jobs.ts'
+import type { StreamDeps } from '../../../pipelines/management/live/act.ts'
+import { type LiveDeps, liveActs, liveStreams } from '../../../pipelines/management/live/live.ts'
+import { oidcActs } from '../../../pipelines/management/people/oidc.ts'
+import { passkeyActs } from '../../../pipelines/management/people/passkeys.ts'
+import { profileActs } from '../../../pipelines/management/people/profile.ts'
+import type { PeopleDeps } from '../../../pipelines/management/people/rules.ts'
+import { sessionActs } from '../../../pipelines/management/people/sessions.ts'
+import { signInActs } from '../../../pipelines/management/people/sign-in.ts'
+import { userActs } from '../../../pipelines/management/people/users.ts'
+import { MANAGEMENT_PATH, type Operation } from '../../../schemas/management/operation.ts'
+import type { Route } from '../../http/route.ts'
+import type { RoutedPath } from './routed.ts'
+
+const MAX_BODY_BYTES = 1024 * 1024
+
+export type ManagementRouteDeps = EndpointDeps &
+  CallDeps &
+  UsageDeps &
+  TaskDeps &
+  ChannelDeps &
+  ConfigurationDeps &
+  LiveDeps &
+  StreamDeps &
+  AccountDeps &
+  Omit<PeopleDeps, 'visit'>
+
+export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
+  const acts: readonly { readonly operation: Operation }[] = [
+    ...sessionActs,
+    ...signInActs,
+    ...passkeyActs,
+    ...oidcActs,
+    ...profileActs,
+    ...userActs,
+    ...accountActs,
+    ...organizationActs,
+    ...keyActs,
+    ...agentActs,
+    ...callActs,
+    ...usageActs,
+    ...taskActs,
+    ...searchActs,
+    ...tokenActs,
+    ...auditActs,
+    ...channelActs,
+    ...liveActs,
+    ...configurationActs,
+    ...jobActs,
+  ]
+  const handlers = [
+    ...acts.map((act) => ({ operation: act.operation, handler: endpoint(deps, act as never) })),
+    ...liveStreams.map((act) => ({ operation: act.operation, handler: streamEndpoint(deps, act as never) })),
+  ]
+  const byPath = Map.groupBy(handlers, ({ operation }) => operation.path)
+  return [...byPath].map(([path, same]) => ({
+    path: `${MANAGEMENT_PATH}${path}`,
+    methods: Object.fromEntries(
+      same.map(({ operation, handler }): [string, Route] => [
+        operation.method,
+        { handler, maxBodyBytes: MAX_BODY_BYTES, isSameOrigin: true },
+      ]),
+    ),
+  }))
+}

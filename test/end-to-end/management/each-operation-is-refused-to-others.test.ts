@@ -1,0 +1,211 @@
+/**
+ * Every operation of the reference, called by everyone who may not: visitors, strangers, roles that lack it, tokens
+ * without its scope, API keys. The ids are those of an organization that exists.
+ */
+import t from 'tap'
+import { OPERATIONS } from '../../../schemas/management/index.ts'
+import { ACCOUNT_ROLES, type Operation, SCOPES, type Scope } from '../../../schemas/management/operation.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { MANAGE, signIn } from '../../support/manage.ts'
+import { callConfig } from '../support.ts'
+
+const REFUSALS = [401, 403, 404]
+const FOREIGN_PAGE = { origin: 'https://evil.example' }
+
+/** Values that pass the checks of each field, by its name; ids are added below. */
+const SAMPLES: Readonly<Record<string, unknown>> = {
+  amount: '1',
+  as: 'failed',
+  email: 'someone@example.com',
+  enabled: false,
+  file: { name: 'taken over', model: 'fast', persona: 'taken over' },
+  installation_role: 'operator',
+  name: 'taken over',
+  q: 'acc_',
+  reason: 'because',
+  ref: 'req_1',
+  role: 'member',
+  scopes: ['read'],
+  spend_cap: '1',
+  digest: 'none',
+  text: 'models: []',
+}
+
+interface Client {
+  readonly name: string
+  send(method: string, path: string, body?: object): Promise<{ readonly status: number }>
+}
+
+t.test('permissions', async (t) => {
+  const service = await borrowService(t, callConfig({ fast: { simulate: 'tokens=2' } }))
+  const { baseUrl, database } = service
+  const owner = await signIn(service)
+  const { body: organization } = await owner.send('POST', '/organizations', { name: 'Acme' })
+  const account_id: string = organization.id
+  const join = async (role: string) => {
+    const person = await signIn(service)
+    const put = await owner.send('PUT', `/members/${person.user.accountId}`, { account_id, role })
+    t.equal(put.status, 200)
+    return { ...person, name: role }
+  }
+  const members = { admin: await join('admin'), billing: await join('billing'), member: await join('member') }
+  const stranger = { ...(await signIn(service)), name: 'a stranger' }
+  const auditor = { ...(await signIn(service, { role: 'auditor' })), name: 'an auditor' }
+
+  const { body: key } = await owner.send('POST', '/keys', { account_id, name: 'theirs' })
+  const { body: request } = await members.member.send('POST', '/key-requests', { account_id, name: 'mine' })
+  const { body: token } = await owner.send('POST', '/tokens', {
+    account_id,
+    name: 'theirs',
+    scopes: ['read'],
+  })
+  const file = { name: 'theirs', model: 'fast', persona: 'A clerk.' }
+  const { body: agent } = await owner.send('POST', '/agents', { account_id, file })
+  const invited = { account_id, email: 'new@example.com', role: 'member' }
+  const { body: invitation } = await owner.send('POST', `/organizations/${account_id}/invitations`, invited)
+  const { body: sessions } = await owner.send('GET', '/me/sessions')
+  const ids: Readonly<Record<string, string>> = {
+    accounts: account_id,
+    agents: agent.id,
+    calls: '1',
+    channels: 'simulated',
+    'installation/tasks': 'vid_1',
+    'installation/tokens': token.id,
+    invitations: invitation.id,
+    jobs: 'job_1',
+    'key-requests': request.id,
+    keys: key.id,
+    'me/sessions': sessions.data[0].id,
+    organizations: invitation.id,
+    tasks: 'vid_1',
+    tokens: token.id,
+    users: owner.user.id,
+  }
+
+  const bearer = (name: string, secret: string): Client => ({
+    name,
+    send: (method, path, body) =>
+      fetch(`${baseUrl}${MANAGE}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      }),
+  })
+  const visitor: Client = {
+    name: 'a visitor',
+    send: (method, path, body) =>
+      fetch(`${baseUrl}${MANAGE}${path}`, {
+        method,
+        headers: { 'content-type': 'application/json', origin: baseUrl },
+        ...(body && { body: JSON.stringify(body) }),
+      }),
+  }
+  const tokenOf = async (by: typeof owner, account: string, scopes: readonly Scope[]) => {
+    const made = await by.send('POST', '/tokens', { account_id: account, name: 'test', scopes })
+    return made.body.token as string
+  }
+  const foreign = await tokenOf(stranger, stranger.user.accountId, SCOPES)
+  const without = new Map(
+    await Promise.all(
+      SCOPES.map(async (scope): Promise<[Scope, Client]> => {
+        const others = SCOPES.filter((other) => other !== scope)
+        return [scope, bearer(`a token without ${scope}`, await tokenOf(owner, account_id, others))]
+      }),
+    ),
+  )
+  const shut: readonly Client[] = [visitor, bearer('an API key', key.key)]
+
+  /** Everyone who must be refused. */
+  function othersOf({ allows, scope, method, isSecret }: Operation): readonly Client[] {
+    if (allows === 'everyone') return []
+    const tokens = [...shut, without.get(scope)!]
+    if (allows === 'signed-in') return tokens
+    const outside = [...tokens, stranger, bearer('a token of another account', foreign)]
+    if (method !== 'GET' || isSecret) outside.push(auditor)
+    const roles = Object.entries(members).filter(
+      ([role]) => allows === 'operators' || !allows.includes(role as keyof typeof members),
+    )
+    return [...outside, ...roles.map(([, person]) => person)]
+  }
+
+  /** The path and the body of a request that would do it, to the organization. */
+  function requestOf({ method, path, input }: Operation): { path: string; body: object | undefined } {
+    const given: Record<string, unknown> = {
+      ...SAMPLES,
+      account_id,
+      member_id: members.member.user.accountId,
+      ...(path === '/jobs' && { kind: 'verify' }),
+    }
+    const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+      if (name !== 'id') return String(given[name])
+      const kinds = Object.keys(ids).filter((kind) => path.startsWith(`/${kind}/`))
+      if (kinds.length === 0) throw new Error(`add an id of ${path} to this test`)
+      return ids[kinds.sort((a, b) => b.length - a.length)[0]!]!
+    })
+    const fields = Object.entries(input.shape).flatMap<[string, unknown]>(([name, schema]) =>
+      path.includes(`{${name}}`) || (given[name] === undefined && schema.safeParse(undefined).success)
+        ? []
+        : [[name, given[name]]],
+    )
+    if (method !== 'GET' && method !== 'DELETE') return { path: filled, body: Object.fromEntries(fields) }
+    const query = new URLSearchParams(fields.map(([name, value]): [string, string] => [name, String(value)]))
+    return { path: `${filled}?${query}`, body: undefined }
+  }
+
+  await t.test('each operation of the reference says who may call it', async (t) => {
+    const response = await fetch(`${baseUrl}/openapi.json`)
+    const { paths } = (await response.json()) as { paths: Record<string, object> }
+    const described = Object.entries(paths)
+      .filter(([path]) => path.startsWith(`${MANAGE}/`))
+      .flatMap(([path, methods]) =>
+        Object.keys(methods)
+          .filter((method) => method !== 'parameters')
+          .map((method) => `${method.toUpperCase()} ${path.slice(MANAGE.length)}`),
+      )
+    const declared = OPERATIONS.map(({ method, path }) => `${method} ${path}`)
+    t.same(described.sort(), declared.toSorted())
+    for (const { allows, method, path } of OPERATIONS)
+      t.ok(
+        ['everyone', 'signed-in', 'operators'].includes(String(allows)) ||
+          (Array.isArray(allows) && allows.every((role) => ACCOUNT_ROLES.includes(role))),
+        `${method} ${path}`,
+      )
+  })
+
+  await t.test('everyone else is refused', async (t) => {
+    const before = await database.listAudit({ accountId: account_id, limit: 200 })
+    for (const operation of OPERATIONS) {
+      if (operation.allows === 'everyone' || operation.path.startsWith('/me/')) continue
+      const others = othersOf(operation)
+      const { path, body } = requestOf(operation)
+      const allowed: string[] = []
+      for (const client of others) {
+        const { status } = await client.send(operation.method, path, body)
+        if (!REFUSALS.includes(status)) allowed.push(`${client.name}: ${status}`)
+      }
+      t.same(allowed, [], `${operation.method} ${operation.path}`)
+    }
+    const after = await database.listAudit({ accountId: account_id, limit: 200 })
+    t.equal(after.length, before.length, 'nothing was done')
+  })
+
+  await t.test('a page of another origin is refused whatever its visitor may', async (t) => {
+    const reached: string[] = []
+    for (const operation of OPERATIONS) {
+      if (operation.method === 'GET') continue
+      const { method } = operation
+      const { path, body } =
+        operation.path.startsWith('/me/') || operation.allows === 'everyone'
+          ? { path: operation.path.replaceAll(/\{\w+\}/g, 'x'), body: {} }
+          : requestOf(operation)
+      const { status } = await owner.send(method, path, method === 'DELETE' ? undefined : body, FOREIGN_PAGE)
+      if (status !== 403) reached.push(`${method} ${path}: ${status}`)
+    }
+    t.same(reached, [])
+  })
+
+  await t.test("a user's session, passkey and provider are nothing to another", async (t) => {
+    t.match(await stranger.send('DELETE', `/me/sessions/${ids['me/sessions']}`), { status: 404 })
+    t.match(await owner.send('GET', '/session'), { status: 200 })
+  })
+})

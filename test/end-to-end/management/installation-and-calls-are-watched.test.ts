@@ -1,0 +1,98 @@
+/** Live data: operators watch the installation, customers their calls as they end. */
+import t from 'tap'
+import type { LiveCall, Overview } from '../../../schemas/management/live.ts'
+import { eventually } from '../../support/eventually.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { MANAGE, type ManageClient, signIn } from '../../support/manage.ts'
+import { testConfig } from '../../support/service.ts'
+
+interface LiveEvent {
+  readonly name: string
+  /** An overview or a call, by the name; empty for a gap. */
+  readonly data: Partial<Overview & LiveCall>
+}
+
+t.test('live data', async (t) => {
+  const service = await borrowService(
+    t,
+    testConfig({ fast: { simulate: 'text=Hello,prompt_tokens=10,tokens=5' } }),
+  )
+  const { key, accountId } = await service.newKey('1000')
+  const owner = await signIn(service, { accountId })
+  const stranger = await signIn(service)
+  const operator = await signIn(service, { role: 'operator' })
+
+  /** Opens a stream; its events are added as they come. */
+  const watch = async (
+    t: { teardown(end: () => void): unknown },
+    by: ManageClient,
+    path: string,
+    headers = {},
+  ) => {
+    const stop = new AbortController()
+    t.teardown(() => stop.abort())
+    const response = await fetch(`${service.baseUrl}${MANAGE}${path}`, {
+      headers: { cookie: by.cookie, 'sec-fetch-site': 'same-origin', ...headers },
+      signal: stop.signal,
+    })
+    const events: LiveEvent[] = []
+    const read = async () => {
+      let text = ''
+      for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+        text += piece
+        const whole = text.split('\n\n')
+        text = whole.pop()!
+        for (const event of whole) {
+          const name = /^event: (.*)$/m.exec(event)?.[1]
+          if (name !== undefined) events.push({ name, data: JSON.parse(/^data: (.*)$/m.exec(event)![1]!) })
+        }
+      }
+    }
+    const done = read().catch(() => undefined)
+    return { response, events, done }
+  }
+  const call = () =>
+    service.chat(key, { model: 'fast', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] })
+
+  await t.test('a call arrives once, with its charge, at those who may read it', async (t) => {
+    const mine = await watch(t, owner, `/calls/live?account_id=${accountId}`)
+    const errors = await watch(t, owner, `/calls/live?account_id=${accountId}&status=error`)
+    t.equal(mine.response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+    const requestId = (await call()).headers.get('x-gateway-trace')
+    await eventually('the call', () => mine.events.find(({ data }) => data.request_id === requestId))
+    await call()
+    await eventually('the second call', () => (mine.events.length >= 2 ? true : undefined))
+    t.match(mine.events[0], { name: 'call', data: { model: 'fast', status: 'success', cost: String } })
+    t.equal(mine.events.length, 2, 'each once')
+    t.same(errors.events, [], 'the filter holds')
+    t.equal((await stranger.send('GET', `/calls/live?account_id=${accountId}`)).status, 404)
+  })
+
+  await t.test('who was cut off learns that events are missing', async (t) => {
+    const again = await watch(t, owner, `/calls/live?account_id=${accountId}`, { 'last-event-id': '7' })
+    await eventually('the gap', () => again.events.find(({ name }) => name === 'gap'))
+  })
+
+  await t.test('operators watch calls, processes and engines', async (t) => {
+    const live = await watch(t, operator, '/installation/live')
+    await eventually('an overview', () => live.events[0])
+    await call()
+    const counted = await eventually('an overview with the call', () =>
+      live.events.find(({ data }) => (data.calls ?? 0) > 0),
+    )
+    t.match(counted.data, { failed: 0, latency_p50_ms: Number, calls_in_flight: Number, reserved: String })
+    const names = counted.data.processes?.map(({ process }) => process)
+    for (const name of ['gateway 0', 'settler']) t.ok(names?.includes(name), name)
+    t.match(counted.data.engines, [
+      { name: 'clickhouse', is_up: true },
+      { name: 'files', is_up: true },
+      { name: 'nats', is_up: true },
+      { name: 'postgres', is_up: true },
+    ])
+    t.match((await operator.send('GET', '/installation')).body, {
+      processes: Array,
+      settlement_lag_seconds: Number,
+    })
+    t.equal((await owner.send('GET', '/installation/live')).status, 403)
+  })
+})

@@ -1,0 +1,107 @@
+/** Accounts, wallets and organizations by the management API: roles, requests for keys, adjustments, the audit record. */
+import t from 'tap'
+import { borrowService } from '../../support/lend-services.ts'
+import { signIn } from '../../support/manage.ts'
+import { callConfig } from '../support.ts'
+
+t.test('organizations and wallets', async (t) => {
+  const service = await borrowService(t, callConfig({ fast: { simulate: 'tokens=2' } }))
+  const operator = await signIn(service, { role: 'operator' })
+  const owner = await signIn(service)
+  const admin = await signIn(service)
+  const member = await signIn(service)
+  const { body: organization } = await owner.send('POST', '/organizations', { name: 'Acme' })
+  const account_id = organization.id
+  const put = (by: typeof owner, who: typeof owner, role: string) =>
+    by.send('PUT', `/members/${who.user.accountId}`, { account_id, role })
+
+  await t.test('an owner makes admins, an admin makes members', async (t) => {
+    t.equal(organization.kind, 'organization')
+    t.match(await put(admin, admin, 'owner'), { status: 404 }, 'a stranger sees no organization')
+    t.match(await put(owner, admin, 'admin'), { status: 200, body: { role: 'admin' } })
+    t.match(await put(admin, member, 'owner'), { status: 403 })
+    t.match(await put(admin, owner, 'member'), { status: 403 })
+    t.match(await put(admin, member, 'member'), { status: 200, body: { role: 'member', spent: '0' } })
+    t.match(await put(owner, owner, 'member'), { status: 409, body: { error: { message: /last owner/ } } })
+    t.match(await owner.send('DELETE', `/members/${owner.user.accountId}?account_id=${account_id}`), {
+      status: 409,
+    })
+    const { body } = await admin.send('GET', `/members?account_id=${account_id}&limit=2`)
+    t.equal(body.data.length, 2)
+    const { body: rest } = await admin.send(
+      'GET',
+      `/members?account_id=${account_id}&limit=2&cursor=${body.next_cursor}`,
+    )
+    t.equal(rest.data.length, 1)
+    t.equal(rest.has_more, false)
+  })
+
+  await t.test('a member requests a key, an admin issues it with a cap', async (t) => {
+    const { body: asked, status } = await member.send('POST', '/key-requests', { account_id, name: 'laptop' })
+    t.equal(status, 201)
+    const approval = { account_id, spend_cap: '50' }
+    t.match(await member.send('POST', `/key-requests/${asked.id}/approve`, approval), { status: 403 })
+    const { body: issued } = await admin.send('POST', `/key-requests/${asked.id}/approve`, approval)
+    t.match(issued, {
+      key: /^sk-tollgate-/,
+      spend_cap: '50',
+      kind: 'employee',
+      request: { state: 'approved' },
+    })
+    t.match(await admin.send('POST', `/key-requests/${asked.id}/deny`, { account_id }), { status: 409 })
+    const { body: seen } = await member.send('GET', `/keys?account_id=${account_id}`)
+    t.same(
+      seen.data.map(({ id }: { id: string }) => id),
+      [issued.id],
+    )
+    const { body: acts } = await owner.send('GET', `/audit?account_id=${account_id}&action=key_request.`)
+    t.match(acts.data, [
+      { action: 'key_request.approve', actor: `user:${admin.user.id}`, actor_name: admin.user.email },
+      { action: 'key_request.create', actor: `user:${member.user.id}` },
+    ])
+  })
+
+  await t.test('an operator adjusts a wallet once, with a reason; no one else does', async (t) => {
+    const path = `/accounts/${account_id}/adjustments`
+    const adjustment = { amount: '-2.5', reason: 'charged twice by mistake' }
+    t.match(await owner.send('POST', path, adjustment), { status: 403 })
+    const send = () => operator.send('POST', path, adjustment, { 'idempotency-key': 'adjust-1' })
+    const [one, two] = await Promise.all([send(), send()])
+    t.same(one, two)
+    t.match(one.body, { balance: '-2.5', entry: { kind: 'adjustment', note: adjustment.reason } })
+    t.match(await operator.send('POST', path, { amount: 'much', reason: 'x' }), {
+      status: 400,
+      body: { error: { message: /^amount: / } },
+    })
+    t.match(await operator.send('POST', `/accounts/${account_id}/top-ups`, { amount: '1' }), { status: 400 })
+    const { body: ledger } = await owner.send('GET', `/accounts/${account_id}/ledger`)
+    t.match(ledger.data, [{ amount: '-2.5', actor: `user:${operator.user.id}` }])
+    t.match(await member.send('GET', `/accounts/${account_id}/ledger`), { status: 403 })
+  })
+
+  await t.test('an operator finds accounts, and disables one', async (t) => {
+    t.match(await owner.send('GET', '/accounts'), { status: 403 })
+    const { body: found } = await operator.send('GET', `/accounts?search=${account_id}`)
+    t.match(found.data, [{ id: account_id, wallet: { balance: '-2.5' } }])
+    const { body } = await operator.send('PATCH', `/accounts/${account_id}`, {
+      enabled: false,
+      requests_per_minute: 60,
+    })
+    t.match(body, { enabled: false, requests_per_minute: 60, concurrency: null })
+    const { body: renamed } = await owner.send('PATCH', `/accounts/${account_id}/name`, { name: 'Acme Ltd' })
+    t.equal(renamed.name, 'Acme Ltd')
+  })
+
+  await t.test('an owner makes a token with scopes, and revokes it', async (t) => {
+    const wanted = { account_id, name: 'ci', scopes: ['read'] }
+    t.match(await admin.send('POST', '/tokens', wanted), { status: 403 })
+    const { body: made } = await owner.send('POST', '/tokens', wanted)
+    t.match(made, { token: /^tgm_[0-9a-f]{64}$/, scopes: ['read'] })
+    const { body: list } = await owner.send('GET', `/tokens?account_id=${account_id}`)
+    t.match(list.data, [{ id: made.id, prefix: made.token.slice(0, 12) }])
+    t.notOk('token' in list.data[0])
+    const { body: revoked } = await owner.send('POST', `/tokens/${made.id}/revoke`, {})
+    t.ok(revoked.revoked_at)
+    t.match(await operator.send('POST', `/installation/tokens/${made.id}/revoke`, {}), { status: 200 })
+  })
+})

@@ -1,0 +1,200 @@
+/** The management API by HTTP: sessions, tokens, origins, roles; and that a repeated request acts once. */
+import t from 'tap'
+import type { Scope } from '../../../schemas/management/operation.ts'
+import { generateManagementToken, shownTokenPrefix, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { connect } from '../../../src/postgres/connection.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { MANAGE, signIn } from '../../support/manage.ts'
+import { callConfig, rowsOf, say, traceOf } from '../support.ts'
+
+const CONFIG = callConfig({ fast: { simulate: 'tokens=2' } })
+
+t.test('management', async (t) => {
+  const service = await borrowService(t, CONFIG)
+  const { database, baseUrl } = service
+  const owner = await signIn(service)
+  const account_id = owner.user.accountId
+  const stranger = await signIn(service)
+  const operator = await signIn(service, { role: 'operator' })
+  const auditor = await signIn(service, { role: 'auditor' })
+  const newKey = { account_id, name: 'laptop' }
+
+  const makeToken = async (accountId: string | null, scopes: Scope[], expiresAt: Date | null = null) => {
+    const token = generateManagementToken()
+    const { id } = await database.createManagementToken({
+      tokenHash: tokenHash(token),
+      prefix: shownTokenPrefix(token),
+      name: 'test',
+      accountId,
+      scopes,
+      expiresAt,
+    })
+    return { id, token }
+  }
+  const byToken = async (token: string, path: string, init: RequestInit = {}) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const response = await fetch(`${baseUrl}${MANAGE}${path}`, { ...init, headers })
+    return { status: response.status, body: (await response.json()) as { error?: { code: string } } }
+  }
+
+  await t.test('a request without a session is refused', async (t) => {
+    const response = await fetch(`${baseUrl}${MANAGE}/session`)
+    t.equal(response.status, 401)
+    t.equal(response.headers.get('access-control-allow-origin'), null, 'no page of another origin reads it')
+    t.match(await response.json(), { error: { code: 'not_signed_in' } })
+  })
+
+  await t.test(
+    'a page of another origin, and one without the token of the session, change nothing',
+    async (t) => {
+      const before = (await database.listKeys(account_id)).length
+      const wrong: Record<string, string>[] = [
+        { origin: 'https://evil.example' },
+        { origin: '' },
+        { 'x-csrf-token': stranger.csrfToken },
+        { 'x-csrf-token': '' },
+      ]
+      for (const headers of wrong)
+        t.match(await owner.send('POST', '/keys', newKey, headers), {
+          status: 403,
+          body: { error: { code: 'permission_denied' } },
+        })
+      t.equal((await database.listKeys(account_id)).length, before)
+    },
+  )
+
+  await t.test('a link signs in once', async (t) => {
+    const again = await signIn(service, { user: owner.user })
+    t.match(await again.send('GET', '/session'), { status: 200, body: { user: { id: owner.user.id } } })
+    const { body } = await again.send('POST', '/sign-out', {})
+    t.same(body, { signed_out: true })
+    t.match(await again.send('GET', '/session'), { status: 401 })
+    t.match(await again.send('POST', '/sign-in/link', { token: 'used' }), { status: 400 })
+  })
+
+  await t.test('an account is nothing to a stranger, and a role decides what it may', async (t) => {
+    const { body: key } = await owner.send('POST', '/keys', newKey)
+    t.match(key, { name: 'laptop', key: /^sk-tollgate-/ })
+    t.match(await stranger.send('GET', `/keys?account_id=${account_id}`), { status: 404 })
+    t.match(await stranger.send('GET', `/keys/${key.id}`), { status: 404 })
+    t.match(await stranger.send('POST', `/keys/${key.id}/reveal`, {}), { status: 404 })
+    t.match(await auditor.send('GET', `/keys?account_id=${account_id}`), { status: 200 })
+    t.match(await auditor.send('POST', '/keys', newKey), { status: 404 })
+    t.match(await auditor.send('POST', `/keys/${key.id}/reveal`, {}), { status: 404 })
+    t.match(await operator.send('POST', `/keys/${key.id}/reveal`, {}), {
+      status: 200,
+      body: { key: key.key },
+    })
+    const { body: revoked } = await owner.send('POST', `/keys/${key.id}/revoke`, {})
+    t.ok(revoked.revoked_at)
+    const acts = await database.listAudit({ subjectId: key.id, limit: 10 })
+    t.same(
+      acts.map(({ action, actor }) => [action, actor]),
+      [
+        ['key.revoke', `user:${owner.user.id}`],
+        ['key.reveal', `user:${operator.user.id}`],
+        ['key.create', `user:${owner.user.id}`],
+      ],
+      'the audit record names who did it',
+    )
+  })
+
+  await t.test('a sensitive act needs a fresh proof of identity', async (t) => {
+    const { body: key } = await owner.send('POST', '/keys', { account_id, name: 'old' })
+    const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
+    t.teardown(() => sql.end())
+    const confirmedAgo = (minutes: number) => sql`
+      UPDATE sessions SET confirmed_at = now() - make_interval(mins => ${minutes}) WHERE user_id = ${owner.user.id}`
+    await confirmedAgo(11)
+    t.match(await owner.send('POST', `/keys/${key.id}/reveal`, {}), {
+      status: 403,
+      body: { error: { code: 'reauthentication_required' } },
+    })
+    await confirmedAgo(0)
+    t.match(await owner.send('POST', `/keys/${key.id}/reveal`, {}), { status: 200 })
+  })
+
+  await t.test('one Idempotency-Key makes one key, also when both requests come at once', async (t) => {
+    const before = (await database.listKeys(account_id)).length
+    const send = (name: string) =>
+      owner.send('POST', '/keys', { account_id, name }, { 'idempotency-key': 'once' })
+    const [one, two] = await Promise.all([send('same'), send('same')])
+    t.same(one, two)
+    t.equal((await database.listKeys(account_id)).length, before + 1)
+    t.match(await send('another'), { status: 409, body: { error: { code: 'idempotency_key_reuse' } } })
+  })
+
+  await t.test('a token acts in its account, within its scopes, until it ends', async (t) => {
+    const list = `/keys?account_id=${account_id}`
+    const reader = await makeToken(account_id, ['read'])
+    t.match(await byToken(reader.token, list), { status: 200 })
+    t.match(await byToken(reader.token, '/keys', { method: 'POST', body: JSON.stringify(newKey) }), {
+      status: 403,
+    })
+    t.match(await byToken(reader.token, `/keys?account_id=${stranger.user.accountId}`), { status: 404 })
+    const installation = await makeToken(null, ['read'])
+    t.match(await byToken(installation.token, list), { status: 200 })
+    const past = await makeToken(account_id, ['read'], new Date(Date.now() - 1000))
+    t.match(await byToken(past.token, list), { status: 401 })
+    await database.revokeManagementToken(reader.id)
+    t.match(await byToken(reader.token, list), { status: 401 })
+    const models = await fetch(`${baseUrl}/v1/models`, {
+      headers: { authorization: `Bearer ${installation.token}` },
+    })
+    t.equal(models.status, 401, 'a management token opens no model')
+  })
+
+  await t.test('the calls of an account, one in detail, and their course over time', async (t) => {
+    const { key } = await service.newKey('100000')
+    const { account } = (await database.findCredential(database.lookupHash(key)))!
+    const response = await service.chat(key, { model: 'fast', messages: say('hello'), max_tokens: 2 })
+    await response.text()
+    const [row] = await rowsOf(service, key, [traceOf(response)])
+    const { body: page } = await operator.send('GET', `/calls?account_id=${account.id}&model=fast`)
+    t.same(page.data, [row])
+    const { body: one } = await operator.send('GET', `/calls/${row!.id}?account_id=${account.id}`)
+    t.same(one.call, row)
+    t.ok(one.detail.gateway.length > 0)
+    const { body: series } = await operator.send('GET', `/calls/series?account_id=${account.id}&period=today`)
+    t.match(series.data, [{ requests: 1, failed: 0, cost: row!.cost }])
+    const { body: usage } = await operator.send('GET', `/usage?account_id=${account.id}&by=key&period=today`)
+    t.match(usage, {
+      total: { requests: 1, cost: row!.cost },
+      before: { requests: 0 },
+      groups: [{ id: row!.key_id, name: row!.key_name, cost: row!.cost }],
+      by_day: [{ group: row!.key_id }],
+    })
+    const { body: home } = await operator.send('GET', `/home?account_id=${account.id}`)
+    t.match(home, {
+      runway_days: null,
+      by_day: [{ requests: 1, failed: 0, cost: row!.cost }],
+    })
+    t.same(home.keys_near_cap, [])
+    const refunded = { ref: row!.request_id, reason: 'the answer was empty', amount: '3' }
+    const path = `/accounts/${account.id}/refunds`
+    t.match(
+      await operator.send('POST', path, { ...refunded, amount: '13.1' }),
+      { status: 400 },
+      'above the charge',
+    )
+    const [one_, two] = await Promise.all([
+      operator.send('POST', path, refunded),
+      operator.send('POST', path, refunded),
+    ])
+    t.same([one_.body.repeated, two.body.repeated].sort(), [false, true], 'once')
+    t.match(await operator.send('POST', path, { ...refunded, amount: '4' }), { status: 409 })
+    t.match(await operator.send('POST', path, { ...refunded, ref: 'req_none' }), { status: 404 })
+    const { body: after } = await operator.send('GET', `/calls/${row!.id}?account_id=${account.id}`)
+    t.match(after.refund, { amount: '3', reason: refunded.reason })
+    const { differences } = await database.verifyWallets()
+    t.same(
+      differences.filter(({ account_id: id }) => id === account.id),
+      [],
+    )
+    t.match(await stranger.send('GET', `/calls?account_id=${account.id}`), { status: 404 })
+    t.match(await operator.send('GET', `/calls?account_id=${account.id}&status=odd`), {
+      status: 400,
+      body: { error: { message: /status/ } },
+    })
+  })
+})

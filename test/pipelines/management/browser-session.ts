@@ -1,0 +1,55 @@
+/** A person with a browser, as the acts of the management API see them. */
+import { actOf, runAct } from '../../../pipelines/management/act.ts'
+import { type Caller, userCaller, VISITOR } from '../../../pipelines/management/caller.ts'
+import type { PeopleDeps } from '../../../pipelines/management/people/rules.ts'
+import type { Operation } from '../../../schemas/management/operation.ts'
+import { tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { openIdentity } from '../../../src/identity/identity.ts'
+import type { Database } from '../../../src/postgres/database.ts'
+
+export const CONFIG = { signup: 'open', sign_in: { oidc: [] }, trial_credit: 500_000_000n } as const
+
+export class BrowserSession {
+  token: string | null = null
+  address: string
+  origin = 'http://localhost:8080'
+  now = () => Date.now()
+  readonly #database: Database
+  readonly #deps: Omit<PeopleDeps, 'visit'>
+
+  constructor(
+    database: Database,
+    config: ReturnType<PeopleDeps['config']> = CONFIG as never,
+    address = '192.0.2.1',
+    identity = openIdentity(),
+  ) {
+    this.#database = database
+    this.#deps = { config: () => config, publicUrl: 'https://gateway.example', identity }
+    this.address = address
+  }
+
+  async caller(): Promise<Caller> {
+    const signedIn = this.token === null ? null : await this.#database.findSession(tokenHash(this.token))
+    return signedIn === null ? VISITOR : userCaller(signedIn)
+  }
+
+  /** Runs the act of an operation among `acts`. */
+  async run<O extends Operation>(
+    acts: readonly { readonly operation: Operation }[],
+    operation: O,
+    input: object = {},
+  ) {
+    const act = actOf<object, O>(acts, operation)
+    const visit = {
+      userAgent: 'test',
+      address: this.address,
+      origin: this.origin,
+      token: this.token,
+      setToken: (token: string | null) => {
+        this.token = token
+      },
+    }
+    const options = { database: this.#database, deps: { ...this.#deps, visit }, now: this.now() }
+    return runAct(act, input, { ...options, caller: await this.caller() })
+  }
+}
