@@ -9,12 +9,14 @@ RUN npm install --omit=optional --omit=dev --ignore-scripts && npm cache clean -
 COPY deploy ./deploy
 RUN node deploy/bill-of-materials.ts --without-optional > sbom.cdx.json
 
-FROM node:22-bookworm-slim AS reference
+FROM node:22-bookworm-slim AS pages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm install --omit=optional --ignore-scripts
 COPY deploy ./deploy
-RUN node deploy/reference-script.ts
+COPY schemas ./schemas
+COPY console ./console
+RUN node deploy/reference-script.ts && node deploy/console-build.ts
 
 FROM node:22-bookworm-slim
 WORKDIR /app
@@ -31,7 +33,8 @@ COPY config ./config
 COPY schemas ./schemas
 COPY pipelines ./pipelines
 COPY src ./src
-COPY --from=reference /app/src/openapi/built ./src/openapi/built
+COPY --from=pages /app/src/openapi/built ./src/openapi/built
+COPY --from=pages /app/console/dist ./console/dist
 USER node
 # Holds the journal of calls that are not booked yet: it must outlive the container.
 VOLUME /data

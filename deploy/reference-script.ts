@@ -3,8 +3,11 @@
  * file, not the three hundred packages that the file was built of.
  */
 import { copyFileSync, mkdirSync } from 'node:fs'
+import { ifInstalled } from './installed.ts'
 
-const script = new URL('browser/standalone.js', import.meta.resolve('@scalar/api-reference'))
+const found = ifInstalled(() => import.meta.resolve('@scalar/api-reference'))
+if (found === null) process.exit()
+const script = new URL('browser/standalone.js', found)
 const folder = new URL('../src/openapi/built/', import.meta.url)
 mkdirSync(folder, { recursive: true })
 copyFileSync(script, new URL('reference.js', folder))

@@ -1,0 +1,98 @@
+/** Requests to the management API, typed by its operations. */
+import type { AnswerOf, InputOf, Operation } from '../../../schemas/management/operation.ts'
+
+const BASE = '/api/manage/v1'
+
+/** An answer that is an error; `requestId` finds it in the log of the service. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly requestId: string | null
+
+  constructor(status: number, code: string, message: string, requestId: string | null) {
+    super(message)
+    this.name = 'ApiError'
+    this.status = status
+    this.code = code
+    this.requestId = requestId
+  }
+}
+
+let csrfToken: string | null = null
+
+/** Keeps the token that requests which change something send. */
+export function setCsrfToken(token: string | null): void {
+  csrfToken = token
+}
+
+/** Asks the user to confirm who they are; resolves with whether they did. Set by the dialog that does it. */
+let confirmIdentity: () => Promise<boolean> = async () => false
+export function onReauthentication(ask: () => Promise<boolean>): void {
+  confirmIdentity = ask
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const requestId = response.headers.get('x-gateway-trace')
+  try {
+    const { error } = (await response.json()) as { error: { code: string; message: string } }
+    return new ApiError(response.status, error.code, error.message, requestId)
+  } catch {
+    return new ApiError(response.status, 'unreadable', `The service answered ${response.status}.`, requestId)
+  }
+}
+
+/** Fills the parameters of a path; returns it with the rest of the input. */
+export function fill(
+  pattern: string,
+  input: Record<string, unknown>,
+): [path: string, rest: [string, unknown][]] {
+  const inPath = new Set<string>()
+  const path = pattern.replace(/\{(\w+)\}/g, (_, name: string) => {
+    inPath.add(name)
+    return encodeURIComponent(String(input[name]))
+  })
+  return [path, Object.entries(input).filter(([name, value]) => !inPath.has(name) && value !== undefined)]
+}
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal
+  /** Makes the act happen once, however often the request is sent. */
+  readonly idempotencyKey?: string
+}
+
+/**
+ * Sends a request. `pattern` is the path of the operation, with its parameters in braces.
+ * @throws ApiError
+ */
+export async function request<O extends Operation>(
+  method: O['method'],
+  pattern: string,
+  input: InputOf<O>,
+  { signal, idempotencyKey }: RequestOptions = {},
+): Promise<AnswerOf<O>> {
+  const [path, rest] = fill(pattern, input as Record<string, unknown>)
+  const isRead = method === 'GET' || method === 'DELETE'
+  const query = new URLSearchParams(isRead ? rest.map(([name, value]) => [name, String(value)]) : [])
+  const send = () =>
+    fetch(`${BASE}${path}${query.size > 0 ? `?${query}` : ''}`, {
+      method,
+      credentials: 'same-origin',
+      headers: {
+        ...(isRead ? {} : { 'content-type': 'application/json' }),
+        ...(method !== 'GET' && csrfToken !== null && { 'x-csrf-token': csrfToken }),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+      },
+      ...(isRead ? {} : { body: JSON.stringify(Object.fromEntries(rest)) }),
+      ...(signal && { signal }),
+    })
+  let response = await send()
+  if (response.ok) return (await response.json()) as AnswerOf<O>
+  const error = await errorOf(response)
+  if (error.code !== 'reauthentication_required' || !(await confirmIdentity())) throw error
+  response = await send()
+  if (!response.ok) throw await errorOf(response)
+  return (await response.json()) as AnswerOf<O>
+}
+
+export const get = <O extends Operation>(pattern: string, input: InputOf<O>, signal?: AbortSignal) =>
+  request<O>('GET', pattern, input, signal ? { signal } : {})

@@ -1,0 +1,67 @@
+/** The session: who is signed in, and in which account they act. */
+import { queryOptions, useSuspenseQuery } from '@tanstack/react-query'
+import { useSearch } from '@tanstack/react-router'
+import type { showAccount } from '../../../schemas/management/accounts/accounts.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import type { showSession } from '../../../schemas/management/people/sessions.ts'
+import { ApiError, get, setCsrfToken } from './client.ts'
+
+export type Session = AnswerOf<typeof showSession>
+
+/** The session; null for someone who has not signed in. */
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  staleTime: 60_000,
+  queryFn: async ({ signal }): Promise<Session | null> => {
+    try {
+      const session = await get<typeof showSession>('/session', {}, signal)
+      setCsrfToken(session.csrf_token)
+      return session
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return null
+      throw error
+    }
+  },
+})
+
+/** Returns the session on a page that needs one: the router has sent everyone else to the sign-in. */
+export function useSession(): Session {
+  const { data } = useSuspenseQuery(sessionQuery)
+  if (data === null) throw new ApiError(401, 'not_signed_in', 'Sign in first.', null)
+  return data
+}
+
+type Member = Session['accounts'][number]
+
+/** The account of a page, and what the user may do there: an auditor reads everything and changes nothing. */
+export interface Access extends Omit<Member, 'role'> {
+  readonly role: Member['role'] | 'auditor'
+}
+
+/**
+ * Returns the account of the page: the one that the URL names, else the user's own. Operators may do in any account what
+ * its owner may, auditors read it.
+ * @throws ApiError `not_found` for an account that the user may not open
+ */
+export function useAccount(): Access {
+  const { accounts, user } = useSession()
+  const { account } = useSearch({ strict: false })
+  const own = account === undefined ? accounts[0] : accounts.find(({ account_id }) => account_id === account)
+  const { installation_role: installation } = user
+  const isForeign = own === undefined && installation !== null
+  const { data: foreign } = useSuspenseQuery({
+    queryKey: ['/accounts', isForeign ? account : null],
+    queryFn: ({ signal }) =>
+      isForeign && account ? get<typeof showAccount>('/accounts/{id}', { id: account }, signal) : null,
+  })
+  if (own !== undefined) return installation === 'operator' ? { ...own, role: 'owner' } : own
+  if (foreign === null)
+    throw new ApiError(
+      404,
+      'not_found',
+      `You have no access to the account ${account}. Sign in as one of its members, or open the console without it.`,
+      null,
+    )
+  const { id, name, kind } = foreign
+  return { account_id: id, name, kind, role: installation === 'auditor' ? 'auditor' : 'owner' }
+}

@@ -1,0 +1,21 @@
+/** Changes what the URL keeps of a page. */
+import { useNavigate } from '@tanstack/react-router'
+
+interface ChangeOptions {
+  /** Leaves no step back to the search before. */
+  readonly isReplaced?: boolean
+}
+
+/** Returns a function that changes search parameters of the page; an empty text or undefined removes one. */
+export function useChangeSearch() {
+  const navigate = useNavigate()
+  return (changes: Record<string, string | undefined>, { isReplaced = false }: ChangeOptions = {}): void =>
+    void navigate({
+      to: '.',
+      replace: isReplaced,
+      search: (all) =>
+        Object.fromEntries(
+          Object.entries({ ...all, ...changes }).filter(([, value]) => value !== '' && value !== undefined),
+        ) as typeof all,
+    })
+}

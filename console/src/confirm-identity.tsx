@@ -1,0 +1,122 @@
+/** The dialog in which the user confirms who they are, when the service asks for it before a sensitive request. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+import type {
+  beginPasskeyConfirm,
+  confirmByPasskey,
+  confirmByPassword,
+  showSecurity,
+} from '../../schemas/management/people/profile.ts'
+import { get, onReauthentication, request, setCsrfToken } from './api/client.ts'
+import { type Session, sessionQuery } from './api/session.ts'
+import { t } from './i18n.ts'
+import { Button } from './ui/button.tsx'
+import { Actions, Dialog } from './ui/dialog.tsx'
+import { Field } from './ui/field.tsx'
+import { ErrorState, FormError, Skeleton } from './ui/states.tsx'
+
+function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; onCancel(): void }) {
+  useLingui()
+  const [password, setPassword] = useState('')
+  const ways = useQuery({
+    queryKey: ['security'],
+    queryFn: ({ signal }) => get<typeof showSecurity>('/me/security', {}, signal),
+  })
+  const byPassword = useMutation({
+    mutationFn: () => request<typeof confirmByPassword>('POST', '/session/confirm', { password }),
+    onSuccess: onConfirmed,
+  })
+  const byPasskey = useMutation({
+    mutationFn: async () => {
+      const { provePasskey } = await import('./pages/sign-in/passkey.ts')
+      const begun = await request<typeof beginPasskeyConfirm>('POST', '/session/confirm/passkey/options', {})
+      const proof = await provePasskey(begun)
+      return request<typeof confirmByPasskey>('POST', '/session/confirm/passkey', proof)
+    },
+    onSuccess: onConfirmed,
+  })
+  if (ways.error) return <ErrorState error={ways.error} onRetry={() => void ways.refetch()} />
+  if (!ways.data) return <Skeleton />
+  const hasPassword = ways.data.password_set_at !== null
+  const hasPasskey = ways.data.passkeys.length > 0
+  const failed = byPassword.error ?? byPasskey.error
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (hasPassword) byPassword.mutate()
+      }}
+    >
+      {hasPassword && (
+        <Field
+          label={t('Password')}
+          name="password"
+          type="password"
+          autoComplete="current-password"
+          required
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+      )}
+      {!hasPassword && !hasPasskey && <p>{t('Sign out and in again, then repeat what you did.')}</p>}
+      {failed && <FormError error={failed} />}
+      <Actions>
+        <Button onClick={onCancel}>{t('Cancel')}</Button>
+        {hasPasskey && (
+          <Button
+            kind={hasPassword ? 'plain' : 'primary'}
+            isBusy={byPasskey.isPending}
+            onClick={() => byPasskey.mutate()}
+          >
+            {t('Use a passkey')}
+          </Button>
+        )}
+        {hasPassword && (
+          <Button type="submit" kind="primary" isBusy={byPassword.isPending}>
+            {t('Confirm')}
+          </Button>
+        )}
+      </Actions>
+    </form>
+  )
+}
+
+/** Shown above any page; requests wait while it is open, and are repeated once the user has confirmed. */
+export function ConfirmIdentity() {
+  useLingui()
+  const queries = useQueryClient()
+  const [isOpen, setOpen] = useState(false)
+  const waiting = useRef<((isConfirmed: boolean) => void)[]>([])
+  useEffect(() => {
+    onReauthentication(
+      () =>
+        new Promise((resolve) => {
+          waiting.current.push(resolve)
+          setOpen(true)
+        }),
+    )
+    return () => onReauthentication(async () => false)
+  }, [])
+  const close = (isConfirmed: boolean) => {
+    setOpen(false)
+    for (const resolve of waiting.current.splice(0)) resolve(isConfirmed)
+  }
+  return (
+    <Dialog
+      title={t('Confirm that it is you')}
+      description={t('This needs proof of identity within the last ten minutes.')}
+      isOpen={isOpen}
+      onClose={() => close(false)}
+    >
+      <Ways
+        onConfirmed={(session) => {
+          setCsrfToken(session.csrf_token)
+          queries.setQueryData(sessionQuery.queryKey, session)
+          close(true)
+        }}
+        onCancel={() => close(false)}
+      />
+    </Dialog>
+  )
+}

@@ -1,0 +1,34 @@
+/** Languages. English texts are the ids; a catalogue of another language is loaded when it is chosen. */
+import { i18n } from '@lingui/core'
+import { compileMessage } from '@lingui/message-utils/compileMessage'
+
+export const LANGUAGES = { en: 'English', zh: '中文' } as const
+export type Language = keyof typeof LANGUAGES
+
+const STORED = 'tollgate-language'
+
+i18n.setMessagesCompiler(compileMessage)
+
+const isLanguage = (text: string | null): text is Language => text !== null && Object.hasOwn(LANGUAGES, text)
+
+/** Returns the language that was chosen, else the browser's, else English. */
+export function preferredLanguage(): Language {
+  const stored = localStorage.getItem(STORED)
+  if (isLanguage(stored)) return stored
+  return navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en'
+}
+
+export async function activateLanguage(language: Language): Promise<void> {
+  const messages = language === 'zh' ? (await import('./locales/zh.json')).default : {}
+  i18n.load(language, messages)
+  i18n.activate(language)
+  document.documentElement.lang = language
+}
+
+export async function chooseLanguage(language: Language): Promise<void> {
+  localStorage.setItem(STORED, language)
+  await activateLanguage(language)
+}
+
+/** Returns a text in the language of the page. A component that uses it re-renders with `useLingui`. */
+export const t = (message: string, values?: Record<string, unknown>): string => i18n._(message, values)

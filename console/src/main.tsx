@@ -1,0 +1,36 @@
+/** Starts the console in the browser. */
+import './styles.css'
+import { CSPProvider } from '@base-ui/react/csp-provider'
+import { i18n } from '@lingui/core'
+import { I18nProvider } from '@lingui/react'
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { createRoot } from 'react-dom/client'
+import { ApiError } from './api/client.ts'
+import { activateLanguage, preferredLanguage } from './i18n.ts'
+import { makeRouter } from './router.tsx'
+import { showTheme } from './theme.ts'
+
+const MAX_RETRIES = 2
+
+showTheme()
+await activateLanguage(preferredLanguage())
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 10_000,
+      // A refusal stays one.
+      retry: (count, error) => count < MAX_RETRIES && !(error instanceof ApiError && error.status < 500),
+    },
+  },
+})
+const router = makeRouter(queries)
+createRoot(document.getElementById('root')!).render(
+  <CSPProvider disableStyleElements>
+    <I18nProvider i18n={i18n}>
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </I18nProvider>
+  </CSPProvider>,
+)

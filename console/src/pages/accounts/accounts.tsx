@@ -1,0 +1,69 @@
+/** Accounts of the installation, for operators. */
+import { useLingui } from '@lingui/react'
+import { getRouteApi } from '@tanstack/react-router'
+import type { listAccounts } from '../../../../schemas/management/accounts/accounts.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { useList } from '../../api/list.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Drawer } from '../../ui/drawer.tsx'
+import { ListPanel } from '../../ui/list-panel.tsx'
+import { Badge, EmptyState, PageHeader } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Id, Money, Time } from '../../ui/text.tsx'
+import { SearchForm } from '../search-form.tsx'
+import { AccountDetail } from './detail.tsx'
+
+export type Account = AnswerOf<typeof listAccounts>['data'][number]
+
+const route = getRouteApi('/signed-in/accounts')
+
+export function Accounts() {
+  useLingui()
+  const { search, open } = route.useSearch()
+  const list = useList<typeof listAccounts>('/accounts', search === undefined ? {} : { search })
+  const change = useChangeSearch()
+  const columns: Column<Account>[] = [
+    {
+      name: t('Name'),
+      cell: ({ id, name }) => (
+        <button
+          type="button"
+          className="font-medium text-accent hover:underline"
+          onClick={() => change({ open: id })}
+        >
+          {name}
+        </button>
+      ),
+    },
+    { name: t('Id'), cell: ({ id }) => <Id id={id} /> },
+    { name: t('Kind'), cell: ({ kind }) => (kind === 'organization' ? t('Organization') : t('Personal')) },
+    {
+      name: t('State'),
+      cell: ({ enabled }) =>
+        enabled ? <Badge tone="good">{t('Active')}</Badge> : <Badge tone="bad">{t('Disabled')}</Badge>,
+    },
+    { name: t('Balance'), isNumber: true, cell: ({ wallet }) => <Money amount={wallet.balance} /> },
+    { name: t('Used'), isNumber: true, cell: ({ wallet }) => <Money amount={wallet.used} /> },
+    { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
+  ]
+  return (
+    <>
+      <PageHeader
+        title={t('Accounts')}
+        description={t('Every account of this installation, with its wallet.')}
+      />
+      <SearchForm label={t('Id or name')} value={search} />
+      <ListPanel
+        caption={t('Accounts')}
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={<EmptyState title={t('No account matches.')} />}
+      />
+      <Drawer title={t('Account')} isOpen={open !== undefined} onClose={() => change({ open: undefined })}>
+        {open !== undefined && <AccountDetail id={open} />}
+      </Drawer>
+    </>
+  )
+}

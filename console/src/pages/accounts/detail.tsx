@@ -1,0 +1,215 @@
+/** One account for operators: wallet, limits, adjustments, and its pages as its owner sees them. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type {
+  adjust,
+  listLedger,
+  showAccount,
+  updateAccount,
+} from '../../../../schemas/management/accounts/accounts.ts'
+import { get, request } from '../../api/client.ts'
+import { useList } from '../../api/list.ts'
+import { useSession } from '../../api/session.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, ConfirmByTyping } from '../../ui/dialog.tsx'
+import { Field } from '../../ui/field.tsx'
+import { ErrorState, Panel, Skeleton, Stat } from '../../ui/states.tsx'
+import { Id, Money } from '../../ui/text.tsx'
+import { LedgerTable } from '../ledger-table.tsx'
+import type { Account } from './accounts.tsx'
+
+const limitOf = (text: string): number | null => (text.trim() === '' ? null : Number(text))
+
+interface LimitsProps {
+  readonly account: Account
+  readonly mayChange: boolean
+  onChanged(): void
+}
+
+function Limits({ account, mayChange, onChanged }: LimitsProps) {
+  const [rpm, setRpm] = useState(String(account.requests_per_minute ?? ''))
+  const [concurrency, setConcurrency] = useState(String(account.concurrency ?? ''))
+  const save = useMutation({
+    mutationFn: () =>
+      request<typeof updateAccount>('PATCH', '/accounts/{id}', {
+        id: account.id,
+        requests_per_minute: limitOf(rpm),
+        concurrency: limitOf(concurrency),
+      }),
+    onSuccess: onChanged,
+  })
+  return (
+    <Panel title={t('Limits')}>
+      <form
+        className="grid gap-3 p-4 sm:grid-cols-2"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (mayChange) save.mutate()
+        }}
+      >
+        <Field
+          label={t('Requests per minute')}
+          hint={t('Empty: as configured')}
+          type="number"
+          min={1}
+          value={rpm}
+          readOnly={!mayChange}
+          onChange={(event) => setRpm(event.target.value)}
+        />
+        <Field
+          label={t('Calls at the same time')}
+          hint={t('Empty: as configured')}
+          type="number"
+          min={1}
+          value={concurrency}
+          readOnly={!mayChange}
+          onChange={(event) => setConcurrency(event.target.value)}
+        />
+        {save.error && <ErrorState error={save.error} />}
+        {mayChange && (
+          <div className="sm:col-span-2">
+            <Button type="submit" isBusy={save.isPending}>
+              {t('Save limits')}
+            </Button>
+          </div>
+        )}
+      </form>
+    </Panel>
+  )
+}
+
+function Adjustment({ account, onChanged }: { account: Account; onChanged(): void }) {
+  const [amount, setAmount] = useState('')
+  const [reason, setReason] = useState('')
+  const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
+  const book = useMutation({
+    mutationFn: () =>
+      request<typeof adjust>(
+        'POST',
+        '/accounts/{id}/adjustments',
+        { id: account.id, amount, reason },
+        { idempotencyKey },
+      ),
+    onSuccess: () => {
+      setAmount('')
+      setReason('')
+      setIdempotencyKey(crypto.randomUUID())
+      onChanged()
+    },
+  })
+  return (
+    <Panel title={t('Adjust the balance')}>
+      <form
+        className="grid gap-3 p-4 sm:grid-cols-[10rem_1fr]"
+        onSubmit={(event) => {
+          event.preventDefault()
+          book.mutate()
+        }}
+      >
+        <Field
+          label={t('Credits')}
+          hint={t('Negative to take away')}
+          required
+          inputMode="decimal"
+          pattern="-?\d+(\.\d{1,8})?"
+          value={amount}
+          onChange={(event) => setAmount(event.target.value)}
+        />
+        <Field
+          label={t('Reason')}
+          hint={t('For the ledger and the audit record')}
+          required
+          value={reason}
+          onChange={(event) => setReason(event.target.value)}
+        />
+        {book.error && (
+          <div className="sm:col-span-2">
+            <ErrorState error={book.error} />
+          </div>
+        )}
+        <div className="sm:col-span-2">
+          <Button type="submit" isBusy={book.isPending}>
+            {t('Book the adjustment')}
+          </Button>
+        </div>
+      </form>
+    </Panel>
+  )
+}
+
+export function AccountDetail({ id }: { readonly id: string }) {
+  useLingui()
+  const queries = useQueryClient()
+  const mayChange = useSession().user.installation_role === 'operator'
+  const [isDisabling, setDisabling] = useState(false)
+  const shown = useQuery({
+    queryKey: ['/accounts', id],
+    queryFn: ({ signal }) => get<typeof showAccount>('/accounts/{id}', { id }, signal),
+  })
+  const ledger = useList<typeof listLedger>(`/accounts/${encodeURIComponent(id)}/ledger`, {
+    limit: 20,
+  } as never)
+  const changed = async () => {
+    await queries.invalidateQueries({ queryKey: ['/accounts'] })
+    await ledger.refetch()
+  }
+  const toggle = useMutation({
+    mutationFn: (enabled: boolean) =>
+      request<typeof updateAccount>('PATCH', '/accounts/{id}', { id, enabled }),
+    onSuccess: async () => {
+      setDisabling(false)
+      await changed()
+    },
+  })
+  if (shown.isPending) return <Skeleton />
+  if (shown.error) return <ErrorState error={shown.error} onRetry={() => void shown.refetch()} />
+  const account = shown.data
+  return (
+    <>
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <div>
+          <p className="font-semibold text-lg">{account.name}</p>
+          <Id id={account.id} />
+        </div>
+        <Actions>
+          <Link to="/calls" search={{ account: id }} className="self-center text-accent text-sm underline">
+            {t('View its calls')}
+          </Link>
+          {mayChange && account.enabled && (
+            <Button kind="danger" onClick={() => setDisabling(true)}>
+              {t('Disable')}
+            </Button>
+          )}
+          {mayChange && !account.enabled && (
+            <Button isBusy={toggle.isPending} onClick={() => toggle.mutate(true)}>
+              {t('Enable')}
+            </Button>
+          )}
+        </Actions>
+      </div>
+      <dl className="grid gap-3 sm:grid-cols-3">
+        <Stat name={t('Balance')} value={<Money amount={account.wallet.balance} />} note={t('credits')} />
+        <Stat name={t('Held')} value={<Money amount={account.wallet.held} />} note={t('credits')} />
+        <Stat name={t('Used')} value={<Money amount={account.wallet.used} />} note={t('credits')} />
+      </dl>
+      {toggle.error && <ErrorState error={toggle.error} />}
+      {mayChange && <Adjustment account={account} onChanged={() => void changed()} />}
+      <Limits account={account} mayChange={mayChange} onChanged={() => void changed()} />
+      <LedgerTable list={ledger} />
+      <ConfirmByTyping
+        title={t('Disable {name}', { name: account.name })}
+        description={t('Every key of the account is refused until it is enabled again.')}
+        name={account.name}
+        act={t('Disable')}
+        isOpen={isDisabling}
+        isBusy={toggle.isPending}
+        error={toggle.error}
+        onClose={() => setDisabling(false)}
+        onConfirm={() => toggle.mutate(false)}
+      />
+    </>
+  )
+}

@@ -1,0 +1,112 @@
+/** The agents of an organization. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { createAgent, listAgents } from '../../../../schemas/management/accounts/agents.ts'
+import { get, request } from '../../api/client.ts'
+import { useAccount } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Drawer } from '../../ui/drawer.tsx'
+import { EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { CodeBlock, Time } from '../../ui/text.tsx'
+import { AgentDetail } from './detail.tsx'
+import { AgentForm } from './form.tsx'
+import { type Agent, AgentState } from './state.tsx'
+
+const route = getRouteApi('/signed-in/agents')
+
+const EXAMPLE = 'npm run -s tollgate -- agent create --account acc_… --file agent.yaml'
+
+export function Agents() {
+  useLingui()
+  const { account_id: accountId, role } = useAccount()
+  const { agent: open } = route.useSearch()
+  const queries = useQueryClient()
+  const [isCreating, setCreating] = useState(false)
+  const mayChange = role === 'owner' || role === 'admin'
+  const agents = useQuery({
+    queryKey: ['/agents', accountId],
+    queryFn: ({ signal }) => get<typeof listAgents>('/agents', { account_id: accountId }, signal),
+  })
+  const change = useChangeSearch()
+  const create = useMutation({
+    mutationFn: (file: Agent['file']) =>
+      request<typeof createAgent>('POST', '/agents', { account_id: accountId, file }),
+    onSuccess: async ({ id }) => {
+      setCreating(false)
+      await queries.invalidateQueries({ queryKey: ['/agents', accountId] })
+      change({ agent: id })
+    },
+  })
+  const rows = agents.data?.data ?? []
+  const opened = rows.find(({ id }) => id === open)
+  const columns: Column<Agent>[] = [
+    {
+      name: t('Agent'),
+      cell: ({ id, file }) => (
+        <Link
+          from="/agents"
+          to="."
+          search={(all) => ({ ...all, agent: id })}
+          className="font-medium text-accent hover:underline"
+        >
+          {file.name}
+        </Link>
+      ),
+    },
+    { name: t('State'), cell: (agent) => <AgentState agent={agent} /> },
+    { name: t('Model'), cell: ({ file }) => file.model },
+    { name: t('Knowledge'), cell: ({ file }) => file.knowledge.join(', ') || '–' },
+    { name: t('Changed'), cell: ({ updated_at, drafted_at }) => <Time at={drafted_at ?? updated_at} /> },
+  ]
+  return (
+    <>
+      <PageHeader
+        title={t('Agents')}
+        description={t(
+          'A persona with a fixed model, tools and knowledge, behind keys that open nothing else.',
+        )}
+        actions={
+          mayChange && (
+            <Button kind="primary" onClick={() => setCreating(true)}>
+              {t('Create an agent')}
+            </Button>
+          )
+        }
+      />
+      <Panel>
+        {agents.isPending && <Skeleton />}
+        {agents.error && <ErrorState error={agents.error} onRetry={() => void agents.refetch()} />}
+        {agents.isSuccess && rows.length === 0 && (
+          <EmptyState title={t('This organization has no agents yet.')}>
+            <CodeBlock label="tollgate" code={EXAMPLE} />
+          </EmptyState>
+        )}
+        {rows.length > 0 && (
+          <Table caption={t('Agents')} columns={columns} rows={rows} keyOf={({ id }) => id} />
+        )}
+      </Panel>
+      <Dialog title={t('Create an agent')} isOpen={isCreating} onClose={() => setCreating(false)}>
+        <AgentForm
+          file={null}
+          act={t('Create')}
+          isBusy={create.isPending}
+          error={create.error}
+          onSave={(file) => create.mutate(file)}
+        />
+      </Dialog>
+      <Drawer
+        title={opened?.file.name ?? t('Agent')}
+        isOpen={opened !== undefined}
+        onClose={() => change({ agent: undefined })}
+      >
+        {opened && <AgentDetail key={opened.id} agent={opened} mayChange={mayChange} />}
+      </Drawer>
+    </>
+  )
+}

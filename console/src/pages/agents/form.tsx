@@ -1,0 +1,110 @@
+/** The fields of an agent. */
+import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
+import { catalogueQuery } from '../../api/catalogue.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions } from '../../ui/dialog.tsx'
+import { CheckField, Field, SelectField, TextAreaField } from '../../ui/field.tsx'
+import { FormError } from '../../ui/states.tsx'
+
+interface FormProps {
+  /** null: a new agent. */
+  readonly file: AgentFile | null
+  readonly act: string
+  readonly isBusy: boolean
+  readonly error: Error | null
+  onSave(file: AgentFile): void
+}
+
+export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
+  useLingui()
+  const { data: models = [] } = useQuery(catalogueQuery)
+  const chat = models.filter(({ endpoint_type }) => endpoint_type === null)
+  const [name, setName] = useState(file?.name ?? '')
+  const [chosen, setModel] = useState(file?.model ?? '')
+  const [persona, setPersona] = useState(file?.persona ?? '')
+  const [temperature, setTemperature] = useState(file?.temperature?.toString() ?? '')
+  const [knowledge, setKnowledge] = useState(file?.knowledge.join(', ') ?? '')
+  const [webSearch, setWebSearch] = useState(file?.web_search ?? false)
+  const [imageGeneration, setImageGeneration] = useState(file?.image_generation ?? false)
+  const model = chosen === '' ? (chat[0]?.id ?? '') : chosen
+  const isListed = chat.some(({ id }) => id === model)
+  const save = (event: FormEvent) => {
+    event.preventDefault()
+    onSave({
+      name: name.trim(),
+      model,
+      persona,
+      temperature: temperature === '' ? null : Number(temperature),
+      knowledge: knowledge
+        .split(',')
+        .map((base) => base.trim())
+        .filter((base) => base !== ''),
+      web_search: webSearch,
+      image_generation: imageGeneration,
+    })
+  }
+  return (
+    <form onSubmit={save} className="flex flex-col gap-3">
+      <Field
+        label={t('Name')}
+        required
+        maxLength={100}
+        value={name}
+        onChange={({ target }) => setName(target.value)}
+      />
+      <SelectField label={t('Model')} value={model} onChange={({ target }) => setModel(target.value)}>
+        {!isListed && model !== '' && <option value={model}>{model}</option>}
+        {chat.map(({ id, display_name }) => (
+          <option key={id} value={id}>
+            {display_name}
+          </option>
+        ))}
+      </SelectField>
+      <TextAreaField
+        label={t('Persona')}
+        hint={t('What the agent is and how it answers. Its keys cannot change it.')}
+        required
+        rows={8}
+        maxLength={32_000}
+        value={persona}
+        onChange={({ target }) => setPersona(target.value)}
+      />
+      <Field
+        label={t('Temperature')}
+        hint={t('Empty: as the model has it.')}
+        type="number"
+        min={0}
+        max={2}
+        step={0.1}
+        value={temperature}
+        onChange={({ target }) => setTemperature(target.value)}
+      />
+      <Field
+        label={t('Knowledge bases')}
+        hint={t('Ids with commas between; "default" is the organization\'s own.')}
+        value={knowledge}
+        onChange={({ target }) => setKnowledge(target.value)}
+      />
+      <CheckField
+        label={t('Web search')}
+        checked={webSearch}
+        onChange={({ target }) => setWebSearch(target.checked)}
+      />
+      <CheckField
+        label={t('Image generation')}
+        checked={imageGeneration}
+        onChange={({ target }) => setImageGeneration(target.checked)}
+      />
+      {error && <FormError error={error} />}
+      <Actions>
+        <Button type="submit" kind="primary" isBusy={isBusy}>
+          {act}
+        </Button>
+      </Actions>
+    </form>
+  )
+}

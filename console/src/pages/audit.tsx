@@ -1,0 +1,95 @@
+/** The audit record: of an account, or of the whole installation for operators. */
+import { useLingui } from '@lingui/react'
+import { getRouteApi } from '@tanstack/react-router'
+import type { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import { useList } from '../api/list.ts'
+import { useAccount } from '../api/session.ts'
+import { useChangeSearch } from '../change-search.ts'
+import { t } from '../i18n.ts'
+import { SelectField } from '../ui/field.tsx'
+import { ListPanel } from '../ui/list-panel.tsx'
+import { EmptyState, PageHeader } from '../ui/states.tsx'
+import type { Column } from '../ui/table.tsx'
+import { Id, Time } from '../ui/text.tsx'
+import { ScopeField, useIsWhole } from './scope-field.tsx'
+
+type Entry = AnswerOf<typeof listAudit>['data'][number]
+
+const KINDS = ['key.', 'key_request.', 'member.', 'account.', 'wallet.', 'agent.', 'user.', 'token.'] as const
+
+const route = getRouteApi('/signed-in/audit')
+
+const print = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+function Changes({ before, after }: Pick<Entry, 'before' | 'after'>) {
+  const [old, now] = [before, after].map((side) => (side ?? {}) as Record<string, unknown>)
+  const fields = [...new Set([...Object.keys(old!), ...Object.keys(now!)])]
+  if (fields.length === 0) return '–'
+  return (
+    <details>
+      <summary className="max-w-xs truncate text-quiet">{fields.join(', ')}</summary>
+      <dl className="mt-1 grid max-w-lg grid-cols-[auto_1fr] gap-x-3 whitespace-normal break-all font-mono text-xs">
+        {fields.map((field) => (
+          <div key={field} className="contents">
+            <dt className="text-quiet">{field}</dt>
+            <dd>
+              {field in old! && field in now! ? `${print(old![field])} → ` : ''}
+              {field in now! ? print(now![field]) : `${print(old![field])} →`}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  )
+}
+
+export function Audit() {
+  useLingui()
+  const { account_id: accountId } = useAccount()
+  const { action, scope } = route.useSearch()
+  const isWhole = useIsWhole(scope)
+  const filters = action === undefined ? {} : { action }
+  const list = useList<typeof listInstallationAudit>(
+    isWhole ? '/installation/audit' : '/audit',
+    (isWhole ? filters : { account_id: accountId, ...filters }) as never,
+  )
+  const columns: Column<Entry>[] = [
+    { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Actor'), cell: ({ actor, actor_name }) => <span title={actor}>{actor_name ?? actor}</span> },
+    { name: t('Act'), cell: ({ action: act }) => <code className="font-mono text-xs">{act}</code> },
+    { name: t('Subject'), cell: ({ subject_id }) => <Id id={subject_id} /> },
+    { name: t('Changes'), cell: (entry) => <Changes {...entry} /> },
+  ]
+  const change = useChangeSearch()
+  return (
+    <>
+      <PageHeader
+        title={t('Audit')}
+        description={t('Every administrative act, with who did it and what it changed.')}
+      />
+      <div className="mb-4 grid max-w-lg gap-3 sm:grid-cols-2">
+        <SelectField
+          label={t('Act')}
+          value={action ?? ''}
+          onChange={({ target }) => change({ action: target.value })}
+        >
+          <option value="">{t('All')}</option>
+          {KINDS.map((kind) => (
+            <option key={kind} value={kind}>
+              {kind}*
+            </option>
+          ))}
+        </SelectField>
+        <ScopeField value={scope} onChange={(value) => change({ scope: value })} />
+      </div>
+      <ListPanel
+        caption={t('Audit')}
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => String(id)}
+        empty={<EmptyState title={t('No act matches.')} />}
+      />
+    </>
+  )
+}

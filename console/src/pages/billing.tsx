@@ -1,0 +1,44 @@
+/** The wallet of an account and its ledger. */
+import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
+import type { listLedger, showAccount } from '../../../schemas/management/accounts/accounts.ts'
+import { get } from '../api/client.ts'
+import { useList } from '../api/list.ts'
+import { useAccount } from '../api/session.ts'
+import { t } from '../i18n.ts'
+import { ErrorState, PageHeader, Skeleton, Stat } from '../ui/states.tsx'
+import { Money } from '../ui/text.tsx'
+import { LedgerTable } from './ledger-table.tsx'
+
+function Wallet({ accountId }: { accountId: string }) {
+  const account = useQuery({
+    queryKey: ['/accounts/{id}', accountId],
+    queryFn: ({ signal }) => get<typeof showAccount>('/accounts/{id}', { id: accountId }, signal),
+  })
+  if (account.isPending) return <Skeleton rows={2} />
+  if (account.error) return <ErrorState error={account.error} onRetry={() => void account.refetch()} />
+  const { balance, held, used } = account.data.wallet
+  return (
+    <dl className="mb-5 grid gap-3 sm:grid-cols-3">
+      <Stat name={t('Balance')} value={<Money amount={balance} />} note={t('credits to spend')} />
+      <Stat name={t('Held')} value={<Money amount={held} />} note={t('for tasks that run')} />
+      <Stat name={t('Spent')} value={<Money amount={used} />} note={t('credits since the beginning')} />
+    </dl>
+  )
+}
+
+export function Billing() {
+  useLingui()
+  const { account_id: accountId } = useAccount()
+  const list = useList<typeof listLedger>('/accounts/{id}/ledger', { id: accountId })
+  return (
+    <>
+      <PageHeader
+        title={t('Billing')}
+        description={t('The wallet of the account, and every entry of its ledger, newest first.')}
+      />
+      <Wallet accountId={accountId} />
+      <LedgerTable list={list} />
+    </>
+  )
+}

@@ -1,0 +1,91 @@
+/** The call log of an account. */
+import { useLingui } from '@lingui/react'
+import { getRouteApi } from '@tanstack/react-router'
+import { useCallback, useMemo } from 'react'
+import type { listCalls } from '../../../../schemas/management/calls/calls.ts'
+import { useList } from '../../api/list.ts'
+import { useAccount } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Drawer } from '../../ui/drawer.tsx'
+import { EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
+import { CodeBlock } from '../../ui/text.tsx'
+import { Charts } from './charts.tsx'
+import { CallDetail } from './detail.tsx'
+import { Export } from './export.tsx'
+import { type CallFilters, Filters } from './filters.tsx'
+import { Log } from './log.tsx'
+import { canTail, useTail } from './tail.ts'
+
+const PAGE_ROWS = 100
+
+const route = getRouteApi('/signed-in/calls')
+
+const firstCall = () => `curl ${location.origin}/v1/chat/completions \\
+  -H "Authorization: Bearer $TOLLGATE_KEY" -H 'Content-Type: application/json' \\
+  -d '{"model":"MODEL","messages":[{"role":"user","content":"Hello!"}]}'`
+
+export function Calls() {
+  useLingui()
+  const { account_id: accountId } = useAccount()
+  const {
+    call,
+    live,
+    account: _,
+    ...filters
+  }: CallFilters & { call?: string; live?: string; account?: string } = route.useSearch()
+  const list = useList<typeof listCalls>('/calls', {
+    account_id: accountId,
+    limit: PAGE_ROWS,
+    ...filters,
+  } as never)
+  const { fetchNextPage } = list
+  const isTailed = live !== undefined && canTail(filters)
+  const tail = useTail({ accountId, filters, isOn: isTailed, onGap: () => void list.refetch() })
+  const rows = useMemo(() => {
+    if (!isTailed) return list.rows
+    const logged = new Set(list.rows.map(({ request_id }) => request_id))
+    return [...tail.rows.filter(({ request_id }) => !logged.has(request_id)), ...list.rows]
+  }, [isTailed, tail.rows, list.rows])
+  const change = useChangeSearch()
+  const more = useCallback(() => void fetchNextPage(), [fetchNextPage])
+  return (
+    <>
+      <PageHeader
+        title={t('Calls')}
+        description={t('Every call of the account, newest first, with what it cost and why.')}
+        actions={
+          <>
+            <Button
+              aria-pressed={isTailed}
+              kind={isTailed ? 'primary' : 'plain'}
+              disabled={!canTail(filters)}
+              onClick={() => change({ live: live === undefined ? 'on' : undefined })}
+            >
+              {isTailed && tail.state === 'lost' ? t('Connection lost, trying again') : t('Live')}
+            </Button>
+            <Export accountId={accountId} filters={filters} />
+          </>
+        }
+      />
+      <Filters accountId={accountId} filters={filters} />
+      <Charts accountId={accountId} filters={filters} />
+      <Panel>
+        {list.isPending && <Skeleton rows={12} />}
+        {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
+        {list.isSuccess && rows.length === 0 && (
+          <EmptyState title={t('No call matches.')}>
+            <CodeBlock label="curl" code={firstCall()} />
+          </EmptyState>
+        )}
+        {rows.length > 0 && (
+          <Log rows={rows} hasMore={list.hasNextPage} isLoading={list.isFetchingNextPage} onEnd={more} />
+        )}
+      </Panel>
+      <Drawer title={t('Call')} isOpen={call !== undefined} onClose={() => change({ call: undefined })}>
+        {call !== undefined && <CallDetail accountId={accountId} id={call} />}
+      </Drawer>
+    </>
+  )
+}

@@ -1,0 +1,194 @@
+/** One call in full: its charge line by line, where its time went, its attempts, and everything as JSON. */
+import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
+import type { DetailItem } from '../../../../schemas/call-log/detail.ts'
+import type { LogRow } from '../../../../schemas/call-log/row.ts'
+import type { showCall } from '../../../../schemas/management/calls/calls.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { get } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Fact } from '../../ui/fact.tsx'
+import { ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
+import { StatusBadge } from './log.tsx'
+
+type Call = AnswerOf<typeof showCall>
+
+const Items = ({ title, items }: { title: string; items: readonly DetailItem[] }) =>
+  items.length > 0 && (
+    <Panel title={title}>
+      <dl className="py-1.5">
+        {items.map(({ k, v }) => (
+          <Fact key={k} name={k.replaceAll('_', ' ')}>
+            <span className="tabular">{v}</span>
+          </Fact>
+        ))}
+      </dl>
+    </Panel>
+  )
+
+/** Bars on one scale: an offset and a length, in milliseconds. */
+function Bars({
+  bars,
+}: {
+  bars: readonly { name: string; from: number; ms: number; tone: string; note?: string | null }[]
+}) {
+  const end = Math.max(1, ...bars.map(({ from, ms }) => from + ms))
+  return (
+    <ul className="flex flex-col gap-2 p-4">
+      {bars.map(({ name, from, ms, tone, note }) => (
+        <li key={name}>
+          <div className="flex justify-between gap-3 text-sm">
+            <span>{name}</span>
+            <span className="tabular">{ms.toLocaleString('en', { maximumFractionDigits: 1 })} ms</span>
+          </div>
+          <div className="mt-1 h-2 rounded-full bg-raised">
+            <div
+              className={`h-2 min-w-0.5 rounded-full ${tone}`}
+              style={{ marginLeft: `${(from / end) * 100}%`, width: `${(ms / end) * 100}%` }}
+            />
+          </div>
+          {note && <p className="mt-0.5 text-bad text-xs">{note}</p>}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Timing({ gateway }: { gateway: readonly DetailItem[] }) {
+  const ms = (name: string) => Number(gateway.find(({ k }) => k === name)?.v ?? 0)
+  const before = ms('time_before_upstream_ms')
+  const waiting = ms('time_waiting_for_upstream_ms')
+  const answering = ms('time_answering_ms')
+  if (before + waiting + answering === 0) return null
+  return (
+    <Panel title={t('Where the time went')}>
+      <Bars
+        bars={[
+          { name: t('In the gateway, before the provider'), from: 0, ms: before, tone: 'bg-accent' },
+          { name: t('Waiting for the provider'), from: before, ms: waiting, tone: 'bg-warn' },
+          { name: t('Answering'), from: before + waiting, ms: answering, tone: 'bg-good' },
+        ]}
+      />
+    </Panel>
+  )
+}
+
+function Attempts({ attempts = [] }: { attempts: LogRow['attempts'] }) {
+  const first = attempts[0]
+  if (first === undefined) return null
+  const begin = Date.parse(first.created_at)
+  return (
+    <Panel title={t('Attempts')}>
+      <Bars
+        bars={attempts.map(({ seq, created_at, latency_ms, error_code, error_message }) => ({
+          name: t('Attempt {seq}', { seq }),
+          from: Date.parse(created_at) - begin,
+          ms: latency_ms,
+          tone: error_code === null ? 'bg-good' : 'bg-bad',
+          note: error_code && `${error_code}: ${error_message ?? ''}`,
+        }))}
+      />
+    </Panel>
+  )
+}
+
+function Charge({ call, gateway }: { call: LogRow; gateway: readonly DetailItem[] }) {
+  const lines = gateway.filter(({ k }) => k.startsWith('charge'))
+  return (
+    <Panel title={t('Charge')}>
+      <dl className="py-1.5">
+        {lines.map(({ k, v }) => (
+          <Fact key={k} name={k.replace(/^charge_?/, '').replaceAll('_', ' ') || t('Charge')}>
+            <span className="tabular">{v}</span>
+          </Fact>
+        ))}
+        <Fact name={t('Total')}>
+          <strong>
+            <Money amount={call.cost} /> {t('credits')}
+          </strong>
+        </Fact>
+      </dl>
+    </Panel>
+  )
+}
+
+function CallInFull({ call, detail }: Call) {
+  const isRest = ({ k }: DetailItem) => !/^(charge|time_|cost$|request_id$|status$)/.test(k)
+  return (
+    <>
+      <Panel>
+        <dl className="py-1.5">
+          <Fact name={t('State')}>
+            <StatusBadge status={call.status} />
+          </Fact>
+          {call.error_code && (
+            <Fact name={t('Error')}>
+              <span className="text-bad">
+                <code className="font-mono text-xs">{call.error_code}</code> {call.error_message}
+              </span>
+            </Fact>
+          )}
+          <Fact name={t('Request')}>
+            <Id id={call.request_id} />
+          </Fact>
+          {call.task_id && (
+            <Fact name={t('Task')}>
+              <Id id={call.task_id} />
+            </Fact>
+          )}
+          <Fact name={t('Key')}>
+            {call.key_name} <code className="font-mono text-quiet text-xs">{call.key_prefix}…</code>
+          </Fact>
+          <Fact name={t('Sent')}>
+            <Time at={call.submitted_at} />
+          </Fact>
+          <Fact name={t('Ended')}>
+            <Time at={call.created_at} />
+          </Fact>
+        </dl>
+      </Panel>
+      {detail.request_note && <p className="rounded-md bg-accent-wash p-3">{detail.request_note}</p>}
+      <Charge call={call} gateway={detail.gateway} />
+      <Timing gateway={detail.gateway} />
+      <Attempts attempts={call.attempts} />
+      {call.result_urls.length > 0 && (
+        <Panel title={t('Results')}>
+          <ul className="p-4">
+            {call.result_urls.map((url, index) => (
+              <li key={url}>
+                <a className="text-accent underline" href={url} target="_blank" rel="noreferrer">
+                  {t('Result {number}', { number: index + 1 })}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+      <Items title={t('Request')} items={detail.request} />
+      <Items title={t('Provider')} items={detail.upstream} />
+      <Items title={t('Gateway')} items={detail.gateway.filter(isRest)} />
+      <CodeBlock label="JSON" code={JSON.stringify({ call, detail }, null, 2)} />
+    </>
+  )
+}
+
+/** Reads a call and shows it. */
+export function CallDetail({ accountId, id }: { accountId: string; id: string }) {
+  useLingui()
+  const call = useQuery({
+    queryKey: ['/calls/{id}', accountId, id],
+    queryFn: ({ signal }) =>
+      get<typeof showCall>('/calls/{id}', { id: Number(id), account_id: accountId }, signal),
+  })
+  if (call.isPending) return <Skeleton rows={10} />
+  if (call.error) return <ErrorState error={call.error} onRetry={() => void call.refetch()} />
+  return (
+    <>
+      <div>
+        <CopyButton text={location.href} label={t('Copy a link to this call')} />
+      </div>
+      <CallInFull {...call.data} />
+    </>
+  )
+}

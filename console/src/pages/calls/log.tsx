@@ -1,0 +1,131 @@
+/** The rows of the call log. Only those in view are in the page, however many were read. */
+import { useLingui } from '@lingui/react'
+import { Link } from '@tanstack/react-router'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { useEffect, useRef } from 'react'
+import type { LogRow } from '../../../../schemas/call-log/row.ts'
+import { t } from '../../i18n.ts'
+import { Badge } from '../../ui/states.tsx'
+import { Money, Time } from '../../ui/text.tsx'
+import { statusNames } from './filters.tsx'
+
+/** The id of a call that ended a moment ago: it is found by its request. */
+export const NOT_LOGGED = 0
+
+const ROW_PX = 40
+const OVERSCAN_ROWS = 12
+const TONES = { success: 'good', error: 'bad', interrupted: 'warn', rejected: 'neutral' } as const
+
+export const StatusBadge = ({ status }: { readonly status: LogRow['status'] }) => (
+  <Badge tone={TONES[status]}>{statusNames()[status]}</Badge>
+)
+
+const count = (value: number): string => value.toLocaleString('en')
+
+/** Prints what was used: tokens in and out, or units such as images. */
+const usageOf = ({ unit_count, unit_type, input_tokens, output_tokens }: LogRow): string =>
+  unit_type === null || unit_count === null
+    ? `${count(input_tokens)} → ${count(output_tokens)}`
+    : `${unit_count} ${unit_type}`
+
+interface LogProps {
+  readonly rows: readonly LogRow[]
+  readonly hasMore: boolean
+  readonly isLoading: boolean
+  onEnd(): void
+}
+
+export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
+  useLingui()
+  const box = useRef<HTMLDivElement>(null)
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW_PX,
+    overscan: OVERSCAN_ROWS,
+  })
+  const shown = virtual.getVirtualItems()
+  const last = shown.at(-1)?.index ?? 0
+  const isAtEnd = hasMore && !isLoading && last >= rows.length - OVERSCAN_ROWS
+  useEffect(() => {
+    if (isAtEnd) onEnd()
+  }, [isAtEnd, onEnd])
+  const [first] = shown
+  const before = first?.start ?? 0
+  const after = virtual.getTotalSize() - (shown.at(-1)?.end ?? 0)
+  const columns = [
+    { name: t('Time'), width: 'w-44' },
+    { name: t('State'), width: 'w-32' },
+    { name: t('Model'), width: '' },
+    { name: t('Key'), width: 'w-36' },
+    { name: t('Used'), width: 'w-36 text-right' },
+    { name: t('Duration'), width: 'w-28 text-right' },
+    { name: t('Cost'), width: 'w-36 text-right' },
+  ]
+  return (
+    <section ref={box} aria-label={t('Calls')} className="isolate max-h-[70vh] overflow-auto rounded-lg">
+      <table
+        className="w-full min-w-[62rem] table-fixed text-left"
+        aria-rowcount={hasMore ? -1 : rows.length}
+      >
+        <thead className="sticky top-0 z-1 border-line border-b bg-surface text-quiet text-sm">
+          <tr>
+            {columns.map(({ name, width }) => (
+              <th key={name} scope="col" className={`px-3 py-2 font-medium ${width}`}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Space px={before} />
+          {shown.map(({ index }) => (
+            <Row key={rows[index]!.request_id} row={rows[index]!} />
+          ))}
+          <Space px={after} />
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+/** The place of rows that are not in view. */
+const Space = ({ px }: { px: number }) =>
+  px > 0 && (
+    <tr>
+      <td colSpan={7} style={{ height: px }} />
+    </tr>
+  )
+
+const Row = ({ row }: { row: LogRow }) => (
+  <tr className="relative h-10 border-line border-b whitespace-nowrap hover:bg-raised">
+    <td className="px-3">
+      <Link
+        from="/calls"
+        to="."
+        search={(all) =>
+          row.id === NOT_LOGGED ? { ...all, ref: row.request_id } : { ...all, call: String(row.id) }
+        }
+        className="before:absolute before:inset-0"
+      >
+        <Time at={row.created_at} />
+      </Link>
+    </td>
+    <td className="px-3">
+      <StatusBadge status={row.status} />
+      {row.call_count > 1 && <span className="ml-1 text-quiet text-xs">×{row.call_count}</span>}
+    </td>
+    <td className="truncate px-3" title={row.error_message ?? row.model}>
+      {row.model}
+      {row.error_code && <span className="ml-2 text-bad text-xs">{row.error_code}</span>}
+    </td>
+    <td className="truncate px-3 text-quiet" title={row.key_prefix}>
+      {row.key_name}
+    </td>
+    <td className="px-3 text-right">{usageOf(row)}</td>
+    <td className="px-3 text-right">{count(row.latency_ms)} ms</td>
+    <td className="px-3 text-right">
+      <Money amount={row.cost} />
+    </td>
+  </tr>
+)

@@ -1,0 +1,65 @@
+/** The calls of an account as they end, in front of those that the log has. */
+import { useQuery } from '@tanstack/react-query'
+import { useMemo, useState } from 'react'
+import type { LogRow } from '../../../../schemas/call-log/row.ts'
+import type { LiveCall } from '../../../../schemas/management/live.ts'
+import { keyNamesQuery } from '../../api/key-names.ts'
+import { type LiveState, useLive } from '../../api/live.ts'
+import type { CallFilters } from './filters.tsx'
+import { NOT_LOGGED } from './log.tsx'
+
+/** The log has the others. */
+const KEPT = 500
+
+interface Tail {
+  readonly state: LiveState
+  /** The newest first. */
+  readonly rows: readonly LogRow[]
+}
+
+interface TailProps {
+  readonly accountId: string
+  readonly filters: CallFilters
+  readonly isOn: boolean
+  /** Calls are missing: the log must be read again. */
+  onGap(): void
+}
+
+/** Filters that the tail cannot apply switch it off. */
+export const canTail = ({ from, to, ref, unit_type, error_code, order }: CallFilters): boolean =>
+  [from, to, ref, unit_type, error_code].every((filter) => filter === undefined) && order !== 'asc'
+
+export function useTail({ accountId, filters, isOn, onGap }: TailProps): Tail {
+  const [calls, setCalls] = useState<readonly LiveCall[]>([])
+  const { key_id, model, status } = filters
+  const asked = Object.entries({ account_id: accountId, key_id, model, status })
+  const query = new URLSearchParams(
+    asked.flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]])),
+  )
+  const path = `/calls/live?${query}`
+  const [watched, setWatched] = useState(path)
+  if (watched !== path) {
+    setWatched(path)
+    setCalls([])
+  }
+  const keys = useQuery(keyNamesQuery(accountId))
+  const state = useLive(isOn ? path : null, ['call', 'gap'], (name, data) => {
+    if (name === 'gap') onGap()
+    else setCalls((before) => [data as LiveCall, ...before].slice(0, KEPT))
+  })
+  const rows = useMemo(() => {
+    const byId = new Map(keys.data?.data.map((key) => [key.id, key]))
+    return calls.map(
+      (call): LogRow => ({
+        ...call,
+        object: 'log',
+        id: NOT_LOGGED,
+        key_name: byId.get(call.key_id)?.name ?? call.key_id,
+        key_prefix: byId.get(call.key_id)?.key_prefix ?? '',
+        result_urls: [],
+        result_expires_at: null,
+      }),
+    )
+  }, [calls, keys.data])
+  return { state, rows }
+}

@@ -1,0 +1,181 @@
+/** Channels of the installation, for operators: how they do, and whether they take calls. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type {
+  drainChannel,
+  listChannels,
+  pauseChannel,
+  resumeChannel,
+  testChannel,
+} from '../../../schemas/management/channels.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import { get, request } from '../api/client.ts'
+import { useSession } from '../api/session.ts'
+import { t } from '../i18n.ts'
+import { Button } from '../ui/button.tsx'
+import { ConfirmByTyping } from '../ui/dialog.tsx'
+import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../ui/states.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { Money } from '../ui/text.tsx'
+
+type Channel = AnswerOf<typeof listChannels>['data'][number]
+type Tested = AnswerOf<typeof testChannel>
+type Act = 'pause' | 'drain' | 'resume'
+
+const REFRESH_MS = 5_000
+const PERCENT = 100
+
+function State({ state, configured, drained }: Channel) {
+  if (!configured) return <Badge>{t('No key configured')}</Badge>
+  if (state === 'paused') return <Badge tone="warn">{t('Paused')}</Badge>
+  if (state === 'draining') return <Badge tone="warn">{drained ? t('Drained') : t('Draining')}</Badge>
+  return <Badge tone="good">{t('Active')}</Badge>
+}
+
+function Breaker({ breaker, last_error }: Channel) {
+  if (breaker === null || breaker === 'closed') return <span className="text-quiet">{t('Closed')}</span>
+  return (
+    <span title={last_error === null ? '' : `${last_error.code}: ${last_error.message}`}>
+      <Badge tone="bad">{breaker}</Badge>
+    </span>
+  )
+}
+
+const ms = (value: number | null): string => (value === null ? '–' : `${Math.round(value)} ms`)
+
+function TestResult({ tested }: { readonly tested: Tested }) {
+  return (
+    <div
+      role="status"
+      className={`mb-4 rounded-md border p-3 ${tested.ok ? 'border-good bg-good-wash' : 'border-bad bg-bad-wash'}`}
+    >
+      <p className="font-medium">
+        {tested.ok
+          ? t('{id} answered in {ms} ms', { id: tested.id, ms: Math.round(tested.latency_ms) })
+          : t('{id} failed: {error}', { id: tested.id, error: tested.error ?? String(tested.status ?? '') })}
+      </p>
+      <p className="text-sm">
+        {tested.upstream_model}: {tested.input_tokens} → {tested.output_tokens},{' '}
+        <Money amount={tested.cost} /> {t('credits')}
+      </p>
+    </div>
+  )
+}
+
+export function Channels() {
+  useLingui()
+  const { user } = useSession()
+  const queries = useQueryClient()
+  const [draining, setDraining] = useState<Channel | null>(null)
+  const list = useQuery({
+    queryKey: ['/channels'],
+    refetchInterval: REFRESH_MS,
+    queryFn: ({ signal }) => get<typeof listChannels>('/channels', {}, signal),
+  })
+  const hold = useMutation({
+    mutationFn: ({ id, act }: { id: string; act: Act }) =>
+      request<typeof pauseChannel | typeof drainChannel | typeof resumeChannel>(
+        'POST',
+        `/channels/{id}/${act}`,
+        { id },
+      ),
+    onSuccess: async () => {
+      setDraining(null)
+      await queries.invalidateQueries({ queryKey: ['/channels'] })
+    },
+  })
+  const test = useMutation({
+    mutationFn: ({ id }: Channel) => request<typeof testChannel>('POST', '/channels/{id}/test', { id }),
+  })
+  const mayAct = user.installation_role === 'operator'
+  const columns: Column<Channel>[] = [
+    { name: t('Channel'), cell: ({ id }) => <span className="font-medium">{id}</span> },
+    { name: t('Protocol'), cell: ({ protocol }) => protocol },
+    {
+      name: t('Models'),
+      isNumber: true,
+      cell: ({ models }) => <span title={Object.keys(models).join(', ')}>{Object.keys(models).length}</span>,
+    },
+    { name: t('State'), cell: (channel) => <State {...channel} /> },
+    { name: t('Circuit breaker'), cell: (channel) => <Breaker {...channel} /> },
+    { name: t('Under way'), isNumber: true, cell: ({ in_flight, open_tasks }) => in_flight + open_tasks },
+    {
+      name: t('Failed in 5 min'),
+      isNumber: true,
+      cell: ({ error_rate, recent_attempts }) =>
+        error_rate === null
+          ? '–'
+          : `${(error_rate * PERCENT).toFixed(1)} % / ${recent_attempts.toLocaleString('en')}`,
+    },
+    {
+      name: t('Median / 99 of 100'),
+      isNumber: true,
+      cell: ({ latency_p50_ms, latency_p99_ms }) => `${ms(latency_p50_ms)} / ${ms(latency_p99_ms)}`,
+    },
+    {
+      name: t('Actions'),
+      cell: (channel) =>
+        mayAct &&
+        channel.configured && (
+          <span className="flex gap-1">
+            <Button
+              kind="quiet"
+              isBusy={test.isPending && test.variables?.id === channel.id}
+              onClick={() => test.mutate(channel)}
+            >
+              {t('Test')}
+            </Button>
+            {channel.state === 'active' ? (
+              <>
+                <Button kind="quiet" onClick={() => hold.mutate({ id: channel.id, act: 'pause' })}>
+                  {t('Pause')}
+                </Button>
+                <Button kind="quiet" onClick={() => setDraining(channel)}>
+                  {t('Drain')}
+                </Button>
+              </>
+            ) : (
+              <Button kind="quiet" onClick={() => hold.mutate({ id: channel.id, act: 'resume' })}>
+                {t('Resume')}
+              </Button>
+            )}
+          </span>
+        ),
+    },
+  ]
+  const failed = hold.error ?? test.error
+  return (
+    <>
+      <PageHeader
+        title={t('Channels')}
+        description={t('The ways to providers: how each does in every process, and whether it takes calls.')}
+      />
+      {failed && <ErrorState error={failed} />}
+      {test.data && <TestResult tested={test.data} />}
+      <Panel>
+        {list.isPending && <Skeleton />}
+        {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
+        {list.data?.data.length === 0 && <EmptyState title={t('The configuration has no channels.')} />}
+        {list.data && list.data.data.length > 0 && (
+          <Table caption={t('Channels')} columns={columns} rows={list.data.data} keyOf={({ id }) => id} />
+        )}
+      </Panel>
+      {draining && (
+        <ConfirmByTyping
+          title={t('Drain {name}', { name: draining.id })}
+          description={t(
+            'It takes no new call. Calls and tasks under way go on, and it can be removed when they are over.',
+          )}
+          name={draining.id}
+          act={t('Drain')}
+          isOpen
+          isBusy={hold.isPending}
+          error={hold.error}
+          onClose={() => setDraining(null)}
+          onConfirm={() => hold.mutate({ id: draining.id, act: 'drain' })}
+        />
+      )}
+    </>
+  )
+}

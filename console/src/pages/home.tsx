@@ -1,0 +1,162 @@
+/** The first page of an account: what is left, how long it lasts, what was spent. */
+import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { showHome } from '../../../schemas/management/calls/usage.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import { get } from '../api/client.ts'
+import { useAccount } from '../api/session.ts'
+import { t } from '../i18n.ts'
+import { Chart } from '../ui/chart.tsx'
+import { printCount, printShortAmount } from '../ui/numbers.ts'
+import { EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../ui/states.tsx'
+import { CodeBlock, Money } from '../ui/text.tsx'
+
+type HomeData = AnswerOf<typeof showHome>
+
+const DAYS = 30
+const DAY_SECONDS = 86_400
+const CAP_PERCENT = 100
+
+const firstCall = () => `curl -N ${location.origin}/v1/chat/completions \\
+  -H "Authorization: Bearer $TOLLGATE_KEY" -H 'Content-Type: application/json' \\
+  -d '{"model":"MODEL","stream":true,"messages":[{"role":"user","content":"Hello!"}]}'`
+
+/** Returns the last thirty days; one without calls is null. */
+function lastDays({ by_day }: HomeData) {
+  const days = new Map(by_day.map((day) => [day.date, day]))
+  const today = Math.floor(Date.now() / 1000 / DAY_SECONDS) * DAY_SECONDS
+  return Array.from({ length: DAYS }, (_, index) => {
+    const at = today - (DAYS - 1 - index) * DAY_SECONDS
+    return { at, day: days.get(new Date(at * 1000).toISOString().slice(0, 10)) ?? null }
+  })
+}
+
+function Runway({ runway_days }: HomeData) {
+  if (runway_days === null) return t('Nothing spent')
+  if (runway_days < 1) return t('Less than a day')
+  return t('{days, plural, one {# day} other {# days}}', { days: Math.floor(runway_days) })
+}
+
+function NearCap({ keys_near_cap: keys }: HomeData) {
+  if (keys.length === 0) return null
+  return (
+    <Panel title={t('Keys near their cap')}>
+      <ul className="divide-y divide-line">
+        {keys.map(({ id, name, spent, spend_cap }) => {
+          const share = Math.min(CAP_PERCENT, (Number(spent) / Number(spend_cap)) * CAP_PERCENT)
+          return (
+            <li key={id} className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2">
+              <span className="min-w-32 font-medium">{name}</span>
+              <meter
+                className="h-2 min-w-32 flex-1"
+                min={0}
+                max={CAP_PERCENT}
+                high={90}
+                value={share}
+                aria-label={t('Spent of cap')}
+              />
+              <span className="text-quiet text-sm">
+                <Money amount={spent ?? '0'} /> / <Money amount={spend_cap ?? '0'} />
+              </span>
+            </li>
+          )
+        })}
+      </ul>
+    </Panel>
+  )
+}
+
+export function Home() {
+  useLingui()
+  const { account_id: accountId, name, role } = useAccount()
+  const isAllowed = role !== 'member'
+  const home = useQuery({
+    queryKey: ['/home', accountId],
+    enabled: isAllowed,
+    queryFn: ({ signal }) => get<typeof showHome>('/home', { account_id: accountId }, signal),
+  })
+  return (
+    <>
+      <PageHeader title={t('Home')} description={name} />
+      {!isAllowed && (
+        <EmptyState title={t('Choose one of your keys to list its calls.')}>
+          <Link to="/calls" search={{ account: accountId }} className="text-accent underline">
+            {t('Calls')}
+          </Link>
+        </EmptyState>
+      )}
+      {isAllowed && home.isPending && <Skeleton rows={8} />}
+      {home.error && <ErrorState error={home.error} onRetry={() => void home.refetch()} />}
+      {home.data && <Figures data={home.data} />}
+    </>
+  )
+}
+
+function Figures({ data }: { readonly data: HomeData }) {
+  const days = lastDays(data)
+  const times = days.map(({ at }) => at)
+  const total = days.reduce((sum, { day }) => sum + (day?.requests ?? 0), 0)
+  return (
+    <div className="flex flex-col gap-4">
+      <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
+        <Stat name={t('Balance')} value={<Money amount={data.wallet.balance} />} note={t('credits')} />
+        <Stat name={t('Lasts')} value={Runway(data)} note={t('at the spend of the last seven days')} />
+        <Stat
+          name={t('Spend per day')}
+          value={<Money amount={data.spend_per_day} />}
+          note={t('credits, mean of the last seven days')}
+        />
+        <Stat
+          name={t('Held')}
+          value={<Money amount={data.wallet.held} />}
+          note={t('credits, for tasks that run')}
+        />
+      </dl>
+      {total === 0 ? (
+        <Panel>
+          <EmptyState title={t('This account made no call in the last thirty days.')}>
+            <CodeBlock label="curl" code={firstCall()} />
+          </EmptyState>
+        </Panel>
+      ) : (
+        <div className="grid gap-4 lg:grid-cols-2">
+          <Chart
+            title={t('Spend per day, in credits')}
+            times={times}
+            print={printShortAmount}
+            series={[
+              {
+                name: t('Cost'),
+                kind: 'bars',
+                tone: 'good',
+                values: days.map(({ day }) => Number(day?.cost ?? 0)),
+              },
+            ]}
+            cell={(_, at) => <Money amount={days[at]?.day?.cost ?? '0'} />}
+          />
+          <Chart
+            title={t('Calls per day')}
+            times={times}
+            print={printCount}
+            series={[
+              {
+                name: t('All'),
+                kind: 'bars',
+                tone: 'accent',
+                values: days.map(({ day }) => day?.requests ?? 0),
+              },
+              {
+                name: t('Failed'),
+                kind: 'bars',
+                tone: 'bad',
+                values: days.map(({ day }) => day?.failed ?? 0),
+              },
+            ]}
+          />
+        </div>
+      )}
+      <NearCap {...data} />
+    </div>
+  )
+}

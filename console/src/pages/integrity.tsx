@@ -1,0 +1,192 @@
+/** Whether the books agree: the last verify, its differences, and the jobs that check and rebuild. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { cancelJob, listJobs, startJob } from '../../../schemas/management/jobs.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import { get, request } from '../api/client.ts'
+import { useSession } from '../api/session.ts'
+import { t } from '../i18n.ts'
+import { Button } from '../ui/button.tsx'
+import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../ui/states.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { CodeBlock, printTime, Time } from '../ui/text.tsx'
+
+type Job = AnswerOf<typeof listJobs>['data'][number]
+type Difference = NonNullable<Job['verified']>['differences'][number]
+
+const PATH = '/jobs'
+/** While a job is under way. */
+const POLL_MS = 1_000
+
+const isOpen = ({ ended_at }: Job): boolean => ended_at === null
+
+const kindNames = (): Readonly<Record<Job['kind'], string>> => ({
+  verify: t('Verify'),
+  rebuild: t('Rebuild of the call log'),
+})
+
+function StateBadge({ job: { state, verified } }: { readonly job: Job }) {
+  const names: Readonly<Record<Job['state'], string>> = {
+    queued: t('Waiting'),
+    running: t('Running'),
+    done: verified === null ? t('Done') : verified.ok ? t('No difference') : t('Differences'),
+    failed: t('Failed'),
+    cancelled: t('Cancelled'),
+  }
+  const isBad = state === 'failed' || verified?.ok === false
+  return <Badge tone={isBad ? 'bad' : state === 'done' ? 'good' : 'neutral'}>{names[state]}</Badge>
+}
+
+function Progress({ job }: { readonly job: Job }) {
+  const queries = useQueryClient()
+  const cancel = useMutation({
+    mutationFn: () => request<typeof cancelJob>('POST', '/jobs/{id}/cancel', { id: job.id }),
+    onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),
+  })
+  return (
+    <section
+      role="status"
+      className="flex flex-wrap items-center gap-4 rounded-lg border border-line bg-surface p-4"
+    >
+      <span className="font-medium">{kindNames()[job.kind]}</span>
+      <progress
+        className="h-2 min-w-40 flex-1 accent-accent"
+        aria-label={t('Progress')}
+        {...(job.total > 0 && { max: job.total, value: job.done })}
+      />
+      <span className="tabular text-quiet text-sm">
+        {job.total > 0
+          ? `${job.done.toLocaleString('en')} / ${job.total.toLocaleString('en')}`
+          : t('Waiting')}
+      </span>
+      <Button isBusy={cancel.isPending} onClick={() => cancel.mutate()}>
+        {t('Cancel')}
+      </Button>
+      {cancel.error && <ErrorState error={cancel.error} />}
+    </section>
+  )
+}
+
+function LastVerify({ job }: { readonly job: Job }) {
+  const { verified } = job
+  if (verified === null) return null
+  const columns: Column<Difference>[] = [
+    { name: t('Account'), cell: ({ account_id }) => account_id || '–' },
+    { name: t('Kind'), cell: ({ kind }) => <code className="font-mono text-xs">{kind}</code> },
+    { name: t('Subject'), cell: ({ ref }) => ref ?? '–' },
+    { name: t('Expected'), isNumber: true, cell: ({ expected }) => expected },
+    { name: t('Found'), isNumber: true, cell: ({ found }) => found },
+  ]
+  const { differences } = verified
+  const unbooked = differences.filter(({ kind }) => kind === 'settlement_unbooked').length
+  return (
+    <>
+      <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
+        <Stat
+          name={t('Last verify')}
+          value={<StateBadge job={job} />}
+          {...(job.ended_at && { note: printTime(job.ended_at) })}
+        />
+        <Stat name={t('Wallets')} value={verified.accounts.toLocaleString('en')} />
+        <Stat name={t('Entries of the ledger')} value={verified.entries.toLocaleString('en')} />
+        <Stat name={t('Unbooked settlements')} value={unbooked.toLocaleString('en')} />
+      </dl>
+      {verified.call_log_not_compared && (
+        <p className="text-warn">
+          {t('The call log was not compared: {reason}', { reason: verified.call_log_not_compared })}
+        </p>
+      )}
+      {differences.length > 0 && (
+        <Panel title={t('Differences')}>
+          <Table
+            caption={t('Differences')}
+            columns={columns}
+            rows={differences}
+            keyOf={(row) => `${row.kind} ${row.account_id} ${row.ref}`}
+          />
+        </Panel>
+      )}
+    </>
+  )
+}
+
+export function Integrity() {
+  useLingui()
+  const { user } = useSession()
+  const queries = useQueryClient()
+  const jobs = useQuery({
+    queryKey: [PATH],
+    queryFn: ({ signal }) => get<typeof listJobs>(PATH, {}, signal),
+    refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false),
+  })
+  const start = useMutation({
+    mutationFn: (kind: Job['kind']) => request<typeof startJob>('POST', PATH, { kind }),
+    onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),
+  })
+  const rows = jobs.data?.data ?? []
+  const last = rows.find(({ verified }) => verified !== null)
+  const mayStart = (kind: Job['kind']) => !rows.some((job) => job.kind === kind && isOpen(job))
+  const columns: Column<Job>[] = [
+    { name: t('Job'), cell: ({ kind }) => kindNames()[kind] },
+    { name: t('State'), cell: (job) => <StateBadge job={job} /> },
+    { name: t('Started'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Ended'), cell: ({ ended_at }) => (ended_at === null ? '–' : <Time at={ended_at} />) },
+    {
+      name: t('Result'),
+      cell: ({ error, rebuilt, verified }) =>
+        error ??
+        (rebuilt && t('{count} rows', { count: rebuilt.rows.toLocaleString('en') })) ??
+        (verified && t('{count} differences', { count: verified.differences.length })) ??
+        '–',
+    },
+  ]
+  return (
+    <>
+      <PageHeader
+        title={t('Integrity')}
+        description={t('Every wallet against the ledger, the ledger against the call log.')}
+        actions={
+          user.installation_role === 'operator' && (
+            <>
+              <Button
+                kind="primary"
+                disabled={!mayStart('verify')}
+                isBusy={start.isPending}
+                onClick={() => start.mutate('verify')}
+              >
+                {t('Verify now')}
+              </Button>
+              <Button
+                disabled={!mayStart('rebuild')}
+                isBusy={start.isPending}
+                onClick={() => start.mutate('rebuild')}
+              >
+                {t('Rebuild the call log')}
+              </Button>
+            </>
+          )
+        }
+      />
+      <div className="flex flex-col gap-4">
+        {start.error && <ErrorState error={start.error} />}
+        {jobs.isPending && <Skeleton rows={6} />}
+        {jobs.error && <ErrorState error={jobs.error} onRetry={() => void jobs.refetch()} />}
+        {rows.filter(isOpen).map((job) => (
+          <Progress key={job.id} job={job} />
+        ))}
+        {last && <LastVerify job={last} />}
+        {jobs.isSuccess && (
+          <Panel title={t('Jobs')}>
+            {rows.length === 0 ? (
+              <EmptyState title={t('Nobody has verified the books from here yet.')}>
+                <CodeBlock label="tollgate" code="npm run -s tollgate -- wallet verify" />
+              </EmptyState>
+            ) : (
+              <Table caption={t('Jobs')} columns={columns} rows={rows} keyOf={({ id }) => id} />
+            )}
+          </Panel>
+        )}
+      </div>
+    </>
+  )
+}

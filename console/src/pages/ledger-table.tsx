@@ -1,0 +1,63 @@
+/** Entries of a wallet, the newest first. */
+import { useLingui } from '@lingui/react'
+import { Link } from '@tanstack/react-router'
+import type { listLedger } from '../../../schemas/management/accounts/accounts.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import type { useList } from '../api/list.ts'
+import { t } from '../i18n.ts'
+import { ListPanel } from '../ui/list-panel.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import type { Column } from '../ui/table.tsx'
+import { Id, Money, Time } from '../ui/text.tsx'
+
+type Entry = AnswerOf<typeof listLedger>['data'][number]
+
+/** Returns the name of a kind of entry, in the language of the page. */
+function kindName(kind: Entry['kind']): string {
+  const names: Readonly<Record<Entry['kind'], string>> = {
+    charge: t('Charge'),
+    topup: t('Top-up'),
+    trial: t('Trial credit'),
+    adjustment: t('Adjustment'),
+    refund: t('Refund'),
+    hold: t('Hold'),
+    release: t('Release'),
+  }
+  return names[kind]
+}
+
+export function LedgerTable({ list }: { readonly list: ReturnType<typeof useList<typeof listLedger>> }) {
+  useLingui()
+  const columns: Column<Entry>[] = [
+    { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: t('Kind'), cell: ({ kind }) => kindName(kind) },
+    { name: t('Credits'), isNumber: true, cell: ({ amount }) => <Money amount={amount} /> },
+    {
+      name: t('Call or task'),
+      cell: ({ ref, account_id: account }) =>
+        ref !== null && (
+          <span className="inline-flex items-center gap-2">
+            <Id id={ref} />
+            <Link
+              to="/calls"
+              search={{ account, ref, period: 'all' }}
+              className="text-accent hover:underline"
+            >
+              {t('Show')}
+            </Link>
+          </span>
+        ),
+    },
+    { name: t('Note'), cell: ({ note, reference }) => note ?? reference ?? '–' },
+  ]
+  return (
+    <ListPanel
+      title={t('Ledger')}
+      caption={t('Ledger')}
+      list={list}
+      columns={columns}
+      keyOf={({ id }) => String(id)}
+      empty={<EmptyState title={t('Nothing was booked yet.')} />}
+    />
+  )
+}

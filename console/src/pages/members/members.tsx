@@ -1,0 +1,200 @@
+/** Members of an organization, and the keys that they request. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type {
+  listMembers,
+  putMember,
+  removeMember,
+} from '../../../../schemas/management/accounts/organizations.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type { inviteMember } from '../../../../schemas/management/people/users.ts'
+import { request } from '../../api/client.ts'
+import { useList } from '../../api/list.ts'
+import { useAccount } from '../../api/session.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { Field, SelectField } from '../../ui/field.tsx'
+import { ListPanel } from '../../ui/list-panel.tsx'
+import { EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { CodeBlock, Money, Time } from '../../ui/text.tsx'
+import { Requests } from './requests.tsx'
+import { memberRoles } from './roles.ts'
+
+type Member = AnswerOf<typeof listMembers>['data'][number]
+type Role = Member['role']
+
+function Invite({ accountId, isOpen, onClose }: { accountId: string; isOpen: boolean; onClose(): void }) {
+  const [email, setEmail] = useState('')
+  const [role, setRole] = useState<Role>('member')
+  const invite = useMutation({
+    mutationFn: () =>
+      request<typeof inviteMember>('POST', '/organizations/{account_id}/invitations', {
+        account_id: accountId,
+        email,
+        role,
+      }),
+  })
+  return (
+    <Dialog
+      title={t('Invite a member')}
+      description={t('The link works once and for seven days. Hand it on to the person yourself.')}
+      isOpen={isOpen}
+      onClose={onClose}
+    >
+      {invite.data ? (
+        <div className="flex flex-col gap-3">
+          <CodeBlock isWrapped label={t('Link')} code={invite.data.url} />
+          <Actions>
+            <Button kind="primary" onClick={onClose}>
+              {t('Done')}
+            </Button>
+          </Actions>
+        </div>
+      ) : (
+        <form
+          className="flex flex-col gap-4"
+          onSubmit={(event) => {
+            event.preventDefault()
+            invite.mutate()
+          }}
+        >
+          <Field
+            label={t('Email')}
+            type="email"
+            required
+            value={email}
+            onChange={(event) => setEmail(event.target.value)}
+          />
+          <SelectField
+            label={t('Role')}
+            value={role}
+            onChange={(event) => setRole(event.target.value as Role)}
+          >
+            {Object.entries(memberRoles()).map(([one, name]) => (
+              <option key={one} value={one}>
+                {name}
+              </option>
+            ))}
+          </SelectField>
+          {invite.error && <ErrorState error={invite.error} />}
+          <Actions>
+            <Button onClick={onClose}>{t('Cancel')}</Button>
+            <Button type="submit" kind="primary" isBusy={invite.isPending}>
+              {t('Make the link')}
+            </Button>
+          </Actions>
+        </form>
+      )}
+    </Dialog>
+  )
+}
+
+export function Members() {
+  useLingui()
+  const { account_id: accountId, role } = useAccount()
+  const queries = useQueryClient()
+  const isDecider = role === 'owner' || role === 'admin'
+  const [isInviting, setInviting] = useState(false)
+  const [removing, setRemoving] = useState<Member | null>(null)
+  const list = useList<typeof listMembers>('/members', { account_id: accountId })
+  const changed = () => queries.invalidateQueries({ queryKey: ['/members'] })
+  const put = useMutation({
+    mutationFn: ({ account_id, role: next }: Pick<Member, 'account_id' | 'role'>) =>
+      request<typeof putMember>('PUT', '/members/{member_id}', {
+        account_id: accountId,
+        member_id: account_id,
+        role: next,
+      }),
+    onSuccess: changed,
+  })
+  const remove = useMutation({
+    mutationFn: ({ account_id }: Member) =>
+      request<typeof removeMember>('DELETE', '/members/{member_id}', {
+        account_id: accountId,
+        member_id: account_id,
+      }),
+    onSuccess: async () => {
+      setRemoving(null)
+      await changed()
+    },
+  })
+  const columns: Column<Member>[] = [
+    { name: t('Name'), cell: ({ name, email }) => <span title={email ?? ''}>{email ?? name}</span> },
+    {
+      name: t('Role'),
+      cell: (member) =>
+        isDecider ? (
+          <select
+            aria-label={t('Role')}
+            className="h-7 rounded-md border border-edge bg-surface px-1.5"
+            value={member.role}
+            onChange={(event) => put.mutate({ ...member, role: event.target.value as Role })}
+          >
+            {Object.entries(memberRoles()).map(([one, name]) => (
+              <option key={one} value={one}>
+                {name}
+              </option>
+            ))}
+          </select>
+        ) : (
+          memberRoles()[member.role]
+        ),
+    },
+    { name: t('Spent'), isNumber: true, cell: ({ spent }) => <Money amount={spent} /> },
+    { name: t('Since'), cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: t('Actions'),
+      cell: (member) =>
+        isDecider && (
+          <Button kind="quiet" onClick={() => setRemoving(member)}>
+            {t('Remove')}
+          </Button>
+        ),
+    },
+  ]
+  return (
+    <>
+      <PageHeader
+        title={t('Members')}
+        description={t('People of the organization, what they may do, and what their keys spent.')}
+        actions={
+          isDecider && (
+            <Button kind="primary" onClick={() => setInviting(true)}>
+              {t('Invite a member')}
+            </Button>
+          )
+        }
+      />
+      <div className="flex flex-col gap-6">
+        {put.error && <ErrorState error={put.error} />}
+        {role !== 'member' && (
+          <ListPanel
+            caption={t('Members')}
+            list={list}
+            columns={columns}
+            keyOf={({ account_id }) => account_id}
+            empty={<EmptyState title={t('This organization has no members yet.')} />}
+          />
+        )}
+        <Requests accountId={accountId} isDecider={isDecider} />
+      </div>
+      {isInviting && <Invite accountId={accountId} isOpen onClose={() => setInviting(false)} />}
+      {removing && (
+        <ConfirmByTyping
+          title={t('Remove {name}', { name: removing.name })}
+          description={t('The keys issued to this member are revoked at once.')}
+          name={removing.name}
+          act={t('Remove')}
+          isOpen
+          isBusy={remove.isPending}
+          error={remove.error}
+          onClose={() => setRemoving(null)}
+          onConfirm={() => remove.mutate(removing)}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,202 @@
+/** Requests for keys: members ask, an owner or admin issues with a spend cap or denies. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type {
+  approveKey,
+  denyKey,
+  listKeyRequests,
+  requestKey,
+} from '../../../../schemas/management/accounts/organizations.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { request } from '../../api/client.ts'
+import { useList } from '../../api/list.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Field } from '../../ui/field.tsx'
+import { ListPanel } from '../../ui/list-panel.tsx'
+import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { CodeBlock, Time } from '../../ui/text.tsx'
+
+type KeyRequest = AnswerOf<typeof listKeyRequests>['data'][number]
+type Issued = AnswerOf<typeof approveKey>
+
+const TONES = { pending: 'warn', approved: 'good', denied: 'bad', withdrawn: 'neutral' } as const
+
+const states = () => ({
+  pending: t('Pending'),
+  approved: t('Approved'),
+  denied: t('Denied'),
+  withdrawn: t('Withdrawn'),
+})
+
+function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyRequest; onClose(): void }) {
+  const queries = useQueryClient()
+  const [cap, setCap] = useState('')
+  const [models, setModels] = useState('')
+  const [issued, setIssued] = useState<Issued | null>(null)
+  const approve = useMutation({
+    mutationFn: () => {
+      const allowed = models
+        .split(',')
+        .map((model) => model.trim())
+        .filter(Boolean)
+      return request<typeof approveKey>('POST', '/key-requests/{id}/approve', {
+        id: asked.id,
+        account_id: accountId,
+        spend_cap: cap,
+        allowed_models: allowed.length > 0 ? allowed : null,
+      })
+    },
+    onSuccess: async (key) => {
+      setIssued(key)
+      await queries.invalidateQueries({ queryKey: ['/key-requests'] })
+    },
+  })
+  return (
+    <Dialog
+      title={t('Issue {name}', { name: asked.name })}
+      isOpen
+      onClose={onClose}
+      {...(asked.note && { description: asked.note })}
+    >
+      {issued ? (
+        <div className="flex flex-col gap-3">
+          <CodeBlock isWrapped label={t('Key')} code={issued.key} />
+          <Actions>
+            <Button kind="primary" onClick={onClose}>
+              {t('Done')}
+            </Button>
+          </Actions>
+        </div>
+      ) : (
+        <form
+          className="flex flex-col gap-4"
+          onSubmit={(event) => {
+            event.preventDefault()
+            approve.mutate()
+          }}
+        >
+          <Field
+            label={t('Spend cap in credits')}
+            hint={t('What the key may spend in all.')}
+            required
+            inputMode="decimal"
+            pattern="\d+(\.\d{1,8})?"
+            value={cap}
+            onChange={(event) => setCap(event.target.value)}
+          />
+          <Field
+            label={t('Models')}
+            hint={t('Ids with commas between. Empty: every model.')}
+            value={models}
+            onChange={(event) => setModels(event.target.value)}
+          />
+          {approve.error && <ErrorState error={approve.error} />}
+          <Actions>
+            <Button onClick={onClose}>{t('Cancel')}</Button>
+            <Button type="submit" kind="primary" isBusy={approve.isPending}>
+              {t('Issue the key')}
+            </Button>
+          </Actions>
+        </form>
+      )}
+    </Dialog>
+  )
+}
+
+function Ask({ accountId, onClose }: { accountId: string; onClose(): void }) {
+  const queries = useQueryClient()
+  const [name, setName] = useState('')
+  const [note, setNote] = useState('')
+  const ask = useMutation({
+    mutationFn: () =>
+      request<typeof requestKey>('POST', '/key-requests', {
+        account_id: accountId,
+        name,
+        ...(note !== '' && { note }),
+      }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ['/key-requests'] })
+      onClose()
+    },
+  })
+  return (
+    <Dialog title={t('Request a key')} isOpen onClose={onClose}>
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          ask.mutate()
+        }}
+      >
+        <Field label={t('Name')} required value={name} onChange={(event) => setName(event.target.value)} />
+        <Field
+          label={t('Note')}
+          hint={t('What the key is for.')}
+          value={note}
+          onChange={(event) => setNote(event.target.value)}
+        />
+        {ask.error && <ErrorState error={ask.error} />}
+        <Actions>
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="primary" isBusy={ask.isPending}>
+            {t('Request a key')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}
+
+export function Requests({ accountId, isDecider }: { accountId: string; isDecider: boolean }) {
+  useLingui()
+  const queries = useQueryClient()
+  const [approving, setApproving] = useState<KeyRequest | null>(null)
+  const [isAsking, setAsking] = useState(false)
+  const list = useList<typeof listKeyRequests>('/key-requests', { account_id: accountId })
+  const deny = useMutation({
+    mutationFn: ({ id }: KeyRequest) =>
+      request<typeof denyKey>('POST', '/key-requests/{id}/deny', { id, account_id: accountId }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['/key-requests'] }),
+  })
+  const columns: Column<KeyRequest>[] = [
+    { name: t('Name'), cell: ({ name }) => <span className="font-medium">{name}</span> },
+    { name: t('Note'), cell: ({ note }) => note ?? '–' },
+    { name: t('State'), cell: ({ state }) => <Badge tone={TONES[state]}>{states()[state]}</Badge> },
+    { name: t('Requested'), cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: t('Actions'),
+      cell: (asked) =>
+        isDecider &&
+        asked.state === 'pending' && (
+          <span className="flex gap-1">
+            <Button onClick={() => setApproving(asked)}>{t('Issue the key')}</Button>
+            <Button kind="quiet" onClick={() => deny.mutate(asked)}>
+              {t('Deny')}
+            </Button>
+          </span>
+        ),
+    },
+  ]
+  return (
+    <div className="flex flex-col gap-3">
+      <div className="flex items-center justify-between">
+        <h2 className="font-semibold text-lg">{t('Requests for keys')}</h2>
+        <Button onClick={() => setAsking(true)}>{t('Request a key')}</Button>
+      </div>
+      {deny.error && <ErrorState error={deny.error} />}
+      <ListPanel
+        caption={t('Requests for keys')}
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={<EmptyState title={t('No one has requested a key.')} />}
+      />
+      {approving && <Approve accountId={accountId} asked={approving} onClose={() => setApproving(null)} />}
+      {isAsking && <Ask accountId={accountId} onClose={() => setAsking(false)} />}
+    </div>
+  )
+}

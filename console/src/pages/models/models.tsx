@@ -1,0 +1,253 @@
+/** The models that the service offers, with their prices and first calls for each SDK. */
+import { Tabs } from '@base-ui/react/tabs'
+import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import type { PublicModel } from '../../../../schemas/accounts/models.ts'
+import { catalogueQuery } from '../../api/catalogue.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Drawer } from '../../ui/drawer.tsx'
+import { Fact } from '../../ui/fact.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { CodeBlock, CopyButton, Time } from '../../ui/text.tsx'
+import { snippetsOf } from './snippets.ts'
+
+const route = getRouteApi('/signed-in/models')
+
+type Pricing = NonNullable<PublicModel['pricing']>
+
+const unitName = (unit: Pricing['unit']): string => unit.replaceAll('_', ' ')
+
+/** Prints the price in a line, in credits. */
+function priceOf(pricing: Pricing | null): ReactNode {
+  if (pricing === null) return <span className="text-quiet">–</span>
+  if (pricing.unit === '1M_tokens')
+    return (
+      <>
+        {pricing.input} <span className="text-quiet">→</span> {pricing.output}
+      </>
+    )
+  const prices = pricing.per_unit ?? Object.values(pricing.variants ?? {}).join(' / ')
+  return (
+    <>
+      {prices} <span className="text-quiet">/ {unitName(pricing.unit)}</span>
+    </>
+  )
+}
+
+const tokens = (count: number | null): string => (count === null ? '–' : count.toLocaleString('en'))
+
+const capabilitiesOf = ({ capabilities }: PublicModel): string[] =>
+  Object.entries(capabilities).flatMap(([name, has]) => (has ? [name.replaceAll('_', ' ')] : []))
+
+function Prices({ pricing }: { pricing: Pricing }) {
+  const single = [
+    [t('Input'), pricing.input],
+    [t('Cached input'), pricing.cached_input],
+    [t('Cache write'), pricing.cache_write],
+    [t('Output'), pricing.output],
+    [t('Each unit'), pricing.per_unit],
+    [t('Each image that goes in'), pricing.input_image],
+    [t('Each call of a tool of the provider'), pricing.server_tool_call],
+    ...Object.entries(pricing.variants ?? {}),
+    ...pricing.pixel_tiers.map(({ from_pixels, per_unit }) => [
+      t('From {count} pixels', { count: tokens(from_pixels) }),
+      per_unit,
+    ]),
+  ] as const
+  const title =
+    pricing.unit === '1M_tokens'
+      ? t('Prices in credits per million tokens')
+      : t('Prices in credits per {unit}', { unit: unitName(pricing.unit) })
+  return (
+    <Panel title={title}>
+      <dl className="py-1.5">
+        {single.map(
+          ([name, price]) =>
+            price != null && (
+              <Fact key={name} name={String(name)}>
+                {price}
+              </Fact>
+            ),
+        )}
+        {pricing.tiers.map((tier) => (
+          <Fact
+            key={tier.from_prompt_tokens}
+            name={t('From {count} tokens of input', { count: tokens(tier.from_prompt_tokens) })}
+          >
+            {t('{input} input, {cached} cached, {write} cache write, {output} output', {
+              input: tier.input,
+              cached: tier.cached_input,
+              write: tier.cache_write,
+              output: tier.output,
+            })}
+          </Fact>
+        ))}
+        {pricing.discount && (
+          <Fact name={t('Discount')}>
+            × {pricing.discount}{' '}
+            {pricing.discount_until && (
+              <>
+                {t('until')} <Time at={pricing.discount_until} />
+              </>
+            )}
+          </Fact>
+        )}
+      </dl>
+    </Panel>
+  )
+}
+
+function Snippets({ model }: { model: PublicModel }) {
+  const snippets = snippetsOf(model, location.origin)
+  if (snippets.length === 0)
+    return (
+      <p className="text-quiet">
+        {t('The reference has the requests of this endpoint:')}{' '}
+        <a className="text-accent underline" href="/docs">
+          /docs
+        </a>
+      </p>
+    )
+  return (
+    <Tabs.Root defaultValue="curl">
+      <Tabs.List className="mb-2 flex flex-wrap gap-1" aria-label={t('SDK')}>
+        {snippets.map(({ id, label }) => (
+          <Tabs.Tab
+            key={id}
+            value={id}
+            className="rounded-md px-2.5 py-1 text-quiet text-sm hover:bg-raised aria-selected:bg-accent-wash aria-selected:text-accent"
+          >
+            {label}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {snippets.map(({ id, label, code }) => (
+        <Tabs.Panel key={id} value={id}>
+          <CodeBlock label={label} code={code} />
+        </Tabs.Panel>
+      ))}
+    </Tabs.Root>
+  )
+}
+
+function ModelInFull({ model }: { model: PublicModel }) {
+  return (
+    <>
+      <div className="flex flex-wrap items-center gap-2">
+        <code className="font-mono">{model.id}</code>
+        <CopyButton text={model.id} />
+        {model.endpoint_type === null && (
+          <Link
+            to="/playground"
+            search={({ account }) => ({ account, model: model.id })}
+            className="text-accent underline"
+          >
+            {t('Try it in the playground')}
+          </Link>
+        )}
+      </div>
+      <Panel>
+        <dl className="py-1.5">
+          <Fact name={t('Made by')}>{model.owned_by}</Fact>
+          {model.context_window !== null && (
+            <Fact name={t('Context')}>{t('{count} tokens', { count: tokens(model.context_window) })}</Fact>
+          )}
+          {model.max_output_tokens !== null && (
+            <Fact name={t('Longest output')}>
+              {t('{count} tokens', { count: tokens(model.max_output_tokens) })}
+            </Fact>
+          )}
+          {model.supported_protocols.length > 0 && (
+            <Fact name={t('Protocols')}>{model.supported_protocols.join(', ')}</Fact>
+          )}
+          {model.endpoint_type && (
+            <Fact name={t('Endpoint')}>{model.endpoint_type.replaceAll('_', ' ')}</Fact>
+          )}
+          {model.aliases.length > 0 && <Fact name={t('Also known as')}>{model.aliases.join(', ')}</Fact>}
+          {capabilitiesOf(model).length > 0 && (
+            <Fact name={t('Capabilities')}>{capabilitiesOf(model).join(', ')}</Fact>
+          )}
+        </dl>
+      </Panel>
+      {model.pricing && <Prices pricing={model.pricing} />}
+      <Snippets model={model} />
+    </>
+  )
+}
+
+export function Models() {
+  useLingui()
+  const { q = '', model: open } = route.useSearch()
+  const change = useChangeSearch()
+  const models = useQuery(catalogueQuery)
+  const wanted = q.toLowerCase()
+  const shown = (models.data ?? []).filter(({ id, display_name, owned_by, aliases }) =>
+    [id, display_name, owned_by, ...aliases].some((text) => text.toLowerCase().includes(wanted)),
+  )
+  const opened = models.data?.find(({ id }) => id === open)
+  const columns: Column<PublicModel>[] = [
+    {
+      name: t('Model'),
+      cell: ({ id, display_name }) => (
+        <Link
+          from="/models"
+          to="."
+          search={(all) => ({ ...all, model: id })}
+          className="font-medium text-accent hover:underline"
+        >
+          {display_name}
+        </Link>
+      ),
+    },
+    {
+      name: t('For'),
+      cell: ({ endpoint_type }) => <Badge>{endpoint_type?.replaceAll('_', ' ') ?? t('Chat')}</Badge>,
+    },
+    { name: t('Context'), isNumber: true, cell: ({ context_window }) => tokens(context_window) },
+    { name: t('Price in credits'), isNumber: true, cell: ({ pricing }) => priceOf(pricing) },
+    {
+      name: t('Capabilities'),
+      cell: (model) => <span className="text-quiet">{capabilitiesOf(model).join(', ')}</span>,
+    },
+  ]
+  return (
+    <>
+      <PageHeader
+        title={t('Models')}
+        description={t('Prices of chat models are per million tokens: input → output.')}
+      />
+      <div className="mb-4 max-w-sm">
+        <Field
+          label={t('Find')}
+          type="search"
+          value={q}
+          onChange={({ target }) => change({ q: target.value }, { isReplaced: true })}
+        />
+      </div>
+      <Panel>
+        {models.isPending && <Skeleton rows={8} />}
+        {models.error && <ErrorState error={models.error} onRetry={() => void models.refetch()} />}
+        {models.isSuccess && shown.length === 0 && (
+          <EmptyState title={t('No model matches.')}>
+            <CodeBlock label="curl" code={`curl ${location.origin}/api/v1/models/public`} />
+          </EmptyState>
+        )}
+        {shown.length > 0 && (
+          <Table caption={t('Models')} columns={columns} rows={shown} keyOf={({ id }) => id} />
+        )}
+      </Panel>
+      <Drawer
+        title={opened?.display_name ?? t('Model')}
+        isOpen={opened !== undefined}
+        onClose={() => change({ model: undefined })}
+      >
+        {opened && <ModelInFull model={opened} />}
+      </Drawer>
+    </>
+  )
+}

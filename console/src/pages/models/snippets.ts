@@ -1,0 +1,125 @@
+/** First calls of a model with each SDK, ready to paste. They read the key from the environment. */
+import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
+
+export interface Snippet {
+  readonly id: string
+  readonly label: string
+  readonly language: 'sh' | 'js' | 'py'
+  readonly code: string
+}
+
+const json = (value: object): string => JSON.stringify(value)
+
+function curl(origin: string, path: string, body: object): Snippet {
+  const code = `curl ${origin}${path} \\
+  -H "Authorization: Bearer $TOLLGATE_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '${json(body)}'`
+  return { id: 'curl', label: 'curl', language: 'sh', code }
+}
+
+const HELLO = 'Hello!'
+
+const chatCompletions = (origin: string, model: string): Snippet[] => [
+  {
+    id: 'openai-js',
+    label: 'openai (JS)',
+    language: 'js',
+    code: `import OpenAI from 'openai'
+
+const client = new OpenAI({ baseURL: '${origin}/v1', apiKey: process.env.TOLLGATE_KEY })
+const stream = await client.chat.completions.create({
+  model: '${model}',
+  stream: true,
+  messages: [{ role: 'user', content: '${HELLO}' }],
+})
+for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta?.content ?? '')`,
+  },
+  {
+    id: 'openai-py',
+    label: 'openai (Python)',
+    language: 'py',
+    code: `import os
+from openai import OpenAI
+
+client = OpenAI(base_url="${origin}/v1", api_key=os.environ["TOLLGATE_KEY"])
+stream = client.chat.completions.create(
+    model="${model}",
+    stream=True,
+    messages=[{"role": "user", "content": "${HELLO}"}],
+)
+for chunk in stream:
+    print(chunk.choices[0].delta.content or "" if chunk.choices else "", end="")`,
+  },
+]
+
+const messages = (origin: string, model: string): Snippet => ({
+  id: 'anthropic-js',
+  label: '@anthropic-ai/sdk',
+  language: 'js',
+  code: `import Anthropic from '@anthropic-ai/sdk'
+
+const client = new Anthropic({ baseURL: '${origin}', apiKey: process.env.TOLLGATE_KEY })
+const message = await client.messages.create({
+  model: '${model}',
+  max_tokens: 1024,
+  messages: [{ role: 'user', content: '${HELLO}' }],
+})
+console.log(message.content)`,
+})
+
+const generateContent = (origin: string, model: string): Snippet => ({
+  id: 'genai-js',
+  label: '@google/genai',
+  language: 'js',
+  code: `import { GoogleGenAI } from '@google/genai'
+
+const client = new GoogleGenAI({
+  apiKey: process.env.TOLLGATE_KEY,
+  httpOptions: { baseUrl: '${origin}' },
+})
+const answer = await client.models.generateContent({ model: '${model}', contents: '${HELLO}' })
+console.log(answer.text)`,
+})
+
+const responses = (origin: string, model: string): Snippet => ({
+  id: 'responses-js',
+  label: 'openai responses (JS)',
+  language: 'js',
+  code: `import OpenAI from 'openai'
+
+const client = new OpenAI({ baseURL: '${origin}/v1', apiKey: process.env.TOLLGATE_KEY })
+const response = await client.responses.create({ model: '${model}', input: '${HELLO}' })
+console.log(response.output_text)`,
+})
+
+/** Paths and first bodies of the endpoints that make media. */
+const MEDIA: Readonly<Record<string, readonly [path: string, body: object]>> = {
+  images_generations: ['/v1/images/generations', { prompt: 'A fox in the snow' }],
+  videos_generations: ['/v1/videos/generations', { prompt: 'A fox runs through the snow', duration: 5 }],
+  music_generations: ['/v1/music/generations', { prompt: 'A slow waltz for piano' }],
+  audio_speech: ['/v1/audio/speech', { input: HELLO, voice: 'alloy' }],
+}
+
+export interface SnippetModel {
+  readonly id: string
+  readonly endpoint_type: string | null
+  readonly supported_protocols: readonly ChatProtocol[]
+}
+
+/** Returns the snippets of a model, the shortest first; none for an endpoint that needs more than a prompt. */
+export function snippetsOf(model: SnippetModel, origin: string): readonly Snippet[] {
+  if (model.endpoint_type !== null) {
+    const media = MEDIA[model.endpoint_type]
+    return media === undefined ? [] : [curl(origin, media[0], { model: model.id, ...media[1] })]
+  }
+  const body = { model: model.id, messages: [{ role: 'user', content: HELLO }] }
+  const speaks = (protocol: ChatProtocol) => model.supported_protocols.includes(protocol)
+  return [
+    curl(origin, '/v1/chat/completions', body),
+    ...chatCompletions(origin, model.id),
+    ...(speaks('messages') ? [messages(origin, model.id)] : []),
+    ...(speaks('generate-content') ? [generateContent(origin, model.id)] : []),
+    ...(speaks('responses') ? [responses(origin, model.id)] : []),
+  ]
+}

@@ -1,0 +1,191 @@
+/** The running installation at a glance, live: calls, errors, latency, money in flight, lags, engines and processes. */
+import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { Overview as OverviewData, showInstallation } from '../../../schemas/management/live.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import { get } from '../api/client.ts'
+import { type LiveState, useLive } from '../api/live.ts'
+import { t } from '../i18n.ts'
+import { Chart } from '../ui/chart.tsx'
+import { LatencyChart } from '../ui/latency-chart.tsx'
+import { printCount, printDuration, printShortAmount } from '../ui/numbers.ts'
+import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../ui/states.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { Money, Time } from '../ui/text.tsx'
+
+type Installation = AnswerOf<typeof showInstallation>
+type Process = Installation['processes'][number]
+
+/** A quarter of an hour, at an overview every two seconds. */
+const KEPT = 450
+
+const ENGINES: Readonly<Record<string, string>> = {
+  postgres: 'PostgreSQL',
+  nats: 'NATS',
+  clickhouse: 'ClickHouse',
+}
+
+const perSecond = (count: number, seconds: number): number => (seconds > 0 ? count / seconds : 0)
+
+function LiveBadge({ state }: { readonly state: LiveState }) {
+  const shown = {
+    connecting: [t('Connecting'), 'neutral'],
+    live: [t('Live'), 'good'],
+    lost: [t('Connection lost, trying again'), 'warn'],
+  } as const
+  const [name, tone] = shown[state]
+  return (
+    <span role="status">
+      <Badge tone={tone}>{name}</Badge>
+    </span>
+  )
+}
+
+function Figures({ now }: { readonly now: OverviewData | null }) {
+  const rate = now === null ? '–' : printShortAmount(perSecond(now.calls, now.seconds))
+  const failed = now === null || now.calls === 0 ? '–' : `${((now.failed / now.calls) * 100).toFixed(1)} %`
+  const latency = (value: number | null | undefined) => (value == null ? '–' : printDuration(value))
+  return (
+    <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
+      <Stat name={t('Calls per second')} value={rate} />
+      <Stat name={t('Failed or refused')} value={failed} note={t('of the calls of the last two seconds')} />
+      <Stat name={t('Median time per call')} value={latency(now?.latency_p50_ms)} />
+      <Stat name={t('99 of 100 calls within')} value={latency(now?.latency_p99_ms)} />
+    </dl>
+  )
+}
+
+function Standing({ now }: { readonly now: Installation }) {
+  return (
+    <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
+      <Stat name={t('Calls in flight')} value={now.calls_in_flight.toLocaleString('en')} />
+      <Stat
+        name={t('Money in flight')}
+        value={<Money amount={now.reserved} />}
+        note={t('credits, by the estimates of open calls')}
+      />
+      <Stat
+        name={t('Settlement lag')}
+        value={printDuration(now.settlement_lag_seconds * 1000)}
+        note={t('{count} settlements are not booked', {
+          count: now.unbooked_settlements.toLocaleString('en'),
+        })}
+      />
+      <Stat
+        name={t('Log lag')}
+        value={printDuration(now.log_lag_seconds * 1000)}
+        note={t('from the books to the call log')}
+      />
+    </dl>
+  )
+}
+
+function Course({ points }: { readonly points: readonly OverviewData[] }) {
+  const times = points.map(({ at }) => Date.parse(at) / 1000)
+  const rates = (of: (point: OverviewData) => number) =>
+    points.map((point) => perSecond(of(point), point.seconds))
+  return (
+    <div className="grid gap-4 lg:grid-cols-2">
+      <Chart
+        title={t('Calls per second')}
+        times={times}
+        print={printCount}
+        series={[
+          { name: t('All'), kind: 'line', tone: 'accent', values: rates(({ calls }) => calls) },
+          { name: t('Failed'), kind: 'line', tone: 'bad', values: rates(({ failed }) => failed) },
+        ]}
+      />
+      <LatencyChart times={times} points={points} />
+    </div>
+  )
+}
+
+function Parts({ now: { engines, processes } }: { readonly now: Installation }) {
+  const columns: Column<Process>[] = [
+    { name: t('Process'), cell: ({ process }) => process },
+    { name: t('Host'), cell: ({ host }) => host },
+    { name: t('Process id'), isNumber: true, cell: ({ pid }) => pid },
+    { name: t('Version'), cell: ({ version }) => version },
+    { name: t('Since'), cell: ({ started_at }) => (started_at === null ? '–' : <Time at={started_at} />) },
+    { name: t('Calls in flight'), isNumber: true, cell: ({ calls_in_flight }) => calls_in_flight },
+    {
+      name: t('State'),
+      cell: ({ is_draining }) => (
+        <Badge tone={is_draining ? 'warn' : 'good'}>{is_draining ? t('Draining') : t('Running')}</Badge>
+      ),
+    },
+  ]
+  return (
+    <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 xl:grid-cols-[18rem_minmax(0,1fr)]">
+      <Panel title={t('Engines')}>
+        <ul className="divide-y divide-line">
+          {engines.map(({ name, is_up }) => (
+            <li key={name} className="flex items-center justify-between px-4 py-2">
+              {ENGINES[name] ?? t('Object store')}
+              <Badge tone={is_up ? 'good' : 'bad'}>{is_up ? t('Up') : t('Down')}</Badge>
+            </li>
+          ))}
+        </ul>
+      </Panel>
+      <Panel title={t('Processes')}>
+        <Table
+          caption={t('Processes')}
+          columns={columns}
+          rows={processes}
+          keyOf={({ host, process, pid }) => `${host} ${process} ${pid}`}
+        />
+      </Panel>
+    </div>
+  )
+}
+
+export function Overview() {
+  useLingui()
+  const [points, setPoints] = useState<readonly OverviewData[]>([])
+  const first = useQuery({
+    queryKey: ['/installation'],
+    queryFn: ({ signal }) => get<typeof showInstallation>('/installation', {}, signal),
+  })
+  const state = useLive('/installation/live', ['overview'], (_, data) =>
+    setPoints((before) => [...before.slice(1 - KEPT), data as OverviewData]),
+  )
+  const latest = points.at(-1) ?? null
+  const now = latest ?? first.data
+  return (
+    <>
+      <PageHeader
+        title={t('Overview')}
+        description={t('The installation as its processes report it, every two seconds.')}
+        actions={<LiveBadge state={state} />}
+      />
+      {first.isPending && latest === null && <Skeleton rows={8} />}
+      {first.error && latest === null && (
+        <ErrorState error={first.error} onRetry={() => void first.refetch()} />
+      )}
+      {now && (
+        <div className="flex flex-col gap-4">
+          <Figures now={latest} />
+          <Standing now={now} />
+          {points.length > 1 ? (
+            <Course points={points} />
+          ) : (
+            <Panel>
+              <EmptyState title={t('Charts begin with the second report.')} />
+            </Panel>
+          )}
+          <Parts now={now} />
+          <p className="flex gap-4 text-sm">
+            <Link to="/channels" className="text-accent hover:underline">
+              {t('Channels')}
+            </Link>
+            <Link to="/calls" search={{ status: 'error' }} className="text-accent hover:underline">
+              {t('Failed calls of this account')}
+            </Link>
+          </p>
+        </div>
+      )}
+    </>
+  )
+}

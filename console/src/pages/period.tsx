@@ -1,0 +1,61 @@
+/** The choice of a period, in the words of the API. It is in the URL. */
+import { useLingui } from '@lingui/react'
+import { t } from '../i18n.ts'
+import { Field, SelectField } from '../ui/field.tsx'
+
+export interface Period {
+  readonly period?: string
+  readonly from?: string
+  readonly to?: string
+}
+
+interface PeriodFieldsProps {
+  readonly value: Period
+  /** Whether the whole log may be chosen. */
+  readonly hasAll?: boolean
+  /** Gets all three; what is not in force is empty. */
+  onChange(period: Required<Period>): void
+}
+
+export function PeriodFields({ value: { period, from, to }, hasAll = false, onChange }: PeriodFieldsProps) {
+  useLingui()
+  const isRange = from !== undefined || to !== undefined
+  const today = new Date().toISOString().slice(0, 10)
+  const range = { period: '', from: from?.slice(0, 10) ?? '', to: to?.slice(0, 10) ?? '' }
+  return (
+    <>
+      <SelectField
+        label={t('Period')}
+        value={isRange ? 'range' : (period ?? '30d')}
+        onChange={({ target: { value } }) =>
+          onChange(
+            value === 'range' ? { period: '', from: today, to: today } : { period: value, from: '', to: '' },
+          )
+        }
+      >
+        <option value="today">{t('Today (UTC)')}</option>
+        <option value="7d">{t('7 days')}</option>
+        <option value="30d">{t('30 days')}</option>
+        <option value="this_month">{t('This month (UTC)')}</option>
+        {hasAll && <option value="all">{t('All time')}</option>}
+        <option value="range">{t('From … to …')}</option>
+      </SelectField>
+      {isRange && (
+        <>
+          <Field
+            label={t('From')}
+            type="date"
+            value={range.from}
+            onChange={({ target }) => onChange({ ...range, from: target.value })}
+          />
+          <Field
+            label={t('To')}
+            type="date"
+            value={range.to}
+            onChange={({ target }) => onChange({ ...range, to: target.value })}
+          />
+        </>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,105 @@
+/** The answer to a call of the playground, as it grows. */
+import type { TokenUsage } from '../../../../src/core/pricing/pricing.ts'
+import { weightOfCodeUnit } from '../../../../src/core/pricing/text-tokens.ts'
+import type { ToolCall } from './request.ts'
+
+export interface Answer {
+  readonly text: string
+  readonly reasoning: string
+  readonly toolCalls: readonly ToolCall[]
+  readonly finishReason: string | null
+  /** As the provider reports it; null until then. */
+  readonly usage: TokenUsage | null
+  /** Length of all output so far, weighed by script. */
+  readonly characters: number
+  /** What broke the stream off. */
+  readonly error: string | null
+}
+
+export const NO_ANSWER: Answer = {
+  text: '',
+  reasoning: '',
+  toolCalls: [],
+  finishReason: null,
+  usage: null,
+  characters: 0,
+  error: null,
+}
+
+interface Part {
+  readonly content?: string | null
+  readonly reasoning_content?: string | null
+  readonly tool_calls?: readonly {
+    readonly index?: number
+    readonly id?: string
+    readonly function?: { readonly name?: string; readonly arguments?: string }
+  }[]
+}
+
+interface Usage {
+  readonly prompt_tokens?: number
+  readonly completion_tokens?: number
+  readonly prompt_tokens_details?: { readonly cached_tokens?: number; readonly cache_write_tokens?: number }
+  readonly completion_tokens_details?: { readonly reasoning_tokens?: number }
+}
+
+/** A chunk of a stream, or a whole answer. */
+export interface Chunk {
+  readonly choices?: readonly {
+    readonly delta?: Part
+    readonly message?: Part
+    readonly finish_reason?: string | null
+  }[]
+  readonly usage?: Usage | null
+  readonly error?: { readonly message?: string }
+}
+
+const usageOf = (usage: Usage): TokenUsage => ({
+  prompt: usage.prompt_tokens ?? 0,
+  cached: usage.prompt_tokens_details?.cached_tokens ?? 0,
+  cacheWrite: usage.prompt_tokens_details?.cache_write_tokens ?? 0,
+  output: usage.completion_tokens ?? 0,
+  reasoning: usage.completion_tokens_details?.reasoning_tokens ?? 0,
+  serverToolCalls: 0,
+})
+
+function weightOf(text: string): number {
+  let weight = 0
+  for (let i = 0; i < text.length; i++) weight += weightOfCodeUnit(text.charCodeAt(i))
+  return weight
+}
+
+function withToolCalls(calls: readonly ToolCall[], parts: NonNullable<Part['tool_calls']>): ToolCall[] {
+  const merged = [...calls]
+  for (const [position, { index = position, id, function: called }] of parts.entries()) {
+    const before = merged[index] ?? { id: '', name: '', arguments: '' }
+    merged[index] = {
+      id: id ?? before.id,
+      name: before.name + (called?.name ?? ''),
+      arguments: before.arguments + (called?.arguments ?? ''),
+    }
+  }
+  return merged
+}
+
+/** Returns the answer with one more chunk of the stream, or with the whole answer where it was not streamed. */
+export function withChunk(answer: Answer, { choices = [], usage, error }: Chunk): Answer {
+  const choice = choices[0]
+  const {
+    content,
+    reasoning_content: reasoning,
+    tool_calls: calls = [],
+  } = choice?.delta ?? choice?.message ?? {}
+  const written = calls
+    .map(({ function: called }) => (called?.name ?? '') + (called?.arguments ?? ''))
+    .join('')
+  return {
+    text: answer.text + (content ?? ''),
+    reasoning: answer.reasoning + (reasoning ?? ''),
+    toolCalls: calls.length === 0 ? answer.toolCalls : withToolCalls(answer.toolCalls, calls),
+    finishReason: choice?.finish_reason ?? answer.finishReason,
+    usage: usage ? usageOf(usage) : answer.usage,
+    characters: answer.characters + weightOf((content ?? '') + (reasoning ?? '') + written),
+    error: error?.message ?? answer.error,
+  }
+}

@@ -1,0 +1,96 @@
+/** The request that the playground sends, as the reader's settings describe it. */
+
+/** A picture in a message, as a data URL. */
+export interface Picture {
+  readonly name: string
+  readonly url: string
+}
+
+export interface ToolCall {
+  readonly id: string
+  readonly name: string
+  /** JSON, as the model wrote it. */
+  readonly arguments: string
+}
+
+export interface Turn {
+  readonly role: 'user' | 'assistant' | 'tool'
+  readonly text: string
+  readonly pictures?: readonly Picture[]
+  readonly toolCalls?: readonly ToolCall[]
+  /** The call that a turn of role `tool` answers. */
+  readonly toolCallId?: string
+}
+
+export interface Settings {
+  readonly model: string
+  readonly system: string
+  readonly stream: boolean
+  readonly temperature: number | null
+  readonly topP: number | null
+  readonly maxTokens: number | null
+  readonly reasoningEffort: 'low' | 'medium' | 'high' | null
+  /** JSON: a list of tools in the form of the chat-completions protocol. Empty: none. */
+  readonly tools: string
+}
+
+export type ReadTools =
+  | { readonly tools: readonly object[]; readonly problem: null }
+  | { readonly tools: null; readonly problem: 'not_json' | 'not_a_list' | 'no_function_name' }
+
+const isNamedFunction = (tool: unknown): tool is object =>
+  typeof (tool as { function?: { name?: unknown } } | null)?.function?.name === 'string'
+
+/** Reads the definitions of tools, and says what is wrong with them. */
+export function readTools(text: string): ReadTools {
+  if (text.trim() === '') return { tools: [], problem: null }
+  let read: unknown
+  try {
+    read = JSON.parse(text)
+  } catch {
+    return { tools: null, problem: 'not_json' }
+  }
+  if (!Array.isArray(read)) return { tools: null, problem: 'not_a_list' }
+  return read.every(isNamedFunction)
+    ? { tools: read, problem: null }
+    : { tools: null, problem: 'no_function_name' }
+}
+
+function messageOf({ role, text, pictures = [], toolCalls = [], toolCallId }: Turn): object {
+  if (role === 'tool') return { role, tool_call_id: toolCallId, content: text }
+  const calls = toolCalls.map(({ id, name, arguments: given }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: given },
+  }))
+  if (pictures.length === 0) return { role, content: text, ...(calls.length > 0 && { tool_calls: calls }) }
+  const images = pictures.map(({ url }) => ({ type: 'image_url', image_url: { url } }))
+  return { role, content: [{ type: 'text', text }, ...images] }
+}
+
+/** Returns the body of `POST /v1/chat/completions`. Tools that cannot be read are left out. */
+export function requestBody(settings: Settings, turns: readonly Turn[]): object {
+  const { model, system, stream, temperature, topP, maxTokens, reasoningEffort } = settings
+  const { tools } = readTools(settings.tools)
+  return {
+    model,
+    messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...turns.map(messageOf)],
+    ...(stream && { stream: true, stream_options: { include_usage: true } }),
+    ...(temperature !== null && { temperature }),
+    ...(topP !== null && { top_p: topP }),
+    ...(maxTokens !== null && { max_tokens: maxTokens }),
+    ...(reasoningEffort !== null && { reasoning_effort: reasoningEffort }),
+    ...(tools !== null && tools.length > 0 && { tools }),
+  }
+}
+
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+
+/** Returns the command that sends the same request from a shell. The key is read from the environment. */
+export const curlOf = (origin: string, path: string, body: object, isStream = false): string =>
+  [
+    `curl ${isStream ? '-N ' : ''}${origin}${path}`,
+    `  -H "Authorization: Bearer $TOLLGATE_KEY"`,
+    `  -H 'Content-Type: application/json'`,
+    `  -d ${shellQuoted(JSON.stringify(body, null, 2))}`,
+  ].join(' \\\n')

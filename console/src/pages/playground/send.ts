@@ -1,0 +1,47 @@
+/** Sends a call of the playground, and reads its answer as it comes. */
+import { EventSourceParserStream } from 'eventsource-parser/stream'
+import { ApiError } from '../../api/client.ts'
+import type { Chunk } from './answer.ts'
+
+export const CHAT_PATH = '/v1/chat/completions'
+
+export interface Sent {
+  /** The id of the request: the log has the call by it. */
+  readonly requestId: string | null
+  readonly chunks: AsyncIterable<Chunk>
+}
+
+async function* streamed(body: ReadableStream<BufferSource>): AsyncGenerator<Chunk> {
+  const events = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
+  const reader = events.getReader()
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read())
+      if (next.value.data !== '[DONE]') yield JSON.parse(next.value.data) as Chunk
+  } finally {
+    await reader.cancel().catch(() => undefined)
+  }
+}
+
+async function* whole(response: Response): AsyncGenerator<Chunk> {
+  yield (await response.json()) as Chunk
+}
+
+/** Sends the body and returns the answer as it comes. @throws ApiError when the call is refused */
+export async function send(key: string, body: object, signal: AbortSignal): Promise<Sent> {
+  const response = await fetch(CHAT_PATH, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal,
+  })
+  const requestId = response.headers.get('x-gateway-trace')
+  if (!response.ok) {
+    const { error } = (await response.json().catch(() => ({}))) as {
+      error?: { code?: string; message?: string }
+    }
+    const message = error?.message ?? `The service answered ${response.status}.`
+    throw new ApiError(response.status, error?.code ?? 'unreadable', message, requestId)
+  }
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  return { requestId, chunks: isStream && response.body ? streamed(response.body) : whole(response) }
+}

@@ -1,0 +1,54 @@
+/** A call of the playground: started, growing, stopped. */
+import { useEffect, useRef, useState } from 'react'
+import { ApiError } from '../../api/client.ts'
+import { type Answer, NO_ANSWER, withChunk } from './answer.ts'
+import { forgetPlaygroundKey, playgroundKey } from './key.ts'
+import type { Settings } from './request.ts'
+import { send } from './send.ts'
+
+export interface Run {
+  readonly model: string
+  readonly body: object
+  readonly answer: Answer
+  readonly requestId: string | null
+  readonly isRunning: boolean
+  readonly error: Error | null
+}
+
+export function useRun(accountId: string) {
+  const [run, setRun] = useState<Run | null>(null)
+  const stopping = useRef<AbortController | null>(null)
+  const stop = () => stopping.current?.abort()
+  // A page that is left stops its call.
+  useEffect(() => () => stopping.current?.abort(), [])
+
+  const start = ({ model }: Settings, body: object) => {
+    stop()
+    const controller = new AbortController()
+    stopping.current = controller
+    const begun: Run = { model, body, answer: NO_ANSWER, requestId: null, isRunning: true, error: null }
+    setRun(begun)
+    const change = (changes: (now: Run) => Partial<Run>) => {
+      if (stopping.current === controller) setRun((now) => now && { ...now, ...changes(now) })
+    }
+    const work = async () => {
+      const key = await playgroundKey(accountId)
+      const { requestId, chunks } = await send(key, body, controller.signal)
+      change(() => ({ requestId }))
+      for await (const chunk of chunks) change(({ answer }) => ({ answer: withChunk(answer, chunk) }))
+    }
+    work()
+      .catch((error: Error) => {
+        if (error instanceof ApiError && error.status === 401) forgetPlaygroundKey(accountId)
+        if (!controller.signal.aborted) change(() => ({ error }))
+      })
+      .finally(() => change(() => ({ isRunning: false })))
+  }
+
+  const clear = () => {
+    stop()
+    stopping.current = null
+    setRun(null)
+  }
+  return { run, start, stop, clear }
+}

@@ -1,0 +1,160 @@
+/** One-time codes after the password: set up, recovery codes, removed. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type {
+  confirmTotp,
+  enrolTotp,
+  removeTotp,
+  renewRecoveryCodes,
+} from '../../../../schemas/management/people/profile.ts'
+import { request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Badge, FormError } from '../../ui/states.tsx'
+import { CodeBlock } from '../../ui/text.tsx'
+import { SECURITY_KEY, Section, type Security } from './section.tsx'
+
+const GROUPS_OF_FOUR = /.{4}(?=.)/g
+
+/** The secret for the authenticator app, and the first code that confirms it. */
+function Enrolment({
+  secret,
+  uri,
+  onConfirmed,
+  onClose,
+}: {
+  readonly secret: string
+  readonly uri: string
+  onConfirmed(codes: readonly string[]): void
+  onClose(): void
+}) {
+  useLingui()
+  const [code, setCode] = useState('')
+  const confirm = useMutation({
+    mutationFn: () => request<typeof confirmTotp>('POST', '/me/totp/confirm', { code }),
+    onSuccess: ({ recovery_codes }) => onConfirmed(recovery_codes),
+  })
+  return (
+    <Dialog
+      title={t('Set up one-time codes')}
+      description={t('Add this secret to your authenticator app, then type the code that it shows.')}
+      isOpen
+      onClose={onClose}
+    >
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          confirm.mutate()
+        }}
+      >
+        <CodeBlock label={t('Secret')} code={secret.replace(GROUPS_OF_FOUR, '$& ')} />
+        <a className="text-accent underline" href={uri}>
+          {t('Open the app on this device')}
+        </a>
+        <Field
+          label={t('One-time code')}
+          name="code"
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          required
+          maxLength={10}
+          value={code}
+          onChange={(event) => setCode(event.target.value)}
+        />
+        {confirm.error && <FormError error={confirm.error} />}
+        <Actions>
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="primary" isBusy={confirm.isPending}>
+            {t('Confirm')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}
+
+const RecoveryCodes = ({ codes, onClose }: { readonly codes: readonly string[]; onClose(): void }) => (
+  <Dialog
+    title={t('Recovery codes')}
+    description={t('Each takes the place of a one-time code once. They are not shown again: keep them safe.')}
+    isOpen
+    onClose={onClose}
+  >
+    <CodeBlock label={t('Recovery codes')} code={codes.join('\n')} />
+    <Actions>
+      <Button kind="primary" onClick={onClose}>
+        {t('Done')}
+      </Button>
+    </Actions>
+  </Dialog>
+)
+
+export function OneTimeCodes({ security }: { readonly security: Security }) {
+  useLingui()
+  const queries = useQueryClient()
+  const [codes, setCodes] = useState<readonly string[] | null>(null)
+  const changed = () => queries.invalidateQueries({ queryKey: SECURITY_KEY })
+  const enrol = useMutation({ mutationFn: () => request<typeof enrolTotp>('POST', '/me/totp', {}) })
+  const renew = useMutation({
+    mutationFn: () => request<typeof renewRecoveryCodes>('POST', '/me/totp/recovery-codes', {}),
+    onSuccess: async ({ recovery_codes }) => {
+      setCodes(recovery_codes)
+      await changed()
+    },
+  })
+  const remove = useMutation({
+    mutationFn: () => request<typeof removeTotp>('DELETE', '/me/totp', {}),
+    onSuccess: changed,
+  })
+  const failed = enrol.error ?? renew.error ?? remove.error
+  const isOn = security.totp_confirmed_at !== null
+  return (
+    <Section
+      title={t('One-time codes')}
+      note={t('Asked for after the password, from an authenticator app. Passkeys and providers need none.')}
+    >
+      <p className="flex flex-wrap items-center gap-2">
+        {isOn ? <Badge tone="good">{t('On')}</Badge> : <Badge>{t('Off')}</Badge>}
+        {isOn && (
+          <span className="text-quiet">
+            {t('Recovery codes left: {count}', { count: security.recovery_codes })}
+          </span>
+        )}
+      </p>
+      {failed && <FormError error={failed} />}
+      <div className="flex flex-wrap gap-2">
+        {isOn ? (
+          <>
+            <Button isBusy={renew.isPending} onClick={() => renew.mutate()}>
+              {t('New recovery codes')}
+            </Button>
+            <Button isBusy={remove.isPending} onClick={() => remove.mutate()}>
+              {t('Switch off')}
+            </Button>
+          </>
+        ) : (
+          <Button isBusy={enrol.isPending} onClick={() => enrol.mutate()}>
+            {t('Set up one-time codes')}
+          </Button>
+        )}
+      </div>
+      {enrol.data && codes === null && !isOn && (
+        <Enrolment
+          {...enrol.data}
+          onClose={enrol.reset}
+          onConfirmed={(made) => {
+            setCodes(made)
+            enrol.reset()
+            void changed()
+            void queries.invalidateQueries({ queryKey: ['sessions'] })
+          }}
+        />
+      )}
+      {codes && <RecoveryCodes codes={codes} onClose={() => setCodes(null)} />}
+    </Section>
+  )
+}

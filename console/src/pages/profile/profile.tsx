@@ -1,0 +1,168 @@
+/** Profile & security: name and language, password, passkeys, one-time codes, providers, sessions. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type {
+  setPassword,
+  showSecurity,
+  updateProfile,
+} from '../../../../schemas/management/people/profile.ts'
+import { get, request, setCsrfToken } from '../../api/client.ts'
+import { sessionQuery, useSession } from '../../api/session.ts'
+import { chooseLanguage, LANGUAGES, type Language, t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field, SelectField } from '../../ui/field.tsx'
+import { Badge, ErrorState, FormError, PageHeader, Skeleton } from '../../ui/states.tsx'
+import { Time } from '../../ui/text.tsx'
+import { OneTimeCodes } from './one-time-codes.tsx'
+import { Passkeys } from './passkeys.tsx'
+import { ConnectedProviders } from './providers.tsx'
+import { SECURITY_KEY, Section, type Security } from './section.tsx'
+import { Sessions } from './sessions.tsx'
+
+const MIN_PASSWORD_CHARS = 10
+
+function Details() {
+  useLingui()
+  const { user } = useSession()
+  const queries = useQueryClient()
+  const [name, setName] = useState(user.name)
+  const [locale, setLocale] = useState<Language>(user.locale)
+  const save = useMutation({
+    mutationFn: () => request<typeof updateProfile>('PATCH', '/me', { name, locale }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: sessionQuery.queryKey })
+      await chooseLanguage(locale)
+    },
+  })
+  return (
+    <Section title={t('Profile')}>
+      <form
+        className="flex max-w-sm flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          save.mutate()
+        }}
+      >
+        <Field label={t('Email')} value={user.email} readOnly autoComplete="username" />
+        <Field
+          label={t('Name')}
+          name="name"
+          required
+          maxLength={100}
+          autoComplete="name"
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+        />
+        <SelectField
+          label={t('Language')}
+          value={locale}
+          onChange={(event) => setLocale(event.target.value as Language)}
+        >
+          {Object.entries(LANGUAGES).map(([id, title]) => (
+            <option key={id} value={id}>
+              {title}
+            </option>
+          ))}
+        </SelectField>
+        {save.error && <FormError error={save.error} />}
+        <div className="flex items-center gap-3">
+          <Button type="submit" kind="primary" isBusy={save.isPending}>
+            {t('Save')}
+          </Button>
+          <span role="status" className="text-good text-sm">
+            {save.isSuccess && t('Saved')}
+          </span>
+        </div>
+      </form>
+    </Section>
+  )
+}
+
+function Password({ security }: { readonly security: Security }) {
+  useLingui()
+  const queries = useQueryClient()
+  const [password, setNext] = useState('')
+  const save = useMutation({
+    mutationFn: () => request<typeof setPassword>('PUT', '/me/password', { password }),
+    onSuccess: async (session) => {
+      setCsrfToken(session.csrf_token)
+      queries.setQueryData(sessionQuery.queryKey, session)
+      setNext('')
+      await queries.invalidateQueries({ queryKey: SECURITY_KEY })
+      await queries.invalidateQueries({ queryKey: ['sessions'] })
+    },
+  })
+  const at = security.password_set_at
+  return (
+    <Section title={t('Password')} note={t('A new password ends all your other sessions.')}>
+      <p>
+        {at === null ? (
+          <Badge>{t('None')}</Badge>
+        ) : (
+          <>
+            <Badge tone="good">{t('Set')}</Badge> <Time at={at} />
+          </>
+        )}
+      </p>
+      <form
+        className="flex max-w-sm flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          save.mutate()
+        }}
+      >
+        <Field
+          label={t('New password')}
+          hint={t('At least 10 characters. Several words are easy to remember.')}
+          name="new-password"
+          type="password"
+          autoComplete="new-password"
+          required
+          minLength={MIN_PASSWORD_CHARS}
+          value={password}
+          onChange={(event) => setNext(event.target.value)}
+        />
+        {save.error && <FormError error={save.error} />}
+        <div className="flex items-center gap-3">
+          <Button type="submit" isBusy={save.isPending}>
+            {at === null ? t('Set password') : t('Change password')}
+          </Button>
+          <span role="status" className="text-good text-sm">
+            {save.isSuccess && t('Saved')}
+          </span>
+        </div>
+      </form>
+    </Section>
+  )
+}
+
+export function Profile() {
+  useLingui()
+  const security = useQuery({
+    queryKey: SECURITY_KEY,
+    queryFn: ({ signal }) => get<typeof showSecurity>('/me/security', {}, signal),
+  })
+  return (
+    <>
+      <PageHeader
+        title={t('Profile & security')}
+        description={t('Who you are, how you sign in, and where you are signed in.')}
+      />
+      <div className="flex flex-col gap-5">
+        <Details />
+        {security.isPending && <Skeleton />}
+        {security.error && <ErrorState error={security.error} onRetry={() => void security.refetch()} />}
+        {security.data && (
+          <>
+            <Password security={security.data} />
+            <Passkeys security={security.data} />
+            <OneTimeCodes security={security.data} />
+            <ConnectedProviders security={security.data} />
+          </>
+        )}
+        <Sessions />
+      </div>
+    </>
+  )
+}

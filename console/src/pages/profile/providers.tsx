@@ -1,0 +1,59 @@
+/** The OpenID Connect providers at which the user is known. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { beginIdentity, removeIdentity } from '../../../../schemas/management/people/profile.ts'
+import type { signInWays } from '../../../../schemas/management/people/sign-in.ts'
+import { get, request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Badge, FormError } from '../../ui/states.tsx'
+import { rememberWay } from '../sign-in/remembered.ts'
+import { SECURITY_KEY, Section, type Security } from './section.tsx'
+
+export function ConnectedProviders({ security }: { readonly security: Security }) {
+  useLingui()
+  const queries = useQueryClient()
+  const ways = useQuery({
+    queryKey: ['sign-in-ways'],
+    queryFn: ({ signal }) => get<typeof signInWays>('/sign-in', {}, signal),
+  })
+  const connect = useMutation({
+    mutationFn: async (id: string) => {
+      const { ticket, url } = await request<typeof beginIdentity>('POST', '/me/providers/{id}', { id })
+      rememberWay({ ticket, next: '/profile', isConnecting: true })
+      location.assign(url)
+    },
+  })
+  const disconnect = useMutation({
+    mutationFn: (id: string) => request<typeof removeIdentity>('DELETE', '/me/providers/{id}', { id }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: SECURITY_KEY }),
+  })
+  const connected = new Set(security.providers.map(({ id }) => id))
+  const others = ways.data?.providers.filter(({ id }) => !connected.has(id)) ?? []
+  if (connected.size === 0 && others.length === 0) return null
+  const failed = connect.error ?? disconnect.error
+  return (
+    <Section title={t('Sign-in providers')}>
+      <ul className="flex flex-col gap-2">
+        {security.providers.map(({ id, name }) => (
+          <li key={id} className="flex flex-wrap items-center gap-3">
+            <span className="font-medium">{name}</span>
+            <Badge tone="good">{t('Connected')}</Badge>
+            <Button isBusy={disconnect.isPending} onClick={() => disconnect.mutate(id)}>
+              {t('Disconnect')}
+            </Button>
+          </li>
+        ))}
+        {others.map(({ id, name }) => (
+          <li key={id} className="flex flex-wrap items-center gap-3">
+            <span className="font-medium">{name}</span>
+            <Button isBusy={connect.isPending} onClick={() => connect.mutate(id)}>
+              {t('Connect')}
+            </Button>
+          </li>
+        ))}
+      </ul>
+      {failed && <FormError error={failed} />}
+    </Section>
+  )
+}

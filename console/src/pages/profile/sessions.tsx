@@ -1,0 +1,90 @@
+/** Where the user is signed in. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type {
+  endOtherSessions,
+  endSession,
+  listSessions,
+} from '../../../../schemas/management/people/profile.ts'
+import { get, request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Badge, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/text.tsx'
+
+const QUERY_KEY = ['sessions'] as const
+
+/** Returns the browser and the system that a `User-Agent` names, as far as they are known. */
+function deviceOf(userAgent: string): string {
+  const [, browser] = /(Edg|OPR|Firefox|Chrome|Safari)\//.exec(userAgent) ?? []
+  const [, system] = /(Windows|Android|iPhone|iPad|Mac OS X|Linux)/.exec(userAgent) ?? []
+  const name = { Edg: 'Edge', OPR: 'Opera' }[browser ?? ''] ?? browser
+  return [name, system].filter(Boolean).join(', ') || userAgent || '–'
+}
+
+export function Sessions() {
+  useLingui()
+  const queries = useQueryClient()
+  const list = useQuery({
+    queryKey: QUERY_KEY,
+    queryFn: ({ signal }) => get<typeof listSessions>('/me/sessions', {}, signal),
+  })
+  const onSuccess = () => queries.invalidateQueries({ queryKey: QUERY_KEY })
+  const end = useMutation({
+    mutationFn: (id: string) => request<typeof endSession>('DELETE', '/me/sessions/{id}', { id }),
+    onSuccess,
+  })
+  const endOthers = useMutation({
+    mutationFn: () => request<typeof endOtherSessions>('DELETE', '/me/sessions', {}),
+    onSuccess,
+  })
+  const failed = end.error ?? endOthers.error
+  return (
+    <Panel title={t('Sessions')}>
+      {list.isPending && <Skeleton rows={2} />}
+      {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
+      {failed && <ErrorState error={failed} />}
+      {list.data && (
+        <Table
+          caption={t('Sessions')}
+          rows={list.data.data}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              name: t('Device'),
+              cell: ({ user_agent, is_current }) => (
+                <span className="flex items-center gap-2" title={user_agent}>
+                  {deviceOf(user_agent)}
+                  {is_current && <Badge tone="accent">{t('This session')}</Badge>}
+                </span>
+              ),
+            },
+            {
+              name: t('Address'),
+              cell: ({ address }) => <code className="font-mono text-xs">{address}</code>,
+            },
+            { name: t('Signed in'), cell: ({ created_at }) => <Time at={created_at} /> },
+            { name: t('Last seen'), cell: ({ last_seen_at }) => <Time at={last_seen_at} /> },
+            {
+              name: t('Actions'),
+              cell: ({ id, is_current }) =>
+                !is_current && (
+                  <Button kind="quiet" onClick={() => end.mutate(id)}>
+                    {t('End')}
+                  </Button>
+                ),
+            },
+          ]}
+        />
+      )}
+      {(list.data?.data.length ?? 0) > 1 && (
+        <div className="border-line border-t p-3">
+          <Button isBusy={endOthers.isPending} onClick={() => endOthers.mutate()}>
+            {t('End all other sessions')}
+          </Button>
+        </div>
+      )}
+    </Panel>
+  )
+}

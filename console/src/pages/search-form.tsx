@@ -1,0 +1,28 @@
+/** The search of a list. It is in the URL. */
+import { useLingui } from '@lingui/react'
+import { useState } from 'react'
+import { useChangeSearch } from '../change-search.ts'
+import { t } from '../i18n.ts'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+
+/** @param value the present search parameter `search` */
+export function SearchForm({ label, value }: { readonly label: string; readonly value: string | undefined }) {
+  useLingui()
+  const [typed, setTyped] = useState(value ?? '')
+  const change = useChangeSearch()
+  return (
+    <form
+      className="mb-4 flex max-w-md items-end gap-2"
+      onSubmit={(event) => {
+        event.preventDefault()
+        change({ search: typed })
+      }}
+    >
+      <div className="flex-1">
+        <Field label={label} type="search" value={typed} onChange={({ target }) => setTyped(target.value)} />
+      </div>
+      <Button type="submit">{t('Search')}</Button>
+    </form>
+  )
+}

@@ -1,0 +1,81 @@
+/** The frame of pages before the sign-in, and what they share: the opened session, the ways by a provider. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import type { beginOidcSignIn } from '../../../../schemas/management/people/sign-in.ts'
+import { request, setCsrfToken } from '../../api/client.ts'
+import { type Session, sessionQuery } from '../../api/session.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { FormError } from '../../ui/states.tsx'
+import { rememberWay } from './remembered.ts'
+
+interface FrameProps {
+  readonly title: string
+  readonly description?: string | undefined
+  readonly children: ReactNode
+}
+
+export const Frame = ({ title, description, children }: FrameProps) => (
+  <main className="mx-auto flex min-h-dvh w-full max-w-sm flex-col justify-center gap-4 px-4 py-8">
+    <header>
+      <p className="mb-6 font-semibold text-accent">Tollgate</p>
+      <h1 className="font-semibold text-xl">{title}</h1>
+      {description && <p className="mt-1 text-quiet">{description}</p>}
+    </header>
+    {children}
+  </main>
+)
+
+/** Returns what is done with an opened session: keep it, and go on to a page. */
+export function useOpened(after = '/') {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  return async (session: Session, next = after) => {
+    setCsrfToken(session.csrf_token)
+    queries.setQueryData(sessionQuery.queryKey, session)
+    await navigate({ to: next, replace: true })
+  }
+}
+
+interface ProvidersProps {
+  readonly providers: readonly { readonly id: string; readonly name: string }[]
+  readonly next: string
+  readonly invitation?: string | undefined
+}
+
+/** Buttons that send the browser to a provider. */
+export function Providers({ providers, next, invitation }: ProvidersProps) {
+  useLingui()
+  const begin = useMutation({
+    mutationFn: async (id: string) => {
+      const { ticket, url } = await request<typeof beginOidcSignIn>('POST', '/sign-in/oidc/{id}', {
+        id,
+        ...(invitation !== undefined && { invitation }),
+      })
+      rememberWay({ ticket, next, isConnecting: false })
+      location.assign(url)
+    },
+  })
+  if (providers.length === 0) return null
+  return (
+    <div className="flex flex-col gap-2">
+      {providers.map(({ id, name }) => (
+        <Button key={id} isBusy={begin.isPending} onClick={() => begin.mutate(id)}>
+          {t('Continue with {name}', { name })}
+        </Button>
+      ))}
+      {begin.error && <FormError error={begin.error} />}
+    </div>
+  )
+}
+
+export const Or = () => {
+  useLingui()
+  return (
+    <p className="flex items-center gap-3 text-quiet text-sm before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
+      {t('or')}
+    </p>
+  )
+}

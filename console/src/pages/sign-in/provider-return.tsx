@@ -1,0 +1,60 @@
+/** The page to which an OpenID Connect provider sends the browser back. */
+import { useLingui } from '@lingui/react'
+import { useMutation } from '@tanstack/react-query'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
+import type { addIdentity } from '../../../../schemas/management/people/profile.ts'
+import type { signInByOidc } from '../../../../schemas/management/people/sign-in.ts'
+import { request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { ErrorState, Skeleton } from '../../ui/states.tsx'
+import { Frame, useOpened } from './frame.tsx'
+import { forgetInvitation, takeWay } from './remembered.ts'
+
+const route = getRouteApi('/before-sign-in/sign-in/oidc/$id')
+
+export function ProviderReturn() {
+  useLingui()
+  const { id } = route.useParams()
+  const navigate = useNavigate()
+  const isSent = useRef(false)
+  const onSession = useOpened()
+  const finish = useMutation({
+    mutationFn: async () => {
+      const way = takeWay()
+      const query = location.search.slice(1)
+      // The code is of no more use, and need not stay in the history.
+      history.replaceState(null, '', location.pathname)
+      if (way === null) throw new Error(t('This tab did not begin the sign-in: begin again.'))
+      const answer = { id, ticket: way.ticket, query }
+      if (way.isConnecting) {
+        await request<typeof addIdentity>('POST', '/me/providers/{id}/return', answer)
+        await navigate({ to: way.next, replace: true })
+        return
+      }
+      const session = await request<typeof signInByOidc>('POST', '/sign-in/oidc/{id}/return', answer)
+      forgetInvitation()
+      await onSession(session, way.next)
+    },
+  })
+  const { mutate } = finish
+  useEffect(() => {
+    if (isSent.current) return
+    isSent.current = true
+    mutate()
+  }, [mutate])
+  return (
+    <Frame title={t('Sign in to Tollgate')}>
+      {finish.error ? (
+        <>
+          <ErrorState error={finish.error} />
+          <Link to="/sign-in" className="text-accent underline">
+            {t('Sign in another way')}
+          </Link>
+        </>
+      ) : (
+        <Skeleton rows={2} />
+      )}
+    </Frame>
+  )
+}

@@ -1,0 +1,200 @@
+/** Sign-in: by link, password and code, passkey, or a provider. A link's token is behind `#`: no server gets it. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import type { signInByLink } from '../../../../schemas/management/people/sessions.ts'
+import type {
+  beginPasskeySignIn,
+  signInByPasskey,
+  signInByPassword,
+  signInByTotp,
+  signInWays,
+} from '../../../../schemas/management/people/sign-in.ts'
+import { get, request } from '../../api/client.ts'
+import type { Session } from '../../api/session.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { FormError, Skeleton } from '../../ui/states.tsx'
+import { Frame, Or, Providers, useOpened } from './frame.tsx'
+import { provePasskey } from './passkey.ts'
+
+const route = getRouteApi('/before-sign-in/sign-in')
+
+const LINK = /^#link=([\w-]+)$/
+
+type OnSession = (session: Session) => Promise<void>
+
+function LinkSignIn({ link, onSession }: { readonly link: string; onSession: OnSession }) {
+  useLingui()
+  const isSent = useRef(false)
+  const signIn = useMutation({
+    mutationFn: () => request<typeof signInByLink>('POST', '/sign-in/link', { token: link }),
+    onSuccess: (session) => onSession(session),
+  })
+  const { mutate } = signIn
+  useEffect(() => {
+    // A link works once, and React runs effects twice in development.
+    if (isSent.current) return
+    isSent.current = true
+    mutate()
+  }, [mutate])
+  return signIn.error ? <FormError error={signIn.error} /> : <Skeleton rows={2} />
+}
+
+function CodeForm({
+  ticket,
+  onSession,
+  onBack,
+}: {
+  readonly ticket: string
+  onSession: OnSession
+  onBack(): void
+}) {
+  useLingui()
+  const [code, setCode] = useState('')
+  const signIn = useMutation({
+    mutationFn: () => request<typeof signInByTotp>('POST', '/sign-in/totp', { ticket, code }),
+    onSuccess: (session) => onSession(session),
+  })
+  return (
+    <form
+      className="flex flex-col gap-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        signIn.mutate()
+      }}
+    >
+      <Field
+        label={t('One-time code')}
+        hint={t('From your authenticator app, or one of your recovery codes.')}
+        name="code"
+        autoComplete="one-time-code"
+        autoFocus
+        required
+        maxLength={40}
+        value={code}
+        onChange={(event) => setCode(event.target.value)}
+      />
+      {signIn.error && <FormError error={signIn.error} />}
+      <Button type="submit" kind="primary" isBusy={signIn.isPending}>
+        {t('Sign in')}
+      </Button>
+      <Button kind="quiet" onClick={onBack}>
+        {t('Back')}
+      </Button>
+    </form>
+  )
+}
+
+function PasswordForm({ onSession, onTicket }: { onSession: OnSession; onTicket(ticket: string): void }) {
+  useLingui()
+  const [email, setEmail] = useState('')
+  const [password, setPassword] = useState('')
+  const signIn = useMutation({
+    mutationFn: () => request<typeof signInByPassword>('POST', '/sign-in/password', { email, password }),
+    onSuccess: async ({ session, ticket }) => {
+      if (session !== null) await onSession(session)
+      else if (ticket !== null) onTicket(ticket)
+    },
+  })
+  return (
+    <form
+      className="flex flex-col gap-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        signIn.mutate()
+      }}
+    >
+      <Field
+        label={t('Email')}
+        name="email"
+        type="email"
+        autoComplete="username"
+        required
+        value={email}
+        onChange={(event) => setEmail(event.target.value)}
+      />
+      <Field
+        label={t('Password')}
+        name="password"
+        type="password"
+        autoComplete="current-password"
+        required
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      {signIn.error && <FormError error={signIn.error} />}
+      <Button type="submit" kind="primary" isBusy={signIn.isPending}>
+        {t('Sign in')}
+      </Button>
+    </form>
+  )
+}
+
+function PasskeyButton({ onSession }: { onSession: OnSession }) {
+  useLingui()
+  const signIn = useMutation({
+    mutationFn: async () => {
+      const begun = await request<typeof beginPasskeySignIn>('POST', '/sign-in/passkey/options', {})
+      return request<typeof signInByPasskey>('POST', '/sign-in/passkey', await provePasskey(begun))
+    },
+    onSuccess: (session) => onSession(session),
+  })
+  return (
+    <>
+      <Button isBusy={signIn.isPending} onClick={() => signIn.mutate()}>
+        {t('Sign in with a passkey')}
+      </Button>
+      {signIn.error && <FormError error={signIn.error} />}
+    </>
+  )
+}
+
+/** Returns the token of the link that was opened, and takes it out of the address. */
+function openedLink(): string | null {
+  const [, token = null] = LINK.exec(location.hash) ?? []
+  if (token !== null) history.replaceState(null, '', location.pathname + location.search)
+  return token
+}
+
+export function SignIn() {
+  useLingui()
+  const { next = '/' } = route.useSearch()
+  const onSession = useOpened(next)
+  const [link] = useState(openedLink)
+  const [ticket, setTicket] = useState<string | null>(null)
+  const ways = useQuery({
+    queryKey: ['sign-in-ways'],
+    queryFn: ({ signal }) => get<typeof signInWays>('/sign-in', {}, signal),
+  })
+  const title = t('Sign in to Tollgate')
+  if (ticket !== null)
+    return (
+      <Frame title={title}>
+        <CodeForm ticket={ticket} onSession={onSession} onBack={() => setTicket(null)} />
+      </Frame>
+    )
+  return (
+    <Frame title={title}>
+      {link !== null && <LinkSignIn link={link} onSession={onSession} />}
+      <PasswordForm onSession={onSession} onTicket={setTicket} />
+      <Or />
+      <PasskeyButton onSession={onSession} />
+      {ways.data && <Providers providers={ways.data.providers} next={next} />}
+      {ways.data?.signup === 'open' && (
+        <p className="text-quiet text-sm">
+          {t('New here?')}{' '}
+          <Link to="/sign-up" className="text-accent underline">
+            {t('Create an account')}
+          </Link>
+        </p>
+      )}
+      <p className="text-quiet text-sm">
+        {t('No way to sign in? Ask an operator for a link; on the machine of the service:')}{' '}
+        <code className="font-mono text-xs">tollgate user link</code>
+      </p>
+    </Frame>
+  )
+}

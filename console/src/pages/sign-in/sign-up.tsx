@@ -1,0 +1,174 @@
+/** Sign-up, by an invitation or where it is open; a user who is there already accepts the invitation. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type {
+  acceptInvitation,
+  lookUpInvitation,
+  signInByPassword,
+  signInWays,
+  signUp,
+} from '../../../../schemas/management/people/sign-in.ts'
+import { get, request } from '../../api/client.ts'
+import { sessionQuery } from '../../api/session.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { FormError, Skeleton } from '../../ui/states.tsx'
+import { Frame, Or, Providers, useOpened } from './frame.tsx'
+import { forgetInvitation, openedInvitation } from './remembered.ts'
+
+const MIN_PASSWORD_CHARS = 10
+
+interface SignUpProps {
+  /** The email of the invitation; null: the person names theirs. */
+  readonly invitedEmail: string | null
+  readonly invitation: string | undefined
+}
+
+function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
+  const { i18n } = useLingui()
+  const onSession = useOpened()
+  const [email, setEmail] = useState(invitedEmail ?? '')
+  const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
+  const create = useMutation({
+    mutationFn: async () => {
+      const locale = i18n.locale === 'zh' ? 'zh' : 'en'
+      const person = { name, password, locale } as const
+      const way = invitation === undefined ? { email } : { invitation }
+      const made = await request<typeof signUp>('POST', '/sign-up', { ...person, ...way })
+      const { session } = await request<typeof signInByPassword>('POST', '/sign-in/password', {
+        email: made.email,
+        password,
+      })
+      return session
+    },
+    onSuccess: async (session) => {
+      if (session === null) return
+      forgetInvitation()
+      await onSession(session)
+    },
+  })
+  return (
+    <form
+      className="flex flex-col gap-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        create.mutate()
+      }}
+    >
+      <Field
+        label={t('Email')}
+        name="email"
+        type="email"
+        autoComplete="username"
+        required
+        readOnly={invitedEmail !== null}
+        value={email}
+        onChange={(event) => setEmail(event.target.value)}
+      />
+      <Field
+        label={t('Name')}
+        name="name"
+        autoComplete="name"
+        required
+        maxLength={100}
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+      />
+      <Field
+        label={t('Password')}
+        hint={t('At least 10 characters. Several words are easy to remember.')}
+        name="password"
+        type="password"
+        autoComplete="new-password"
+        required
+        minLength={MIN_PASSWORD_CHARS}
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      {create.error && <FormError error={create.error} />}
+      <Button type="submit" kind="primary" isBusy={create.isPending}>
+        {t('Create an account')}
+      </Button>
+    </form>
+  )
+}
+
+function Accept({ invitation, userName }: { readonly invitation: string; readonly userName: string }) {
+  useLingui()
+  const onSession = useOpened()
+  const accept = useMutation({
+    mutationFn: () => request<typeof acceptInvitation>('POST', '/invitations/accept', { token: invitation }),
+    onSuccess: async (session) => {
+      forgetInvitation()
+      await onSession(session)
+    },
+  })
+  return (
+    <>
+      {accept.error && <FormError error={accept.error} />}
+      <Button kind="primary" isBusy={accept.isPending} onClick={() => accept.mutate()}>
+        {t('Accept as {name}', { name: userName })}
+      </Button>
+    </>
+  )
+}
+
+export function SignUp() {
+  useLingui()
+  const [invitation] = useState(openedInvitation)
+  const session = useQuery(sessionQuery)
+  const ways = useQuery({
+    queryKey: ['sign-in-ways'],
+    queryFn: ({ signal }) => get<typeof signInWays>('/sign-in', {}, signal),
+  })
+  const offer = useQuery({
+    queryKey: ['invitation', invitation],
+    enabled: invitation !== null,
+    queryFn: () =>
+      request<typeof lookUpInvitation>('POST', '/invitations/look-up', { token: invitation ?? '' }),
+  })
+  const title = offer.data?.account_name
+    ? t('Join {name}', { name: offer.data.account_name })
+    : t('Create an account')
+  if (session.isPending || ways.isPending || (invitation !== null && offer.isPending))
+    return (
+      <Frame title={title}>
+        <Skeleton />
+      </Frame>
+    )
+  const failed = session.error ?? ways.error ?? offer.error
+  if (failed || !ways.data) return <Frame title={title}>{failed && <FormError error={failed} />}</Frame>
+  if (invitation !== null && session.data)
+    return (
+      <Frame title={title} description={session.data.user.email}>
+        <Accept invitation={invitation} userName={session.data.user.name} />
+      </Frame>
+    )
+  if (invitation === null && ways.data.signup !== 'open')
+    return (
+      <Frame title={title} description={t('Sign-up is by invitation: open the link that you were given.')}>
+        {null}
+      </Frame>
+    )
+  return (
+    <Frame title={title}>
+      <SignUpForm invitedEmail={offer.data?.email ?? null} invitation={invitation ?? undefined} />
+      {ways.data.providers.length > 0 && <Or />}
+      <Providers providers={ways.data.providers} next="/" invitation={invitation ?? undefined} />
+      <p className="text-quiet text-sm">
+        {t('A user already?')}{' '}
+        <Link
+          to="/sign-in"
+          search={invitation === null ? {} : { next: '/sign-up' }}
+          className="text-accent underline"
+        >
+          {t('Sign in')}
+        </Link>
+      </p>
+    </Frame>
+  )
+}

@@ -1,0 +1,253 @@
+/** One task in full: what it made, where it stands, and the acts that end it or look after it. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { type FormEvent, useState } from 'react'
+import type {
+  cancelTask,
+  endTask,
+  retryTask,
+  showAnyTask,
+  showTask,
+} from '../../../../schemas/management/calls/tasks.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { get, request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Fact } from '../../ui/fact.tsx'
+import { Field, SelectField } from '../../ui/field.tsx'
+import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
+import { Id, Money, Time } from '../../ui/text.tsx'
+import { TaskState } from './state.tsx'
+
+type Task = AnswerOf<typeof showTask>
+type OperatorTask = AnswerOf<typeof showAnyTask>
+type File = Task['files'][number]
+
+/** A file of our store is read from the gateway of this page: the policy of the page allows no other plain address. */
+function addressOf(url: string): string {
+  const { pathname, search } = new URL(url, location.origin)
+  return pathname.startsWith('/files/') ? pathname + search : url
+}
+
+function Preview({ file: { role, url, expires_at } }: { readonly file: File }) {
+  const address = addressOf(url)
+  return (
+    <li className="flex flex-col gap-2 p-4">
+      {(role === 'image' || role === 'cover') && (
+        <img src={address} alt={t('Result')} className="max-h-96 max-w-full self-start rounded-md" />
+      )}
+      {/* biome-ignore lint/a11y/useMediaCaption: a provider delivers no captions, and an empty track would promise some. */}
+      {role === 'video' && <video src={address} controls className="max-h-96 max-w-full rounded-md" />}
+      {/* biome-ignore lint/a11y/useMediaCaption: a provider delivers no captions, and an empty track would promise some. */}
+      {role === 'audio' && <audio src={address} controls className="w-full" />}
+      <p className="flex flex-wrap items-center gap-x-4 text-sm">
+        <a href={address} download className="text-accent underline">
+          {t('Download')}
+        </a>
+        {expires_at && (
+          <span className="text-quiet">
+            {t('Link until')} <Time at={expires_at} />
+          </span>
+        )}
+      </p>
+    </li>
+  )
+}
+
+function Facts({ task }: { readonly task: Task | OperatorTask }) {
+  return (
+    <Panel>
+      <dl className="py-1.5">
+        <Fact name={t('State')}>
+          <TaskState state={task.state} />
+        </Fact>
+        <Fact name={t('Task')}>
+          <Id id={task.id} />
+        </Fact>
+        <Fact name={t('Kind')}>{task.kind}</Fact>
+        <Fact name={t('Model')}>{task.model}</Fact>
+        <Fact name={t('Call')}>
+          <Link
+            to="/calls"
+            search={{ account: task.account_id, ref: task.request_id, period: 'all' }}
+            className="text-accent hover:underline"
+          >
+            {task.request_id}
+          </Link>
+        </Fact>
+        <Fact name={t('Held')}>
+          <Money amount={task.hold} />
+        </Fact>
+        {task.cost !== null && (
+          <Fact name={t('Cost')}>
+            <Money amount={task.cost} />
+          </Fact>
+        )}
+        {task.error_message && <Fact name={task.error_code ?? t('Error')}>{task.error_message}</Fact>}
+        <Fact name={t('Submitted')}>
+          <Time at={task.created_at} />
+        </Fact>
+        {task.ended_at ? (
+          <Fact name={t('Ended')}>
+            <Time at={task.ended_at} />
+          </Fact>
+        ) : (
+          <Fact name={t('Ends at the latest')}>
+            <Time at={task.deadline_at} />
+          </Fact>
+        )}
+        {'channel_id' in task && (
+          <>
+            <Fact name={t('Channel')}>{task.channel_id ?? '–'}</Fact>
+            <Fact name={t('Model of the channel')}>{task.upstream_model ?? '–'}</Fact>
+            <Fact name={t('Task of the provider')}>{task.upstream_id ?? '–'}</Fact>
+            <Fact name={t('State at the provider')}>{task.upstream_state ?? '–'}</Fact>
+          </>
+        )}
+      </dl>
+    </Panel>
+  )
+}
+
+interface EndProps {
+  readonly id: string
+  readonly isOpen: boolean
+  onClose(): void
+  onDone(provider: string): void
+}
+
+function EndDialog({ id, isOpen, onClose, onDone }: EndProps) {
+  const [as, setAs] = useState<'cancelled' | 'failed'>('cancelled')
+  const [reason, setReason] = useState('')
+  const end = useMutation({
+    mutationFn: () =>
+      request<typeof endTask>('POST', '/installation/tasks/{id}/end', {
+        id,
+        as,
+        reason: reason.trim() === '' ? null : reason,
+      }),
+    onSuccess: ({ provider }) => onDone(provider),
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    end.mutate()
+  }
+  return (
+    <Dialog
+      title={t('End the task')}
+      description={t('The customer gets the whole hold back. The provider is asked to cancel the task.')}
+      isOpen={isOpen}
+      onClose={onClose}
+    >
+      <form onSubmit={submit} className="flex flex-col gap-3">
+        <SelectField
+          label={t('As')}
+          value={as}
+          onChange={({ target }) => setAs(target.value === 'failed' ? 'failed' : 'cancelled')}
+        >
+          <option value="cancelled">{t('cancelled, for the customer')}</option>
+          <option value="failed">{t('failed: it came to nothing')}</option>
+        </SelectField>
+        <Field
+          label={t('Reason')}
+          hint={t('The customer reads it.')}
+          required={as === 'failed'}
+          maxLength={500}
+          value={reason}
+          onChange={({ target }) => setReason(target.value)}
+        />
+        {end.error && <FormError error={end.error} />}
+        <Actions>
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="danger" isBusy={end.isPending}>
+            {t('End the task')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}
+
+interface DetailProps {
+  readonly id: string
+  readonly isOperator: boolean
+  readonly mayCancel: boolean
+  readonly isWhole: boolean
+}
+
+export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) {
+  useLingui()
+  const queries = useQueryClient()
+  const [isEnding, setEnding] = useState(false)
+  const path = isWhole ? '/installation/tasks/{id}' : '/tasks/{id}'
+  const task = useQuery<Task | OperatorTask>({
+    queryKey: [path, id],
+    queryFn: ({ signal }) => get<typeof showTask>(path, { id }, signal),
+  })
+  const changed = () =>
+    queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).includes('/tasks') })
+  const cancel = useMutation({
+    mutationFn: () => request<typeof cancelTask>('POST', '/tasks/{id}/cancel', { id }),
+    onSettled: changed,
+  })
+  const retry = useMutation({
+    mutationFn: () => request<typeof retryTask>('POST', '/installation/tasks/{id}/retry', { id }),
+    onSettled: changed,
+  })
+  const [provider, setProvider] = useState<string | null>(null)
+  if (task.isPending) return <Skeleton rows={8} />
+  if (task.error) return <ErrorState error={task.error} onRetry={() => void task.refetch()} />
+  const { data } = task
+  const isOpen = data.ended_at === null
+  const failure = cancel.error ?? retry.error
+  return (
+    <>
+      {failure && <ErrorState error={failure} />}
+      {provider !== null && (
+        <p role="status" className="text-quiet">
+          {t('The provider {what}.', { what: provider })}
+        </p>
+      )}
+      {data.files.length > 0 && (
+        <Panel title={t('Results')}>
+          <ul className="divide-y divide-line">
+            {data.files.map((file) => (
+              <Preview key={file.url} file={file} />
+            ))}
+          </ul>
+        </Panel>
+      )}
+      <Facts task={data} />
+      <div className="flex flex-wrap gap-2">
+        {data.files.length > 0 && <Button onClick={() => void task.refetch()}>{t('Fresh links')}</Button>}
+        {isOpen && mayCancel && (
+          <Button kind="danger" isBusy={cancel.isPending} onClick={() => cancel.mutate()}>
+            {t('Cancel the task')}
+          </Button>
+        )}
+        {isOpen && isOperator && (
+          <>
+            <Button isBusy={retry.isPending} onClick={() => retry.mutate()}>
+              {t('Ask the provider now')}
+            </Button>
+            <Button kind="danger" onClick={() => setEnding(true)}>
+              {t('End the task')}
+            </Button>
+          </>
+        )}
+      </div>
+      <EndDialog
+        id={id}
+        isOpen={isEnding}
+        onClose={() => setEnding(false)}
+        onDone={(what) => {
+          setEnding(false)
+          setProvider(what)
+          void changed()
+        }}
+      />
+    </>
+  )
+}

@@ -1,0 +1,124 @@
+/** Tasks: images, films, music, speech and other work that outlives its request. */
+import { useLingui } from '@lingui/react'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import type { listAllTasks, listTasks } from '../../../../schemas/management/calls/tasks.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { useList } from '../../api/list.ts'
+import { useAccount, useSession } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Drawer } from '../../ui/drawer.tsx'
+import { SelectField } from '../../ui/field.tsx'
+import { ListPanel } from '../../ui/list-panel.tsx'
+import { EmptyState, PageHeader } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { CodeBlock, Money, Time } from '../../ui/text.tsx'
+import { ScopeField, useIsWhole } from '../scope-field.tsx'
+import { TaskDetail } from './detail.tsx'
+import { stateNames, TaskState } from './state.tsx'
+
+const route = getRouteApi('/signed-in/tasks')
+
+type Task = AnswerOf<typeof listTasks>['data'][number]
+
+const KINDS = ['image', 'video', 'music', 'speech', 'avatar', 'voice', 'transcript', 'subtitle'] as const
+const OPEN = 'open'
+
+const firstTask = () => `curl ${location.origin}/v1/videos/generations \\
+  -H "Authorization: Bearer $TOLLGATE_KEY" -H 'Content-Type: application/json' \\
+  -d '{"model":"MODEL","prompt":"A fox in the snow","duration":6}'`
+
+export function Tasks() {
+  useLingui()
+  const { account_id: accountId, role } = useAccount()
+  const { user } = useSession()
+  const { kind, state, scope, task: open } = route.useSearch()
+  const isWhole = useIsWhole(scope)
+  const filters = {
+    ...(kind && { kind }),
+    ...(state === OPEN ? { open: true } : state && { state }),
+    ...(!isWhole && { account_id: accountId }),
+  }
+  const list = useList<typeof listAllTasks>(isWhole ? '/installation/tasks' : '/tasks', filters as never)
+  const columns: Column<Task>[] = [
+    { name: t('Submitted'), cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: t('Task'),
+      cell: ({ id }) => (
+        <Link
+          from="/tasks"
+          to="."
+          search={(all) => ({ ...all, task: id })}
+          className="font-mono text-accent text-xs hover:underline"
+        >
+          {id}
+        </Link>
+      ),
+    },
+    { name: t('Kind'), cell: ({ kind: made }) => made },
+    { name: t('Model'), cell: ({ model }) => model },
+    { name: t('State'), cell: ({ state: now }) => <TaskState state={now} /> },
+    ...(isWhole ? [{ name: t('Account'), cell: ({ account_id }: Task) => account_id }] : []),
+    { name: t('Held'), isNumber: true, cell: ({ hold }) => <Money amount={hold} /> },
+    { name: t('Cost'), isNumber: true, cell: ({ cost }) => (cost === null ? '–' : <Money amount={cost} />) },
+  ]
+  const change = useChangeSearch()
+  return (
+    <>
+      <PageHeader
+        title={t('Tasks')}
+        description={t('Images, films, music and speech: work that outlives its request.')}
+      />
+      <div className="mb-4 grid max-w-2xl gap-3 sm:grid-cols-3">
+        <SelectField
+          label={t('Kind')}
+          value={kind ?? ''}
+          onChange={({ target }) => change({ kind: target.value })}
+        >
+          <option value="">{t('All')}</option>
+          {KINDS.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </SelectField>
+        <SelectField
+          label={t('State')}
+          value={state ?? ''}
+          onChange={({ target }) => change({ state: target.value })}
+        >
+          <option value="">{t('All')}</option>
+          <option value={OPEN}>{t('Not ended')}</option>
+          {Object.entries(stateNames()).map(([name, shown]) => (
+            <option key={name} value={name}>
+              {shown}
+            </option>
+          ))}
+        </SelectField>
+        <ScopeField value={scope} onChange={(value) => change({ scope: value })} />
+      </div>
+      <ListPanel
+        caption={t('Tasks')}
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={
+          <EmptyState title={t('No task matches.')}>
+            <CodeBlock label="curl" code={firstTask()} />
+          </EmptyState>
+        }
+      />
+      <Drawer title={t('Task')} isOpen={open !== undefined} onClose={() => change({ task: undefined })}>
+        {open && (
+          <TaskDetail
+            key={open}
+            id={open}
+            isWhole={isWhole}
+            isOperator={user.installation_role === 'operator'}
+            mayCancel={!isWhole && (role === 'owner' || role === 'admin')}
+          />
+        )}
+      </Drawer>
+    </>
+  )
+}

@@ -1,0 +1,17 @@
+/** Roles in the installation, by their names for readers. */
+import type { InstallationRole } from '../../../../schemas/management/operation.ts'
+import { t } from '../../i18n.ts'
+
+export type { InstallationRole }
+
+export const NO_ROLE = 'none'
+
+export const installationRoles = () => ({
+  [NO_ROLE]: t('None'),
+  operator: t('Operator'),
+  auditor: t('Auditor'),
+})
+
+/** Returns the role as the API takes it. */
+export const roleOf = (chosen: InstallationRole | typeof NO_ROLE): InstallationRole | null =>
+  chosen === NO_ROLE ? null : chosen

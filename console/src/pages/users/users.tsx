@@ -1,0 +1,229 @@
+/** Users of the installation, and those who are invited, for operators. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type {
+  createSignInLink,
+  disableUser,
+  enableUser,
+  listInvitations,
+  listUsers,
+  revokeInvitation,
+  setInstallationRole,
+} from '../../../../schemas/management/people/users.ts'
+import { request } from '../../api/client.ts'
+import { useList } from '../../api/list.ts'
+import { useSession } from '../../api/session.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { ListPanel } from '../../ui/list-panel.tsx'
+import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { CodeBlock, Id, Time } from '../../ui/text.tsx'
+import { SearchForm } from '../search-form.tsx'
+import { Invite } from './invite.tsx'
+import { type InstallationRole, installationRoles, NO_ROLE, roleOf } from './roles.ts'
+
+type User = AnswerOf<typeof listUsers>['data'][number]
+type Invitation = AnswerOf<typeof listInvitations>['data'][number]
+
+const route = getRouteApi('/signed-in/users')
+
+function stateOf({ used_at, revoked_at, expires_at }: Invitation) {
+  if (used_at !== null) return <Badge tone="good">{t('Accepted')}</Badge>
+  if (revoked_at !== null) return <Badge tone="bad">{t('Revoked')}</Badge>
+  return Date.parse(expires_at) <= Date.now() ? (
+    <Badge tone="warn">{t('Expired')}</Badge>
+  ) : (
+    <Badge>{t('Open')}</Badge>
+  )
+}
+
+function Invitations({ mayChange }: { readonly mayChange: boolean }) {
+  useLingui()
+  const queries = useQueryClient()
+  const list = useList<typeof listInvitations>('/invitations', {})
+  const revoke = useMutation({
+    mutationFn: (id: string) => request<typeof revokeInvitation>('POST', '/invitations/{id}/revoke', { id }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['/invitations'] }),
+  })
+  return (
+    <>
+      {revoke.error && <ErrorState error={revoke.error} />}
+      <ListPanel
+        title={t('Invitations')}
+        caption={t('Invitations')}
+        list={list}
+        keyOf={({ id }) => id}
+        empty={<EmptyState title={t('No one is invited.')} />}
+        columns={[
+          { name: t('Email'), cell: ({ email }) => email },
+          { name: t('State'), cell: stateOf },
+          {
+            name: t('Role'),
+            cell: ({ installation_role }) => installationRoles()[installation_role ?? NO_ROLE],
+          },
+          { name: t('Expires'), cell: ({ expires_at }) => <Time at={expires_at} /> },
+          {
+            name: t('Actions'),
+            cell: ({ id, used_at, revoked_at }) =>
+              mayChange &&
+              used_at === null &&
+              revoked_at === null && (
+                <Button kind="quiet" onClick={() => revoke.mutate(id)}>
+                  {t('Revoke')}
+                </Button>
+              ),
+          },
+        ]}
+      />
+    </>
+  )
+}
+
+export function Users() {
+  useLingui()
+  const { search } = route.useSearch()
+  const { user: self } = useSession()
+  const mayChange = self.installation_role === 'operator'
+  const queries = useQueryClient()
+  const [isInviting, setInviting] = useState(false)
+  const [disabling, setDisabling] = useState<User | null>(null)
+  const list = useList<typeof listUsers>('/users', search === undefined ? {} : { search })
+  const onSuccess = () => queries.invalidateQueries({ queryKey: ['/users'] })
+  const link = useMutation({
+    mutationFn: ({ id }: User) => request<typeof createSignInLink>('POST', '/users/{id}/link', { id }),
+  })
+  const enable = useMutation({
+    mutationFn: ({ id }: User) => request<typeof enableUser>('POST', '/users/{id}/enable', { id }),
+    onSuccess,
+  })
+  const disable = useMutation({
+    mutationFn: ({ id }: User) => request<typeof disableUser>('POST', '/users/{id}/disable', { id }),
+    onSuccess,
+    onSettled: () => setDisabling(null),
+  })
+  const setRole = useMutation({
+    mutationFn: ({ id, role }: { id: string; role: InstallationRole | null }) =>
+      request<typeof setInstallationRole>('PUT', '/users/{id}/role', { id, installation_role: role }),
+    onSuccess,
+  })
+  const failed = link.error ?? enable.error ?? setRole.error
+  const columns: Column<User>[] = [
+    { name: t('Email'), cell: ({ email }) => <span className="font-medium">{email}</span> },
+    { name: t('Name'), cell: ({ name }) => name },
+    { name: t('Id'), cell: ({ id }) => <Id id={id} /> },
+    {
+      name: t('State'),
+      cell: ({ enabled }) =>
+        enabled ? <Badge tone="good">{t('Active')}</Badge> : <Badge tone="bad">{t('Disabled')}</Badge>,
+    },
+    {
+      name: t('Role'),
+      cell: ({ id, email, installation_role: role }) =>
+        mayChange ? (
+          <select
+            aria-label={t('Role of {name}', { name: email })}
+            className="h-8 rounded-md border border-edge bg-surface px-2 text-base"
+            value={role ?? NO_ROLE}
+            onChange={(event) =>
+              setRole.mutate({ id, role: roleOf(event.target.value as InstallationRole | typeof NO_ROLE) })
+            }
+          >
+            {Object.entries(installationRoles()).map(([one, name]) => (
+              <option key={one} value={one}>
+                {name}
+              </option>
+            ))}
+          </select>
+        ) : (
+          installationRoles()[role ?? NO_ROLE]
+        ),
+    },
+    {
+      name: t('Signed in'),
+      cell: ({ signed_in_at }) => (signed_in_at ? <Time at={signed_in_at} /> : t('Never')),
+    },
+    {
+      name: t('Actions'),
+      cell: (user) =>
+        mayChange && (
+          <span className="flex gap-1">
+            {user.enabled && (
+              <Button kind="quiet" onClick={() => link.mutate(user)}>
+                {t('Sign-in link')}
+              </Button>
+            )}
+            {user.enabled ? (
+              <Button kind="quiet" onClick={() => setDisabling(user)}>
+                {t('Disable')}
+              </Button>
+            ) : (
+              <Button kind="quiet" onClick={() => enable.mutate(user)}>
+                {t('Enable')}
+              </Button>
+            )}
+          </span>
+        ),
+    },
+  ]
+  return (
+    <>
+      <PageHeader
+        title={t('Users')}
+        description={t('The people who sign in to this installation, and what they may do in it.')}
+        actions={
+          mayChange && (
+            <Button kind="primary" onClick={() => setInviting(true)}>
+              {t('Invite a person')}
+            </Button>
+          )
+        }
+      />
+      <SearchForm label={t('Email, name or id')} value={search} />
+      {failed && <ErrorState error={failed} />}
+      <div className="flex flex-col gap-5">
+        <ListPanel
+          caption={t('Users')}
+          list={list}
+          columns={columns}
+          keyOf={({ id }) => id}
+          empty={<EmptyState title={t('No user matches.')} />}
+        />
+        <Invitations mayChange={mayChange} />
+      </div>
+      {isInviting && <Invite onClose={() => setInviting(false)} />}
+      {link.data && (
+        <Dialog
+          title={t('Sign-in link')}
+          description={t('It signs this user in once, within 15 minutes. Hand it to them alone.')}
+          isOpen
+          onClose={link.reset}
+        >
+          <CodeBlock isWrapped label={t('Link')} code={link.data.url} />
+          <Actions>
+            <Button kind="primary" onClick={link.reset}>
+              {t('Done')}
+            </Button>
+          </Actions>
+        </Dialog>
+      )}
+      {disabling && (
+        <ConfirmByTyping
+          title={t('Disable {name}', { name: disabling.email })}
+          description={t('Their sessions end and they cannot sign in. Keys of their account work on.')}
+          name={disabling.email}
+          act={t('Disable')}
+          isOpen
+          isBusy={disable.isPending}
+          error={disable.error}
+          onClose={() => setDisabling(null)}
+          onConfirm={() => disable.mutate(disabling)}
+        />
+      )}
+    </>
+  )
+}

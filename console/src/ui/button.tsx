@@ -1,0 +1,36 @@
+/** Buttons, and links that look like them. */
+import type { ButtonHTMLAttributes } from 'react'
+
+const KINDS = {
+  primary: 'bg-accent text-on-accent hover:opacity-90',
+  plain: 'border border-line bg-surface text-ink hover:bg-raised',
+  quiet: 'text-quiet hover:bg-raised hover:text-ink',
+  danger: 'bg-bad text-on-accent hover:opacity-90',
+} as const
+
+export type ButtonKind = keyof typeof KINDS
+
+export const buttonClass = (kind: ButtonKind = 'plain'): string =>
+  `inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-3 font-medium text-sm whitespace-nowrap transition-colors disabled:opacity-50 ${KINDS[kind]}`
+
+interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
+  readonly kind?: ButtonKind
+  /** The act runs: the button cannot be pressed again. */
+  readonly isBusy?: boolean
+}
+
+export const Button = ({
+  kind = 'plain',
+  isBusy = false,
+  className = '',
+  disabled,
+  ...rest
+}: ButtonProps) => (
+  <button
+    type="button"
+    aria-busy={isBusy}
+    disabled={disabled === true || isBusy}
+    className={`${buttonClass(kind)} ${className}`}
+    {...rest}
+  />
+)

@@ -1,0 +1,173 @@
+/** Charts over time, with axes and units, and the same figures as a table. */
+import 'uplot/dist/uPlot.min.css'
+import { useLingui } from '@lingui/react'
+import { type ReactNode, useEffect, useRef } from 'react'
+import UPlot from 'uplot'
+import { t } from '../i18n.ts'
+import { type Column, Table } from './table.tsx'
+import { printTime, timeZone } from './text.tsx'
+
+export interface Series {
+  readonly name: string
+  readonly kind: 'bars' | 'line'
+  readonly tone: 'accent' | 'good' | 'warn' | 'bad'
+  /** One for each instant; null leaves a gap. For drawing alone: amounts are printed from their texts. */
+  readonly values: readonly (number | null)[]
+}
+
+interface Figures {
+  /** Epoch seconds, ascending. */
+  readonly times: readonly number[]
+  readonly series: readonly Series[]
+  /** Prints a value on the axis and in the legend, with its unit. */
+  print(value: number): string
+}
+
+interface ChartProps extends Figures {
+  readonly title: string
+  /** Prints a cell of the table; default: `print`. */
+  cell?(series: number, time: number): ReactNode
+}
+
+const HEIGHT_PX = 170
+const DAY_SECONDS = 86_400
+const MINUTE_SECONDS = 60
+/** Of a longer line each point would hide its neighbours. */
+const MAX_POINTS = 60
+
+const instant = (epochSeconds: number): string => printTime(new Date(epochSeconds * 1000).toISOString())
+
+/** Prints times on the axis: the day at midnight, else the hour and minute, and seconds where they differ by less. */
+function ticks(epochSeconds: number[]): string[] {
+  const [first = 0, second = MINUTE_SECONDS] = epochSeconds
+  const isFine = second - first < MINUTE_SECONDS
+  return epochSeconds.map((at) => {
+    const [day = '', time = ''] = instant(at).split(' ')
+    return time === '00:00:00' ? day.slice(5) : isFine ? time : time.slice(0, 5)
+  })
+}
+
+const INK = ['text-quiet', 'text-line', 'text-accent', 'text-good', 'text-warn', 'text-bad'] as const
+
+/** Returns the theme's colour as the browser resolves it: a canvas knows no variables. */
+function colour(box: HTMLElement, name: string): string {
+  const probe = box.querySelector(`[data-ink="${name}"]`)
+  return probe === null ? 'gray' : getComputedStyle(probe).color
+}
+
+const dataOf = ({ times, series }: Figures) =>
+  [times, ...series.map(({ values }) => values)] as unknown as UPlot.AlignedData
+
+function options(box: HTMLElement, { times, series, print }: Figures): UPlot.Options {
+  // Half a bar on each side; a single instant gets a day.
+  const margin = ((times[1] ?? (times[0] ?? 0) + DAY_SECONDS) - (times[0] ?? 0)) / 2
+  const axis = {
+    stroke: () => colour(box, 'text-quiet'),
+    grid: { stroke: () => colour(box, 'text-line'), width: 1 },
+    ticks: { show: false },
+    font: '11px system-ui',
+  }
+  const bars = UPlot.paths.bars?.({ size: [0.7, 24] })
+  return {
+    width: box.clientWidth || 320,
+    height: HEIGHT_PX,
+    padding: [8, 8, 0, 0],
+    cursor: { y: false, drag: { x: false, y: false } },
+    legend: { live: true },
+    ...(timeZone() === 'utc' && { tzDate: (at: number) => UPlot.tzDate(new Date(at * 1000), 'UTC') }),
+    scales: {
+      x: { range: (_, min, max) => [min - margin, max + margin] },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
+    axes: [
+      { ...axis, space: 56, values: (_, splits) => ticks(splits) },
+      { ...axis, size: 64, values: (_, splits) => splits.map(print) },
+    ],
+    series: [
+      { value: (_, at) => (at === null ? '–' : instant(at)) },
+      ...series.map(({ name, kind, tone, values }): UPlot.Series => {
+        const ink = () => colour(box, `text-${tone}`)
+        return {
+          label: name,
+          stroke: ink,
+          value: (_, value) => (value === null ? '–' : print(value)),
+          points: { show: kind === 'line' && values.length < MAX_POINTS, size: 5, fill: ink },
+          ...(kind === 'bars' ? { fill: ink, width: 0, ...(bars && { paths: bars }) } : { width: 1.5 }),
+        }
+      }),
+    ],
+  }
+}
+
+interface Row {
+  readonly time: number
+  readonly at: number
+}
+
+/** Calls `draw` when the theme changes. */
+function onThemeChange(draw: () => void): () => void {
+  const dark = matchMedia('(prefers-color-scheme: dark)')
+  const chosen = new MutationObserver(draw)
+  chosen.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] })
+  dark.addEventListener('change', draw)
+  return () => {
+    chosen.disconnect()
+    dark.removeEventListener('change', draw)
+  }
+}
+
+export function Chart({ title, times, series, print, cell }: ChartProps) {
+  useLingui()
+  const box = useRef<HTMLDivElement>(null)
+  // As text: the chart is drawn again when what it shows changes, not at each render of the page.
+  const shown = JSON.stringify({ times, series })
+  const printing = useRef(print)
+  printing.current = print
+  useEffect(() => {
+    const target = box.current
+    if (target === null) return
+    const figures: Figures = { ...JSON.parse(shown), print: (value: number) => printing.current(value) }
+    const draw = () => new UPlot(options(target, figures), dataOf(figures), target)
+    let plot = draw()
+    const resized = new ResizeObserver(() => plot.setSize({ width: target.clientWidth, height: HEIGHT_PX }))
+    resized.observe(target)
+    // Colours are read when it is drawn.
+    const stop = onThemeChange(() => {
+      plot.destroy()
+      plot = draw()
+    })
+    return () => {
+      stop()
+      resized.disconnect()
+      plot.destroy()
+    }
+  }, [shown])
+  const columns: Column<Row>[] = [
+    { name: t('Time'), cell: ({ time }) => instant(time) },
+    ...series.map(({ name, values }, index) => ({
+      name,
+      isNumber: true,
+      cell: ({ at }: Row) => {
+        const value = values[at]
+        return cell?.(index, at) ?? (value == null ? '–' : print(value))
+      },
+    })),
+  ]
+  const rows = times.map((time, at) => ({ time, at }))
+  return (
+    <figure className="min-w-0 rounded-lg border border-line bg-surface p-3">
+      <figcaption className="px-1 pb-1 font-medium text-sm">{title}</figcaption>
+      <div ref={box} aria-hidden="true" className="chart min-w-0 overflow-hidden">
+        {INK.map((ink) => (
+          <span key={ink} data-ink={ink} className={`hidden ${ink}`} />
+        ))}
+      </div>
+      <details className="mt-1 text-sm">
+        <summary className="rounded px-1 text-quiet text-xs">{t('As a table')}</summary>
+        <div className="max-h-64 overflow-y-auto">
+          <Table caption={title} rows={rows} keyOf={({ time }) => String(time)} columns={columns} />
+        </div>
+      </details>
+    </figure>
+  )
+}

@@ -1,0 +1,116 @@
+/** A labelled input, with a hint and an error. */
+import {
+  type InputHTMLAttributes,
+  type ReactNode,
+  type SelectHTMLAttributes,
+  type TextareaHTMLAttributes,
+  useId,
+} from 'react'
+
+const CONTROL =
+  'h-8 w-full rounded-md border border-edge bg-surface px-2.5 text-base text-ink placeholder:text-quiet aria-invalid:border-bad'
+
+interface Labelled {
+  readonly label: string
+  readonly hint?: string | undefined
+  readonly error?: string | null | undefined
+}
+
+interface Ids {
+  readonly id: string
+  readonly 'aria-describedby': string | undefined
+  readonly 'aria-invalid': boolean
+}
+
+function Labels({ label, hint, error, children }: Labelled & { children: (ids: Ids) => ReactNode }) {
+  const id = useId()
+  const note = error ?? hint
+  return (
+    <div className="flex flex-col gap-1">
+      <label htmlFor={id} className="font-medium text-sm">
+        {label}
+      </label>
+      {children({ id, 'aria-describedby': note ? `${id}-note` : undefined, 'aria-invalid': Boolean(error) })}
+      {note && (
+        <p id={`${id}-note`} className={`text-xs ${error ? 'text-bad' : 'text-quiet'}`}>
+          {note}
+        </p>
+      )}
+    </div>
+  )
+}
+
+export const Field = ({
+  label,
+  hint,
+  error,
+  className = '',
+  ...rest
+}: Labelled & InputHTMLAttributes<HTMLInputElement>) => (
+  <Labels label={label} hint={hint} error={error}>
+    {(ids) => <input className={`${CONTROL} ${className}`} {...ids} {...rest} />}
+  </Labels>
+)
+
+export const SelectField = ({
+  label,
+  hint,
+  error,
+  children,
+  ...rest
+}: Labelled & SelectHTMLAttributes<HTMLSelectElement>) => (
+  <Labels label={label} hint={hint} error={error}>
+    {(ids) => (
+      <select className={CONTROL} {...ids} {...rest}>
+        {children}
+      </select>
+    )}
+  </Labels>
+)
+
+export const TextAreaField = ({
+  label,
+  hint,
+  error,
+  isCode = false,
+  ...rest
+}: Labelled & { readonly isCode?: boolean } & TextareaHTMLAttributes<HTMLTextAreaElement>) => (
+  <Labels label={label} hint={hint} error={error}>
+    {(ids) => (
+      <textarea
+        className={`w-full rounded-md border border-edge bg-surface px-2.5 py-1.5 placeholder:text-quiet aria-invalid:border-bad ${isCode ? 'font-mono text-xs' : 'text-base text-ink'}`}
+        {...ids}
+        {...rest}
+      />
+    )}
+  </Labels>
+)
+
+export const CheckField = ({
+  label,
+  hint,
+  ...rest
+}: Omit<Labelled, 'error'> & InputHTMLAttributes<HTMLInputElement>) => {
+  const id = useId()
+  return (
+    <div className="flex items-start gap-2">
+      <input
+        id={id}
+        type="checkbox"
+        aria-describedby={hint ? `${id}-note` : undefined}
+        className="mt-0.5 size-4 accent-accent"
+        {...rest}
+      />
+      <div>
+        <label htmlFor={id} className="text-base">
+          {label}
+        </label>
+        {hint && (
+          <p id={`${id}-note`} className="text-quiet text-xs">
+            {hint}
+          </p>
+        )}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,18 @@
+/** In place of a page that cannot be shown: why, and a way out. */
+import { useLingui } from '@lingui/react'
+import type { ErrorComponentProps } from '@tanstack/react-router'
+import { t } from '../i18n.ts'
+import { ErrorState } from './states.tsx'
+
+export function PageError({ error, reset }: ErrorComponentProps) {
+  useLingui()
+  return (
+    <main>
+      <ErrorState error={error as Error} onRetry={reset} />
+      {/* Loads the console anew: the address of the page may be what is wrong. */}
+      <a href="/console/" className="mx-4 text-accent underline">
+        {t('To the start page')}
+      </a>
+    </main>
+  )
+}

@@ -1,0 +1,185 @@
+/** The frame of every page: navigation, account, and the reader's settings. */
+import { Dialog } from '@base-ui/react/dialog'
+import { useLingui } from '@lingui/react'
+import { useQueryClient } from '@tanstack/react-query'
+import { Link, Outlet, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { signOut } from '../../../schemas/management/people/sessions.ts'
+import { request, setCsrfToken } from '../api/client.ts'
+import { useAccount, useSession } from '../api/session.ts'
+import { ConfirmIdentity } from '../confirm-identity.tsx'
+import { chooseLanguage, LANGUAGES, type Language, t } from '../i18n.ts'
+import { NAVIGATION } from '../navigation.ts'
+import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
+import { Button } from './button.tsx'
+import { SelectField } from './field.tsx'
+import { setTimeZone, timeZone } from './text.tsx'
+
+/** Changes the account of the page, and keeps everything else that is in the URL. */
+function AccountSwitcher() {
+  const { accounts } = useSession()
+  const account = useAccount()
+  const navigate = useNavigate()
+  const isOwn = accounts.some(({ account_id }) => account_id === account.account_id)
+  return (
+    <SelectField
+      label={t('Account')}
+      value={account.account_id}
+      onChange={(event) =>
+        void navigate({ to: '.', search: (all) => ({ ...all, account: event.target.value }) })
+      }
+    >
+      {[...accounts, ...(isOwn ? [] : [account])].map(({ account_id, name }) => (
+        <option key={account_id} value={account_id}>
+          {name}
+        </option>
+      ))}
+    </SelectField>
+  )
+}
+
+function Settings() {
+  const { i18n } = useLingui()
+  const [, redraw] = useState(0)
+  const again = () => redraw((count) => count + 1)
+  return (
+    <div className="flex flex-col gap-2">
+      <SelectField
+        label={t('Theme')}
+        value={theme()}
+        onChange={(event) => {
+          applyTheme(event.target.value as Theme)
+          again()
+        }}
+      >
+        {THEMES.map((one) => (
+          <option key={one} value={one}>
+            {{ system: t('System'), light: t('Light'), dark: t('Dark') }[one]}
+          </option>
+        ))}
+      </SelectField>
+      <SelectField
+        label={t('Time zone')}
+        value={timeZone()}
+        onChange={(event) => {
+          setTimeZone(event.target.value as 'local' | 'utc')
+          location.reload()
+        }}
+      >
+        <option value="local">{t('Local')}</option>
+        <option value="utc">UTC</option>
+      </SelectField>
+      <SelectField
+        label={t('Language')}
+        value={i18n.locale}
+        onChange={(event) => void chooseLanguage(event.target.value as Language)}
+      >
+        {Object.entries(LANGUAGES).map(([language, name]) => (
+          <option key={language} value={language}>
+            {name}
+          </option>
+        ))}
+      </SelectField>
+    </div>
+  )
+}
+
+function Navigation({ onChosen }: { onChosen?(): void }) {
+  useLingui()
+  const session = useSession()
+  const account = useAccount()
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const leave = async () => {
+    await request<typeof signOut>('POST', '/sign-out', {})
+    sessionStorage.clear()
+    setCsrfToken(null)
+    queries.clear()
+    await navigate({ to: '/sign-in' })
+  }
+  return (
+    <div className="flex h-full flex-col gap-4 overflow-y-auto p-3">
+      <p className="px-2 pt-1 font-semibold text-lg">Tollgate</p>
+      <AccountSwitcher />
+      <nav aria-label={t('Pages')} className="flex flex-col gap-4">
+        {NAVIGATION.map(({ title, pages }) => {
+          const seen = pages.filter(({ isFor }) => isFor(session, account))
+          if (seen.length === 0) return null
+          return (
+            <div key={title}>
+              <p className="px-2 pb-1 text-quiet text-xs">{t(title)}</p>
+              <ul>
+                {seen.map(({ path, name }) => (
+                  <li key={path}>
+                    <Link
+                      to={path}
+                      search={{ account: account.account_id }}
+                      activeOptions={{ exact: path === '/', includeSearch: false }}
+                      className="block rounded-md px-2 py-1.5 text-quiet hover:bg-raised hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent"
+                      {...(onChosen && { onClick: onChosen })}
+                    >
+                      {t(name)}
+                    </Link>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          )
+        })}
+      </nav>
+      <div className="mt-auto flex flex-col gap-3 border-line border-t pt-3">
+        <details>
+          <summary className="rounded-md px-2 py-1 text-quiet text-sm hover:bg-raised">
+            {t('Settings')}
+          </summary>
+          <div className="px-2 pt-2">
+            <Settings />
+          </div>
+        </details>
+        <p className="truncate px-2 text-quiet text-sm" title={session.user.email}>
+          {session.user.name}
+        </p>
+        <Button kind="quiet" className="justify-start px-2" onClick={() => void leave()}>
+          {t('Sign out')}
+        </Button>
+      </div>
+    </div>
+  )
+}
+
+export function Shell() {
+  useLingui()
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <div className="flex min-h-dvh flex-col md:flex-row">
+      <a
+        href="#content"
+        className="sr-only focus:not-sr-only focus:fixed focus:z-10 focus:bg-surface focus:p-2"
+      >
+        {t('Skip to content')}
+      </a>
+      <aside className="sticky top-0 hidden h-dvh w-56 shrink-0 border-line border-r bg-surface md:block">
+        <Navigation />
+      </aside>
+      <header className="flex items-center justify-between border-line border-b bg-surface px-4 py-2 md:hidden">
+        <span className="font-semibold">Tollgate</span>
+        <Dialog.Root open={isOpen} onOpenChange={setOpen}>
+          <Dialog.Trigger render={<Button>{t('Menu')}</Button>} />
+          <Dialog.Portal>
+            <Dialog.Backdrop className="fixed inset-0 bg-shade" />
+            <Dialog.Popup
+              aria-label={t('Menu')}
+              className="fixed inset-y-0 left-0 w-72 max-w-[85vw] border-line border-r bg-surface"
+            >
+              <Navigation onChosen={() => setOpen(false)} />
+            </Dialog.Popup>
+          </Dialog.Portal>
+        </Dialog.Root>
+      </header>
+      <main id="content" className="mx-auto w-full min-w-0 max-w-7xl flex-1 px-4 py-6 md:px-8">
+        <Outlet />
+      </main>
+      <ConfirmIdentity />
+    </div>
+  )
+}

@@ -1,0 +1,133 @@
+/** What a page shows beside its data: headings, figures, and that there is nothing yet, or an error. */
+import { useLingui } from '@lingui/react'
+import type { ReactNode } from 'react'
+import { ApiError } from '../api/client.ts'
+import { t } from '../i18n.ts'
+import { Button } from './button.tsx'
+import { CopyButton } from './text.tsx'
+
+const SERVER_ERROR = 500
+
+interface PageHeaderProps {
+  readonly title: string
+  readonly description?: string
+  readonly actions?: ReactNode
+}
+
+export const PageHeader = ({ title, description, actions }: PageHeaderProps) => (
+  <header className="mb-5 flex flex-wrap items-start justify-between gap-3">
+    <div>
+      <h1 className="font-semibold text-xl">{title}</h1>
+      {description && <p className="mt-0.5 max-w-prose text-quiet">{description}</p>}
+    </div>
+    {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
+  </header>
+)
+
+export const Panel = ({ title, children }: { readonly title?: string; readonly children: ReactNode }) => (
+  <section className="rounded-lg border border-line bg-surface">
+    {title && <h2 className="border-line border-b px-4 py-2.5 font-medium text-base">{title}</h2>}
+    {children}
+  </section>
+)
+
+/** A figure with its name; `note` says what it is measured in or over. */
+export const Stat = ({
+  name,
+  value,
+  note,
+}: {
+  readonly name: string
+  readonly value: ReactNode
+  readonly note?: string
+}) => (
+  <div className="rounded-lg border border-line bg-surface px-4 py-3">
+    <dt className="text-quiet text-sm">{name}</dt>
+    <dd className="tabular mt-1 font-semibold text-2xl leading-tight">{value}</dd>
+    {note && <dd className="mt-0.5 text-quiet text-xs">{note}</dd>}
+  </div>
+)
+
+const TONES = {
+  neutral: 'bg-raised text-quiet',
+  accent: 'bg-accent-wash text-accent',
+  good: 'bg-good-wash text-good',
+  warn: 'bg-warn-wash text-warn',
+  bad: 'bg-bad-wash text-bad',
+} as const
+
+export const Badge = ({
+  tone = 'neutral',
+  children,
+}: {
+  readonly tone?: keyof typeof TONES
+  readonly children: ReactNode
+}) => (
+  <span
+    className={`inline-flex items-center rounded-full px-2 py-0.5 font-medium text-xs whitespace-nowrap ${TONES[tone]}`}
+  >
+    {children}
+  </span>
+)
+
+export const Skeleton = ({ rows = 4 }: { readonly rows?: number }) => {
+  useLingui()
+  return (
+    <div role="status" className="flex flex-col gap-2 p-4">
+      <span className="sr-only">{t('Loading')}</span>
+      {Array.from({ length: rows }, (_, row) => row).map((row) => (
+        <div key={row} className="h-5 animate-pulse rounded bg-raised" />
+      ))}
+    </div>
+  )
+}
+
+export const EmptyState = ({
+  title,
+  children,
+}: {
+  readonly title: string
+  readonly children?: ReactNode
+}) => (
+  <div className="flex flex-col items-center gap-3 px-4 py-10 text-center">
+    <p className="font-medium">{title}</p>
+    {children && <div className="w-full max-w-2xl text-left text-quiet">{children}</div>}
+  </div>
+)
+
+interface ErrorStateProps {
+  readonly error: Error
+  onRetry?(): void
+}
+
+/** Says what went wrong, and the id by which an operator finds the request. */
+export function ErrorState({ error, onRetry }: ErrorStateProps) {
+  useLingui()
+  const requestId = error instanceof ApiError ? error.requestId : null
+  return (
+    <div role="alert" className="m-4 rounded-md border border-bad bg-bad-wash p-4">
+      <p className="font-medium text-bad">{error.message}</p>
+      {requestId && (
+        <p className="mt-1 flex flex-wrap items-center gap-1 text-sm">
+          {t('Request')} <code className="font-mono text-xs">{requestId}</code>{' '}
+          <CopyButton text={requestId} />
+        </p>
+      )}
+      {onRetry && (
+        <Button className="mt-3" onClick={onRetry}>
+          {t('Try again')}
+        </Button>
+      )}
+    </div>
+  )
+}
+
+/** Says in a form what to correct; an error that no input causes is shown whole. */
+export const FormError = ({ error }: { readonly error: Error }) =>
+  error instanceof ApiError && error.status >= SERVER_ERROR ? (
+    <ErrorState error={error} />
+  ) : (
+    <p role="alert" className="text-bad text-sm">
+      {error.message}
+    </p>
+  )

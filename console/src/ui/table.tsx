@@ -1,0 +1,45 @@
+/** A table of records. On a narrow screen it is scrolled sideways in its own box. */
+import type { ReactNode } from 'react'
+
+export interface Column<Row> {
+  readonly name: string
+  readonly isNumber?: boolean
+  cell(row: Row): ReactNode
+}
+
+interface TableProps<Row> {
+  /** Read by screen readers. */
+  readonly caption: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  keyOf(row: Row): string
+}
+
+export const Table = <Row,>({ caption, columns, rows, keyOf }: TableProps<Row>) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls takes the focus, or the keyboard cannot scroll it; axe demands it.
+  <section tabIndex={0} aria-label={caption} className="overflow-x-auto">
+    <table className="w-full text-left">
+      <caption className="sr-only">{caption}</caption>
+      <thead className="border-line border-b text-quiet text-sm">
+        <tr>
+          {columns.map(({ name, isNumber }) => (
+            <th key={name} scope="col" className={`px-3 py-2 font-medium ${isNumber ? 'text-right' : ''}`}>
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={keyOf(row)} className="border-line border-b last:border-0 hover:bg-raised">
+            {columns.map(({ name, isNumber, cell }) => (
+              <td key={name} className={`whitespace-nowrap px-3 py-2 ${isNumber ? 'text-right' : ''}`}>
+                {cell(row)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </section>
+)

@@ -1,0 +1,73 @@
+/** An operator sees a channel fail, pauses and resumes it, and gives an account its credits back with a reason. */
+import t from 'tap'
+import { inspectPage, withPage } from '../support/browser.ts'
+import { HANDS, mouse } from '../support/hands.ts'
+import { borrowService } from '../support/lend-services.ts'
+import { button, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
+
+t.test('operator', async (t) => {
+  const service = await borrowService(t, STORY_CONFIG)
+  const { database } = service
+
+  for (const hand of HANDS)
+    await t.test(hand.name, (t) =>
+      withPage(t, `operator ${hand.name}`, async (page) => {
+        const look = async (name: string) => (hand === mouse ? inspectPage(t, page, name) : undefined)
+        const { account } = await database.createAccount({ name: `Customer ${hand.name}`, credit: 100n })
+        await signIn(service, page, { name: 'Olga', role: 'operator' })
+
+        await hand.press(link(page, 'Overview'))
+        await heading(page, 'Overview').waitFor()
+        await page.getByRole('status').getByText('Live').waitFor()
+        await row(page, 'settler').getByText('Running').waitFor()
+        await page.getByRole('figure').first().waitFor()
+        await look('overview')
+
+        await hand.press(link(page, 'Channels'))
+        await heading(page, 'Channels').waitFor()
+        const channel = row(page, 'simulated')
+        await channel.getByText('Active', { exact: true }).waitFor()
+        await look('channels')
+        await hand.press(button(channel, 'Pause'))
+        await channel.getByText('Paused', { exact: true }).waitFor()
+        await hand.press(button(channel, 'Resume'))
+        await channel.getByText('Active', { exact: true }).waitFor()
+
+        await hand.press(link(page, 'Accounts'))
+        await hand.write(page.getByLabel('Id or name'), account.id)
+        await hand.press(button(page, 'Search'))
+        await hand.press(button(page, account.name))
+        const drawer = page.getByRole('dialog', { name: 'Account' })
+        await look('account')
+        await hand.write(drawer.getByLabel('Credits', { exact: true }), '2.5')
+        await hand.write(drawer.getByLabel('Reason'), 'the answer was empty')
+        await hand.press(button(drawer, 'Book the adjustment'))
+        await drawer.getByText('the answer was empty').waitFor()
+        const { wallet } = await database.showAccount(account.id)
+        t.equal(wallet.balance, 250_000_100n)
+        const [act] = await database.listAudit({ accountId: account.id, limit: 1 })
+        t.match(act, { action: 'wallet.adjustment', actor: /^user:usr_/ })
+        await hand.press(button(drawer, 'Close'))
+
+        await hand.press(link(page, 'Catalogue'))
+        const yaml = page.getByRole('textbox')
+        await yaml.waitFor()
+        await yaml.fill((await yaml.inputValue()).replace('input: "1000000"', 'input: "1500000"'))
+        await hand.press(button(page, 'Check'))
+        await page.getByText('Changed', { exact: true }).first().waitFor()
+        await look('catalogue')
+
+        await hand.press(link(page, 'Integrity'))
+        await hand.press(button(page, 'Verify now'))
+        await row(page, 'Verify')
+          .first()
+          .getByText(/No difference|Differences/)
+          .waitFor()
+        await look('integrity')
+
+        await hand.press(link(page, 'Audit'))
+        await heading(page, 'Audit').waitFor()
+        await look('audit')
+      }),
+    )
+})

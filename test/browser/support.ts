@@ -1,0 +1,56 @@
+/** The people of the stories, and how each of them comes to the console. */
+import type { Locator, Page } from 'playwright-core'
+import type { InstallationRole } from '../../schemas/management/operation.ts'
+import { parseCredits } from '../../schemas/money.ts'
+import { generateToken, tokenHash } from '../../src/core/keys/bearer-token.ts'
+import { type LentService, testConfig } from '../support/service.ts'
+
+/** One configuration for all stories, so that they share a service. */
+export const STORY_CONFIG = testConfig({
+  fast: { simulate: 'text=Hello%20from%20here,prompt_tokens=10,tokens=5' },
+  broken: { simulate: 'fault=status:500' },
+})
+/** What a call of `fast` costs. */
+export const FAST_COST = '16'
+
+const LINK_MINUTES = 15
+let people = 0
+
+interface Person {
+  readonly name: string
+  readonly credit?: string
+  readonly role?: InstallationRole
+}
+
+/** Creates a user with an account and opens the console by their sign-in link. */
+export async function signIn(
+  { baseUrl, database }: LentService,
+  page: Page,
+  { name, credit = '1000000', role }: Person,
+) {
+  people += 1
+  const email = `${name.toLowerCase()}-${process.pid}-${people}@example.com`
+  const user = await database.createUser({
+    email,
+    name,
+    installationRole: role ?? null,
+    credit: parseCredits(credit),
+  })
+  const token = generateToken()
+  await database.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: LINK_MINUTES })
+  await page.goto(`${baseUrl}/console/sign-in#link=${token}`)
+  await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor()
+  return user
+}
+
+export const button = (page: Page | Locator, name: string): Locator =>
+  page.getByRole('button', { name, exact: true })
+
+/** The link of a page in the navigation. */
+export const link = (page: Page, name: string): Locator =>
+  page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true })
+
+export const heading = (page: Page, name: string): Locator => page.getByRole('heading', { name, level: 1 })
+
+/** The row of a table that has this text. */
+export const row = (page: Page, text: string): Locator => page.getByRole('row').filter({ hasText: text })
