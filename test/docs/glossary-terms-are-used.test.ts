@@ -11,7 +11,7 @@ const terms = [...readText(PAGE).matchAll(/^\| ([a-z -]+) \| (.+) \|$/gm)].flatM
 )
 
 /** As prose has a term, and as a name in code has it: `usage row`, `usage_row`, `UsageRow`, `bookedUsageRow`. */
-function useOf(term: string): RegExp {
+function patternOf(term: string): RegExp {
   const words = term.split(/[ -]/)
   const inProse = words.map((word) => `[${word[0]}${word[0]?.toUpperCase()}]${word.slice(1)}`).join('[ _-]?')
   const inName = words.map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`).join('')
@@ -29,7 +29,7 @@ t.test('each term is used in code or in pages', async (t) => {
     .filter((path) => /\.(ts|md|sql)$/.test(path) && path !== PAGE)
     .map(readText)
   for (const { term } of terms) {
-    const use = useOf(term)
-    t.ok(texts.filter((text) => use.test(text)).length >= LEAST_FILES, term)
+    const pattern = patternOf(term)
+    t.ok(texts.filter((text) => pattern.test(text)).length >= LEAST_FILES, term)
   }
 })
