@@ -1,11 +1,6 @@
-/** Runs the jobs that operators start, one at a time in this process. */
-import type { Rebuilt } from '../../schemas/management/jobs.ts'
-import type { AuditedLog } from '../../src/postgres/billing/audit-report.ts'
-import type { WalletAudits } from '../../src/postgres/billing/repository.ts'
-import type { Job } from '../../src/postgres/operation/jobs.ts'
+/** Runs long jobs, one at a time in this process. */
+import type { Job, JobKind, JobOutcome } from '../../src/postgres/operation/jobs.ts'
 import type { Operation } from '../../src/postgres/operation/repository.ts'
-import { type LogRebuildDeps, rebuildLog } from '../call-log/rebuild.ts'
-import { auditReportShape } from '../management/shapes.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 
 /** A job begins within this time. */
@@ -13,11 +8,21 @@ const LOOK_INTERVAL_MS = 1_000
 /** Each report of progress is a small write. */
 const REPORT_INTERVAL_MS = 500
 
+/** Reports steps that are done. Rejects where the job is to stop: `RunJob` passes that on. */
+export type ReportProgress = (done: number, total: number) => Promise<void>
+
+export interface RanJob extends JobOutcome {
+  /** Called once the outcome is stored: a job that is run again still needs what this removes. */
+  readonly onEnded?: () => Promise<unknown>
+}
+
+/** Does a job. An error that it throws fails the job. */
+export type RunJob = (job: Job, report: ReportProgress) => Promise<RanJob>
+
 export interface JobDeps {
-  readonly database: LogRebuildDeps['database'] &
-    Pick<Operation, 'claimJob' | 'reportJob' | 'endJob'> &
-    Pick<WalletAudits, 'verifyWallets'>
-  readonly callLog: LogRebuildDeps['callLog'] & AuditedLog
+  readonly database: Pick<Operation, 'claimJob' | 'reportJob' | 'endJob'>
+  /** The kinds that this process runs. */
+  readonly work: Readonly<Partial<Record<JobKind, RunJob>>>
   readonly log: PipelineLog
 }
 
@@ -48,10 +53,10 @@ export function runJobs(deps: JobDeps): RunningJobs {
   }
 }
 
-async function next({ database, callLog, log }: JobDeps, isStopping: () => boolean): Promise<void> {
+async function next({ database, work, log }: JobDeps, isStopping: () => boolean): Promise<void> {
   let job: Job | null
   try {
-    job = await database.claimJob()
+    job = await database.claimJob(Object.keys(work) as JobKind[])
   } catch {
     // PostgreSQL is away: the health check says so, and the next look finds the job.
     return
@@ -59,22 +64,18 @@ async function next({ database, callLog, log }: JobDeps, isStopping: () => boole
   if (job === null) return
   const { id, kind } = job
   let reportedAt = 0
-  const report = async (done: number, total: number) => {
+  const report: ReportProgress = async (done, total) => {
     if (isStopping()) throw new Stopped()
     if (done < total && Date.now() - reportedAt < REPORT_INTERVAL_MS) return
     reportedAt = Date.now()
     if (!(await database.reportJob(id, done, total))) throw new Stopped()
   }
   try {
-    const result =
-      kind === 'verify'
-        ? auditReportShape(await database.verifyWallets(callLog, report))
-        : ((await rebuildLog({
-            database,
-            callLog,
-            onProgress: ({ rows, total }) => report(rows, total),
-          })) satisfies Rebuilt)
-    await database.endJob(id, { result })
+    const { onEnded, ...outcome } = await work[kind]!(job, report)
+    await database.endJob(id, outcome)
+    await onEnded?.().catch((error) =>
+      log.warn({ job: id, kind, err: error }, 'Failed to clean up after a job'),
+    )
     log.info({ job: id, kind }, 'Job ended')
   } catch (error) {
     if (error instanceof Stopped) return

@@ -1,8 +1,8 @@
 /** An act as an endpoint of the management API, opened by the console's session or by a management token. */
 import { from, map, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { MANAGEMENT_PATH } from '../../schemas/management/operation.ts'
-import type { GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
+import { MANAGEMENT_PATH, type Operation } from '../../schemas/management/operation.ts'
+import type { FormContent, GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
 import { jsonReply } from '../replies/json.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
@@ -14,7 +14,7 @@ import { sessionCookie } from './session.ts'
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,200}$/
 const NO_STORE: HeaderList = [['cache-control', 'no-store']]
 
-/** The part of a request that acts of signing in and out use. */
+/** The part of a request that acts use besides their input: those of signing in and out, and uploads. */
 export interface Visit {
   readonly userAgent: string
   readonly address: string
@@ -22,6 +22,8 @@ export interface Visit {
   readonly origin: string
   /** The token of the present session; null without one. */
   readonly token: string | null
+  /** The form of an upload, not read yet. */
+  readonly form: FormContent | null
   /** Sets the cookie of the answer; null deletes it. */
   setToken(token: string | null): void
 }
@@ -53,9 +55,9 @@ function bodyInput({ body }: GatewayRequest): object {
 }
 
 /** Returns parameters of the path, and those of the query or the fields of the body. */
-function inputOf(pattern: string, request: GatewayRequest): object {
-  const isRead = request.method === 'GET' || request.method === 'DELETE'
-  const given = isRead ? Object.fromEntries(new URLSearchParams(request.query)) : bodyInput(request)
+function inputOf({ path: pattern, method, isUpload }: Operation, request: GatewayRequest): object {
+  const isInQuery = method === 'GET' || method === 'DELETE' || isUpload
+  const given = isInQuery ? Object.fromEntries(new URLSearchParams(request.query)) : bodyInput(request)
   return { ...given, ...pathInput(pattern, request.path) }
 }
 
@@ -79,9 +81,10 @@ const answer = <Deps>(
       address: request.address?.() ?? '',
       origin: request.header('origin'),
       token,
+      form: request.form ?? null,
       setToken: (next) => void cookies.push(sessionCookie(deps, request, next)),
     }
-    const running = runAct(act, inputOf(act.operation.path, request), {
+    const running = runAct(act, inputOf(act.operation, request), {
       database: deps.database,
       deps: { ...deps, visit },
       caller,

@@ -1,4 +1,4 @@
-/** Pages of lists, by the id of the last entry of the page before. */
+/** Pages of lists, by the id or another key of the last entry of the page before. */
 import { Failure } from '../../schemas/failure.ts'
 
 interface PageInput {
@@ -6,7 +6,7 @@ interface PageInput {
   readonly cursor?: string | undefined
 }
 
-/** Returns the id after which a page begins; null for the first page. @throws Failure `invalid_request` */
+/** Returns the key after which a page begins; null for the first page. @throws Failure `invalid_request` */
 export function afterOf({ cursor }: Pick<PageInput, 'cursor'>): string | null {
   if (cursor === undefined) return null
   const id = Buffer.from(cursor, 'base64url').toString()
@@ -14,10 +14,14 @@ export function afterOf({ cursor }: Pick<PageInput, 'cursor'>): string | null {
   throw new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
 }
 
-/** Returns a page of entries, of which one more than its limit was read. */
+/**
+ * Returns a page of entries, of which one more than its limit was read.
+ * @param keyOf returns what the list is ordered by
+ */
 export function page<Entry extends { readonly id: string | number }>(
   entries: readonly Entry[],
   { limit }: Pick<PageInput, 'limit'>,
+  keyOf: (entry: Entry) => string | number = ({ id }) => id,
 ) {
   const data = entries.slice(0, limit)
   const hasMore = entries.length > limit
@@ -26,6 +30,6 @@ export function page<Entry extends { readonly id: string | number }>(
     object: 'list' as const,
     data,
     has_more: hasMore,
-    next_cursor: hasMore && last ? Buffer.from(String(last.id)).toString('base64url') : null,
+    next_cursor: hasMore && last ? Buffer.from(String(keyOf(last))).toString('base64url') : null,
   }
 }

@@ -8,6 +8,11 @@ const IDEMPOTENCY = z.object({
   'idempotency-key': z.string().max(200).optional().describe('Makes the act happen once within a day.'),
 })
 
+const UPLOAD = {
+  name: 'Upload',
+  schema: z.object({ file: z.array(z.string().meta({ format: 'binary' })).describe('Any names.') }),
+}
+
 const allowed = ({ allows, scope }: Operation): string => {
   if (allows === 'everyone') return 'Needs no sign-in.'
   const who =
@@ -37,6 +42,7 @@ function endpointOf(operation: Operation): Endpoint {
     isIdempotent,
     isSensitive,
     isStream,
+    isUpload,
     status,
   } = operation
   const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => name)
@@ -44,7 +50,7 @@ function endpointOf(operation: Operation): Endpoint {
   const part = (wanted: readonly string[]) =>
     z.object(Object.fromEntries(wanted.map((name) => [name, input.shape[name]])))
   const rest = names.filter((name) => !inPath.includes(name))
-  const isRead = method === 'GET' || method === 'DELETE'
+  const isInQuery = method === 'GET' || method === 'DELETE' || isUpload
   return {
     method,
     path: `${MANAGEMENT_PATH}${path}`,
@@ -56,9 +62,10 @@ function endpointOf(operation: Operation): Endpoint {
     key: allows === 'everyone' ? 'none' : 'management',
     ...(inPath.length > 0 && { pathParameters: part(inPath) }),
     ...(rest.length > 0 &&
-      (isRead
+      (isInQuery
         ? { query: part(rest) }
         : { body: { name: `${bodyName(operation)}Body`, schema: part(rest) } })),
+    ...(isUpload && { form: UPLOAD }),
     ...(isIdempotent && { headers: IDEMPOTENCY }),
     ...(status !== undefined && { status }),
     answers: [{ contentType: isStream ? 'text/event-stream' : 'application/json', body: answer }],

@@ -12,6 +12,9 @@ import * as usage from './calls/usage.ts'
 import * as channels from './channels.ts'
 import * as configuration from './configuration.ts'
 import * as jobs from './jobs.ts'
+import * as bases from './knowledge/bases.ts'
+import * as imports from './knowledge/imports.ts'
+import * as pages from './knowledge/pages.ts'
 import * as live from './live.ts'
 import type { Operation } from './operation.ts'
 import * as profile from './people/profile.ts'
@@ -31,6 +34,9 @@ export const OPERATIONS: readonly Operation[] = [
   organizations,
   keys,
   agents,
+  bases,
+  pages,
+  imports,
   calls,
   usage,
   tasks,

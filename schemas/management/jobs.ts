@@ -28,19 +28,24 @@ const rebuilt = z.object({
 })
 export type Rebuilt = z.infer<typeof rebuilt>
 
-const job = z.object({
+/** The progress of a job of any kind. */
+export const jobProgress = {
   id,
-  kind,
   state: z.enum(['queued', 'running', 'done', 'failed', 'cancelled']),
-  done: z.int().describe('Checks of a verify, rows of a rebuild.'),
-  total: z.int(),
-  verified: verified.nullable(),
-  rebuilt: rebuilt.nullable(),
   error: z.string().nullable(),
   created_by: z.string(),
   created_at: instantText,
   started_at: instantText.nullable(),
   ended_at: instantText.nullable(),
+}
+
+const job = z.object({
+  ...jobProgress,
+  kind,
+  done: z.int().describe('Checks of a verify, rows of a rebuild.'),
+  total: z.int(),
+  verified: verified.nullable(),
+  rebuilt: rebuilt.nullable(),
 })
 
 export const startJob = operation({

@@ -45,6 +45,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Answer exten
   readonly isIdempotent?: true
   /** Answers with server-sent events: the schema of the answer is that of their data. */
   readonly isStream?: true
+  /** Takes files as a multipart form: the input is in the path and the query. */
+  readonly isUpload?: true
   /** Status of the answer. Default: 200. */
   readonly status?: number
 }

@@ -77,6 +77,7 @@ function parserOf(contentType: string, limits: FormLimits): busboy.Busboy {
     return busboy({
       headers: { 'content-type': contentType },
       defParamCharset: 'utf8',
+      preservePath: limits.keepsFolders === true,
       limits: {
         fieldSize: limits.maxFieldBytes,
         fields: limits.maxFields,

@@ -12,12 +12,14 @@ export interface FormLimits {
   readonly maxFields: number
   readonly maxFieldBytes: number
   readonly maxFiles: number
+  /** Names of files keep their folders. */
+  readonly keepsFolders?: true
 }
 
 /** A file of a form, during its upload. The form continues when its content has been read. */
 export interface FormFile {
   readonly field: string
-  /** As the client calls it, without folders. */
+  /** As the client calls it, without folders unless the limits keep them. */
   readonly name: string
   /** The type that the client reports. */
   readonly mediaType: string

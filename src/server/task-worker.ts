@@ -1,5 +1,6 @@
 /** The tasks process: whatever outlives its request is submitted, followed, stored and settled here. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { runJobs } from '../../pipelines/jobs/run-jobs.ts'
 import { taskMessages } from '../../pipelines/tasks/worker/messages.ts'
 import { TaskSweep } from '../../pipelines/tasks/worker/sweep.ts'
 import { TaskWork } from '../../pipelines/tasks/worker/work.ts'
@@ -17,6 +18,7 @@ import { watchChannelHolds } from './channel-holds.ts'
 import { openConfiguration } from './configuration.ts'
 import { countTransitions } from './count-transitions.ts'
 import { everyUnlessBusy } from './gateway/engine-watch.ts'
+import { importJob } from './knowledge/import-job.ts'
 import { mediaCalls } from './media-calls.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
@@ -92,6 +94,11 @@ export async function runTasks(boot: Boot): Promise<void> {
     ),
     countOpen(metrics, database),
   ]
+  const jobs = runJobs({
+    database: opened,
+    work: { import: importJob({ database: opened, store, dataDir: boot.dataDir }) },
+    log,
+  })
   const stopConsuming = nats.consumeTasks((delivery) => work.receive(delivery))
 
   let isEnding = false
@@ -99,7 +106,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     if (isEnding) return
     isEnding = true
     stopConsuming()
-    await work.stop(boundMs)
+    await Promise.all([work.stop(boundMs), Promise.race([jobs.stop(), pause(boundMs)])])
     for (const timer of timers) clearInterval(timer)
     void stopHolds()
     upstream.close()

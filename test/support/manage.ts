@@ -22,6 +22,10 @@ export interface ManageClient {
   readonly cookie: string
   readonly csrfToken: string
   send(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<ManageAnswer>
+  upload(
+    path: string,
+    files: Readonly<Record<string, string | Uint8Array<ArrayBuffer>>>,
+  ): Promise<ManageAnswer>
 }
 
 export const MANAGE = '/api/manage/v1'
@@ -61,6 +65,16 @@ export async function signIn(
         method,
         headers: { ...headers, cookie, 'x-csrf-token': session.csrf_token, ...given },
         ...(body && { body: JSON.stringify(body) }),
+      })
+      return { status: answer.status, body: await answer.json() }
+    },
+    async upload(path, files) {
+      const body = new FormData()
+      for (const [name, content] of Object.entries(files)) body.append('file', new Blob([content]), name)
+      const answer = await fetch(`${baseUrl}${MANAGE}${path}`, {
+        method: 'POST',
+        headers: { origin: baseUrl, cookie, 'x-csrf-token': session.csrf_token },
+        body,
       })
       return { status: answer.status, body: await answer.json() }
     },

@@ -1,4 +1,5 @@
 /** Acts of long jobs. */
+import { Failure } from '../../../schemas/failure.ts'
 import {
   cancelJob,
   listJobs,
@@ -12,14 +13,12 @@ import { implement } from '../act.ts'
 
 const instant = (at: Date | null): string | null => at?.toISOString() ?? null
 
-const jobShape = ({ id, kind, state, done, total, result, error, ...job }: Job) => ({
+/** The shape that jobs of every kind have in common. */
+export const jobProgressShape = ({ id, state, done, total, error, ...job }: Job) => ({
   id,
-  kind,
   state,
   done: Number(done),
   total: Number(total),
-  verified: kind === 'verify' ? (result as Verified | null) : null,
-  rebuilt: kind === 'rebuild' ? (result as Rebuilt | null) : null,
   error,
   created_by: job.createdBy,
   created_at: job.createdAt.toISOString(),
@@ -27,16 +26,31 @@ const jobShape = ({ id, kind, state, done, total, result, error, ...job }: Job) 
   ended_at: instant(job.endedAt),
 })
 
+const INTEGRITY_KINDS = ['verify', 'rebuild'] as const
+type IntegrityKind = (typeof INTEGRITY_KINDS)[number]
+
+/** @throws Failure `not_found` for an import: its knowledge base has it */
+function shapeOf(job: Job) {
+  const kind = INTEGRITY_KINDS.find((one): one is IntegrityKind => one === job.kind)
+  if (kind === undefined) throw new Failure('not_found', `There is no job ${job.id}.`)
+  return {
+    ...jobProgressShape(job),
+    kind,
+    verified: kind === 'verify' ? (job.result as Verified | null) : null,
+    rebuilt: kind === 'rebuild' ? (job.result as Rebuilt | null) : null,
+  }
+}
+
 export const jobActs = [
   implement(startJob, async ({ write }, { kind }) =>
-    jobShape(await write((database) => database.startJob(kind))),
+    shapeOf(await write((database) => database.startJob({ kind }))),
   ),
-  implement(listJobs, async ({ database }, { kind = null, limit }) => ({
-    object: 'list' as const,
-    data: (await database.listJobs(kind, limit)).map(jobShape),
-  })),
-  implement(showJob, async ({ database }, { id }) => jobShape(await database.readJob(id))),
+  implement(listJobs, async ({ database }, { kind, limit }) => {
+    const kinds = kind === undefined ? INTEGRITY_KINDS : [kind]
+    return { object: 'list' as const, data: (await database.listJobs({ kinds, limit })).map(shapeOf) }
+  }),
+  implement(showJob, async ({ database }, { id }) => shapeOf(await database.readJob(id))),
   implement(cancelJob, async ({ write }, { id }) =>
-    jobShape(await write((database) => database.cancelJob(id))),
+    write(async (database) => shapeOf(await database.cancelJob(id))),
   ),
 ]

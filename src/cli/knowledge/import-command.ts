@@ -1,18 +1,17 @@
 /** Output of `tollgate kb import`. */
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import { REPORTED_ENTRIES, reportOf } from '../../../pipelines/management/knowledge/report.ts'
 import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
 import type { FileProblem } from '../../markdown/problem.ts'
 import type { Accounts } from '../../postgres/accounts/repository.ts'
 import { Refusal } from '../../postgres/billing/refusal.ts'
 import type { Wiki } from '../../postgres/knowledge/repository.ts'
 import type { LinkReport } from '../../postgres/knowledge/types.ts'
+import type { FolderOutcome, ImportProgress } from '../../server/knowledge/import-folder.ts'
 import { type Answer, answers, type Context } from '../context.ts'
 import { printable } from '../output.ts'
-import type { FolderOutcome, ImportProgress } from './import.ts'
 
-/** Limit for each kind: a number follows for the rest. */
-const MAX_SHOWN = 10
 const TERMINAL_INTERVAL_MS = 200
 const FILE_INTERVAL_MS = 10_000
 const CLEAR_LINE = '\r\u001b[K'
@@ -48,7 +47,7 @@ export function addImport(kb: Command, context: Context): void {
 
 async function runImport(context: Context, folder: string, options: ImportOptions): Promise<Answer> {
   const [{ importFolder }, { FileProblemError }] = await Promise.all([
-    import('./import.ts'),
+    import('../../server/knowledge/import-folder.ts'),
     import('../../markdown/problem.ts'),
   ])
   const progress = progressTo(context.output.error)
@@ -58,7 +57,7 @@ async function runImport(context: Context, folder: string, options: ImportOption
       const baseId = await baseOf(database, options)
       const deps = { wiki: database, store, onProgress: progress.report }
       const outcome = await importFolder(deps, { baseId, folder, prune })
-      return imported(baseId, outcome, await database.reportLinks(baseId, MAX_SHOWN), prune)
+      return imported(baseId, outcome, await database.reportLinks(baseId, REPORTED_ENTRIES), prune)
     })
   } catch (error) {
     if (!(error instanceof FileProblemError)) throw error
@@ -95,26 +94,7 @@ const plural = (count: number, what: string): string => `${count} ${what}${count
 
 function imported(baseId: string, outcome: FolderOutcome, links: LinkReport, prune: boolean): Answer {
   const { added, changed, unchanged, gone, pages, ignoredFields } = outcome
-  const json = {
-    ok: true,
-    kb_id: baseId,
-    pages,
-    added,
-    changed,
-    unchanged,
-    gone: gone.length,
-    pruned: prune,
-    gone_paths: [...gone],
-    unresolved_links: {
-      count: links.unresolved.count,
-      first: links.unresolved.first.map(({ path, link }) => ({ path, link })),
-    },
-    same_titles: {
-      count: links.sameTitle.count,
-      first: links.sameTitle.first.map(({ title, paths }) => ({ title, paths: [...paths] })),
-    },
-    ignored_fields: Object.fromEntries(ignoredFields),
-  }
+  const json = { ok: true, kb_id: baseId, ...reportOf(outcome, links, prune) }
   const text = () =>
     [
       `imported into ${baseId}: ${added} added, ${changed} changed, ${unchanged} unchanged, ${plural(pages, 'page')} in all`,
@@ -143,7 +123,7 @@ function imported(baseId: string, outcome: FolderOutcome, links: LinkReport, pru
 /** Returns their number, and the first of them. */
 function some(count: number, what: string, all: readonly string[]): string[] {
   if (count === 0) return []
-  const shown = all.slice(0, MAX_SHOWN)
+  const shown = all.slice(0, REPORTED_ENTRIES)
   const more = count > shown.length ? [`  and ${count - shown.length} more`] : []
   return [`${count} ${what}:`, ...shown.map((line) => `  ${line}`), ...more]
 }

@@ -1,34 +1,34 @@
 /** `tollgate kb …`: knowledge bases, their pages, and their readers. */
 import type { Command } from 'commander'
-import { DEFAULT_KB_ID, type KnowledgeBase } from '../../../schemas/knowledge/wiki.ts'
-import type { Database } from '../../postgres/database.ts'
+import { baseActs, baseShape } from '../../../pipelines/management/knowledge/bases.ts'
+import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
+import {
+  createBase,
+  deleteBase,
+  grantBase,
+  revokeBase,
+  showBase,
+} from '../../../schemas/management/knowledge/bases.ts'
+import type { InputOf } from '../../../schemas/management/operation.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { runCommandAct } from '../management.ts'
 import { nameText } from '../option-values.ts'
-import type { JsonObject } from '../output.ts'
 import { addImport } from './import-command.ts'
 
 const LIST_FIELDS = ['id', 'account_id', 'name', 'is_default', 'pages', 'readers', 'created_at']
 const KB_EXAMPLE = 'kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
 const ACCOUNT_EXAMPLE = 'acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
 
-const baseShape = (base: KnowledgeBase) =>
-  ({
-    id: base.id,
-    account_id: base.accountId,
-    name: base.name,
-    is_default: base.isDefault,
-    pages: base.pages,
-    readers: base.readers,
-    created_at: base.createdAt.toISOString(),
-  }) satisfies JsonObject
-
-const one = (base: KnowledgeBase): Answer => answerRecord(baseShape(base))
-
 export function addKnowledgeCommands(program: Command, context: Context): void {
   const { wiring } = context
   const kb = program.command('kb').description('knowledge bases')
-  const withBase = async (work: (database: Database) => Promise<KnowledgeBase>): Promise<Answer> =>
-    one(await wiring.withDatabase(work))
+  type BaseOperation = typeof createBase | typeof showBase | typeof grantBase
+  const run = async <O extends BaseOperation>(operation: O, input: InputOf<O>): Promise<Answer> =>
+    answerRecord(
+      await wiring.withDatabase((database) =>
+        runCommandAct(wiring, baseActs, operation, input, { database, deps: {} }),
+      ),
+    )
 
   answers(
     context,
@@ -38,8 +38,7 @@ export function addKnowledgeCommands(program: Command, context: Context): void {
       .requiredOption('--account <id>', 'whose it is')
       .requiredOption('--name <name>', 'what to call it', nameText),
     `kb create --account ${ACCOUNT_EXAMPLE} --name Handbook`,
-    ({ account, name }: { account: string; name: string }) =>
-      withBase((database) => database.createBase(account, name)),
+    ({ account, name }: { account: string; name: string }) => run(createBase, { account_id: account, name }),
   )
 
   answers(
@@ -65,7 +64,7 @@ export function addKnowledgeCommands(program: Command, context: Context): void {
       .description('one knowledge base with its readers')
       .argument('<kb>', 'knowledge base id'),
     `kb show ${KB_EXAMPLE}`,
-    (id: string) => withBase((database) => database.showBase(id)),
+    (id: string) => run(showBase, { id }),
   )
 
   addImport(kb, context)
@@ -78,7 +77,7 @@ export function addKnowledgeCommands(program: Command, context: Context): void {
       .argument('<kb>', 'knowledge base id')
       .requiredOption('--to <id>', 'account id or agent id'),
     `kb grant ${KB_EXAMPLE} --to ${ACCOUNT_EXAMPLE}`,
-    (id: string, { to }: { to: string }) => withBase((database) => database.grantBase(id, to)),
+    (id: string, { to }: { to: string }) => run(grantBase, { id, reader_id: to }),
   )
 
   answers(
@@ -89,7 +88,7 @@ export function addKnowledgeCommands(program: Command, context: Context): void {
       .argument('<kb>', 'knowledge base id')
       .requiredOption('--to <id>', 'account id or agent id'),
     `kb revoke ${KB_EXAMPLE} --to ${ACCOUNT_EXAMPLE}`,
-    (id: string, { to }: { to: string }) => withBase((database) => database.revokeBase(id, to)),
+    (id: string, { to }: { to: string }) => run(revokeBase, { id, reader_id: to }),
   )
 
   answers(
@@ -104,6 +103,6 @@ export function addKnowledgeCommands(program: Command, context: Context): void {
 after the next import, with new page ids.`,
       ),
     `kb delete ${KB_EXAMPLE}`,
-    (id: string) => withBase((database) => database.deleteBase(id)),
+    (id: string) => run(deleteBase, { id }),
   )
 }

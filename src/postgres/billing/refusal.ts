@@ -5,6 +5,7 @@ export type RefusalCode =
   | 'agent_not_found'
   | 'agent_deleted'
   | 'kb_not_found'
+  | 'kb_full'
   | 'reader_not_found'
   | 'import_conflict'
   | 'not_a_personal_account'

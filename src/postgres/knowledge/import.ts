@@ -31,7 +31,7 @@ export async function pageHashes(sql: Queryable, baseId: string): Promise<Map<st
 
 /**
  * Imports pages, all or nothing, for readers as well: they see the former base until the import is complete.
- * @throws Refusal `import_conflict`: another import has changed the base since `pageHashes` was called.
+ * @throws Refusal `import_conflict`: another import has changed the base since `pageHashes` was called; `kb_full`
  */
 export async function importPages(sql: Sql, folder: FolderImport): Promise<ImportOutcome> {
   const importId = randomUUID()
@@ -48,7 +48,7 @@ export async function importPages(sql: Sql, folder: FolderImport): Promise<Impor
 async function importFolder(
   transaction: Transaction,
   importId: string,
-  { baseId, present, prune, onStored }: FolderImport,
+  { baseId, present, prune, maxAccountPages = null, onStored }: FolderImport,
   staged: ReadonlySet<string>,
 ): Promise<ImportOutcome> {
   await transaction`SELECT set_config('statement_timeout', ${String(STATEMENT_TIMEOUT_MS)}, true)`
@@ -80,6 +80,7 @@ async function importFolder(
   await settleSources(transaction, [...named], [...dropped])
 
   const pages = known.size + added - (prune ? gone.length : 0)
+  await assertRoom(transaction, { baseId, accountId: base.account_id, pages, maxAccountPages })
   await transaction`UPDATE knowledge_bases SET page_count = ${pages} WHERE id = ${baseId}`
   await recordAct(transaction, {
     action: 'kb.import',
@@ -89,6 +90,30 @@ async function importFolder(
     after: { pages, added, changed, removed: prune ? gone.length : 0 },
   })
   return { added, changed, unchanged: present.size - added - changed, gone, pages }
+}
+
+interface Room {
+  readonly baseId: string
+  readonly accountId: string
+  readonly pages: number
+  readonly maxAccountPages: number | null
+}
+
+/** @throws Refusal `kb_full` */
+async function assertRoom(
+  transaction: Transaction,
+  { baseId, accountId, pages, maxAccountPages }: Room,
+): Promise<void> {
+  if (maxAccountPages === null) return
+  const [others] = await transaction<[{ pages: bigint }]>`
+    SELECT coalesce(sum(page_count), 0) AS pages FROM knowledge_bases
+    WHERE account_id = ${accountId} AND id <> ${baseId}`
+  const all = Number(others.pages) + pages
+  if (all > maxAccountPages)
+    throw new Refusal(
+      'kb_full',
+      `The account would have ${all} pages, and may have ${maxAccountPages}: import fewer, or ask an operator to import them`,
+    )
 }
 
 async function importBatch(

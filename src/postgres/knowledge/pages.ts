@@ -112,6 +112,29 @@ export async function listTags(
   return rows.map(({ tag, count }) => ({ tag, count: Number(count) }))
 }
 
+export interface ListedPage extends WikiEntry {
+  /** Of its file, below the imported folder. */
+  readonly path: string
+  readonly updatedAt: Date
+}
+
+/** Lists the pages of a base by path: those after a path, at most `limit`. */
+export async function listPages(
+  sql: Sql,
+  base: ReadableBase,
+  { after, limit }: { readonly after: string | null; readonly limit: number },
+): Promise<ListedPage[]> {
+  const rows = await sql<(EntryRow & { path: string; updated_at: Date })[]>`
+    SELECT ${entryColumns(sql)}, p.path, p.updated_at FROM wiki_pages AS p
+    WHERE p.base_id = ${base.id} ${after === null ? sql`` : sql`AND p.path > ${after}`}
+    ORDER BY p.path LIMIT ${limit}`
+  return rows.map((row) => ({
+    ...entryOfRow(row, base.kbId),
+    path: row.path,
+    updatedAt: row.updated_at,
+  }))
+}
+
 /** Lists pages by title, at most `limit`. */
 export async function pagesByTag(
   sql: Sql,

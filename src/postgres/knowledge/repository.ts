@@ -13,7 +13,7 @@ import {
 } from './bases.ts'
 import { importPages, pageHashes } from './import.ts'
 import { reportLinks } from './link-report.ts'
-import { backlinks, listTags, pagesByTag, readPages } from './pages.ts'
+import { backlinks, listPages, listTags, pagesByTag, readPages } from './pages.ts'
 import { searchPages } from './search.ts'
 import { announceSources } from './sources.ts'
 
@@ -22,6 +22,10 @@ export type Wiki = ReturnType<typeof openWiki>
 export const openWiki = ({ main, searching }: Pools) => ({
   ...onPool(main, { createBase, defaultBase, showBase, listBases, deleteBase, grantBase, revokeBase }),
   ...onPool(main, { pageHashes, importPages, announceSources, reportLinks }),
-  ...onPool(main, { readableBases, findBase, readPages, listTags, pagesByTag, backlinks }, READ_DEADLINE_MS),
+  ...onPool(
+    main,
+    { readableBases, findBase, readPages, listPages, listTags, pagesByTag, backlinks },
+    READ_DEADLINE_MS,
+  ),
   ...onPool(searching, { searchPages }, READ_DEADLINE_MS),
 })

@@ -46,6 +46,8 @@ export interface FolderImport {
   readonly present: ReadonlyMap<string, Buffer>
   /** True to remove pages without a file. */
   readonly prune: boolean
+  /** The most pages of all bases of the account. Absent: no limit. */
+  readonly maxAccountPages?: number | null
   /** Called for the new and changed pages, once all of them have been read. */
   onStored?(pages: number, total: number): void
 }

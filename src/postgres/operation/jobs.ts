@@ -1,18 +1,22 @@
-/** Long jobs: verify and rebuild. An operator starts one, a settler runs it. */
+/** Long jobs: verify, rebuild and import. An act starts one, a process in the background runs it. */
 import { newId } from '../../core/keys/ids.ts'
 import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
 
-export const JOB_KINDS = ['verify', 'rebuild'] as const
-export type JobKind = (typeof JOB_KINDS)[number]
+export type JobKind = 'verify' | 'rebuild' | 'import'
 export type JobState = 'queued' | 'running' | 'done' | 'failed' | 'cancelled'
 
 export interface Job {
   readonly id: string
   readonly kind: JobKind
   readonly state: JobState
+  /** Null for a job of the installation. */
+  readonly accountId: string | null
+  /** Of an import the knowledge base. */
+  readonly subjectId: string | null
+  readonly input: unknown
   /** Steps that are done, of `total`; 0 before it is known. */
   readonly done: bigint
   readonly total: bigint
@@ -28,6 +32,9 @@ interface JobRow {
   id: string
   kind: JobKind
   state: JobState
+  account_id: string | null
+  subject_id: string | null
+  input: unknown
   done: bigint
   total: bigint
   result: unknown
@@ -38,8 +45,18 @@ interface JobRow {
   ended_at: Date | null
 }
 
-const jobOfRow = ({ created_by, created_at, started_at, ended_at, ...row }: JobRow): Job => ({
+const jobOfRow = ({
+  account_id,
+  subject_id,
+  created_by,
+  created_at,
+  started_at,
+  ended_at,
+  ...row
+}: JobRow): Job => ({
   ...row,
+  accountId: account_id,
+  subjectId: subject_id,
   done: BigInt(row.done),
   total: BigInt(row.total),
   createdBy: created_by,
@@ -49,25 +66,35 @@ const jobOfRow = ({ created_by, created_at, started_at, ended_at, ...row }: JobR
 })
 
 const columns = (sql: Queryable) =>
-  sql`id, kind, state, done, total, result, error, created_by, created_at, started_at, ended_at`
+  sql`id, kind, state, account_id, subject_id, input, done, total, result, error, created_by, created_at, started_at, ended_at`
 
 /** A job whose process has given no sign of life for so long is run again. */
 const LOST_SECONDS = 60
 
-/** @throws Refusal `job_open` while one of its kind has not ended */
-export async function startJob(sql: Sql, kind: JobKind): Promise<Job> {
+export interface NewJob {
+  readonly kind: JobKind
+  readonly accountId?: string | null
+  readonly subjectId?: string | null
+  readonly input?: unknown
+}
+
+/** @throws Refusal `job_open` while one of its kind, about the same subject, has not ended */
+export async function startJob(
+  sql: Sql,
+  { kind, accountId = null, subjectId = null, input = null }: NewJob,
+): Promise<Job> {
   const [row] = await sql<JobRow[]>`
-    INSERT INTO jobs (id, kind, created_by) VALUES (${newId('job')}, ${kind}, audit_actor())
-    ON CONFLICT (kind) WHERE ended_at IS NULL DO NOTHING
+    INSERT INTO jobs (id, kind, account_id, subject_id, input, created_by)
+    VALUES (
+      ${newId('job')}, ${kind}, ${accountId}, ${subjectId},
+      ${input === null ? sql`NULL` : jsonValue(sql, input)}, audit_actor())
+    ON CONFLICT (kind, coalesce(subject_id, '')) WHERE ended_at IS NULL DO NOTHING
     RETURNING ${columns(sql)}`
-  if (row === undefined) throw new Refusal('job_open', `A ${kind} is under way already`)
-  await recordAct(sql, {
-    action: `job.${kind}`,
-    accountId: null,
-    subjectId: row.id,
-    before: null,
-    after: null,
-  })
+  if (row === undefined) {
+    const of = subjectId === null ? '' : ` of ${subjectId}`
+    throw new Refusal('job_open', `A job ${kind}${of} is under way already`)
+  }
+  await recordAct(sql, { action: `job.${kind}`, accountId, subjectId: row.id, before: null, after: null })
   return jobOfRow(row)
 }
 
@@ -80,8 +107,15 @@ export async function cancelJob(sql: Sql, id: string): Promise<Job> {
     const { state } = await readJob(sql, id)
     throw new Refusal('job_ended', `The job ${id} has ended: it is ${state}`)
   }
-  await recordAct(sql, { action: 'job.cancel', accountId: null, subjectId: id, before: null, after: null })
-  return jobOfRow(row)
+  const job = jobOfRow(row)
+  await recordAct(sql, {
+    action: 'job.cancel',
+    accountId: job.accountId,
+    subjectId: id,
+    before: null,
+    after: null,
+  })
+  return job
 }
 
 /** @throws Refusal `job_not_found` */
@@ -91,21 +125,29 @@ export async function readJob(sql: Queryable, id: string): Promise<Job> {
   return jobOfRow(row)
 }
 
-/** Returns the newest jobs of a kind, or of all. */
-export async function listJobs(sql: Queryable, kind: JobKind | null, limit: number): Promise<Job[]> {
+export interface JobsQuery {
+  readonly kinds: readonly JobKind[]
+  readonly subjectId?: string
+  readonly limit: number
+}
+
+/** Returns the newest jobs of these kinds, or those of them about one subject. */
+export async function listJobs(sql: Queryable, { kinds, subjectId, limit }: JobsQuery): Promise<Job[]> {
   const rows = await sql<JobRow[]>`
-    SELECT ${columns(sql)} FROM jobs WHERE ${kind}::text IS NULL OR kind = ${kind}
+    SELECT ${columns(sql)} FROM jobs
+    WHERE kind = ANY (${kinds as JobKind[]}::text[])
+      ${subjectId === undefined ? sql`` : sql`AND subject_id = ${subjectId}`}
     ORDER BY created_at DESC LIMIT ${limit}`
   return rows.map(jobOfRow)
 }
 
-/** Claims a job that waits, or whose process is gone; null where there is none. */
-export async function claimJob(sql: Sql): Promise<Job | null> {
+/** Claims a job of these kinds that waits, or whose process is gone; null where there is none. */
+export async function claimJob(sql: Sql, kinds: readonly JobKind[]): Promise<Job | null> {
   const [row] = await sql<JobRow[]>`
     UPDATE jobs SET state = 'running', started_at = now(), touched_at = now(), done = 0, total = 0
     WHERE id = (
       SELECT id FROM jobs
-      WHERE ended_at IS NULL
+      WHERE ended_at IS NULL AND kind = ANY (${kinds as JobKind[]}::text[])
         AND (state = 'queued' OR touched_at < now() - make_interval(secs => ${LOST_SECONDS}))
       ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING ${columns(sql)}`
@@ -119,17 +161,18 @@ export async function reportJob(sql: Sql, id: string, done: number, total: numbe
   return count > 0
 }
 
-/** Ends a running job with its result, or with the error that ended it. */
-export async function endJob(
-  sql: Sql,
-  id: string,
-  outcome: { readonly result: unknown } | { readonly error: string },
-): Promise<void> {
-  const [result, error] = 'error' in outcome ? [null, outcome.error] : [outcome.result, null]
+/** An error ends a job as failed. Its result says more. */
+export interface JobOutcome {
+  readonly result?: unknown
+  readonly error?: string
+}
+
+/** Ends a running job. */
+export async function endJob(sql: Sql, id: string, { result, error }: JobOutcome): Promise<void> {
   await sql`
     UPDATE jobs SET
-      state = ${error === null ? 'done' : 'failed'}, error = ${error}, ended_at = now(),
-      done = CASE WHEN ${error}::text IS NULL THEN total ELSE done END,
-      result = ${result === null ? sql`NULL` : jsonValue(sql, result)}
+      state = ${error === undefined ? 'done' : 'failed'}, error = ${error ?? null}, ended_at = now(),
+      done = CASE WHEN ${error ?? null}::text IS NULL THEN total ELSE done END,
+      result = ${result === undefined ? sql`NULL` : jsonValue(sql, result)}
     WHERE id = ${id} AND state = 'running'`
 }

@@ -17,6 +17,9 @@ import {
 import { endpoint, streamEndpoint } from '../../../pipelines/management/endpoint.ts'
 import type { EndpointDeps } from '../../../pipelines/management/identify.ts'
 import { jobActs } from '../../../pipelines/management/jobs/jobs.ts'
+import { baseActs } from '../../../pipelines/management/knowledge/bases.ts'
+import { type ImportDeps, importActs } from '../../../pipelines/management/knowledge/imports.ts'
+import { pageActs } from '../../../pipelines/management/knowledge/pages.ts'
 import type { StreamDeps } from '../../../pipelines/management/live/act.ts'
 import { type LiveDeps, liveActs, liveStreams } from '../../../pipelines/management/live/live.ts'
 import { oidcActs } from '../../../pipelines/management/people/oidc.ts'
@@ -26,11 +29,14 @@ import type { PeopleDeps } from '../../../pipelines/management/people/rules.ts'
 import { sessionActs } from '../../../pipelines/management/people/sessions.ts'
 import { signInActs } from '../../../pipelines/management/people/sign-in.ts'
 import { userActs } from '../../../pipelines/management/people/users.ts'
+import { MAX_UPLOAD_BYTES } from '../../../schemas/management/knowledge/imports.ts'
 import { MANAGEMENT_PATH, type Operation } from '../../../schemas/management/operation.ts'
 import type { Route } from '../../http/route.ts'
 import type { RoutedPath } from './routed.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
+/** Headers of the parts of a form come on top of its files. */
+const MAX_FORM_BYTES = MAX_UPLOAD_BYTES + MAX_BODY_BYTES
 
 export type ManagementRouteDeps = EndpointDeps &
   CallDeps &
@@ -41,6 +47,7 @@ export type ManagementRouteDeps = EndpointDeps &
   LiveDeps &
   StreamDeps &
   AccountDeps &
+  Omit<ImportDeps, 'visit'> &
   Omit<PeopleDeps, 'visit'>
 
 export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
@@ -55,6 +62,9 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...organizationActs,
     ...keyActs,
     ...agentActs,
+    ...baseActs,
+    ...pageActs,
+    ...importActs,
     ...callActs,
     ...usageActs,
     ...taskActs,
@@ -76,7 +86,12 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     methods: Object.fromEntries(
       same.map(({ operation, handler }): [string, Route] => [
         operation.method,
-        { handler, maxBodyBytes: MAX_BODY_BYTES, isSameOrigin: true },
+        {
+          handler,
+          maxBodyBytes: MAX_BODY_BYTES,
+          isSameOrigin: true,
+          ...(operation.isUpload && { maxFormBytes: MAX_FORM_BYTES }),
+        },
       ]),
     ),
   }))

@@ -2,6 +2,7 @@
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
+import { integrityJobs } from '../../../pipelines/jobs/integrity.ts'
 import { runJobs } from '../../../pipelines/jobs/run-jobs.ts'
 import { settler } from '../../../pipelines/settlement/settlement.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
@@ -71,7 +72,7 @@ export async function runSettler(boot: Boot): Promise<void> {
   })
   copier.start()
   const audit = dailyAudit(database, metrics, log)
-  const jobs = runJobs({ database, callLog, log })
+  const jobs = runJobs({ database, work: integrityJobs({ database, callLog }), log })
   const keeper = startLogMaintenance(boot, callLog, log)
   const purging = setInterval(() => {
     purgeExpired(database).catch((error) => log.warn({ err: error }, 'Failed to remove expired records'))

@@ -6,7 +6,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import t from 'tap'
 import { searchPage, sourceLink } from '../../../schemas/knowledge/query.ts'
 import { wikiPage } from '../../../schemas/knowledge/wiki.ts'
-import { importFolder } from '../../../src/cli/knowledge/import.ts'
+import { importFolder } from '../../../src/server/knowledge/import-folder.ts'
 import { storeOf } from '../../../src/storage/open-store.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { testConfig } from '../../support/service.ts'

@@ -18,6 +18,9 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   as: 'failed',
   email: 'someone@example.com',
   enabled: false,
+  import_id: 'job_1',
+  page_id: 'page_1',
+  reader_id: 'agt_1',
   file: { name: 'taken over', model: 'fast', persona: 'taken over' },
   installation_role: 'operator',
   name: 'taken over',
@@ -61,6 +64,7 @@ t.test('permissions', async (t) => {
   })
   const file = { name: 'theirs', model: 'fast', persona: 'A clerk.' }
   const { body: agent } = await owner.send('POST', '/agents', { account_id, file })
+  const { body: base } = await owner.send('POST', '/knowledge-bases', { account_id, name: 'theirs' })
   const invited = { account_id, email: 'new@example.com', role: 'member' }
   const { body: invitation } = await owner.send('POST', `/organizations/${account_id}/invitations`, invited)
   const { body: sessions } = await owner.send('GET', '/me/sessions')
@@ -75,6 +79,7 @@ t.test('permissions', async (t) => {
     jobs: 'job_1',
     'key-requests': request.id,
     keys: key.id,
+    'knowledge-bases': base.id,
     'me/sessions': sessions.data[0].id,
     organizations: invitation.id,
     tasks: 'vid_1',

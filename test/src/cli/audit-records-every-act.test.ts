@@ -28,6 +28,7 @@ const config = configFile.parse({
 })
 const wiring: Wiring = {
   ...noEngines,
+  actor: () => ACTOR,
   withDatabase: (work) => work(database),
   loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [], warnings: [] }),
 }

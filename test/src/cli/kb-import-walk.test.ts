@@ -11,6 +11,7 @@ const folder = join(engines.dataDir, 'handbook')
 const store = await FolderStore.open(join(engines.dataDir, 'files'), fileLinks('', linkKey(masterKey)))
 const wiring = {
   ...noEngines,
+  actor: () => 'operator:test',
   withDatabase: <T>(work: (given: typeof database) => Promise<T>) => work(database),
   withLibrary: <T>(work: (given: { database: typeof database; store: FolderStore }) => Promise<T>) =>
     work({ database, store }),
@@ -51,7 +52,7 @@ t.test('bases are made, listed, shown', async (t) => {
 t.test('a folder that is not there, or has no page', async (t) => {
   t.match(await refused('kb', 'import', '--account', account, join(folder, 'gone')), /ENOENT/)
   mkdirSync(folder, { recursive: true })
-  t.match(await refused('kb', 'import', '--account', account, folder), /has no Markdown file/)
+  t.match(await refused('kb', 'import', '--account', account, folder), /no Markdown file/)
 })
 
 t.test('import, and again: only what has changed', async (t) => {

@@ -10,7 +10,7 @@ import { type FileProblem, FileProblemError, fileProblemError } from '../../mark
 import { SOURCE_MAX_BYTES, type SourceFile, SourceFiles, sourceKey } from '../../markdown/source-file.ts'
 import { PAGE_MAX_BYTES, tooLarge } from '../../markdown/text.ts'
 import type { Wiki } from '../../postgres/knowledge/repository.ts'
-import type { ImportOutcome, PageDraft } from '../../postgres/knowledge/types.ts'
+import type { FolderImport, ImportOutcome, PageDraft } from '../../postgres/knowledge/types.ts'
 import type { ObjectStore } from '../../storage/store.ts'
 
 /** Files that are open at the same time. */
@@ -43,15 +43,19 @@ export interface FolderOutcome extends ImportOutcome {
   readonly ignoredFields: ReadonlyMap<string, number>
 }
 
+export interface FolderToImport extends Pick<FolderImport, 'baseId' | 'prune' | 'maxAccountPages'> {
+  readonly folder: string
+}
+
 /** @throws FileProblemError with every problem of every file; nothing has changed then */
 export async function importFolder(
   deps: ImportDeps,
-  { baseId, folder, prune }: { readonly baseId: string; readonly folder: string; readonly prune: boolean },
+  { baseId, folder, prune, maxAccountPages }: FolderToImport,
 ): Promise<FolderOutcome> {
   const { files, problems } = await folderPages(folder)
   // With `prune` a folder that was named by mistake would empty the base.
   if (files.length === 0 && problems.length === 0)
-    throw new Error(`${folder} has no Markdown file (.md or .markdown); nothing was changed`)
+    throw new Error('There is no Markdown file (.md or .markdown) in the folder; nothing was changed')
   const known = await deps.wiki.pageHashes(baseId)
   const reader = new FolderReader(deps, baseId, await realpath(folder), known, problems)
   const outcome = await deps.wiki.importPages({
@@ -59,6 +63,7 @@ export async function importFolder(
     drafts: reader.drafts(files),
     present: reader.present,
     prune,
+    ...(maxAccountPages !== undefined && { maxAccountPages }),
     onStored: (done, total) => deps.onProgress?.({ step: 'storing', done, total }),
   })
   return { ...outcome, ignoredFields: reader.ignoredFields }

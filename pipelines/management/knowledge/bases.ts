@@ -1,0 +1,107 @@
+/** Acts of knowledge bases and of those who may read them. */
+
+import { Failure } from '../../../schemas/failure.ts'
+import type { KnowledgeBase } from '../../../schemas/knowledge/wiki.ts'
+import {
+  createBase,
+  deleteBase,
+  grantBase,
+  listBases,
+  revokeBase,
+  showBase,
+} from '../../../schemas/management/knowledge/bases.ts'
+import type { Database } from '../../../src/postgres/database.ts'
+import { type Context, implement } from '../act.ts'
+import type { Caller } from '../caller.ts'
+
+/** Bases that an account may make by itself. Operators may make more. */
+const MAX_BASES = 100
+
+export const baseShape = ({ id, accountId, name, isDefault, pages, readers, createdAt }: KnowledgeBase) => ({
+  id,
+  account_id: accountId,
+  name,
+  is_default: isDefault,
+  pages,
+  readers: [...readers],
+  created_at: createdAt.toISOString(),
+})
+
+/** Returns the account of a base. @throws Failure `not_found` */
+export async function accountOfBase(database: Database, { id }: { readonly id: string }): Promise<string> {
+  try {
+    return (await database.showBase(id)).accountId
+  } catch (error) {
+    if ((error as { code?: string }).code === 'kb_not_found')
+      throw new Failure('not_found', `There is no knowledge base ${id}.`)
+    throw error
+  }
+}
+
+/** Whether the reader is an agent or a member of the account, or another account that the caller administers. */
+async function isNear(
+  { caller, database }: Pick<Context, 'database'> & { readonly caller: Caller },
+  accountId: string,
+  reader: string,
+): Promise<boolean> {
+  const role = caller.roles.get(reader)
+  if (role === 'owner' || role === 'admin') return true
+  if ((await database.showAccount(accountId)).account.kind !== 'organization') return false
+  const [agents, members] = await Promise.all([
+    database.listAgents(accountId),
+    database.listMembers(accountId),
+  ])
+  return agents.some(({ id }) => id === reader) || members.some(({ accountId: member }) => member === reader)
+}
+
+export const baseActs = [
+  implement(listBases, async ({ database }, { account_id: accountId }) => {
+    const [own, readable] = await Promise.all([
+      database.listBases(accountId),
+      database.readableBases({ accountId }),
+    ])
+    const ids = new Set(own.map(({ id }) => id))
+    return {
+      object: 'list' as const,
+      data: own.map(baseShape),
+      granted: readable
+        .filter(({ id }) => id !== '' && !ids.has(id))
+        .map(({ id, name, pages }) => ({ id, name, pages })),
+    }
+  }),
+  implement(showBase, async ({ database }, { id }) => baseShape(await database.showBase(id)), accountOfBase),
+  implement(createBase, async (context, { account_id: accountId, name }) => {
+    const { caller, database, write } = context
+    if (caller.installation !== 'operator' && (await database.listBases(accountId)).length >= MAX_BASES)
+      throw new Failure('conflict', `The account has ${MAX_BASES} knowledge bases: delete one first.`)
+    return write(async (writing) => baseShape(await writing.createBase(accountId, name)))
+  }),
+  implement(
+    grantBase,
+    async (context, { id, reader_id: readerId }) => {
+      const { caller, database, write } = context
+      // A base that is granted to strangers would bring its pages into what their models read.
+      if (
+        caller.installation !== 'operator' &&
+        !(await isNear(context, await accountOfBase(database, { id }), readerId))
+      )
+        throw new Failure(
+          'not_found',
+          `${readerId} is neither an agent nor a member of this account, nor an account of yours. An operator may grant it to others.`,
+        )
+      return write(async (writing) => baseShape(await writing.grantBase(id, readerId)))
+    },
+    accountOfBase,
+  ),
+  implement(
+    revokeBase,
+    ({ write }, { id, reader_id: readerId }) =>
+      write(async (writing) => baseShape(await writing.revokeBase(id, readerId))),
+    accountOfBase,
+  ),
+  implement(
+    deleteBase,
+    ({ write }, { id }) => write(async (writing) => baseShape(await writing.deleteBase(id))),
+    accountOfBase,
+  ),
+]

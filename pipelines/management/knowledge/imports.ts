@@ -1,0 +1,170 @@
+/** Acts of imports into a knowledge base. The task worker runs them. */
+import { Readable } from 'node:stream'
+import { Failure } from '../../../schemas/failure.ts'
+import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
+import {
+  cancelImport,
+  type ImportProblem,
+  type ImportReport,
+  listImports,
+  MAX_UPLOAD_BYTES,
+  MAX_UPLOAD_FILES,
+  showImport,
+  startImport,
+} from '../../../schemas/management/knowledge/imports.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
+import type { FormContent } from '../../../src/http/handler.ts'
+import type { Database } from '../../../src/postgres/database.ts'
+import type { Job } from '../../../src/postgres/operation/jobs.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
+import { implement } from '../act.ts'
+import { jobProgressShape } from '../jobs/jobs.ts'
+import { accountOfBase } from './bases.ts'
+
+/** An import that has not begun within this time finds its files gone. */
+const UPLOAD_LIFETIME_MS = 24 * 60 * 60 * 1000
+const MAX_FORM_FIELD_BYTES = 1_024
+const MAX_FORM_FIELDS = 8
+/** Pages of all bases of an account that imports by itself. Operators may import more. */
+const MAX_ACCOUNT_PAGES = 20_000
+
+/** A file that was uploaded for an import. */
+export interface UploadedFile {
+  /** In the object store. */
+  readonly key: string
+  /** As the client names it, with its folders. */
+  readonly path: string
+}
+
+/** The input of the job. */
+export interface ImportInput {
+  readonly prune: boolean
+  readonly files: readonly UploadedFile[]
+  /** Null: no limit. */
+  readonly maxAccountPages: number | null
+}
+
+/** Its result. */
+export interface ImportResult {
+  readonly report: ImportReport | null
+  readonly problems: readonly ImportProblem[]
+}
+
+export interface ImportDeps {
+  readonly files: Pick<ObjectStore, 'put'>
+  readonly uploads: Uploads
+  readonly visit: { readonly form: FormContent | null }
+}
+
+const shapeOf = (job: Job) => {
+  const { report, problems } = (job.result as ImportResult | null) ?? { report: null, problems: [] }
+  return {
+    ...jobProgressShape(job),
+    knowledge_base_id: job.subjectId!,
+    files: (job.input as ImportInput).files.map(({ path }) => path),
+    report,
+    problems,
+  }
+}
+
+async function* counted(content: AsyncIterable<Buffer>, upload: Upload) {
+  for await (const piece of content) {
+    upload.count(piece.length)
+    yield piece
+  }
+}
+
+/** Stores the files of the form. Those of a form that is cut are removed again. */
+async function storeFiles(
+  { files, visit, database, now }: ImportDeps & { readonly database: Database; readonly now: number },
+  upload: Upload,
+): Promise<UploadedFile[]> {
+  if (visit.form === null)
+    throw new Failure('invalid_request', 'The body is not a multipart form: send a zip, or files, as a form.')
+  const name = newId('job')
+  const stored: UploadedFile[] = []
+  let number = 0
+  await visit.form.read(
+    {
+      maxFields: MAX_FORM_FIELDS,
+      maxFieldBytes: MAX_FORM_FIELD_BYTES,
+      maxFiles: MAX_UPLOAD_FILES,
+      keepsFolders: true,
+    },
+    async ({ name: path, content }) => {
+      const at = number++
+      const key = `imports/${name}-${at}`
+      await database.recordObjects([{ key, expiresAt: now + UPLOAD_LIFETIME_MS }])
+      await files.put(key, Readable.from(counted(content, upload), { objectMode: false }), {
+        mediaType: 'application/octet-stream',
+        maxBytes: MAX_UPLOAD_BYTES,
+      })
+      await upload.stored(key)
+      stored[at] = { key, path }
+    },
+  )
+  if (stored.length === 0) throw new Failure('invalid_request', 'The form brings no file.')
+  return stored
+}
+
+/** @throws Failure `not_found`: there is none of that base */
+async function importOf(
+  database: Pick<Database, 'readJob'>,
+  { id, import_id: importId }: { readonly id: string; readonly import_id: string },
+): Promise<Job> {
+  const job = await database.readJob(importId).catch((error: { code?: string }) => {
+    if (error.code === 'job_not_found') return null
+    throw error
+  })
+  if (job?.subjectId !== id) throw new Failure('not_found', `There is no import ${importId} of ${id}.`)
+  return job
+}
+
+export const importActs = [
+  implement<ImportDeps, typeof startImport>(
+    startImport,
+    async (context, { id, account_id: given, prune }) => {
+      const { caller, database, uploads, write } = context
+      const isOwn = id === DEFAULT_KB_ID
+      const accountId = isOwn ? given! : await accountOfBase(database, { id })
+      const upload = uploads.begin(accountId)
+      try {
+        const files = await storeFiles(context, upload)
+        const job = await write(async (writing) => {
+          const subjectId = isOwn ? (await writing.defaultBase(accountId)).id : id
+          const maxAccountPages = caller.installation === 'operator' ? null : MAX_ACCOUNT_PAGES
+          const input: ImportInput = { prune, files, maxAccountPages }
+          return writing.startJob({ kind: 'import', accountId, subjectId, input })
+        })
+        upload.handOver()
+        return shapeOf(job)
+      } finally {
+        await upload.end()
+      }
+    },
+    async (database, { id, account_id: accountId = null }) =>
+      id === DEFAULT_KB_ID ? accountId : accountOfBase(database, { id }),
+  ),
+  implement(
+    listImports,
+    async ({ database }, { id, limit }) => ({
+      object: 'list' as const,
+      data: (await database.listJobs({ kinds: ['import'], subjectId: id, limit })).map(shapeOf),
+    }),
+    accountOfBase,
+  ),
+  implement(
+    showImport,
+    async ({ database }, input) => shapeOf(await importOf(database, input)),
+    accountOfBase,
+  ),
+  implement(
+    cancelImport,
+    async ({ database, write }, input) => {
+      const { id } = await importOf(database, input)
+      return shapeOf(await write((writing) => writing.cancelJob(id)))
+    },
+    accountOfBase,
+  ),
+]

@@ -1,0 +1,86 @@
+/** Operations of knowledge bases and of those who may read them. */
+import { z } from 'zod'
+import { instantText, operation } from '../operation.ts'
+
+const allows = ['owner', 'admin'] as const
+const id = z.string()
+const reader_id = z.string().describe('An account, or an agent.')
+
+const base = z.object({
+  id,
+  account_id: z.string(),
+  name: z.string(),
+  is_default: z.boolean().describe("The account's own base, which its keys read as `default`."),
+  pages: z.int(),
+  readers: z.array(z.string()).describe('Accounts and agents that may read it, besides its account.'),
+  created_at: instantText,
+})
+
+const granted = base.pick({ id: true, name: true, pages: true })
+
+export const listBases = operation({
+  method: 'GET',
+  path: '/knowledge-bases',
+  summary: 'List the knowledge bases of an account, and those of others that it may read.',
+  input: z.object({ account_id: z.string() }),
+  answer: {
+    name: 'KnowledgeBaseList',
+    schema: z.object({ object: z.literal('list'), data: z.array(base), granted: z.array(granted) }),
+  },
+  scope: 'read',
+  allows,
+})
+
+export const showBase = operation({
+  method: 'GET',
+  path: '/knowledge-bases/{id}',
+  summary: 'Show a knowledge base with its readers.',
+  input: z.object({ id }),
+  answer: { name: 'KnowledgeBase', schema: base },
+  scope: 'read',
+  allows,
+})
+
+export const createBase = operation({
+  method: 'POST',
+  path: '/knowledge-bases',
+  summary: "Create a knowledge base beside the account's own one, which needs no creating.",
+  input: z.object({ account_id: z.string(), name: z.string().trim().min(1).max(200) }),
+  answer: { name: 'CreatedKnowledgeBase', schema: base },
+  scope: 'knowledge',
+  allows,
+  isIdempotent: true,
+  status: 201,
+})
+
+export const grantBase = operation({
+  method: 'POST',
+  path: '/knowledge-bases/{id}/readers',
+  summary:
+    'Let an agent or a member of the organization, or another account of yours, read a knowledge base.',
+  details: 'Operators may grant it to every account.',
+  input: z.object({ id, reader_id }),
+  answer: { name: 'GrantedKnowledgeBase', schema: base },
+  scope: 'knowledge',
+  allows,
+})
+
+export const revokeBase = operation({
+  method: 'DELETE',
+  path: '/knowledge-bases/{id}/readers/{reader_id}',
+  summary: 'Take the grant of a knowledge base back.',
+  input: z.object({ id, reader_id }),
+  answer: { name: 'RevokedKnowledgeBase', schema: base },
+  scope: 'knowledge',
+  allows,
+})
+
+export const deleteBase = operation({
+  method: 'DELETE',
+  path: '/knowledge-bases/{id}',
+  summary: 'Delete a knowledge base with all its pages, for good.',
+  input: z.object({ id }),
+  answer: { name: 'DeletedKnowledgeBase', schema: base },
+  scope: 'knowledge',
+  allows,
+})

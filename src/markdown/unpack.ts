@@ -1,0 +1,118 @@
+/** An upload as a folder: its files, and in place of a zip the files in it. */
+import { createWriteStream } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import yauzl from 'yauzl'
+import { type FileProblem, FileProblemError } from './problem.ts'
+
+const MIB = 1024 * 1024
+const FOLDER = '/'
+/** macOS adds copies of what it knows about each file. */
+const OF_MACOS = '__MACOSX/'
+
+export interface UnpackLimits {
+  readonly maxBytes: number
+  readonly maxFiles: number
+}
+
+/** Of one upload, unpacked. */
+const LIMITS: UnpackLimits = { maxBytes: 1024 * MIB, maxFiles: 50_000 }
+
+export const isZipName = (path: string): boolean => /\.zip$/i.test(path)
+
+/** A fault of an upload as a whole, or of one file in it. */
+class Bad extends Error {}
+
+export class Unpacking {
+  readonly problems: FileProblem[] = []
+  readonly #folder: string
+  readonly #limits: UnpackLimits
+  #bytes = 0
+  #files = 0
+
+  /** @param folder exists, empty, with no links in its path */
+  constructor(folder: string, limits: UnpackLimits = LIMITS) {
+    this.#folder = folder
+    this.#limits = limits
+  }
+
+  /** Adds a file. @param path as the client names it */
+  async add(path: string, content: Readable): Promise<void> {
+    await this.#reporting(path, () => this.#write(path, content))
+  }
+
+  /** Adds the files of a zip. The folder that all of them are in counts as the top. */
+  async unzip(name: string, file: string): Promise<void> {
+    await this.#reporting(name, async () => {
+      const paths: string[] = []
+      for await (const { fileName } of (await yauzl.openPromise(file)).eachEntry())
+        if (isFile(fileName)) paths.push(fileName)
+      const top = commonFolder(paths)
+      const zip = await yauzl.openPromise(file)
+      for await (const entry of zip.eachEntry()) {
+        const { fileName } = entry
+        if (!isFile(fileName)) continue
+        await this.#reporting(fileName, async () => {
+          if (entry.isEncrypted()) throw new Bad('It is encrypted. Upload it without a password.')
+          await this.#write(fileName.slice(top.length), await zip.openReadStreamPromise(entry))
+        })
+      }
+    })
+  }
+
+  /** @throws FileProblemError with every problem so far */
+  assertClean(): void {
+    if (this.problems.length > 0) throw new FileProblemError(this.problems)
+  }
+
+  async #reporting(file: string, work: () => Promise<void>): Promise<void> {
+    if (this.#files > this.#limits.maxFiles || this.#bytes > this.#limits.maxBytes) return
+    try {
+      await work()
+    } catch (error) {
+      const { message } = error as Error
+      const sentence = error instanceof Bad ? message : `It cannot be unpacked: ${message}.`
+      this.problems.push({ file, line: 1, message: sentence })
+    }
+  }
+
+  async #write(path: string, content: Readable): Promise<void> {
+    const { maxBytes, maxFiles } = this.#limits
+    const refusal = yauzl.validateFileName(path)
+    try {
+      if (refusal !== null || path === '' || path.endsWith(FOLDER))
+        throw new Bad(
+          `Its path ${JSON.stringify(path)} leads out of the folder, or names no file. Rename it.`,
+        )
+      if (++this.#files > maxFiles)
+        throw new Bad(`There are more than ${maxFiles} files. Import them in parts.`)
+      const file = join(this.#folder, path)
+      await mkdir(dirname(file), { recursive: true })
+      const count = (bytes: number) => {
+        this.#bytes += bytes
+        if (this.#bytes > maxBytes)
+          throw new Bad(`The files have more than ${maxBytes / MIB} MiB together. Import them in parts.`)
+      }
+      await pipeline(content, (pieces) => counted(pieces, count), createWriteStream(file, { flags: 'wx' }))
+    } finally {
+      content.destroy()
+    }
+  }
+}
+
+const isFile = (name: string): boolean => !name.endsWith(FOLDER) && !name.startsWith(OF_MACOS)
+
+async function* counted(pieces: AsyncIterable<Buffer>, count: (bytes: number) => void) {
+  for await (const piece of pieces) {
+    count(piece.length)
+    yield piece
+  }
+}
+
+/** Returns `handbook/` where every path begins so, else the empty string. */
+function commonFolder([first = '', ...rest]: readonly string[]): string {
+  const folder = first.slice(0, first.indexOf(FOLDER) + 1)
+  return folder !== '' && rest.every((path) => path.startsWith(folder)) ? folder : ''
+}
