@@ -34,6 +34,7 @@ export const NAVIGATION: readonly PageGroup[] = [
       { path: '/calls', name: 'Calls', isFor: everyone },
       { path: '/usage', name: 'Usage', isFor: everyone },
       { path: '/tasks', name: 'Tasks', isFor: readers('owner', 'admin') },
+      { path: '/knowledge', name: 'Knowledge', isFor: readers('owner', 'admin') },
       { path: '/keys', name: 'Keys', isFor: (_, { role }) => role !== 'billing' },
       { path: '/billing', name: 'Billing', isFor: readers('owner', 'billing') },
       { path: '/audit', name: 'Audit', isFor: readers('owner', 'admin') },

@@ -179,6 +179,13 @@ const agents = createRoute({
   component: lazyRouteComponent(() => import('./pages/agents/agents.tsx'), 'Agents'),
 })
 
+const knowledge = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/knowledge',
+  validateSearch: texts('base', 'page', 'search'),
+  component: lazyRouteComponent(() => import('./pages/knowledge/knowledge.tsx'), 'Knowledge'),
+})
+
 const billing = createRoute({
   getParentRoute: () => signedIn,
   path: '/billing',
@@ -211,6 +218,7 @@ const routeTree = root.addChildren([
     billing,
     members,
     agents,
+    knowledge,
     audit,
     overview,
     catalogue,

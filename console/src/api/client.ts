@@ -60,39 +60,66 @@ export interface RequestOptions {
   readonly idempotencyKey?: string
 }
 
-/**
- * Sends a request. `pattern` is the path of the operation, with its parameters in braces.
- * @throws ApiError
- */
-export async function request<O extends Operation>(
-  method: O['method'],
-  pattern: string,
-  input: InputOf<O>,
-  { signal, idempotencyKey }: RequestOptions = {},
-): Promise<AnswerOf<O>> {
-  const [path, rest] = fill(pattern, input as Record<string, unknown>)
-  const isRead = method === 'GET' || method === 'DELETE'
-  const query = new URLSearchParams(isRead ? rest.map(([name, value]) => [name, String(value)]) : [])
-  const send = () =>
+interface Sent extends RequestOptions {
+  readonly query: readonly (readonly [string, unknown])[]
+  readonly headers?: Record<string, string>
+  readonly body?: string | FormData
+}
+
+/** Sends a request; asks who the user is where the service wants to know, and sends it again. */
+async function send<Answer>(method: string, path: string, sent: Sent): Promise<Answer> {
+  const query = new URLSearchParams(sent.query.map(([name, value]) => [name, String(value)]))
+  const attempt = () =>
     fetch(`${BASE}${path}${query.size > 0 ? `?${query}` : ''}`, {
       method,
       credentials: 'same-origin',
       headers: {
-        ...(isRead ? {} : { 'content-type': 'application/json' }),
+        ...sent.headers,
         ...(method !== 'GET' && csrfToken !== null && { 'x-csrf-token': csrfToken }),
-        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        ...(sent.idempotencyKey !== undefined && { 'idempotency-key': sent.idempotencyKey }),
       },
-      ...(isRead ? {} : { body: JSON.stringify(Object.fromEntries(rest)) }),
-      ...(signal && { signal }),
+      ...(sent.body !== undefined && { body: sent.body }),
+      ...(sent.signal && { signal: sent.signal }),
     })
-  let response = await send()
-  if (response.ok) return (await response.json()) as AnswerOf<O>
+  let response = await attempt()
+  if (response.ok) return (await response.json()) as Answer
   const error = await errorOf(response)
   if (error.code !== 'reauthentication_required' || !(await confirmIdentity())) throw error
-  response = await send()
+  response = await attempt()
   if (!response.ok) throw await errorOf(response)
-  return (await response.json()) as AnswerOf<O>
+  return (await response.json()) as Answer
+}
+
+/**
+ * Sends a request. `pattern` is the path of the operation, with its parameters in braces.
+ * @throws ApiError
+ */
+export function request<O extends Operation>(
+  method: O['method'],
+  pattern: string,
+  input: InputOf<O>,
+  options: RequestOptions = {},
+): Promise<AnswerOf<O>> {
+  const [path, rest] = fill(pattern, input as Record<string, unknown>)
+  if (method === 'GET' || method === 'DELETE') return send(method, path, { ...options, query: rest })
+  const body = JSON.stringify(Object.fromEntries(rest))
+  return send(method, path, { ...options, query: [], headers: { 'content-type': 'application/json' }, body })
 }
 
 export const get = <O extends Operation>(pattern: string, input: InputOf<O>, signal?: AbortSignal) =>
   request<O>('GET', pattern, input, signal ? { signal } : {})
+
+/**
+ * Uploads files under their names. The input is in path and query.
+ * @throws ApiError
+ */
+export function upload<O extends Operation>(
+  pattern: string,
+  input: InputOf<O>,
+  files: readonly (readonly [name: string, content: File])[],
+): Promise<AnswerOf<O>> {
+  const [path, query] = fill(pattern, input as Record<string, unknown>)
+  const body = new FormData()
+  for (const [name, content] of files) body.append('file', content, name)
+  return send('POST', path, { query, body })
+}

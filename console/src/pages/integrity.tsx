@@ -7,6 +7,7 @@ import { get, request } from '../api/client.ts'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
+import { JobProgress } from '../ui/job-progress.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { CodeBlock, printTime, Time } from '../ui/text.tsx'
@@ -44,21 +45,9 @@ function Progress({ job }: { readonly job: Job }) {
     onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),
   })
   return (
-    <section
-      role="status"
-      className="flex flex-wrap items-center gap-4 rounded-lg border border-line bg-surface p-4"
-    >
+    <section className="flex flex-wrap items-center gap-4 rounded-lg border border-line bg-surface p-4">
       <span className="font-medium">{kindNames()[job.kind]}</span>
-      <progress
-        className="h-2 min-w-40 flex-1 accent-accent"
-        aria-label={t('Progress')}
-        {...(job.total > 0 && { max: job.total, value: job.done })}
-      />
-      <span className="tabular text-quiet text-sm">
-        {job.total > 0
-          ? `${job.done.toLocaleString('en')} / ${job.total.toLocaleString('en')}`
-          : t('Waiting')}
-      </span>
+      <JobProgress done={job.done} total={job.total} />
       <Button isBusy={cancel.isPending} onClick={() => cancel.mutate()}>
         {t('Cancel')}
       </Button>

@@ -3,12 +3,49 @@ import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
+import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
+import { basesQuery } from '../../api/bases.ts'
 import { catalogueQuery } from '../../api/catalogue.ts'
+import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Actions } from '../../ui/dialog.tsx'
 import { CheckField, Field, SelectField, TextAreaField } from '../../ui/field.tsx'
 import { FormError } from '../../ui/states.tsx'
+
+interface KnowledgeFieldProps {
+  readonly value: readonly string[]
+  onChange(bases: readonly string[]): void
+}
+
+/** The bases that the organization may read, and those of the agent that it may not read any more. */
+function KnowledgeField({ value, onChange }: KnowledgeFieldProps) {
+  const { account_id } = useAccount()
+  const { data } = useQuery(basesQuery(account_id))
+  const names = new Map([
+    ...value.map((id): [string, string] => [id, id]),
+    [DEFAULT_KB_ID, t("The account's own")] as const,
+    ...(data?.data ?? [])
+      .filter(({ is_default }) => !is_default)
+      .map(({ id, name }): [string, string] => [id, name]),
+    ...(data?.granted ?? []).map(({ id, name }): [string, string] => [id, name]),
+  ])
+  return (
+    <fieldset className="flex flex-col gap-1">
+      <legend className="mb-1 font-medium text-sm">{t('Knowledge bases')}</legend>
+      {[...names].map(([id, name]) => (
+        <CheckField
+          key={id}
+          label={name}
+          checked={value.includes(id)}
+          onChange={({ target }) =>
+            onChange(target.checked ? [...value, id] : value.filter((base) => base !== id))
+          }
+        />
+      ))}
+    </fieldset>
+  )
+}
 
 interface FormProps {
   /** null: a new agent. */
@@ -27,7 +64,7 @@ export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
   const [chosen, setModel] = useState(file?.model ?? '')
   const [persona, setPersona] = useState(file?.persona ?? '')
   const [temperature, setTemperature] = useState(file?.temperature?.toString() ?? '')
-  const [knowledge, setKnowledge] = useState(file?.knowledge.join(', ') ?? '')
+  const [knowledge, setKnowledge] = useState<readonly string[]>(file?.knowledge ?? [])
   const [webSearch, setWebSearch] = useState(file?.web_search ?? false)
   const [imageGeneration, setImageGeneration] = useState(file?.image_generation ?? false)
   const model = chosen === '' ? (chat[0]?.id ?? '') : chosen
@@ -39,10 +76,7 @@ export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
       model,
       persona,
       temperature: temperature === '' ? null : Number(temperature),
-      knowledge: knowledge
-        .split(',')
-        .map((base) => base.trim())
-        .filter((base) => base !== ''),
+      knowledge: [...knowledge],
       web_search: webSearch,
       image_generation: imageGeneration,
     })
@@ -83,12 +117,7 @@ export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
         value={temperature}
         onChange={({ target }) => setTemperature(target.value)}
       />
-      <Field
-        label={t('Knowledge bases')}
-        hint={t('Ids with commas between; "default" is the organization\'s own.')}
-        value={knowledge}
-        onChange={({ target }) => setKnowledge(target.value)}
-      />
+      <KnowledgeField value={knowledge} onChange={setKnowledge} />
       <CheckField
         label={t('Web search')}
         checked={webSearch}

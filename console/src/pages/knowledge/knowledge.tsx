@@ -1,0 +1,170 @@
+/** Knowledge: the bases of an account, or the one that is open. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { type FormEvent, useState } from 'react'
+import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
+import type { createBase, listBases } from '../../../../schemas/management/knowledge/bases.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { BASES, basesQuery } from '../../api/bases.ts'
+import { request } from '../../api/client.ts'
+import { useAccount } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Badge, EmptyState, ErrorState, FormError, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { CodeBlock } from '../../ui/text.tsx'
+import { OpenBase } from './open-base.tsx'
+import { UploadDialog } from './upload.tsx'
+
+const route = getRouteApi('/signed-in/knowledge')
+
+export type Base = AnswerOf<typeof listBases>['data'][number]
+
+/** A base in the list: one of the account, or one that it may read. */
+interface ListedBase extends Pick<Base, 'id' | 'name' | 'pages'> {
+  readonly base: Base | null
+}
+
+export function Knowledge() {
+  useLingui()
+  const { account_id: accountId, role } = useAccount()
+  const { base: open } = route.useSearch()
+  const mayChange = role === 'owner' || role === 'admin'
+  const bases = useQuery(basesQuery(accountId))
+  if (open === undefined) return <BaseList bases={bases} mayChange={mayChange} />
+  const own = bases.data?.data.find(({ id }) => id === open)
+  const listed = own ?? bases.data?.granted.find(({ id }) => id === open)
+  if (bases.isPending) return <Skeleton />
+  if (bases.error) return <ErrorState error={bases.error} onRetry={() => void bases.refetch()} />
+  if (listed === undefined)
+    return (
+      <ErrorState error={new Error(t('There is no knowledge base {id} in this account.', { id: open }))} />
+    )
+  return <OpenBase key={open} id={open} name={listed.name} own={own ?? null} mayChange={mayChange} />
+}
+
+interface BaseListProps {
+  readonly bases: {
+    readonly data?: AnswerOf<typeof listBases> | undefined
+    readonly isPending: boolean
+    readonly error: Error | null
+    refetch(): unknown
+  }
+  readonly mayChange: boolean
+}
+
+function BaseList({ bases, mayChange }: BaseListProps) {
+  const { account_id: accountId } = useAccount()
+  const [dialog, setDialog] = useState<'create' | 'upload' | null>(null)
+  const rows: ListedBase[] = [
+    ...(bases.data?.data.map((base) => ({ ...base, base })) ?? []),
+    ...(bases.data?.granted.map((base) => ({ ...base, base: null })) ?? []),
+  ]
+  const hasOwn = bases.data?.data.some(({ is_default }) => is_default) === true
+  const columns: Column<ListedBase>[] = [
+    {
+      name: t('Knowledge base'),
+      cell: ({ id, name, base }) => (
+        <Link
+          from="/knowledge"
+          to="."
+          search={(all) => ({ ...all, base: id })}
+          className="font-medium text-accent hover:underline"
+        >
+          {base?.is_default ? t("The account's own") : name}
+        </Link>
+      ),
+    },
+    { name: t('Pages'), isNumber: true, cell: ({ pages }) => pages.toLocaleString('en') },
+    {
+      name: t('Readers'),
+      isNumber: true,
+      cell: ({ base }) =>
+        base === null ? <Badge tone="accent">{t('Granted to you')}</Badge> : base.readers.length,
+    },
+    { name: t('Id'), cell: ({ id }) => <code className="font-mono text-xs">{id}</code> },
+  ]
+  return (
+    <>
+      <PageHeader
+        title={t('Knowledge')}
+        description={t('Markdown pages that keys search and read, and that agents answer from.')}
+        actions={
+          mayChange && (
+            <>
+              {!hasOwn && bases.data && (
+                <Button onClick={() => setDialog('upload')}>{t("Upload into the account's own")}</Button>
+              )}
+              <Button kind="primary" onClick={() => setDialog('create')}>
+                {t('Create a knowledge base')}
+              </Button>
+            </>
+          )
+        }
+      />
+      <Panel>
+        {bases.isPending && <Skeleton />}
+        {bases.error && <ErrorState error={bases.error} onRetry={() => void bases.refetch()} />}
+        {bases.data && rows.length === 0 && (
+          <EmptyState title={t('There is no knowledge base yet.')}>
+            <CodeBlock
+              label="curl"
+              code={`curl "${location.origin}/api/manage/v1${BASES}/${DEFAULT_KB_ID}/imports?account_id=${accountId}" \\
+  -H "Authorization: Bearer $TOLLGATE_MANAGEMENT_TOKEN" -F file=@handbook.zip`}
+            />
+          </EmptyState>
+        )}
+        {rows.length > 0 && (
+          <Table caption={t('Knowledge bases')} columns={columns} rows={rows} keyOf={({ id }) => id} />
+        )}
+      </Panel>
+      <CreateDialog isOpen={dialog === 'create'} onClose={() => setDialog(null)} />
+      {dialog === 'upload' && (
+        <UploadDialog baseId={DEFAULT_KB_ID} name={t("The account's own")} onClose={() => setDialog(null)} />
+      )}
+    </>
+  )
+}
+
+function CreateDialog({ isOpen, onClose }: { readonly isOpen: boolean; onClose(): void }) {
+  const { account_id: accountId } = useAccount()
+  const [name, setName] = useState('')
+  const queries = useQueryClient()
+  const change = useChangeSearch()
+  const create = useMutation({
+    mutationFn: () => request<typeof createBase>('POST', BASES, { account_id: accountId, name }),
+    onSuccess: async ({ id }) => {
+      await queries.invalidateQueries({ queryKey: [BASES, accountId] })
+      onClose()
+      change({ base: id })
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    create.mutate()
+  }
+  return (
+    <Dialog title={t('Create a knowledge base')} isOpen={isOpen} onClose={onClose}>
+      <form onSubmit={submit}>
+        <Field
+          label={t('Name')}
+          required
+          maxLength={200}
+          value={name}
+          onChange={({ target }) => setName(target.value)}
+        />
+        {create.error && <FormError error={create.error} />}
+        <Actions>
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="primary" isBusy={create.isPending}>
+            {t('Create')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}

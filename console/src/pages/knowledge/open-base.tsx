@@ -1,0 +1,106 @@
+/** One knowledge base: its pages and their search, its imports and its readers. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { deleteBase } from '../../../../schemas/management/knowledge/bases.ts'
+import { BASES } from '../../api/bases.ts'
+import { request } from '../../api/client.ts'
+import { useAccount } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { PageHeader } from '../../ui/states.tsx'
+import { Id } from '../../ui/text.tsx'
+import { SearchForm } from '../search-form.tsx'
+import { Imports } from './imports.tsx'
+import type { Base } from './knowledge.tsx'
+import { PageDrawer } from './page.tsx'
+import { FoundPages, PageList } from './pages.tsx'
+import { Readers } from './readers.tsx'
+import { UploadDialog } from './upload.tsx'
+
+const route = getRouteApi('/signed-in/knowledge')
+
+interface OpenBaseProps {
+  readonly id: string
+  readonly name: string
+  /** Null: a base of another account. */
+  readonly own: Base | null
+  readonly mayChange: boolean
+}
+
+export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
+  useLingui()
+  const { account_id: accountId } = useAccount()
+  const { search, page } = route.useSearch()
+  const [dialog, setDialog] = useState<'upload' | 'delete' | null>(null)
+  const queries = useQueryClient()
+  const change = useChangeSearch()
+  const remove = useMutation({
+    mutationFn: () => request<typeof deleteBase>('DELETE', `${BASES}/{id}`, { id }),
+    onSuccess: async () => {
+      change({ base: undefined, page: undefined, search: undefined })
+      await queries.invalidateQueries({ queryKey: [BASES, accountId] })
+    },
+  })
+  const title = own?.is_default ? t("The account's own") : name
+  return (
+    <>
+      <p className="mb-2 text-sm">
+        <Link
+          from="/knowledge"
+          to="."
+          search={({ account }) => ({ ...(account && { account }) })}
+          className="text-accent hover:underline"
+        >
+          {t('All knowledge bases')}
+        </Link>
+      </p>
+      <PageHeader
+        title={title}
+        {...(own === null && { description: t('Granted by another account: you may read it.') })}
+        actions={
+          own &&
+          mayChange && (
+            <>
+              <Button kind="primary" onClick={() => setDialog('upload')}>
+                {t('Upload')}
+              </Button>
+              <Button kind="danger" onClick={() => setDialog('delete')}>
+                {t('Delete')}
+              </Button>
+            </>
+          )
+        }
+      />
+      <div className="-mt-3 mb-4">
+        <Id id={id} />
+      </div>
+      <SearchForm key={search} label={t('Search the pages')} value={search} />
+      <div className="flex flex-col gap-4">
+        {search === undefined ? <PageList baseId={id} /> : <FoundPages baseId={id} query={search} />}
+        {own && <Imports baseId={id} mayChange={mayChange} />}
+        {own && <Readers base={own} mayChange={mayChange} />}
+      </div>
+      <PageDrawer baseId={id} pageId={page} />
+      {dialog === 'upload' && <UploadDialog baseId={id} name={title} onClose={() => setDialog(null)} />}
+      {dialog === 'delete' && (
+        <ConfirmByTyping
+          title={t('Delete {name}', { name: title })}
+          description={t(
+            'All its pages and files go, and agents that answer from it lose it. This cannot be undone.',
+          )}
+          name={title}
+          act={t('Delete')}
+          isOpen
+          isBusy={remove.isPending}
+          error={remove.error}
+          onClose={() => setDialog(null)}
+          onConfirm={() => remove.mutate()}
+        />
+      )}
+    </>
+  )
+}

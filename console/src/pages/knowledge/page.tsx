@@ -1,0 +1,96 @@
+/** One page of a knowledge base, rendered, with the pages that link to it. */
+import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
+import type { showPage } from '../../../../schemas/management/knowledge/pages.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { BASES } from '../../api/bases.ts'
+import { get } from '../../api/client.ts'
+import { useAccount } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Drawer } from '../../ui/drawer.tsx'
+import { Fact } from '../../ui/fact.tsx'
+import { Badge, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { Id } from '../../ui/text.tsx'
+import { PageText } from './page-text.tsx'
+import { PageLink, Tags } from './pages.tsx'
+
+interface PageDrawerProps {
+  readonly baseId: string
+  /** Undefined: closed. */
+  readonly pageId: string | undefined
+}
+
+export function PageDrawer({ baseId, pageId }: PageDrawerProps) {
+  useLingui()
+  const { account_id } = useAccount()
+  const change = useChangeSearch()
+  const page = useQuery({
+    queryKey: [BASES, baseId, 'page', account_id, pageId],
+    queryFn: ({ signal }) =>
+      get<typeof showPage>(
+        `${BASES}/{id}/pages/{page_id}`,
+        { id: baseId, account_id, page_id: pageId! },
+        signal,
+      ),
+    enabled: pageId !== undefined,
+  })
+  return (
+    <Drawer
+      title={page.data?.title ?? t('Page')}
+      isOpen={pageId !== undefined}
+      onClose={() => change({ page: undefined })}
+    >
+      {page.isPending && <Skeleton />}
+      {page.error && <ErrorState error={page.error} onRetry={() => void page.refetch()} />}
+      {page.data && <Page page={page.data} />}
+    </Drawer>
+  )
+}
+
+function Page({ page }: { readonly page: AnswerOf<typeof showPage> }) {
+  const { id, summary, tags, aliases, confidence, needs_review, source, body, backlinks } = page
+  return (
+    <>
+      {summary !== '' && <p className="text-quiet">{summary}</p>}
+      <Panel>
+        <div className="p-4">
+          <PageText body={body} links={page.links} targets={page.outgoing_links} />
+        </div>
+      </Panel>
+      <Panel title={t('Linked from')}>
+        {backlinks.length === 0 ? (
+          <p className="px-4 py-3 text-quiet">{t('No page links here.')}</p>
+        ) : (
+          <ul className="px-4 py-2">
+            {backlinks.map((linking) => (
+              <li key={linking.id} className="py-0.5">
+                <PageLink {...linking} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </Panel>
+      <dl className="rounded-lg border border-line bg-surface py-2">
+        <Fact name={t('Id')}>
+          <Id id={id} />
+        </Fact>
+        {tags.length > 0 && (
+          <Fact name={t('Tags')}>
+            <Tags tags={tags} />
+          </Fact>
+        )}
+        {aliases.length > 0 && <Fact name={t('Other names')}>{aliases.join(', ')}</Fact>}
+        {confidence !== '' && <Fact name={t('Confidence')}>{confidence}</Fact>}
+        {needs_review && (
+          <Fact name={t('Review')}>
+            <Badge tone="warn">{t('Needed')}</Badge>
+          </Fact>
+        )}
+        {source && (
+          <Fact name={t('Source')}>{[source.filename, source.locator].filter(Boolean).join(', ')}</Fact>
+        )}
+      </dl>
+    </>
+  )
+}

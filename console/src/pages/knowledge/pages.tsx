@@ -1,0 +1,91 @@
+/** The pages of a knowledge base: all of them by path, or those that a search finds. */
+import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { listPages, searchPages } from '../../../../schemas/management/knowledge/pages.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { BASES } from '../../api/bases.ts'
+import { get } from '../../api/client.ts'
+import { useList } from '../../api/list.ts'
+import { useAccount } from '../../api/session.ts'
+import { t } from '../../i18n.ts'
+import { ListPanel } from '../../ui/list-panel.tsx'
+import { Badge, EmptyState, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Time } from '../../ui/text.tsx'
+import { Marked } from './marked.tsx'
+
+type Page = AnswerOf<typeof listPages>['data'][number]
+
+export const PageLink = ({ id, title }: Pick<Page, 'id' | 'title'>) => (
+  <Link
+    from="/knowledge"
+    to="."
+    search={(all) => ({ ...all, page: id })}
+    className="font-medium text-accent hover:underline"
+  >
+    {title}
+  </Link>
+)
+
+export const Tags = ({ tags }: Pick<Page, 'tags'>) => (
+  <span className="inline-flex flex-wrap gap-1">
+    {tags.map((tag) => (
+      <Badge key={tag}>{tag}</Badge>
+    ))}
+  </span>
+)
+
+export function PageList({ baseId }: { readonly baseId: string }) {
+  useLingui()
+  const { account_id } = useAccount()
+  const pages = useList<typeof listPages>(`${BASES}/${baseId}/pages`, { id: baseId, account_id })
+  const columns: Column<Page>[] = [
+    { name: t('Page'), cell: (page) => <PageLink {...page} /> },
+    { name: t('Path'), cell: ({ path }) => <code className="font-mono text-xs">{path}</code> },
+    { name: t('Tags'), cell: (page) => <Tags {...page} /> },
+    { name: t('Changed'), cell: ({ updated_at }) => <Time at={updated_at} /> },
+  ]
+  return (
+    <ListPanel
+      title={t('Pages')}
+      caption={t('Pages')}
+      list={pages}
+      columns={columns}
+      keyOf={({ id }) => id}
+      empty={<EmptyState title={t('No page yet: upload a folder of Markdown files.')} />}
+    />
+  )
+}
+
+export function FoundPages({ baseId, query }: { readonly baseId: string; readonly query: string }) {
+  useLingui()
+  const { account_id } = useAccount()
+  const found = useQuery({
+    queryKey: [BASES, baseId, 'search', account_id, query],
+    queryFn: ({ signal }) =>
+      get<typeof searchPages>(`${BASES}/{id}/search`, { id: baseId, account_id, q: query }, signal),
+  })
+  const count = found.data?.total_hits ?? 0
+  return (
+    <Panel
+      title={
+        found.data ? t('{count, plural, one {# page found} other {# pages found}}', { count }) : t('Search')
+      }
+    >
+      {found.isPending && <Skeleton />}
+      {found.error && <ErrorState error={found.error} onRetry={() => void found.refetch()} />}
+      {found.data && count === 0 && <EmptyState title={t('No page has these words.')} />}
+      <ol className="divide-y divide-line">
+        {found.data?.results.map((page) => (
+          <li key={page.id} className="px-4 py-3">
+            <PageLink {...page} /> <Tags {...page} />
+            <p className="mt-1 max-w-prose break-words text-quiet">
+              <Marked snippet={page.snippet} />
+            </p>
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  )
+}

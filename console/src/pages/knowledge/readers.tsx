@@ -1,0 +1,139 @@
+/** Readers of a knowledge base besides its account: agents, members, other accounts. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import type { listAgents } from '../../../../schemas/management/accounts/agents.ts'
+import type { listMembers } from '../../../../schemas/management/accounts/organizations.ts'
+import type { grantBase, revokeBase } from '../../../../schemas/management/knowledge/bases.ts'
+import { BASES } from '../../api/bases.ts'
+import { get, request } from '../../api/client.ts'
+import { useAccount, useSession } from '../../api/session.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field, SelectField } from '../../ui/field.tsx'
+import { FormError, Panel } from '../../ui/states.tsx'
+import { Id } from '../../ui/text.tsx'
+import type { Base } from './knowledge.tsx'
+
+const ANOTHER = 'another'
+
+/** Returns the names of those to whom the base can be granted, by id. */
+function useCandidates(): ReadonlyMap<string, string> {
+  const { account_id: id, kind } = useAccount()
+  const { accounts } = useSession()
+  const enabled = kind === 'organization'
+  const agents = useQuery({
+    queryKey: ['/agents', id],
+    queryFn: ({ signal }) => get<typeof listAgents>('/agents', { account_id: id }, signal),
+    enabled,
+  })
+  const members = useQuery({
+    queryKey: ['/members', id],
+    queryFn: ({ signal }) => get<typeof listMembers>('/members', { account_id: id }, signal),
+    enabled,
+  })
+  return new Map([
+    ...accounts
+      .filter(({ account_id, role }) => account_id !== id && (role === 'owner' || role === 'admin'))
+      .map(({ account_id, name }): [string, string] => [account_id, name]),
+    ...(members.data?.data ?? []).map(({ account_id, name, email }): [string, string] => [
+      account_id,
+      email ?? name,
+    ]),
+    ...(agents.data?.data ?? []).map(({ id, file }): [string, string] => [
+      id,
+      t('Agent {name}', { name: file.name }),
+    ]),
+  ])
+}
+
+export function Readers({ base, mayChange }: { readonly base: Base; readonly mayChange: boolean }) {
+  useLingui()
+  const { user } = useSession()
+  const names = useCandidates()
+  const [chosen, setChosen] = useState('')
+  const [typed, setTyped] = useState('')
+  const queries = useQueryClient()
+  const onSuccess = async () => {
+    setChosen('')
+    setTyped('')
+    await queries.invalidateQueries({ queryKey: [BASES] })
+  }
+  const grant = useMutation({
+    mutationFn: (reader_id: string) =>
+      request<typeof grantBase>('POST', `${BASES}/{id}/readers`, { id: base.id, reader_id }),
+    onSuccess,
+  })
+  const revoke = useMutation({
+    mutationFn: (reader_id: string) =>
+      request<typeof revokeBase>('DELETE', `${BASES}/{id}/readers/{reader_id}`, { id: base.id, reader_id }),
+    onSuccess,
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    grant.mutate(chosen === ANOTHER ? typed.trim() : chosen)
+  }
+  const isOperator = user.installation_role === 'operator'
+  const others = [...names].filter(([id]) => !base.readers.includes(id))
+  return (
+    <Panel title={t('Readers')}>
+      {base.readers.length === 0 && (
+        <p className="px-4 py-3 text-quiet">{t('The keys of this account alone read it.')}</p>
+      )}
+      <ul className="divide-y divide-line">
+        {base.readers.map((id) => (
+          <li key={id} className="flex flex-wrap items-center gap-3 px-4 py-2">
+            <span className="font-medium">{names.get(id) ?? t('Another account')}</span>
+            <Id id={id} />
+            {mayChange && (
+              <Button
+                className="ml-auto"
+                aria-label={t('Revoke {name}', { name: names.get(id) ?? id })}
+                isBusy={revoke.isPending && revoke.variables === id}
+                onClick={() => revoke.mutate(id)}
+              >
+                {t('Revoke')}
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {mayChange && (others.length > 0 || isOperator) && (
+        <form onSubmit={submit} className="flex flex-wrap items-end gap-2 border-line border-t p-4">
+          <div className="min-w-60">
+            <SelectField
+              label={t('Grant to')}
+              required
+              value={chosen}
+              onChange={({ target }) => setChosen(target.value)}
+            >
+              <option value="">{t('Choose')}</option>
+              {others.map(([id, name]) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
+              {isOperator && <option value={ANOTHER}>{t('Another account')}</option>}
+            </SelectField>
+          </div>
+          {chosen === ANOTHER && (
+            <Field
+              label={t('Account or agent id')}
+              required
+              value={typed}
+              onChange={({ target }) => setTyped(target.value)}
+            />
+          )}
+          <Button type="submit" isBusy={grant.isPending}>
+            {t('Grant')}
+          </Button>
+        </form>
+      )}
+      {(grant.error ?? revoke.error) && (
+        <div className="px-4 pb-4">
+          <FormError error={(grant.error ?? revoke.error)!} />
+        </div>
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,121 @@
+/** Uploads a zip, files or a folder into a knowledge base. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useId, useState } from 'react'
+import { MAX_UPLOAD_BYTES, type startImport } from '../../../../schemas/management/knowledge/imports.ts'
+import { BASES } from '../../api/bases.ts'
+import { upload } from '../../api/client.ts'
+import { useAccount } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { CheckField } from '../../ui/field.tsx'
+import { FormError } from '../../ui/states.tsx'
+
+interface UploadProps {
+  readonly baseId: string
+  readonly name: string
+  onClose(): void
+}
+
+/** Returns the path of a file below the chosen folder; of a file that was chosen alone its name. */
+const pathOf = ({ webkitRelativePath, name }: File): string =>
+  webkitRelativePath === '' ? name : webkitRelativePath.split('/').slice(1).join('/')
+
+const MIB = 1024 * 1024
+
+interface PickerProps {
+  readonly label: string
+  readonly isFolder: boolean
+  onPick(files: readonly File[]): void
+}
+
+function Picker({ label, isFolder, onPick }: PickerProps) {
+  const id = useId()
+  return (
+    <div className="flex flex-col gap-1">
+      <label htmlFor={id} className="font-medium text-sm">
+        {label}
+      </label>
+      <input
+        id={id}
+        type="file"
+        multiple
+        className="rounded-md border border-edge border-dashed bg-raised p-3 text-sm"
+        {...(isFolder && { webkitdirectory: '' })}
+        onChange={({ target }) => onPick([...(target.files ?? [])])}
+      />
+    </div>
+  )
+}
+
+export function UploadDialog({ baseId, name, onClose }: UploadProps) {
+  useLingui()
+  const { account_id } = useAccount()
+  const [files, setFiles] = useState<readonly File[]>([])
+  const [isPruned, setPruned] = useState(false)
+  const queries = useQueryClient()
+  const change = useChangeSearch()
+  const start = useMutation({
+    mutationFn: () =>
+      upload<typeof startImport>(
+        `${BASES}/{id}/imports`,
+        { id: baseId, account_id, prune: String(isPruned) },
+        files.map((file) => [pathOf(file), file]),
+      ),
+    onSuccess: async ({ knowledge_base_id: id }) => {
+      await queries.invalidateQueries({ queryKey: [BASES] })
+      onClose()
+      change({ base: id })
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    start.mutate()
+  }
+  const bytes = files.reduce((sum, { size }) => sum + size, 0)
+  const tooLarge = bytes > MAX_UPLOAD_BYTES
+  return (
+    <Dialog
+      title={t('Upload into {name}', { name })}
+      description={t(
+        'Every Markdown file becomes a page. All of them are taken, or with a bad file none: the report names it.',
+      )}
+      isOpen
+      onClose={onClose}
+    >
+      <form onSubmit={submit} className="flex flex-col gap-3">
+        <Picker label={t('A zip, or files')} isFolder={false} onPick={setFiles} />
+        <Picker label={t('Or a folder')} isFolder onPick={setFiles} />
+        {files.length > 0 && (
+          <p className={`tabular text-sm ${tooLarge ? 'text-bad' : 'text-quiet'}`}>
+            {t('{files, plural, one {# file} other {# files}}, {size} MiB of at most {most} MiB', {
+              files: files.length,
+              size: (bytes / MIB).toFixed(1),
+              most: MAX_UPLOAD_BYTES / MIB,
+            })}
+          </p>
+        )}
+        <CheckField
+          label={t('Remove pages whose files are gone')}
+          hint={t('Without it they are kept, and the report names them.')}
+          checked={isPruned}
+          onChange={({ target }) => setPruned(target.checked)}
+        />
+        {start.error && <FormError error={start.error} />}
+        <Actions>
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button
+            type="submit"
+            kind="primary"
+            disabled={files.length === 0 || tooLarge}
+            isBusy={start.isPending}
+          >
+            {start.isPending ? t('Uploading') : t('Upload')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}

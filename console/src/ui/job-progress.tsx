@@ -1,0 +1,19 @@
+/** The progress of a job in the background. */
+import { useLingui } from '@lingui/react'
+import { t } from '../i18n.ts'
+
+export function JobProgress({ done, total }: { readonly done: number; readonly total: number }) {
+  useLingui()
+  return (
+    <span role="status" className="flex min-w-60 flex-1 items-center gap-4">
+      <progress
+        className="h-2 min-w-40 flex-1 accent-accent"
+        aria-label={t('Progress')}
+        {...(total > 0 && { max: total, value: done })}
+      />
+      <span className="tabular text-quiet text-sm">
+        {total > 0 ? `${done.toLocaleString('en')} / ${total.toLocaleString('en')}` : t('Waiting')}
+      </span>
+    </span>
+  )
+}
