@@ -3,19 +3,32 @@ import './styles.css'
 import { CSPProvider } from '@base-ui/react/csp-provider'
 import { i18n } from '@lingui/core'
 import { I18nProvider } from '@lingui/react'
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { MutationCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
 import { ApiError } from './api/client.ts'
 import { activateLanguage, preferredLanguage } from './i18n.ts'
 import { makeRouter } from './router.tsx'
 import { showTheme } from './theme.ts'
+import { notify } from './ui/toasts.tsx'
 
 const MAX_RETRIES = 2
+
+declare module '@tanstack/react-query' {
+  interface Register {
+    /** `done`: the notice that the act was done, where the page does not show it. */
+    mutationMeta: { readonly done?: string }
+  }
+}
 
 showTheme()
 await activateLanguage(preferredLanguage())
 const queries = new QueryClient({
+  mutationCache: new MutationCache({
+    onSuccess: (_answer, _input, _context, { meta }) => {
+      if (meta?.done !== undefined) notify(meta.done)
+    },
+  }),
   defaultOptions: {
     queries: {
       staleTime: 10_000,

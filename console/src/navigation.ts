@@ -1,8 +1,31 @@
 /** The pages of the console by group, and who sees each. The texts are translated where they are shown. */
+import {
+  Activity,
+  BookOpen,
+  Bot,
+  Boxes,
+  Building2,
+  ChartColumn,
+  CircleUser,
+  FlaskConical,
+  History,
+  House,
+  KeyRound,
+  ListTodo,
+  type LucideIcon,
+  ScrollText,
+  ShieldCheck,
+  Tags,
+  UserCog,
+  Users,
+  Wallet,
+  Waypoints,
+} from 'lucide-react'
 import type { Access, Session } from './api/session.ts'
 
 export interface PageLink {
   readonly path: string
+  readonly icon: LucideIcon
   readonly name: string
   isFor(session: Session, account: Access): boolean
 }
@@ -24,28 +47,30 @@ export const NAVIGATION: readonly PageGroup[] = [
   {
     title: 'Account',
     pages: [
-      { path: '/', name: 'Home', isFor: everyone },
-      { path: '/models', name: 'Models', isFor: everyone },
+      { path: '/', icon: House, name: 'Home', isFor: everyone },
+      { path: '/models', icon: Boxes, name: 'Models', isFor: everyone },
       {
         path: '/playground',
+        icon: FlaskConical,
         name: 'Playground',
         isFor: (_, { role }) => role === 'owner' || role === 'admin',
       },
-      { path: '/calls', name: 'Calls', isFor: everyone },
-      { path: '/usage', name: 'Usage', isFor: everyone },
-      { path: '/tasks', name: 'Tasks', isFor: readers('owner', 'admin') },
-      { path: '/knowledge', name: 'Knowledge', isFor: readers('owner', 'admin') },
-      { path: '/keys', name: 'Keys', isFor: (_, { role }) => role !== 'billing' },
-      { path: '/billing', name: 'Billing', isFor: readers('owner', 'billing') },
-      { path: '/audit', name: 'Audit', isFor: readers('owner', 'admin') },
+      { path: '/calls', icon: ScrollText, name: 'Calls', isFor: everyone },
+      { path: '/usage', icon: ChartColumn, name: 'Usage', isFor: everyone },
+      { path: '/tasks', icon: ListTodo, name: 'Tasks', isFor: readers('owner', 'admin') },
+      { path: '/knowledge', icon: BookOpen, name: 'Knowledge', isFor: readers('owner', 'admin') },
+      { path: '/keys', icon: KeyRound, name: 'Keys', isFor: (_, { role }) => role !== 'billing' },
+      { path: '/billing', icon: Wallet, name: 'Billing', isFor: readers('owner', 'billing') },
+      { path: '/audit', icon: History, name: 'Audit', isFor: readers('owner', 'admin') },
     ],
   },
   {
     title: 'Organization',
     pages: [
-      { path: '/members', name: 'Members', isFor: (_, { kind }) => kind === 'organization' },
+      { path: '/members', icon: Users, name: 'Members', isFor: (_, { kind }) => kind === 'organization' },
       {
         path: '/agents',
+        icon: Bot,
         name: 'Agents',
         isFor: (session, account) =>
           account.kind === 'organization' && readers('owner', 'admin')(session, account),
@@ -55,16 +80,41 @@ export const NAVIGATION: readonly PageGroup[] = [
   {
     title: 'Installation',
     pages: [
-      { path: '/overview', name: 'Overview', isFor: ({ user }) => user.installation_role !== null },
-      { path: '/accounts', name: 'Accounts', isFor: ({ user }) => user.installation_role !== null },
-      { path: '/channels', name: 'Channels', isFor: ({ user }) => user.installation_role !== null },
-      { path: '/catalogue', name: 'Catalogue', isFor: ({ user }) => user.installation_role !== null },
-      { path: '/integrity', name: 'Integrity', isFor: ({ user }) => user.installation_role !== null },
-      { path: '/users', name: 'Users', isFor: ({ user }) => user.installation_role !== null },
+      {
+        path: '/overview',
+        icon: Activity,
+        name: 'Overview',
+        isFor: ({ user }) => user.installation_role !== null,
+      },
+      {
+        path: '/accounts',
+        icon: Building2,
+        name: 'Accounts',
+        isFor: ({ user }) => user.installation_role !== null,
+      },
+      {
+        path: '/channels',
+        icon: Waypoints,
+        name: 'Channels',
+        isFor: ({ user }) => user.installation_role !== null,
+      },
+      {
+        path: '/catalogue',
+        icon: Tags,
+        name: 'Catalogue',
+        isFor: ({ user }) => user.installation_role !== null,
+      },
+      {
+        path: '/integrity',
+        icon: ShieldCheck,
+        name: 'Integrity',
+        isFor: ({ user }) => user.installation_role !== null,
+      },
+      { path: '/users', icon: UserCog, name: 'Users', isFor: ({ user }) => user.installation_role !== null },
     ],
   },
   {
     title: 'You',
-    pages: [{ path: '/profile', name: 'Profile & security', isFor: everyone }],
+    pages: [{ path: '/profile', icon: CircleUser, name: 'Profile & security', isFor: everyone }],
   },
 ]

@@ -75,9 +75,11 @@ const home = createRoute({
 const keys = createRoute({
   getParentRoute: () => signedIn,
   path: '/keys',
-  validateSearch: ({ create }: Record<string, unknown>): { create?: true } =>
-    create === true ? { create } : {},
-  component: lazyRouteComponent(() => import('./pages/keys.tsx'), 'Keys'),
+  validateSearch: (search: Record<string, unknown>): { create?: true; key?: string } => ({
+    ...texts('key')(search),
+    ...(search.create === true && { create: true }),
+  }),
+  component: lazyRouteComponent(() => import('./pages/keys/keys.tsx'), 'Keys'),
 })
 
 const calls = createRoute({

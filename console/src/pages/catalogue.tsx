@@ -132,6 +132,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
     mutationFn: () => request<typeof checkConfiguration>('POST', '/configuration/check', { text }),
   })
   const apply = useMutation({
+    meta: { done: t('Configuration applied') },
     mutationFn: () =>
       request<typeof applyConfiguration>('PUT', '/configuration', { text, digest: configuration.digest }),
     onSuccess: async () => {

@@ -74,6 +74,7 @@ export function Channels() {
     queryFn: ({ signal }) => get<typeof listChannels>('/channels', {}, signal),
   })
   const hold = useMutation({
+    meta: { done: t('Channel changed') },
     mutationFn: ({ id, act }: { id: string; act: Act }) =>
       request<typeof pauseChannel | typeof drainChannel | typeof resumeChannel>(
         'POST',

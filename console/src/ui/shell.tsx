@@ -3,7 +3,7 @@ import { Dialog } from '@base-ui/react/dialog'
 import { useLingui } from '@lingui/react'
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import type { signOut } from '../../../schemas/management/people/sessions.ts'
 import { request, setCsrfToken } from '../api/client.ts'
 import { useAccount, useSession } from '../api/session.ts'
@@ -14,6 +14,10 @@ import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
 import { Button } from './button.tsx'
 import { SelectField } from './field.tsx'
 import { setTimeZone, timeZone } from './text.tsx'
+import { Toasts } from './toasts.tsx'
+
+const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
+const SHORTCUT = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K'
 
 /** Changes the account of the page, and keeps everything else that is in the URL. */
 function AccountSwitcher() {
@@ -84,7 +88,12 @@ function Settings() {
   )
 }
 
-function Navigation({ onChosen }: { onChosen?(): void }) {
+interface NavigationProps {
+  onSearch(): void
+  onChosen?(): void
+}
+
+function Navigation({ onSearch, onChosen }: NavigationProps) {
   useLingui()
   const session = useSession()
   const account = useAccount()
@@ -101,6 +110,16 @@ function Navigation({ onChosen }: { onChosen?(): void }) {
     <div className="flex h-full flex-col gap-4 overflow-y-auto p-3">
       <p className="px-2 pt-1 font-semibold text-lg">Tollgate</p>
       <AccountSwitcher />
+      <Button
+        className="justify-between text-quiet"
+        onClick={() => {
+          onChosen?.()
+          onSearch()
+        }}
+      >
+        {t('Search')}
+        <kbd className="font-sans text-xs">{SHORTCUT}</kbd>
+      </Button>
       <nav aria-label={t('Pages')} className="flex flex-col gap-4">
         {NAVIGATION.map(({ title, pages }) => {
           const seen = pages.filter(({ isFor }) => isFor(session, account))
@@ -109,15 +128,16 @@ function Navigation({ onChosen }: { onChosen?(): void }) {
             <div key={title}>
               <p className="px-2 pb-1 text-quiet text-xs">{t(title)}</p>
               <ul>
-                {seen.map(({ path, name }) => (
+                {seen.map(({ path, name, icon: Icon }) => (
                   <li key={path}>
                     <Link
                       to={path}
                       search={{ account: account.account_id }}
                       activeOptions={{ exact: path === '/', includeSearch: false }}
-                      className="block rounded-md px-2 py-1.5 text-quiet hover:bg-raised hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent"
+                      className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-quiet hover:bg-raised hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent"
                       {...(onChosen && { onClick: onChosen })}
                     >
+                      <Icon aria-hidden size={16} strokeWidth={1.75} />
                       {t(name)}
                     </Link>
                   </li>
@@ -147,9 +167,25 @@ function Navigation({ onChosen }: { onChosen?(): void }) {
   )
 }
 
+/** Opens the palette by its shortcut, wherever the focus is. */
+function usePalette() {
+  const [isOpen, setOpen] = useState(false)
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey) return
+      event.preventDefault()
+      setOpen(true)
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+  return { isOpen, open: () => setOpen(true), close: () => setOpen(false) }
+}
+
 export function Shell() {
   useLingui()
   const [isOpen, setOpen] = useState(false)
+  const palette = usePalette()
   return (
     <div className="flex min-h-dvh flex-col md:flex-row">
       <a
@@ -159,7 +195,7 @@ export function Shell() {
         {t('Skip to content')}
       </a>
       <aside className="sticky top-0 hidden h-dvh w-56 shrink-0 border-line border-r bg-surface md:block">
-        <Navigation />
+        <Navigation onSearch={palette.open} />
       </aside>
       <header className="flex items-center justify-between border-line border-b bg-surface px-4 py-2 md:hidden">
         <span className="font-semibold">Tollgate</span>
@@ -171,7 +207,7 @@ export function Shell() {
               aria-label={t('Menu')}
               className="fixed inset-y-0 left-0 w-72 max-w-[85vw] border-line border-r bg-surface"
             >
-              <Navigation onChosen={() => setOpen(false)} />
+              <Navigation onSearch={palette.open} onChosen={() => setOpen(false)} />
             </Dialog.Popup>
           </Dialog.Portal>
         </Dialog.Root>
@@ -180,6 +216,12 @@ export function Shell() {
         <Outlet />
       </main>
       <ConfirmIdentity />
+      <Toasts />
+      {palette.isOpen && (
+        <Suspense>
+          <Palette onClose={palette.close} />
+        </Suspense>
+      )}
     </div>
   )
 }

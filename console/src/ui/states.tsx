@@ -4,6 +4,7 @@ import type { ReactNode } from 'react'
 import { ApiError } from '../api/client.ts'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
+import { useDocumentTitle } from './document-title.ts'
 import { CopyButton } from './text.tsx'
 
 const SERVER_ERROR = 500
@@ -14,15 +15,18 @@ interface PageHeaderProps {
   readonly actions?: ReactNode
 }
 
-export const PageHeader = ({ title, description, actions }: PageHeaderProps) => (
-  <header className="mb-5 flex flex-wrap items-start justify-between gap-3">
-    <div>
-      <h1 className="font-semibold text-xl">{title}</h1>
-      {description && <p className="mt-0.5 max-w-prose text-quiet">{description}</p>}
-    </div>
-    {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
-  </header>
-)
+export function PageHeader({ title, description, actions }: PageHeaderProps) {
+  useDocumentTitle(title)
+  return (
+    <header className="mb-5 flex flex-wrap items-start justify-between gap-3">
+      <div>
+        <h1 className="font-semibold text-xl">{title}</h1>
+        {description && <p className="mt-0.5 max-w-prose text-quiet">{description}</p>}
+      </div>
+      {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
+    </header>
+  )
+}
 
 export const Panel = ({ title, children }: { readonly title?: string; readonly children: ReactNode }) => (
   <section className="rounded-lg border border-line bg-surface">

@@ -10,6 +10,7 @@ import {
 } from '../../../schemas/management/accounts/keys.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implement } from '../act.ts'
+import { visibleKey } from '../calls/calls.ts'
 import { afterOf, page } from '../page.ts'
 import { keyShape } from '../shapes.ts'
 
@@ -45,7 +46,15 @@ export const keyActs = [
       ),
     ),
   ),
-  implement(showKey, async ({ database }, { id }) => keyShape(await database.showKey(id)), accountOfKey),
+  implement(
+    showKey,
+    async (context, { id }) => {
+      const key = await context.database.showKey(id)
+      await visibleKey(context, key.accountId, id)
+      return keyShape(key)
+    },
+    accountOfKey,
+  ),
   implement(
     updateKey,
     async ({ write }, { id, name, enabled, ...input }) => {

@@ -194,6 +194,12 @@ t.test('permissions', async (t) => {
     t.equal(after.length, before.length, 'nothing was done')
   })
 
+  await t.test('a member reads their keys and no others', async (t) => {
+    t.equal((await members.member.send('GET', `/keys/${key.id}`)).status, 403)
+    t.equal((await members.member.send('GET', `/keys?account_id=${account_id}`)).body.data.length, 0)
+    t.equal((await members.admin.send('GET', `/keys/${key.id}`)).status, 200)
+  })
+
   await t.test('a page of another origin is refused whatever its visitor may', async (t) => {
     const reached: string[] = []
     for (const operation of OPERATIONS) {

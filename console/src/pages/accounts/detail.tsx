@@ -33,6 +33,7 @@ function Limits({ account, mayChange, onChanged }: LimitsProps) {
   const [rpm, setRpm] = useState(String(account.requests_per_minute ?? ''))
   const [concurrency, setConcurrency] = useState(String(account.concurrency ?? ''))
   const save = useMutation({
+    meta: { done: t('Account changed') },
     mutationFn: () =>
       request<typeof updateAccount>('PATCH', '/accounts/{id}', {
         id: account.id,
@@ -86,6 +87,7 @@ function Adjustment({ account, onChanged }: { account: Account; onChanged(): voi
   const [reason, setReason] = useState('')
   const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
   const book = useMutation({
+    meta: { done: t('Adjustment booked') },
     mutationFn: () =>
       request<typeof adjust>(
         'POST',
@@ -157,6 +159,7 @@ export function AccountDetail({ id }: { readonly id: string }) {
     await ledger.refetch()
   }
   const toggle = useMutation({
+    meta: { done: t('Account changed') },
     mutationFn: (enabled: boolean) =>
       request<typeof updateAccount>('PATCH', '/accounts/{id}', { id, enabled }),
     onSuccess: async () => {

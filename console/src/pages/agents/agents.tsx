@@ -35,6 +35,7 @@ export function Agents() {
   })
   const change = useChangeSearch()
   const create = useMutation({
+    meta: { done: t('Agent created') },
     mutationFn: (file: Agent['file']) =>
       request<typeof createAgent>('POST', '/agents', { account_id: accountId, file }),
     onSuccess: async ({ id }) => {

@@ -49,23 +49,28 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
   const queries = useQueryClient()
   const onSuccess = () => queries.invalidateQueries({ queryKey: ['/agents', accountId] })
   const save = useMutation({
+    meta: { done: t('Draft saved') },
     mutationFn: (edited: AgentFile) =>
       request<typeof saveDraft>('PUT', '/agents/{id}/draft', { id, file: edited }),
     onSuccess,
   })
   const discard = useMutation({
+    meta: { done: t('Draft discarded') },
     mutationFn: () => request<typeof discardDraft>('DELETE', '/agents/{id}/draft', { id }),
     onSuccess,
   })
   const publish = useMutation({
+    meta: { done: t('Agent published') },
     mutationFn: () => request<typeof publishAgent>('POST', '/agents/{id}/publish', { id }),
     onSuccess,
   })
   const unpublish = useMutation({
+    meta: { done: t('Agent unpublished') },
     mutationFn: () => request<typeof unpublishAgent>('POST', '/agents/{id}/unpublish', { id }),
     onSuccess,
   })
   const remove = useMutation({
+    meta: { done: t('Agent deleted') },
     mutationFn: () => request<typeof deleteAgent>('DELETE', '/agents/{id}', { id }),
     onSuccess,
   })

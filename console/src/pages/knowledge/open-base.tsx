@@ -39,6 +39,7 @@ export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
   const queries = useQueryClient()
   const change = useChangeSearch()
   const remove = useMutation({
+    meta: { done: t('Knowledge base deleted') },
     mutationFn: () => request<typeof deleteBase>('DELETE', `${BASES}/{id}`, { id }),
     onSuccess: async () => {
       change({ base: undefined, page: undefined, search: undefined })

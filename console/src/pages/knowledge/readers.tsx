@@ -60,11 +60,13 @@ export function Readers({ base, mayChange }: { readonly base: Base; readonly may
     await queries.invalidateQueries({ queryKey: [BASES] })
   }
   const grant = useMutation({
+    meta: { done: t('Access granted') },
     mutationFn: (reader_id: string) =>
       request<typeof grantBase>('POST', `${BASES}/{id}/readers`, { id: base.id, reader_id }),
     onSuccess,
   })
   const revoke = useMutation({
+    meta: { done: t('Access revoked') },
     mutationFn: (reader_id: string) =>
       request<typeof revokeBase>('DELETE', `${BASES}/{id}/readers/{reader_id}`, { id: base.id, reader_id }),
     onSuccess,

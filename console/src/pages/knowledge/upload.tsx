@@ -58,6 +58,7 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
   const queries = useQueryClient()
   const change = useChangeSearch()
   const start = useMutation({
+    meta: { done: t('Upload complete; the import has begun') },
     mutationFn: () =>
       upload<typeof startImport>(
         `${BASES}/{id}/imports`,

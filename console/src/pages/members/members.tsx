@@ -102,6 +102,7 @@ export function Members() {
   const list = useList<typeof listMembers>('/members', { account_id: accountId })
   const changed = () => queries.invalidateQueries({ queryKey: ['/members'] })
   const put = useMutation({
+    meta: { done: t('Role changed') },
     mutationFn: ({ account_id, role: next }: Pick<Member, 'account_id' | 'role'>) =>
       request<typeof putMember>('PUT', '/members/{member_id}', {
         account_id: accountId,
@@ -111,6 +112,7 @@ export function Members() {
     onSuccess: changed,
   })
   const remove = useMutation({
+    meta: { done: t('Member removed') },
     mutationFn: ({ account_id }: Member) =>
       request<typeof removeMember>('DELETE', '/members/{member_id}', {
         account_id: accountId,

@@ -38,6 +38,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
   const [models, setModels] = useState('')
   const [issued, setIssued] = useState<Issued | null>(null)
   const approve = useMutation({
+    meta: { done: t('Request approved') },
     mutationFn: () => {
       const allowed = models
         .split(',')
@@ -112,6 +113,7 @@ function Ask({ accountId, onClose }: { accountId: string; onClose(): void }) {
   const [name, setName] = useState('')
   const [note, setNote] = useState('')
   const ask = useMutation({
+    meta: { done: t('Request sent') },
     mutationFn: () =>
       request<typeof requestKey>('POST', '/key-requests', {
         account_id: accountId,
@@ -158,6 +160,7 @@ export function Requests({ accountId, isDecider }: { accountId: string; isDecide
   const [isAsking, setAsking] = useState(false)
   const list = useList<typeof listKeyRequests>('/key-requests', { account_id: accountId })
   const deny = useMutation({
+    meta: { done: t('Request denied') },
     mutationFn: ({ id }: KeyRequest) =>
       request<typeof denyKey>('POST', '/key-requests/{id}/deny', { id, account_id: accountId }),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['/key-requests'] }),

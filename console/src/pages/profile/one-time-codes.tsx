@@ -107,6 +107,7 @@ export function OneTimeCodes({ security }: { readonly security: Security }) {
     },
   })
   const remove = useMutation({
+    meta: { done: t('One-time codes switched off') },
     mutationFn: () => request<typeof removeTotp>('DELETE', '/me/totp', {}),
     onSuccess: changed,
   })

@@ -74,6 +74,7 @@ export function Passkeys({ security }: { readonly security: Security }) {
   const [renamed, setRenamed] = useState<Passkey | null>(null)
   const [removed, setRemoved] = useState<Passkey | null>(null)
   const remove = useMutation({
+    meta: { done: t('Passkey removed') },
     mutationFn: ({ id }: Passkey) => request<typeof removePasskey>('DELETE', '/me/passkeys/{id}', { id }),
     onSettled: async () => {
       setRemoved(null)

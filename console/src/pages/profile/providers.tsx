@@ -25,6 +25,7 @@ export function ConnectedProviders({ security }: { readonly security: Security }
     },
   })
   const disconnect = useMutation({
+    meta: { done: t('Provider disconnected') },
     mutationFn: (id: string) => request<typeof removeIdentity>('DELETE', '/me/providers/{id}', { id }),
     onSuccess: () => queries.invalidateQueries({ queryKey: SECURITY_KEY }),
   })

@@ -32,10 +32,12 @@ export function Sessions() {
   })
   const onSuccess = () => queries.invalidateQueries({ queryKey: QUERY_KEY })
   const end = useMutation({
+    meta: { done: t('Session ended') },
     mutationFn: (id: string) => request<typeof endSession>('DELETE', '/me/sessions/{id}', { id }),
     onSuccess,
   })
   const endOthers = useMutation({
+    meta: { done: t('Other sessions ended') },
     mutationFn: () => request<typeof endOtherSessions>('DELETE', '/me/sessions', {}),
     onSuccess,
   })

@@ -8,6 +8,7 @@ import { request, setCsrfToken } from '../../api/client.ts'
 import { type Session, sessionQuery } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
+import { useDocumentTitle } from '../../ui/document-title.ts'
 import { FormError } from '../../ui/states.tsx'
 import { rememberWay } from './remembered.ts'
 
@@ -17,16 +18,19 @@ interface FrameProps {
   readonly children: ReactNode
 }
 
-export const Frame = ({ title, description, children }: FrameProps) => (
-  <main className="mx-auto flex min-h-dvh w-full max-w-sm flex-col justify-center gap-4 px-4 py-8">
-    <header>
-      <p className="mb-6 font-semibold text-accent">Tollgate</p>
-      <h1 className="font-semibold text-xl">{title}</h1>
-      {description && <p className="mt-1 text-quiet">{description}</p>}
-    </header>
-    {children}
-  </main>
-)
+export function Frame({ title, description, children }: FrameProps) {
+  useDocumentTitle(title)
+  return (
+    <main className="mx-auto flex min-h-dvh w-full max-w-sm flex-col justify-center gap-4 px-4 py-8">
+      <header>
+        <p className="mb-6 font-semibold text-accent">Tollgate</p>
+        <h1 className="font-semibold text-xl">{title}</h1>
+        {description && <p className="mt-1 text-quiet">{description}</p>}
+      </header>
+      {children}
+    </main>
+  )
+}
 
 /** Returns what is done with an opened session: keep it, and go on to a page. */
 export function useOpened(after = '/') {

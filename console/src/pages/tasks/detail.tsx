@@ -122,6 +122,7 @@ function EndDialog({ id, isOpen, onClose, onDone }: EndProps) {
   const [as, setAs] = useState<'cancelled' | 'failed'>('cancelled')
   const [reason, setReason] = useState('')
   const end = useMutation({
+    meta: { done: t('Task ended') },
     mutationFn: () =>
       request<typeof endTask>('POST', '/installation/tasks/{id}/end', {
         id,
@@ -189,10 +190,12 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
   const changed = () =>
     queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).includes('/tasks') })
   const cancel = useMutation({
+    meta: { done: t('Task cancelled') },
     mutationFn: () => request<typeof cancelTask>('POST', '/tasks/{id}/cancel', { id }),
     onSettled: changed,
   })
   const retry = useMutation({
+    meta: { done: t('The task is asked for again') },
     mutationFn: () => request<typeof retryTask>('POST', '/installation/tasks/{id}/retry', { id }),
     onSettled: changed,
   })

@@ -47,6 +47,7 @@ function Invitations({ mayChange }: { readonly mayChange: boolean }) {
   const queries = useQueryClient()
   const list = useList<typeof listInvitations>('/invitations', {})
   const revoke = useMutation({
+    meta: { done: t('Invitation revoked') },
     mutationFn: (id: string) => request<typeof revokeInvitation>('POST', '/invitations/{id}/revoke', { id }),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['/invitations'] }),
   })
@@ -98,15 +99,18 @@ export function Users() {
     mutationFn: ({ id }: User) => request<typeof createSignInLink>('POST', '/users/{id}/link', { id }),
   })
   const enable = useMutation({
+    meta: { done: t('User enabled') },
     mutationFn: ({ id }: User) => request<typeof enableUser>('POST', '/users/{id}/enable', { id }),
     onSuccess,
   })
   const disable = useMutation({
+    meta: { done: t('User disabled') },
     mutationFn: ({ id }: User) => request<typeof disableUser>('POST', '/users/{id}/disable', { id }),
     onSuccess,
     onSettled: () => setDisabling(null),
   })
   const setRole = useMutation({
+    meta: { done: t('Role changed') },
     mutationFn: ({ id, role }: { id: string; role: InstallationRole | null }) =>
       request<typeof setInstallationRole>('PUT', '/users/{id}/role', { id, installation_role: role }),
     onSuccess,

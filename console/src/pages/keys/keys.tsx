@@ -1,110 +1,35 @@
 /** Keys of an account: listed, created, revealed, switched off, revoked. */
 import { useLingui } from '@lingui/react'
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
-  createKey,
   listKeys,
   revealKey,
   revokeKey,
   updateKey,
-} from '../../../schemas/management/accounts/keys.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { get, request } from '../api/client.ts'
-import { useAccount } from '../api/session.ts'
-import { t } from '../i18n.ts'
-import { Button } from '../ui/button.tsx'
-import { Actions, ConfirmByTyping, Dialog } from '../ui/dialog.tsx'
-import { CheckField, Field } from '../ui/field.tsx'
-import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../ui/states.tsx'
-import { type Column, Table } from '../ui/table.tsx'
-import { CodeBlock, Money, Time } from '../ui/text.tsx'
-
-type Key = AnswerOf<typeof listKeys>['data'][number]
-type Created = AnswerOf<typeof createKey>
+} from '../../../../schemas/management/accounts/keys.ts'
+import { get, request } from '../../api/client.ts'
+import { useAccount } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { CodeBlock, Time } from '../../ui/text.tsx'
+import { CreateDialog } from './create.tsx'
+import { KeyDrawer } from './detail.tsx'
+import { useLastUsed } from './last-used.ts'
+import { CapBar, type Created, type Key, KeyState } from './state.tsx'
 
 const route = getRouteApi('/signed-in/keys')
-
-function stateOf({ revoked_at, enabled, expires_at }: Key) {
-  if (revoked_at !== null) return <Badge tone="bad">{t('Revoked')}</Badge>
-  if (expires_at !== null && Date.parse(expires_at) <= Date.now())
-    return <Badge tone="bad">{t('Expired')}</Badge>
-  return enabled ? <Badge tone="good">{t('Active')}</Badge> : <Badge tone="warn">{t('Off')}</Badge>
-}
 
 const snippet = (key: string) =>
   `curl -N ${location.origin}/v1/chat/completions \\
   -H 'Authorization: Bearer ${key}' \\
   -H 'Content-Type: application/json' \\
   -d '{"model":"MODEL","stream":true,"messages":[{"role":"user","content":"Hello!"}]}'`
-
-function CreateDialog({ accountId, onCreated }: { accountId: string; onCreated(key: Created): void }) {
-  const { create = false } = route.useSearch()
-  const navigate = useNavigate()
-  const close = () => void navigate({ to: '.', search: ({ create: _, ...rest }) => rest })
-  const [name, setName] = useState('')
-  const [expires, setExpires] = useState('')
-  const [accountLogs, setAccountLogs] = useState(false)
-  const [idempotencyKey] = useState(() => crypto.randomUUID())
-  const creating = useMutation({
-    mutationFn: () =>
-      request<typeof createKey>(
-        'POST',
-        '/keys',
-        {
-          account_id: accountId,
-          name,
-          account_logs: accountLogs,
-          ...(expires !== '' && { expires_at: new Date(expires).toISOString() }),
-        },
-        { idempotencyKey },
-      ),
-    onSuccess: (key) => {
-      close()
-      onCreated(key)
-    },
-  })
-  return (
-    <Dialog title={t('Create a key')} isOpen={create} onClose={close}>
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          creating.mutate()
-        }}
-      >
-        <Field
-          label={t('Name')}
-          hint={t('What uses it, such as a program or a machine.')}
-          value={name}
-          required
-          maxLength={100}
-          onChange={(event) => setName(event.target.value)}
-        />
-        <Field
-          label={t('Expires')}
-          hint={t('Refused from then on. Empty: never.')}
-          type="datetime-local"
-          value={expires}
-          onChange={(event) => setExpires(event.target.value)}
-        />
-        <CheckField
-          label={t('May read the logs of the whole account')}
-          checked={accountLogs}
-          onChange={(event) => setAccountLogs(event.target.checked)}
-        />
-        {creating.error && <ErrorState error={creating.error} />}
-        <Actions>
-          <Button onClick={close}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={creating.isPending}>
-            {t('Create')}
-          </Button>
-        </Actions>
-      </form>
-    </Dialog>
-  )
-}
 
 const SecretDialog = ({ shown, onClose }: { shown: Created | null; onClose(): void }) => (
   <Dialog
@@ -154,11 +79,13 @@ export function Keys() {
     onSuccess: setShown,
   })
   const toggle = useMutation({
+    meta: { done: t('Key changed') },
     mutationFn: ({ id, enabled }: Key) =>
       request<typeof updateKey>('PATCH', '/keys/{id}', { id, enabled: !enabled }),
     onSuccess: changed,
   })
   const revoke = useMutation({
+    meta: { done: t('Key revoked') },
     mutationFn: ({ id }: Key) => request<typeof revokeKey>('POST', '/keys/{id}/revoke', { id }),
     onSuccess: async () => {
       setRevoking(null)
@@ -166,10 +93,23 @@ export function Keys() {
     },
   })
   const mayChange = role === 'owner' || role === 'admin'
+  const lastUsed = useLastUsed()
   const columns: Column<Key>[] = [
-    { name: t('Name'), cell: ({ name }) => <span className="font-medium">{name}</span> },
+    {
+      name: t('Name'),
+      cell: ({ id, name }) => (
+        <Link
+          from="/keys"
+          to="."
+          search={(all) => ({ ...all, key: id })}
+          className="font-medium text-accent hover:underline"
+        >
+          {name}
+        </Link>
+      ),
+    },
     { name: t('Key'), cell: ({ key_prefix }) => <code className="font-mono text-xs">{key_prefix}…</code> },
-    { name: t('State'), cell: stateOf },
+    { name: t('State'), cell: (key) => <KeyState item={key} /> },
     {
       name: t('Models'),
       cell: ({ allowed_models }) =>
@@ -186,11 +126,10 @@ export function Keys() {
         spend_cap === null ? (
           <span className="text-quiet">–</span>
         ) : (
-          <>
-            <Money amount={spent ?? '0'} /> / <Money amount={spend_cap} />
-          </>
+          <CapBar spent={spent ?? '0'} cap={spend_cap} />
         ),
     },
+    { name: t('Last used'), cell: ({ id }) => lastUsed.get(id) ?? <span className="text-quiet">–</span> },
     { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Actions'),
@@ -219,6 +158,8 @@ export function Keys() {
         ),
     },
   ]
+  const { create = false, key: open } = route.useSearch()
+  const change = useChangeSearch()
   const openCreate = () => void navigate({ to: '.', search: (all) => ({ ...all, create: true }) })
   const failed = reveal.error ?? toggle.error
   const keys = list.data?.pages.flatMap(({ data }) => data) ?? []
@@ -255,8 +196,16 @@ export function Keys() {
           </div>
         )}
       </Panel>
+      <KeyDrawer
+        id={open}
+        mayChange={mayChange}
+        onChanged={changed}
+        onClose={() => change({ key: undefined })}
+      />
       <CreateDialog
         accountId={accountId}
+        isOpen={create}
+        onClose={() => void navigate({ to: '.', search: ({ create: _, ...rest }) => rest })}
         onCreated={(key) => {
           setShown(key)
           void changed()

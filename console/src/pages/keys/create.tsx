@@ -1,0 +1,84 @@
+/** Creates a key. */
+import { useLingui } from '@lingui/react'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { createKey } from '../../../../schemas/management/accounts/keys.ts'
+import { request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { CheckField, Field } from '../../ui/field.tsx'
+import { ErrorState } from '../../ui/states.tsx'
+import type { Created } from './state.tsx'
+
+interface CreateDialogProps {
+  readonly accountId: string
+  readonly isOpen: boolean
+  onClose(): void
+  onCreated(key: Created): void
+}
+
+export function CreateDialog({ accountId, isOpen, onClose, onCreated }: CreateDialogProps) {
+  useLingui()
+  const [name, setName] = useState('')
+  const [expires, setExpires] = useState('')
+  const [accountLogs, setAccountLogs] = useState(false)
+  const [idempotencyKey] = useState(() => crypto.randomUUID())
+  const creating = useMutation({
+    mutationFn: () =>
+      request<typeof createKey>(
+        'POST',
+        '/keys',
+        {
+          account_id: accountId,
+          name,
+          account_logs: accountLogs,
+          ...(expires !== '' && { expires_at: new Date(expires).toISOString() }),
+        },
+        { idempotencyKey },
+      ),
+    onSuccess: (key) => {
+      onClose()
+      onCreated(key)
+    },
+  })
+  return (
+    <Dialog title={t('Create a key')} isOpen={isOpen} onClose={onClose}>
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          creating.mutate()
+        }}
+      >
+        <Field
+          label={t('Name')}
+          hint={t('What uses it, such as a program or a machine.')}
+          value={name}
+          required
+          maxLength={100}
+          onChange={(event) => setName(event.target.value)}
+        />
+        <Field
+          label={t('Expires')}
+          hint={t('Refused from then on. Empty: never.')}
+          type="datetime-local"
+          value={expires}
+          onChange={(event) => setExpires(event.target.value)}
+        />
+        <CheckField
+          label={t('May read the logs of the whole account')}
+          checked={accountLogs}
+          onChange={(event) => setAccountLogs(event.target.checked)}
+        />
+        {creating.error && <ErrorState error={creating.error} />}
+        <Actions>
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="primary" isBusy={creating.isPending}>
+            {t('Create')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}

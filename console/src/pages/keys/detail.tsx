@@ -1,0 +1,178 @@
+/** One key: what it may do, and the change of it. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { type FormEvent, useState } from 'react'
+import type { showKey, updateKey } from '../../../../schemas/management/accounts/keys.ts'
+import { get, request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions } from '../../ui/dialog.tsx'
+import { Drawer } from '../../ui/drawer.tsx'
+import { Fact } from '../../ui/fact.tsx'
+import { CheckField, Field } from '../../ui/field.tsx'
+import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
+import { Id, Time } from '../../ui/text.tsx'
+import { CapBar, type Key, KeyState } from './state.tsx'
+
+interface KeyDrawerProps {
+  /** Undefined: closed. */
+  readonly id: string | undefined
+  readonly mayChange: boolean
+  onChanged(): unknown
+  onClose(): void
+}
+
+export function KeyDrawer({ id, mayChange, onChanged, onClose }: KeyDrawerProps) {
+  useLingui()
+  const key = useQuery({
+    queryKey: ['/keys', id],
+    queryFn: ({ signal }) => get<typeof showKey>('/keys/{id}', { id: id! }, signal),
+    enabled: id !== undefined,
+  })
+  return (
+    <Drawer title={key.data?.name ?? t('Key')} isOpen={id !== undefined} onClose={onClose}>
+      {key.isPending && <Skeleton />}
+      {key.error && <ErrorState error={key.error} onRetry={() => void key.refetch()} />}
+      {key.data && (
+        <KeyDetail key={key.data.id} item={key.data} mayChange={mayChange} onChanged={onChanged} />
+      )}
+    </Drawer>
+  )
+}
+
+interface KeyDetailProps extends Pick<KeyDrawerProps, 'mayChange' | 'onChanged'> {
+  readonly item: Key
+}
+
+function KeyDetail({ item, mayChange, onChanged }: KeyDetailProps) {
+  const { id, account_id, key_prefix, agent_id, member_id, spend_cap, spent, expires_at } = item
+  return (
+    <>
+      <div className="flex flex-wrap items-center gap-3">
+        <KeyState item={item} />
+        <Id id={id} />
+      </div>
+      <dl className="rounded-lg border border-line bg-surface py-2">
+        <Fact name={t('Begins with')}>
+          <code className="font-mono text-xs">{key_prefix}…</code>
+        </Fact>
+        <Fact name={t('Created')}>
+          <Time at={item.created_at} />
+        </Fact>
+        <Fact name={t('Expires')}>{expires_at === null ? t('Never') : <Time at={expires_at} />}</Fact>
+        {spend_cap !== null && (
+          <Fact name={t('Spent of cap')}>
+            <CapBar spent={spent ?? '0'} cap={spend_cap} />
+          </Fact>
+        )}
+        {member_id !== null && (
+          <Fact name={t('Member')}>
+            <Id id={member_id} />
+          </Fact>
+        )}
+        {agent_id !== null && (
+          <Fact name={t('Agent')}>
+            <Id id={agent_id} />
+          </Fact>
+        )}
+        <Fact name={t('Models')}>{item.allowed_models?.join(', ') ?? t('All')}</Fact>
+      </dl>
+      <p className="text-sm">
+        <Link
+          to="/calls"
+          search={{ account: account_id, key_id: id }}
+          className="text-accent hover:underline"
+        >
+          {t('Calls of this key')}
+        </Link>
+      </p>
+      {mayChange && item.revoked_at === null && <EditKey item={item} onChanged={onChanged} />}
+    </>
+  )
+}
+
+const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '')
+
+/** An instant as the field for it wants it, in local time. */
+const localTime = (instant: string | null): string => {
+  if (instant === null) return ''
+  const date = new Date(instant)
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+function EditKey({ item, onChanged }: Omit<KeyDetailProps, 'mayChange'>) {
+  const { id, spend_cap, expires_at } = item
+  const [name, setName] = useState(item.name)
+  const [models, setModels] = useState(item.allowed_models?.join(', ') ?? '')
+  const [expires, setExpires] = useState(localTime(expires_at))
+  const [cap, setCap] = useState(spend_cap ?? '')
+  const [accountLogs, setAccountLogs] = useState(item.account_logs)
+  const queries = useQueryClient()
+  const save = useMutation({
+    meta: { done: t('Key changed') },
+    mutationFn: () =>
+      request<typeof updateKey>('PATCH', '/keys/{id}', {
+        id,
+        name,
+        allowed_models: wordsOf(models).length === 0 ? null : wordsOf(models),
+        expires_at: expires === '' ? null : new Date(expires).toISOString(),
+        account_logs: accountLogs,
+        ...(spend_cap !== null && cap !== spend_cap && { spend_cap: cap }),
+      }),
+    onSuccess: async (changed) => {
+      queries.setQueryData(['/keys', id], changed)
+      await onChanged()
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    save.mutate()
+  }
+  return (
+    <Panel title={t('Edit')}>
+      <form onSubmit={submit} className="flex flex-col gap-3 p-4">
+        <Field
+          label={t('Name')}
+          required
+          maxLength={100}
+          value={name}
+          onChange={({ target }) => setName(target.value)}
+        />
+        <Field
+          label={t('Models')}
+          hint={t('Ids with commas between. Empty: every model.')}
+          value={models}
+          onChange={({ target }) => setModels(target.value)}
+        />
+        <Field
+          label={t('Expires')}
+          hint={t('Refused from then on. Empty: never.')}
+          type="datetime-local"
+          value={expires}
+          onChange={({ target }) => setExpires(target.value)}
+        />
+        {spend_cap !== null && (
+          <Field
+            label={t('Spend cap')}
+            inputMode="decimal"
+            required
+            value={cap}
+            onChange={({ target }) => setCap(target.value)}
+          />
+        )}
+        <CheckField
+          label={t('May read the logs of the whole account')}
+          checked={accountLogs}
+          onChange={({ target }) => setAccountLogs(target.checked)}
+        />
+        {save.error && <FormError error={save.error} />}
+        <Actions>
+          <Button type="submit" kind="primary" isBusy={save.isPending}>
+            {t('Save')}
+          </Button>
+        </Actions>
+      </form>
+    </Panel>
+  )
+}
