@@ -5,6 +5,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import type { signOut } from '../../../schemas/management/people/sessions.ts'
+import { AccountSwitcher } from '../account-switcher.tsx'
 import { request, setCsrfToken } from '../api/client.ts'
 import { useAccount, useSession } from '../api/session.ts'
 import { ConfirmIdentity } from '../confirm-identity.tsx'
@@ -18,29 +19,6 @@ import { Toasts } from './toasts.tsx'
 
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
 const SHORTCUT = /mac|iphone|ipad/i.test(navigator.platform) ? '⌘K' : 'Ctrl K'
-
-/** Changes the account of the page, and keeps everything else that is in the URL. */
-function AccountSwitcher() {
-  const { accounts } = useSession()
-  const account = useAccount()
-  const navigate = useNavigate()
-  const isOwn = accounts.some(({ account_id }) => account_id === account.account_id)
-  return (
-    <SelectField
-      label={t('Account')}
-      value={account.account_id}
-      onChange={(event) =>
-        void navigate({ to: '.', search: (all) => ({ ...all, account: event.target.value }) })
-      }
-    >
-      {[...accounts, ...(isOwn ? [] : [account])].map(({ account_id, name }) => (
-        <option key={account_id} value={account_id}>
-          {name}
-        </option>
-      ))}
-    </SelectField>
-  )
-}
 
 function Settings() {
   const { i18n } = useLingui()
@@ -111,7 +89,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
       <p className="px-2 pt-1 font-semibold text-lg">Tollgate</p>
       <AccountSwitcher />
       <Button
-        className="justify-between text-quiet"
+        className="justify-between! text-quiet"
         onClick={() => {
           onChosen?.()
           onSearch()

@@ -36,6 +36,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
   const queries = useQueryClient()
   const [cap, setCap] = useState('')
   const [models, setModels] = useState('')
+  const [expires, setExpires] = useState('')
   const [issued, setIssued] = useState<Issued | null>(null)
   const approve = useMutation({
     meta: { done: t('Request approved') },
@@ -49,6 +50,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
         account_id: accountId,
         spend_cap: cap,
         allowed_models: allowed.length > 0 ? allowed : null,
+        expires_at: expires === '' ? null : new Date(expires).toISOString(),
       })
     },
     onSuccess: async (key) => {
@@ -94,6 +96,13 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
             hint={t('Ids with commas between. Empty: every model.')}
             value={models}
             onChange={(event) => setModels(event.target.value)}
+          />
+          <Field
+            label={t('Expires')}
+            hint={t('Refused from then on. Empty: never.')}
+            type="datetime-local"
+            value={expires}
+            onChange={(event) => setExpires(event.target.value)}
           />
           {approve.error && <ErrorState error={approve.error} />}
           <Actions>
