@@ -18,6 +18,7 @@ import * as pages from './knowledge/pages.ts'
 import * as live from './live.ts'
 import type { Operation } from './operation.ts'
 import * as profile from './people/profile.ts'
+import * as savedViews from './people/saved-views.ts'
 import * as sessions from './people/sessions.ts'
 import * as signIn from './people/sign-in.ts'
 import * as users from './people/users.ts'
@@ -29,6 +30,7 @@ export const OPERATIONS: readonly Operation[] = [
   sessions,
   signIn,
   profile,
+  savedViews,
   users,
   accounts,
   organizations,

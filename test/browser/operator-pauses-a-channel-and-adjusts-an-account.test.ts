@@ -1,4 +1,5 @@
 /** An operator sees a channel fail, pauses and resumes it, and gives an account its credits back with a reason. */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { inspectPage, withPage } from '../support/browser.ts'
 import { HANDS, mouse } from '../support/hands.ts'
@@ -47,6 +48,16 @@ t.test('operator', async (t) => {
         t.equal(wallet.balance, 250_000_100n)
         const [act] = await database.listAudit({ accountId: account.id, limit: 1 })
         t.match(act, { action: 'wallet.adjustment', actor: /^user:usr_/ })
+        await hand.press(button(drawer, 'View as its owner'))
+        await page.getByText('You see Customer').waitFor()
+        await heading(page, 'Home').waitFor()
+        t.equal(await link(page, 'Channels').count(), 0, 'its owner sees nothing of the installation')
+        await hand.press(link(page, 'Keys'))
+        await heading(page, 'Keys').waitFor()
+        t.equal(await button(page, 'Create a key').count(), 0, 'a view changes nothing')
+        await look('account-viewed')
+        t.match(await database.listAudit({ accountId: account.id, limit: 1 }), [{ action: 'account.view' }])
+        await hand.press(button(page, 'End the view'))
         await hand.press(button(drawer, 'Close'))
 
         await hand.press(link(page, 'Catalogue'))
@@ -68,6 +79,9 @@ t.test('operator', async (t) => {
         await hand.press(link(page, 'Audit'))
         await heading(page, 'Audit').waitFor()
         await look('audit')
+        const downloading = page.waitForEvent('download')
+        await hand.press(button(page, 'CSV'))
+        t.match(readFileSync(await (await downloading).path(), 'utf8'), /^id,created_at,actor.*\r\n\d+,/)
       }),
     )
 })

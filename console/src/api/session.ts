@@ -5,6 +5,7 @@ import type { showAccount } from '../../../schemas/management/accounts/accounts.
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import type { showSession } from '../../../schemas/management/people/sessions.ts'
 import { ApiError, get, setCsrfToken } from './client.ts'
+import { viewedAccount } from './viewing.ts'
 
 export type Session = AnswerOf<typeof showSession>
 
@@ -25,10 +26,18 @@ export const sessionQuery = queryOptions({
 })
 
 /** Returns the session on a page that needs one: the router has sent everyone else to the sign-in. */
-export function useSession(): Session {
+function useSignedIn(): Session {
   const { data } = useSuspenseQuery(sessionQuery)
   if (data === null) throw new ApiError(401, 'not_signed_in', 'Sign in first.', null)
   return data
+}
+
+/** Returns the session as pages show it: an operator who views an account has no role in the installation. */
+export function useSession(): Session {
+  const session = useSignedIn()
+  return viewedAccount() === null
+    ? session
+    : { ...session, user: { ...session.user, installation_role: null } }
 }
 
 type Member = Session['accounts'][number]
@@ -44,7 +53,7 @@ export interface Access extends Omit<Member, 'role'> {
  * @throws ApiError `not_found` for an account that the user may not open
  */
 export function useAccount(): Access {
-  const { accounts, user } = useSession()
+  const { accounts, user } = useSignedIn()
   const { account } = useSearch({ strict: false })
   const own = account === undefined ? accounts[0] : accounts.find(({ account_id }) => account_id === account)
   const { installation_role: installation } = user
@@ -63,5 +72,6 @@ export function useAccount(): Access {
       null,
     )
   const { id, name, kind } = foreign
+  if (viewedAccount() !== null) return { account_id: id, name, kind, role: 'auditor' }
   return { account_id: id, name, kind, role: installation === 'auditor' ? 'auditor' : 'owner' }
 }

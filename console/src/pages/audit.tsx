@@ -3,6 +3,7 @@ import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
 import type { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import { type CsvValue, csvRecord } from '../../../src/core/call-log/csv-records.ts'
 import { useList } from '../api/list.ts'
 import { useAccount } from '../api/session.ts'
 import { useChangeSearch } from '../change-search.ts'
@@ -12,6 +13,7 @@ import { ListPanel } from '../ui/list-panel.tsx'
 import { EmptyState, PageHeader } from '../ui/states.tsx'
 import type { Column } from '../ui/table.tsx'
 import { Id, Time } from '../ui/text.tsx'
+import { CsvExport } from './csv-export.tsx'
 import { ScopeField, useIsWhole } from './scope-field.tsx'
 
 type Entry = AnswerOf<typeof listAudit>['data'][number]
@@ -19,6 +21,26 @@ type Entry = AnswerOf<typeof listAudit>['data'][number]
 const KINDS = ['key.', 'key_request.', 'member.', 'account.', 'wallet.', 'agent.', 'user.', 'token.'] as const
 
 const route = getRouteApi('/signed-in/audit')
+
+const CSV_COLUMNS = [
+  'id',
+  'created_at',
+  'actor',
+  'actor_name',
+  'action',
+  'account_id',
+  'subject_id',
+  'before',
+  'after',
+] as const
+
+const csvRecordOf = (entry: Entry): string =>
+  csvRecord(
+    CSV_COLUMNS.map((column) => {
+      const value = entry[column]
+      return typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as CsvValue)
+    }),
+  )
 
 const print = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
@@ -50,10 +72,9 @@ export function Audit() {
   const { action, scope } = route.useSearch()
   const isWhole = useIsWhole(scope)
   const filters = action === undefined ? {} : { action }
-  const list = useList<typeof listInstallationAudit>(
-    isWhole ? '/installation/audit' : '/audit',
-    (isWhole ? filters : { account_id: accountId, ...filters }) as never,
-  )
+  const path = isWhole ? '/installation/audit' : '/audit'
+  const input = isWhole ? filters : { account_id: accountId, ...filters }
+  const list = useList<typeof listInstallationAudit>(path, input as never)
   const columns: Column<Entry>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
     { name: t('Actor'), cell: ({ actor, actor_name }) => <span title={actor}>{actor_name ?? actor}</span> },
@@ -67,6 +88,15 @@ export function Audit() {
       <PageHeader
         title={t('Audit')}
         description={t('Every administrative act, with who did it and what it changed.')}
+        actions={
+          <CsvExport<Entry>
+            name="audit"
+            path={path}
+            input={input}
+            header={csvRecord(CSV_COLUMNS)}
+            recordOf={csvRecordOf}
+          />
+        }
       />
       <div className="mb-4 grid max-w-lg gap-3 sm:grid-cols-2">
         <SelectField

@@ -8,6 +8,7 @@ import type { signOut } from '../../../schemas/management/people/sessions.ts'
 import { AccountSwitcher } from '../account-switcher.tsx'
 import { request, setCsrfToken } from '../api/client.ts'
 import { useAccount, useSession } from '../api/session.ts'
+import { endView, viewedAccount } from '../api/viewing.ts'
 import { ConfirmIdentity } from '../confirm-identity.tsx'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
@@ -160,6 +161,26 @@ function usePalette() {
   return { isOpen, open: () => setOpen(true), close: () => setOpen(false) }
 }
 
+/** Says that an account is viewed, on every page. */
+function ViewNotice() {
+  const viewed = viewedAccount()
+  const { name } = useAccount()
+  if (viewed === null) return null
+  return (
+    <div
+      role="status"
+      className="mb-4 flex flex-wrap items-center justify-between gap-3 rounded-lg border border-warn bg-warn-wash px-4 py-2"
+    >
+      <p>
+        {t('You see {name} as its owner does, and change nothing. The view is in the audit record.', {
+          name,
+        })}
+      </p>
+      <Button onClick={() => endView(viewed)}>{t('End the view')}</Button>
+    </div>
+  )
+}
+
 export function Shell() {
   useLingui()
   const [isOpen, setOpen] = useState(false)
@@ -191,6 +212,7 @@ export function Shell() {
         </Dialog.Root>
       </header>
       <main id="content" className="mx-auto w-full min-w-0 max-w-7xl flex-1 px-4 py-6 md:px-8">
+        <ViewNotice />
         <Outlet />
       </main>
       <ConfirmIdentity />

@@ -12,6 +12,7 @@ import {
   showAccount,
   topUp,
   updateAccount,
+  viewAccount,
 } from '../../../schemas/management/accounts/accounts.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import type { Credited } from '../../../src/postgres/billing/wallets.ts'
@@ -75,6 +76,13 @@ export const accountActs = [
     async ({ write }, { id, name }) =>
       accountShape(await write((database) => database.renameAccount(id, name))),
     ofId,
+  ),
+  act(viewAccount, ({ write }, { id }) =>
+    write(async (database) => {
+      const account = accountShape(await database.showAccount(id))
+      await database.recordView(id)
+      return account
+    }),
   ),
   act(updateAccount, async ({ write }, { id, enabled, ...input }) => {
     const { requests_per_minute: requestsPerMinute, concurrency, allowed_models: allowedModels } = input

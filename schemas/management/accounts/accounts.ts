@@ -100,6 +100,15 @@ export const createOrganization = operation({
   status: 201,
 })
 
+export const viewAccount = operation({
+  ...ofOperators,
+  method: 'POST',
+  path: '/accounts/{id}/view',
+  summary: 'Record that an operator views an account as its owner sees it.',
+  input: z.object({ id }),
+  answer: account,
+})
+
 export const renameAccount = operation({
   method: 'PATCH',
   path: '/accounts/{id}/name',

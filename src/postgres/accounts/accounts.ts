@@ -7,7 +7,7 @@ import { Refusal } from '../billing/refusal.ts'
 import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from '../billing/wallet-rows.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
-import { recordCredit } from './audit-record.ts'
+import { recordAct, recordCredit } from './audit-record.ts'
 
 export interface AccountWithWallet {
   readonly account: Account
@@ -114,6 +114,11 @@ export async function showAccount(sql: Queryable, accountId: string): Promise<Ac
     SELECT * FROM accounts AS a JOIN wallets AS w ON w.account_id = a.id WHERE a.id = ${accountId}`
   if (row === undefined) throw accountNotFound(accountId)
   return withWallet(row)
+}
+
+/** Records that an operator views the account as its owner sees it. */
+export async function recordView(sql: Queryable, accountId: string): Promise<void> {
+  await recordAct(sql, { action: 'account.view', accountId, subjectId: accountId, before: null, after: null })
 }
 
 export async function setAccountEnabled(

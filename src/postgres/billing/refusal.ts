@@ -43,6 +43,7 @@ export type RefusalCode =
   | 'invitation_not_found'
   | 'token_not_found'
   | 'job_not_found'
+  | 'too_many_views'
   | 'job_open'
   | 'job_ended'
   | 'idempotency_key_reuse'

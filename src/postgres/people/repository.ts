@@ -16,6 +16,7 @@ import {
   revokeInvitation,
   showInvitation,
 } from './invitations.ts'
+import { deleteSavedView, listSavedViews, saveView } from './saved-views.ts'
 import {
   createLink,
   createSession,
@@ -85,6 +86,9 @@ export const openPeople = ({ main }: Pools, { material }: KnownMasterKey) => ({
     showManagementToken,
     revokeManagementToken,
     purgeManagementAnswers,
+    listSavedViews,
+    saveView,
+    deleteSavedView,
   }),
   ...onPool(main, {
     findPasswordSignIn,

@@ -26,6 +26,7 @@ import { oidcActs } from '../../../pipelines/management/people/oidc.ts'
 import { passkeyActs } from '../../../pipelines/management/people/passkeys.ts'
 import { profileActs } from '../../../pipelines/management/people/profile.ts'
 import type { PeopleDeps } from '../../../pipelines/management/people/rules.ts'
+import { savedViewActs } from '../../../pipelines/management/people/saved-views.ts'
 import { sessionActs } from '../../../pipelines/management/people/sessions.ts'
 import { signInActs } from '../../../pipelines/management/people/sign-in.ts'
 import { userActs } from '../../../pipelines/management/people/users.ts'
@@ -57,6 +58,7 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...passkeyActs,
     ...oidcActs,
     ...profileActs,
+    ...savedViewActs,
     ...userActs,
     ...accountActs,
     ...organizationActs,

@@ -8,10 +8,12 @@ import type {
   listLedger,
   showAccount,
   updateAccount,
+  viewAccount,
 } from '../../../../schemas/management/accounts/accounts.ts'
 import { get, request } from '../../api/client.ts'
 import { useList } from '../../api/list.ts'
 import { useSession } from '../../api/session.ts'
+import { beginView } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Actions, ConfirmByTyping } from '../../ui/dialog.tsx'
@@ -167,6 +169,10 @@ export function AccountDetail({ id }: { readonly id: string }) {
       await changed()
     },
   })
+  const view = useMutation({
+    mutationFn: () => request<typeof viewAccount>('POST', '/accounts/{id}/view', { id }),
+    onSuccess: () => beginView(id),
+  })
   if (shown.isPending) return <Skeleton />
   if (shown.error) return <ErrorState error={shown.error} onRetry={() => void shown.refetch()} />
   const account = shown.data
@@ -181,6 +187,11 @@ export function AccountDetail({ id }: { readonly id: string }) {
           <Link to="/calls" search={{ account: id }} className="self-center text-accent text-sm underline">
             {t('View its calls')}
           </Link>
+          {mayChange && (
+            <Button isBusy={view.isPending} onClick={() => view.mutate()}>
+              {t('View as its owner')}
+            </Button>
+          )}
           {mayChange && account.enabled && (
             <Button kind="danger" onClick={() => setDisabling(true)}>
               {t('Disable')}
@@ -198,7 +209,7 @@ export function AccountDetail({ id }: { readonly id: string }) {
         <Stat name={t('Held')} value={<Money amount={account.wallet.held} />} note={t('credits')} />
         <Stat name={t('Used')} value={<Money amount={account.wallet.used} />} note={t('credits')} />
       </dl>
-      {toggle.error && <ErrorState error={toggle.error} />}
+      {(toggle.error ?? view.error) && <ErrorState error={(toggle.error ?? view.error)!} />}
       {mayChange && <Adjustment account={account} onChanged={() => void changed()} />}
       <Limits account={account} mayChange={mayChange} onChanged={() => void changed()} />
       <LedgerTable list={ledger} />

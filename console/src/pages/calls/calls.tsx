@@ -3,6 +3,7 @@ import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
 import { useCallback, useMemo } from 'react'
 import type { listCalls } from '../../../../schemas/management/calls/calls.ts'
+import { LOG_CSV_HEADER, logCsvRecord } from '../../../../src/core/call-log/csv.ts'
 import { useList } from '../../api/list.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -11,9 +12,10 @@ import { Button } from '../../ui/button.tsx'
 import { Drawer } from '../../ui/drawer.tsx'
 import { EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
+import { CsvExport } from '../csv-export.tsx'
+import { SavedViews } from '../saved-views.tsx'
 import { Charts } from './charts.tsx'
 import { CallDetail } from './detail.tsx'
-import { Export } from './export.tsx'
 import { type CallFilters, Filters } from './filters.tsx'
 import { Log } from './log.tsx'
 import { canTail, useTail } from './tail.ts'
@@ -65,10 +67,17 @@ export function Calls() {
             >
               {isTailed && tail.state === 'lost' ? t('Connection lost, trying again') : t('Live')}
             </Button>
-            <Export accountId={accountId} filters={filters} />
+            <CsvExport
+              name="calls"
+              path="/calls"
+              input={{ account_id: accountId, ...filters }}
+              header={LOG_CSV_HEADER}
+              recordOf={logCsvRecord}
+            />
           </>
         }
       />
+      <SavedViews page="calls" filters={{ ...filters }} />
       <Filters accountId={accountId} filters={filters} />
       <Charts accountId={accountId} filters={filters} />
       <Panel>

@@ -1,0 +1,141 @@
+/** Filters of a page under names: chosen, saved, deleted. They belong to the user, on every machine. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { X } from 'lucide-react'
+import { type FormEvent, useState } from 'react'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import type { deleteView, listViews, saveView } from '../../../schemas/management/people/saved-views.ts'
+import { get, request } from '../api/client.ts'
+import { t } from '../i18n.ts'
+import { Button } from '../ui/button.tsx'
+import { Actions, Dialog } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { FormError } from '../ui/states.tsx'
+
+type View = AnswerOf<typeof listViews>['data'][number]
+
+interface SavedViewsProps {
+  readonly page: 'calls' | 'usage' | 'tasks'
+  /** The present search parameters that a view keeps. */
+  readonly filters: Readonly<Record<string, string | undefined>>
+}
+
+/** Prints parameters in the order of their names: the same filters are the same text. */
+const print = (filters: SavedViewsProps['filters']): string =>
+  new URLSearchParams(
+    Object.entries(filters)
+      .filter((entry): entry is [string, string] => entry[1] !== undefined)
+      .sort(([one], [other]) => (one < other ? -1 : 1)),
+  ).toString()
+
+export function SavedViews({ page, filters }: SavedViewsProps) {
+  useLingui()
+  const [isSaving, setSaving] = useState(false)
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const queryKey = ['/me/views', page]
+  const views = useQuery({
+    queryKey,
+    queryFn: ({ signal }) => get<typeof listViews>('/me/views', { page }, signal),
+  })
+  const remove = useMutation({
+    mutationFn: (name: string) => request<typeof deleteView>('DELETE', '/me/views', { page, name }),
+    onSuccess: (left) => queries.setQueryData(queryKey, left),
+  })
+  const query = print(filters)
+  const open = (view: View) =>
+    void navigate({
+      to: '.',
+      search: ({ account }) => ({
+        ...(account && { account }),
+        ...Object.fromEntries(new URLSearchParams(view.query)),
+      }),
+    })
+  const all = views.data?.data ?? []
+  const isSaved = all.some((view) => view.query === query)
+  if (all.length === 0 && query === '') return null
+  return (
+    <section aria-label={t('Saved views')} className="mb-3 flex flex-wrap items-center gap-2">
+      {all.map((view) => (
+        <span
+          key={view.name}
+          className={`inline-flex items-center rounded-full border text-sm ${view.query === query ? 'border-accent bg-accent-wash text-accent' : 'border-line bg-surface'}`}
+        >
+          <button
+            type="button"
+            aria-pressed={view.query === query}
+            className="rounded-full py-1 pl-3 pr-1"
+            onClick={() => open(view)}
+          >
+            {view.name}
+          </button>
+          <button
+            type="button"
+            aria-label={t('Delete the view {name}', { name: view.name })}
+            className="rounded-full p-1.5 text-quiet hover:text-ink"
+            onClick={() => remove.mutate(view.name)}
+          >
+            <X aria-hidden size={12} />
+          </button>
+        </span>
+      ))}
+      {query !== '' && !isSaved && (
+        <Button kind="quiet" onClick={() => setSaving(true)}>
+          {t('Save this view')}
+        </Button>
+      )}
+      {remove.error && <FormError error={remove.error} />}
+      {isSaving && (
+        <SaveDialog
+          page={page}
+          query={query}
+          onClose={() => setSaving(false)}
+          onSaved={(saved) => queries.setQueryData(queryKey, saved)}
+        />
+      )}
+    </section>
+  )
+}
+
+interface SaveDialogProps extends Pick<SavedViewsProps, 'page'> {
+  readonly query: string
+  onClose(): void
+  onSaved(views: AnswerOf<typeof saveView>): void
+}
+
+function SaveDialog({ page, query, onClose, onSaved }: SaveDialogProps) {
+  const [name, setName] = useState('')
+  const save = useMutation({
+    mutationFn: () => request<typeof saveView>('PUT', '/me/views', { page, name, query }),
+    onSuccess: (views) => {
+      onSaved(views)
+      onClose()
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    save.mutate()
+  }
+  return (
+    <Dialog title={t('Save this view')} isOpen onClose={onClose}>
+      <form onSubmit={submit}>
+        <Field
+          label={t('Name')}
+          hint={t('A view of the same name is replaced.')}
+          required
+          maxLength={100}
+          value={name}
+          onChange={({ target }) => setName(target.value)}
+        />
+        {save.error && <FormError error={save.error} />}
+        <Actions>
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="primary" isBusy={save.isPending}>
+            {t('Save')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,42 @@
+/** Operations of saved views: filters of a page of the console under a name. */
+import { z } from 'zod'
+import { operation } from '../operation.ts'
+
+const page = z.enum(['calls', 'usage', 'tasks'])
+const name = z.string().trim().min(1).max(100)
+const query = z.string().max(2_000).describe('Search parameters of the page.')
+
+const answer = {
+  name: 'SavedViews',
+  schema: z.object({ object: z.literal('list'), data: z.array(z.object({ name, query })) }),
+}
+
+export const listViews = operation({
+  method: 'GET',
+  path: '/me/views',
+  summary: 'List your saved views of a page.',
+  input: z.object({ page }),
+  answer,
+  scope: 'read',
+  allows: 'signed-in',
+})
+
+export const saveView = operation({
+  method: 'PUT',
+  path: '/me/views',
+  summary: 'Save a view of a page; one of the same name is replaced.',
+  input: z.object({ page, name, query }),
+  answer,
+  scope: 'admin',
+  allows: 'signed-in',
+})
+
+export const deleteView = operation({
+  method: 'DELETE',
+  path: '/me/views',
+  summary: 'Delete a saved view.',
+  input: z.object({ page, name }),
+  answer,
+  scope: 'admin',
+  allows: 'signed-in',
+})
