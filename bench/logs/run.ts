@@ -4,6 +4,7 @@ import { endAll } from '../harness/children.ts'
 import { ROOT } from '../harness/machine.ts'
 import { interruptible, runProgram, withFacts } from '../harness/program.ts'
 import { publish } from '../report/report.ts'
+import { timeCallsPage } from './engines/browser.ts'
 import { readIn } from './engines/page-cache.ts'
 import { printSettings, serverSettings } from './engines/postgres-server.ts'
 import { FULL_POSTGRES_ROWS, FULL_ROWS, KEEP, type Options, parseOptions, usage } from './options.ts'
@@ -33,6 +34,7 @@ import { openStage, type Stage } from './stage.ts'
 const KEPT = join(ROOT, 'node_modules/.cache/tollgate-bench-logs')
 /** Extra requests per query for the warm-up. */
 const SPARE_REQUESTS = 10
+const SCREEN_SAMPLES = 30
 
 interface Run {
   readonly options: Options
@@ -52,7 +54,7 @@ const versionsOf = async ({ sql, statements }: Stage): Promise<LogResults['versi
 const askAll = async (
   run: Run,
   stage: Stage,
-): Promise<Pick<LogResults, 'accounts' | 'measured' | 'failures'>> => {
+): Promise<Pick<LogResults, 'accounts' | 'measured' | 'failures' | 'browser'>> => {
   const { options, ground, accounts, progress, checkpoint } = run
   const { seed, samples, questionLimitMs: limitMs } = options
   const chosen: Readonly<Record<AccountName, Account>> = {
@@ -80,7 +82,9 @@ const askAll = async (
     measured.push(...answers.measured)
     failures.push(...answers.failures)
   }
-  return { accounts: sizes, measured, failures }
+  progress.say('opening Calls in a browser')
+  const browser = await timeCallsPage(service, chosen.largest, SCREEN_SAMPLES)
+  return { accounts: sizes, measured, failures, browser }
 }
 
 const measureAll = async (run: Run, engines: EmbeddedEngines) => {

@@ -1,8 +1,10 @@
 /** The whole service on the built rows, and keys of the queried accounts. */
+import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { MASTER_KEY, startTollgate } from '../../harness/service.ts'
 
+const LINK_MINUTES = 15
 /** The bench makes no calls; a configuration must have a channel. */
 const CONFIGURATION = {
   models: [{ id: 'none', pricing: { unit: '1M_tokens', input: '1', output: '1' } }],
@@ -28,6 +30,8 @@ export interface RunningService {
   readonly baseUrl: string
   /** Returns a key that may read all calls of the account. Creates the account on first use. */
   makeKey(accountId: string): Promise<string>
+  /** Returns a link that signs in an owner of the account. */
+  makeSignInLink(accountId: string): Promise<string>
   stop(): Promise<void>
 }
 
@@ -55,6 +59,15 @@ export const startService = async (wanted: ServiceWanted, sql: Sql): Promise<Run
     makeKey: async (accountId) => {
       await ensureAccount(sql, accountId)
       return (await database.createKey({ accountId, name: 'bench', accountLogs: true })).raw
+    },
+    makeSignInLink: async (accountId) => {
+      await ensureAccount(sql, accountId)
+      const email = `bench-${Date.now()}@example.com`
+      const user = await database.createUser({ email, name: 'bench', installationRole: null, credit: 0n })
+      await database.putMember(accountId, user.accountId, 'owner')
+      const token = generateToken()
+      await database.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: LINK_MINUTES })
+      return `${record.base_url}/console/sign-in#link=${token}`
     },
     stop: async () => {
       await database.close()

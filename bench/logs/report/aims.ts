@@ -5,6 +5,8 @@ import { type LogResults, type Measured, measuredOf } from './results.ts'
 
 export const PAGE_LIMIT_MS = 50
 export const YEAR_LIMIT_MS = 100
+/** From the click to the rows on the screen. */
+export const SCREEN_LIMIT_MS = 300
 /** The largest ratio of two medians that should be equal, on a machine with other work. */
 const ALIKE_TIMES = 2
 /** The same for rows read: ClickHouse reads whole granules, and more of them where there are many parts. */
@@ -56,6 +58,18 @@ export const aimsOf = (results: LogResults): Aim[] => {
       limit: YEAR_LIMIT_MS,
       unit: 'ms',
       value: year?.p99Ms ?? null,
+    },
+    {
+      title: `first page of Calls in the browser, from the click to the rows, largest account, the slowest of ${results.browser?.samples ?? 0}`,
+      limit: SCREEN_LIMIT_MS,
+      unit: 'ms',
+      value: results.browser?.maxMs ?? null,
+    },
+    {
+      title: 'the same, median',
+      limit: SCREEN_LIMIT_MS,
+      unit: 'ms',
+      value: results.browser?.p50Ms ?? null,
     },
     {
       title: 'first page of 30 days, largest account against median account, median time',

@@ -1,5 +1,6 @@
 /** A whole run as JSON, and access to its figures. */
 import type { RunFacts } from '../../harness/program.ts'
+import type { BrowserTimes } from '../engines/browser.ts'
 import { ENGINE_NAMES, type EngineName } from '../engines/engine.ts'
 import type { Timing } from '../queries/measure.ts'
 import type { QuestionKind } from '../queries/queries.ts'
@@ -52,6 +53,8 @@ export interface LogResults extends RunFacts {
     readonly kind: QuestionKind
   }[]
   readonly measured: readonly Measured[]
+  /** The first page of Calls in a browser, of the largest account. Null in results of earlier versions. */
+  readonly browser: BrowserTimes | null
   readonly failures: readonly FailedQuestion[]
 }
 
