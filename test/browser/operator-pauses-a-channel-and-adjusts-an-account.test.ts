@@ -6,8 +6,26 @@ import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { button, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
 
+/** A second channel, whose provider fails every call. */
+const CONFIG = STORY_CONFIG.replace(
+  'models:\n',
+  'models:\n  - { id: fragile, pricing: { unit: 1M_tokens, input: "1000000", output: "2000000" } }\n',
+).replace(
+  'channels:\n',
+  [
+    'channels:',
+    '  - id: fragile',
+    '    protocol: chat-completions',
+    '    base_url: ${TEST_SIMULATOR_URL}/v1',
+    '    api_key: test',
+    '    models: { fragile: "sim-fragile@fault=status:500" }',
+    '',
+  ].join('\n'),
+)
+const FAILURES = 20
+
 t.test('operator', async (t) => {
-  const service = await borrowService(t, STORY_CONFIG)
+  const service = await borrowService(t, CONFIG)
   const { database } = service
 
   for (const hand of HANDS)
@@ -28,7 +46,19 @@ t.test('operator', async (t) => {
         await heading(page, 'Channels').waitFor()
         const channel = row(page, 'simulated')
         await channel.getByText('Active', { exact: true }).waitFor()
+        const { key } = await service.newKey('1000000')
+        const call = { model: 'fragile', messages: [{ role: 'user', content: 'Hello!' }] }
+        for (let made = 0; made < FAILURES; made += 1) await service.chat(key, call)
+        const fragile = row(page, 'fragile')
+        await fragile.getByText(/^Open/).waitFor()
         await look('channels')
+        await hand.press(button(fragile, 'Drain'))
+        const confirm = page.getByRole('dialog', { name: 'Drain fragile' })
+        await hand.write(confirm.getByRole('textbox'), 'fragile')
+        await hand.press(button(confirm, 'Drain'))
+        await fragile.getByText('Drained', { exact: true }).waitFor()
+        await hand.press(button(fragile, 'Resume'))
+        await fragile.getByText('Active', { exact: true }).waitFor()
         await hand.press(button(channel, 'Pause'))
         await channel.getByText('Paused', { exact: true }).waitFor()
         await hand.press(button(channel, 'Resume'))

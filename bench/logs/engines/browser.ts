@@ -35,7 +35,7 @@ const clickToRows = (account: string): string => `new Promise((resolve) => {
 })`
 
 const timeOnce = async (page: Page, baseUrl: string, account: string): Promise<number> => {
-  // A page that is loaded anew has no answer of a sample before; its files are in the cache of the browser.
+  // A page that is loaded again has no answer of a sample before; its files are in the cache of the browser.
   await page.goto(`${baseUrl}/console/?account=${account}`)
   await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor()
   await page.waitForLoadState('networkidle')

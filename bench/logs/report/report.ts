@@ -35,7 +35,7 @@ better than at equal size. All three run on this machine and share its cores.
   are in parts as small as the service books them.
 - The files are in memory as far as they fit: the bench reads all once before the first query, and does not clear the
   cache between queries.
-- **In the browser**: headless Chromium loads the account's home anew, then clicks the link to Calls; the time ends when a
+- **In the browser**: headless Chromium loads the account's home, then goes to Calls as its link does; the time ends when a
   frame with rows is drawn. It has the code of the page, its chart and its rows in it; the files come from the cache.
 - **All time** ends in the last tenth of the two years. Filters that match very few rows are for all time.
 - **Summaries** begin and end within a day, and no two are the same: no cache answers.

@@ -37,7 +37,7 @@ function Breaker({ breaker, last_error }: Channel) {
   if (breaker === null || breaker === 'closed') return <span className="text-quiet">{t('Closed')}</span>
   return (
     <span title={last_error === null ? '' : `${last_error.code}: ${last_error.message}`}>
-      <Badge tone="bad">{breaker}</Badge>
+      <Badge tone="bad">{breaker === 'open' ? t('Open') : t('Half open')}</Badge>
     </span>
   )
 }

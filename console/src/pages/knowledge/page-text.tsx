@@ -1,5 +1,4 @@
 /** The Markdown of a page as the page's author meant it. Markup in it is shown as text: nothing of it runs. */
-import type { Link as LinkNode, Root } from 'mdast'
 import { findAndReplace } from 'mdast-util-find-and-replace'
 import Markdown, { type Components } from 'react-markdown'
 import remarkGfm from 'remark-gfm'
@@ -40,14 +39,14 @@ const COMPONENTS: Components = {
 /** Turns `[[Title|shown]]` into a link to its page; one that leads to none stays text. */
 const wikiLinks = (links: readonly string[], targets: readonly Target[]) => {
   const ids = new Map(links.map((name, place) => [name.trim(), targets[place]?.id ?? null]))
-  return () => (tree: Root) =>
+  return () => (tree: Parameters<typeof findAndReplace>[0]) =>
     findAndReplace(tree, [
       WIKI_LINK,
-      (whole: string, name: string, shown?: string): LinkNode | string => {
+      (whole: string, name: string, shown?: string) => {
         const id = ids.get(name.trim())
         if (!id) return whole
         const value = shown?.trim() || name.trim()
-        return { type: 'link', url: `${TO_PAGE}${id}`, children: [{ type: 'text', value }] }
+        return { type: 'link' as const, url: `${TO_PAGE}${id}`, children: [{ type: 'text' as const, value }] }
       },
     ])
 }

@@ -13,6 +13,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Actions, Dialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
+import { QrCode } from '../../ui/qr-code.tsx'
 import { Badge, FormError } from '../../ui/states.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 import { SECURITY_KEY, Section, type Security } from './section.tsx'
@@ -40,7 +41,9 @@ function Enrolment({
   return (
     <Dialog
       title={t('Set up one-time codes')}
-      description={t('Add this secret to your authenticator app, then type the code that it shows.')}
+      description={t(
+        'Scan the code with your authenticator app, or type the secret into it. Then type the code that it shows.',
+      )}
       isOpen
       onClose={onClose}
     >
@@ -51,6 +54,7 @@ function Enrolment({
           confirm.mutate()
         }}
       >
+        <QrCode text={uri} label={t('The secret as a QR code')} />
         <CodeBlock label={t('Secret')} code={secret.replace(GROUPS_OF_FOUR, '$& ')} />
         <a className="text-accent underline" href={uri}>
           {t('Open the app on this device')}
