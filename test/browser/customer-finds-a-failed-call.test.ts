@@ -2,10 +2,9 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { inspectPage, withPage } from '../support/browser.ts'
-import { eventually } from '../support/eventually.ts'
 import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
+import { button, callsInLog, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
 
 const MESSAGES = [{ role: 'user', content: 'Hello!' }]
 const SUCCEEDED = 3
@@ -18,16 +17,16 @@ t.test('a failed call', async (t) => {
       withPage(t, `failed call ${hand.name}`, async (page) => {
         const look = async (name: string) => (hand === mouse ? inspectPage(t, page, name) : undefined)
         const user = await signIn(service, page, { name: 'Carla' })
-        const { raw } = await service.database.createKey({ accountId: user.accountId, name: 'shop' })
+        const { raw } = await service.database.createKey({
+          accountId: user.accountId,
+          name: 'shop',
+          accountLogs: true,
+        })
         for (let made = 0; made < SUCCEEDED; made += 1)
           t.equal((await service.chat(raw, { model: 'fast', messages: MESSAGES })).status, 200)
         const failed = await service.chat(raw, { model: 'broken', messages: MESSAGES })
         t.ok(failed.status >= 500)
-        await eventually('the calls are in the log', async () => {
-          const headers = { authorization: `Bearer ${raw}` }
-          const log = await (await fetch(`${service.baseUrl}/v1/logs`, { headers })).json()
-          return (log as { data: unknown[] }).data.length === SUCCEEDED + 1 || undefined
-        })
+        await callsInLog(service, raw, SUCCEEDED + 1)
         const id = failed.headers.get('x-gateway-trace')!
 
         await hand.press(link(page, 'Calls'))

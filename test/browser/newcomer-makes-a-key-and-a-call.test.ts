@@ -3,7 +3,7 @@ import t from 'tap'
 import { inspectPage, keepPicture, withPage } from '../support/browser.ts'
 import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, FAST_COST, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
+import { button, callsInLog, FAST_COST, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
 
 const KEY_NAME = 'My first program'
 
@@ -26,6 +26,7 @@ t.test('newcomer', async (t) => {
         await hand.press(button(page, 'Create a key'))
         const dialog = page.getByRole('dialog')
         await hand.write(dialog.getByLabel('Name'), KEY_NAME)
+        await hand.press(dialog.getByLabel('May read the logs of the whole account'))
         await look('keys-create')
         await hand.press(button(dialog, 'Create'))
         const secret = page.getByRole('dialog', { name: KEY_NAME })
@@ -56,6 +57,7 @@ t.test('newcomer', async (t) => {
         await look('call')
         await hand.press(button(drawer, 'Close'))
 
+        await callsInLog(service, key, 2)
         await hand.press(link(page, 'Usage'))
         await row(page, 'fast').waitFor()
         t.match(await row(page, 'fast').textContent(), '32.00', 'both calls are summed up')

@@ -3,6 +3,7 @@ import type { Locator, Page } from 'playwright-core'
 import type { InstallationRole } from '../../schemas/management/operation.ts'
 import { parseCredits } from '../../schemas/money.ts'
 import { generateToken, tokenHash } from '../../src/core/keys/bearer-token.ts'
+import { eventually } from '../support/eventually.ts'
 import { type LentService, testConfig } from '../support/service.ts'
 
 /** One configuration for all stories, so that they share a service. */
@@ -41,6 +42,15 @@ export async function signIn(
   await page.goto(`${baseUrl}/console/sign-in#link=${token}`)
   await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor()
   return user
+}
+
+/** Waits until the log of the key's account has this many calls: a page that is opened earlier shows fewer. */
+export async function callsInLog({ baseUrl }: LentService, key: string, count: number): Promise<void> {
+  await eventually(`${count} calls are in the log`, async () => {
+    const headers = { authorization: `Bearer ${key}` }
+    const response = await fetch(`${baseUrl}/v1/logs?scope=account`, { headers })
+    return ((await response.json()) as { data: unknown[] }).data.length === count || undefined
+  })
 }
 
 export const button = (page: Page | Locator, name: string): Locator =>

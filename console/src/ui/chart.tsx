@@ -65,13 +65,14 @@ function options(box: HTMLElement, { times, series, print }: Figures): UPlot.Opt
     stroke: () => colour(box, 'text-quiet'),
     grid: { stroke: () => colour(box, 'text-line'), width: 1 },
     ticks: { show: false },
-    font: '11px system-ui',
+    font: `11px ${getComputedStyle(box).fontFamily}`,
   }
   const bars = UPlot.paths.bars?.({ size: [0.7, 24] })
   return {
     width: box.clientWidth || 320,
     height: HEIGHT_PX,
-    padding: [8, 8, 0, 0],
+    // The last label of the time has room for its second half.
+    padding: [8, 20, 0, 0],
     cursor: { y: false, drag: { x: false, y: false } },
     legend: { live: true },
     ...(timeZone() === 'utc' && { tzDate: (at: number) => UPlot.tzDate(new Date(at * 1000), 'UTC') }),

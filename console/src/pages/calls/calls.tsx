@@ -1,7 +1,7 @@
 /** The call log of an account. */
 import { useLingui } from '@lingui/react'
 import { getRouteApi } from '@tanstack/react-router'
-import { useCallback, useMemo } from 'react'
+import { useCallback, useEffect, useMemo, useRef } from 'react'
 import type { listCalls } from '../../../../schemas/management/calls/calls.ts'
 import { LOG_CSV_HEADER, logCsvRecord } from '../../../../src/core/call-log/csv.ts'
 import { useList } from '../../api/list.ts'
@@ -28,6 +28,23 @@ const firstCall = () => `curl ${location.origin}/v1/chat/completions \\
   -H "Authorization: Bearer $TOLLGATE_KEY" -H 'Content-Type: application/json' \\
   -d '{"model":"MODEL","messages":[{"role":"user","content":"Hello!"}]}'`
 
+/** A call that was made a moment ago is on its way into the log: a link to it finds it a second later. */
+const WAIT_MS = 1_000
+const MAX_WAITS = 15
+
+function useWaiting(isWanted: boolean, refetch: () => unknown): void {
+  const waits = useRef(0)
+  useEffect(() => {
+    if (!isWanted) return
+    const timer = setInterval(() => {
+      waits.current += 1
+      if (waits.current > MAX_WAITS) clearInterval(timer)
+      else refetch()
+    }, WAIT_MS)
+    return () => clearInterval(timer)
+  }, [isWanted, refetch])
+}
+
 export function Calls() {
   useLingui()
   const { account_id: accountId } = useAccount()
@@ -43,6 +60,7 @@ export function Calls() {
     ...filters,
   } as never)
   const { fetchNextPage } = list
+  useWaiting(filters.ref !== undefined && list.isSuccess && list.rows.length === 0, list.refetch)
   const isTailed = live !== undefined && canTail(filters)
   const tail = useTail({ accountId, filters, isOn: isTailed, onGap: () => void list.refetch() })
   const rows = useMemo(() => {
