@@ -59,6 +59,7 @@ t.test('newcomer', async (t) => {
 
         await callsInLog(service, key, 2)
         await hand.press(link(page, 'Usage'))
+        await heading(page, 'Usage').waitFor()
         await row(page, 'fast').waitFor()
         t.match(await row(page, 'fast').textContent(), '32.00', 'both calls are summed up')
         await look('usage')
