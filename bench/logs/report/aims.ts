@@ -60,18 +60,6 @@ export const aimsOf = (results: LogResults): Aim[] => {
       value: year?.p99Ms ?? null,
     },
     {
-      title: `first page of Calls in the browser, from the click to the rows, largest account, the slowest of ${results.browser?.samples ?? 0}`,
-      limit: SCREEN_LIMIT_MS,
-      unit: 'ms',
-      value: results.browser?.maxMs ?? null,
-    },
-    {
-      title: 'the same, median',
-      limit: SCREEN_LIMIT_MS,
-      unit: 'ms',
-      value: results.browser?.p50Ms ?? null,
-    },
-    {
       title: 'first page of 30 days, largest account against median account, median time',
       limit: ALIKE_TIMES,
       unit: 'x',
@@ -94,6 +82,18 @@ export const aimsOf = (results: LogResults): Aim[] => {
       limit: ALIKE_READ_TIMES,
       unit: 'x',
       value: apart(of('largest', OLD_PAGE)?.readRows, of('largest', YOUNG_PAGE)?.readRows),
+    },
+    {
+      title: `first page of Calls in the browser, from the click to the rows, largest account, the slowest of ${results.browser?.samples ?? 0}`,
+      limit: SCREEN_LIMIT_MS,
+      unit: 'ms',
+      value: results.browser?.maxMs ?? null,
+    },
+    {
+      title: 'the same, median',
+      limit: SCREEN_LIMIT_MS,
+      unit: 'ms',
+      value: results.browser?.p50Ms ?? null,
     },
   ]
 }
