@@ -92,7 +92,7 @@ export async function startJob(
     RETURNING ${columns(sql)}`
   if (row === undefined) {
     const of = subjectId === null ? '' : ` of ${subjectId}`
-    throw new Refusal('job_open', `A job ${kind}${of} is under way already`)
+    throw new Refusal('job_open', `${kind === 'import' ? 'An' : 'A'} ${kind}${of} is under way already`)
   }
   await recordAct(sql, { action: `job.${kind}`, accountId, subjectId: row.id, before: null, after: null })
   return jobOfRow(row)
