@@ -5,7 +5,7 @@ const VIEWED = 'tollgate-viewed-account'
 /** Returns the id of the account; null where none is viewed. */
 export const viewedAccount = (): string | null => sessionStorage.getItem(VIEWED)
 
-/** Begins, and opens the account's home; everything is read anew. */
+/** Begins the view, and loads the account's home. */
 export function beginView(accountId: string): void {
   sessionStorage.setItem(VIEWED, accountId)
   location.assign(`/console/?account=${encodeURIComponent(accountId)}`)

@@ -9,7 +9,7 @@ export function PageError({ error, reset }: ErrorComponentProps) {
   return (
     <main>
       <ErrorState error={error as Error} onRetry={reset} />
-      {/* Loads the console anew: the address of the page may be what is wrong. */}
+      {/* Reloads the console: the address of the page may be what is wrong. */}
       <a href="/console/" className="mx-4 text-accent underline">
         {t('To the start page')}
       </a>

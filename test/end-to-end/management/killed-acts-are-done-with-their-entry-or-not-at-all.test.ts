@@ -34,7 +34,7 @@ interface World {
 
 const idOf = (found: { readonly id: string } | undefined): string | null => found?.id ?? null
 
-/** Prepares one act of every kind, each on objects of its own. */
+/** Prepares one act of every kind, each on separate objects. */
 async function prepare({ operator, database, unique }: World): Promise<Act[]> {
   const { account } = await database.createAccount({ name: unique(), kind: 'organization', credit: 0n })
   const { account: person } = await database.createAccount({ name: unique(), credit: 0n })
