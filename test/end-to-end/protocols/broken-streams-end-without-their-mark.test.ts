@@ -6,7 +6,15 @@
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { readUntil, rowsOf, traceOf, upstreamRequest } from '../support.ts'
-import { ask, CHAT_PROTOCOLS, type ChatProtocol, configOf, post, simulated } from './support.ts'
+import {
+  ask,
+  CHAT_PROTOCOLS,
+  type ChatProtocol,
+  configOf,
+  post,
+  postUntilBroken,
+  simulated,
+} from './support.ts'
 
 const WAYS = [
   ...CHAT_PROTOCOLS.map((protocol) => [protocol, protocol] as const),
@@ -58,15 +66,18 @@ t.test('a stream that breaks', async (t) => {
   for (const [client, upstream] of WAYS)
     await t.test(client === upstream ? client : `${client} to ${upstream}`, async (t) => {
       for (const fault of Object.keys(FAULTS)) {
-        const response = await ask(service, key, client, `${upstream}.${fault}`, { stream: true })
-        const bytes = await readUntil(response)
+        const response = await ask(service, key, client, `${upstream}.${fault}`, {
+          stream: true,
+          send: postUntilBroken,
+        })
+        const bytes = Buffer.from(await response.arrayBuffer())
         const text = bytes.toString()
         t.equal(response.status, 200)
         t.notMatch(text, MARKS[client], fault)
         const passes = fault === 'errs' && client === upstream
         if (passes) t.match(text, /simulated/, "the upstream's own error event passes")
         else t.notMatch(text, /"error":\{|event: error/, 'nothing is said of it')
-        if (fault !== 'errs' && client === upstream) t.equal(bytes.length, BROKEN_AT)
+        if (fault !== 'errs' && client === upstream) t.equal(bytes.length, BROKEN_AT, fault)
         broken.push(traceOf(response))
       }
     })
@@ -122,9 +133,13 @@ t.test('a stream that breaks', async (t) => {
       ['responses', { tools: [{ type: 'web_search' }] }],
     ]
     for (const [protocol, more] of tools) {
-      const response = await ask(service, key, protocol, `${protocol}.truncates`, { stream: true, more })
+      const response = await ask(service, key, protocol, `${protocol}.truncates`, {
+        stream: true,
+        more,
+        send: postUntilBroken,
+      })
       t.equal(response.status, 200)
-      const bytes = await readUntil(response)
+      const bytes = Buffer.from(await response.arrayBuffer())
       t.equal(bytes.length, BROKEN_AT)
       t.notMatch(bytes.toString(), /"error":\{|\[DONE\]/)
       broken.push(traceOf(response))

@@ -1,4 +1,5 @@
 /** What tests of all four protocols share: channels of each, a plain call in each, and the books that calls balance. */
+import { request } from 'node:http'
 import type { Test } from 'tap'
 import type { z } from 'zod'
 import type { ChatProtocol, channelEntry, modelEntry } from '../../../schemas/config/catalog.ts'
@@ -94,22 +95,55 @@ export function post(
   })
 }
 
+/**
+ * Posts like `post` and waits for the end of the answer, or for the point at which it breaks: the body is every byte
+ * that arrived. `fetch` drops those that nobody has read when the connection breaks.
+ */
+export function postUntilBroken(
+  service: { readonly baseUrl: string },
+  key: string,
+  path: string,
+  body: unknown,
+): Promise<Response> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      service.baseUrl + path,
+      { method: 'POST', headers, agent: false },
+      (incoming) => {
+        const arrived: Buffer[] = []
+        incoming.on('data', (bytes: Buffer) => arrived.push(bytes))
+        incoming.on('error', () => {})
+        incoming.on('close', () => {
+          const { statusCode: status, headers } = incoming
+          resolve(
+            new Response(Buffer.concat(arrived), { status, headers: headers as Record<string, string> }),
+          )
+        })
+      },
+    )
+    outgoing.on('error', reject)
+    outgoing.end(JSON.stringify(body))
+  })
+}
+
 /** The least that can be said, said. */
 export function ask(
   service: { readonly baseUrl: string },
   key: string,
   protocol: ChatProtocol,
   model: string,
-  { stream = false, more = {}, headers = {} }: AskOptions = {},
+  { stream = false, more = {}, headers = {}, send = post }: AskOptions = {},
 ): Promise<Response> {
   const { path, body } = PLAIN[protocol](model, stream)
-  return post(service, key, path, { ...body, ...more }, headers)
+  return send(service, key, path, { ...body, ...more }, headers)
 }
 export interface AskOptions {
   readonly stream?: boolean
   /** More fields of the body. */
   readonly more?: object
   readonly headers?: Readonly<Record<string, string>>
+  readonly send?: typeof post
 }
 
 /** A failure as the three error shapes name it. */
