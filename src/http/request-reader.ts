@@ -140,7 +140,10 @@ export function copied(piece: ArrayBuffer): Buffer {
   return copy
 }
 
-/** So much of an announced body is made room for before it has come. */
+/**
+ * So much of an announced body is made room for before it has come. The rest gets its room at once when more has come:
+ * each further step would copy the body again.
+ */
 const ROOM_MAX_BYTES = 256 * 1024
 
 const NO_BYTES = Buffer.alloc(0)
@@ -154,7 +157,10 @@ class BodyPieces {
   growth(pieceBytes: number, announcedBytes: number): number {
     const end = this.length + pieceBytes
     if (end <= this.#bytes.length) return 0
-    const room = this.length === 0 ? Math.min(announcedBytes, ROOM_MAX_BYTES) : 2 * this.#bytes.length
+    const room =
+      this.length === 0
+        ? Math.min(announcedBytes, ROOM_MAX_BYTES)
+        : Math.max(announcedBytes, 2 * this.#bytes.length)
     return Math.max(end, room) - this.#bytes.length
   }
 

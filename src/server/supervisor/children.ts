@@ -20,11 +20,14 @@ const KILL_AFTER_MS = 15_000
  *
  * Young objects have their 16 MB from the beginning. V8 would begin with one, and where bodies of 100 KB pass it stays
  * small: calls still under way then count as old, and their bodies are freed by marking alone, sixteen times a second.
+ *
+ * One thread helps the collector. V8 would take four, and with large bodies they take the event loop's core from it.
  */
 const HEAP_FLAGS = [
   '--incremental-marking-soft-trigger=80',
   '--incremental-marking-hard-trigger=90',
   '--min-semi-space-size=16',
+  '--v8-pool-size=1',
 ]
 
 export interface ChildLog {
