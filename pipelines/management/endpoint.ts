@@ -12,6 +12,7 @@ import { answerWithStream, type StreamAct, type StreamDeps } from './live/act.ts
 import { sessionCookie } from './session.ts'
 
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,200}$/
+const JSON_TYPE = /^application\/json *(;|$)/i
 const NO_STORE: HeaderList = [['cache-control', 'no-store']]
 
 /** The part of a request that acts use besides their input: those of signing in and out, and uploads. */
@@ -43,8 +44,11 @@ function pathInput(pattern: string, path: string): Record<string, string> {
   )
 }
 
-function bodyInput({ body }: GatewayRequest): object {
+/** Reads the JSON body. A form of another origin can send JSON too, as text/plain, without asking the browser. */
+function bodyInput({ body, header }: GatewayRequest): object {
   if (body.length === 0) return {}
+  if (!JSON_TYPE.test(header('content-type')))
+    throw new Failure('invalid_request', 'Content-Type: is not application/json.')
   try {
     const read: unknown = JSON.parse(body.toString())
     if (typeof read === 'object' && read !== null && !Array.isArray(read)) return read

@@ -1,7 +1,12 @@
 /** The management API by HTTP: sessions, tokens, origins, roles; and that a repeated request acts once. */
 import t from 'tap'
 import type { Scope } from '../../../schemas/management/operation.ts'
-import { generateManagementToken, shownTokenPrefix, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import {
+  generateManagementToken,
+  generateToken,
+  shownTokenPrefix,
+  tokenHash,
+} from '../../../src/core/keys/bearer-token.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { MANAGE, signIn } from '../../support/manage.ts'
@@ -62,6 +67,54 @@ t.test('management', async (t) => {
       t.equal((await database.listKeys(account_id)).length, before)
     },
   )
+
+  await t.test('a form changes nothing, also one that sends JSON as text', async (t) => {
+    const before = (await database.listKeys(account_id)).length
+    const json = JSON.stringify(newKey)
+    const parts = new FormData()
+    for (const [name, value] of Object.entries(newKey)) parts.set(name, value)
+    const forms: readonly (URLSearchParams | FormData | Blob)[] = [
+      new URLSearchParams(newKey),
+      parts,
+      new Blob([json], { type: 'text/plain' }),
+      new Blob([json], { type: 'application/x-www-form-urlencoded' }),
+    ]
+    const own = { cookie: owner.cookie, origin: baseUrl, 'sec-fetch-site': 'same-origin' }
+    for (const [more, status] of [
+      [{ 'x-csrf-token': owner.csrfToken }, 400],
+      [{}, 403],
+      [{ origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }, 403],
+    ] as const)
+      for (const body of forms) {
+        const headers = { ...own, ...more }
+        const response = await fetch(`${baseUrl}${MANAGE}/keys`, { method: 'POST', headers, body })
+        t.equal(response.status, status, await response.text())
+      }
+    t.equal((await database.listKeys(account_id)).length, before)
+  })
+
+  await t.test('signing in makes a new session, whatever cookie the browser has', async (t) => {
+    const signedIn = async (cookie: string, csrfToken = '') => {
+      const token = generateToken()
+      await database.createLink({ tokenHash: tokenHash(token), userId: owner.user.id, minutes: 5 })
+      const json = { 'content-type': 'application/json' }
+      const headers = { ...json, origin: baseUrl, cookie, 'x-csrf-token': csrfToken }
+      const init = { method: 'POST', headers, body: JSON.stringify({ token }) }
+      const response = await fetch(`${baseUrl}${MANAGE}/sign-in/link`, init)
+      t.equal(response.status, 200)
+      const made = response.headers.getSetCookie()[0]!.split(';')[0]!
+      return { cookie: made, csrfToken: ((await response.json()) as { csrf_token: string }).csrf_token }
+    }
+    const statusOf = async (cookie: string) =>
+      (await fetch(`${baseUrl}${MANAGE}/session`, { headers: { cookie } })).status
+    const planted = stranger.cookie.replace(/=.*/, `=${'a'.repeat(43)}`)
+    const first = await signedIn(planted)
+    t.not(first.cookie, planted)
+    t.equal(await statusOf(planted), 401, 'a planted cookie opens nothing')
+    const second = await signedIn(first.cookie, first.csrfToken)
+    t.not(second.cookie, first.cookie)
+    t.equal(await statusOf(second.cookie), 200)
+  })
 
   await t.test('a link signs in once', async (t) => {
     const again = await signIn(service, { user: owner.user })
