@@ -130,16 +130,16 @@ const readGenerateContent =
 
 const handle = (res: HttpResponse, read: Read): void => {
   let aborted = (): void => {}
-  let received: Buffer | null = null
+  const received: Buffer[] = []
   res.onAborted(() => aborted())
   res.onData((piece, last) => {
     const bytes = Buffer.from(piece) // a view that is valid until this callback returns
     if (last) {
-      const { profile, words } = read(received ? Buffer.concat([received, bytes]) : bytes)
+      const { profile, words } = read(received.length > 0 ? Buffer.concat([...received, bytes]) : bytes)
       answer(res, profile, words, (abort) => {
         aborted = abort
       })
-    } else received = Buffer.concat(received ? [received, bytes] : [bytes])
+    } else received.push(Buffer.from(bytes))
   })
 }
 
