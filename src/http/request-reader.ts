@@ -9,6 +9,7 @@ import type { Failure } from '../../schemas/failure.ts'
 import type { HeldBytes } from './client-limits.ts'
 import type { HeaderLookup } from './handler.ts'
 import { tooLarge } from './refusals.ts'
+import type { TextLimit } from './text-limit.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
 /** Request headers that any handler reads. Copying each one costs, so there is one list. */
@@ -178,6 +179,10 @@ class BodyPieces {
     this.length += piece.byteLength
   }
 
+  get soFar(): Buffer {
+    return this.#bytes.subarray(0, this.length)
+  }
+
   /** Returns what came; from here on it is the caller's. */
   take(): Buffer {
     const bytes = this.#bytes
@@ -193,8 +198,10 @@ export const UNCHECKED_MAX_BYTES = 16 * 1024
 export interface BodyLimits {
   readonly limitBytes: number
   readonly announcedBytes: number
+  /** Bounds the text of a body that may have too much; else null. */
+  readonly text: Pick<TextLimit, 'arrived'> | null
   /** Counts the memory that the body takes up. */
-  readonly held: Pick<HeldBytes, 'take'>
+  readonly held: Pick<HeldBytes, 'take' | 'release'>
   /** Called before each further piece: an unwanted body is discarded. */
   readonly isWanted: () => boolean
   /** The connection is paused: only bytes that the server has already read still arrive. */
@@ -203,14 +210,17 @@ export interface BodyLimits {
 
 /**
  * Collects the body and calls `done` once: with all of it, or with the refusal as soon as it is longer than the limit
- * or there is no room for it; not at all where it stops being wanted.
+ * or there is no room for it; not at all where it stops being wanted. With too much text the rest is discarded and the
+ * refusal follows it: a client whose connection closes with the answer would lose that while it still sends.
  */
 export function readBody(
   response: HttpResponse,
-  { limitBytes, announcedBytes, held, isWanted, isPaused }: BodyLimits,
+  { limitBytes, announcedBytes, text, held, isWanted, isPaused }: BodyLimits,
   done: (body: Buffer | Failure) => void,
 ): void {
   const pieces = new BodyPieces()
+  let length = 0
+  let excess: Failure | null = null
   let isOver = false
   let slowUntil = 0
   const end = (refusal?: Failure) => {
@@ -218,15 +228,28 @@ export function readBody(
     pieces.take()
     if (refusal !== undefined) done(refusal)
   }
+  const forget = () => {
+    pieces.take()
+    held.release()
+  }
+  const keep = (piece: ArrayBuffer): Failure | null => {
+    const growth = pieces.growth(piece.byteLength, announcedBytes)
+    const refusal = growth === 0 ? null : held.take(growth)
+    if (refusal === null) pieces.add(piece, growth)
+    return refusal
+  }
   response.onData((piece, isLast) => {
     if (isOver) return
     if (!isWanted()) return end()
-    if (pieces.length + piece.byteLength > limitBytes) return end(tooLarge(limitBytes))
-    const growth = pieces.growth(piece.byteLength, announcedBytes)
-    const refusal = growth === 0 ? null : held.take(growth)
+    length += piece.byteLength
+    if (length > limitBytes) return end(excess ?? tooLarge(limitBytes))
+    const refusal = excess === null ? keep(piece) : null
     if (refusal !== null) return end(refusal)
-    pieces.add(piece, growth)
-    if (isLast) return done(pieces.take())
+    if (isLast) return excess === null ? done(pieces.take()) : end(excess)
+    if (excess === null) {
+      excess = text?.arrived(pieces.soFar) ?? null
+      if (excess !== null) forget()
+    }
     slowUntil ||= performance.now() + SLOW_UPLOAD_MS
     if (!isPaused() && performance.now() < slowUntil) restartTimeout(response)
   })

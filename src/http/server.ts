@@ -9,12 +9,11 @@ import { Readable } from 'node:stream'
 import { type Subscription, throwError } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/keys/ids.ts'
-import { hasTextBeyond } from '../core/media/inline-files.ts'
 import { type Coding, codingOf, decoded, decodedWhole } from './body-coding.ts'
 import { type ClientLimits, type ClientSource, HeldBytes } from './client-limits.ts'
 import { formContent, isFormType } from './form-reader.ts'
 import type { FormContent, GatewayRequest, Handler, Reply } from './handler.ts'
-import { ambiguousLength, shuttingDown, tooLarge, tooMuchText, uploadCutShort } from './refusals.ts'
+import { ambiguousLength, shuttingDown, tooLarge, uploadCutShort } from './refusals.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
 import {
   type CopiedHead,
@@ -25,6 +24,7 @@ import {
   UNCHECKED_MAX_BYTES,
 } from './request-reader.ts'
 import { findRoute, type Route, type RouteTable } from './route.ts'
+import { TextLimit } from './text-limit.ts'
 import { Upload } from './upload.ts'
 import {
   App,
@@ -243,19 +243,6 @@ export class GatewayServer {
       subscription = run(route.handler, request).subscribe(writer)
       if (writer.isClosed) subscription.unsubscribe()
     }
-    const beginJson = (body: Buffer) => {
-      const maxText = this.#options.maxTextBytes()
-      if (body.length <= maxText) return begin(body, null)
-      const measuring = hasTextBeyond(body, maxText)
-      const measure = () => {
-        if (writer.isClosed) return
-        const { done, value } = measuring.next()
-        if (!done) setImmediate(measure)
-        else if (value) writer.error(tooMuchText(maxText))
-        else begin(body, null)
-      }
-      measure()
-    }
     const isForm = route.maxFormBytes !== undefined && isFormType(head.header('content-type'))
     const limit = isForm ? route.maxFormBytes : (route.maxBodyBytes ?? MAX_BODY_BYTES)
     // The server itself refuses a value that is no number.
@@ -285,8 +272,19 @@ export class GatewayServer {
         if (!writer.isClosed) unpause()
       }, onRefused)
     }
+    const maxText = this.#options.maxTextBytes()
+    const mayBeTooMuchText = coding === null && (head.isChunked || announcedBytes > maxText)
+    const text = mayBeTooMuchText ? new TextLimit(maxText) : null
+    const beginJson = (body: Buffer) => {
+      if (body.length <= maxText) return begin(body, null)
+      const isWanted = () => !writer.isClosed
+      const measured = text ?? new TextLimit(maxText)
+      measured.whole(body, isWanted, (refusal) =>
+        refusal === null ? begin(body, null) : writer.error(refusal),
+      )
+    }
     const isWanted = () => this.#reading.has(writer)
-    const limits = { limitBytes: limit, announcedBytes, held, isWanted, isPaused: () => isPaused }
+    const limits = { limitBytes: limit, announcedBytes, text, held, isWanted, isPaused: () => isPaused }
     readBody(response, limits, (body) => {
       this.#reading.delete(writer)
       isWhole = !(body instanceof Failure)

@@ -14,27 +14,41 @@ const PIECE_BYTES = 256 * 1024
 /** Quotes so near are found byte by byte: a call into the runtime costs more. */
 const NEAR_BYTES = 32
 
+/** A body as far as it has come. */
+export interface ArrivingBody {
+  bytes: Buffer
+  isWhole: boolean
+}
+
 /**
  * Returns whether a JSON body is longer than `maxBytes` without its strings of base64 of 4 KiB and more. Reads no
- * further than it must. Yields after each piece of work, so that its caller can let others go first.
+ * further than it must. Yields after each piece of work, so that its caller can let others go first, and where it needs
+ * more of the body.
  */
-export function* hasTextBeyond(body: Buffer, maxBytes: number): Generator<void, boolean> {
+export function* hasTextBeyond(body: ArrivingBody, maxBytes: number): Generator<void, boolean> {
   let fileBytes = 0
   let pauseAt = PIECE_BYTES
-  for (
-    let at = nextQuote(body, 0);
-    at < body.length && at - fileBytes <= maxBytes;
-    at = nextQuote(body, at)
-  ) {
-    const end = skipString(body, at)
-    if (end - at > MIN_FILE_BYTES && (yield* isBase64(body, at + 1, end - 1))) fileBytes += end - at
+  let at = 0
+  for (;;) {
+    at = nextQuote(body.bytes, at)
+    if (at - fileBytes > maxBytes) return true
+    const end = at < body.bytes.length ? skipString(body.bytes, at) : at
+    if (end >= body.bytes.length) {
+      if (body.isWhole && end === at) return false
+      // A string without an end is looked through again only when there is twice as much of it.
+      if (!body.isWhole) {
+        const enough = Math.max(2 * end - at, end + 1)
+        while (!body.isWhole && body.bytes.length < enough) yield
+        continue
+      }
+    }
+    if (end - at > MIN_FILE_BYTES && (yield* isBase64(body.bytes, at + 1, end - 1))) fileBytes += end - at
     at = end
     if (at > pauseAt) {
       yield
       pauseAt = at + PIECE_BYTES
     }
   }
-  return body.length - fileBytes > maxBytes
 }
 
 /** Returns the index of the first quote from `from` on; the length of the body where there is none. */

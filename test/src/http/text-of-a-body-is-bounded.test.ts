@@ -1,25 +1,36 @@
 /** A JSON body may be large by the files that it carries inline; its text has a smaller limit. */
 import t from 'tap'
-import { hasTextBeyond } from '../../../src/core/media/inline-files.ts'
-import { ask, head, isWhole, serve, statusOf, whole } from './support.ts'
+import { type ArrivingBody, hasTextBeyond } from '../../../src/core/media/inline-files.ts'
+import { ask, clientLimits, head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
 
 const MIB = 1024 * 1024
 const picture = (bytes: number) => `data:image/png;base64,${Buffer.alloc(bytes * 0.75, 7).toString('base64')}`
 const body = (text: string, file: string) =>
   JSON.stringify({ messages: [{ content: [{ text }, { image_url: { url: file } }] }] })
 
-function isBeyond(text: string, bytes: number): boolean {
-  const measuring = hasTextBeyond(Buffer.from(text), bytes)
+/** Measures a text that comes in pieces of `pieceBytes`, with a step or several for each. */
+function isBeyond(text: string, bytes: number, pieceBytes = text.length): boolean {
+  const whole = Buffer.from(text)
+  const body: ArrivingBody = { bytes: whole.subarray(0, pieceBytes), isWhole: pieceBytes >= whole.length }
+  const measuring = hasTextBeyond(body, bytes)
   for (;;) {
     const { done, value } = measuring.next()
     if (done) return value
+    const length = body.bytes.length + pieceBytes
+    // Copied, as a body that grows is.
+    body.bytes = Buffer.from(whole.subarray(0, length))
+    body.isWhole = length >= whole.length
   }
 }
 
 t.test('strings of base64 are files, everything else is text', async (t) => {
   const isText = (text: string, bytes: number) => {
-    t.ok(isBeyond(text, bytes - 1), `more than ${bytes - 1}`)
-    t.notOk(isBeyond(text, bytes), `no more than ${bytes}`)
+    for (const pieceBytes of [text.length, 100_003, 4096, 999])
+      for (const [limit, expected] of [
+        [bytes - 1, true],
+        [bytes, false],
+      ] as const)
+        t.equal(isBeyond(text, limit, pieceBytes), expected, `${bytes} of ${limit} by ${pieceBytes}`)
   }
   const text = 'a b '.repeat(10_000)
   isText(body(text, ''), body(text, '').length)
@@ -43,4 +54,27 @@ t.test('a server refuses too much text, and takes as much with files', async (t)
   t.equal(statusOf(refused), 413)
   t.match(refused, 'larger than 10 MiB without the files that it carries inline')
   t.equal(seen.length, 1)
+})
+
+t.test('too much text is not kept, and is refused when the client has sent all', async (t) => {
+  const clients = clientLimits({ maxBufferedBytes: 64 * MIB })
+  const { port, seen, server } = await serve(t, { 'POST /echo': () => whole('never') }, clients)
+  const half = '{"text":"a b"},'.repeat(MIB)
+  const chunk = `${half.length.toString(16)}\r\n${half}\r\n`
+  for (const [framing, first, second] of [
+    [`content-length: ${2 * half.length}`, half, half],
+    ['transfer-encoding: chunked', chunk, `${chunk}0\r\n\r\n`],
+  ] as const) {
+    const client = new RawClient(port)
+    t.teardown(() => client.socket.destroy())
+    client.send(`${head('POST /echo', framing, 'connection: close')}${first}`)
+    await until(() => server.inFlight === 1 && clients.bufferedBytes > 0)
+    await until(() => clients.bufferedBytes === 0)
+    t.equal(client.text, '')
+    client.send(second)
+    await client.gone
+    t.equal(statusOf(client.text), 413, framing)
+    t.match(client.text, 'larger than 10 MiB without the files that it carries inline')
+  }
+  t.equal(seen.length, 0)
 })
