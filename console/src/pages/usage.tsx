@@ -21,6 +21,7 @@ import { type Column, Table } from '../ui/table.tsx'
 import { CodeBlock, Money } from '../ui/text.tsx'
 import { type Period, PeriodFields } from './period.tsx'
 import { saveFile } from './save-file.ts'
+import { SavedViews } from './saved-views.tsx'
 
 const route = getRouteApi('/signed-in/usage')
 
@@ -238,6 +239,7 @@ export function Usage() {
           </Button>
         }
       />
+      <SavedViews page="usage" filters={{ by: given, key_id: keyId, ...chosen }} />
       <section
         aria-label={t('Filters')}
         className="mb-4 grid grid-cols-2 gap-3 rounded-lg border border-line bg-surface p-3 md:grid-cols-4 xl:grid-cols-6"

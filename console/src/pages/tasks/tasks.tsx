@@ -13,6 +13,7 @@ import { ListPanel } from '../../ui/list-panel.tsx'
 import { EmptyState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Money, Time } from '../../ui/text.tsx'
+import { SavedViews } from '../saved-views.tsx'
 import { ScopeField, useIsWhole } from '../scope-field.tsx'
 import { TaskDetail } from './detail.tsx'
 import { stateNames, TaskState } from './state.tsx'
@@ -69,6 +70,7 @@ export function Tasks() {
         title={t('Tasks')}
         description={t('Images, films, music and speech: work that outlives its request.')}
       />
+      <SavedViews page="tasks" filters={{ kind, state, scope }} />
       <div className="mb-4 grid max-w-2xl gap-3 sm:grid-cols-3">
         <SelectField
           label={t('Kind')}
