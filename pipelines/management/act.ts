@@ -67,6 +67,7 @@ const FAILURE_OF: Readonly<Partial<Record<RefusalCode, FailureCode>>> = {
   not_grantable: 'invalid_request',
   spend_cap_required: 'invalid_request',
   account_logs_not_allowed: 'invalid_request',
+  draft_not_allowed: 'invalid_request',
   top_up_too_small: 'invalid_request',
   invalid_amount: 'invalid_request',
   not_an_organization: 'invalid_request',

@@ -11,6 +11,8 @@ export interface Caller {
   readonly actor: string
   /** The session of a user; null for a token, a command, and a visitor. */
   readonly signedIn: SignedIn | null
+  /** The personal account of the user, or the one in whose name a command is given; null without one. */
+  readonly account: string | null
   readonly installation: 'operator' | 'auditor' | null
   /** Roles by account. */
   readonly roles: ReadonlyMap<string, AccountRole>
@@ -22,6 +24,7 @@ export interface Caller {
 export const VISITOR: Caller = {
   actor: 'visitor',
   signedIn: null,
+  account: null,
   installation: null,
   roles: new Map(),
   scopes: new Set(),
@@ -32,6 +35,7 @@ const rolesOf = (access: readonly Access[]) => new Map(access.map(({ accountId, 
 export const userCaller = (signedIn: SignedIn): Caller => ({
   actor: `user:${signedIn.user.id}`,
   signedIn,
+  account: signedIn.user.accountId,
   installation: signedIn.user.installationRole,
   roles: rolesOf(signedIn.access),
   scopes: null,
@@ -41,15 +45,17 @@ export const userCaller = (signedIn: SignedIn): Caller => ({
 export const tokenCaller = ({ id, accountId, scopes }: ManagementToken): Caller => ({
   actor: `token:${id}`,
   signedIn: null,
+  account: null,
   installation: accountId === null ? 'operator' : null,
   roles: new Map(accountId === null ? [] : [[accountId, 'owner' as const]]),
   scopes: new Set(scopes),
 })
 
 /** The command line: it runs on the machine of the service. */
-export const commandCaller = (actor: string): Caller => ({
+export const commandCaller = (actor: string, account: string | null): Caller => ({
   actor,
   signedIn: null,
+  account,
   installation: 'operator',
   roles: new Map(),
   scopes: null,

@@ -87,6 +87,7 @@ export const keyShape = (key: ApiKey) => ({
   spend_cap: creditsOrNull(key.grant?.spendCap ?? null),
   spent: creditsOrNull(key.grant?.spent ?? null),
   account_logs: key.accountLogs,
+  opens_draft: key.opensDraft,
   revealable: key.revealable,
   created_at: key.createdAt.toISOString(),
 })

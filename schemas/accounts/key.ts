@@ -32,6 +32,8 @@ export interface ApiKey {
   readonly grant: Grant | null
   /** May read the logs of the whole account. */
   readonly accountLogs: boolean
+  /** Calls the draft of its agent where there is one, published or not. */
+  readonly opensDraft: boolean
   /** false for a key kept only as a hash: it cannot be revealed. */
   readonly revealable: boolean
   readonly createdAt: Date
@@ -42,6 +44,6 @@ export interface Credential {
   readonly key: ApiKey
   readonly account: Account
   readonly wallet: WalletTotals
-  /** The agent of an agent key, in any state; null for other kinds. */
+  /** The agent of an agent key, in any state; null for other kinds. Its file is the draft where the key opens that. */
   readonly agent: Agent | null
 }

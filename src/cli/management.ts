@@ -2,12 +2,19 @@
 import { actOf, runAct } from '../../pipelines/management/act.ts'
 import { commandCaller } from '../../pipelines/management/caller.ts'
 import type { UserDeps } from '../../pipelines/management/people/rules.ts'
-import type { AnswerOf, Operation } from '../../schemas/management/operation.ts'
+import type { AnswerOf, InputOf, Operation } from '../../schemas/management/operation.ts'
 import type { Database } from '../postgres/database.ts'
 import { operatorConfig } from './config/config.ts'
 import type { Wiring } from './wiring.ts'
 
 type Acts = readonly { readonly operation: Operation }[]
+
+interface CommandContext<Deps> {
+  readonly database: Database
+  readonly deps: Deps
+  /** The personal account in whose name the command is given. */
+  readonly by?: string
+}
 
 /**
  * Runs the act of an operation in the name of the user of this machine, who may everything.
@@ -18,26 +25,76 @@ export const runCommandAct = <Deps, O extends Operation>(
   acts: Acts,
   operation: O,
   input: object,
-  { database, deps }: { readonly database: Database; readonly deps: Deps },
+  { database, deps, by }: CommandContext<Deps>,
 ): Promise<AnswerOf<O>> =>
   runAct(actOf<Deps, O>(acts, operation), input, {
     database,
     deps,
-    caller: commandCaller(wiring.actor()),
+    caller: commandCaller(wiring.actor(), by ?? null),
     now: Date.now(),
   })
 
-/**
- * Runs an act that needs the database, the configuration and the public address alone.
- * @throws Failure
- */
-export async function runOperation<O extends Operation>(
-  wiring: Pick<Wiring, 'actor' | 'loadConfig' | 'publicUrl' | 'withDatabase'>,
-  acts: Acts,
-  operation: O,
-  input: object,
-): Promise<AnswerOf<O>> {
-  const publicUrl = await wiring.publicUrl()
-  const deps: UserDeps = { config: () => operatorConfig(wiring), publicUrl }
-  return wiring.withDatabase((database) => runCommandAct(wiring, acts, operation, input, { database, deps }))
+/** Runs the acts of one domain. */
+export interface Runner {
+  /**
+   * Runs the act of an operation.
+   * @param by the personal account in whose name the command is given
+   * @throws Failure
+   */
+  run<O extends Operation>(operation: O, input: InputOf<O>, by?: string): Promise<AnswerOf<O>>
+  /**
+   * Reads the entries of a list, page by page.
+   * @param most number of entries after which the list ends
+   * @throws Failure
+   */
+  list<O extends Operation>(operation: O, input: InputOf<O>, most?: number): Promise<EntryOf<O>[]>
 }
+
+type EntryOf<O extends Operation> =
+  AnswerOf<O> extends { readonly data: readonly (infer Entry)[] } ? Entry : never
+
+/** The most that a page has. */
+const PAGE_ENTRIES = 200
+
+/** Returns what runs the acts of one domain on the database of the service. */
+export function runnerOf<Deps>(
+  wiring: Pick<Wiring, 'actor' | 'withDatabase'>,
+  acts: Acts,
+  depsOf: () => Deps | Promise<Deps>,
+): Runner {
+  return {
+    async run(operation, input, by) {
+      const deps = await depsOf()
+      return wiring.withDatabase((database) =>
+        runCommandAct(wiring, acts, operation, input, { database, deps, ...(by !== undefined && { by }) }),
+      )
+    },
+    async list(operation, input, most = Number.POSITIVE_INFINITY) {
+      const deps = await depsOf()
+      return wiring.withDatabase(async (database) => {
+        const entries: EntryOf<typeof operation>[] = []
+        let cursor: string | null = null
+        do {
+          const limit = Math.min(PAGE_ENTRIES, most - entries.length)
+          const page = { ...input, limit, ...(cursor !== null && { cursor }) }
+          const answer = await runCommandAct(wiring, acts, operation, page, { database, deps })
+          const { data, next_cursor } = answer as Page<EntryOf<typeof operation>>
+          entries.push(...data)
+          cursor = next_cursor
+        } while (cursor !== null && entries.length < most)
+        return entries
+      })
+    },
+  }
+}
+
+interface Page<Entry> {
+  readonly data: readonly Entry[]
+  readonly next_cursor: string | null
+}
+
+/** Returns what acts of people need: the configuration and the public address. */
+export const userDeps = async (wiring: Pick<Wiring, 'loadConfig' | 'publicUrl'>): Promise<UserDeps> => ({
+  config: () => operatorConfig(wiring),
+  publicUrl: await wiring.publicUrl(),
+})

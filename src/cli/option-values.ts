@@ -5,7 +5,7 @@ import { type WindowEnd, windowEnd } from '../../schemas/call-log/query.ts'
 import { CALL_STATUSES, type CallStatus, callStatus } from '../../schemas/call-log/row.ts'
 import { type Credits, parseCredits } from '../../schemas/money.ts'
 
-const MAX_NAME_CHARS = 200
+const MAX_NAME_CHARS = 100
 const MAX_NOTE_CHARS = 500
 const MAX_LIMIT = 2 ** 31 - 1
 export const MAX_LEDGER_ENTRIES = 10_000
@@ -72,7 +72,7 @@ function wholeNumber(text: string, max: number, otherwise = ''): number {
 }
 
 /** Reads the models that a key may call; an empty list for "none". */
-export function modelList(text: string): readonly string[] | 'all' {
+export function modelList(text: string): string[] | 'all' {
   if (text === 'all') return text
   if (text === 'none') return []
   return commaList(text, 'It is a comma list of model ids, "all" or "none".')
@@ -89,7 +89,7 @@ export function callStatuses(text: string): readonly CallStatus[] {
   })
 }
 
-function commaList(text: string, wrong: string): readonly string[] {
+function commaList(text: string, wrong: string): string[] {
   const parts = text.split(',').map((part) => part.trim())
   if (parts.includes('')) throw new InvalidArgumentError(wrong)
   return [...new Set(parts)]

@@ -18,10 +18,11 @@ const denied = (why: string): Failure => new Failure('permission_denied', why)
  * Returns the agent of the key.
  * @throws Failure `permission_denied` that names the problem with the agent
  */
-function agentOf(catalog: Catalog, { known: { agent, account } }: Caller): Agent {
+function agentOf(catalog: Catalog, { known: { agent, account, key } }: Caller): Agent {
   if (agent === null) throw denied('There is no agent behind this API key.')
   if (agent.state === 'deleted') throw denied('The agent of this API key has been deleted.')
-  if (agent.state !== 'published') throw denied('The agent of this API key is not published.')
+  if (agent.state !== 'published' && !key.opensDraft)
+    throw denied('The agent of this API key is not published.')
   if (agent.accountId !== account.id) throw denied('The agent of this API key is of another organization.')
   const model = catalog.resolve(agent.file.model)
   if (model !== null && !isModelAllowed(resolveAllowlist(catalog, account.allowedModels), model))

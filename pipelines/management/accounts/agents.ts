@@ -8,6 +8,7 @@ import {
   discardDraft,
   listAgents,
   publishAgent,
+  replaceAgent,
   saveDraft,
   showAgent,
   unpublishAgent,
@@ -17,7 +18,8 @@ import { implement } from '../act.ts'
 import { knowledgeWarnings, modelWarnings } from './agent-warnings.ts'
 
 export interface AgentDeps {
-  readonly config: () => Pick<ConfigFile, 'models'>
+  /** null: not known, so that models are not judged. */
+  readonly config: () => Pick<ConfigFile, 'models'> | null
 }
 
 type Reading = Pick<Database, 'readAgentDrafts' | 'readableBases'>
@@ -25,6 +27,7 @@ type Reading = Pick<Database, 'readAgentDrafts' | 'readableBases'>
 async function shapeOf(database: Reading, { config }: AgentDeps, agent: Agent) {
   const [draft] = await database.readAgentDrafts([agent.id])
   const judged = draft?.file ?? agent.file
+  const models = config()?.models
   return {
     id: agent.id,
     account_id: agent.accountId,
@@ -33,7 +36,7 @@ async function shapeOf(database: Reading, { config }: AgentDeps, agent: Agent) {
     draft: draft?.file ?? null,
     drafted_at: draft?.updatedAt.toISOString() ?? null,
     warnings: [
-      ...modelWarnings(judged, config().models),
+      ...(models === undefined ? [] : modelWarnings(judged, models)),
       ...(await knowledgeWarnings(database, agent, judged)),
     ],
     created_at: agent.createdAt.toISOString(),
@@ -84,6 +87,12 @@ export const agentActs = [
     context.write(async (database) =>
       shapeOf(database, context, await database.createAgent(accountId, file)),
     ),
+  ),
+  implement<AgentDeps, typeof replaceAgent>(
+    replaceAgent,
+    async (context, { id, file }) =>
+      context.write(async (database) => shapeOf(database, context, await database.updateAgent(id, file))),
+    accountOfAgent,
   ),
   implement<AgentDeps, typeof saveDraft>(
     saveDraft,

@@ -27,6 +27,8 @@ async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, f
     ...(before !== null && { before }),
     limit: limit + 1,
   })
+  // Every account has an entry of its creation.
+  if (entries.length === 0 && of.accountId !== undefined) await database.showAccount(of.accountId)
   const userIds = entries.flatMap(({ actor }) => (actor.startsWith(USER) ? [actor.slice(USER.length)] : []))
   const emails = await database.userEmails([...new Set(userIds)])
   const named = entries.map((entry) => ({

@@ -2,6 +2,7 @@
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import {
   createKey,
+  forgetKeys,
   listKeys,
   revealKey,
   revokeKey,
@@ -42,6 +43,7 @@ export const keyActs = [
           expiresAt: dateOf(input.expires_at),
           spendCap: input.spend_cap,
           accountLogs: input.account_logs,
+          opensDraft: input.opens_draft,
         }),
       ),
     ),
@@ -76,6 +78,9 @@ export const keyActs = [
     async ({ write }, { id }) => withSecret(await write((database) => database.revealKey(id))),
     accountOfKey,
   ),
+  implement(forgetKeys, async ({ write }) => ({
+    forgotten: await write((database) => database.forgetKeys()),
+  })),
   implement(
     revokeKey,
     async ({ write }, { id }) => keyShape(await write((database) => database.revokeKey(id))),

@@ -24,7 +24,7 @@ const withSpend = (member: Member, spend: ReadonlyMap<string, MemberSpend>) => {
 
 /** Returns the personal account in whose name the caller acts. @throws Failure `permission_denied` */
 function ownAccount({ caller }: Context): string {
-  if (caller.signedIn !== null) return caller.signedIn.user.accountId
+  if (caller.account !== null) return caller.account
   throw new Failure('permission_denied', 'A member of the organization does this, signed in as a user.')
 }
 
@@ -47,10 +47,10 @@ async function assertOutranks(
   if (role === 'owner') throw new Failure('permission_denied', 'Only an owner makes an owner.')
 }
 
-/** Returns a request of this organization. @throws Failure `not_found` */
+/** Checks that a request is of this organization. @throws Failure `not_found` */
 async function assertRequestOf(database: Repositories, organizationId: string, id: string): Promise<void> {
-  const requests = await database.listKeyRequests(organizationId)
-  if (!requests.some((request) => request.id === id))
+  const request = await database.showKeyRequest(id)
+  if (request.organizationId !== organizationId)
     throw new Failure('not_found', `There is no key request ${id} in ${organizationId}.`)
 }
 

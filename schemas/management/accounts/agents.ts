@@ -50,6 +50,16 @@ export const createAgent = operation({
   status: 201,
 })
 
+export const replaceAgent = operation({
+  method: 'PUT',
+  path: '/agents/{id}',
+  summary: 'Replace the file of an agent without a draft. In force within a second.',
+  input: z.object({ id, file: agentFile }),
+  answer: { name: 'ReplacedAgent', schema: agentSchema },
+  scope: 'knowledge',
+  allows,
+})
+
 export const saveDraft = operation({
   method: 'PUT',
   path: '/agents/{id}/draft',

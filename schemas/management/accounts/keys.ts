@@ -29,6 +29,7 @@ export const keySchema = z.object({
   spend_cap: amountText.nullable(),
   spent: amountText.nullable(),
   account_logs: z.boolean(),
+  opens_draft: z.boolean().describe('Of an agent key: it calls the draft of its agent, published or not.'),
   revealable: z.boolean(),
   created_at: instantText,
 })
@@ -60,6 +61,7 @@ export const createKey = operation({
     expires_at: instantText.nullable().default(null),
     spend_cap: creditsText.nullable().default(null),
     account_logs: z.boolean().default(false),
+    opens_draft: z.boolean().default(false).describe('Of an agent key: to try the draft of its agent.'),
   }),
   answer: { name: 'CreatedKey', schema: withSecret },
   scope: 'keys',
@@ -107,6 +109,18 @@ export const revealKey = operation({
   allows: ['owner', 'admin'],
   isSensitive: true,
   isSecret: true,
+})
+
+export const forgetKeys = operation({
+  method: 'POST',
+  path: '/installation/keys/forget',
+  summary:
+    'Delete the encrypted copies of all keys, for good. The keys go on working; none can be shown again.',
+  input: z.object({}),
+  answer: { name: 'ForgottenKeys', schema: z.object({ forgotten: z.int() }) },
+  scope: 'admin',
+  allows: 'operators',
+  isSensitive: true,
 })
 
 export const revokeKey = operation({

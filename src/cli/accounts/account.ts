@@ -1,12 +1,19 @@
 /** `tollgate account …`: who may call at all, and how much at a time. */
 import { type Command, Option } from 'commander'
-import { accountShape } from '../../../pipelines/management/shapes.ts'
+import { accountActs } from '../../../pipelines/management/accounts/accounts.ts'
 import { ACCOUNT_KINDS, type AccountKind } from '../../../schemas/accounts/account.ts'
-import type { Credits } from '../../../schemas/money.ts'
-import type { AccountWithWallet } from '../../postgres/accounts/accounts.ts'
+import {
+  createAccount,
+  listAccounts,
+  showAccount,
+  updateAccount,
+} from '../../../schemas/management/accounts/accounts.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { operatorConfig } from '../config/config.ts'
 import { assertKnownModels } from '../config/model-names.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { runnerOf } from '../management.ts'
 import { credits, limitOrNone, modelList, nameText, orNull } from '../option-values.ts'
 
 const LIST_FIELDS = [
@@ -20,8 +27,7 @@ const LIST_FIELDS = [
   'created_at',
 ]
 
-function one(found: AccountWithWallet): Answer {
-  const json = accountShape(found)
+function one(json: AnswerOf<typeof showAccount>): Answer {
   const { wallet, ...account } = json
   const { remaining, held, used, total } = wallet
   const allowed_models = account.allowed_models ?? 'all'
@@ -30,6 +36,7 @@ function one(found: AccountWithWallet): Answer {
 
 export function addAccountCommands(program: Command, context: Context): void {
   const { wiring } = context
+  const { run, list } = runnerOf(wiring, accountActs, () => ({ config: () => operatorConfig(wiring) }))
   const account = program.command('account').description('accounts and their platform limits')
 
   interface CreateOptions {
@@ -46,16 +53,18 @@ export function addAccountCommands(program: Command, context: Context): void {
       .addOption(new Option('--kind <kind>', 'whose it is').choices(ACCOUNT_KINDS).default('personal'))
       .option('--credit <credits>', 'another trial credit than the configured one', credits),
     'account create --name Acme --kind organization --credit 500',
-    async ({ name, kind, credit }: CreateOptions) => {
-      const trial = credit ?? operatorConfig(wiring).trial_credit
-      return one(
-        await wiring.withDatabase((database) => database.createAccount({ name, kind, credit: trial })),
-      )
-    },
+    async ({ name, kind, credit }: CreateOptions) =>
+      one(
+        await run(createAccount, {
+          name,
+          kind,
+          ...(credit !== undefined && { credit: printCredits(credit) }),
+        }),
+      ),
   )
 
   answers(context, account.command('list').description('every account'), 'account list', async () => {
-    const json = (await wiring.withDatabase((database) => database.listAccounts())).map(accountShape)
+    const json = await list(listAccounts, {})
     const rows = json.map((row) => ({ ...row, remaining: row.wallet.remaining }))
     return answerTable(json, LIST_FIELDS, rows)
   })
@@ -64,7 +73,7 @@ export function addAccountCommands(program: Command, context: Context): void {
     context,
     account.command('show').description('one account with its wallet').argument('<id>', 'account id'),
     'account show acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => one(await wiring.withDatabase((database) => database.showAccount(id))),
+    async (id: string) => one(await run(showAccount, { id })),
   )
 
   for (const [name, enabled, description] of [
@@ -75,8 +84,7 @@ export function addAccountCommands(program: Command, context: Context): void {
       context,
       account.command(name).description(description).argument('<id>', 'account id'),
       `account ${name} acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF`,
-      async (id: string) =>
-        one(await wiring.withDatabase((database) => database.setAccountEnabled(id, enabled))),
+      async (id: string) => one(await run(updateAccount, { id, enabled })),
     )
   }
 
@@ -97,14 +105,8 @@ export function addAccountCommands(program: Command, context: Context): void {
     async (id: string, { rpm, concurrency }: LimitOptions) => {
       if (rpm === undefined && concurrency === undefined)
         limits.error('error: name at least one of --rpm and --concurrency')
-      return one(
-        await wiring.withDatabase((database) =>
-          database.setAccountLimits(id, {
-            requestsPerMinute: orNull(rpm, 'none'),
-            concurrency: orNull(concurrency, 'none'),
-          }),
-        ),
-      )
+      const changes = { requests_per_minute: orNull(rpm, 'none'), concurrency: orNull(concurrency, 'none') }
+      return one(await run(updateAccount, { id, ...changes }))
     },
   )
 
@@ -116,11 +118,9 @@ export function addAccountCommands(program: Command, context: Context): void {
       .argument('<id>', 'account id')
       .requiredOption('--models <a,b|all|none>', 'model ids', modelList),
     'account models acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --models sonata-large,sonata-small',
-    async (id: string, { models }: { models: readonly string[] | 'all' }) => {
+    async (id: string, { models }: { models: string[] | 'all' }) => {
       assertKnownModels(wiring, models)
-      return one(
-        await wiring.withDatabase((database) => database.setAccountModels(id, orNull(models, 'all'))),
-      )
+      return one(await run(updateAccount, { id, allowed_models: orNull(models, 'all') }))
     },
   )
 }

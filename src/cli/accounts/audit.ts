@@ -1,20 +1,22 @@
 /** `tollgate audit`: the acts of operators and members, with their time and their changes. */
 import type { Command } from 'commander'
-import { auditShape as shapeOf } from '../../../pipelines/management/shapes.ts'
-import type { AuditEntry } from '../../postgres/accounts/audit-record.ts'
+import { auditActs } from '../../../pipelines/management/accounts/audit.ts'
+import { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { answers, type Context } from '../context.ts'
+import { runnerOf } from '../management.ts'
 import { auditLimit, instant } from '../option-values.ts'
 import { isObject, type Json, type Paint, painter, printable } from '../output.ts'
 
 const DEFAULT_ENTRIES = 50
 const NOTHING = '-'
 
-const auditShape = (entry: AuditEntry) => {
-  const { before, after, ...act } = shapeOf(entry)
+const withJson = (entry: AnswerOf<typeof listAudit>['data'][number]) => {
+  const { before, after, ...act } = entry
   // JSON values, as PostgreSQL keeps them.
   return { ...act, before: before as Json, after: after as Json }
 }
-type AuditShape = ReturnType<typeof auditShape>
+type Act = ReturnType<typeof withJson>
 
 const display = (value: Json | undefined): string => {
   if (value === undefined || value === null) return NOTHING
@@ -29,7 +31,7 @@ const partsOf = (value: Json, prefix = ''): [string, Json][] =>
       )
     : []
 
-function changedFields({ before, after }: AuditShape): { name: string; from: string; to: string }[] {
+function changedFields({ before, after }: Act): { name: string; from: string; to: string }[] {
   const [old, now] = [new Map(partsOf(before)), new Map(partsOf(after))]
   return [...new Set([...old.keys(), ...now.keys()])]
     .map((name) => ({ name, from: display(old.get(name)), to: display(now.get(name)) }))
@@ -37,7 +39,7 @@ function changedFields({ before, after }: AuditShape): { name: string; from: str
 }
 
 /** Prints a line for the act, then one for each field: `name: before -> after`. */
-function printAct(act: AuditShape, paint: Paint): string {
+function printAct(act: Act, paint: Paint): string {
   const { id, created_at, actor, action, account_id, subject_id } = act
   const head = [
     display(id),
@@ -54,12 +56,12 @@ function printAct(act: AuditShape, paint: Paint): string {
 }
 
 /** Returns the colour of a created, a removed or a changed value. */
-function colourOf({ before, after }: AuditShape): 'green' | 'red' | 'yellow' {
+function colourOf({ before, after }: Act): 'green' | 'red' | 'yellow' {
   if (before === null) return 'green'
   return after === null ? 'red' : 'yellow'
 }
 
-const printActs = (acts: readonly AuditShape[], isColoured: boolean): string =>
+const printActs = (acts: readonly Act[], isColoured: boolean): string =>
   acts.length === 0 ? 'none\n' : acts.map((act) => printAct(act, painter(isColoured))).join('\n')
 
 interface AuditOptions {
@@ -70,7 +72,7 @@ interface AuditOptions {
 }
 
 export function addAuditCommand(program: Command, context: Context): void {
-  const { wiring } = context
+  const { list } = runnerOf(context.wiring, auditActs, () => ({}))
   answers(
     context,
     program
@@ -82,18 +84,12 @@ export function addAuditCommand(program: Command, context: Context): void {
       .option('--limit <n>', 'how many', auditLimit, DEFAULT_ENTRIES),
     'audit --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --since 2030-01-31 --limit 20',
     async ({ account, subject, since, limit }: AuditOptions) => {
-      const filter = {
-        ...(account !== undefined && { accountId: account }),
-        ...(subject !== undefined && { subjectId: subject }),
-        ...(since !== undefined && { since }),
-        limit,
-      }
-      const json = await wiring.withDatabase(async (database) => {
-        const entries = await database.listAudit(filter)
-        // Every account has an entry for its creation: none means a mistyped id.
-        if (account !== undefined && entries.length === 0) await database.showAccount(account)
-        return entries.map(auditShape)
-      })
+      const filters = { subject_id: subject, since: since?.toISOString() }
+      const entries =
+        account === undefined
+          ? await list(listInstallationAudit, filters, limit)
+          : await list(listAudit, { account_id: account, ...filters }, limit)
+      const json = entries.map(withJson)
       return { json, text: () => printActs(json, context.output.isColoured) }
     },
   )

@@ -1,16 +1,20 @@
 /** `tollgate key request`, `requests`, `approve` and `deny`: a member requests a key, an admin decides. */
 import type { Command } from 'commander'
-import { keyRequestShape, keyShape } from '../../../pipelines/management/shapes.ts'
-import type { KeyRequest } from '../../../schemas/accounts/organization.ts'
-import type { Credits } from '../../../schemas/money.ts'
+import { organizationActs } from '../../../pipelines/management/accounts/organizations.ts'
+import {
+  approveKey,
+  denyKey,
+  listKeyRequests,
+  requestKey,
+} from '../../../schemas/management/accounts/organizations.ts'
+import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { assertKnownModels } from '../config/model-names.ts'
-import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { type Runner, runnerOf } from '../management.ts'
 import { credits, expiry, modelList, nameText, orNull } from '../option-values.ts'
 import { keyInWords } from './key-text.ts'
 
 const LIST_FIELDS = ['id', 'member_id', 'name', 'agent_id', 'state', 'decided_by', 'key_id', 'created_at']
-
-const one = (request: KeyRequest): Answer => answerRecord(keyRequestShape(request))
 
 interface RequestOptions {
   organization: string
@@ -23,12 +27,12 @@ interface RequestOptions {
 interface ApproveOptions {
   by: string
   spendCap: Credits
-  models?: readonly string[] | 'all'
+  models?: string[] | 'all'
   expires?: Date
 }
 
 export function addKeyRequestCommands(key: Command, context: Context): void {
-  const { wiring } = context
+  const acts = runnerOf(context.wiring, organizationActs, () => ({}))
   answers(
     context,
     key
@@ -40,10 +44,8 @@ export function addKeyRequestCommands(key: Command, context: Context): void {
       .option('--agent <id>', 'ask for a key of this agent (default: an employee key)')
       .option('--note <text>', 'what it is for'),
     'key request --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --by acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN --name laptop',
-    async ({ organization, by, agent, ...asked }: RequestOptions) => {
-      const request = { ...asked, organizationId: organization, memberId: by, agentId: agent ?? null }
-      return one(await wiring.withDatabase((database) => database.requestKey(request)))
-    },
+    async ({ organization, by, agent, ...asked }: RequestOptions) =>
+      answerRecord(await acts.run(requestKey, { ...asked, account_id: organization, agent_id: agent }, by)),
   )
   answers(
     context,
@@ -52,16 +54,16 @@ export function addKeyRequestCommands(key: Command, context: Context): void {
       .description('what the members of an organization asked for')
       .requiredOption('--organization <id>', 'account id of the organization'),
     'key requests --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async ({ organization }: { organization: string }) => {
-      const requests = await wiring.withDatabase((database) => database.listKeyRequests(organization))
-      return answerTable(requests.map(keyRequestShape), LIST_FIELDS)
-    },
+    async ({ organization }: { organization: string }) =>
+      answerTable(await acts.list(listKeyRequests, { account_id: organization }), LIST_FIELDS),
   )
-  addDecisions(key, context)
+  addDecisions(key, context, acts)
 }
 
-function addDecisions(key: Command, context: Context): void {
+function addDecisions(key: Command, context: Context, { run }: Runner): void {
   const { wiring } = context
+  const organizationOf = (requestId: string): Promise<string> =>
+    wiring.withDatabase(async (database) => (await database.showKeyRequest(requestId)).organizationId)
   answers(
     context,
     key
@@ -75,12 +77,15 @@ function addDecisions(key: Command, context: Context): void {
     'key approve kreq_01J8Z3N4V9QKX2T5W7Y0ABCDEF --by acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN --spend-cap 50',
     async (requestId: string, { by, spendCap, models, expires }: ApproveOptions) => {
       assertKnownModels(wiring, models)
-      const allowedModels = orNull(models ?? 'all', 'all')
-      const approval = { requestId, by, spendCap, allowedModels, expiresAt: expires ?? null }
-      const issued = await wiring.withDatabase((database) => database.approveKey(approval))
-      const request = keyRequestShape(issued.request)
-      const json = { ...keyShape(issued.key), key: issued.raw, request }
-      return answerRecord(json, { ...keyInWords(json), request: request.id })
+      const approval = {
+        account_id: await organizationOf(requestId),
+        id: requestId,
+        spend_cap: printCredits(spendCap),
+        allowed_models: orNull(models, 'all'),
+        expires_at: expires?.toISOString(),
+      }
+      const json = await run(approveKey, approval, by)
+      return answerRecord(json, { ...keyInWords(json), request: json.request.id })
     },
   )
   answers(
@@ -91,7 +96,7 @@ function addDecisions(key: Command, context: Context): void {
       .argument('<request>', 'id of the request')
       .requiredOption('--by <id>', 'account id of an admin of the organization'),
     'key deny kreq_01J8Z3N4V9QKX2T5W7Y0ABCDEF --by acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN',
-    async (requestId: string, { by }: { by: string }) =>
-      one(await wiring.withDatabase((database) => database.denyKey(requestId, by))),
+    async (id: string, { by }: { by: string }) =>
+      answerRecord(await run(denyKey, { account_id: await organizationOf(id), id }, by)),
   )
 }

@@ -1,10 +1,21 @@
+/** `tollgate key …`: API keys. */
 import { type Command, Option } from 'commander'
-import { keyShape } from '../../../pipelines/management/shapes.ts'
-import { type ApiKey, KEY_KINDS, type KeyKind } from '../../../schemas/accounts/key.ts'
-import type { Credits } from '../../../schemas/money.ts'
-import type { KeyChanges } from '../../postgres/accounts/keys.ts'
+import { keyActs } from '../../../pipelines/management/accounts/keys.ts'
+import { KEY_KINDS, type KeyKind } from '../../../schemas/accounts/key.ts'
+import {
+  createKey,
+  forgetKeys,
+  listKeys,
+  revealKey,
+  revokeKey,
+  showKey,
+  updateKey,
+} from '../../../schemas/management/accounts/keys.ts'
+import type { AnswerOf, InputOf } from '../../../schemas/management/operation.ts'
+import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { assertKnownModels } from '../config/model-names.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { type Runner, runnerOf } from '../management.ts'
 import {
   credits,
   creditsOrNone,
@@ -30,21 +41,13 @@ const LIST_FIELDS = [
   'spent',
 ]
 
-function one(key: ApiKey): Answer {
-  const json = keyShape(key)
-  return answerRecord(json, keyInWords(json))
-}
-
-/** Adds the key itself to the answer. */
-function withRawKey({ key, raw }: { key: ApiKey; raw: string }): Answer {
-  const json = { ...keyShape(key), key: raw }
-  return answerRecord(json, { ...keyInWords(json), key: raw })
-}
+const one = (json: AnswerOf<typeof showKey | typeof createKey>): Answer =>
+  answerRecord(json, keyInWords(json))
 
 interface CreateOptions {
   account: string
   name: string
-  models?: readonly string[] | 'all'
+  models?: string[] | 'all'
   expires?: Date
   kind: KeyKind
   agent?: string
@@ -52,7 +55,7 @@ interface CreateOptions {
   accountLogs?: boolean
 }
 
-function addCreate(key: Command, context: Context): void {
+function addCreate(key: Command, context: Context, { run }: Runner): void {
   const { wiring } = context
   const create = key
     .command('create')
@@ -77,24 +80,25 @@ function addCreate(key: Command, context: Context): void {
       if (accountLogs && kind !== 'console')
         create.error('error: --account-logs belongs to a key of --kind console')
       assertKnownModels(wiring, models)
-      const wanted = {
-        accountId: account,
-        name,
-        kind,
-        agentId: agent,
-        allowedModels: orNull(models, 'all'),
-        expiresAt: expires,
-        spendCap,
-        accountLogs,
-      }
-      return withRawKey(await wiring.withDatabase((database) => database.createKey(wanted)))
+      return one(
+        await run(createKey, {
+          account_id: account,
+          name,
+          kind,
+          agent_id: agent,
+          allowed_models: orNull(models, 'all'),
+          expires_at: expires?.toISOString(),
+          spend_cap: spendCap === undefined ? null : printCredits(spendCap),
+          account_logs: accountLogs,
+        }),
+      )
     },
   )
 }
 
 interface UpdateOptions {
   name?: string
-  models?: readonly string[] | 'all'
+  models?: string[] | 'all'
   expires?: Date | 'never'
   enable?: boolean
   disable?: boolean
@@ -110,19 +114,19 @@ function changesOf({
   disable,
   accountLogs,
   spendCap,
-}: UpdateOptions): KeyChanges {
+}: UpdateOptions): Omit<InputOf<typeof updateKey>, 'id'> {
   return {
     ...(name === undefined ? {} : { name }),
-    ...(models === undefined ? {} : { allowedModels: orNull(models, 'all') }),
-    ...(expires === undefined ? {} : { expiresAt: orNull(expires, 'never') }),
+    ...(models === undefined ? {} : { allowed_models: orNull(models, 'all') }),
+    ...(expires === undefined ? {} : { expires_at: expires === 'never' ? null : expires.toISOString() }),
     ...(enable ? { enabled: true } : {}),
     ...(disable ? { enabled: false } : {}),
-    ...(accountLogs === undefined ? {} : { accountLogs: accountLogs === 'on' }),
-    ...(spendCap === undefined ? {} : { spendCap: orNull(spendCap, 'none') }),
+    ...(accountLogs === undefined ? {} : { account_logs: accountLogs === 'on' }),
+    ...(spendCap === undefined ? {} : { spend_cap: spendCap === 'none' ? null : printCredits(spendCap) }),
   }
 }
 
-function addUpdate(key: Command, context: Context): void {
+function addUpdate(key: Command, context: Context, { run }: Runner): void {
   const { wiring } = context
   const update = key
     .command('update')
@@ -148,22 +152,24 @@ function addUpdate(key: Command, context: Context): void {
       const changes = changesOf(options)
       if (Object.keys(changes).length === 0) update.error('error: name at least one option to change')
       assertKnownModels(wiring, options.models)
-      return one(await wiring.withDatabase((database) => database.updateKey(id, changes)))
+      return one(await run(updateKey, { id, ...changes }))
     },
   )
 }
 
 export function addKeyCommands(program: Command, context: Context): void {
   const { wiring } = context
+  const acts = runnerOf(wiring, keyActs, () => ({}))
+  const { run, list } = acts
   const key = program.command('key').description('API keys')
-  addCreate(key, context)
+  addCreate(key, context, acts)
 
   answers(
     context,
     key.command('list').description('the keys of an account').requiredOption('--account <id>', 'account id'),
     'key list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async ({ account }: { account: string }) => {
-      const json = (await wiring.withDatabase((database) => database.listKeys(account))).map(keyShape)
+      const json = await list(listKeys, { account_id: account })
       return answerTable(json, LIST_FIELDS, json.map(keyInWords))
     },
   )
@@ -171,19 +177,19 @@ export function addKeyCommands(program: Command, context: Context): void {
     context,
     key.command('show').description('one key, without its secret').argument('<id>', 'key id'),
     'key show key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => one(await wiring.withDatabase((database) => database.showKey(id))),
+    async (id: string) => one(await run(showKey, { id })),
   )
   answers(
     context,
     key.command('reveal').description('print the raw key again').argument('<id>', 'key id'),
     'key reveal key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => withRawKey(await wiring.withDatabase((database) => database.revealKey(id))),
+    async (id: string) => one(await run(revealKey, { id })),
   )
   answers(
     context,
     key.command('revoke').description('refuse a key for good').argument('<id>', 'key id'),
     'key revoke key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => one(await wiring.withDatabase((database) => database.revokeKey(id))),
+    async (id: string) => one(await run(revokeKey, { id })),
   )
   answers(
     context,
@@ -198,9 +204,9 @@ export function addKeyCommands(program: Command, context: Context): void {
       const answer = isAgreed || (await wiring.confirm(`${question}. Do it? [y/N] `))
       if (answer === null) throw new Error(`${question}. Name --yes. Nothing was changed.`)
       if (!answer) throw new Error('Nothing was changed.')
-      return answerRecord({ forgotten: await wiring.withDatabase((database) => database.forgetKeys()) })
+      return answerRecord(await run(forgetKeys, {}))
     },
   )
-  addUpdate(key, context)
+  addUpdate(key, context, acts)
   addKeyRequestCommands(key, context)
 }

@@ -1,12 +1,12 @@
 /** `tollgate member …`: who belongs to an organization, and who decides on its keys. */
 import { type Command, Option } from 'commander'
-import { memberShape } from '../../../pipelines/management/shapes.ts'
-import { MEMBER_ROLES, type Member, type MemberRole } from '../../../schemas/accounts/organization.ts'
-import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { organizationActs } from '../../../pipelines/management/accounts/organizations.ts'
+import { MEMBER_ROLES, type MemberRole } from '../../../schemas/accounts/organization.ts'
+import { listMembers, putMember, removeMember } from '../../../schemas/management/accounts/organizations.ts'
+import { answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { runnerOf } from '../management.ts'
 
-const LIST_FIELDS = ['account_id', 'name', 'role', 'created_at']
-
-const one = (member: Member): Answer => answerRecord(memberShape(member))
+const LIST_FIELDS = ['account_id', 'name', 'email', 'role', 'spent', 'created_at']
 
 interface MemberOptions {
   organization: string
@@ -19,7 +19,7 @@ const ofMember = (command: Command): Command =>
   ofOrganization(command).requiredOption('--account <id>', 'account id of the member, a personal one')
 
 export function addMemberCommands(program: Command, context: Context): void {
-  const { wiring } = context
+  const { run, list } = runnerOf(context.wiring, organizationActs, () => ({}))
   const member = program.command('member').description('members and admins of organizations')
 
   answers(
@@ -29,22 +29,20 @@ export function addMemberCommands(program: Command, context: Context): void {
     ),
     'member add --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN --role admin',
     async ({ organization, account, role }: MemberOptions & { role: MemberRole }) =>
-      one(await wiring.withDatabase((database) => database.putMember(organization, account, role))),
+      answerRecord(await run(putMember, { account_id: organization, member_id: account, role })),
   )
   answers(
     context,
     ofMember(member.command('remove').description('remove a member, and revoke the keys issued to it')),
     'member remove --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN',
     async ({ organization, account }: MemberOptions) =>
-      one(await wiring.withDatabase((database) => database.removeMember(organization, account))),
+      answerRecord(await run(removeMember, { account_id: organization, member_id: account })),
   )
   answers(
     context,
     ofOrganization(member.command('list').description('the members of an organization')),
     'member list --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async ({ organization }: Pick<MemberOptions, 'organization'>) => {
-      const members = await wiring.withDatabase((database) => database.listMembers(organization))
-      return answerTable(members.map(memberShape), LIST_FIELDS)
-    },
+    async ({ organization }: Pick<MemberOptions, 'organization'>) =>
+      answerTable(await list(listMembers, { account_id: organization }), LIST_FIELDS),
   )
 }

@@ -1,9 +1,9 @@
 /** `tollgate user …`: people who sign in, and the links that let them. */
 import { type Command, Option } from 'commander'
 import { userActs } from '../../../pipelines/management/people/users.ts'
-import { MEMBER_ROLES } from '../../../schemas/accounts/organization.ts'
-import { LOCALES } from '../../../schemas/accounts/people.ts'
-import { type AnswerOf, INSTALLATION_ROLES, type Operation } from '../../../schemas/management/operation.ts'
+import { MEMBER_ROLES, type MemberRole } from '../../../schemas/accounts/organization.ts'
+import { LOCALES, type Locale } from '../../../schemas/accounts/people.ts'
+import { INSTALLATION_ROLES, type InstallationRole } from '../../../schemas/management/operation.ts'
 import {
   createInvitation,
   createSignInLink,
@@ -20,7 +20,7 @@ import {
   showUser,
 } from '../../../schemas/management/people/users.ts'
 import { answerRecord, answers, answerTable, type Context } from '../context.ts'
-import { runOperation } from '../management.ts'
+import { type Runner, runnerOf, userDeps } from '../management.ts'
 import { nameText } from '../option-values.ts'
 
 const LIST_FIELDS = ['id', 'email', 'name', 'account_id', 'installation_role', 'enabled', 'signed_in_at']
@@ -34,46 +34,25 @@ const INVITATION_FIELDS = [
   'used_at',
   'revoked_at',
 ]
-const PAGE_ENTRIES = 200
 const NO_ROLE = 'none'
 const USER = 'usr_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
 const ORGANIZATION = 'acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
 
 const roleOption = (text: string) => new Option('--role <role>', text).choices([...INSTALLATION_ROLES])
 
-type Run = <O extends Operation>(operation: O, input: object) => Promise<AnswerOf<O>>
-
-interface Page<Entry> {
-  readonly data: readonly Entry[]
-  readonly next_cursor: string | null
-}
-
-/** Reads every entry of a list, page by page. */
-async function entriesOf<Entry>(read: (page: object) => Promise<Page<Entry>>): Promise<Entry[]> {
-  const entries: Entry[] = []
-  let cursor: string | null = null
-  do {
-    const { data, next_cursor }: Page<Entry> = await read({ limit: PAGE_ENTRIES, ...(cursor && { cursor }) })
-    entries.push(...data)
-    cursor = next_cursor
-  } while (cursor !== null)
-  return entries
-}
-
 export function addUserCommands(program: Command, context: Context): void {
-  const run: Run = (operation, input) => runOperation(context.wiring, userActs, operation, input)
+  const acts = runnerOf(context.wiring, userActs, () => userDeps(context.wiring))
   const user = program.command('user').description('people who sign in to the console')
-  addUsers(user, context, run)
-  addInvitations(user, context, run)
+  addUsers(user, context, acts)
+  addInvitations(user, context, acts)
 }
 
-function addUsers(user: Command, context: Context, run: Run): void {
+function addUsers(user: Command, context: Context, { run, list }: Runner): void {
   answers(
     context,
     user.command('list').description('every user').option('--search <text>', 'part of email, name or id'),
     'user list --search ada',
-    async (input: { search?: string }) =>
-      answerTable(await entriesOf((page) => run(listUsers, { ...input, ...page })), LIST_FIELDS),
+    async (input: { search?: string }) => answerTable(await list(listUsers, input), LIST_FIELDS),
   )
   answers(
     context,
@@ -84,8 +63,8 @@ function addUsers(user: Command, context: Context, run: Run): void {
   interface CreateOptions {
     email: string
     name: string
-    locale: string
-    role?: string
+    locale: Locale
+    role?: InstallationRole
     account?: string
   }
   answers(
@@ -138,17 +117,17 @@ function addUsers(user: Command, context: Context, run: Run): void {
           .makeOptionMandatory(),
       ),
     `user role ${USER} --role auditor`,
-    async (id: string, { role }: { role: string }) =>
+    async (id: string, { role }: { role: InstallationRole | typeof NO_ROLE }) =>
       answerRecord(await run(setInstallationRole, { id, installation_role: role === NO_ROLE ? null : role })),
   )
 }
 
-function addInvitations(user: Command, context: Context, run: Run): void {
+function addInvitations(user: Command, context: Context, { run, list }: Runner): void {
   interface InviteOptions {
     email: string
     organization?: string
-    as: string
-    role?: string
+    as: MemberRole
+    role?: InstallationRole
   }
   const invite = user
     .command('invite')
@@ -178,8 +157,8 @@ function addInvitations(user: Command, context: Context, run: Run): void {
     async ({ organization }: { organization?: string }) =>
       answerTable(
         organization === undefined
-          ? await entriesOf((page) => run(listInvitations, page))
-          : await entriesOf((page) => run(listMemberInvitations, { account_id: organization, ...page })),
+          ? await list(listInvitations, {})
+          : await list(listMemberInvitations, { account_id: organization }),
         INVITATION_FIELDS,
       ),
   )

@@ -1,11 +1,21 @@
 /** `tollgate wallet …`: top-ups, balances, and the audit of the books. */
 import type { Command } from 'commander'
-import { auditReportShape, entryShape, walletShape } from '../../../pipelines/management/shapes.ts'
+import { accountActs } from '../../../pipelines/management/accounts/accounts.ts'
+import { auditReportShape } from '../../../pipelines/management/shapes.ts'
+import {
+  adjust,
+  listLedger,
+  refund,
+  showAccount,
+  topUp,
+} from '../../../schemas/management/accounts/accounts.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { type AuditReport, DIFFERENCE_KINDS } from '../../postgres/billing/audit-report.ts'
-import type { Credited } from '../../postgres/billing/wallets.ts'
 import { METERED_WINDOW_MS } from '../../postgres/metering.ts'
+import { operatorConfig } from '../config/config.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { runnerOf } from '../management.ts'
 import { credits, ledgerLimit, noteText, signedCredits } from '../option-values.ts'
 import { printTable } from '../output.ts'
 import { assertConfirmed } from './confirm.ts'
@@ -24,16 +34,16 @@ interface CreditFlags {
 type TopUpFlags = CreditFlags & { readonly note?: string }
 type AdjustFlags = CreditFlags & { readonly reason: string }
 
-function credited({ wallet, entry, isRepeated }: Credited): Answer {
-  const totals = walletShape(wallet)
-  const json = { ...totals, entry: entryShape(entry), repeated: isRepeated }
-  const shown = { ...totals, entry: json.entry.id }
-  if (!isRepeated) return answerRecord(json, shown)
+function credited(json: AnswerOf<typeof topUp>): Answer {
+  const { entry, repeated, ...wallet } = json
+  const shown = { ...wallet, entry: entry.id }
+  if (!repeated) return answerRecord(json, shown)
   return answerRecord(json, { ...shown, repeated: 'the reference was booked before; nothing was changed' })
 }
 
 export function addWalletCommands(program: Command, context: Context): void {
   const { wiring, output, isNegativeAnswer } = context
+  const { run, list } = runnerOf(wiring, accountActs, () => ({ config: () => operatorConfig(wiring) }))
   const wallet = program.command('wallet').description('credits: top up, look, audit')
 
   answers(
@@ -50,8 +60,7 @@ export function addWalletCommands(program: Command, context: Context): void {
     async (id: string, amount: Credits, { note, reference, yes: isAgreed = false }: TopUpFlags) => {
       const what = `add ${printCredits(amount)} credits to ${id}`
       await assertConfirmed(wiring, { amount, isAgreed, what })
-      const options = { note: note ?? null, reference: reference ?? null }
-      return credited(await wiring.withDatabase((database) => database.topUp(id, amount, options)))
+      return credited(await run(topUp, { id, amount: printCredits(amount), note, reference }))
     },
   )
 
@@ -72,8 +81,7 @@ export function addWalletCommands(program: Command, context: Context): void {
           ? `take ${printCredits(-amount)} credits from ${id}`
           : `add ${printCredits(amount)} credits to ${id}`
       await assertConfirmed(wiring, { amount, isAgreed, what })
-      const options = { reason, reference: reference ?? null }
-      return credited(await wiring.withDatabase((database) => database.adjust(id, amount, options)))
+      return credited(await run(adjust, { id, amount: printCredits(amount), reason, reference }))
     },
   )
 
@@ -87,18 +95,17 @@ export function addWalletCommands(program: Command, context: Context): void {
       .requiredOption('--reason <text>', 'why, for the ledger and the audit record', noteText)
       .option('--amount <credits>', 'a part of the charge (default: all of it)', credits),
     'wallet refund acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF req_01J8Z3N4V9QKX2T5W7Y0GHJKMN --reason "the answer was empty"',
-    async (id: string, ref: string, { reason, amount = null }: { reason: string; amount?: Credits | null }) =>
-      credited(await wiring.withDatabase((database) => database.refund(id, ref, { amount, reason }))),
+    async (id: string, ref: string, { reason, amount }: { reason: string; amount?: Credits }) => {
+      const part = amount === undefined ? null : printCredits(amount)
+      return credited(await run(refund, { id, ref, amount: part, reason }))
+    },
   )
 
   answers(
     context,
     wallet.command('show').description('what an account has').argument('<id>', 'account id'),
     'wallet show acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => {
-      const { wallet: totals } = await wiring.withDatabase((database) => database.showAccount(id))
-      return answerRecord(walletShape(totals))
-    },
+    async (id: string) => answerRecord((await run(showAccount, { id })).wallet),
   )
 
   answers(
@@ -109,10 +116,8 @@ export function addWalletCommands(program: Command, context: Context): void {
       .argument('<id>', 'account id')
       .option('--limit <n>', 'how many', ledgerLimit, DEFAULT_LEDGER_ENTRIES),
     'wallet ledger acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --limit 20',
-    async (id: string, { limit }: { limit: number }) => {
-      const entries = await wiring.withDatabase((database) => database.listLedger(id, limit))
-      return answerTable(entries.map(entryShape), LEDGER_FIELDS)
-    },
+    async (id: string, { limit }: { limit: number }) =>
+      answerTable(await list(listLedger, { id }, limit), LEDGER_FIELDS),
   )
 
   answers(

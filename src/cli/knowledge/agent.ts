@@ -1,10 +1,19 @@
 /** `tollgate agent …`: an organization's configured voices. */
 import type { Command } from 'commander'
-import { knowledgeWarnings, modelWarnings } from '../../../pipelines/management/accounts/agent-warnings.ts'
-import type { Agent, AgentState } from '../../../schemas/accounts/agent.ts'
-import type { Database } from '../../postgres/database.ts'
+import { type AgentDeps, agentActs } from '../../../pipelines/management/accounts/agents.ts'
+import {
+  createAgent,
+  deleteAgent,
+  listAgents,
+  publishAgent,
+  replaceAgent,
+  showAgent,
+  unpublishAgent,
+} from '../../../schemas/management/accounts/agents.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { UnknownConfig } from '../config/file.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { runnerOf } from '../management.ts'
 import type { JsonObject } from '../output.ts'
 import { readAgentFile } from './agent-file.ts'
 
@@ -22,56 +31,43 @@ const EXAMPLE_ID = 'agt_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
 /** In a table: the rest is for `agent show --json`. */
 const PERSONA_SHOWN_CHARS = 100
 
-const agentShape = ({ id, accountId, state, file, createdAt, updatedAt }: Agent) =>
-  ({
-    id,
-    account_id: accountId,
-    name: file.name,
-    model: file.model,
-    persona: file.persona,
-    temperature: file.temperature,
-    knowledge: file.knowledge,
-    web_search: file.web_search,
-    image_generation: file.image_generation,
-    state,
-    created_at: createdAt.toISOString(),
-    updated_at: updatedAt.toISOString(),
-  }) satisfies JsonObject
+type Agent = AnswerOf<typeof showAgent>
+
+const agentShape = ({ id, account_id, file, state, draft, drafted_at, created_at, updated_at }: Agent) =>
+  ({ id, account_id, ...file, state, draft, drafted_at, created_at, updated_at }) satisfies JsonObject
 
 function one(agent: Agent): Answer {
   const json = agentShape(agent)
-  const { persona } = json
+  const { persona, draft: _, ...fields } = json
   const shown = persona.length > PERSONA_SHOWN_CHARS ? `${persona.slice(0, PERSONA_SHOWN_CHARS)}…` : persona
-  return answerRecord(json, { ...json, persona: shown })
+  return answerRecord(json, { ...fields, persona: shown })
 }
 
 export function addAgentCommands(program: Command, context: Context): void {
   const { wiring, output } = context
   const agent = program.command('agent').description('agents of an organization')
 
-  /** Runs the change, and adds warnings about the agent to the answer. */
-  const doing = async (work: (database: Database) => Promise<Agent>): Promise<Answer> => {
-    // A configuration with problems is no reason to leave the agent undone, and nothing to judge it by.
-    const { config, reason } = configToJudgeBy()
-    if (reason !== null) output.error(`warning: the model was not checked: ${reason}\n`)
-    return wiring.withDatabase(async (database) => {
-      const done = await work(database)
-      const doubts = [
-        ...(config === null ? [] : modelWarnings(done.file, config.models)),
-        ...(await knowledgeWarnings(database, done, done.file)),
-      ]
-      for (const doubt of doubts) output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
-      return one(done)
-    })
-  }
+  const { run } = runnerOf<AgentDeps>(wiring, agentActs, () => {
+    const known = configToJudgeBy()
+    return { config: () => known }
+  })
 
+  // A configuration with problems is no reason to leave the agent undone, and nothing to judge it by.
   const configToJudgeBy = () => {
     try {
-      return { config: wiring.loadConfig({ parts: 'all but channels' }).config, reason: null }
+      return wiring.loadConfig({ parts: 'all but channels' }).config
     } catch (error) {
       if (!(error instanceof UnknownConfig)) throw error
-      return { config: null, reason: error.message }
+      output.error(`warning: the model was not checked: ${error.message}\n`)
+      return null
     }
+  }
+
+  /** Adds warnings about the agent to the answer. */
+  const judged = (agent: Agent): Answer => {
+    for (const doubt of agent.warnings)
+      output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
+    return one(agent)
   }
 
   answers(
@@ -82,10 +78,8 @@ export function addAgentCommands(program: Command, context: Context): void {
       .requiredOption('--account <id>', 'the organization that it belongs to')
       .requiredOption('--file <path>', 'its YAML file'),
     'agent create --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --file agent.yaml',
-    async ({ account, file }: { account: string; file: string }) => {
-      const read = readAgentFile(file)
-      return doing((database) => database.createAgent(account, read))
-    },
+    async ({ account, file }: { account: string; file: string }) =>
+      judged(await run(createAgent, { account_id: account, file: readAgentFile(file) })),
   )
   answers(
     context,
@@ -95,27 +89,21 @@ export function addAgentCommands(program: Command, context: Context): void {
       .argument('<id>', 'agent id')
       .requiredOption('--file <path>', 'its YAML file'),
     `agent update ${EXAMPLE_ID} --file agent.yaml`,
-    async (id: string, { file }: { file: string }) => {
-      const read = readAgentFile(file)
-      return doing((database) => database.updateAgent(id, read))
-    },
+    async (id: string, { file }: { file: string }) =>
+      judged(await run(replaceAgent, { id, file: readAgentFile(file) })),
   )
 
-  for (const [name, state, description] of [
-    ['publish', 'published', 'let the keys of an agent work'],
-    ['unpublish', 'draft', 'refuse the keys of an agent until it is published again'],
-    ['delete', 'deleted', 'end an agent for good: its keys open nothing any more'],
-  ] as const satisfies readonly (readonly [string, AgentState, string])[]) {
+  for (const [name, operation, shown, description] of [
+    ['publish', publishAgent, judged, 'take up the draft of an agent, and let its keys work'],
+    ['unpublish', unpublishAgent, one, 'refuse the keys of an agent until it is published again'],
+    ['delete', deleteAgent, one, 'end an agent for good: its keys open nothing any more'],
+  ] as const)
     answers(
       context,
       agent.command(name).description(description).argument('<id>', 'agent id'),
       `agent ${name} ${EXAMPLE_ID}`,
-      (id: string) =>
-        state === 'published'
-          ? doing((database) => database.publishAgent(id))
-          : wiring.withDatabase(async (database) => one(await database.setAgentState(id, state))),
+      async (id: string) => shown(await run(operation, { id })),
     )
-  }
 
   answers(
     context,
@@ -125,14 +113,14 @@ export function addAgentCommands(program: Command, context: Context): void {
       .requiredOption('--account <id>', 'account id'),
     'agent list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async ({ account }: { account: string }) => {
-      const found = await wiring.withDatabase((database) => database.listAgents(account))
-      return answerTable(found.map(agentShape), LIST_FIELDS)
+      const { data } = await run(listAgents, { account_id: account })
+      return answerTable(data.map(agentShape), LIST_FIELDS)
     },
   )
   answers(
     context,
     agent.command('show').description('one agent').argument('<id>', 'agent id'),
     `agent show ${EXAMPLE_ID}`,
-    async (id: string) => one(await wiring.withDatabase((database) => database.showAgent(id))),
+    async (id: string) => one(await run(showAgent, { id })),
   )
 }

@@ -11,7 +11,7 @@ import {
 } from '../../../schemas/management/knowledge/bases.ts'
 import type { InputOf } from '../../../schemas/management/operation.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
-import { runCommandAct } from '../management.ts'
+import { runnerOf } from '../management.ts'
 import { nameText } from '../option-values.ts'
 import { addImport } from './import-command.ts'
 
@@ -23,12 +23,9 @@ export function addKnowledgeCommands(program: Command, context: Context): void {
   const { wiring } = context
   const kb = program.command('kb').description('knowledge bases')
   type BaseOperation = typeof createBase | typeof showBase | typeof grantBase
+  const acts = runnerOf(wiring, baseActs, () => ({}))
   const run = async <O extends BaseOperation>(operation: O, input: InputOf<O>): Promise<Answer> =>
-    answerRecord(
-      await wiring.withDatabase((database) =>
-        runCommandAct(wiring, baseActs, operation, input, { database, deps: {} }),
-      ),
-    )
+    answerRecord(await acts.run(operation, input))
 
   answers(
     context,

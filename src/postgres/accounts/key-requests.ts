@@ -60,6 +60,9 @@ const requestOfRow = (row: RequestRow): KeyRequest => ({
   createdAt: row.created_at,
 })
 
+const requestNotFound = (requestId: string): Refusal =>
+  new Refusal('request_not_found', `There is no key request ${requestId}`)
+
 /** @throws Refusal `member_not_found`, `agent_not_found`, `agent_deleted` */
 export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest> =>
   inTransaction(sql, async (transaction) => {
@@ -84,6 +87,13 @@ export async function listKeyRequests(sql: Sql, organizationId: string): Promise
   return rows.map(requestOfRow)
 }
 
+/** @throws Refusal `request_not_found` */
+export async function showKeyRequest(sql: Queryable, requestId: string): Promise<KeyRequest> {
+  const [row] = await sql<RequestRow[]>`SELECT * FROM key_requests WHERE id = ${requestId}`
+  if (row === undefined) throw requestNotFound(requestId)
+  return requestOfRow(row)
+}
+
 /** Locks an open request until the end of the transaction, and sets the admin as its actor. */
 async function openFor(sql: Queryable, requestId: string, by: string): Promise<RequestRow> {
   const read = async () => {
@@ -94,7 +104,7 @@ async function openFor(sql: Queryable, requestId: string, by: string): Promise<R
   if (found !== undefined) await lockMembers(sql, found.organization_id)
   // As the former holder of the lock left it.
   const row = await read()
-  if (row === undefined) throw new Refusal('request_not_found', `There is no key request ${requestId}`)
+  if (row === undefined) throw requestNotFound(requestId)
   if (!decides(await actingRoleOf(sql, row.organization_id, by)))
     throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${row.organization_id}`)
   if (row.state !== 'pending')

@@ -1,3 +1,4 @@
+import type { AgentFile } from '../../../schemas/accounts/agent.ts'
 import type { ApiKey, Credential, KeyKind } from '../../../schemas/accounts/key.ts'
 import type { Grant } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
@@ -26,6 +27,8 @@ export interface NewKey {
   readonly spendCap?: Credits | null
   /** Of a console key alone. */
   readonly accountLogs?: boolean
+  /** Of an agent key: calls the draft of its agent where there is one. Default: false. */
+  readonly opensDraft?: boolean
 }
 
 /** An absent field stays unchanged. */
@@ -51,6 +54,7 @@ interface KeyRow {
   revoked_at: Date | null
   agent_id: string | null
   account_logs: boolean
+  opens_draft: boolean
   created_at: Date
   granted: GrantJson | null
   hash_only?: boolean
@@ -95,6 +99,7 @@ const keyOfRow = (row: KeyRow): ApiKey => ({
   agentId: row.agent_id,
   grant: grantOf(row),
   accountLogs: row.account_logs,
+  opensDraft: row.opens_draft,
   revealable: row.sealed_key !== null && !row.hash_only,
   createdAt: row.created_at,
 })
@@ -139,7 +144,7 @@ export interface Grantee {
 
 /**
  * Creates a key. `raw` is the key itself: later only `revealKey` returns it.
- * @throws Refusal `agent_not_found`, `agent_deleted`, `not_grantable`, `account_logs_not_allowed`,
+ * @throws Refusal `agent_not_found`, `agent_deleted`, `not_grantable`, `account_logs_not_allowed`, `draft_not_allowed`,
  *   `wrong_master_key` where the master key was replaced meanwhile.
  */
 export const createKey = (sql: Sql, material: KeyMaterial, key: NewKey): Promise<CreatedKey> =>
@@ -152,11 +157,13 @@ export async function createKeyIn(
   key: NewKey,
   grantee: Grantee | null,
 ): Promise<CreatedKey> {
-  const { kind = 'console', agentId = null, spendCap = null, accountLogs = false } = key
+  const { kind = 'console', agentId = null, spendCap = null, accountLogs = false, opensDraft = false } = key
   if ((kind === 'agent') !== (agentId !== null))
     throw new Refusal('agent_not_found', 'A key of kind agent is bound to an agent, and no other key is')
   if (spendCap !== null && !isGranted(kind)) throw notGrantable(`A key of kind ${kind}`)
   if (accountLogs) assertMayReadAccount(kind)
+  if (opensDraft && agentId === null)
+    throw new Refusal('draft_not_allowed', `A key of kind ${kind} has no agent whose draft it could call`)
   if (agentId !== null) await checkBindable(sql, agentId, key.accountId)
   const isHashOnly = await keepsHashesOnly(sql)
   if (!isHashOnly) await assertCurrent(sql, material)
@@ -164,11 +171,13 @@ export async function createKeyIn(
   const raw = generateApiKey()
   const [row] = await sql<KeyRow[]>`
     INSERT INTO api_keys (
-      id, account_id, name, kind, prefix, key_hash, sealed_key, allowed_models, expires_at, agent_id, account_logs)
+      id, account_id, name, kind, prefix, key_hash, sealed_key, allowed_models, expires_at, agent_id, account_logs,
+      opens_draft)
     SELECT
       ${id}, id, ${key.name}, ${kind}, ${shownPrefix(raw)}, ${material.lookupHash(raw)},
       ${isHashOnly ? null : material.seal(raw, id)}, ${(key.allowedModels ?? null) as string[] | null}::text[],
-      ${key.expiresAt ?? null}::timestamptz, ${agentId}::text, ${accountLogs}
+      ${key.expiresAt ?? null}::timestamptz, ${agentId}::text, ${accountLogs},
+      ${opensDraft}
     FROM accounts WHERE id = ${key.accountId}
     RETURNING *, NULL AS granted`
   if (row === undefined) throw accountNotFound(key.accountId)
@@ -280,11 +289,12 @@ interface CredentialRow extends KeyRow {
   account: Omit<AccountRow, 'created_at'> & { created_at: string }
   wallet: WalletJson
   agent: AgentJson | null
+  draft: AgentFile | null
 }
 
 export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Credential | null> {
   const [row] = await sql<CredentialRow[]>`
-    SELECT k.*, ${granted(sql)}, to_json(a) AS account, to_json(g) AS agent,
+    SELECT k.*, ${granted(sql)}, to_json(a) AS account, to_json(g) AS agent, d.file AS draft,
       (SELECT to_json(totals) FROM (
         SELECT w.account_id, w.balance::text, w.held::text, w.used::text, w.version::text,
           reserved_in(w.account_id)::text AS reserved
@@ -293,12 +303,13 @@ export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Cred
     JOIN accounts AS a ON a.id = k.account_id
     JOIN wallets AS w ON w.account_id = k.account_id
     LEFT JOIN agents AS g ON g.id = k.agent_id
+    LEFT JOIN agent_drafts AS d ON k.opens_draft AND d.agent_id = k.agent_id
     WHERE k.key_hash = ${lookupHash}`
   if (row === undefined) return null
   return {
     key: keyOfRow(row),
     account: accountOfRow({ ...row.account, created_at: new Date(row.account.created_at) }),
     wallet: walletOfJson(row.wallet),
-    agent: row.agent === null ? null : agentOfJson(row.agent),
+    agent: row.agent && agentOfJson({ ...row.agent, file: row.draft ?? row.agent.file }),
   }
 }

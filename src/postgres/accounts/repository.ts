@@ -18,7 +18,14 @@ import {
 import { discardAgentDraft, publishAgent, readAgentDrafts, saveAgentDraft } from './agent-drafts.ts'
 import { createAgent, listAgents, setAgentState, showAgent, updateAgent } from './agents.ts'
 import { listAudit } from './audit-record.ts'
-import { approveKey, denyKey, type KeyApproval, listKeyRequests, requestKey } from './key-requests.ts'
+import {
+  approveKey,
+  denyKey,
+  type KeyApproval,
+  listKeyRequests,
+  requestKey,
+  showKeyRequest,
+} from './key-requests.ts'
 import {
   createKey,
   findCredential,
@@ -72,7 +79,7 @@ export const openAuditRecord = ({ main }: Pools) => onPool(main, { listAudit })
 
 export const openKeys = ({ main, auditing }: Pools, { material, replacedAt }: KnownMasterKey) => ({
   ...onPool(main, { listKeys, keyNames, showKey, revokeKey, updateKey }),
-  ...onPool(main, { requestKey, listKeyRequests, denyKey }),
+  ...onPool(main, { requestKey, showKeyRequest, listKeyRequests, denyKey }),
   ...onPool(auditing, { forgetKeys: eraseSealedKeys }),
   createKey: (key: NewKey) => createKey(main, material, key),
   revealKey: (keyId: string) => revealKey(main, material, keyId),

@@ -18,6 +18,7 @@ export type RefusalCode =
   | 'not_grantable'
   | 'spend_cap_required'
   | 'account_logs_not_allowed'
+  | 'draft_not_allowed'
   | 'key_not_found'
   | 'key_not_revealable'
   | 'key_revoked'

@@ -4,7 +4,7 @@ import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../re
 import { bookSettlements, readBooked } from './booking.ts'
 import { releaseReservation, reserveCap, reserveWallet, shrinkReservation } from './caps.ts'
 import { verifyWallets } from './verify.ts'
-import { adjust, findRefund, ledgerPage, listLedger, readWallets, refund, topUp } from './wallets.ts'
+import { adjust, findRefund, ledgerPage, readWallets, refund, topUp } from './wallets.ts'
 
 export type Wallets = ReturnType<typeof openWallets>
 export type Bookings = ReturnType<typeof openBookings>
@@ -12,7 +12,7 @@ export type Reservations = ReturnType<typeof openReservations>
 export type WalletAudits = ReturnType<typeof openWalletAudits>
 
 export const openWallets = ({ main }: Pools) => ({
-  ...onPool(main, { topUp, adjust, refund, findRefund, ledgerPage, listLedger }),
+  ...onPool(main, { topUp, adjust, refund, findRefund, ledgerPage }),
   ...onPool(main, { readWallets }, READ_DEADLINE_MS),
 })
 

@@ -160,15 +160,10 @@ async function entryWithReference(
   return row === undefined ? null : entryOfRow(row)
 }
 
-/** Lists the ledger entries, the newest first. */
-export async function listLedger(sql: Sql, accountId: string, limit: number): Promise<LedgerEntry[]> {
-  const rows = await sql<EntryRow[]>`
-    SELECT * FROM ledger_entries WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`
-  if (rows.length === 0) await showAccount(sql, accountId)
-  return rows.map(entryOfRow)
-}
-
-/** Lists the ledger entries before an id, the newest first. */
+/**
+ * Lists the ledger entries before an id, the newest first.
+ * @throws Refusal `account_not_found`
+ */
 export async function ledgerPage(
   sql: Queryable,
   accountId: string,
@@ -178,6 +173,7 @@ export async function ledgerPage(
     SELECT * FROM ledger_entries
     WHERE account_id = ${accountId} AND ${before === null ? sql`true` : sql`id < ${before}`}
     ORDER BY id DESC LIMIT ${limit}`
+  if (rows.length === 0) await showAccount(sql, accountId)
   return rows.map(entryOfRow)
 }
 

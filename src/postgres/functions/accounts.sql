@@ -17,6 +17,16 @@ CREATE OR REPLACE TRIGGER api_keys_updated AFTER UPDATE ON api_keys
 CREATE OR REPLACE TRIGGER agents_changed AFTER UPDATE OR DELETE ON agents
   FOR EACH ROW EXECUTE FUNCTION notify_change('agent');
 
+-- For the keys that open drafts.
+CREATE OR REPLACE FUNCTION notify_draft_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('tollgate_changes', 'agent:' || coalesce(NEW.agent_id, OLD.agent_id));
+  RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER agent_drafts_changed AFTER INSERT OR UPDATE OR DELETE ON agent_drafts
+  FOR EACH ROW EXECUTE FUNCTION notify_draft_change();
+
 CREATE OR REPLACE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'The audit record is only ever added to';

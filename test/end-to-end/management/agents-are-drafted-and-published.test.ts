@@ -8,7 +8,10 @@ import { callConfig, say } from '../support.ts'
 const FILE = { name: 'Clerk', model: 'fast', persona: 'You are a clerk.' }
 
 t.test('agents', async (t) => {
-  const service = await borrowService(t, callConfig({ fast: { simulate: 'tokens=2' } }))
+  const service = await borrowService(
+    t,
+    callConfig({ fast: { simulate: 'tokens=2' }, slow: { simulate: 'tokens=2' } }),
+  )
   const owner = await signIn(service)
   const stranger = await signIn(service)
   const operator = await signIn(service, { role: 'operator' })
@@ -55,6 +58,40 @@ t.test('agents', async (t) => {
     const acts = await service.database.listAudit({ subjectId: agent.id, action: 'agent.draft', limit: 10 })
     t.equal(acts.length, 3)
     t.match(acts, Array(3).fill({ actor: `user:${owner.user.id}` }))
+  })
+
+  await t.test('a key that opens the draft tries it, published or not', async (t) => {
+    const wanted = { account_id, name: 'try', kind: 'agent', agent_id: agent.id, opens_draft: true }
+    const { body: trial } = await owner.send('POST', '/keys', wanted)
+    t.match(trial, { kind: 'agent', opens_draft: true })
+    t.match(await owner.send('POST', '/keys', { ...wanted, kind: 'console', agent_id: null }), {
+      status: 400,
+    })
+    const modelOf = async (raw: string): Promise<string> => {
+      const response = await service.chat(raw, { messages: say('hello'), max_tokens: 2 })
+      return response.ok ? ((await response.json()) as { model: string }).model : String(response.status)
+    }
+    t.equal(await modelOf(trial.key), 'sim-fast', 'without a draft the agent as it is in force')
+    const edited = { ...FILE, model: 'slow' }
+    await owner.send('PUT', `${path}/draft`, { file: edited })
+    await eventually('the draft answers', async () => (await modelOf(trial.key)) === 'sim-slow' || undefined)
+    t.equal(await modelOf(key.key), 'sim-fast', 'the other keys call what is in force')
+    await owner.send('POST', `${path}/unpublish`, {})
+    await eventually('other keys are refused', async () => (await modelOf(key.key)) === '403' || undefined)
+    t.equal(await modelOf(trial.key), 'sim-slow')
+    await owner.send('DELETE', `${path}/draft`)
+    await eventually('the draft is gone', async () => (await modelOf(trial.key)) === 'sim-fast' || undefined)
+  })
+
+  await t.test('a file is replaced without a draft', async (t) => {
+    await owner.send('POST', `${path}/publish`, {})
+    const replaced = await owner.send('PUT', path, { file: { ...FILE, model: 'slow' } })
+    t.match(replaced.body, { state: 'published', draft: null, file: { model: 'slow' } })
+    t.match(await stranger.send('PUT', path, { file: FILE }), { status: 404 })
+    await eventually('it is in force', async () => {
+      const response = await service.chat(key.key, { messages: say('hello'), max_tokens: 2 })
+      return (response.ok && ((await response.json()) as { model: string }).model === 'sim-slow') || undefined
+    })
   })
 
   await t.test('bad input, strangers, and the end', async (t) => {

@@ -115,7 +115,7 @@ export async function entriesOf(
   accountId: string,
   taskId: string,
 ): Promise<{ kind: string; amount: string }[]> {
-  const entries = await service.database.listLedger(accountId, 1000)
+  const entries = await service.database.ledgerPage(accountId, { before: null, limit: 1000 })
   return entries
     .filter(({ ref }) => ref === taskId)
     .map(({ kind, amount }) => ({ kind, amount: printCredits(amount) }))

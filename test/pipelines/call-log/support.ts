@@ -39,6 +39,7 @@ export const reader = (accountId: string, keyId: string, more: Partial<Credentia
     agentId: null,
     grant: null,
     accountLogs: false,
+    opensDraft: false,
     revealable: true,
     createdAt: new Date(0),
     ...more,

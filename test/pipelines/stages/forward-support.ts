@@ -301,6 +301,7 @@ export class RunningCall {
           agentId: null,
           grant: null,
           accountLogs: false,
+          opensDraft: false,
           revealable: true,
           createdAt: NEVER,
         },

@@ -48,6 +48,8 @@ t.test('an agent from its file to its end', async (t) => {
     image_generation: false,
     state: 'draft',
     created_at: created.created_at,
+    draft: null,
+    drafted_at: null,
     updated_at: created.created_at,
   }
   t.match(created.id, /^agt_[0-9A-Z]{26}$/)
@@ -80,7 +82,7 @@ t.test('an agent from its file to its end', async (t) => {
     ['agent', 'update', created.id, '--file', path],
     ['key', 'create', ...bound],
   ])
-    t.match(await refused(...words), `error: Agent ${created.id} has been deleted\n`, words.join(' '))
+    t.match(await refused(...words), `error: Agent ${created.id} has been deleted.\n`, words.join(' '))
 })
 
 t.test('an agent belongs to an organization, and its keys to that', async (t) => {
@@ -88,11 +90,11 @@ t.test('an agent belongs to an organization, and its keys to that', async (t) =>
   const [own, other, person] = [await account(), await account(), await account('personal')]
   t.match(await refused('agent', 'create', '--account', person, '--file', path), /organization/)
   t.match(await refused('agent', 'create', '--account', 'acc_x', '--file', path), /There is no account acc_x/)
-  t.match(await refused('agent', 'show', 'agt_x'), 'error: There is no agent agt_x\n')
+  t.match(await refused('agent', 'show', 'agt_x'), 'error: There is no agent agt_x.\n')
   const { id } = await json('agent', 'create', '--account', own, '--file', path)
   t.match(
     await refused('key', 'create', '--account', other, '--name', 'n', '--kind', 'agent', '--agent', id),
-    `error: There is no agent ${id}\n`,
+    `error: There is no agent ${id}.\n`,
   )
   t.same(await json('agent', 'list', '--account', other), [])
   t.match(await refused('agent', 'list', '--account', 'acc_x'), /There is no account/)

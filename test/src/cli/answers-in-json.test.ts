@@ -91,7 +91,7 @@ t.test('account', async (t) => {
   t.equal((await json('account', 'models', accountId, '--models', 'all')).allowed_models, null)
   t.match(await json('account', 'disable', accountId), { enabled: false })
   t.match(await json('account', 'enable', accountId), { enabled: true })
-  t.match(await refused('account', 'show', 'acc_x'), 'error: There is no account acc_x\n')
+  t.match(await refused('account', 'show', 'acc_x'), 'error: There is no account acc_x.\n')
 })
 
 t.test('wallet', async (t) => {
@@ -133,6 +133,7 @@ t.test('key', async (t) => {
     spend_cap: '50.5',
     spent: '0',
     account_logs: false,
+    opens_draft: false,
     revealable: true,
     created_at: created.created_at,
   })

@@ -53,7 +53,7 @@ export const noEngines: Wiring = {
   channelHealth: never,
   processReports: never,
   findInJournals: never,
-  actor: never,
+  actor: () => 'operator:test',
   publicUrl: never,
   confirm: never,
   untilStopped: never,

@@ -113,7 +113,7 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
         </div>
       )}
       {draft !== null && <Difference before={file} after={draft} />}
-      {mayChange && <TryAgent key={JSON.stringify(edited)} file={edited} accountId={accountId} />}
+      {mayChange && <TryAgent key={JSON.stringify(edited)} agent={agent} />}
       <Panel title={t('Edit')}>
         <div className="p-4">
           <AgentForm

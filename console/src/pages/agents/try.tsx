@@ -1,32 +1,23 @@
-/** A question to an agent as it is edited: its model, persona and temperature, without its knowledge and tools. */
+/** A question to an agent as it is edited: by a key that calls its draft, published or not. */
 import { useLingui } from '@lingui/react'
 import { type FormEvent, useState } from 'react'
-import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
 import { ErrorState, Panel } from '../../ui/states.tsx'
-import { requestBody, type Settings } from '../playground/request.ts'
 import { useRun } from '../playground/use-run.ts'
+import type { Agent } from './state.tsx'
 
-export function TryAgent({ file, accountId }: { readonly file: AgentFile; readonly accountId: string }) {
+export function TryAgent({ agent }: { readonly agent: Agent }) {
   useLingui()
+  const { id, account_id: accountId, file, draft } = agent
   const [question, setQuestion] = useState('')
-  const { run, start, stop } = useRun(accountId)
+  const { run, start, stop } = useRun({ accountId, agentId: id })
   const isRunning = run?.isRunning === true
   const ask = (event: FormEvent) => {
     event.preventDefault()
-    const settings: Settings = {
-      model: file.model,
-      system: file.persona,
-      stream: true,
-      temperature: file.temperature,
-      topP: null,
-      maxTokens: null,
-      reasoningEffort: null,
-      tools: '',
-    }
-    start(settings, requestBody(settings, [{ role: 'user', text: question }]))
+    const messages = [{ role: 'user', content: question }]
+    start((draft ?? file).model, { stream: true, stream_options: { include_usage: true }, messages })
   }
   return (
     <Panel title={t('Try it')}>
@@ -35,7 +26,7 @@ export function TryAgent({ file, accountId }: { readonly file: AgentFile; readon
           <Field
             label={t('Question')}
             hint={t(
-              'An ordinary call with an ordinary charge: model, persona and temperature, without knowledge and tools.',
+              'An ordinary call with an ordinary charge: the saved draft with its knowledge and tools.',
             )}
             required
             value={question}

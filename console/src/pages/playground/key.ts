@@ -11,27 +11,35 @@ interface KeptKey {
   readonly until: number
 }
 
-const nameOf = (accountId: string) => `playground key of ${accountId}`
+/** What is called: the models of an account, or the draft of one of its agents. */
+export interface Callee {
+  readonly accountId: string
+  readonly agentId?: string
+}
 
-function keptKey(accountId: string): KeptKey | null {
-  const kept = sessionStorage.getItem(nameOf(accountId))
+const nameOf = ({ accountId, agentId }: Callee) => `playground key of ${agentId ?? accountId}`
+
+function keptKey(callee: Callee): KeptKey | null {
+  const kept = sessionStorage.getItem(nameOf(callee))
   return kept === null ? null : JSON.parse(kept)
 }
 
 /** Forgets the key: it was refused. */
-export const forgetPlaygroundKey = (accountId: string): void => sessionStorage.removeItem(nameOf(accountId))
+export const forgetPlaygroundKey = (callee: Callee): void => sessionStorage.removeItem(nameOf(callee))
 
-/** Returns the key for an account. @throws ApiError */
-export async function playgroundKey(accountId: string): Promise<string> {
-  const kept = keptKey(accountId)
+/** Returns the key. @throws ApiError */
+export async function playgroundKey(callee: Callee): Promise<string> {
+  const { accountId, agentId } = callee
+  const kept = keptKey(callee)
   if (kept !== null && Date.now() < kept.until) return kept.key
   const ends = Date.now() + LIFETIME_MS
   const { key } = await request<typeof createKey>('POST', '/keys', {
     account_id: accountId,
     name: 'Playground',
     expires_at: new Date(ends).toISOString(),
+    ...(agentId !== undefined && { kind: 'agent', agent_id: agentId, opens_draft: true }),
   })
   const made: KeptKey = { key, until: ends - RENEWED_BEFORE_MS }
-  sessionStorage.setItem(nameOf(accountId), JSON.stringify(made))
+  sessionStorage.setItem(nameOf(callee), JSON.stringify(made))
   return key
 }

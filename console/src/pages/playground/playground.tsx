@@ -207,7 +207,7 @@ export function Playground() {
   const chosen = models.find(({ id, aliases }) => id === asked || aliases.includes(asked ?? '')) ?? models[0]
   const [given, setGiven] = useState(DEFAULTS)
   const [turns, setTurns] = useState<readonly NumberedTurn[]>([])
-  const { run, start, stop, clear } = useRun(accountId)
+  const { run, start, stop, clear } = useRun({ accountId })
   if (catalogue.isPending) return <Skeleton rows={8} />
   if (catalogue.error) return <ErrorState error={catalogue.error} onRetry={() => void catalogue.refetch()} />
   if (chosen === undefined) return <EmptyState title={t('The catalogue has no chat model.')} />
@@ -225,7 +225,7 @@ export function Playground() {
     const next = [...answered, turn].map((one, number) => ({ ...one, number }))
     setTurns(next)
     if (others.length > 0) clear()
-    else start(settings, requestBody(settings, next))
+    else start(settings.model, requestBody(settings, next))
   }
   const draft = requestBody(settings, turns.length > 0 ? turns : [{ role: 'user', text: 'Hello!' }])
   return (

@@ -2,8 +2,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { type Answer, NO_ANSWER, withChunk } from './answer.ts'
-import { forgetPlaygroundKey, playgroundKey } from './key.ts'
-import type { Settings } from './request.ts'
+import { type Callee, forgetPlaygroundKey, playgroundKey } from './key.ts'
 import { send } from './send.ts'
 
 export interface Run {
@@ -15,14 +14,14 @@ export interface Run {
   readonly error: Error | null
 }
 
-export function useRun(accountId: string) {
+export function useRun(callee: Callee) {
   const [run, setRun] = useState<Run | null>(null)
   const stopping = useRef<AbortController | null>(null)
   const stop = () => stopping.current?.abort()
   // A page that is left stops its call.
   useEffect(() => () => stopping.current?.abort(), [])
 
-  const start = ({ model }: Settings, body: object) => {
+  const start = (model: string, body: object) => {
     stop()
     const controller = new AbortController()
     stopping.current = controller
@@ -32,14 +31,14 @@ export function useRun(accountId: string) {
       if (stopping.current === controller) setRun((now) => now && { ...now, ...changes(now) })
     }
     const work = async () => {
-      const key = await playgroundKey(accountId)
+      const key = await playgroundKey(callee)
       const { requestId, chunks } = await send(key, body, controller.signal)
       change(() => ({ requestId }))
       for await (const chunk of chunks) change(({ answer }) => ({ answer: withChunk(answer, chunk) }))
     }
     work()
       .catch((error: Error) => {
-        if (error instanceof ApiError && error.status === 401) forgetPlaygroundKey(accountId)
+        if (error instanceof ApiError && error.status === 401) forgetPlaygroundKey(callee)
         if (!controller.signal.aborted) change(() => ({ error }))
       })
       .finally(() => change(() => ({ isRunning: false })))

@@ -38,6 +38,7 @@ t.test('a key is found by its hash, with account and wallet', async (t) => {
       spent: 0n,
     },
     accountLogs: false,
+    opensDraft: false,
     revealable: true,
   })
   const credential = await database.findCredential(database.lookupHash(raw))
@@ -133,7 +134,7 @@ t.test('an unknown id is said to be unknown', async (t) => {
   const onAccounts: (() => Promise<unknown>)[] = [
     () => database.createKey({ accountId: missing, name: 'x' }),
     () => database.listKeys(missing),
-    () => database.listLedger(missing, 10),
+    () => database.ledgerPage(missing, { before: null, limit: 10 }),
     () => database.showAccount(missing),
     () => database.setAccountEnabled(missing, false),
     () => database.setAccountLimits(missing, {}),

@@ -19,7 +19,7 @@ t.test('ledger and audit name the actor and the amount of every credit', async (
   const account = await newAccount(database, 100n)
   const first = await database.topUp(account, 500n * ONE_CREDIT, { note: 'by card', reference: 'pay 1' })
   const second = await database.adjust(account, -25n * ONE_CREDIT, { reason: 'charged twice' })
-  const entries = (await database.listLedger(account, 10)).reverse()
+  const entries = (await database.ledgerPage(account, { before: null, limit: 10 })).reverse()
   t.match(entries, [
     { kind: 'trial', amount: 100n * ONE_CREDIT, actor: ACTOR, reference: null },
     { kind: 'topup', amount: 500n * ONE_CREDIT, actor: ACTOR, reference: 'pay 1', note: 'by card' },
@@ -48,7 +48,9 @@ t.test('ledger and audit name the actor and the amount of every credit', async (
     },
   ])
   await database.bookSettlements([settlement(account)])
-  t.match(await database.listLedger(account, 1), [{ kind: 'charge', actor: null, reference: null }])
+  t.match(await database.ledgerPage(account, { before: null, limit: 1 }), [
+    { kind: 'charge', actor: null, reference: null },
+  ])
   t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
 })
 

@@ -18,14 +18,14 @@ t.test('an account is born with its trial credit as a ledger entry', async (t) =
     concurrency: null,
   })
   t.same(wallet, { accountId: account.id, balance: 12_132_000_000n, held: 0n, used: 0n, version: 1n })
-  const entries = await database.listLedger(account.id, 10)
+  const entries = await database.ledgerPage(account.id, { before: null, limit: 10 })
   t.match(entries, [{ kind: 'trial', amount: 12_132_000_000n, ref: null, note: null }])
   t.same(await database.showAccount(account.id), { account, wallet })
 })
 
 t.test('no trial credit, no entry; a negative one is refused', async (t) => {
   const account = await newAccount(database, 0n)
-  t.same(await database.listLedger(account, 10), [])
+  t.same(await database.ledgerPage(account, { before: null, limit: 10 }), [])
   await t.rejects(database.createAccount({ name: 'x', credit: -1n }), { code: 'invalid_amount' })
 })
 
@@ -36,7 +36,7 @@ t.test('a top-up under 404.4 is refused and changes nothing', async (t) => {
       code: 'top_up_too_small',
       message: `A top-up is at least 404.4 credits, not ${amount}`,
     })
-  t.equal((await database.listLedger(account, 10)).length, 1)
+  t.equal((await database.ledgerPage(account, { before: null, limit: 10 })).length, 1)
   const { entry, wallet } = await database.topUp(account, parseCredits('404.4'), { note: 'by card' })
   t.match(entry, { kind: 'topup', amount: 40_440_000_000n, note: 'by card', ref: null })
   t.match(wallet, { balance: 40_540_000_000n, version: 2n })
@@ -45,7 +45,7 @@ t.test('a top-up under 404.4 is refused and changes nothing', async (t) => {
 t.test('the ledger is listed newest first, as many as asked', async (t) => {
   const account = await newAccount(database)
   for (const note of ['a', 'b', 'c']) await database.topUp(account, parseCredits('500'), { note })
-  const notes = (await database.listLedger(account, 2)).map(({ note }) => note)
+  const notes = (await database.ledgerPage(account, { before: null, limit: 2 })).map(({ note }) => note)
   t.same(notes, ['c', 'b'])
 })
 

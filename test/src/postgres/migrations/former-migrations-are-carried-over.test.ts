@@ -68,7 +68,7 @@ async function describe(sql: Sql): Promise<string[]> {
   return rows.map(({ line }) => line).sort()
 }
 
-/** The rows of each table, as one hash; without the record of what was applied. */
+/** The rows of each table, as one hash; without columns that were added since, and without the record of what was applied. */
 async function hashRows(sql: Sql): Promise<Record<string, string>> {
   const tables = await sql<{ name: string }[]>`
     SELECT tablename AS name FROM pg_tables
@@ -76,8 +76,8 @@ async function hashRows(sql: Sql): Promise<Record<string, string>> {
   const hashes: Record<string, string> = {}
   for (const { name } of tables) {
     const [row] = await sql<[{ hash: string }]>`
-      SELECT count(*) || ' ' || md5(coalesce(string_agg(r::text, chr(10) ORDER BY r::text), '')) AS hash
-      FROM ${sql(name)} AS r`
+      SELECT count(*) || ' ' || md5(coalesce(string_agg(fields, chr(10) ORDER BY fields), '')) AS hash
+      FROM (SELECT (to_jsonb(r) - 'opens_draft')::text AS fields FROM ${sql(name)} AS r) AS rows`
     hashes[name] = row.hash
   }
   return hashes
@@ -103,13 +103,13 @@ t.test('nothing is lost, and the service goes on', async (t) => {
   const masterKey = generateMasterKey()
   const before = await openDatabase({ url, masterKey })
   const accountId = await newAccount(before)
-  const key = await before.createKey({
-    accountId,
-    name: 'first',
-    kind: 'employee',
-    spendCap: 100n * ONE_CREDIT,
-  })
-  const call = settlement(accountId, { key_id: key.key.id })
+  const keyId = 'key_former'
+  await sql`
+    INSERT INTO api_keys (id, account_id, name, kind, prefix, key_hash)
+    VALUES (${keyId}, ${accountId}, 'first', 'employee', 'sk-tollgate-00000000', ${Buffer.alloc(32)})`
+  await sql`
+    INSERT INTO grants (key_id, account_id, spend_cap) VALUES (${keyId}, ${accountId}, ${100n * ONE_CREDIT})`
+  const call = settlement(accountId, { key_id: keyId })
   await before.bookSettlements([call])
   await sql`
     INSERT INTO wallet_reservations (ref, account_id, amount, expires_at)
@@ -135,7 +135,7 @@ t.test('nothing is lost, and the service goes on', async (t) => {
   t.teardown(() => after.close())
   t.same(after.installedAt, installedAt, 'the installation is as old as before')
   t.match(await after.bookSettlements([call]), { booked: { length: 0 } }, 'a call from before stays booked')
-  await after.bookSettlements([settlement(accountId, { key_id: key.key.id })])
+  await after.bookSettlements([settlement(accountId, { key_id: keyId })])
   t.match(await after.verifyWallets(), { ok: true })
 })
 
