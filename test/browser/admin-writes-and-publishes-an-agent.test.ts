@@ -36,6 +36,8 @@ t.test('agents', async (t) => {
         await hand.write(drawer.getByLabel('Question'), 'Who are you?')
         await hand.press(button(drawer, 'Send'))
         await drawer.getByText('Hello from here').waitFor()
+        const [trial] = await database.listKeys(account.id)
+        t.match(trial, { kind: 'agent', opensDraft: true }, 'the agent itself is tried')
         await hand.press(button(drawer, 'Publish'))
         await drawer.getByText('Published', { exact: true }).waitFor()
 
