@@ -242,7 +242,7 @@ export function readBody(
     if (isOver) return
     if (!isWanted()) return end()
     length += piece.byteLength
-    if (length > limitBytes) return end(excess ?? tooLarge(limitBytes))
+    if (length > limitBytes) return end(tooLarge(limitBytes))
     const refusal = excess === null ? keep(piece) : null
     if (refusal !== null) return end(refusal)
     if (isLast) return excess === null ? done(pieces.take()) : end(excess)

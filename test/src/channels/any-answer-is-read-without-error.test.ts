@@ -150,7 +150,8 @@ function wrongIn(outcome: SubmitOutcome | PollOutcome, work: MediaWork): string 
       const isHere = (index: number) => inline.some((each) => each.file === index)
       const isLost = result.files.some(({ upstream_url }, index) => (upstream_url === null) !== isHere(index))
       if (isLost) return 'a file that is neither linked nor here'
-      const isCharged = result.seconds === null || (result.seconds > 0 && result.seconds <= 86_400)
+      // How much of it is charged depends on what was asked for.
+      const isCharged = result.seconds === null || (result.seconds > 0 && result.seconds <= 1e9)
       return isCharged ? null : `${result.seconds} s cannot be charged`
     }
     case 'refused':
