@@ -228,27 +228,24 @@ export function readBody(
     pieces.take()
     if (refusal !== undefined) done(refusal)
   }
-  const forget = () => {
-    pieces.take()
-    held.release()
-  }
-  const keep = (piece: ArrayBuffer): Failure | null => {
-    const growth = pieces.growth(piece.byteLength, announcedBytes)
-    const refusal = growth === 0 ? null : held.take(growth)
-    if (refusal === null) pieces.add(piece, growth)
-    return refusal
-  }
   response.onData((piece, isLast) => {
     if (isOver) return
     if (!isWanted()) return end()
     length += piece.byteLength
     if (length > limitBytes) return end(tooLarge(limitBytes))
-    const refusal = excess === null ? keep(piece) : null
-    if (refusal !== null) return end(refusal)
-    if (isLast) return excess === null ? done(pieces.take()) : end(excess)
     if (excess === null) {
-      excess = text?.arrived(pieces.soFar) ?? null
-      if (excess !== null) forget()
+      const growth = pieces.growth(piece.byteLength, announcedBytes)
+      const refusal = growth === 0 ? null : held.take(growth)
+      if (refusal !== null) return end(refusal)
+      pieces.add(piece, growth)
+    }
+    if (isLast) return excess === null ? done(pieces.take()) : end(excess)
+    if (excess === null && text !== null) {
+      excess = text.arrived(pieces.soFar)
+      if (excess !== null) {
+        pieces.take()
+        held.release()
+      }
     }
     slowUntil ||= performance.now() + SLOW_UPLOAD_MS
     if (!isPaused() && performance.now() < slowUntil) restartTimeout(response)

@@ -32,16 +32,15 @@ export function* hasTextBeyond(body: ArrivingBody, maxBytes: number): Generator<
   for (;;) {
     at = nextQuote(body.bytes, at)
     if (at - fileBytes > maxBytes) return true
-    const end = at < body.bytes.length ? skipString(body.bytes, at) : at
-    if (end >= body.bytes.length) {
-      if (body.isWhole && end === at) return false
+    const { length } = body.bytes
+    const end = at < length ? skipString(body.bytes, at) : at
+    if (end >= length && !body.isWhole) {
       // A string without an end is looked through again only when there is twice as much of it.
-      if (!body.isWhole) {
-        const enough = Math.max(2 * end - at, end + 1)
-        while (!body.isWhole && body.bytes.length < enough) yield
-        continue
-      }
+      const enough = Math.max(2 * length - at, length + 1)
+      while (!body.isWhole && body.bytes.length < enough) yield
+      continue
     }
+    if (end === at) return false
     if (end - at > MIN_FILE_BYTES && (yield* isBase64(body.bytes, at + 1, end - 1))) fileBytes += end - at
     at = end
     if (at > pauseAt) {
