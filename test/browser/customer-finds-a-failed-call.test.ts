@@ -66,6 +66,27 @@ t.test('a failed call', async (t) => {
         const lines = readFileSync(file, 'utf8').trim().split('\n')
         t.equal(lines.length, 1 + SUCCEEDED + 1, 'a head and every call of the day')
         t.equal(lines.filter((line) => line.includes(id)).length, 1)
+
+        for (const [name, field, option, value] of [
+          ['Usage', 'Group by', 'Key', 'key'],
+          ['Tasks', 'State', 'Not ended', 'open'],
+        ] as const) {
+          await hand.press(link(page, name))
+          await heading(page, name).waitFor()
+          const choice = page.getByRole('combobox', { name: field })
+          const before = await choice.inputValue()
+          await choice.selectOption(option)
+          await hand.press(button(page, 'Save this view'))
+          const named = page.getByRole('dialog', { name: 'Save this view' })
+          await hand.write(named.getByLabel('Name'), 'Mine')
+          await hand.press(button(named, 'Save'))
+          await page.getByRole('button', { name: 'Mine', exact: true, pressed: true }).waitFor()
+          await choice.selectOption(before)
+          await page.getByRole('button', { name: 'Mine', exact: true, pressed: false }).waitFor()
+          await hand.press(button(page, 'Mine'))
+          await page.getByRole('button', { name: 'Mine', exact: true, pressed: true }).waitFor()
+          t.equal(await choice.inputValue(), value, name)
+        }
       }),
     )
 })
