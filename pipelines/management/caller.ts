@@ -12,7 +12,7 @@ export interface Caller {
   /** The session of a user; null for a token, a command, and a visitor. */
   readonly signedIn: SignedIn | null
   /** The personal account of the user, or the one in whose name a command is given; null without one. */
-  readonly account: string | null
+  readonly accountId: string | null
   readonly installation: 'operator' | 'auditor' | null
   /** Roles by account. */
   readonly roles: ReadonlyMap<string, AccountRole>
@@ -24,7 +24,7 @@ export interface Caller {
 export const VISITOR: Caller = {
   actor: 'visitor',
   signedIn: null,
-  account: null,
+  accountId: null,
   installation: null,
   roles: new Map(),
   scopes: new Set(),
@@ -35,7 +35,7 @@ const rolesOf = (access: readonly Access[]) => new Map(access.map(({ accountId, 
 export const userCaller = (signedIn: SignedIn): Caller => ({
   actor: `user:${signedIn.user.id}`,
   signedIn,
-  account: signedIn.user.accountId,
+  accountId: signedIn.user.accountId,
   installation: signedIn.user.installationRole,
   roles: rolesOf(signedIn.access),
   scopes: null,
@@ -45,17 +45,17 @@ export const userCaller = (signedIn: SignedIn): Caller => ({
 export const tokenCaller = ({ id, accountId, scopes }: ManagementToken): Caller => ({
   actor: `token:${id}`,
   signedIn: null,
-  account: null,
+  accountId: null,
   installation: accountId === null ? 'operator' : null,
   roles: new Map(accountId === null ? [] : [[accountId, 'owner' as const]]),
   scopes: new Set(scopes),
 })
 
 /** The command line: it runs on the machine of the service. */
-export const commandCaller = (actor: string, account: string | null): Caller => ({
+export const commandCaller = (actor: string, accountId: string | null): Caller => ({
   actor,
   signedIn: null,
-  account,
+  accountId,
   installation: 'operator',
   roles: new Map(),
   scopes: null,

@@ -56,7 +56,7 @@ type EntryOf<O extends Operation> =
 /** The most that a page has. */
 const PAGE_ENTRIES = 200
 
-/** Returns what runs the acts of one domain on the database of the service. */
+/** Returns the runner of the acts of one domain, on the database of the service. */
 export function runnerOf<Deps>(
   wiring: Pick<Wiring, 'actor' | 'withDatabase'>,
   acts: Acts,

@@ -24,7 +24,7 @@ const withSpend = (member: Member, spend: ReadonlyMap<string, MemberSpend>) => {
 
 /** Returns the personal account in whose name the caller acts. @throws Failure `permission_denied` */
 function ownAccount({ caller }: Context): string {
-  if (caller.account !== null) return caller.account
+  if (caller.accountId !== null) return caller.accountId
   throw new Failure('permission_denied', 'A member of the organization does this, signed in as a user.')
 }
 

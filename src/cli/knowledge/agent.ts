@@ -47,24 +47,26 @@ export function addAgentCommands(program: Command, context: Context): void {
   const { wiring, output } = context
   const agent = program.command('agent').description('agents of an organization')
 
-  const { run } = runnerOf<AgentDeps>(wiring, agentActs, () => {
-    const known = configToJudgeBy()
-    return { config: () => known }
-  })
-
+  /** The reason why models are not judged; null where they are. */
+  let unjudged: string | null = null
   // A configuration with problems is no reason to leave the agent undone, and nothing to judge it by.
   const configToJudgeBy = () => {
     try {
       return wiring.loadConfig({ parts: 'all but channels' }).config
     } catch (error) {
       if (!(error instanceof UnknownConfig)) throw error
-      output.error(`warning: the model was not checked: ${error.message}\n`)
+      unjudged = error.message
       return null
     }
   }
+  const { run } = runnerOf<AgentDeps>(wiring, agentActs, () => {
+    const known = configToJudgeBy()
+    return { config: () => known }
+  })
 
   /** Adds warnings about the agent to the answer. */
   const judged = (agent: Agent): Answer => {
+    if (unjudged !== null) output.error(`warning: the model was not checked: ${unjudged}\n`)
     for (const doubt of agent.warnings)
       output.error(`warning: calls of this agent will be refused: ${doubt}\n`)
     return one(agent)
@@ -109,7 +111,7 @@ export function addAgentCommands(program: Command, context: Context): void {
     context,
     agent
       .command('list')
-      .description('every agent of an organization')
+      .description('the agents of an organization, except deleted ones')
       .requiredOption('--account <id>', 'account id'),
     'agent list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async ({ account }: { account: string }) => {
