@@ -47,6 +47,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'src/channels': KNOWLEDGE,
   'src/openapi': KNOWLEDGE,
   ...Object.fromEntries(EDGES.map((edge) => [edge, KNOWLEDGE])),
+  // Presets of providers fill the channels of the file.
+  'src/config': { ...KNOWLEDGE, 'src/channels': 'value' },
   pipelines: {
     ...KNOWLEDGE,
     'src/protocols': 'value',

@@ -9,6 +9,27 @@ export const CHAT_PROTOCOLS = ['chat-completions', 'messages', 'generate-content
 export const chatProtocol = z.enum(CHAT_PROTOCOLS)
 export type ChatProtocol = z.infer<typeof chatProtocol>
 
+/** Families of providers that report usage in their own way. */
+export const PROVIDERS = [
+  'openai',
+  'azure',
+  'anthropic',
+  'bedrock',
+  'vertex',
+  'gemini',
+  'deepseek',
+  'mistral',
+  'groq',
+  'xai',
+  'openrouter',
+  'moonshot',
+  'qwen',
+  'zhipu',
+  'minimax',
+  'ark',
+] as const
+export type Provider = (typeof PROVIDERS)[number]
+
 /** Client protocol to upstream protocol, where the gateway itself translates. */
 export const TRANSLATIONS: ReadonlyArray<readonly [ChatProtocol, ChatProtocol]> = [
   ['chat-completions', 'messages'],
@@ -182,17 +203,30 @@ export const modelEntry = z.strictObject({
 })
 export type ModelEntry = z.infer<typeof modelEntry>
 
+/** Headers in which upstreams take a key. */
+export const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'] as const
+export type KeyHeader = (typeof KEY_HEADERS)[number]
+
+/** Requests that an upstream of the chat-completions protocol refuses, and that are rewritten for it. */
+export const QUIRKS = ['nine-character-tool-call-ids', 'known-fields-only', 'no-usage-option'] as const
+export type Quirk = (typeof QUIRKS)[number]
+
+const apiKey = z
+  .string()
+  .trim()
+  .regex(/^[\x21-\x7e]*$/, 'must be printable ASCII without spaces')
+
 export const channelEntry = z.strictObject({
   id: name,
+  /** Chooses the reader of its usage. Default: by the protocol. */
+  provider: z.enum(PROVIDERS).optional(),
   protocol: channelProtocol,
   /** Without a slash at its end. */
   base_url: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
   /** After `${NAME}` was replaced; empty means the channel is off. */
-  api_key: z
-    .string()
-    .trim()
-    .regex(/^[\x21-\x7e]*$/, 'must be printable ASCII without spaces')
-    .default(''),
+  api_key: apiKey.default(''),
+  /** The header of the key. Default: the one of the protocol. */
+  key_header: z.enum(KEY_HEADERS).optional(),
   /** Catalog id to the upstream's own name. */
   models: z.record(name, z.string().min(1)),
   tools: z.array(z.enum(SERVER_TOOLS)).default([]),
@@ -213,5 +247,6 @@ export const channelEntry = z.strictObject({
   private_links: z.boolean().default(false),
   /** The field by which an omitted output limit is raised on the wire. */
   output_limit_field: z.enum(['max_tokens', 'max_completion_tokens']).nullable().default(null),
+  quirks: z.array(z.enum(QUIRKS)).default([]),
 })
 export type ChannelEntry = z.infer<typeof channelEntry>

@@ -12,6 +12,7 @@ const seenByProcess = channelReport
 
 export const channelSchema = z.object({
   id: z.string(),
+  provider: z.string().nullable().describe('The preset that it uses; null without one.'),
   protocol: z.string(),
   base_url: z.string(),
   models: z.record(z.string(), z.string()).describe("Model ids, each with the upstream's name of it."),

@@ -1,5 +1,6 @@
 /** The interface of a channel adapter: it describes the request to an upstream and does no I/O. */
-import type { ChannelEntry, ChatProtocol } from '../../schemas/config/catalog.ts'
+import type { Buffer } from 'node:buffer'
+import type { ChannelEntry, ChatProtocol, KeyHeader } from '../../schemas/config/catalog.ts'
 
 export type HeaderFields = ReadonlyArray<readonly [string, string]>
 
@@ -27,6 +28,8 @@ export interface ChannelAdapter {
   request(channel: ChannelEntry, call: ChannelCall): ChannelRequest
   /** Returns headers that differ from call to call, from those of the client. */
   callHeaders(header: (name: string) => string): HeaderFields
+  /** Returns the body for this upstream; absent where it takes the protocol's own. */
+  body?(body: Buffer, channel: ChannelEntry, call: ChannelCall): Buffer
 }
 
 /** Returns the headers of every upstream call besides the key. */
@@ -38,10 +41,14 @@ export const commonHeaders = (channel: ChannelEntry): HeaderFields => [
   ...Object.entries(channel.headers).map(([name, value]) => [name.toLowerCase(), value] as const),
 ]
 
-export const bearer = (channel: ChannelEntry): readonly [string, string] => [
-  'authorization',
-  `Bearer ${channel.api_key}`,
-]
+/** Returns the header with the channel's key. `usual` is the one of the protocol. */
+export function keyField(
+  { api_key: key, key_header: header }: ChannelEntry,
+  usual: KeyHeader,
+): readonly [string, string] {
+  const name = header ?? usual
+  return [name, name === 'authorization' ? `Bearer ${key}` : key]
+}
 
 /** End of a `base_url` with a version, such as `/v1`, `/api/v4` or `/v1beta/openai`. */
 const VERSION_SUFFIX = /\/v\d+[a-z0-9]*(\/[^/]+)?$/

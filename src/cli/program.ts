@@ -9,6 +9,7 @@ import { addUserCommands } from './accounts/user.ts'
 import { addWalletCommands } from './accounts/wallet.ts'
 import { addChannelsCommand } from './config/channels.ts'
 import { addConfigCommands } from './config/config.ts'
+import { addProvidersCommand } from './config/providers.ts'
 import type { Context, Output } from './context.ts'
 import { addAgentCommands } from './knowledge/agent.ts'
 import { addKnowledgeCommands } from './knowledge/kb.ts'
@@ -82,6 +83,7 @@ function buildProgram(context: Context): Command {
   addAuditCommand(program, context)
   addConfigCommands(program, context)
   addChannelsCommand(program, context)
+  addProvidersCommand(program, context)
   return program
 }
 

@@ -54,6 +54,8 @@ export interface LoadOptions {
 
 export interface ChannelHealth {
   readonly id: string
+  /** Null for a channel without a preset. */
+  readonly provider: string | null
   readonly protocol: string
   readonly base_url: string
   readonly models: readonly string[]

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { channelEntry, modelEntry } from '../../schemas/config/catalog.ts'
 import { type ConfigFile, configFile } from '../../schemas/config/file.ts'
+import { withPresets } from '../channels/providers/registry.ts'
 import { checkChannels, namesOf } from './channel-checks.ts'
 import { problemsOf } from './issues.ts'
 import { checkModels, type Finding } from './model-checks.ts'
@@ -80,7 +81,7 @@ type TextResult =
 
 function loadConfigText(text: string, file: string, env: Environment, parts: ConfigParts): TextResult {
   const read = readSource(text, file, env)
-  const source = parts === 'all' ? read : withoutChannels(read)
+  const source = parts === 'all' ? filled(read) : withoutChannels(read)
   if (source.problems.length > 0) return { ok: false, problems: source.problems }
   const parsed = configFile.safeParse(withProfile(source.value))
   const formal = parsed.success ? [] : problemsOf(parsed.error.issues, configFile, source)
@@ -92,11 +93,14 @@ function loadConfigText(text: string, file: string, env: Environment, parts: Con
       ok: true,
       config: parsed.data,
       variables: source.variables,
-      warnings: parts === 'all' ? placed(source, unservedModels(parsed.data)) : [],
+      warnings: parts === 'all' ? warningsOf(source, parsed.data) : [],
     }
   problems.sort((a, b) => a.line - b.line || a.column - b.column)
   return { ok: false, problems }
 }
+
+/** Fills channels with what the presets of their providers have. */
+const filled = (source: Source): Source => ({ ...source, value: withPresets(source.value) })
 
 function withoutChannels(source: Source): Source {
   const { value } = source
@@ -117,6 +121,21 @@ const placed = (source: Source, findings: readonly Finding[]): Problem[] =>
   findings.map(({ path, message, atKey }) =>
     atKey ? source.problemWithKey(path, message) : source.problem(path, message),
   )
+
+const warningsOf = (source: Source, config: ConfigFile): Problem[] =>
+  [...placed(source, unservedModels(config)), ...channelsWithoutKey(source, config)].sort(
+    (a, b) => a.line - b.line,
+  )
+
+/** Finds channels that are off because a variable has no value. */
+function channelsWithoutKey(source: Source, { channels }: ConfigFile): Problem[] {
+  return channels.flatMap(({ api_key }, index): Problem[] => {
+    const path = ['channels', index, 'api_key']
+    const unset = source.unset(path)
+    if (api_key !== '' || unset.length === 0) return []
+    return [source.problem(path, `The channel is off: not set in the environment: ${unset.join(', ')}.`)]
+  })
+}
 
 /** Finds models without a channel. A channel that is off counts: its key comes from the environment. */
 function unservedModels({ models, channels }: ConfigFile): Finding[] {

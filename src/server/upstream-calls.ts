@@ -2,7 +2,7 @@
 import type { UpstreamCallRequest } from '../../pipelines/chat/forward/deps.ts'
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import type { ChannelAdapter } from '../channels/channel.ts'
-import { CHANNEL_ADAPTERS } from '../channels/chat/registry.ts'
+import { chatAdapterOf } from '../channels/chat/registry.ts'
 import {
   finishHead,
   type HeadPrefix,
@@ -43,13 +43,14 @@ export function upstreamCalls(
     targets.set(call.channel, variants.set(variant, target))
     return target
   }
-  return (call, handler, adapter = CHANNEL_ADAPTERS[call.protocol]) => {
+  return (call, handler, adapter = chatAdapterOf(call.channel, call.protocol)) => {
     const { origin, prefix } = remembered(adapter, call)
     const { traceparent } = call
     const headers = adapter.callHeaders(call.header)
     const own = traceparent === null ? headers : [...headers, ['traceparent', traceparent] as const]
-    const head = finishHead(prefix, call.body.length, own, `x-request-id: ${call.requestId}\r\n`)
-    const { body, deadlineMs, onFreshConnection } = call
+    const body = adapter.body === undefined ? call.body : adapter.body(call.body, call.channel, call)
+    const head = finishHead(prefix, body.length, own, `x-request-id: ${call.requestId}\r\n`)
+    const { deadlineMs, onFreshConnection } = call
     return client.send({ origin, head, body, deadlineMs, onFreshConnection }, handler)
   }
 }

@@ -92,6 +92,7 @@ export function Channels() {
   const mayAct = user.installation_role === 'operator'
   const columns: Column<Channel>[] = [
     { name: t('Channel'), cell: ({ id }) => <span className="font-medium">{id}</span> },
+    { name: t('Provider'), cell: ({ provider }) => provider ?? '–' },
     { name: t('Protocol'), cell: ({ protocol }) => protocol },
     {
       name: t('Models'),

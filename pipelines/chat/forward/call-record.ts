@@ -62,14 +62,15 @@ export class CallRecord {
   firstByteAt: number | null = null
   attempt: OpenAttempt | null = null
   /** In the order of the attempts. */
-  readonly tried: Route[] = []
+  readonly #tried: readonly Route[]
   metered: Metered = NOTHING_METERED
   /** Of the request's body, for the estimate; negative until they are counted. */
   #laterBytes = -1
   readonly attempts: AttemptRow[] = []
   attemptsCount = 0
 
-  constructor(admitted: AdmittedCall) {
+  constructor(admitted: AdmittedCall, tried: readonly Route[]) {
+    this.#tried = tried
     this.admitted = admitted
     const { request, known, protocol, model, call, estimate } = admitted
     this.admission = {
@@ -226,7 +227,7 @@ export class CallRecord {
   }
 
   #upstreamTexts() {
-    return upstreamTexts(this.tried, this.admitted.model.id)
+    return upstreamTexts(this.#tried, this.admitted.model.id)
   }
 
   /** Returns the settlement, its cost separately for the wallet view, and the anomalies of the answer. */

@@ -2,11 +2,10 @@
 import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'
-import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { FAILURES, Failure } from '../../../schemas/failure.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { ChannelError } from '../../../src/core/routing/channel-activity.ts'
-import { nextRoute } from '../../../src/core/routing/order.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
 import type { ProtocolAdapter } from '../../../src/protocols/dialect.ts'
@@ -25,6 +24,7 @@ import { type Answer, type AnsweredCall, answerTo } from './answers.ts'
 import { type CallFileMap, CallFiles } from './call-files.ts'
 import { CallRecord, type Ending } from './call-record.ts'
 import type { ForwardDeps } from './deps.ts'
+import { RouteChoice } from './route-choice.ts'
 import { translationHeaders } from './translation-headers.ts'
 import {
   type AttemptFailure,
@@ -41,7 +41,7 @@ export const CHAT_DEADLINE_MS = 180_000
 const NO_FILES: CallFileMap = new Map()
 /** A translated stream always uses this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
-const channelOf = ({ channel }: Route): string => channel.id
+const refusesUsageOption = ({ quirks }: ChannelEntry): boolean => quirks.includes('no-usage-option')
 const msLeft = (startedAt: number, now: number): number => Math.max(1, CHAT_DEADLINE_MS - (now - startedAt))
 
 export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscribable {
@@ -51,6 +51,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   readonly #deps: ForwardDeps
   #admitted: AdmittedCall
   readonly #subscriber: Subscriber<Reply>
+  readonly #choice: RouteChoice
   readonly #record: CallRecord
   readonly #trace: CallTrace | null
   #ticket: Ticket | null = null
@@ -62,21 +63,20 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   #translationHeaders: HeaderList = []
   #leavesUsageOut = false
   #hasReplacedConnection = false
-  #retries = 0
   #isOver = false
 
   constructor(deps: ForwardDeps, admitted: AdmittedCall, subscriber: Subscriber<Reply>) {
     this.#deps = deps
     this.#admitted = admitted
     this.#subscriber = subscriber
-    this.#record = new CallRecord(admitted)
+    this.#choice = new RouteChoice(deps, admitted)
+    this.#record = new CallRecord(admitted, this.#choice.tried)
     this.#trace = deps.startTrace?.(admitted.request.header('traceparent')) ?? null
   }
 
   start(): void {
     this.#subscriber.add(this)
     this.#deps.onInFlight(1)
-    this.#deps.retryBudget.callBegan()
     this.#ticket = this.#deps.journal.admit(this.#record.admission, this.#admittedToJournal)
   }
 
@@ -102,7 +102,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   readonly #admittedToJournal = (error: Error | null): void => {
     if (this.#isOver) return
     try {
-      if (error === null) this.#attempt(this.#nextRoute()!)
+      if (error === null) this.#attempt(this.#choice.next()!)
       else this.#unjournaled(error)
     } catch (fault) {
       this.#fault(fault)
@@ -117,18 +117,6 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
       message: 'The journal cannot be written.',
     }
     this.#subscriber.error(notJournaled(error))
-  }
-
-  /** Returns the next route and marks it as tried; null when every route has been. */
-  #nextRoute(): Route | null {
-    const { routes, pin } = this.#admitted
-    const { tried } = this.#record
-    const open = routes.length === 1 ? routes : this.#deps.health.available(routes, channelOf)
-    // A call that was admitted before its channels were paused makes its first attempt.
-    const others = tried.length === 0 ? routes : this.#deps.health.active(routes, channelOf)
-    const route = nextRoute(open, tried, pin) ?? nextRoute(others, tried, pin)
-    if (route !== null) tried.push(route)
-    return route
   }
 
   #attempt(route: Route, onFreshConnection = false): void {
@@ -149,7 +137,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
       upstreamModel: route.upstreamModel,
       outputCeiling: model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
-      askUsage: !this.#leavesUsageOut && !this.#deps.usageOptionRefusals.has(route),
+      askUsage:
+        !this.#leavesUsageOut && !refusesUsageOption(channel) && !this.#deps.usageOptionRefusals.has(route),
       fetched,
     })
     this.#adapter = adapter
@@ -345,14 +334,11 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
       this.#attempt(route)
       return true
     }
-    const tries = this.#record.attemptsCount - Number(this.#hasReplacedConnection)
-    const { health } = this.#deps
-    const other = nextRoute(health.active(this.#admitted.routes, channelOf), this.#record.tried, null)
-    if (!failure.isRetryable || tries > this.#deps.retries() || other === null) return false
-    if (!this.#deps.retryBudget.take()) return false
-    this.#retries++
+    const attempts = this.#record.attemptsCount - Number(this.#hasReplacedConnection)
+    const other = this.#choice.afterFailure(failure, attempts)
+    if (other === null) return false
     this.#leavesUsageOut = false
-    this.#attempt(this.#nextRoute()!)
+    this.#attempt(other)
     return true
   }
 
@@ -387,8 +373,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#deps.lateUsage.delete(this)
     this.#abortUpstream()
     this.#endOpenAttempt()
-    this.#deps.retryBudget.callEnded()
-    while (this.#retries-- > 0) this.#deps.retryBudget.retryEnded()
+    this.#choice.end()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     const { settlement, cost, oddities } = this.#record.settle(Date.now(), performance.now())
     endReservation(this.#deps, this.#admitted, cost)

@@ -72,6 +72,7 @@ function channelShape(channel: ChannelEntry, { processes, holds, openTasks }: Se
   const failures = sum(reports, 'recent_failures')
   return {
     id,
+    provider: channel.provider ?? null,
     protocol,
     base_url,
     models,

@@ -1,5 +1,6 @@
 /** Adapter for upstreams of the chat-completions protocol. */
-import { baseFor, bearer, type ChannelAdapter, commonHeaders, versioned } from '../channel.ts'
+import { baseFor, type ChannelAdapter, commonHeaders, keyField, versioned } from '../channel.ts'
+import { rewritten } from '../quirks.ts'
 
 const PROTOCOL = 'chat-completions'
 const PATH = '/chat/completions'
@@ -10,7 +11,13 @@ export const chatCompletionsChannel: ChannelAdapter = {
     method: 'POST',
     base: baseFor(channel, PROTOCOL),
     path: versioned(channel, PROTOCOL, PATH),
-    headers: [bearer(channel), ...commonHeaders(channel)],
+    headers: [keyField(channel, 'authorization'), ...commonHeaders(channel)],
   }),
   callHeaders: () => [],
+}
+
+/** The same for upstreams that refuse what others take. */
+export const quirkyChatCompletionsChannel: ChannelAdapter = {
+  ...chatCompletionsChannel,
+  body: (body, { quirks }) => rewritten(body, quirks),
 }

@@ -1,7 +1,7 @@
 /** Every chat channel adapter by its protocol. */
-import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { ChannelAdapter } from '../channel.ts'
-import { chatCompletionsChannel } from './chat-completions.ts'
+import { chatCompletionsChannel, quirkyChatCompletionsChannel } from './chat-completions.ts'
 import { generateContentChannel, generateContentCountChannel } from './generate-content.ts'
 import { countTokensChannel, messagesChannel } from './messages.ts'
 import { responsesChannel } from './responses.ts'
@@ -12,6 +12,12 @@ export const CHANNEL_ADAPTERS: Readonly<Record<ChatProtocol, ChannelAdapter>> = 
   'generate-content': generateContentChannel,
   responses: responsesChannel,
 }
+
+/** Returns the adapter to a channel's upstream. */
+export const chatAdapterOf = ({ quirks }: ChannelEntry, protocol: ChatProtocol): ChannelAdapter =>
+  quirks.length > 0 && protocol === 'chat-completions'
+    ? quirkyChatCompletionsChannel
+    : CHANNEL_ADAPTERS[protocol]
 
 /** By the protocols that have a way to count tokens. */
 export const COUNTING_ADAPTERS = {

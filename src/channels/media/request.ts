@@ -1,11 +1,13 @@
 /** Common parts of the requests of all media adapters. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { FileRef, MediaJob } from '../../../schemas/media/job.ts'
-import { bearer, type HeaderFields } from '../channel.ts'
+import { type HeaderFields, keyField } from '../channel.ts'
 import type { FormPart, MediaRequest } from './adapter.ts'
 
 /** Returns the key header of an upstream; nearly all use a bearer token. */
 export type KeyHeader = (channel: ChannelEntry) => readonly [string, string]
+
+const bearer: KeyHeader = (channel) => keyField(channel, 'authorization')
 
 const headersOf = (channel: ChannelEntry, key: KeyHeader, accept: string): HeaderFields => [
   key(channel),

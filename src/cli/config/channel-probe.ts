@@ -14,6 +14,7 @@ async function probe(channel: ChannelEntry): Promise<ChannelHealth> {
   const reason = isOff ? null : await reach(new URL(channel.base_url))
   return {
     id: channel.id,
+    provider: channel.provider ?? null,
     protocol: channel.protocol,
     base_url: channel.base_url,
     models: Object.keys(channel.models),

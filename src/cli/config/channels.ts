@@ -18,6 +18,7 @@ const FIELDS = [
   'recent_failures',
   'last_error',
   'last_error_at',
+  'provider',
   'protocol',
   'priority',
   'weight',

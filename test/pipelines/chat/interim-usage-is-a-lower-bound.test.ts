@@ -124,7 +124,7 @@ function billed(
     call: { promptBytes: PROMPT_BYTES, links },
     estimate: 0n,
   }
-  const record = new CallRecord(admitted as unknown as AdmittedCall)
+  const record = new CallRecord(admitted as unknown as AdmittedCall, [])
   record.metered = stream
   record.ending = ending
   record.isSent = true

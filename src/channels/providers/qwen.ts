@@ -1,0 +1,12 @@
+/** Qwen in Alibaba Cloud Model Studio: the base URL differs by region, `https://dashscope.aliyuncs.com` in China. */
+import type { ProviderPreset } from './provider.ts'
+
+export const qwen: ProviderPreset = {
+  title: 'Qwen',
+  baseUrls: {
+    'chat-completions': 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1',
+    messages: 'https://dashscope-intl.aliyuncs.com/apps/anthropic',
+  },
+  keyHeader: 'authorization',
+  outputLimitField: 'max_tokens',
+}

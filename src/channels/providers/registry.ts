@@ -1,0 +1,69 @@
+/** Every preset by its provider, and how a channel is filled with it. A new one is a file and a line here. */
+import { CHAT_PROTOCOLS, type Provider } from '../../../schemas/config/catalog.ts'
+import { anthropic } from './anthropic.ts'
+import { ark } from './ark.ts'
+import { deepseek } from './deepseek.ts'
+import { gemini } from './gemini.ts'
+import { groq } from './groq.ts'
+import { minimax } from './minimax.ts'
+import { mistral } from './mistral.ts'
+import { moonshot } from './moonshot.ts'
+import { openai } from './openai.ts'
+import { openrouter } from './openrouter.ts'
+import { type ChannelFields, type ProviderPreset, protocolsOf } from './provider.ts'
+import { qwen } from './qwen.ts'
+import { xai } from './xai.ts'
+import { zhipu } from './zhipu.ts'
+
+export const PRESETS: Readonly<Partial<Record<Provider, ProviderPreset>>> = {
+  openai,
+  anthropic,
+  gemini,
+  deepseek,
+  mistral,
+  groq,
+  xai,
+  openrouter,
+  moonshot,
+  qwen,
+  zhipu,
+  minimax,
+  ark,
+}
+
+const isFields = (value: unknown): value is ChannelFields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const presetOf = (name: unknown): ProviderPreset | undefined =>
+  typeof name === 'string' && Object.hasOwn(PRESETS, name) ? PRESETS[name as Provider] : undefined
+
+/** Returns the fields that the preset has for a channel of this protocol. */
+function presetFields(preset: ProviderPreset, protocol: unknown, fields: ChannelFields): ChannelFields {
+  const known = protocolsOf(preset).find((name) => name === protocol)
+  const base = known === undefined ? undefined : preset.baseUrls[known]
+  const url = typeof base === 'function' ? base(fields) : base
+  const isChat = CHAT_PROTOCOLS.some((name) => name === protocol)
+  return {
+    protocol,
+    ...(url != null && { base_url: url }),
+    ...(isChat && preset.keyHeader !== undefined && { key_header: preset.keyHeader }),
+    ...(protocol === 'chat-completions' && {
+      ...(preset.outputLimitField !== undefined && { output_limit_field: preset.outputLimitField }),
+      ...(preset.quirks !== undefined && { quirks: preset.quirks }),
+    }),
+  }
+}
+
+/** Returns a channel with the fields of its provider's preset in place of those that it leaves out. */
+function filledChannel(channel: unknown): unknown {
+  const preset = isFields(channel) ? presetOf(channel.provider) : undefined
+  if (!isFields(channel) || preset === undefined) return channel
+  const { protocol = protocolsOf(preset)[0] } = channel
+  return { ...presetFields(preset, protocol, channel), ...channel }
+}
+
+/** Returns the values of a configuration file with its channels filled by their presets. */
+export function withPresets(value: unknown): unknown {
+  if (!isFields(value) || !Array.isArray(value.channels)) return value
+  return { ...value, channels: value.channels.map(filledChannel) }
+}
