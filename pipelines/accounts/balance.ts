@@ -4,6 +4,7 @@
  */
 import { CURRENCY } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'
+import type { BudgetView } from '../../src/core/pricing/budget.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { answerJson } from '../stages/answer.ts'
@@ -35,8 +36,30 @@ const ofCap = ({ totals, unbooked }: WalletView) => ({
   spent: printCredits(totals.used + unbooked),
 })
 
+/** Returns the budgets that cover a key, each in the period of the request. */
+const ofBudgets = (budgets: readonly BudgetView[], instant: number) => ({
+  budgets: budgets.map((view) => {
+    const { budget } = view
+    const { totals, unbooked } = view.at(instant)
+    const resetsAt = view.resetsAt(instant)
+    return {
+      id: budget.id,
+      scope: budget.scope,
+      amount: printCredits(budget.amount),
+      spent: printCredits(totals.used + unbooked),
+      period: budget.period,
+      timezone: budget.timezone,
+      resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
+    }
+  }),
+})
+
 export const balance = (deps: AuthenticateDeps): Handler => pipeline(authenticate(deps), answerWithBalance())
 
-/** Answers with the wallet, and with the cap of a capped key. */
+/** Answers with the wallet, with the cap of a capped key, and with the budgets that cover it. */
 export const answerWithBalance = (): Stage<AuthenticatedCall, never> =>
-  answerJson(({ known: { view, cap } }) => ({ ...keyBalance(view), ...(cap !== null && ofCap(cap)) }))
+  answerJson(({ known: { view, cap, budgets }, request }) => ({
+    ...keyBalance(view),
+    ...(cap !== null && ofCap(cap)),
+    ...(budgets.length > 0 && ofBudgets(budgets, request.submittedAt)),
+  }))

@@ -4,9 +4,11 @@
  * PostgreSQL is away, known entries are served for a time.
  */
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
+import { type BudgetPeriods, periodOfWalletId } from '../../schemas/accounts/budget.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
+import { BudgetView } from '../../src/core/pricing/budget.ts'
 import { capTotals, WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Keys } from '../../src/postgres/accounts/repository.ts'
 import type { Wallets } from '../../src/postgres/billing/repository.ts'
@@ -16,10 +18,11 @@ import type { ChangeKind } from '../../src/postgres/changes.ts'
 type CredentialChange = Exclude<ChangeKind, 'channel'>
 
 /** One known key. `stale` entries are read again before they are served. */
-export interface KnownKey extends Credential {
+export interface KnownKey extends Omit<Credential, 'budgets'> {
   readonly view: WalletView
   /** Balance of the key's spend cap; null without one. */
   readonly cap: WalletView | null
+  readonly budgets: readonly BudgetView[]
 }
 
 interface Entry {
@@ -48,6 +51,8 @@ const IDS: Readonly<Record<Exclude<CredentialChange, 'wallet'>, (known: KnownKey
   agent: ({ key }) => key.agentId,
 }
 
+const NO_BUDGETS: readonly BudgetView[] = []
+
 export class Credentials {
   readonly #options: CredentialsOptions
   readonly #now: () => number
@@ -55,6 +60,9 @@ export class Credentials {
   readonly #unknown = new Map<string, number>()
   readonly #loading = new Map<string, Promise<KnownKey | null>>()
   readonly #wallets = new Map<string, WalletView>()
+  readonly #budgets = new Map<string, BudgetView>()
+  /** By key; one without budgets is absent. */
+  readonly #budgetsOf = new Map<string, readonly BudgetView[]>()
   /** Totals received while keys are being read: the rows read may be older. */
   readonly #changedIds = new Map<string, WalletTotals>()
   #databaseLostAt: number | null = null
@@ -93,8 +101,9 @@ export class Credentials {
     return this.#wallets.get(id)
   }
 
+  /** The ids of known wallets, and of budgets. */
   get walletIds(): string[] {
-    return [...this.#wallets.keys()]
+    return [...this.#wallets.keys(), ...this.#budgets.keys()]
   }
 
   /** Takes a notification: the entry that it names is read again before it is served. */
@@ -126,7 +135,10 @@ export class Credentials {
 
   /** Takes a commit: charges of this process are booked, and the totals include them, in one step. */
   booked(costs: ReadonlyMap<string, Credits>, wallets: readonly WalletTotals[]): void {
-    for (const [id, cost] of costs) this.#wallets.get(id)?.booked(cost)
+    for (const [id, cost] of costs) {
+      this.#wallets.get(id)?.booked(cost)
+      for (const budget of this.#budgetsOf.get(id) ?? NO_BUDGETS) budget.booked(cost)
+    }
     this.update(wallets)
   }
 
@@ -135,12 +147,25 @@ export class Credentials {
     for (const totals of wallets) {
       const view = this.#wallets.get(totals.accountId)
       if (view !== undefined) view.update(totals)
+      else if (this.#updateBudget(totals)) continue
       else if (
         this.#loading.size > 0 &&
         totals.version > (this.#changedIds.get(totals.accountId)?.version ?? 0n)
       )
         this.#changedIds.set(totals.accountId, totals)
     }
+  }
+
+  /** Returns true for totals of a budget's period. */
+  #updateBudget(totals: WalletTotals): boolean {
+    const period = periodOfWalletId(totals.accountId)
+    if (period === null) return false
+    const budget = this.#budgets.get(period.budgetId)
+    budget?.update(period.startsAt, totals)
+    if (budget?.isOutOfPeriods(period.startsAt))
+      for (const entry of this.#entries.values())
+        if (entry.known.budgets.includes(budget)) entry.isStale = true
+    return true
   }
 
   /** Returns the estimates of all open calls of this process. */
@@ -152,7 +177,7 @@ export class Credentials {
 
   /** Reads the totals of known wallets again. A failure changes nothing: the next reading comes soon. */
   async refreshWallets(ids: readonly string[]): Promise<void> {
-    const known = ids.filter((id) => this.#wallets.has(id))
+    const known = ids.filter((id) => this.#wallets.has(id) || this.#budgets.has(id))
     if (known.length === 0) return
     try {
       this.update(await this.#options.database.readWallets(known))
@@ -188,7 +213,10 @@ export class Credentials {
     }
     const capped = capTotals(credential.key.grant)
     const cap = capped === null ? null : this.#viewOf(capped)
-    const known: KnownKey = { ...credential, view: this.#viewOf(credential.wallet), cap }
+    const budgets = credential.budgets.length === 0 ? NO_BUDGETS : credential.budgets.map(this.#budgetOf)
+    if (budgets.length === 0) this.#budgetsOf.delete(credential.key.id)
+    else this.#budgetsOf.set(credential.key.id, budgets)
+    const known: KnownKey = { ...credential, view: this.#viewOf(credential.wallet), cap, budgets }
     this.#store(this.#entries, rawKey, { known, isStale: changes !== this.#changes }, MAX_KNOWN_KEYS)
     return known
   }
@@ -203,6 +231,15 @@ export class Credentials {
     const heard = this.#changedIds.get(totals.accountId)
     if (heard !== undefined) view.update(heard)
     this.#wallets.set(totals.accountId, view)
+    return view
+  }
+
+  readonly #budgetOf = (periods: BudgetPeriods): BudgetView => {
+    const { id } = periods.budget
+    const known = this.#budgets.get(id)
+    known?.renew(periods)
+    const view = known ?? new BudgetView(periods)
+    this.#budgets.set(id, view)
     return view
   }
 

@@ -68,6 +68,7 @@ const FAILURE_OF: Readonly<Partial<Record<RefusalCode, FailureCode>>> = {
   spend_cap_required: 'invalid_request',
   account_logs_not_allowed: 'invalid_request',
   draft_not_allowed: 'invalid_request',
+  timezone_unknown: 'invalid_request',
   top_up_too_small: 'invalid_request',
   invalid_amount: 'invalid_request',
   not_an_organization: 'invalid_request',

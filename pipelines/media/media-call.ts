@@ -13,7 +13,8 @@ import { idempotent } from '../stages/idempotency.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
 import { type RefusalDeps, recordRefusals } from '../stages/record-refusals.ts'
-import { insufficientBalance, requireBalance, spendCapReached } from '../stages/require-balance.ts'
+import { insufficientBalance, requireBalance } from '../stages/require-balance.ts'
+import { assertLimitsLeave } from '../stages/spend-limits.ts'
 import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
 import type { TaskOrder } from '../tasks/order/order.ts'
 import type { Upload, Uploads } from './inputs/uploads.ts'
@@ -178,11 +179,11 @@ const orderTask = <C extends MediaCall<Params>, Params>({
  */
 const requireFunds = <C extends OrderedCall<Params>, Params>(): Stage<C, C> =>
   stage((call: C) => {
-    const { known, catalog, order } = call
-    const { view, cap } = known
+    const { known, catalog, order, request } = call
+    const { view } = known
     const reserved = catalog.config.wallet.reserve_in_flight ? view.inFlight : 0n
     if (order.hold > view.balance - reserved) throw insufficientBalance()
-    if (cap !== null && order.hold > cap.balance - cap.inFlight) throw spendCapReached()
+    assertLimitsLeave(known, order.hold, request.submittedAt)
     return call
   })
 

@@ -1,17 +1,18 @@
 /**
- * Compares the worst case of the call with the free balance of the wallet, and with the spend cap of a key that has
- * one. Above either: 402, and nothing goes upstream. See docs/api-rules.md, "Pre-charge".
+ * Compares the worst case of the call with the free balance of the wallet, and with the spend cap and the budgets that
+ * cover the key. Above any: 402, and nothing goes upstream. See docs/api-rules.md, "Pre-charge".
  */
 import type { Credits } from '../../schemas/money.ts'
 import { worstCase } from '../../src/core/pricing/estimate.ts'
 import { tokenCharge } from '../../src/core/pricing/pricing.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
-import { insufficientBalance, spendCapReached } from './require-balance.ts'
+import { insufficientBalance } from './require-balance.ts'
 import type { PricedCall } from './select-model.ts'
+import { admitWithinLimits, isLimited } from './spend-limits.ts'
 import { type Stage, stage } from './stage.ts'
 
 export interface AdmittedCall extends PricedCall {
-  /** Reserved in the views of the wallet and of the key's spend cap from here on; the end of the call releases it. */
+  /** Reserved in the views of the wallet, of the key's spend cap and of budgets from here on; the end of the call releases it. */
   readonly estimate: Credits
   /** True when the estimate is reserved over all processes before the call goes upstream. */
   readonly isShared: boolean
@@ -44,9 +45,12 @@ export const precharge = <C extends PricedCall>(deps: PrechargeDeps): Stage<C, C
     const estimate = estimateOf(call)
     const pin = pinOf(call)
     if (!known.view.admit(estimate, wallet.reserve_in_flight)) throw insufficientBalance()
-    if (known.cap !== null && !known.cap.admit(estimate, true)) {
-      known.view.end(estimate, 0n)
-      throw spendCapReached()
+    if (isLimited(known)) {
+      const refusal = admitWithinLimits(known, estimate, call.request.submittedAt)
+      if (refusal !== null) {
+        known.view.end(estimate, 0n)
+        throw refusal
+      }
     }
     const isShared = wallet.reserve_in_flight && known.view.needsSharing(wallet.exact_below)
     return { ...call, estimate, isShared, pin }

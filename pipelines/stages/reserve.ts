@@ -1,14 +1,16 @@
 /**
  * Reserves what a call may cost in PostgreSQL, over all processes, before anything goes upstream: in the wallet where
- * its balance is low, and in the spend cap of a key that has one. It stays reserved until the call's row is booked.
+ * its balance is low, and in the spend cap and the budgets that cover the key. It stays reserved until the call's row is booked.
  * While PostgreSQL is away, this process's own view of the balance decides.
  */
 import { Observable } from 'rxjs'
+import type { SpendRefusal } from '../../schemas/accounts/budget.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
 import type { Reservations } from '../../src/postgres/billing/repository.ts'
 import type { AdmittedCall } from './precharge.ts'
-import { insufficientBalance, spendCapReached } from './require-balance.ts'
+import { insufficientBalance } from './require-balance.ts'
+import { endWithinLimits, failureOf, isLimited } from './spend-limits.ts'
 import { type Stage, stage } from './stage.ts'
 
 export interface ReservationDeps {
@@ -17,7 +19,7 @@ export interface ReservationDeps {
 
 export interface ReserveDeps extends ReservationDeps {
   /** Called for each call that the reservations of all processes refuse. Must not throw. */
-  readonly onReservationRefused: (reason: 'wallet' | 'spend_cap') => void
+  readonly onReservationRefused: (reason: 'wallet' | SpendRefusal['by']) => void
 }
 
 /** A call that has just ended gives back the rest of its estimate this soon: a client's next call is not refused for it. */
@@ -45,11 +47,17 @@ async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Prom
     deps.onReservationRefused('wallet')
     throw insufficientBalance()
   }
-  if (known.cap === null) return
-  const wanted = { keyId: known.key.id, requestId: request.requestId, amount: estimate }
-  if (await deps.caps.reserveCap(wanted)) return
-  deps.onReservationRefused('spend_cap')
-  throw spendCapReached()
+  if (!isLimited(known)) return
+  const { requestId, submittedAt } = request
+  const refusal = await deps.caps.reserveSpend({
+    keyId: known.key.id,
+    requestId,
+    amount: estimate,
+    submittedAt,
+  })
+  if (refusal === null) return
+  deps.onReservationRefused(refusal.by)
+  throw failureOf(refusal)
 }
 
 /** Reserves, then emits the call. Until then a refusal, or a client that leaves, gives back what was admitted here. */
@@ -60,7 +68,7 @@ const reserved = <C extends AdmittedCall>(deps: ReserveDeps, admitted: C): Obser
     subscriber.add(() => {
       if (isHandedOver) return
       known.view.end(estimate, 0n)
-      known.cap?.end(estimate, 0n)
+      endWithinLimits(known, { estimate, cost: 0n }, request.submittedAt)
     })
     const giveBack = () => void deps.caps.releaseReservation(request.requestId).catch(ignored)
     void reserveOverProcesses(deps, admitted)
@@ -79,11 +87,11 @@ const reserved = <C extends AdmittedCall>(deps: ReserveDeps, admitted: C): Obser
   })
 
 /**
- * Reserves the estimate over all processes, where the balance is low or the key has a spend cap.
+ * Reserves the estimate over all processes, where the balance is low or a spend cap or budget covers the key.
  * @throws Failure `quota_exceeded`
  */
 export const reserve = <C extends AdmittedCall>(deps: ReserveDeps): Stage<C, C> =>
-  stage((call: C) => (call.known.cap === null && !call.isShared ? call : reserved(deps, call)))
+  stage((call: C) => (!isLimited(call.known) && !call.isShared ? call : reserved(deps, call)))
 
 /** Ends the reservations of an admitted call, in this process and over all of them. */
 export function endReservation(
@@ -92,8 +100,8 @@ export function endReservation(
   cost: Credits,
 ): void {
   known.view.end(estimate, cost)
-  known.cap?.end(estimate, cost)
-  if (known.cap === null && !isShared) return
+  if (isLimited(known)) endWithinLimits(known, { estimate, cost }, request.submittedAt)
+  else if (!isShared) return
   // Until the row is booked its cost stays reserved, and no more: the rest is free for the next call.
   caps.shrinkReservation(request.requestId, cost).catch(ignored)
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Account, WalletTotals } from './account.ts'
 import type { Agent } from './agent.ts'
+import type { BudgetPeriods } from './budget.ts'
 import type { Grant } from './organization.ts'
 
 export const KEY_PREFIX = 'sk-tollgate-'
@@ -46,4 +47,6 @@ export interface Credential {
   readonly wallet: WalletTotals
   /** The agent of an agent key, in any state; null for other kinds. Its file is the draft where the key opens that. */
   readonly agent: Agent | null
+  /** Those of the key, of the member who uses it, and of the account. */
+  readonly budgets: readonly BudgetPeriods[]
 }

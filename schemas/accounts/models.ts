@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { CURRENCY } from '../call-log/row.ts'
 import { chatProtocol, ENDPOINT_TYPES, PRICE_UNITS, rareTools } from '../config/catalog.ts'
+import { budgetPeriod, budgetScope } from './budget.ts'
 
 export const listedModel = z.object({
   id: z.string(),
@@ -126,4 +127,18 @@ export const keyBalance = z.object({
   held: z.string(),
   spend_cap: z.string().optional().describe('What the key may spend in all, where it has a cap.'),
   spent: z.string().optional().describe('What a capped key has spent of it.'),
+  budgets: z
+    .array(
+      z.object({
+        id: z.string(),
+        scope: budgetScope,
+        amount: z.string(),
+        spent: z.string().describe('In the current period.'),
+        period: budgetPeriod,
+        timezone: z.string(),
+        resets_at: z.string().nullable().describe('RFC 3339, UTC.'),
+      }),
+    )
+    .optional()
+    .describe('Those that cover the key, where there are any.'),
 })

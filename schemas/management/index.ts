@@ -2,6 +2,7 @@
 import * as accounts from './accounts/accounts.ts'
 import * as agents from './accounts/agents.ts'
 import * as audit from './accounts/audit.ts'
+import * as budgets from './accounts/budgets.ts'
 import * as keys from './accounts/keys.ts'
 import * as organizations from './accounts/organizations.ts'
 import * as tokens from './accounts/tokens.ts'
@@ -35,6 +36,7 @@ export const OPERATIONS: readonly Operation[] = [
   accounts,
   organizations,
   keys,
+  budgets,
   agents,
   bases,
   pages,

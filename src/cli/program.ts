@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { addAccountCommands } from './accounts/account.ts'
 import { addAuditCommand } from './accounts/audit.ts'
+import { addBudgetCommands } from './accounts/budget.ts'
 import { addKeyCommands } from './accounts/key.ts'
 import { addMasterKeyCommands } from './accounts/master-key.ts'
 import { addMemberCommands } from './accounts/member.ts'
@@ -75,6 +76,7 @@ function buildProgram(context: Context): Command {
   addMemberCommands(program, context)
   addKeyCommands(program, context)
   addMasterKeyCommands(program, context)
+  addBudgetCommands(program, context)
   addAgentCommands(program, context)
   addKnowledgeCommands(program, context)
   addLogsCommands(program, context)

@@ -10,7 +10,13 @@ import {
   openKeys,
   openOrganizations,
 } from './accounts/repository.ts'
-import { openBookings, openReservations, openWalletAudits, openWallets } from './billing/repository.ts'
+import {
+  openBookings,
+  openBudgets,
+  openReservations,
+  openWalletAudits,
+  openWallets,
+} from './billing/repository.ts'
 import { openCallCopy, openCalls } from './call-log/repository.ts'
 import { openChanges } from './changes.ts'
 import { connect, type Sql } from './connection.ts'
@@ -95,6 +101,7 @@ const openRepositories = (pools: Pools, masterKey: KnownMasterKey) => ({
   ...openWallets(pools),
   ...openBookings(pools),
   ...openReservations(pools),
+  ...openBudgets(pools),
   ...openWalletAudits(pools),
   ...openTasks(pools),
   ...openCalls(pools),

@@ -16,7 +16,7 @@ export interface RefusalMeters {
   /** Counts a request or a connection that was refused for a limit of its client, or of all clients. */
   clientRefused(reason: string): void
   /** Counts a call that was refused because the reservations of all processes left too little. */
-  reservationRefused(reason: 'wallet' | 'spend_cap'): void
+  reservationRefused(reason: 'wallet' | 'spend_cap' | 'budget'): void
 }
 
 export const registerRefusals = (register: Register): RefusalMeters => ({

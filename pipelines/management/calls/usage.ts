@@ -6,6 +6,7 @@ import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { DailyGroup, DailyUsage } from '../../../src/clickhouse/summaries/daily-usage.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { windowOf } from '../../query.ts'
+import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
 import { type Context, implement } from '../act.ts'
 import { keyShape, walletShape } from '../shapes.ts'
 import { visibleKey } from './calls.ts'
@@ -121,9 +122,10 @@ export const usageActs = [
   }),
   implement<UsageDeps, typeof showHome>(showHome, async (context, { account_id: accountId }) => {
     const { database, callLog, now } = context
-    const [{ wallet }, keys, rows] = await Promise.all([
+    const [{ wallet }, keys, budgets, rows] = await Promise.all([
       database.showAccount(accountId),
       database.listKeys(accountId),
+      database.listBudgets(accountId),
       callLog.dailyUsage({ accountId, keyId: null, by: 'status', ...lastDays(HOME_DAYS, now) }),
     ])
     const week = instant(lastDays(RUNWAY_DAYS, now).from).slice(0, 10)
@@ -145,6 +147,7 @@ export const usageActs = [
       keys_near_cap: keys
         .filter(({ revokedAt, grant }) => revokedAt === null && grant !== null && isNearCap(grant))
         .map(keyShape),
+      budgets_near: budgets.filter(isNearlySpent).map(budgetShape),
     }
   }),
 ]

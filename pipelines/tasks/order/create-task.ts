@@ -21,7 +21,8 @@ import { withoutKey } from '../../../src/core/keys/presented.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { CreateTaskOutcome, NewTask, Task } from '../../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
-import { insufficientBalance, spendCapReached } from '../../stages/require-balance.ts'
+import { insufficientBalance } from '../../stages/require-balance.ts'
+import { failureOf } from '../../stages/spend-limits.ts'
 import type { AdapterOf } from '../ports.ts'
 import { refusalOf } from '../submit/refusal.ts'
 import { refusedUnsent } from '../transition.ts'
@@ -57,9 +58,7 @@ export const createTask =
   (deps: SubmitTaskDeps) =>
   async (order: TaskOrder): Promise<Task> => {
     const { database, adapterOf, isTransient, onWallet, messages, now = Date.now } = deps
-    const { view, cap } = order.caller.known
-    if (order.hold > view.balance) throw insufficientBalance()
-    if (cap !== null && order.hold > cap.balance) throw spendCapReached()
+    if (order.hold > order.caller.known.view.balance) throw insufficientBalance()
     const task = newTask(order, adapterOf, now())
     const outcome = await database.createTask(task).catch((error: Error) => {
       if (isTransient(error)) void removeUpload(deps, task)
@@ -113,8 +112,8 @@ function taskOf(outcome: CreateTaskOutcome): Task {
   switch (outcome.outcome) {
     case 'insufficient':
       throw insufficientBalance()
-    case 'over_cap':
-      throw spendCapReached()
+    case 'over_limit':
+      throw failureOf(outcome.refusal)
     case 'reused_key':
       throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')
     default:

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { logQuery } from '../../call-log/query.ts'
 import { walletSchema } from '../accounts/accounts.ts'
+import { budgetSchema } from '../accounts/budgets.ts'
 import { keySchema } from '../accounts/keys.ts'
 import { amountText, instantText, operation } from '../operation.ts'
 
@@ -55,7 +56,7 @@ export const showHome = operation({
   method: 'GET',
   path: '/home',
   summary:
-    'Show the balance of an account, how long it lasts, its last thirty days, and keys near their cap.',
+    'Show the balance of an account, how long it lasts, its last thirty days, and keys and budgets near their limit.',
   input: z.object({ account_id: accountId }),
   answer: {
     name: 'Home',
@@ -65,6 +66,7 @@ export const showHome = operation({
       runway_days: z.number().nullable().describe('null: nothing was spent.'),
       by_day: z.array(z.object({ date: z.string(), requests: z.int(), failed: z.int(), cost: amountText })),
       keys_near_cap: z.array(keySchema).describe('Those that spent 80 % of their cap or more.'),
+      budgets_near: z.array(budgetSchema).describe('Those of which 80 % or more are spent.'),
     }),
   },
   scope: 'read',

@@ -13,6 +13,7 @@ export type IdPrefix =
   | 'pky'
   | 'inv'
   | 'key'
+  | 'bud'
   | 'kreq'
   | 'req'
   | 'kb'

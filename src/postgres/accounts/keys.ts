@@ -4,6 +4,7 @@ import type { Grant } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { generateApiKey, type KeyMaterial, shownPrefix } from '../../core/keys/material.ts'
+import { type BudgetPeriodsJson, budgetPeriodsOfJson } from '../billing/budget-rows.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { type WalletJson, walletOfJson } from '../billing/wallet-rows.ts'
 import type { Queryable, Sql } from '../connection.ts'
@@ -290,11 +291,13 @@ interface CredentialRow extends KeyRow {
   wallet: WalletJson
   agent: AgentJson | null
   draft: AgentFile | null
+  budgets: BudgetPeriodsJson[] | null
 }
 
 export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Credential | null> {
   const [row] = await sql<CredentialRow[]>`
     SELECT k.*, ${granted(sql)}, to_json(a) AS account, to_json(g) AS agent, d.file AS draft,
+      budgets_of(k.account_id, (SELECT member_id FROM grants WHERE key_id = k.id), k.id) AS budgets,
       (SELECT to_json(totals) FROM (
         SELECT w.account_id, w.balance::text, w.held::text, w.used::text, w.version::text,
           reserved_in(w.account_id)::text AS reserved
@@ -311,5 +314,6 @@ export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Cred
     account: accountOfRow({ ...row.account, created_at: new Date(row.account.created_at) }),
     wallet: walletOfJson(row.wallet),
     agent: row.agent && agentOfJson({ ...row.agent, file: row.draft ?? row.agent.file }),
+    budgets: (row.budgets ?? []).map(budgetPeriodsOfJson),
   }
 }

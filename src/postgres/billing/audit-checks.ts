@@ -243,6 +243,27 @@ const grants: Check[] = [
   },
 ]
 
+const budgetSpent: Check = {
+  kind: 'budget_spent',
+  counts: 'credits',
+  find: (sql) => sql`
+    WITH expected AS (
+      SELECT b.id, period_start(b.period, b.timezone, u.submitted_at) AS starts_at, sum(u.cost) AS total
+      FROM budgets AS b
+      JOIN usage_rows AS u ON u.account_id = b.account_id AND u.submitted_at >= b.counts_from AND u.cost > 0
+      LEFT JOIN grants AS g ON g.key_id = u.key_id
+      WHERE b.subject_id IN (u.account_id, g.member_id, u.key_id)
+      GROUP BY 1, 2
+    )
+    SELECT b.account_id, b.id || ' ' || print_instant(coalesce(e.starts_at, p.starts_at)) AS ref,
+      coalesce(e.total, 0)::text AS expected, coalesce(p.spent, 0)::text AS found
+    FROM expected AS e
+    FULL JOIN budget_periods AS p ON p.budget_id = e.id AND p.starts_at = e.starts_at
+    JOIN budgets AS b ON b.id = coalesce(e.id, p.budget_id)
+    WHERE coalesce(e.total, 0) <> coalesce(p.spent, 0)
+    ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+}
+
 export const CHECKS: readonly Check[] = [
   ...walletTotals,
   ...missingWallets,
@@ -252,4 +273,5 @@ export const CHECKS: readonly Check[] = [
   unbooked,
   ...credits,
   ...grants,
+  budgetSpent,
 ]

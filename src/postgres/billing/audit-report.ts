@@ -30,6 +30,8 @@ export const DIFFERENCE_KINDS = [
   'credit_act',
   /** The spent amount of a grant differs from the cost of the key's calls. */
   'grant_spent',
+  /** The spent amount of a budget in a period differs from the cost of the calls; `ref` has the budget and the beginning. */
+  'budget_spent',
   /** An employee or agent key has no grant. */
   'grant_missing',
   /** A settlement was not booked, refused or malformed: its call was not charged. */

@@ -8,7 +8,7 @@ import { jsonText } from '../json.ts'
 import { type WalletJson, walletOfJson } from './wallet-rows.ts'
 
 export interface Booking {
-  /** The totals, after the booking, of every account and every capped key that was charged. */
+  /** The totals, after the booking, of every account, capped key and period of a budget that was charged. */
   readonly wallets: WalletTotals[]
   /** Request ids booked by this call; the others had been booked before. */
   readonly booked: string[]
@@ -158,7 +158,7 @@ async function refuse(sql: Sql, settlement: Settlement, reason: unknown): Promis
   return { wallets: [], booked: [], refused: [settlement.request_id] }
 }
 
-/** Returns the booked settlements and the wallets at the same instant, by one statement. */
+/** Returns the booked settlements and the wallets, with the budgets of accounts, at the same instant, by one statement. */
 export async function readBooked(
   sql: Sql,
   requestIds: readonly string[],
@@ -177,6 +177,9 @@ export async function readBooked(
         UNION ALL
         SELECT account_id, balance::text, held::text, used::text, version::text, NULL
         FROM grant_wallets WHERE account_id = ANY (${walletIds as string[]}::text[])
+        UNION ALL
+        SELECT account_id, balance::text, held::text, used::text, version::text, NULL
+        FROM budget_wallets(ARRAY(SELECT id FROM budgets WHERE account_id = ANY (${walletIds as string[]}::text[])))
       ) AS totals) AS wallets`
   return { requestIds: new Set(row.request_ids), wallets: (row.wallets ?? []).map(walletOfJson) }
 }

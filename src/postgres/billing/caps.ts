@@ -1,14 +1,19 @@
 /**
- * Reservations of the possible cost of calls and tasks under way, for keys with a cap and accounts with a low balance,
- * over all processes. The functions `reserve_cap` and `reserve_wallet` do the work.
+ * Reservations of the possible cost of calls and tasks under way, for keys with a spend cap or a budget and accounts with
+ * a low balance, over all processes. The functions `reserve_spend` and `reserve_wallet` do the work.
  */
+import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import type { NewTask } from '../tasks/types.ts'
+import { type BudgetJson, budgetOfJson } from './budget-rows.ts'
 
-export interface CapReservation {
+export interface SpendReservation {
   readonly keyId: string
   readonly requestId: string
   readonly amount: Credits
+  /** Epoch milliseconds. The call counts in the period of this instant, whenever it ends. */
+  readonly submittedAt: number
 }
 
 export interface WalletReservation {
@@ -24,14 +29,32 @@ export const CAP_RESERVATION_MINUTES = 30
 export const CAP_UNBOOKED_HOURS = 24
 
 /**
- * Reserves the amount and returns true, until the call's row is booked; returns false when the rest of the cap does
- * not cover it. Exact over all processes; a request reserves once. Reserves nothing for a key without a cap.
+ * Reserves the amount, in the key's cap and in every budget that covers it together, until the call's row is booked;
+ * returns the limit that leaves too little, or null. Exact over all processes; a request reserves once. Reserves nothing
+ * for a key without limits.
  */
-export async function reserveCap(sql: Sql, { keyId, requestId, amount }: CapReservation): Promise<boolean> {
-  const [row] = await sql<[{ reserved: boolean }]>`
-    SELECT reserve_cap(${keyId}, ${requestId}, ${amount}, make_interval(mins => ${CAP_RESERVATION_MINUTES})) AS reserved`
-  return row.reserved
+export const reserveSpend = (sql: Sql, wanted: SpendReservation): Promise<SpendRefusal | null> =>
+  reserveIn(sql, { ...wanted, ref: wanted.requestId, minutes: CAP_RESERVATION_MINUTES })
+
+interface Reserving extends Omit<SpendReservation, 'requestId'> {
+  readonly ref: string
+  /** Null: until the task ends. */
+  readonly minutes: number | null
 }
+
+async function reserveIn(
+  sql: Queryable,
+  { ref, keyId, amount, submittedAt, minutes }: Reserving,
+): Promise<SpendRefusal | null> {
+  const [{ refused_by, budget }] = await sql<
+    [{ refused_by: SpendRefusal['by'] | null; budget: RefusedBudget }]
+  >`
+    SELECT * FROM reserve_spend(${ref}, ${keyId}, ${amount}, ${submittedAt}, make_interval(mins => ${minutes}))`
+  if (refused_by !== 'budget') return refused_by && { by: refused_by }
+  return { by: refused_by, budget: budgetOfJson(budget), resetsAt: budget.resets_at }
+}
+
+type RefusedBudget = BudgetJson & { readonly resets_at: number }
 
 /**
  * True and reserved until the call's row is booked, or false: the balance less all reservations does not cover the
@@ -47,15 +70,12 @@ export async function reserveWallet(
   return row.reserved
 }
 
-/** Reserves as `reserveCap` does for a task, as part of the transaction that creates it: until the task ends. */
-export async function reserveTaskIn(
+/** Reserves as `reserveSpend` does for a task, as part of the transaction that creates it: until the task ends. */
+export const reserveTaskIn = (
   sql: Queryable,
-  task: { readonly id: string; readonly keyId: string; readonly hold: Credits },
-): Promise<boolean> {
-  const [row] = await sql<[{ reserved: boolean }]>`
-    SELECT reserve_cap(${task.keyId}, ${task.id}, ${task.hold}, NULL) AS reserved`
-  return row.reserved
-}
+  { id, keyId, hold, submittedAt }: Pick<NewTask, 'id' | 'keyId' | 'hold' | 'submittedAt'>,
+): Promise<SpendRefusal | null> =>
+  reserveIn(sql, { ref: id, keyId, amount: hold, submittedAt, minutes: null })
 
 /** Shrinks the reservation to the cost of an ended call until its row is booked. */
 export async function shrinkReservation(sql: Sql, requestId: string, cost: Credits): Promise<void> {

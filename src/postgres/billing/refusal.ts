@@ -22,6 +22,8 @@ export type RefusalCode =
   | 'key_not_found'
   | 'key_not_revealable'
   | 'key_revoked'
+  | 'budget_not_found'
+  | 'timezone_unknown'
   | 'top_up_too_small'
   | 'invalid_amount'
   | 'charge_not_found'

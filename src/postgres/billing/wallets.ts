@@ -177,13 +177,15 @@ export async function ledgerPage(
   return rows.map(entryOfRow)
 }
 
-/** Totals of those accounts that exist, and of those keys that have a cap. */
+/** Totals of those accounts that exist, of those keys that have a cap, and of the current periods of budgets. */
 export async function readWallets(sql: Sql, ids: readonly string[]): Promise<WalletTotals[]> {
   const rows = await sql<WalletRow[]>`
     SELECT account_id, balance, held, used, version, reserved_in(account_id) AS reserved
     FROM wallets WHERE account_id = ANY (${ids as string[]}::text[])
     UNION ALL
     SELECT account_id, balance, held, used, version, NULL FROM grant_wallets
-    WHERE account_id = ANY (${ids as string[]}::text[])`
+    WHERE account_id = ANY (${ids as string[]}::text[])
+    UNION ALL
+    SELECT *, NULL FROM budget_wallets(${ids as string[]}::text[])`
   return rows.map(walletOfRow)
 }

@@ -48,9 +48,11 @@ $$;
 
 -- A row as the audit record shows it: nothing secret, nothing that changes by itself.
 CREATE OR REPLACE FUNCTION audited(entry jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
-  SELECT CASE WHEN shown ->> 'spend_cap' IS NULL THEN shown
-    ELSE jsonb_set(shown, '{spend_cap}', to_jsonb(print_credits((shown ->> 'spend_cap')::numeric))) END
-  FROM (SELECT entry - ARRAY['key_hash', 'sealed_key', 'token_hash', 'password_hash', 'sealed_secret', 'public_key', 'credential_id', 'counter', 'last_period', 'spent', 'version', 'page_count', 'updated_at'] AS shown) AS fields
+  SELECT shown || coalesce((
+    SELECT jsonb_object_agg(name, print_credits((shown ->> name)::numeric))
+    FROM unnest(ARRAY['spend_cap', 'amount']) AS name WHERE shown ->> name IS NOT NULL
+  ), '{}')
+  FROM (SELECT entry - ARRAY['key_hash', 'sealed_key', 'token_hash', 'password_hash', 'sealed_secret', 'public_key', 'credential_id', 'counter', 'last_period', 'spent', 'version', 'page_count', 'updated_at', 'counts_from'] AS shown) AS fields
 $$;
 
 -- What was done to a row that was there before, from what has changed.

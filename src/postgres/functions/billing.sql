@@ -1,29 +1,3 @@
--- Whether the key's cap leaves this much, all reservations counted; then it is reserved. A key without a cap spends
--- what it likes. A second time under one ref changes nothing.
-CREATE OR REPLACE FUNCTION reserve_cap(capped_key text, wanted_ref text, wanted bigint, lifetime interval)
-RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-  left_over bigint;
-BEGIN
-  SELECT spend_cap - spent INTO left_over FROM grants
-  WHERE key_id = capped_key AND spend_cap IS NOT NULL FOR UPDATE;
-  IF NOT FOUND THEN
-    RETURN true;
-  END IF;
-  -- Statements of their own, so that they see what was committed while the lock was waited for.
-  DELETE FROM cap_reservations WHERE key_id = capped_key AND expires_at <= now();
-  IF EXISTS (SELECT FROM cap_reservations WHERE ref = wanted_ref) THEN
-    RETURN true;
-  END IF;
-  IF wanted > left_over - (SELECT coalesce(sum(amount), 0) FROM cap_reservations WHERE key_id = capped_key) THEN
-    RETURN false;
-  END IF;
-  INSERT INTO cap_reservations (ref, key_id, amount, expires_at)
-  VALUES (wanted_ref, capped_key, wanted, now() + lifetime);
-  RETURN true;
-END
-$$;
-
 -- Caps are part of what gateways cache of a key. What is spent is not: it changes all the time.
 CREATE OR REPLACE FUNCTION notify_cap_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -2,8 +2,8 @@
 -- wallets that were charged, the request ids that are new, and those refused because their account is not known. A
 -- settler that does not know the later fields leaves them out.
 --
--- Charges of keys that have a grant count as spent of it, which ends their reservations. Those keys are among the wallets
--- returned, under their ids, with what their caps leave.
+-- Charges of keys that have a grant count as spent of it, those that a budget covers count in its period, and both end
+-- their reservations. Such keys and budgets are among the wallets returned, under their ids, with what they leave.
 --
 -- The lock makes bookings one at a time: ids of usage rows rise in the order of commit, and two bookings never wait for
 -- each other's wallets. A transaction that also changes a wallet must take it first.
@@ -29,6 +29,7 @@ AS $$
 DECLARE
   granted_keys text[];
   granted_costs bigint[];
+  budgeted_accounts text[];
 BEGIN
   PERFORM pg_advisory_xact_lock(7811001);
   -- A statement of its own, so that it sees what was committed while the lock was waited for.
@@ -90,13 +91,16 @@ BEGIN
     (SELECT json_agg(totals) FROM totals),
     (SELECT json_agg(request_id) FROM inserted),
     (SELECT json_agg(request_id) FROM incoming WHERE NOT is_known),
-    granted.key_ids, granted.costs
+    granted.key_ids, granted.costs,
+    (SELECT array_agg(account_id) FROM (SELECT DISTINCT account_id FROM inserted) AS s
+      WHERE EXISTS (SELECT FROM budgets AS b WHERE b.account_id = s.account_id))
   FROM granted
-  INTO wallets, booked, refused, granted_keys, granted_costs;
-  -- Most keys have no grant. After the wallets, as everywhere: a transaction that locks both locks the wallet first.
-  IF granted_keys IS NULL THEN
+  INTO wallets, booked, refused, granted_keys, granted_costs, budgeted_accounts;
+  -- Most keys have no grant, and most accounts no budget.
+  IF granted_keys IS NULL AND budgeted_accounts IS NULL THEN
     RETURN;
   END IF;
+  -- After the wallets, as everywhere: a transaction that locks both locks the wallet first.
   UPDATE grants AS g SET spent = g.spent + s.cost, version = g.version + 1
   FROM unnest(granted_keys, granted_costs) AS s(key_id, cost)
   WHERE g.key_id = s.key_id AND s.cost > 0;
@@ -107,5 +111,8 @@ BEGIN
     FROM grant_wallets AS g WHERE g.account_id = ANY (granted_keys)
   ) AS totals
   INTO wallets;
+  IF budgeted_accounts IS NOT NULL THEN
+    wallets := (wallets::jsonb || spend_budgets(budgeted_accounts, book_settlements.booked))::json;
+  END IF;
 END
 $$;

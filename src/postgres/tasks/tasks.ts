@@ -1,6 +1,7 @@
 /** Tasks and their money: made with their hold, moved with their money effect, each in one transaction. */
 
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import { periodOfWalletId } from '../../../schemas/accounts/budget.ts'
 import { CHANGES_CHANNEL, type Settlement } from '../../../schemas/events/event.ts'
 import { isFinal } from '../../../schemas/tasks/task.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
@@ -24,17 +25,18 @@ export const createTask = (sql: Sql, task: NewTask): Promise<CreateTaskOutcome> 
   inTransaction(sql, (transaction) => createIn(transaction, task))
 
 async function createIn(sql: Queryable, task: NewTask): Promise<CreateTaskOutcome> {
-  const { isGranted } = await lockFor(sql, task)
+  const { isLimited } = await lockFor(sql, task)
   const bound = await boundTo(sql, task)
   if (bound !== null && bound.id !== task.id)
     return bound.intent_hash!.equals(task.idempotency!.requestHash)
       ? { outcome: 'existing', task: taskOfRow(bound) }
       : { outcome: 'reused_key' }
   const { id: ref, accountId, hold: amount } = task
-  if (isGranted && !(await reserveTaskIn(sql, task))) return { outcome: 'over_cap' }
+  const refusal = isLimited ? await reserveTaskIn(sql, task) : null
+  if (refusal !== null) return { outcome: 'over_limit', refusal }
   const { outcome, wallet } = await placeIn(sql, { ref, accountId, amount })
   if (outcome === 'insufficient') {
-    if (isGranted) await releaseCap(sql, ref)
+    if (isLimited) await releaseCap(sql, ref)
     return { outcome, wallet }
   }
   const made = outcome === 'placed' ? await insert(sql, task) : await readTask(sql, task.id)
@@ -42,15 +44,16 @@ async function createIn(sql: Queryable, task: NewTask): Promise<CreateTaskOutcom
 }
 
 /**
- * Locks the account for new tasks, so that one intent finds the task of its duplicate, and the grant of a key: only a
- * key with a grant, from its first day to its last, may have a cap.
+ * Locks the account for new tasks, so that one intent finds the task of its duplicate. Only a key with a grant, from its
+ * first day to its last, may have a cap.
  */
-async function lockFor(sql: Queryable, { accountId, keyId }: NewTask): Promise<{ isGranted: boolean }> {
-  const [row] = await sql<{ is_granted: boolean }[]>`
-    SELECT EXISTS (SELECT FROM grants WHERE key_id = ${keyId}) AS is_granted
+async function lockFor(sql: Queryable, { accountId, keyId }: NewTask): Promise<{ isLimited: boolean }> {
+  const [row] = await sql<{ is_limited: boolean }[]>`
+    SELECT EXISTS (SELECT FROM grants WHERE key_id = ${keyId})
+      OR EXISTS (SELECT FROM budgets WHERE account_id = ${accountId}) AS is_limited
     FROM wallets WHERE account_id = ${accountId} FOR UPDATE`
   if (row === undefined) throw accountNotFound(accountId)
-  return { isGranted: row.is_granted }
+  return { isLimited: row.is_limited }
 }
 
 /** Returns the task that the intent has already created. One without effect, or forgotten by now, releases its key. */
@@ -116,9 +119,11 @@ async function settle(sql: Queryable, move: TaskMove): Promise<WalletTotals | nu
   const returned = await giveBackIn(sql, move.id, ending)
   if (move.settlement === null) return returned
   const { wallets } = await booked(sql, move.settlement)
-  // Processes that know a capped key read what its cap leaves: the answer below has the account's wallet alone.
-  for (const { accountId: id } of wallets)
+  // Processes that know a capped key or a budget read what it leaves: the answer below has the account's wallet alone.
+  for (const { accountId } of wallets) {
+    const id = periodOfWalletId(accountId)?.budgetId ?? accountId
     if (id !== returned.accountId) await sql`SELECT pg_notify(${CHANGES_CHANNEL}, ${`wallet:${id}`})`
+  }
   return wallets.find(({ accountId }) => accountId === returned.accountId) ?? returned
 }
 

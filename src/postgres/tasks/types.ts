@@ -1,5 +1,6 @@
 /** Tasks as PostgreSQL keeps them. The row is the truth; each transition names the version that was read. */
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
 import type { AttemptRow } from '../../../schemas/call-log/row.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import type { MediaJob, TaskResult } from '../../../schemas/media/job.ts'
@@ -86,8 +87,8 @@ export type CreateTaskOutcome =
   /** The key belongs to another request. */
   | { readonly outcome: 'reused_key' }
   | { readonly outcome: 'insufficient'; readonly wallet: WalletTotals }
-  /** The rest of the key's spend cap does not cover the hold. */
-  | { readonly outcome: 'over_cap' }
+  /** The rest of the key's spend cap, or of a budget, does not cover the hold. */
+  | { readonly outcome: 'over_limit'; readonly refusal: SpendRefusal }
 
 /** Columns that a transition writes besides the state. Absent ones stay unchanged. */
 export type TaskChanges = Partial<

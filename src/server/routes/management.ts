@@ -2,6 +2,7 @@
 import { type AccountDeps, accountActs } from '../../../pipelines/management/accounts/accounts.ts'
 import { agentActs } from '../../../pipelines/management/accounts/agents.ts'
 import { auditActs } from '../../../pipelines/management/accounts/audit.ts'
+import { budgetActs } from '../../../pipelines/management/accounts/budgets.ts'
 import { keyActs } from '../../../pipelines/management/accounts/keys.ts'
 import { organizationActs } from '../../../pipelines/management/accounts/organizations.ts'
 import { tokenActs } from '../../../pipelines/management/accounts/tokens.ts'
@@ -63,6 +64,7 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...accountActs,
     ...organizationActs,
     ...keyActs,
+    ...budgetActs,
     ...agentActs,
     ...baseActs,
     ...pageActs,

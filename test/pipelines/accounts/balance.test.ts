@@ -1,7 +1,9 @@
-import { lastValueFrom } from 'rxjs'
+import { lastValueFrom, type Observable } from 'rxjs'
 import t from 'tap'
 import { parseCredits } from '../../../schemas/money.ts'
+import { BudgetView } from '../../../src/core/pricing/budget.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'
+import type { Reply } from '../../../src/http/handler.ts'
 import { balance } from './support.ts'
 
 const viewOf = (amounts: { balance: string; held: string; used: string }) =>
@@ -13,8 +15,10 @@ const viewOf = (amounts: { balance: string; held: string; used: string }) =>
     version: 1n,
   })
 
-async function read(view: WalletView, cap: WalletView | null = null): Promise<unknown> {
-  const reply = await lastValueFrom(balance({ view, cap }))
+const read = (view: WalletView, cap: WalletView | null = null) => jsonOf(balance({ view, cap }))
+
+async function jsonOf(replies: Observable<Reply>): Promise<unknown> {
+  const reply = await lastValueFrom(replies)
   if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
   t.equal(reply.status, 200)
   return JSON.parse(String(reply.body))
@@ -47,6 +51,39 @@ t.test('a call that ended and is not booked yet has been paid already', async (t
   view.end(cost, cost)
   t.match(await read(view), { remaining: '8', used: '7', total: '15' })
 })
+
+t.test(
+  'budgets show what of them is spent, what is not booked yet counted, and when they reset',
+  async (t) => {
+    const [midnight, next] = [Date.UTC(2026, 10, 24), Date.UTC(2026, 10, 25)]
+    const budget = new BudgetView({
+      budget: {
+        id: 'bud_a',
+        accountId: 'acc_a',
+        scope: 'member',
+        subjectId: 'acc_b',
+        amount: parseCredits('5'),
+        period: 'day',
+        timezone: 'UTC',
+      },
+      starts: [midnight, next],
+      totals: {
+        ...viewOf({ balance: '3.5', held: '0', used: '1.5' }).totals,
+        accountId: `bud_a@${midnight}`,
+      },
+    })
+    const wallet = viewOf({ balance: '100', held: '0', used: '0' })
+    budget.at(midnight).admit(parseCredits('2'), true)
+    budget.at(midnight).end(parseCredits('2'), parseCredits('0.25'))
+    const shown = { id: 'bud_a', scope: 'member', amount: '5', period: 'day', timezone: 'UTC' }
+    const readAt = (at: number) => jsonOf(balance({ view: wallet, cap: null, budgets: [budget] }, at))
+    t.match(await readAt(next - 1), {
+      remaining: '100',
+      budgets: [{ ...shown, spent: '1.75', resets_at: '2026-11-25T00:00:00.000Z' }],
+    })
+    t.match(await readAt(next), { budgets: [{ ...shown, spent: '0', resets_at: null }] })
+  },
+)
 
 t.test('a capped key shows its cap and what of it is spent, what is not booked yet counted', async (t) => {
   const cap = viewOf({ balance: '3.5', held: '0', used: '1.5' })

@@ -26,7 +26,10 @@ type Known = Caller['known']
 type Reader = Pick<Known, 'key' | 'account'>
 type Query = { readonly query: string }
 
-export const balance = (known: Pick<Known, 'view' | 'cap'>) => replyTo(known, {}, answerWithBalance())
+export const balance = (
+  known: Pick<Known, 'view' | 'cap'> & Partial<Pick<Known, 'budgets'>>,
+  submittedAt = Date.now(),
+) => replyTo({ budgets: [], ...known }, { submittedAt }, answerWithBalance())
 
 export const billingSubscription = (known: Pick<Known, 'key' | 'view' | 'cap'>) =>
   replyTo(known, {}, answerWithSubscription())

@@ -145,7 +145,15 @@ export class Call {
       concurrency: null,
       allowedModels: made.accountModels ?? null,
     }
-    const known = { key, account, wallet: totals, view: this.view, cap: null, agent } as unknown as KnownKey
+    const known = {
+      key,
+      account,
+      wallet: totals,
+      view: this.view,
+      cap: null,
+      budgets: [],
+      agent,
+    } as unknown as KnownKey
     const deps: Partial<ChatDeps> = {
       credentials: { peek: () => known } as unknown as ChatDeps['credentials'],
       catalog: () => catalog,

@@ -91,6 +91,7 @@ async function openEndpoint(t: Test, submit: (order: TaskOrder) => Observable<Ta
     account: { id: 'acc_a', enabled: true, requestsPerMinute: null, concurrency: null, allowedModels: null },
     view,
     cap: null,
+    budgets: [],
   }
   const uploads = new Uploads({ files: store, ...(maxBytes !== undefined && { maxBytes }) })
   const deps = {

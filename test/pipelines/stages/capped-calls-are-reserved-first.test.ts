@@ -6,7 +6,7 @@ import { endReservation, type ReserveDeps, reserve } from '../../../pipelines/st
 import type { AnsweredCall, RefusedCall } from '../../../pipelines/stages/stage.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { capTotals, WalletView } from '../../../src/core/pricing/wallet.ts'
-import { newAccount, openFresh, startDatabase } from '../../src/postgres/support.ts'
+import { newAccount, openFresh, reserveCap, startDatabase } from '../../src/postgres/support.ts'
 import { eventually } from '../../support/service.ts'
 
 const { engines, database, sql } = await startDatabase(t)
@@ -23,10 +23,11 @@ async function newCaller(by = database, isShared = false) {
     key,
     view: new WalletView(wallet),
     cap: new WalletView(capTotals(key.grant)!),
+    budgets: [],
   }
   const admitted = (estimate: bigint): AdmittedCall => {
     if (!known.view.admit(estimate, true) || !known.cap.admit(estimate, true)) throw new Error('not admitted')
-    const request = { requestId: newId('req') }
+    const request = { requestId: newId('req'), submittedAt: Date.now() }
     return { request, known, estimate, isShared } as unknown as AdmittedCall
   }
   return { known, admitted }
@@ -62,7 +63,7 @@ t.test('a call goes on once its estimate is reserved, and its end leaves its cos
 
 t.test('what other processes have reserved is not free here', async (t) => {
   const { known, admitted } = await newCaller()
-  await database.reserveCap({ keyId: known.key.id, requestId: newId('req'), amount: 50n })
+  await reserveCap(database, { keyId: known.key.id, requestId: newId('req'), amount: 50n })
   const call = admitted(60n)
   await t.rejects(firstValueFrom(reserved(deps, call)), REFUSED)
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n], 'nothing stays reserved here either')
@@ -76,10 +77,10 @@ t.test('a client that leaves before the answer leaves nothing reserved', async (
   const { promise: answered, resolve } = Promise.withResolvers<void>()
   const slow = {
     ...database,
-    reserveCap: async (wanted: Parameters<typeof database.reserveCap>[0]) => {
-      const isReserved = await database.reserveCap(wanted)
+    reserveSpend: async (wanted: Parameters<typeof database.reserveSpend>[0]) => {
+      const refusal = await database.reserveSpend(wanted)
       await answered
-      return isReserved
+      return refusal
     },
   }
   const subscription = reserved({ caps: slow, onReservationRefused }, call).subscribe(() =>
@@ -123,7 +124,7 @@ t.test(
 
 t.test('a call that its spend cap refuses leaves nothing reserved in the wallet', async (t) => {
   const { known, admitted } = await newCaller(database, true)
-  await database.reserveCap({ keyId: known.key.id, requestId: newId('req'), amount: 50n })
+  await reserveCap(database, { keyId: known.key.id, requestId: newId('req'), amount: 50n })
   await t.rejects(firstValueFrom(reserved(deps, admitted(60n))), REFUSED)
   await eventually('it is released', async () => {
     const [row] = await sql<[{ reserved: bigint }]>`SELECT reserved_in(${known.account.id}) AS reserved`

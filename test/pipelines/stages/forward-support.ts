@@ -211,7 +211,7 @@ export class RunningCall {
       lateUsage: options.lateUsage ?? NOT_LATE,
       usageOptionRefusals: options.usageOptionRefusals ?? new UsageOptionRefusals(),
       caps: {
-        reserveCap: async () => true,
+        reserveSpend: async () => null,
         shrinkReservation: async (_, cost) => void this.leftReserved.push(cost),
         reserveWallet: async () => true,
         releaseReservation: async () => {},
@@ -319,6 +319,7 @@ export class RunningCall {
         agent: null,
         view: this.view,
         cap,
+        budgets: [],
       },
       protocol,
       pin: null,

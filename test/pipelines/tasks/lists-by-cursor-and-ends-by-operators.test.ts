@@ -55,7 +55,7 @@ async function newTask(account: { id: string; keyId: string }, more: Partial<New
 
 const callerOf = ({ id, keyId }: { id: string; keyId: string }, query: string): Caller => {
   // A list reads no wallet.
-  const known = { ...reader(id, keyId), agent: null, cap: null } as unknown as Caller['known']
+  const known = { ...reader(id, keyId), agent: null, cap: null, budgets: [] } as unknown as Caller['known']
   return { request: request(query), known }
 }
 

@@ -241,6 +241,7 @@ function orderOf({ catalog, tasks, adapterOf, random }: World, key: string, subm
     account: { id: ACCOUNT },
     view: new WalletView(tasks.walletOf(ACCOUNT)),
     cap: null,
+    budgets: [],
   }
   return {
     caller: { request, known } as unknown as TaskOrder['caller'],

@@ -55,6 +55,14 @@ export async function newAccount(database: Database, credits = 1000n): Promise<s
   return account.id
 }
 
+/** Whether the amount is reserved within the limits of a key, for a call that is submitted now. */
+export async function reserveCap(
+  by: Pick<Database, 'reserveSpend'>,
+  wanted: { readonly keyId: string; readonly requestId: string; readonly amount: bigint },
+): Promise<boolean> {
+  return (await by.reserveSpend({ ...wanted, submittedAt: Date.now() })) === null
+}
+
 export function settlement(accountId: string, more: Partial<Settlement> = {}): Settlement {
   return {
     request_id: newId('req'),

@@ -32,6 +32,7 @@ t.test('a sound database has no difference', async (t) => {
 
 /** Of the calls. */
 const KEY = settlement('').key_id
+const BUDGET = 'bud_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
 
 const plantKey = (sql: Sql, account: string) => sql`
   INSERT INTO api_keys (id, account_id, name, kind, prefix, key_hash)
@@ -195,6 +196,27 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
     },
     ({ account }) => [
       { account_id: account, kind: 'grant_spent', ref: KEY, expected: '0.249', found: '0.00000001' },
+    ],
+  ],
+  [
+    'a budget that says more was spent in a period than its calls cost',
+    async (sql, { account }) => {
+      await sql`
+        INSERT INTO budgets (id, account_id, scope, subject_id, amount, period, timezone, counts_from)
+        VALUES (${BUDGET}, ${account}, 'account', ${account}, 500000000, 'day', 'Europe/Berlin', 0)`
+      await sql`
+        INSERT INTO budget_periods (budget_id, starts_at, spent)
+        SELECT ${BUDGET}, period_start('day', 'Europe/Berlin', submitted_at), cost + (task_id IS NULL)::integer
+        FROM usage_rows WHERE cost > 0`
+    },
+    ({ account }) => [
+      {
+        account_id: account,
+        kind: 'budget_spent',
+        ref: `${BUDGET} 2025-10-08T22:00:00.000Z`,
+        expected: '0.049',
+        found: '0.04900001',
+      },
     ],
   ],
   [

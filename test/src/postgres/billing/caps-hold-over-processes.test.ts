@@ -2,7 +2,7 @@ import t from 'tap'
 import { newId } from '../../../../src/core/keys/ids.ts'
 import { CAP_RESERVATION_MINUTES } from '../../../../src/postgres/billing/caps.ts'
 import { eventually } from '../../../support/service.ts'
-import { newAccount, settlement, startDatabase } from '../support.ts'
+import { newAccount, reserveCap, settlement, startDatabase } from '../support.ts'
 import { giveBack, newVideo, settle } from '../tasks/support.ts'
 
 const { database, sql, openAnother } = await startDatabase(t)
@@ -24,7 +24,7 @@ const grantOf = async (keyId: string) => (await database.showKey(keyId)).grant
 t.test('of many that ask at once in two processes, those get it whom the cap covers', async (t) => {
   const { keyId } = await newKey(50n)
   const asked = Array.from({ length: 40 }, (_, at) =>
-    [database, other][at % 2]!.reserveCap({ keyId, requestId: newId('req'), amount: 10n }),
+    reserveCap([database, other][at % 2]!, { keyId, requestId: newId('req'), amount: 10n }),
   )
   t.equal((await Promise.all(asked)).filter(Boolean).length, 5)
   t.equal(await reserved(keyId), 50n)
@@ -38,8 +38,8 @@ t.test('who asks while another reservation is being made waits for it', async (t
     return row.count > 0n || answer !== null ? true : undefined
   }
   const asked = await sql.begin(async (transaction) => {
-    await transaction`SELECT reserve_cap(${keyId}, ${newId('req')}, 30, '1 hour')`
-    const asking = other.reserveCap({ keyId, requestId: newId('req'), amount: 30n })
+    await transaction`SELECT reserve_spend(${newId('req')}, ${keyId}, 30, ${Date.now()}, '1 hour')`
+    const asking = reserveCap(other, { keyId, requestId: newId('req'), amount: 30n })
     void asking.then((isReserved) => {
       answer = isReserved
     })
@@ -52,8 +52,8 @@ t.test('who asks while another reservation is being made waits for it', async (t
 t.test('a booking spends what was reserved, in the transaction that frees the reservation', async (t) => {
   const { accountId, keyId } = await newKey(50n)
   const requestId = newId('req')
-  t.ok(await database.reserveCap({ keyId, requestId, amount: 30n }))
-  t.ok(await other.reserveCap({ keyId, requestId, amount: 30n }), 'a request reserves once')
+  t.ok(await reserveCap(database, { keyId, requestId, amount: 30n }))
+  t.ok(await reserveCap(other, { keyId, requestId, amount: 30n }), 'a request reserves once')
   t.equal(await reserved(keyId), 30n)
   const ended = settlement(accountId, { request_id: requestId, key_id: keyId, cost: '20' })
   const { wallets } = await database.bookSettlements([ended, settlement(accountId, { cost: '7' })])
@@ -76,7 +76,7 @@ t.test('a booking spends what was reserved, in the transaction that frees the re
   )
 
   const free = newId('req')
-  t.ok(await database.reserveCap({ keyId, requestId: free, amount: 30n }))
+  t.ok(await reserveCap(database, { keyId, requestId: free, amount: 30n }))
   const refused = settlement(accountId, { request_id: free, key_id: keyId, cost: '0', status: 'interrupted' })
   t.match((await database.bookSettlements([refused])).wallets, [{ accountId: keyId, balance: 30n }])
   t.equal(await reserved(keyId), 0n, 'a call at no charge frees what it reserved')
@@ -87,29 +87,29 @@ t.test('a booking spends what was reserved, in the transaction that frees the re
 t.test('a call that has ended reserves its cost, and one that was given up nothing', async (t) => {
   const { keyId } = await newKey(50n)
   const [ended, givenUp] = [newId('req'), newId('req')]
-  await database.reserveCap({ keyId, requestId: ended, amount: 40n })
+  await reserveCap(database, { keyId, requestId: ended, amount: 40n })
   await database.shrinkReservation(ended, 15n)
-  t.ok(await other.reserveCap({ keyId, requestId: givenUp, amount: 35n }))
-  t.notOk(await other.reserveCap({ keyId, requestId: newId('req'), amount: 1n }))
+  t.ok(await reserveCap(other, { keyId, requestId: givenUp, amount: 35n }))
+  t.notOk(await reserveCap(other, { keyId, requestId: newId('req'), amount: 1n }))
   await database.releaseReservation(givenUp)
   await sql`
     UPDATE cap_reservations SET expires_at = expires_at - make_interval(mins => ${CAP_RESERVATION_MINUTES})
     WHERE key_id = ${keyId}`
-  t.notOk(await other.reserveCap({ keyId, requestId: newId('req'), amount: 36n }), 'its row may come late')
+  t.notOk(await reserveCap(other, { keyId, requestId: newId('req'), amount: 36n }), 'its row may come late')
   t.equal(await reserved(keyId), 15n)
 })
 
 t.test('what a process left behind that died is free again in time', async (t) => {
   const { keyId } = await newKey(50n)
-  await database.reserveCap({ keyId, requestId: newId('req'), amount: 50n })
-  t.notOk(await other.reserveCap({ keyId, requestId: newId('req'), amount: 1n }))
+  await reserveCap(database, { keyId, requestId: newId('req'), amount: 50n })
+  t.notOk(await reserveCap(other, { keyId, requestId: newId('req'), amount: 1n }))
   await sql`UPDATE cap_reservations SET expires_at = now() WHERE key_id = ${keyId}`
-  t.ok(await other.reserveCap({ keyId, requestId: newId('req'), amount: 50n }))
+  t.ok(await reserveCap(other, { keyId, requestId: newId('req'), amount: 50n }))
 })
 
 t.test('a cap that is raised, lowered or taken away holds from then on', async (t) => {
   const { keyId } = await newKey(50n)
-  const ask = (amount: bigint) => other.reserveCap({ keyId, requestId: newId('req'), amount })
+  const ask = (amount: bigint) => reserveCap(other, { keyId, requestId: newId('req'), amount })
   t.notOk(await ask(60n))
   await database.updateKey(keyId, { spendCap: 60n })
   t.ok(await ask(60n))
@@ -130,7 +130,7 @@ t.test('a task reserves its hold until it ends, however it ends', async (t) => {
     return outcome.task
   }
   const [first, second] = [await made(600n), await made(300n)]
-  t.same(await order(200n), { outcome: 'over_cap' })
+  t.same(await order(200n), { outcome: 'over_limit', refusal: { by: 'spend_cap' } })
   t.equal(await reserved(keyId), 900n)
   t.equal((await database.showAccount(accountId)).wallet.held, 900n, 'what was refused holds nothing')
 
@@ -166,7 +166,7 @@ t.test('calls and tasks of one account are made, moved and booked at once withou
       return
     }
     const requestId = newId('req')
-    await by.reserveCap({ keyId, requestId, amount: 50n })
+    await reserveCap(by, { keyId, requestId, amount: 50n })
     await by.bookSettlements([settlement(accountId, { request_id: requestId, key_id: keyId, cost: '40' })])
   })
   await Promise.all(work)

@@ -119,5 +119,6 @@ const endOf = (task: Task, cost: bigint): Settlement =>
     key_id: task.keyId,
     cost: String(cost),
     estimate: String(task.hold),
+    submitted_at: task.submittedAt,
     attempts_count: null,
   })

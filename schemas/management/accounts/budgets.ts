@@ -1,0 +1,75 @@
+/** Operations of budgets. */
+import { z } from 'zod'
+import { budgetPeriod, budgetScope } from '../../accounts/budget.ts'
+import { creditsText } from '../../money.ts'
+import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+
+const MAX_ZONE_CHARS = 64
+
+export const budgetSchema = z.object({
+  id: z.string(),
+  account_id: z.string().describe('The account that pays.'),
+  scope: budgetScope,
+  key_id: z.string().nullable().describe('Of a budget of a key.'),
+  member_id: z.string().nullable().describe('Of a budget of a member: it counts all their keys together.'),
+  name: z.string().describe('Of the key, the member or the account.'),
+  amount: amountText,
+  period: budgetPeriod,
+  timezone: z.string(),
+  spent: amountText.describe('In the current period, by calls that are booked.'),
+  reserved: amountText.describe('By calls and tasks under way.'),
+  period_start: instantText,
+  resets_at: instantText,
+  created_at: instantText,
+})
+
+const budget = { name: 'Budget', schema: budgetSchema }
+
+export const listBudgets = operation({
+  method: 'GET',
+  path: '/budgets',
+  summary: 'List the budgets of an account, its members and its keys.',
+  details: 'A member of an organization lists those that cover one of their keys.',
+  input: z.object({ account_id: z.string(), ...pageInput }),
+  answer: { name: 'BudgetList', schema: pageOf(budgetSchema) },
+  scope: 'read',
+  allows: ['owner', 'admin', 'billing', 'member'],
+})
+
+export const putBudget = operation({
+  method: 'PUT',
+  path: '/budgets',
+  summary: 'Create a budget, or replace the one of the same key, member or account and period.',
+  details:
+    'What was spent in the current period before counts. Owners and admins decide on keys and members, owners and billing on the account.',
+  input: z.object({
+    account_id: z.string(),
+    key_id: z.string().nullable().default(null).describe('Of a budget of a key.'),
+    member_id: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('Of a budget of a member. Neither: of the account.'),
+    amount: creditsText,
+    period: budgetPeriod,
+    timezone: z
+      .string()
+      .min(1)
+      .max(MAX_ZONE_CHARS)
+      .default('UTC')
+      .describe('IANA name, such as Europe/Berlin. Periods begin at midnight there, weeks on Monday.'),
+  }),
+  answer: budget,
+  scope: 'billing',
+  allows: ['owner', 'admin', 'billing'],
+})
+
+export const deleteBudget = operation({
+  method: 'DELETE',
+  path: '/budgets/{id}',
+  summary: 'Delete a budget.',
+  input: z.object({ id: z.string() }),
+  answer: budget,
+  scope: 'billing',
+  allows: ['owner', 'admin', 'billing'],
+})

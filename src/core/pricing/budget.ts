@@ -1,0 +1,80 @@
+/** One budget as one gateway process sees it: a wallet for each of its periods that calls of this process are in. */
+import type { WalletTotals } from '../../../schemas/accounts/account.ts'
+import { type Budget, type BudgetPeriods, periodWalletId } from '../../../schemas/accounts/budget.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import { WalletView } from './wallet.ts'
+
+export class BudgetView {
+  #budget: Budget
+  /** Known beginnings of periods, ascending. PostgreSQL computes them: it alone decides what a time zone is. */
+  #starts: readonly number[]
+  readonly #periods = new Map<number, WalletView>()
+
+  constructor(known: BudgetPeriods) {
+    this.#budget = known.budget
+    this.#starts = known.starts
+    this.renew(known)
+  }
+
+  get budget(): Budget {
+    return this.#budget
+  }
+
+  /** Takes the budget as it was read again. */
+  renew({ budget, starts, totals }: BudgetPeriods): void {
+    const { period, timezone } = this.#budget
+    if (budget.period !== period || budget.timezone !== timezone) this.#periods.clear()
+    this.#budget = budget
+    this.#starts = starts
+    this.update(starts[0]!, totals)
+  }
+
+  /** Returns the period of calls that were submitted at this instant, as a wallet. */
+  at(instant: number): WalletView {
+    const start = this.#startOf(instant)
+    return this.#periods.get(start) ?? this.#open(start)
+  }
+
+  /** Returns when the period of this instant ends; null beyond the known ones. */
+  resetsAt(instant: number): number | null {
+    return this.#starts.find((start) => start > instant) ?? null
+  }
+
+  /** Takes totals of the period that begins at `start`; older ones than those known are ignored. */
+  update(start: number, totals: WalletTotals): void {
+    const view = this.#periods.get(start)
+    if (view === undefined) this.#open(start, totals)
+    else view.update(totals)
+  }
+
+  /** Charges of calls that count in this budget are booked now. The oldest period is booked first. */
+  booked(cost: Credits): void {
+    let left = cost
+    for (const view of this.#periods.values()) {
+      const before = view.unbooked
+      view.booked(left)
+      left -= before - view.unbooked
+    }
+  }
+
+  /** Whether the last known period has begun, so that the budget must be read again. */
+  isOutOfPeriods(start: number): boolean {
+    return start >= this.#starts.at(-1)!
+  }
+
+  #startOf(instant: number): number {
+    return this.#starts.findLast((start) => start <= instant) ?? this.#starts[0]!
+  }
+
+  /** Nothing is known to be spent of a period that begins. */
+  #open(start: number, known?: WalletTotals): WalletView {
+    for (const [earlier, view] of this.#periods)
+      if (earlier < start && view.isIdle) this.#periods.delete(earlier)
+    const { id, amount } = this.#budget
+    const view = new WalletView(
+      known ?? { accountId: periodWalletId(id, start), balance: amount, held: 0n, used: 0n, version: 0n },
+    )
+    this.#periods.set(start, view)
+    return view
+  }
+}

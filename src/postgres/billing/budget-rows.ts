@@ -1,0 +1,51 @@
+/** Budgets as PostgreSQL gives them inside a JSON value: amounts as text, because JSON numbers lose digits. */
+import {
+  type Budget,
+  type BudgetPeriod,
+  type BudgetPeriods,
+  type BudgetScope,
+  periodWalletId,
+} from '../../../schemas/accounts/budget.ts'
+
+export interface BudgetJson {
+  readonly id: string
+  readonly account_id: string
+  readonly scope: BudgetScope
+  readonly subject_id: string
+  readonly amount: string
+  readonly period: BudgetPeriod
+  readonly timezone: string
+}
+
+export const budgetOfJson = (row: BudgetJson): Budget => ({
+  id: row.id,
+  accountId: row.account_id,
+  scope: row.scope,
+  subjectId: row.subject_id,
+  amount: BigInt(row.amount),
+  period: row.period,
+  timezone: row.timezone,
+})
+
+/** As `budgets_of` returns them. */
+export interface BudgetPeriodsJson extends BudgetJson {
+  readonly spent: string
+  readonly version: string
+  readonly starts: readonly number[]
+}
+
+export function budgetPeriodsOfJson(row: BudgetPeriodsJson): BudgetPeriods {
+  const budget = budgetOfJson(row)
+  const spent = BigInt(row.spent)
+  return {
+    budget,
+    starts: row.starts,
+    totals: {
+      accountId: periodWalletId(row.id, row.starts[0]!),
+      balance: budget.amount - spent,
+      held: 0n,
+      used: spent,
+      version: BigInt(row.version),
+    },
+  }
+}
