@@ -1,17 +1,16 @@
 /** The account of the page: chosen among those of the reader, and the way to a new organization. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import type { createOrganization } from '../../schemas/management/accounts/accounts.ts'
 import { request } from './api/client.ts'
 import { sessionQuery, useAccount, useSession } from './api/session.ts'
 import { t } from './i18n.ts'
 import { Button } from './ui/button.tsx'
-import { Actions, Dialog } from './ui/dialog.tsx'
-import { Field, SelectField } from './ui/field.tsx'
-import { FormError } from './ui/states.tsx'
+import { SelectField } from './ui/field.tsx'
+import { NameDialog } from './ui/name-dialog.tsx'
 
 /** Changes the account, and keeps everything else that is in the URL. */
 export function AccountSwitcher() {
@@ -53,46 +52,28 @@ export function AccountSwitcher() {
 }
 
 function CreateOrganization({ onClose }: { onClose(): void }) {
-  const [name, setName] = useState('')
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const create = useMutation({
-    mutationFn: () =>
-      request<typeof createOrganization>('POST', '/organizations', { name }, { idempotencyKey }),
-    onSuccess: async ({ id }) => {
-      await queries.invalidateQueries(sessionQuery)
-      onClose()
-      await navigate({ to: '/members', search: { account: id } })
-    },
-  })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    create.mutate()
+  const create = async (name: string) => {
+    const { id } = await request<typeof createOrganization>(
+      'POST',
+      '/organizations',
+      { name },
+      { idempotencyKey },
+    )
+    await queries.invalidateQueries(sessionQuery)
+    onClose()
+    await navigate({ to: '/members', search: { account: id } })
   }
   return (
-    <Dialog
+    <NameDialog
       title={t('Create an organization')}
       description={t('Members share its wallet; you are its owner.')}
-      isOpen
+      maxLength={100}
+      act={t('Create')}
+      onName={create}
       onClose={onClose}
-    >
-      <form onSubmit={submit}>
-        <Field
-          label={t('Name')}
-          required
-          maxLength={100}
-          value={name}
-          onChange={({ target }) => setName(target.value)}
-        />
-        {create.error && <FormError error={create.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={create.isPending}>
-            {t('Create')}
-          </Button>
-        </Actions>
-      </form>
-    </Dialog>
+    />
   )
 }

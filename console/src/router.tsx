@@ -145,8 +145,8 @@ const playground = createRoute({
 const usage = createRoute({
   getParentRoute: () => signedIn,
   path: '/usage',
-  validateSearch: texts('period', 'from', 'to', 'by', 'key_id'),
-  component: lazyRouteComponent(() => import('./pages/usage.tsx'), 'Usage'),
+  validateSearch: texts('period', 'from', 'to', 'by', 'key_id', 'scope'),
+  component: lazyRouteComponent(() => import('./pages/usage/usage.tsx'), 'Usage'),
 })
 
 const tasks = createRoute({

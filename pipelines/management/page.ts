@@ -14,6 +14,9 @@ export function afterOf({ cursor }: Pick<PageInput, 'cursor'>): string | null {
   throw new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
 }
 
+/** Returns the cursor of the page after the entry of this key. */
+export const cursorAfter = (key: string | number): string => Buffer.from(String(key)).toString('base64url')
+
 /**
  * Returns a page of entries, of which one more than its limit was read.
  * @param keyOf returns what the list is ordered by
@@ -30,6 +33,6 @@ export function page<Entry extends { readonly id: string | number }>(
     object: 'list' as const,
     data,
     has_more: hasMore,
-    next_cursor: hasMore && last ? Buffer.from(String(keyOf(last))).toString('base64url') : null,
+    next_cursor: hasMore && last ? cursorAfter(keyOf(last)) : null,
   }
 }

@@ -40,7 +40,8 @@ const oneOf = <const T extends readonly string[]>(allowed: T) =>
 
 const text = z.string().max(LOG_TEXT_MAX_CHARS, `must have at most ${LOG_TEXT_MAX_CHARS} characters`)
 
-const list = <T extends z.ZodType<string, string>>(item: T) =>
+/** A comma list; empty items are left out. */
+export const commaList = <T extends z.ZodType<string, string>>(item: T) =>
   z
     .string()
     .transform((value) =>
@@ -95,14 +96,14 @@ export const logQuery = z.object({
     .describe(`${LOG_PERIODS.join(', ')}; ignored where from and to are given.`),
   from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
   to: windowEnd.optional().describe('A date is included whole, an instant counts no more.'),
-  model: list(text).optional().describe('Exact ids, separated by commas.'),
-  status: list(oneOf(CALL_STATUSES))
+  model: commaList(text).optional().describe('Exact ids, separated by commas.'),
+  status: commaList(oneOf(CALL_STATUSES))
     .optional()
     .describe(`${CALL_STATUSES.join(', ')}; separated by commas.`),
-  unit_type: list(oneOf<typeof UNIT_TYPES>(UNIT_TYPES) as z.ZodType<UnitType, string>)
+  unit_type: commaList(oneOf<typeof UNIT_TYPES>(UNIT_TYPES) as z.ZodType<UnitType, string>)
     .optional()
     .describe(`${UNIT_TYPES.join(', ')}; separated by commas.`),
-  error_code: list(text).optional().describe('Exact codes, separated by commas.'),
+  error_code: commaList(text).optional().describe('Exact codes, separated by commas.'),
   ref: text.optional().describe('A request id or a task id.'),
   order: oneOf(LOG_ORDERS).optional().describe("Default: the cursor's order, else desc."),
   limit: limit
@@ -115,7 +116,7 @@ export const logQuery = z.object({
     .max(LOG_CURSOR_MAX_CHARS, 'is not a cursor of this log')
     .optional()
     .describe('next_cursor of the page before, as it came.'),
-  include: list(oneOf(LOG_INCLUDES))
+  include: commaList(oneOf(LOG_INCLUDES))
     .default(['attempts'])
     .describe(`${LOG_INCLUDES.join(', ')}; separated by commas; default attempts.`),
   format: oneOf(LOG_FORMATS)

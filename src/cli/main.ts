@@ -140,14 +140,14 @@ async function onDatabase<T>(
 
 async function withLibrary<T>(env: NodeJS.ProcessEnv, work: (library: WikiBooks) => Promise<T>): Promise<T> {
   const settings = readSettings(env)
-  const [{ withEngines }, { storeOf }] = await Promise.all([
+  const [{ withEngines }, { storeOf }, url] = await Promise.all([
     import('./engines.ts'),
     import('../storage/open-store.ts'),
+    publicUrl(settings),
   ])
   return withEngines(settings, ['postgres'], (urls) =>
     onDatabase(urls, settings, async (database) => {
-      // No links are created here.
-      const store = await storeOf({ ...settings, publicUrl: '', fileLinkKey: database.fileLinkKey })
+      const store = await storeOf({ ...settings, publicUrl: url, fileLinkKey: database.fileLinkKey })
       return work({ database, store })
     }),
   )

@@ -1,7 +1,7 @@
 /** Reads the values of options and arguments; an invalid one is a usage error. */
 import { InvalidArgumentError } from 'commander'
 import { z } from 'zod'
-import { type WindowEnd, windowEnd } from '../../schemas/call-log/query.ts'
+import { windowEnd } from '../../schemas/call-log/query.ts'
 import { CALL_STATUSES, type CallStatus, callStatus } from '../../schemas/call-log/row.ts'
 import { type Credits, parseCredits } from '../../schemas/money.ts'
 
@@ -102,10 +102,10 @@ export function instant(text: string): Date {
   return new Date(text)
 }
 
-/** Reads one end of a window of time: a day of UTC, or an instant. */
-export function windowEndText(text: string): WindowEnd {
+/** Checks one end of a window of time: a day of UTC, or an instant. */
+export function windowEndText(text: string): string {
   const parsed = windowEnd.safeParse(text)
-  if (parsed.success) return parsed.data
+  if (parsed.success) return text
   throw new InvalidArgumentError(`${parsed.error.issues[0]!.message}.`)
 }
 

@@ -1,13 +1,12 @@
 /** `tollgate task …`: the tasks of all accounts, and ending one by hand. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { taskActs } from '../../pipelines/management/calls/tasks.ts'
-import { taskShape } from '../../pipelines/management/shapes.ts'
-import { Failure } from '../../schemas/failure.ts'
-import { endTask, retryTask } from '../../schemas/management/calls/tasks.ts'
+import { cursorAfter } from '../../pipelines/management/page.ts'
+import { endTask, listAllTasks, retryTask, showAnyTask } from '../../schemas/management/calls/tasks.ts'
 import type { AnswerOf, Operation } from '../../schemas/management/operation.ts'
-import { TASK_KINDS, TASK_STATES, type TaskKind, type TaskState } from '../../schemas/tasks/task.ts'
+import { TASK_KINDS, TASK_STATES, type TaskKind } from '../../schemas/tasks/task.ts'
 import { answerRecord, answers, answerTable, type Context } from './context.ts'
-import { runCommandAct } from './management.ts'
+import { runCommandAct, runnerOf } from './management.ts'
 import { taskLimit } from './option-values.ts'
 
 const DEFAULT_TASKS = 50
@@ -26,11 +25,9 @@ const LIST_FIELDS = [
 const OPEN = 'open'
 const MAX_REASON_CHARS = 500
 
-function states(text: string): readonly TaskState[] | typeof OPEN {
-  if (text === OPEN) return OPEN
-  const words = text.split(',').map((word) => word.trim())
-  const known = words.filter((word): word is TaskState => (TASK_STATES as readonly string[]).includes(word))
-  if (known.length === words.length) return known
+function stateList(text: string): string {
+  const isKnown = (word: string) => (TASK_STATES as readonly string[]).includes(word.trim())
+  if (text === OPEN || text.split(',').every(isKnown)) return text
   throw new InvalidArgumentError(`It is "${OPEN}", or a comma list of ${TASK_STATES.join(', ')}.`)
 }
 
@@ -43,13 +40,14 @@ function reasonText(text: string): string {
 interface ListOptions {
   readonly account?: string
   readonly kind?: TaskKind
-  readonly state?: readonly TaskState[] | typeof OPEN
+  readonly state?: string
   readonly before?: string
   readonly limit: number
 }
 
 export function addTaskCommands(program: Command, context: Context): void {
   const { wiring } = context
+  const { list } = runnerOf(wiring, taskActs, () => ({}))
   const task = program
     .command('task')
     .description('videos, images, music and other work that outlives its request')
@@ -61,34 +59,34 @@ export function addTaskCommands(program: Command, context: Context): void {
       .description('the newest first, of all accounts or of one')
       .option('--account <id>', 'of this account alone')
       .addOption(new Option('--kind <kind>', 'of this kind alone').choices(TASK_KINDS))
-      .option('--state <states>', `"${OPEN}", or a comma list of states`, states)
+      .option('--state <states>', `"${OPEN}", or a comma list of states`, stateList)
       .option('--before <task>', 'the next page: those older than this task')
       .option('--limit <n>', 'how many', taskLimit, DEFAULT_TASKS),
     'task list --state open --kind video',
     async ({ account, kind, state, before, limit }: ListOptions) => {
-      const tasks = await wiring.withDatabase((database) =>
-        database.listAllTasks({
-          accountId: account ?? null,
-          kind: kind ?? null,
-          states: state === undefined || state === OPEN ? null : state,
-          isOpen: state === OPEN,
-          before: before ?? null,
-          limit,
-        }),
-      )
-      return answerTable(tasks.map(taskShape), LIST_FIELDS)
+      const input = {
+        account_id: account,
+        kind,
+        ...(state === OPEN ? { open: 'true' } : { state }),
+        ...(before !== undefined && { cursor: cursorAfter(before) }),
+      }
+      return answerTable(await list(listAllTasks, input, limit), LIST_FIELDS)
     },
   )
 
   answers(
     context,
-    task.command('show').description('all that is known of a task').argument('<id>', 'task id'),
+    task
+      .command('show')
+      .description('all that is known of a task, with fresh links to what it made')
+      .argument('<id>', 'task id'),
     'task show vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => {
-      const [found] = await wiring.withDatabase((database) => database.readTasks([id]))
-      if (found === undefined) throw new Failure('not_found', `There is no task ${id}.`)
-      return answerRecord(taskShape(found))
-    },
+    async (id: string) =>
+      wiring.withLibrary(async ({ database, store: files }) =>
+        answerRecord(
+          await runCommandAct(wiring, taskActs, showAnyTask, { id }, { database, deps: { files } }),
+        ),
+      ),
   )
 
   const run = <O extends Operation>(operation: O, input: object): Promise<AnswerOf<O>> =>

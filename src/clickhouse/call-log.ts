@@ -67,8 +67,8 @@ export interface CallLog {
   usageTotals(window: UsageWindow, signal?: AbortSignal): Promise<UsageTotals>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   costByDay(window: UsageWindow, signal?: AbortSignal): Promise<DayCost[]>
-  /** Takes the time it takes. @throws Failure `service_unavailable` while ClickHouse is away */
-  usageBy(query: UsageByQuery): Promise<UsageSums[]>
+  /** @throws Failure `service_unavailable` while ClickHouse is away */
+  usageBy(query: UsageByQuery, signal?: AbortSignal): Promise<UsageSums[]>
   /**
    * Returns the sums of each month: one of the four queries of an audit. Each throws Failure `service_unavailable`
    * while ClickHouse is away.
@@ -163,7 +163,7 @@ export function openCallLog(url: string): CallLog {
     dailyUsage: (query, caller) => answering((signal) => dailyUsage(client, query, signal), caller),
     usageTotals: (window, caller) => answering((signal) => usageTotals(client, window, signal), caller),
     costByDay: (window, caller) => answering((signal) => costByDay(client, window, signal), caller),
-    usageBy: (query) => auditing(() => usageBy(client, query)),
+    usageBy: (query, caller) => answering((signal) => usageBy(client, query, signal), caller),
     monthSums: (upto) => auditing(() => monthSums(client, upto)),
     bucketSums: (calls, upto, bucketIds) => auditing(() => bucketSums(client, calls, upto, bucketIds)),
     callsBetween: (calls, ids) => auditing(() => callsBetween(client, calls, ids)),

@@ -3,14 +3,13 @@ import { useLingui } from '@lingui/react'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { X } from 'lucide-react'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import type { deleteView, listViews, saveView } from '../../../schemas/management/people/saved-views.ts'
 import { get, request } from '../api/client.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Field } from '../ui/field.tsx'
+import { NameDialog } from '../ui/name-dialog.tsx'
 import { FormError } from '../ui/states.tsx'
 
 type View = AnswerOf<typeof listViews>['data'][number]
@@ -44,6 +43,10 @@ export function SavedViews({ page, filters }: SavedViewsProps) {
     onSuccess: (left) => queries.setQueryData(queryKey, left),
   })
   const query = print(filters)
+  const save = async (name: string) => {
+    queries.setQueryData(queryKey, await request<typeof saveView>('PUT', '/me/views', { page, name, query }))
+    setSaving(false)
+  }
   const open = (view: View) =>
     void navigate({
       to: '.',
@@ -87,55 +90,15 @@ export function SavedViews({ page, filters }: SavedViewsProps) {
       )}
       {remove.error && <FormError error={remove.error} />}
       {isSaving && (
-        <SaveDialog
-          page={page}
-          query={query}
+        <NameDialog
+          title={t('Save this view')}
+          hint={t('A view of the same name is replaced.')}
+          maxLength={100}
+          act={t('Save')}
+          onName={save}
           onClose={() => setSaving(false)}
-          onSaved={(saved) => queries.setQueryData(queryKey, saved)}
         />
       )}
     </section>
-  )
-}
-
-interface SaveDialogProps extends Pick<SavedViewsProps, 'page'> {
-  readonly query: string
-  onClose(): void
-  onSaved(views: AnswerOf<typeof saveView>): void
-}
-
-function SaveDialog({ page, query, onClose, onSaved }: SaveDialogProps) {
-  const [name, setName] = useState('')
-  const save = useMutation({
-    mutationFn: () => request<typeof saveView>('PUT', '/me/views', { page, name, query }),
-    onSuccess: (views) => {
-      onSaved(views)
-      onClose()
-    },
-  })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate()
-  }
-  return (
-    <Dialog title={t('Save this view')} isOpen onClose={onClose}>
-      <form onSubmit={submit}>
-        <Field
-          label={t('Name')}
-          hint={t('A view of the same name is replaced.')}
-          required
-          maxLength={100}
-          value={name}
-          onChange={({ target }) => setName(target.value)}
-        />
-        {save.error && <FormError error={save.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={save.isPending}>
-            {t('Save')}
-          </Button>
-        </Actions>
-      </form>
-    </Dialog>
   )
 }

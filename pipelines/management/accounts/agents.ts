@@ -70,12 +70,12 @@ const changing = (
   )
 
 export const agentActs = [
-  implement<AgentDeps, typeof listAgents>(listAgents, async (context, { account_id: accountId }) => {
+  implement<AgentDeps, typeof listAgents>(listAgents, async (context, { account_id: accountId, deleted }) => {
     const agents = await context.database.listAgents(accountId)
-    const living = agents.filter(({ state }) => state !== 'deleted')
+    const listed = agents.filter(({ state }) => deleted || state !== 'deleted')
     return {
       object: 'list' as const,
-      data: await Promise.all(living.map((agent) => shapeOf(context.database, context, agent))),
+      data: await Promise.all(listed.map((agent) => shapeOf(context.database, context, agent))),
     }
   }),
   implement<AgentDeps, typeof showAgent>(

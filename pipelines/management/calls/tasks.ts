@@ -37,7 +37,7 @@ async function taskOf(database: Database, id: string, isSeen: (task: Task) => bo
 
 interface ListInput {
   readonly kind?: Task['kind'] | undefined
-  readonly state?: Task['state'] | undefined
+  readonly state?: readonly Task['state'][] | undefined
   readonly open: boolean
   readonly cursor?: string | undefined
   readonly limit: number
@@ -45,13 +45,13 @@ interface ListInput {
 
 async function queryOf(
   database: Database,
-  { kind, state, open, ...input }: ListInput,
+  { kind, state = [], open, ...input }: ListInput,
 ): Promise<Omit<AllTasksQuery, 'accountId' | 'isShown'>> {
   const before = afterOf(input)
   const [last] = before === null ? [] : await database.readTasks([before])
   if (before !== null && last === undefined)
-    throw new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
-  const states = state === undefined ? null : [state]
+    throw new Failure('invalid_request', `cursor: is not the next_cursor of a page: no task is ${before}.`)
+  const states = state.length === 0 ? null : state
   return { kind: kind ?? null, states, isOpen: open, before, limit: input.limit + 1 }
 }
 

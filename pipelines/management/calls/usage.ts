@@ -32,7 +32,7 @@ const COLUMN_OF: Readonly<Record<Dimension, DailyGroup>> = {
   status: 'status',
 }
 
-type Sums = Omit<DailyUsage, 'day' | 'group'>
+export type Sums = Omit<DailyUsage, 'day' | 'group'>
 
 const NOTHING: Sums = { requests: 0, cost: 0n, inputTokens: 0, outputTokens: 0, cachedTokens: 0 }
 
@@ -43,9 +43,9 @@ const added = (a: Sums, b: Sums): Sums => ({
   outputTokens: a.outputTokens + b.outputTokens,
   cachedTokens: a.cachedTokens + b.cachedTokens,
 })
-const sumOf = (rows: readonly Sums[]): Sums => rows.reduce(added, NOTHING)
+export const sumOf = (rows: readonly Sums[]): Sums => rows.reduce(added, NOTHING)
 
-const sumsShape = ({ requests, cost, inputTokens, outputTokens, cachedTokens }: Sums) => ({
+export const sumsShape = ({ requests, cost, inputTokens, outputTokens, cachedTokens }: Sums) => ({
   requests,
   cost: printCredits(cost),
   input_tokens: inputTokens,

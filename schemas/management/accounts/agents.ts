@@ -22,7 +22,10 @@ export const listAgents = operation({
   method: 'GET',
   path: '/agents',
   summary: 'List the agents of an organization.',
-  input: z.object({ account_id: z.string() }),
+  input: z.object({
+    account_id: z.string(),
+    deleted: z.stringbool().default(false).describe('true: deleted ones too.'),
+  }),
   answer: { name: 'AgentList', schema: z.object({ object: z.literal('list'), data: z.array(agentSchema) }) },
   scope: 'read',
   allows,

@@ -1,5 +1,6 @@
 /** Operations of tasks. */
 import { z } from 'zod'
+import { commaList } from '../../call-log/query.ts'
 import { attemptRow } from '../../call-log/row.ts'
 import { resultFile } from '../../media/job.ts'
 import { taskKind, taskState } from '../../tasks/task.ts'
@@ -48,7 +49,7 @@ const MAX_REASON_CHARS = 500
 
 const filters = {
   kind: taskKind.optional(),
-  state: taskState.optional(),
+  state: commaList(taskState).optional().describe('One state or several, separated by commas.'),
   open: z.stringbool().default(false).describe('true: those alone that have not ended.'),
   ...pageInput,
 }

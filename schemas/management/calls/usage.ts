@@ -1,6 +1,7 @@
-/** Operations that sum up the calls of an account. */
+/** Operations that sum up the calls of an account, or of all. */
 import { z } from 'zod'
 import { logQuery } from '../../call-log/query.ts'
+import { CURRENCY } from '../../call-log/row.ts'
 import { walletSchema } from '../accounts/accounts.ts'
 import { budgetSchema } from '../accounts/budgets.ts'
 import { keySchema } from '../accounts/keys.ts'
@@ -50,6 +51,60 @@ export const showUsage = operation({
   },
   scope: 'read',
   allows: ['owner', 'admin', 'billing', 'member'],
+})
+
+export const USAGE_GROUPS = ['account', 'model', 'day', 'key'] as const
+export type UsageGroup = (typeof USAGE_GROUPS)[number]
+export const USAGE_MAX_ROWS = 100_000
+const USAGE_DEFAULT_ROWS = 1000
+
+export const showInstallationUsage = operation({
+  method: 'GET',
+  path: '/installation/usage',
+  summary: 'Sum up the calls of all accounts, or of one, by account, model, day or key.',
+  details: 'Days are UTC. Refused calls count, attempts do not.',
+  input: z.object({
+    account_id: accountId.optional().describe('Of this account alone.'),
+    by: z.enum(USAGE_GROUPS).optional().describe('Default: account; of one account, model.'),
+    period: logQuery.shape.period,
+    from: logQuery.shape.from,
+    to: logQuery.shape.to,
+    limit: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(USAGE_MAX_ROWS)
+      .default(USAGE_DEFAULT_ROWS)
+      .describe('Rows beyond it are left out; the total counts them.'),
+  }),
+  answer: {
+    name: 'InstallationUsage',
+    schema: z.object({
+      object: z.literal('usage'),
+      currency: z.literal(CURRENCY),
+      period_from: instantText,
+      period_to: instantText,
+      account_id: accountId.nullable(),
+      by: z.enum(USAGE_GROUPS),
+      rows: z
+        .array(
+          z.object({
+            day: z.string().optional(),
+            model: z.string().optional(),
+            key_id: z.string().optional(),
+            name: z.string().nullable().optional().describe('Of the key or the account; null: not known.'),
+            account_id: accountId.optional().describe('Of an account or a key.'),
+            ...sums,
+          }),
+        )
+        .describe('Days in their order; all else by cost, the dearest first.'),
+      has_more: z.boolean().describe('Rows were left out.'),
+      total: totals,
+      before: totals.describe('Of the period of the same length before.'),
+    }),
+  },
+  scope: 'read',
+  allows: 'operators',
 })
 
 export const showHome = operation({

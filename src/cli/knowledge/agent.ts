@@ -112,10 +112,11 @@ export function addAgentCommands(program: Command, context: Context): void {
     agent
       .command('list')
       .description('the agents of an organization, except deleted ones')
-      .requiredOption('--account <id>', 'account id'),
+      .requiredOption('--account <id>', 'account id')
+      .option('--deleted', 'deleted ones too'),
     'agent list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async ({ account }: { account: string }) => {
-      const { data } = await run(listAgents, { account_id: account })
+    async ({ account, deleted = false }: { account: string; deleted?: boolean }) => {
+      const { data } = await run(listAgents, { account_id: account, deleted: String(deleted) })
       return answerTable(data.map(agentShape), LIST_FIELDS)
     },
   )

@@ -1,10 +1,8 @@
 /** Sums the calls of one account or of all in a window of time, by one column. */
 import type { ClickHouseClient } from '@clickhouse/client'
+import type { UsageGroup } from '../../../schemas/management/calls/usage.ts'
 import type { LogWindow } from '../../core/call-log/window.ts'
 import { type CallSums, SUMS, type SumColumn, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
-
-export const USAGE_GROUPS = ['account', 'model', 'day', 'key'] as const
-export type UsageGroup = (typeof USAGE_GROUPS)[number]
 
 export interface UsageByQuery extends LogWindow {
   /** Null: all accounts. */
@@ -33,6 +31,7 @@ type Row = SumsRow & { readonly [Column in SumColumn]?: string }
 export async function usageBy(
   client: ClickHouseClient,
   { by, ...window }: UsageByQuery,
+  signal?: AbortSignal,
 ): Promise<UsageSums[]> {
   const columns = COLUMNS[by]
   const rows = summedRows({ ...window, keyId: null, columns })
@@ -45,6 +44,7 @@ export async function usageBy(
       ORDER BY ${by === 'day' ? 'day' : `sum(cost) DESC, ${columns.join(', ')}`}`,
     query_params: rows.parameters,
     format: 'JSONEachRow',
+    ...(signal && { abort_signal: signal }),
   })
   return (await answer.json<Row>()).map((row) => ({
     accountId: row.account_id ?? null,

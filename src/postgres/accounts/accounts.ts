@@ -88,6 +88,16 @@ export async function listAccounts(sql: Sql): Promise<AccountWithWallet[]> {
   return rows.map(withWallet)
 }
 
+/** Returns names by id, of those accounts that exist. */
+export async function accountNames(
+  sql: Queryable,
+  accountIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await sql<{ id: string; name: string }[]>`
+    SELECT id, name FROM accounts WHERE id = ANY (${accountIds as string[]}::text[])`
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
 export interface AccountSearch {
   /** A part of the id or the name; null: every account. */
   readonly search: string | null

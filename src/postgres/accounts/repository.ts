@@ -5,6 +5,7 @@ import type { Sql } from '../connection.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import { retryOnStaleEnd } from '../tasks/stale-end.ts'
 import {
+  accountNames,
   createAccount,
   findAccounts,
   listAccounts,
@@ -53,6 +54,7 @@ export const openAccounts = ({ main }: Pools) =>
     renameAccount,
     recordView,
     listAccounts,
+    accountNames,
     showAccount,
     setAccountEnabled,
     setAccountLimits,

@@ -7,6 +7,10 @@ import { keyActs } from '../../../pipelines/management/accounts/keys.ts'
 import { organizationActs } from '../../../pipelines/management/accounts/organizations.ts'
 import { tokenActs } from '../../../pipelines/management/accounts/tokens.ts'
 import { type CallDeps, callActs } from '../../../pipelines/management/calls/calls.ts'
+import {
+  type InstallationUsageDeps,
+  installationUsageActs,
+} from '../../../pipelines/management/calls/installation-usage.ts'
 import { searchActs } from '../../../pipelines/management/calls/search.ts'
 import { type TaskDeps, taskActs } from '../../../pipelines/management/calls/tasks.ts'
 import { type UsageDeps, usageActs } from '../../../pipelines/management/calls/usage.ts'
@@ -43,6 +47,7 @@ const MAX_FORM_BYTES = MAX_UPLOAD_BYTES + MAX_BODY_BYTES
 export type ManagementRouteDeps = EndpointDeps &
   CallDeps &
   UsageDeps &
+  InstallationUsageDeps &
   TaskDeps &
   ChannelDeps &
   ConfigurationDeps &
@@ -71,6 +76,7 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...importActs,
     ...callActs,
     ...usageActs,
+    ...installationUsageActs,
     ...taskActs,
     ...searchActs,
     ...tokenActs,

@@ -55,8 +55,15 @@ t.test('by account, with names and a total; a month of days is included whole', 
       { account_id: rich, name: 'Test', ...sums },
       { account_id: poor, name: 'Test', ...less },
     ],
+    has_more: false,
     total: { requests: 4, cost: '2.50000001', input_tokens: 33, output_tokens: 22, cached_tokens: 10 },
+    before: sums,
   })
+  t.match(
+    asked.at(-2),
+    { accountId: null, to: Date.UTC(2026, 9, 1) },
+    'the period before ends where this one begins',
+  )
   const from = Date.UTC(2026, 9, 1)
   const whole = { accountId: null, by: 'account', from, to: Date.UTC(2026, 10, 1) }
   const to = Math.min(whole.to, Date.now() + DAY_MS)

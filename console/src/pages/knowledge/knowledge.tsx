@@ -1,8 +1,8 @@
 /** Knowledge: the bases of an account, or the one that is open. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
 import type { createBase, listBases } from '../../../../schemas/management/knowledge/bases.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
@@ -12,9 +12,8 @@ import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, Dialog } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Badge, EmptyState, ErrorState, FormError, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
+import { NameDialog } from '../../ui/name-dialog.tsx'
+import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 import { OpenBase } from './open-base.tsx'
@@ -122,7 +121,7 @@ function BaseList({ bases, mayChange }: BaseListProps) {
           <Table caption={t('Knowledge bases')} columns={columns} rows={rows} keyOf={({ id }) => id} />
         )}
       </Panel>
-      <CreateDialog isOpen={dialog === 'create'} onClose={() => setDialog(null)} />
+      {dialog === 'create' && <CreateDialog onClose={() => setDialog(null)} />}
       {dialog === 'upload' && (
         <UploadDialog baseId={DEFAULT_KB_ID} name={t("The account's own")} onClose={() => setDialog(null)} />
       )}
@@ -130,41 +129,23 @@ function BaseList({ bases, mayChange }: BaseListProps) {
   )
 }
 
-function CreateDialog({ isOpen, onClose }: { readonly isOpen: boolean; onClose(): void }) {
+function CreateDialog({ onClose }: { onClose(): void }) {
   const { account_id: accountId } = useAccount()
-  const [name, setName] = useState('')
   const queries = useQueryClient()
   const change = useChangeSearch()
-  const create = useMutation({
-    mutationFn: () => request<typeof createBase>('POST', BASES, { account_id: accountId, name }),
-    onSuccess: async ({ id }) => {
-      await queries.invalidateQueries({ queryKey: [BASES, accountId] })
-      onClose()
-      change({ base: id })
-    },
-  })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    create.mutate()
+  const create = async (name: string) => {
+    const { id } = await request<typeof createBase>('POST', BASES, { account_id: accountId, name })
+    await queries.invalidateQueries({ queryKey: [BASES, accountId] })
+    onClose()
+    change({ base: id })
   }
   return (
-    <Dialog title={t('Create a knowledge base')} isOpen={isOpen} onClose={onClose}>
-      <form onSubmit={submit}>
-        <Field
-          label={t('Name')}
-          required
-          maxLength={200}
-          value={name}
-          onChange={({ target }) => setName(target.value)}
-        />
-        {create.error && <FormError error={create.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={create.isPending}>
-            {t('Create')}
-          </Button>
-        </Actions>
-      </form>
-    </Dialog>
+    <NameDialog
+      title={t('Create a knowledge base')}
+      maxLength={200}
+      act={t('Create')}
+      onName={create}
+      onClose={onClose}
+    />
   )
 }

@@ -1,0 +1,98 @@
+/** What an account used: by day and by model, key, member or state. */
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { type showUsage, USAGE_DIMENSIONS } from '../../../../schemas/management/calls/usage.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { get } from '../../api/client.ts'
+import { keyNamesQuery } from '../../api/key-names.ts'
+import { useAccount } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { SelectField } from '../../ui/field.tsx'
+import { EmptyState } from '../../ui/states.tsx'
+import { dimensionNames, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
+import { Report } from './report.tsx'
+
+const route = getRouteApi('/signed-in/usage')
+
+type Usage = AnswerOf<typeof showUsage>
+type Group = Usage['groups'][number]
+type Dimension = (typeof USAGE_DIMENSIONS)[number]
+
+const isDimension = (text: string | undefined): text is Dimension =>
+  USAGE_DIMENSIONS.includes(text as Dimension)
+
+/** Returns a record for each day and group. */
+function linesOf({ by_day, groups }: Usage, by: Dimension) {
+  const names = new Map(groups.map(({ id, name }) => [id, name]))
+  const days = by_day.toSorted((a, b) => a.date.localeCompare(b.date))
+  return [
+    ['date', by, 'name', ...SUM_COLUMNS],
+    ...days.map((day) => [
+      day.date,
+      day.group,
+      names.get(day.group) ?? day.group,
+      ...SUM_COLUMNS.map((column) => day[column]),
+    ]),
+  ]
+}
+
+export function AccountUsage() {
+  const { account_id: accountId, kind, role } = useAccount()
+  const { by: given, key_id: keyId } = route.useSearch()
+  const by = isDimension(given) ? given : 'model'
+  const period = usePeriod()
+  const change = useChangeSearch()
+  const keys = useQuery({ ...keyNamesQuery(accountId), enabled: role !== 'billing' })
+  // A member reads the usage of one key at a time.
+  const key = keyId ?? (role === 'member' ? keys.data?.data[0]?.id : undefined)
+  const hasNoKey = role === 'member' && keys.isSuccess && key === undefined
+  const usage = useQuery({
+    queryKey: ['/usage', accountId, by, key, period],
+    enabled: role !== 'member' || key !== undefined,
+    queryFn: ({ signal }) =>
+      get<typeof showUsage>('/usage', { account_id: accountId, by, key_id: key, ...period } as never, signal),
+  })
+  const nameOf = ({ id, name }: Group) => {
+    const label = name === '' ? t('None') : name
+    if (by === 'member') return label
+    const filter = by === 'key' ? { key_id: id } : { [by]: id, ...(key && { key_id: key }) }
+    return (
+      <Link
+        to="/calls"
+        search={{ account: accountId, ...period, ...filter }}
+        className="text-accent hover:underline"
+      >
+        {label}
+      </Link>
+    )
+  }
+  const keyField = role !== 'billing' && (
+    <SelectField
+      label={t('Key')}
+      value={key ?? ''}
+      onChange={({ target }) => change({ key_id: target.value })}
+    >
+      {role !== 'member' && <option value="">{t('All')}</option>}
+      {keys.data?.data.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </SelectField>
+  )
+  return (
+    <>
+      <UsageFrame
+        by={by}
+        dimensions={USAGE_DIMENSIONS.filter((name) => name !== 'member' || kind === 'organization')}
+        query={usage}
+        fields={keyField}
+        linesOf={(data) => linesOf(data, by)}
+      >
+        {(data) => <Report usage={data} title={dimensionNames()[by]} nameOf={nameOf} />}
+      </UsageFrame>
+      {hasNoKey && <EmptyState title={t('You have no key yet.')} />}
+    </>
+  )
+}

@@ -1,0 +1,98 @@
+/** The frame of the usage pages: heading, saved views, filters, and the state of the report. */
+import type { UseQueryResult } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { csvRecord } from '../../../../src/core/call-log/csv-records.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { SelectField } from '../../ui/field.tsx'
+import { ErrorState, PageHeader, Skeleton } from '../../ui/states.tsx'
+import { type Period, PeriodFields } from '../period.tsx'
+import { saveFile } from '../save-file.ts'
+import { SavedViews } from '../saved-views.tsx'
+import { ScopeField } from '../scope-field.tsx'
+
+const route = getRouteApi('/signed-in/usage')
+
+export type Dimension = 'account' | 'model' | 'key' | 'member' | 'status'
+
+export const dimensionNames = (): Readonly<Record<Dimension, string>> => ({
+  account: t('Account'),
+  model: t('Model'),
+  key: t('Key'),
+  member: t('Member'),
+  status: t('State'),
+})
+
+export const SUM_COLUMNS = ['requests', 'cost', 'input_tokens', 'output_tokens', 'cached_tokens'] as const
+
+/** Returns the period in the URL. */
+export function usePeriod(): Period {
+  const { period, from, to } = route.useSearch()
+  return { ...(period && { period }), ...(from && { from }), ...(to && { to }) }
+}
+
+type Line = readonly (string | number | null)[]
+
+interface UsageFrameProps<Data, D extends Dimension> {
+  readonly by: D
+  readonly dimensions: readonly D[]
+  readonly query: UseQueryResult<Data>
+  /** Further filters. */
+  readonly fields?: ReactNode
+  /** Returns the header and the records of the file; the header alone: there is nothing to save. */
+  linesOf(data: Data): readonly Line[]
+  readonly children: (data: Data) => ReactNode
+}
+
+export function UsageFrame<Data, D extends Dimension>({
+  by,
+  dimensions,
+  query,
+  fields,
+  linesOf,
+  children,
+}: UsageFrameProps<Data, D>) {
+  const { by: given, key_id, scope } = route.useSearch()
+  const period = usePeriod()
+  const change = useChangeSearch()
+  const { data } = query
+  const lines = data === undefined ? [] : linesOf(data)
+  const save = () =>
+    saveFile(`usage-by-${by}-${new Date().toISOString().slice(0, 10)}.csv`, 'text/csv', [
+      lines.map(csvRecord).join(''),
+    ])
+  return (
+    <>
+      <PageHeader
+        title={t('Usage')}
+        description={t('Days are UTC.')}
+        actions={
+          <Button disabled={lines.length < 2} onClick={save}>
+            CSV
+          </Button>
+        }
+      />
+      <SavedViews page="usage" filters={{ by: given, key_id, scope, ...period }} />
+      <section
+        aria-label={t('Filters')}
+        className="mb-4 grid grid-cols-2 gap-3 rounded-lg border border-line bg-surface p-3 md:grid-cols-4 xl:grid-cols-6"
+      >
+        <PeriodFields value={period} onChange={change} />
+        <SelectField label={t('Group by')} value={by} onChange={({ target }) => change({ by: target.value })}>
+          {dimensions.map((name) => (
+            <option key={name} value={name}>
+              {dimensionNames()[name]}
+            </option>
+          ))}
+        </SelectField>
+        {fields}
+        <ScopeField value={scope} onChange={(value) => change({ scope: value, by: '', key_id: '' })} />
+      </section>
+      {query.isLoading && <Skeleton rows={8} />}
+      {query.error && <ErrorState error={query.error} onRetry={() => void query.refetch()} />}
+      {data !== undefined && children(data)}
+    </>
+  )
+}

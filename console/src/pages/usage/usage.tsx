@@ -1,0 +1,14 @@
+/** What an account used, or all accounts: by day and by a chosen column, beside the period before. */
+import { useLingui } from '@lingui/react'
+import { getRouteApi } from '@tanstack/react-router'
+import { useIsWhole } from '../scope-field.tsx'
+import { AccountUsage } from './account.tsx'
+import { InstallationUsage } from './installation.tsx'
+
+const route = getRouteApi('/signed-in/usage')
+
+export function Usage() {
+  useLingui()
+  const { scope } = route.useSearch()
+  return useIsWhole(scope) ? <InstallationUsage /> : <AccountUsage />
+}
