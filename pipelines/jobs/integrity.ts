@@ -1,21 +1,17 @@
 /** Jobs on the integrity of the books: verify the wallets, rebuild the call log. */
 import type { Rebuilt } from '../../schemas/management/jobs.ts'
-import type { AuditedLog } from '../../src/postgres/billing/audit-report.ts'
-import type { WalletAudits } from '../../src/postgres/billing/repository.ts'
 import { type LogRebuildDeps, rebuildLog } from '../call-log/rebuild.ts'
-import { auditReportShape } from '../management/shapes.ts'
 import type { RunJob } from './run-jobs.ts'
+import { type VerifyDeps, verifyBooks } from './verify.ts'
 
 export interface IntegrityDeps {
-  readonly database: LogRebuildDeps['database'] & Pick<WalletAudits, 'verifyWallets'>
-  readonly callLog: LogRebuildDeps['callLog'] & AuditedLog
+  readonly database: LogRebuildDeps['database'] & VerifyDeps['database']
+  readonly callLog: LogRebuildDeps['callLog'] & VerifyDeps['callLog']
 }
 
 export const integrityJobs = ({ database, callLog }: IntegrityDeps) =>
   ({
-    verify: async (_, report) => ({
-      result: auditReportShape(await database.verifyWallets(callLog, report)),
-    }),
+    verify: async (_, report) => ({ result: await verifyBooks({ database, callLog }, report) }),
     rebuild: async (_, report) => ({
       result: (await rebuildLog({
         database,

@@ -1,6 +1,6 @@
 /** Operations of long jobs, and what an operator reads of the integrity of the books. */
 import { z } from 'zod'
-import { instantText, operation } from './operation.ts'
+import { amountText, instantText, operation } from './operation.ts'
 
 const kind = z.enum(['verify', 'rebuild'])
 const id = z.string()
@@ -19,6 +19,22 @@ const verified = z.object({
   entries: z.int(),
   differences: z.array(difference),
   call_log_not_compared: z.string().optional().describe('Why the call log was not compared.'),
+  metered_last_day: z
+    .array(
+      z.object({
+        account_id: z.string(),
+        model: z.string(),
+        channel_id: z.string(),
+        calls: z.int(),
+        estimated: z.int().describe('Charged by estimate.'),
+        suspect: z.int().describe('With reported usage that no call can have.'),
+        estimated_percent: z.int(),
+        other_model: z.int().describe('Answered by another model than was requested.'),
+      }),
+    )
+    .optional()
+    .describe('Charged calls of the last day, where some were estimated, suspect, or answered otherwise.'),
+  negative_balances: z.array(z.object({ account_id: z.string(), balance: amountText })).optional(),
 })
 export type Verified = z.infer<typeof verified>
 

@@ -6,6 +6,7 @@ import {
   createBase,
   deleteBase,
   grantBase,
+  listAllBases,
   listBases,
   revokeBase,
   showBase,
@@ -13,6 +14,7 @@ import {
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
 import type { Caller } from '../caller.ts'
+import { afterOf, page } from '../page.ts'
 
 /** Bases that an account may make by itself. Operators may make more. */
 const MAX_BASES = 100
@@ -68,6 +70,11 @@ export const baseActs = [
         .filter(({ id }) => id !== '' && !ids.has(id))
         .map(({ id, name, pages }) => ({ id, name, pages })),
     }
+  }),
+  implement(listAllBases, async ({ database }, { account_id: accountId = null, ...input }) => {
+    if (accountId !== null) await database.showAccount(accountId)
+    const found = await database.basePage({ accountId, after: afterOf(input), limit: input.limit + 1 })
+    return page(found.map(baseShape), input)
   }),
   implement(showBase, async ({ database }, { id }) => baseShape(await database.showBase(id)), accountOfBase),
   implement(createBase, async (context, { account_id: accountId, name }) => {

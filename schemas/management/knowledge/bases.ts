@@ -1,6 +1,6 @@
 /** Operations of knowledge bases and of those who may read them. */
 import { z } from 'zod'
-import { instantText, operation } from '../operation.ts'
+import { instantText, operation, pageInput, pageOf } from '../operation.ts'
 
 const allows = ['owner', 'admin'] as const
 const id = z.string()
@@ -29,6 +29,16 @@ export const listBases = operation({
   },
   scope: 'read',
   allows,
+})
+
+export const listAllBases = operation({
+  method: 'GET',
+  path: '/installation/knowledge-bases',
+  summary: 'List the knowledge bases of all accounts, or of one, with their readers.',
+  input: z.object({ account_id: z.string().optional(), ...pageInput }),
+  answer: { name: 'AllKnowledgeBases', schema: pageOf(base) },
+  scope: 'read',
+  allows: 'operators',
 })
 
 export const showBase = operation({

@@ -1,7 +1,7 @@
 /** `tollgate wallet …`: top-ups, balances, and the audit of the books. */
 import type { Command } from 'commander'
+import { verifyBooks } from '../../../pipelines/jobs/verify.ts'
 import { accountActs } from '../../../pipelines/management/accounts/accounts.ts'
-import { auditReportShape } from '../../../pipelines/management/shapes.ts'
 import {
   adjust,
   listLedger,
@@ -9,17 +9,17 @@ import {
   showAccount,
   topUp,
 } from '../../../schemas/management/accounts/accounts.ts'
+import type { Verified } from '../../../schemas/management/jobs.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import { type AuditReport, DIFFERENCE_KINDS } from '../../postgres/billing/audit-report.ts'
-import { METERED_WINDOW_MS } from '../../postgres/metering.ts'
+import { DIFFERENCE_KINDS } from '../../postgres/billing/audit-report.ts'
 import { operatorConfig } from '../config/config.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
 import { credits, ledgerLimit, noteText, signedCredits } from '../option-values.ts'
 import { printTable } from '../output.ts'
 import { assertConfirmed } from './confirm.ts'
-import { meteringShape, printMetering } from './metering-text.ts'
+import { printMetering } from './metering-text.ts'
 
 const DEFAULT_LEDGER_ENTRIES = 50
 const LEDGER_FIELDS = ['id', 'created_at', 'kind', 'amount', 'ref', 'actor', 'reference', 'note']
@@ -128,24 +128,19 @@ export function addWalletCommands(program: Command, context: Context): void {
       .addHelpText('after', `\nKinds of differences: ${DIFFERENCE_KINDS.join(', ')}`),
     'wallet verify --json',
     async () => {
-      const { report, metering } = await wiring.withBooks(async ({ database, log }) => ({
-        report: await database.verifyWallets(log),
-        metering: await database.meteringReport(Date.now() - METERED_WINDOW_MS),
-      }))
-      if (report.logTrouble !== undefined)
-        output.error(`The call log was not compared, for it cannot be read: ${report.logTrouble}\n`)
-      if (!report.ok) isNegativeAnswer()
-      return {
-        json: { ...auditReportShape(report), ...meteringShape(metering) },
-        text: () => printReport(report) + printMetering(metering),
-      }
+      const verified = await wiring.withBooks(({ database, log }) => verifyBooks({ database, callLog: log }))
+      if (verified.call_log_not_compared !== undefined)
+        output.error(
+          `The call log was not compared, for it cannot be read: ${verified.call_log_not_compared}\n`,
+        )
+      if (!verified.ok) isNegativeAnswer()
+      return { json: verified, text: () => printReport(verified) + printMetering(verified) }
     },
   )
 }
 
-function printReport(report: AuditReport): string {
-  const { accounts, entries, differences } = auditReportShape(report)
+function printReport({ ok, accounts, entries, differences }: Verified): string {
   const looked = `${accounts} accounts, ${entries} ledger entries`
-  if (report.ok) return `ok: ${looked}, no difference\n`
+  if (ok) return `ok: ${looked}, no difference\n`
   return `${looked}, ${differences.length} differences\n\n${printTable(differences, DIFFERENCE_FIELDS)}`
 }

@@ -1,11 +1,12 @@
 /** `tollgate kb …`: knowledge bases, their pages, and their readers. */
 import type { Command } from 'commander'
-import { baseActs, baseShape } from '../../../pipelines/management/knowledge/bases.ts'
+import { baseActs } from '../../../pipelines/management/knowledge/bases.ts'
 import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
 import {
   createBase,
   deleteBase,
   grantBase,
+  listAllBases,
   revokeBase,
   showBase,
 } from '../../../schemas/management/knowledge/bases.ts'
@@ -45,13 +46,8 @@ export function addKnowledgeCommands(program: Command, context: Context): void {
       .description('every knowledge base, or those of one account')
       .option('--account <id>', 'of this account only'),
     'kb list',
-    async ({ account }: { account?: string }) => {
-      const bases = await wiring.withDatabase(async (database) => {
-        if (account !== undefined) await database.showAccount(account)
-        return database.listBases(account)
-      })
-      return answerTable(bases.map(baseShape), LIST_FIELDS)
-    },
+    async ({ account }: { account?: string }) =>
+      answerTable(await acts.list(listAllBases, { account_id: account }), LIST_FIELDS),
   )
 
   answers(

@@ -48,10 +48,29 @@ export async function showBase(sql: Queryable, baseId: string): Promise<Knowledg
   return baseOfRow(row)
 }
 
-/** Lists all bases, or those of one account. */
-export async function listBases(sql: Sql, accountId?: string): Promise<KnowledgeBase[]> {
+export async function listBases(sql: Sql, accountId: string): Promise<KnowledgeBase[]> {
+  const rows = await sql<BaseRow[]>`${selectBases(sql)} WHERE b.account_id = ${accountId} ORDER BY b.id`
+  return rows.map(baseOfRow)
+}
+
+export interface BaseSearch {
+  /** Null: every account. */
+  readonly accountId: string | null
+  /** The id after which the list begins; null: at the beginning. */
+  readonly after: string | null
+  readonly limit: number
+}
+
+/** Lists bases by their id. */
+export async function basePage(
+  sql: Queryable,
+  { accountId, after, limit }: BaseSearch,
+): Promise<KnowledgeBase[]> {
   const rows = await sql<BaseRow[]>`
-    ${selectBases(sql)} ${accountId === undefined ? sql`` : sql`WHERE b.account_id = ${accountId}`} ORDER BY b.id`
+    ${selectBases(sql)}
+    WHERE ${accountId === null ? sql`true` : sql`b.account_id = ${accountId}`}
+      AND ${after === null ? sql`true` : sql`b.id > ${after}`}
+    ORDER BY b.id LIMIT ${limit}`
   return rows.map(baseOfRow)
 }
 

@@ -1,6 +1,7 @@
 /** Knowledge bases: their pages, who may read them, and the search in them. */
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import {
+  basePage,
   createBase,
   defaultBase,
   deleteBase,
@@ -20,7 +21,16 @@ import { announceSources } from './sources.ts'
 export type Wiki = ReturnType<typeof openWiki>
 
 export const openWiki = ({ main, searching }: Pools) => ({
-  ...onPool(main, { createBase, defaultBase, showBase, listBases, deleteBase, grantBase, revokeBase }),
+  ...onPool(main, {
+    createBase,
+    defaultBase,
+    showBase,
+    listBases,
+    basePage,
+    deleteBase,
+    grantBase,
+    revokeBase,
+  }),
   ...onPool(main, { pageHashes, importPages, announceSources, reportLinks }),
   ...onPool(
     main,

@@ -30,6 +30,10 @@ t.test('tasks and search', async (t) => {
     const next = `/tasks?account_id=${account_id}&limit=1&cursor=${first.next_cursor}`
     t.match((await owner.send('GET', next)).body, { data: [{ id: older }], has_more: false })
     t.same((await owner.send('GET', `/tasks?account_id=${account_id}&open=true`)).body.data, [])
+    const inStates = (states: string) => owner.send('GET', `/tasks?account_id=${account_id}&state=${states}`)
+    t.match((await inStates('failed,succeeded')).body.data, { length: 2 })
+    t.same((await inStates('failed,expired')).body.data, [])
+    t.match(await inStates('failed,done'), { status: 400 })
     t.match(await owner.send('GET', `/tasks?account_id=${account_id}&cursor=eA`), { status: 400 })
     t.match(await owner.send('GET', `/tasks/${older}`), { status: 200, body: { id: older } })
     t.match(await stranger.send('GET', `/tasks/${older}`), { status: 404 })

@@ -217,6 +217,20 @@ t.test('management', async (t) => {
       groups: [{ id: row!.key_id, name: row!.key_name, cost: row!.cost }],
       by_day: [{ group: row!.key_id }],
     })
+    const all = await operator.send('GET', '/installation/usage?period=today&limit=100000')
+    t.match(all.body, { by: 'account', account_id: null, has_more: false, before: { requests: Number } })
+    t.match(
+      all.body.rows.find(({ account_id }: { account_id: string }) => account_id === account.id),
+      { name: account.name, requests: 1, cost: row!.cost },
+    )
+    const ofAccount = `/installation/usage?account_id=${account.id}&period=today`
+    t.match((await operator.send('GET', ofAccount)).body, {
+      by: 'model',
+      rows: [{ model: 'fast', requests: 1 }],
+      total: { cost: row!.cost },
+    })
+    t.match((await operator.send('GET', `${ofAccount}&by=day`)).body.rows, [{ day: /^\d{4}-\d\d-\d\d$/ }])
+    t.match(await operator.send('GET', '/installation/usage?account_id=acc_x'), { status: 404 })
     const { body: home } = await operator.send('GET', `/home?account_id=${account.id}`)
     t.match(home, {
       runway_days: null,

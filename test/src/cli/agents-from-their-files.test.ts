@@ -77,6 +77,10 @@ t.test('an agent from its file to its end', async (t) => {
   t.equal((await json('agent', 'delete', created.id)).state, 'deleted')
   t.equal((await json('key', 'show', key.id)).revoked_at, null, 'calls get an error about the agent')
   t.equal((await json('agent', 'delete', created.id)).state, 'deleted')
+  t.same(await json('agent', 'list', '--account', accountId), [])
+  t.match(await json('agent', 'list', '--account', accountId, '--deleted'), [
+    { id: created.id, state: 'deleted' },
+  ])
   for (const words of [
     ['agent', 'publish', created.id],
     ['agent', 'update', created.id, '--file', path],

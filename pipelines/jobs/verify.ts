@@ -1,0 +1,40 @@
+/** The audit of the books, as the job and the command run it. */
+import type { Verified } from '../../schemas/management/jobs.ts'
+import { printCredits } from '../../schemas/money.ts'
+import type { AuditedLog } from '../../src/postgres/billing/audit-report.ts'
+import type { WalletAudits } from '../../src/postgres/billing/repository.ts'
+import type { OnStep } from '../../src/postgres/billing/verify.ts'
+import type { Database } from '../../src/postgres/database.ts'
+import { METERED_WINDOW_MS, type MeteringReport } from '../../src/postgres/metering.ts'
+import { auditReportShape } from '../management/shapes.ts'
+
+export interface VerifyDeps {
+  readonly database: Pick<WalletAudits, 'verifyWallets'> & Pick<Database, 'meteringReport'>
+  readonly callLog: AuditedLog
+}
+
+const PERCENT = 100
+
+/** Returns what the report has; nothing of a part without entries. */
+function meteringShape({ groups, negative }: MeteringReport): Partial<Verified> {
+  const metered = groups.map(({ otherModel, ...group }) => ({
+    ...group,
+    estimated_percent: Math.round((group.estimated / group.calls) * PERCENT),
+    other_model: otherModel,
+  }))
+  const balances = negative.map(({ account_id, balance }) => ({
+    account_id,
+    balance: printCredits(balance),
+  }))
+  return {
+    ...(metered.length > 0 && { metered_last_day: metered }),
+    ...(balances.length > 0 && { negative_balances: balances }),
+  }
+}
+
+/** Audits every wallet, ledger and the call log, and reports how the calls of the last day were metered. */
+export async function verifyBooks({ database, callLog }: VerifyDeps, onStep?: OnStep): Promise<Verified> {
+  const audit = await database.verifyWallets(callLog, onStep)
+  const metering = await database.meteringReport(Date.now() - METERED_WINDOW_MS)
+  return { ...auditReportShape(audit), ...meteringShape(metering) }
+}
