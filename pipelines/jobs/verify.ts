@@ -5,7 +5,7 @@ import type { AuditedLog } from '../../src/postgres/billing/audit-report.ts'
 import type { WalletAudits } from '../../src/postgres/billing/repository.ts'
 import type { OnStep } from '../../src/postgres/billing/verify.ts'
 import type { Database } from '../../src/postgres/database.ts'
-import { METERED_WINDOW_MS, type MeteringReport } from '../../src/postgres/metering.ts'
+import type { MeteringReport } from '../../src/postgres/metering.ts'
 import { auditReportShape } from '../management/shapes.ts'
 
 export interface VerifyDeps {
@@ -35,6 +35,6 @@ function meteringShape({ groups, negative }: MeteringReport): Partial<Verified> 
 /** Audits every wallet, ledger and the call log, and reports how the calls of the last day were metered. */
 export async function verifyBooks({ database, callLog }: VerifyDeps, onStep?: OnStep): Promise<Verified> {
   const audit = await database.verifyWallets(callLog, onStep)
-  const metering = await database.meteringReport(Date.now() - METERED_WINDOW_MS)
+  const metering = await database.meteringReport()
   return { ...auditReportShape(audit), ...meteringShape(metering) }
 }

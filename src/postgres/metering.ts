@@ -5,7 +5,7 @@ import type { Queryable, Sql } from './connection.ts'
 import { inTransaction } from './transaction.ts'
 
 /** Period of the summary. */
-export const METERED_WINDOW_MS = 24 * 60 * 60 * 1000
+const METERED_WINDOW_MS = 24 * 60 * 60 * 1000
 /** Groups and wallets beyond this many are left out, those with the fewest calls and the smallest debts first. */
 const MAX_ROWS = 100
 
@@ -43,8 +43,14 @@ interface GroupRow {
 const HAS_SUSPECT = '%,"usage_suspect":"%'
 const HAS_OTHER_MODEL = '%,"answered_by_other_model":1%'
 
-/** Returns how calls that ended since then (epoch milliseconds) were metered, and which balances are negative. */
-export const meteringReport = (sql: Sql, since: number): Promise<MeteringReport> =>
+/**
+ * Returns how calls that ended since then (epoch milliseconds; default: in the last day) were metered, and which
+ * balances are negative.
+ */
+export const meteringReport = (
+  sql: Sql,
+  since: number = Date.now() - METERED_WINDOW_MS,
+): Promise<MeteringReport> =>
   inTransaction(sql, (snapshot) => readReport(snapshot, since), 'isolation level repeatable read read only')
 
 async function readReport(sql: Queryable, since: number): Promise<MeteringReport> {

@@ -4,7 +4,6 @@
  */
 import { printCredits } from '../../../schemas/money.ts'
 import type { WalletAudits } from '../../postgres/billing/repository.ts'
-import { METERED_WINDOW_MS } from '../../postgres/metering.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 
@@ -23,7 +22,7 @@ const sum = (counts: readonly number[]): number => counts.reduce((total, count) 
 /** Writes the day's line: an error where the books disagree, a warning where a balance is negative. */
 export async function logAudit(database: WalletAudits, log: Pick<LogOutput, 'info' | 'warn' | 'error'>) {
   const { ok, accounts, entries, differences } = await database.verifyWallets()
-  const { groups, negative } = await database.meteringReport(Date.now() - METERED_WINDOW_MS)
+  const { groups, negative } = await database.meteringReport()
   const facts = {
     ok,
     accounts,
