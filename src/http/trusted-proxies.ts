@@ -1,5 +1,5 @@
 /** Finds the client of a request behind trusted proxies. */
-import { BlockList, isIPv6 } from 'node:net'
+import { AddressList } from '../core/keys/address-list.ts'
 import { plainAddress } from '../core/keys/address-prefix.ts'
 
 /** `[2001:db8::1]:443` and `203.0.113.7:80` as some proxies write them. */
@@ -11,24 +11,15 @@ const withoutPort = (entry: string): string => {
 }
 
 export class TrustedProxies {
-  readonly #list = new BlockList()
-  readonly #isEmpty: boolean
+  readonly #proxies: AddressList
 
   /** @param networks addresses, or networks such as `10.0.0.0/8` */
   constructor(networks: readonly string[]) {
-    this.#isEmpty = networks.length === 0
-    for (const network of networks) {
-      const [address = '', prefix] = network.split('/')
-      const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-      if (prefix === undefined) this.#list.addAddress(address, family)
-      else this.#list.addSubnet(address, Number(prefix), family)
-    }
+    this.#proxies = new AddressList(networks)
   }
 
   has(address: string): boolean {
-    if (this.#isEmpty) return false
-    const plain = plainAddress(address)
-    return plain !== '' && this.#list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
+    return this.#proxies.has(address)
   }
 
   /**

@@ -1,9 +1,13 @@
 /** Addresses of clients: as one text each, and the networks that they belong to. */
 
-const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/
-/** An IPv4 address as servers for both families write it. */
-const MAPPED = /^(?:::ffff:|0000:0000:0000:0000:0000:ffff:)/i
+const NUMBER = /^(?:0|[1-9]\d{0,2})$/
+const MAX_NUMBER = 255
+const NUMBERS = 4
+const GROUP = /^[\da-f]{1,4}$/i
 const IPV6_GROUPS = 8
+/** Zeros and `ffff` before an IPv4 address, as servers for both families write it. */
+const MAPPED = ['0', '0', '0', '0', '0', 'ffff'].join(':')
+const MAPPED_GROUPS = 6
 /** Of a network that one site has. */
 const SITE_GROUPS = 3
 /** Of a network that one customer has: within it an address costs nothing. */
@@ -16,18 +20,47 @@ const numbersOf = (groups: readonly string[]): string[] =>
     return [String(value >> 8), String(value & 0xff)]
   })
 
+/** Returns the four numbers of an IPv4 address; null for any other text. */
+function ipv4Of(text: string): string[] | null {
+  const numbers = text.split('.')
+  const isAddress = numbers.every((number) => NUMBER.test(number) && Number(number) <= MAX_NUMBER)
+  return isAddress && numbers.length === NUMBERS ? numbers : null
+}
+
+/** Returns the groups of one side of `::`, the last two of which may be written as an IPv4 address; null for any other text. */
+function groupsOf(side: string): string[] | null {
+  if (side === '') return []
+  const groups: string[] = []
+  const written = side.split(':')
+  for (const [at, group] of written.entries()) {
+    const numbers = at === written.length - 1 ? ipv4Of(group)?.map(Number) : undefined
+    if (numbers !== undefined) {
+      const [a = 0, b = 0, c = 0, d = 0] = numbers
+      groups.push(((a << 8) | b).toString(16), ((c << 8) | d).toString(16))
+    } else if (GROUP.test(group)) groups.push(Number.parseInt(group, 16).toString(16))
+    else return null
+  }
+  return groups
+}
+
+/** Returns the eight groups of an IPv6 address; null for any other text. */
+function ipv6Of(text: string): string[] | null {
+  const [head = '', tail, ...rest] = text.split('::')
+  const before = groupsOf(head)
+  const after = tail === undefined ? [] : groupsOf(tail)
+  if (before === null || after === null || rest.length > 0 || (tail !== undefined && head.includes('.')))
+    return null
+  const zeros = IPV6_GROUPS - before.length - after.length
+  if (tail === undefined ? zeros !== 0 : zeros < 1) return null
+  return [...before, ...Array<string>(zeros).fill('0'), ...after]
+}
+
 /** Returns the four numbers of an IPv4 address, or the eight groups of an IPv6 one; null for any other text. */
 function partsOf(address: string): readonly string[] | null {
-  const plain = address.replace(MAPPED, '')
-  if (IPV4.test(plain)) return plain.split('.')
-  if (plain !== address && /^[\da-f]{1,4}:[\da-f]{1,4}$/i.test(plain)) return numbersOf(plain.split(':'))
-  const [head = '', tail] = address.split('::')
-  const before = head === '' ? [] : head.split(':')
-  const after = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = tail === undefined ? 0 : IPV6_GROUPS - before.length - after.length
-  const groups = [...before, ...Array<string>(Math.max(zeros, 0)).fill('0'), ...after]
-  if (groups.length !== IPV6_GROUPS || groups.some((group) => !/^[\da-f]{1,4}$/i.test(group))) return null
-  return groups.map((group) => Number.parseInt(group, 16).toString(16))
+  if (!address.includes(':')) return ipv4Of(address)
+  const groups = ipv6Of(address)
+  const isMapped = groups?.slice(0, MAPPED_GROUPS).join(':') === MAPPED
+  return isMapped ? numbersOf(groups!.slice(MAPPED_GROUPS)) : groups
 }
 
 const isIpv4 = (parts: readonly string[]): boolean => parts.length < IPV6_GROUPS
