@@ -9,8 +9,13 @@ import {
   type LimitMessage,
   MAX_LIMIT_ROWS,
 } from '../../schemas/accounts/limits.ts'
-import type { Decision, LimiterState, Limits, SlotCounts } from '../../src/core/limits/limiter-state.ts'
-import type { LimitedRequest } from './limited-request.ts'
+import type {
+  Decision,
+  LimiterState,
+  SlotCounts,
+  SubjectLimits,
+} from '../../src/core/limits/limiter-state.ts'
+import { admits, type LimitedRequest } from './limited-request.ts'
 
 /** A process that does not report its released slots in this time keeps the slots last known. */
 const FLUSH_BOUND_MS = 100
@@ -20,14 +25,13 @@ export interface ArbiterOptions {
   readonly state: LimiterState
   readonly now: () => number
   readonly send: (to: string, message: LimitMessage) => void
-  /** Called with the decision on a request of this process. */
-  readonly onOwnDecision: (request: LimitedRequest, decision: Decision) => void
+  /** Called with the decisions on a request of this process. */
+  readonly onOwnDecisions: (request: LimitedRequest, decisions: readonly Decision[]) => void
 }
 
 interface PendingRequest {
   readonly holder: string
-  readonly subject: string
-  readonly limits: Limits
+  readonly subjects: readonly SubjectLimits[]
   /** A request of this process, or the serial number of another's. */
   readonly request: LimitedRequest | number
 }
@@ -41,8 +45,7 @@ interface Round {
 /** Slots granted to a process in message `number`. */
 interface Grant {
   readonly number: number
-  readonly subject: string
-  readonly limits: Limits
+  readonly subjects: readonly SubjectLimits[]
   readonly at: number
 }
 
@@ -84,15 +87,18 @@ export class Arbiter {
   }
 
   ask(request: LimitedRequest): void {
-    const { subject, limits } = request
-    this.#take({ holder: this.#options.self, subject, limits, request })
+    this.#take({ holder: this.#options.self, subjects: request.subjects, request })
   }
 
   onAsks({ from, asks, released, withdrawn }: LimitAsks): void {
     for (const [subject, count] of released) this.#options.state.release(subject, from, count)
     if (withdrawn.length > 0) this.#withdraw(from, new Set(withdrawn))
-    for (const [serial, subject, requestsPerMinute, concurrency] of asks)
-      this.#take({ holder: from, subject, limits: { requestsPerMinute, concurrency }, request: serial })
+    for (let at = 0; at < asks.length; ) {
+      const [request] = asks[at]!
+      const subjects: SubjectLimits[] = []
+      for (; asks[at]?.[0] === request; at++) subjects.push(subjectOf(asks[at]!))
+      this.#take({ holder: from, subjects, request })
+    }
     this.#sendAnswers()
   }
 
@@ -100,9 +106,11 @@ export class Arbiter {
   onSlots(from: string, slots: SlotCounts, lastNumber: number): void {
     const grants = this.#grants.get(from) ?? new Map<number, Grant>()
     const all = new Map(slots)
-    for (const [serial, { number, subject, limits }] of grants)
+    for (const [serial, { number, subjects }] of grants)
       if (number <= lastNumber) grants.delete(serial)
-      else if (limits.concurrency !== null) all.set(subject, (all.get(subject) ?? 0) + 1)
+      else
+        for (const { subject, limits } of subjects)
+          if (limits.concurrency !== null) all.set(subject, (all.get(subject) ?? 0) + 1)
     this.#options.state.setSlots(from, all)
   }
 
@@ -121,10 +129,10 @@ export class Arbiter {
 
   #withdraw(from: string, serials: ReadonlySet<unknown>): void {
     this.#forget(({ holder, request }) => holder === from && serials.has(request))
-    for (const [serial, { subject, limits, at }] of this.#grants.get(from) ?? []) {
+    for (const [serial, { subjects, at }] of this.#grants.get(from) ?? []) {
       if (!serials.has(serial)) continue
       this.#grants.get(from)!.delete(serial)
-      this.#options.state.withdraw(subject, limits, from, at)
+      for (const { subject, limits } of subjects) this.#options.state.withdraw(subject, limits, from, at)
     }
   }
 
@@ -142,29 +150,37 @@ export class Arbiter {
 
   #decide(pending: PendingRequest, isLast = false): void {
     const { state, now, self } = this.#options
-    const { holder, subject, limits, request } = pending
+    const { holder, subjects, request } = pending
     if (typeof request !== 'number' && request.isClosed) return
     const at = now()
-    const decision = state.decide(subject, limits, holder, at)
-    if (decision.refusedBy === 'concurrency' && !isLast) {
-      const doubtful = state.holdersOf(subject).filter((other) => other !== self && other !== holder)
+    const decisions = state.decide(subjects, holder, at)
+    if (!isLast && isForWantOfSlots(decisions)) {
+      const full = subjects.filter((_, index) => decisions[index]!.refusedBy === 'concurrency')
+      const doubtful = full
+        .flatMap(({ subject }) => state.holdersOf(subject))
+        .filter((other) => other !== self && other !== holder)
       if (doubtful.length > 0) return this.#confirmSlots(pending, doubtful)
     }
-    if (typeof request !== 'number') this.#options.onOwnDecision(request, decision)
-    else this.#answer(pending, request, decision, at)
+    if (typeof request !== 'number') this.#options.onOwnDecisions(request, decisions)
+    else this.#answer(pending, request, decisions, at)
   }
 
-  #answer({ holder, subject, limits }: PendingRequest, serial: number, decision: Decision, at: number): void {
-    const { refusedBy, remainingRequests, resetMs, remainingConcurrency } = decision
+  #answer(
+    { holder, subjects }: PendingRequest,
+    serial: number,
+    decisions: readonly Decision[],
+    at: number,
+  ): void {
     const rows = this.#unsent.get(holder) ?? []
-    rows.push([serial, refusedBy, remainingRequests, resetMs, remainingConcurrency])
+    for (const { refusedBy, remainingRequests, resetMs, remainingConcurrency } of decisions)
+      rows.push([serial, refusedBy, remainingRequests, resetMs, remainingConcurrency])
     this.#unsent.set(holder, rows)
-    if (refusedBy === null) {
+    if (admits(decisions)) {
       const grants = this.#grants.get(holder) ?? new Map<number, Grant>()
-      grants.set(serial, { number: this.#number + 1, subject, limits, at })
+      grants.set(serial, { number: this.#number + 1, subjects, at })
       this.#grants.set(holder, grants)
     }
-    if (rows.length === MAX_LIMIT_ROWS) this.#sendAnswers()
+    if (rows.length >= MAX_LIMIT_ROWS) this.#sendAnswers()
   }
 
   #sendAnswers(): void {
@@ -211,5 +227,19 @@ export class Arbiter {
     this.#round = null
   }
 }
+
+const subjectOf = ([
+  ,
+  subject,
+  requestsPerMinute,
+  concurrency,
+]: LimitAsks['asks'][number]): SubjectLimits => ({
+  subject,
+  limits: { requestsPerMinute, concurrency },
+})
+
+/** Returns whether nothing but slots is missing. */
+const isForWantOfSlots = (decisions: readonly Decision[]): boolean =>
+  !admits(decisions) && decisions.every(({ refusedBy }) => refusedBy !== 'requests')
 
 const emptyRound = (): Round => ({ pending: [], holders: new Set() })

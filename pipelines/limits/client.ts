@@ -1,5 +1,6 @@
 /** Sends requests for decisions and releases to the leader: once for each turn of the event loop. */
 import { type LimitAsks, MAX_LIMIT_ROWS } from '../../schemas/accounts/limits.ts'
+import type { Decision } from '../../src/core/limits/limiter-state.ts'
 import type { LimitedRequest } from './limited-request.ts'
 
 /** After this a request is decided here. A leader that ends is replaced sooner. */
@@ -17,7 +18,16 @@ export interface ArbiterClientOptions {
 
 interface Waiting {
   readonly request: LimitedRequest
+  /** One for each subject that is answered. */
+  readonly decisions: Decision[]
   readonly since: number
+}
+
+/** Returns how many rows go into one message: those of one request stay together. */
+function wholeRequests(asks: LimitAsks['asks']): number {
+  let count = Math.min(asks.length, MAX_LIMIT_ROWS)
+  while (count < asks.length && asks[count]![0] === asks[count - 1]![0]) count--
+  return count
 }
 
 export class ArbiterClient {
@@ -41,7 +51,7 @@ export class ArbiterClient {
 
   ask(request: LimitedRequest): void {
     const serial = ++this.#serial
-    this.#waiting.set(serial, { request, since: this.#options.now() })
+    this.#waiting.set(serial, { request, decisions: [], since: this.#options.now() })
     this.#unsent.push(serial)
     this.#flushSoon()
     this.#sweepLater()
@@ -59,6 +69,7 @@ export class ArbiterClient {
     this.#leader = leader
     this.#released.clear()
     this.#withdrawn = []
+    for (const { decisions } of this.#waiting.values()) decisions.length = 0
     this.#unsent = [...this.#waiting.keys()]
     this.#flushSoon()
   }
@@ -69,9 +80,10 @@ export class ArbiterClient {
     const asks: LimitAsks['asks'] = []
     for (const serial of this.#unsent) {
       const { request } = this.#waiting.get(serial)!
-      const { requestsPerMinute, concurrency } = request.limits
       if (request.isClosed) this.#waiting.delete(serial)
-      else asks.push([serial, request.subject, requestsPerMinute, concurrency])
+      else
+        for (const { subject, limits } of request.subjects)
+          asks.push([serial, subject, limits.requestsPerMinute, limits.concurrency])
     }
     const released = [...this.#released]
     const withdrawn = this.#withdrawn
@@ -80,17 +92,20 @@ export class ArbiterClient {
     this.#released.clear()
     while (asks.length > 0 || released.length > 0 || withdrawn.length > 0)
       this.#options.send(leader, {
-        asks: asks.splice(0, MAX_LIMIT_ROWS),
+        asks: asks.splice(0, wholeRequests(asks)),
         released: released.splice(0, MAX_LIMIT_ROWS),
         withdrawn: withdrawn.splice(0, MAX_LIMIT_ROWS),
       })
   }
 
-  /** Returns the request of an answer; null when it does not wait any more. */
-  takeAnswered(serial: number): LimitedRequest | null {
+  /** Returns the request of an answer, once each of its subjects is answered; null when it does not wait any more. */
+  takeAnswered(serial: number, decision: Decision): Pick<Waiting, 'request' | 'decisions'> | null {
     const waiting = this.#waiting.get(serial)
+    if (waiting === undefined) return null
+    waiting.decisions.push(decision)
+    if (waiting.decisions.length < waiting.request.subjects.length) return null
     this.#waiting.delete(serial)
-    return waiting?.request ?? null
+    return waiting
   }
 
   /** Returns the waiting requests, to be decided by other means. */

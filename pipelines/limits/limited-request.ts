@@ -1,5 +1,5 @@
-/** One limited request: it waits for its decision, and gives back its slot when it is over. */
-import type { Decision, Limits } from '../../src/core/limits/limiter-state.ts'
+/** One limited request: it waits for its decisions, and gives back its slots when it is over. */
+import type { Decision, SubjectLimits } from '../../src/core/limits/limiter-state.ts'
 
 /** To be closed when the request is over, whatever became of it; a second time does nothing. */
 export interface Permit {
@@ -7,32 +7,35 @@ export interface Permit {
 }
 
 export interface RequestHandlers {
-  readonly onDecision: (decision: Decision) => void
+  /** Called with a decision for each subject, in their order. All of them admit the request, or it is refused. */
+  readonly onDecisions: (decisions: readonly Decision[]) => void
   /** Called once, if the request was admitted, when it is over. */
   readonly onReleased: (request: LimitedRequest) => void
 }
 
+/** Returns whether all subjects admit a request. */
+export const admits = (decisions: readonly Decision[]): boolean =>
+  decisions.every(({ refusedBy }) => refusedBy === null)
+
 export class LimitedRequest implements Permit {
-  readonly subject: string
-  readonly limits: Limits
+  readonly subjects: readonly SubjectLimits[]
   readonly #handlers: RequestHandlers
   #isAdmitted = false
   #isClosed = false
 
-  constructor(subject: string, limits: Limits, handlers: RequestHandlers) {
-    this.subject = subject
-    this.limits = limits
+  constructor(subjects: readonly SubjectLimits[], handlers: RequestHandlers) {
+    this.subjects = subjects
     this.#handlers = handlers
   }
 
-  /** True when the decision is not needed any more. */
+  /** True when the decisions are not needed any more. */
   get isClosed(): boolean {
     return this.#isClosed
   }
 
-  settle(decision: Decision): void {
-    this.#isAdmitted = decision.refusedBy === null
-    if (!this.#isClosed) this.#handlers.onDecision(decision)
+  settle(decisions: readonly Decision[]): void {
+    this.#isAdmitted = admits(decisions)
+    if (!this.#isClosed) this.#handlers.onDecisions(decisions)
     else if (this.#isAdmitted) this.#handlers.onReleased(this)
   }
 

@@ -7,14 +7,14 @@
  */
 import { performance } from 'node:perf_hooks'
 import type { LimitAnswers, LimitMessage, LimitReport } from '../../schemas/accounts/limits.ts'
-import { type Decision, LimiterState, type Limits } from '../../src/core/limits/limiter-state.ts'
+import { type Decision, LimiterState, type SubjectLimits } from '../../src/core/limits/limiter-state.ts'
 import type { Mailbox, MailboxHandlers } from '../../src/nats/mailbox.ts'
 import type { Log } from '../../src/telemetry/log.ts'
 import { Arbiter } from './arbiter.ts'
 import { ArbiterClient } from './client.ts'
 import { decodeMessage, ReportAssembler, splitReport } from './codec.ts'
 import { AdmissionCounter } from './counter.ts'
-import { LimitedRequest, type Permit } from './limited-request.ts'
+import { admits, LimitedRequest, type Permit } from './limited-request.ts'
 import { firstOf, Members } from './members.ts'
 
 export type { Permit } from './limited-request.ts'
@@ -38,10 +38,11 @@ export interface LimiterOptions {
 
 export interface Limiter {
   /**
-   * Asks for a decision. `onDecision` is called once, before this returns where this process decides, unless the
-   * permit was closed by then. Must not throw. Close the permit when the request is over.
+   * Asks for a decision by each subject: all admit the request, or none counts it. `onDecisions` is called once, before
+   * this returns where this process decides, unless the permit was closed by then. Must not throw. Close the permit
+   * when the request is over.
    */
-  take(subject: string, limits: Limits, onDecision: (decision: Decision) => void): Permit
+  take(subjects: readonly SubjectLimits[], onDecisions: (decisions: readonly Decision[]) => void): Permit
   /** Returns the requests in flight known to this process; exact where it leads. */
   inFlight(subject: string): number
   /** Resolves when it is known who leads, or when that takes too long. */
@@ -98,7 +99,7 @@ class SharedLimiter implements Limiter {
       now,
       state: this.#state,
       send: (to, message) => this.#send(to, message),
-      onOwnDecision: (request, decision) => this.#settleHere(request, decision),
+      onOwnDecisions: (request, decisions) => this.#settleHere(request, decisions),
     })
     this.#mailbox = openMailbox({
       onMessage: (payload) => this.#onMessage(payload),
@@ -111,9 +112,9 @@ class SharedLimiter implements Limiter {
     setTimeout(this.#joined.resolve, START_BOUND_MS).unref()
   }
 
-  take(subject: string, limits: Limits, onDecision: (decision: Decision) => void): Permit {
-    const request = new LimitedRequest(subject, limits, {
-      onDecision,
+  take(subjects: readonly SubjectLimits[], onDecisions: (decisions: readonly Decision[]) => void): Permit {
+    const request = new LimitedRequest(subjects, {
+      onDecisions,
       onReleased: (over) => this.#released(over),
     })
     this.#ask(request)
@@ -144,23 +145,26 @@ class SharedLimiter implements Limiter {
   /** Decides by the state of this process. */
   #decideHere(request: LimitedRequest): void {
     if (request.isClosed) return
-    const { subject, limits } = request
-    this.#settleHere(request, this.#state.decide(subject, limits, this.#self, this.#now()))
+    this.#settleHere(request, this.#state.decide(request.subjects, this.#self, this.#now()))
   }
 
-  #settleHere(request: LimitedRequest, decision: Decision): void {
-    this.#note(request, decision, this.#self)
-    request.settle(decision)
+  #settleHere(request: LimitedRequest, decisions: readonly Decision[]): void {
+    if (admits(decisions)) this.#note(request, this.#self)
+    request.settle(decisions)
   }
 
-  #note({ subject, limits }: LimitedRequest, { refusedBy }: Decision, by: string): void {
-    if (refusedBy === null && limits.requestsPerMinute !== null) this.#counter.add(subject, by, this.#now())
+  /** Counts an admitted request, for the reports to the others. */
+  #note({ subjects }: LimitedRequest, by: string): void {
+    for (const { subject, limits } of subjects)
+      if (limits.requestsPerMinute !== null) this.#counter.add(subject, by, this.#now())
   }
 
-  #released({ subject, limits }: LimitedRequest): void {
-    if (limits.concurrency === null) return
-    this.#state.release(subject, this.#self)
-    if (this.#mode === 'following') this.#client.release(subject)
+  #released({ subjects }: LimitedRequest): void {
+    for (const { subject, limits } of subjects) {
+      if (limits.concurrency === null) continue
+      this.#state.release(subject, this.#self)
+      if (this.#mode === 'following') this.#client.release(subject)
+    }
   }
 
   #send(to: string, message: LimitMessage): void {
@@ -218,12 +222,16 @@ class SharedLimiter implements Limiter {
     if (this.#mode !== 'following' || from !== this.#leader) return
     this.#lastNumber = number
     for (const [serial, refusedBy, remainingRequests, resetMs, remainingConcurrency] of answers) {
-      const request = this.#client.takeAnswered(serial)
-      if (request === null) continue
       const decision = { refusedBy, remainingRequests, resetMs, remainingConcurrency }
-      if (refusedBy === null) this.#state.admit(request.subject, request.limits, this.#self, this.#now())
-      this.#note(request, decision, from)
-      request.settle(decision)
+      const answered = this.#client.takeAnswered(serial, decision)
+      if (answered === null) continue
+      const { request, decisions } = answered
+      if (admits(decisions)) {
+        for (const { subject, limits } of request.subjects)
+          this.#state.admit(subject, limits, this.#self, this.#now())
+        this.#note(request, from)
+      }
+      request.settle(decisions)
     }
   }
 

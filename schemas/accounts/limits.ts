@@ -39,7 +39,10 @@ const report = z.object({
 const asks = z.object({
   type: z.literal('asks'),
   from: process,
-  /** Serial number, subject, requests per minute, concurrency. */
+  /**
+   * Serial number, subject, requests per minute, concurrency. Rows of one request follow one another; all of them admit
+   * it, or none counts it.
+   */
   asks: z.array(z.tuple([z.int(), z.string(), limit, limit])),
   released: counts,
   /** Requests whose answer came too late: the sender has decided by itself. */
@@ -51,7 +54,7 @@ const answers = z.object({
   type: z.literal('answers'),
   from: process,
   number: z.int().positive(),
-  /** Serial number of the request, and the decision. */
+  /** Serial number of the request, and the decision; one row for each of its subjects, in their order. */
   answers: z.array(
     z.tuple([z.int(), z.enum(['requests', 'concurrency']).nullable(), z.int(), z.number(), z.int()]),
   ),

@@ -10,11 +10,17 @@ export interface Limits {
   readonly concurrency: number | null
 }
 
+/** Limits of one subject: an account or a key. */
+export interface SubjectLimits {
+  readonly subject: string
+  readonly limits: Limits
+}
+
 export type Dimension = 'requests' | 'concurrency'
 
-/** The decision on one request. The numbers of a dimension without a limit mean nothing. */
+/** The decision on one request by one subject. The numbers of a dimension without a limit mean nothing. */
 export interface Decision {
-  /** Null: admitted. */
+  /** Null: admitted, unless another subject of the request refuses it. */
   readonly refusedBy: Dimension | null
   /** This request taken into account, if it was admitted. */
   readonly remainingRequests: number
@@ -32,28 +38,33 @@ export class LimiterState {
   /** By subject. */
   readonly #inFlight = new Map<string, number>()
 
-  /** Admits the request and takes its slot, or changes nothing. */
-  decide(subject: string, limits: Limits, holder: string, now: number): Decision {
+  /** Admits the request by all its subjects and takes its slots, or changes nothing. Returns a decision for each. */
+  decide(subjects: readonly SubjectLimits[], holder: string, now: number): Decision[] {
+    const refusals = subjects.map((one) => this.#refusalOf(one, now))
+    if (refusals.every((refusedBy) => refusedBy === null))
+      for (const { subject, limits } of subjects) this.admit(subject, limits, holder, now)
+    return subjects.map((one, index) => this.#decisionOf(one, refusals[index]!, now))
+  }
+
+  #refusalOf({ subject, limits }: SubjectLimits, now: number): Dimension | null {
     const { requestsPerMinute, concurrency } = limits
-    const made = requestsPerMinute === null ? 0 : (this.#windows.get(subject)?.count(now) ?? 0)
-    const inFlight = concurrency === null ? 0 : this.inFlight(subject)
-    const refusedBy =
-      requestsPerMinute !== null && made >= requestsPerMinute
-        ? 'requests'
-        : concurrency !== null && inFlight >= concurrency
-          ? 'concurrency'
-          : null
-    const taken = refusedBy === null ? 1 : 0
-    if (refusedBy === null) this.admit(subject, limits, holder, now)
+    if (requestsPerMinute !== null && this.#made(subject, now) >= requestsPerMinute) return 'requests'
+    return concurrency !== null && this.inFlight(subject) >= concurrency ? 'concurrency' : null
+  }
+
+  #decisionOf({ subject, limits }: SubjectLimits, refusedBy: Dimension | null, now: number): Decision {
+    const { requestsPerMinute, concurrency } = limits
+    const window = requestsPerMinute === null ? undefined : this.#windows.get(subject)
     return {
       refusedBy,
-      remainingRequests: Math.max(0, (requestsPerMinute ?? 0) - made - taken),
-      resetMs:
-        requestsPerMinute === null
-          ? 0
-          : (this.#windows.get(subject)?.msUntilFree(requestsPerMinute, now) ?? 0),
-      remainingConcurrency: Math.max(0, (concurrency ?? 0) - inFlight - taken),
+      remainingRequests: Math.max(0, (requestsPerMinute ?? 0) - (window?.count(now) ?? 0)),
+      resetMs: window?.msUntilFree(requestsPerMinute ?? 0, now) ?? 0,
+      remainingConcurrency: concurrency === null ? 0 : Math.max(0, concurrency - this.inFlight(subject)),
     }
+  }
+
+  #made(subject: string, now: number): number {
+    return this.#windows.get(subject)?.count(now) ?? 0
   }
 
   /** Records a request that was admitted, here or elsewhere. */

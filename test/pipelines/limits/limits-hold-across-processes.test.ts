@@ -4,10 +4,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { admits } from '../../../pipelines/limits/limited-request.ts'
 import { type Limiter, openLimiter, type Permit } from '../../../pipelines/limits/limits.ts'
 import { LIMITS_SUBJECT } from '../../../schemas/accounts/limits.ts'
 import { ulid } from '../../../src/core/keys/ids.ts'
-import type { Decision, Limits } from '../../../src/core/limits/limiter-state.ts'
+import type { Decision, Limits, SubjectLimits } from '../../../src/core/limits/limiter-state.ts'
 import { type MailboxHandlers, openMailbox } from '../../../src/nats/mailbox.ts'
 import { Random } from '../../simulation/random.ts'
 import { startEngines } from '../../support/engines.ts'
@@ -16,6 +17,7 @@ import { eventually } from '../../support/service.ts'
 const engines = await startEngines(t, { only: ['nats'] })
 const silent = { info() {}, warn() {}, error() {}, debug() {} }
 const perMinute = (requestsPerMinute: number): Limits => ({ requestsPerMinute, concurrency: null })
+const MANY: Limits = { requestsPerMinute: 500, concurrency: 20 }
 const atOnce = (concurrency: number): Limits => ({ requestsPerMinute: null, concurrency })
 
 interface Process extends Limiter {
@@ -65,7 +67,7 @@ function serviceOf(t: Test) {
     }
     return {
       kill,
-      take: (subject, limits, told) => limiter.take(subject, limits, told),
+      take: (subjects, told) => limiter.take(subjects, told),
       inFlight: (subject) => limiter.inFlight(subject),
       joined: () => limiter.joined(),
       close: () => limiter.close(),
@@ -74,29 +76,35 @@ function serviceOf(t: Test) {
 }
 
 interface Answer {
+  /** By the first subject. */
   readonly decision: Decision
+  readonly decisions: readonly Decision[]
   readonly permit: Permit
 }
 
-const ask = (by: Process, subject: string, limits: Limits): Promise<Answer> =>
+const askAll = (by: Process, subjects: readonly SubjectLimits[]): Promise<Answer> =>
   new Promise((resolve) => {
-    const permit = by.take(subject, limits, (decision) => {
+    const permit = by.take(subjects, (decisions) => {
       // Where this process decides, the permit is there a moment later.
-      queueMicrotask(() => resolve({ decision, permit }))
+      queueMicrotask(() => resolve({ decision: decisions[0]!, decisions, permit }))
     })
   })
+
+const ask = (by: Process, subject: string, limits: Limits): Promise<Answer> =>
+  askAll(by, [{ subject, limits }])
 
 const askMany = (by: readonly Process[], times: number, subject: string, limits: Limits) =>
   Promise.all(Array.from({ length: times }, (_, at) => ask(by[at % by.length]!, subject, limits)))
 
 const admitted = (answers: readonly Answer[]): number =>
-  answers.filter(({ decision }) => decision.refusedBy === null).length
+  answers.filter(({ decisions }) => admits(decisions)).length
 
 t.test('one process alone decides at once', async (t) => {
   const only = await serviceOf(t)()
   let told: Decision | null = null
-  const permit = only.take('acc', { requestsPerMinute: 5, concurrency: 2 }, (decision) => {
-    told = decision
+  const limits = { requestsPerMinute: 5, concurrency: 2 }
+  const permit = only.take([{ subject: 'acc', limits }], ([decision]) => {
+    told = decision!
   })
   t.match(told, { refusedBy: null, remainingRequests: 4, remainingConcurrency: 1 })
   t.equal(only.inFlight('acc'), 1)
@@ -116,6 +124,37 @@ t.test('of 40 requests to two processes at once exactly 10 are admitted', async 
   t.equal(admitted(await askMany(both, 40, 'both', { requestsPerMinute: 10, concurrency: 3 })), 3)
   for (const { permit } of slots) permit.close()
   t.equal(admitted(await askMany(both, 40, 'slots', atOnce(10))), 10, 'all slots are back')
+})
+
+t.test('of a request with two subjects each counts exactly what both admit', async (t) => {
+  const start = serviceOf(t)
+  const all = [await start(), await start(), await start()]
+  const askBoth = (times: number, key: Limits, account: Limits, name: string) =>
+    Promise.all(
+      Array.from({ length: times }, (_, at) =>
+        askAll(all[at % 3]!, [
+          { subject: `key ${name}`, limits: key },
+          { subject: `account ${name}`, limits: account },
+        ]),
+      ),
+    )
+  const byKey = await askBoth(60, perMinute(10), perMinute(40), 'a')
+  t.equal(admitted(byKey), 10)
+  t.equal(admitted(await askMany(all, 60, 'account a', perMinute(40))), 30, 'refused ones took no place')
+  const byAccount = await askBoth(60, perMinute(40), perMinute(10), 'b')
+  t.equal(admitted(byAccount), 10)
+  t.equal(admitted(await askMany(all, 60, 'key b', perMinute(40))), 30)
+  const slots = await askBoth(60, atOnce(5), { requestsPerMinute: 20, concurrency: 8 }, 'c')
+  t.equal(admitted(slots), 5)
+  for (const { permit } of slots) permit.close()
+  const again = await askBoth(60, atOnce(8), { requestsPerMinute: 20, concurrency: 3 }, 'c')
+  t.equal(admitted(again), 3, 'all slots are back, of both')
+  for (const { permit } of again) permit.close()
+  t.equal(
+    admitted(await askBoth(60, atOnce(60), perMinute(20), 'c')),
+    12,
+    'and 8 places of the minute are taken',
+  )
 })
 
 t.test('one request after another is never told that the last is still under way', async (t) => {
@@ -169,7 +208,7 @@ t.test('after 1,000 requests that end at any moment nothing is in flight', async
   const random = new Random(42)
   const permits: Permit[] = []
   for (let at = 0; at < 1_000; at++) {
-    const permit = both[at % 2]!.take(`acc${at % 7}`, { requestsPerMinute: 500, concurrency: 20 }, () => {})
+    const permit = both[at % 2]!.take([{ subject: `acc${at % 7}`, limits: MANY }], () => {})
     if (random.chance(0.3)) permit.close()
     else permits.push(permit)
     while (permits.length > 0 && random.chance(0.4))
@@ -179,7 +218,7 @@ t.test('after 1,000 requests that end at any moment nothing is in flight', async
   for (const permit of permits) permit.close()
   const left = () => both.flatMap((by) => Array.from({ length: 7 }, (_, at) => by.inFlight(`acc${at}`)))
   await eventually('nothing is in flight anywhere', () => (left().every((n) => n === 0) ? true : undefined))
-  const again = await askMany(both, 40, 'acc0', { requestsPerMinute: 500, concurrency: 20 })
+  const again = await askMany(both, 40, 'acc0', MANY)
   t.equal(admitted(again), 20)
 })
 

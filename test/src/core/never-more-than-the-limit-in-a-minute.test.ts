@@ -6,6 +6,8 @@ import { GRAIN_MS, RateWindow, WINDOW_MS } from '../../../src/core/limits/rate-w
 const perMinute = (requestsPerMinute: number): Limits => ({ requestsPerMinute, concurrency: null })
 const atOnce = (concurrency: number): Limits => ({ requestsPerMinute: null, concurrency })
 const NONE = { refusedBy: null }
+const decide = (state: LimiterState, subject: string, limits: Limits, holder: string, now: number) =>
+  state.decide([{ subject, limits }], holder, now)[0]!
 
 t.test('a request leaves the window 60 s after it entered, to the millisecond', async (t) => {
   const window = new RateWindow()
@@ -60,7 +62,7 @@ t.test('no 60 s hold more than the limit, whenever requests come', async (t) => 
     let now = 0
     for (const gap of times) {
       now += gap
-      const { refusedBy, remainingRequests, resetMs } = book.decide('acc', perMinute(limit), 'me', now)
+      const { refusedBy, remainingRequests, resetMs } = decide(book, 'acc', perMinute(limit), 'me', now)
       const recent = admitted.filter((time) => time > now - WINDOW_MS)
       if (refusedBy === null) {
         admitted.push(now)
@@ -71,7 +73,7 @@ t.test('no 60 s hold more than the limit, whenever requests come', async (t) => 
         const held = admitted.filter((time) => time > now - WINDOW_MS - GRAIN_MS)
         if (held.length < limit) return false
         if (resetMs <= 0 || resetMs > WINDOW_MS) return false
-        if (book.decide('acc', perMinute(limit), 'me', now + resetMs - 0.5).refusedBy === null) return false
+        if (decide(book, 'acc', perMinute(limit), 'me', now + resetMs - 0.5).refusedBy === null) return false
       }
     }
     return admitted.every(
@@ -84,7 +86,7 @@ t.test('no 60 s hold more than the limit, whenever requests come', async (t) => 
 
 t.test('a minute of many requests takes little room, and an idle one none', async (t) => {
   const book = new LimiterState()
-  for (let at = 0; at < 100_000; at++) book.decide(`acc${at % 10}`, perMinute(50_000), 'me', at / 2)
+  for (let at = 0; at < 100_000; at++) decide(book, `acc${at % 10}`, perMinute(50_000), 'me', at / 2)
   t.equal(book.size, 10)
   book.sweep(50_000 + WINDOW_MS)
   t.equal(book.size, 0)
@@ -93,14 +95,14 @@ t.test('a minute of many requests takes little room, and an idle one none', asyn
 t.test('slots are counted over all holders, and free when a holder is gone', async (t) => {
   const book = new LimiterState()
   const limits = atOnce(3)
-  t.match(book.decide('acc', limits, 'a', 0), { refusedBy: null, remainingConcurrency: 2 })
-  t.match(book.decide('acc', limits, 'b', 0), NONE)
-  t.match(book.decide('acc', limits, 'b', 0), { refusedBy: null, remainingConcurrency: 0 })
-  t.match(book.decide('acc', limits, 'a', 0), { refusedBy: 'concurrency', remainingConcurrency: 0 })
-  t.match(book.decide('other', limits, 'a', 0), NONE, 'others are not concerned')
+  t.match(decide(book, 'acc', limits, 'a', 0), { refusedBy: null, remainingConcurrency: 2 })
+  t.match(decide(book, 'acc', limits, 'b', 0), NONE)
+  t.match(decide(book, 'acc', limits, 'b', 0), { refusedBy: null, remainingConcurrency: 0 })
+  t.match(decide(book, 'acc', limits, 'a', 0), { refusedBy: 'concurrency', remainingConcurrency: 0 })
+  t.match(decide(book, 'other', limits, 'a', 0), NONE, 'others are not concerned')
   t.same(book.holdersOf('acc'), ['a', 'b'])
   book.release('acc', 'b')
-  t.match(book.decide('acc', limits, 'a', 0), NONE)
+  t.match(decide(book, 'acc', limits, 'a', 0), NONE)
   book.dropHolder('b')
   t.equal(book.inFlight('acc'), 2)
   book.release('acc', 'b', 5)
@@ -115,11 +117,11 @@ t.test('slots are counted over all holders, and free when a holder is gone', asy
 t.test('a request that is refused in one dimension takes nothing in the other', async (t) => {
   const book = new LimiterState()
   const both = { requestsPerMinute: 2, concurrency: 1 }
-  t.match(book.decide('acc', both, 'a', 0), NONE)
-  t.match(book.decide('acc', both, 'a', 1), { refusedBy: 'concurrency', remainingRequests: 1 })
+  t.match(decide(book, 'acc', both, 'a', 0), NONE)
+  t.match(decide(book, 'acc', both, 'a', 1), { refusedBy: 'concurrency', remainingRequests: 1 })
   book.release('acc', 'a')
-  t.match(book.decide('acc', both, 'a', 2), NONE)
+  t.match(decide(book, 'acc', both, 'a', 2), NONE)
   book.release('acc', 'a')
-  t.match(book.decide('acc', both, 'a', 3), { refusedBy: 'requests', remainingConcurrency: 1 })
+  t.match(decide(book, 'acc', both, 'a', 3), { refusedBy: 'requests', remainingConcurrency: 1 })
   t.equal(book.inFlight('acc'), 0)
 })
