@@ -90,6 +90,7 @@ export const AUTH_MESSAGES = {
   invalid: 'API key is invalid.',
   revoked: 'API key has been revoked.',
   expired: 'API key has expired.',
+  replaced: 'API key was rotated: this secret of it has ended. Use the new secret.',
   inactive: 'Account is not active.',
 } as const
 

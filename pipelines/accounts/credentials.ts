@@ -8,6 +8,7 @@ import { type BudgetPeriods, periodOfWalletId } from '../../schemas/accounts/bud
 import type { Credential } from '../../schemas/accounts/key.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
+import { AddressList } from '../../src/core/keys/address-list.ts'
 import { BudgetView } from '../../src/core/pricing/budget.ts'
 import { capTotals, WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Keys } from '../../src/postgres/accounts/repository.ts'
@@ -23,6 +24,8 @@ export interface KnownKey extends Omit<Credential, 'budgets'> {
   /** Balance of the key's spend cap; null without one. */
   readonly cap: WalletView | null
   readonly budgets: readonly BudgetView[]
+  /** Addresses that the key works from; null: all. */
+  readonly addresses: AddressList | null
 }
 
 interface Entry {
@@ -216,7 +219,9 @@ export class Credentials {
     const budgets = credential.budgets.length === 0 ? NO_BUDGETS : credential.budgets.map(this.#budgetOf)
     if (budgets.length === 0) this.#budgetsOf.delete(credential.key.id)
     else this.#budgetsOf.set(credential.key.id, budgets)
-    const known: KnownKey = { ...credential, view: this.#viewOf(credential.wallet), cap, budgets }
+    const { allowedAddresses } = credential.key
+    const addresses = allowedAddresses === null ? null : new AddressList(allowedAddresses)
+    const known: KnownKey = { ...credential, view: this.#viewOf(credential.wallet), cap, budgets, addresses }
     this.#store(this.#entries, rawKey, { known, isStale: changes !== this.#changes }, MAX_KNOWN_KEYS)
     return known
   }

@@ -1,6 +1,6 @@
 /** Records as the management API answers them and the command line prints them. */
 import type { LedgerEntry, WalletTotals } from '../../schemas/accounts/account.ts'
-import type { ApiKey } from '../../schemas/accounts/key.ts'
+import type { ApiKey, FormerSecret } from '../../schemas/accounts/key.ts'
 import type { KeyRequest, Member } from '../../schemas/accounts/organization.ts'
 import type { Invitation, ManagementToken, Passkey, User } from '../../schemas/accounts/people.ts'
 import { CURRENCY } from '../../schemas/call-log/row.ts'
@@ -47,6 +47,8 @@ export const entryShape = (entry: LedgerEntry) => ({
   created_at: entry.createdAt.toISOString(),
 })
 
+const instantOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
+
 const creditsOrNull = (amount: Credits | null): string | null =>
   amount === null ? null : printCredits(amount)
 
@@ -72,6 +74,15 @@ export const keyRequestShape = (request: KeyRequest) => ({
   created_at: request.createdAt.toISOString(),
 })
 
+const formerSecretShape = (secret: FormerSecret) => ({
+  key_prefix: secret.prefix,
+  replaced_at: secret.replacedAt.toISOString(),
+  grace_seconds: secret.graceSeconds,
+  successor_used_at: instantOrNull(secret.successorUsedAt),
+  last_used_at: instantOrNull(secret.lastUsedAt),
+  ends_at: secret.endsAt.toISOString(),
+})
+
 export const keyShape = (key: ApiKey) => ({
   id: key.id,
   account_id: key.accountId,
@@ -80,6 +91,9 @@ export const keyShape = (key: ApiKey) => ({
   key_prefix: key.prefix,
   allowed_models: key.allowedModels,
   expires_at: key.expiresAt?.toISOString() ?? null,
+  requests_per_minute: key.limits?.requestsPerMinute ?? null,
+  concurrency: key.limits?.concurrency ?? null,
+  allowed_addresses: key.allowedAddresses,
   enabled: key.enabled,
   revoked_at: key.revokedAt?.toISOString() ?? null,
   agent_id: key.agentId,
@@ -89,6 +103,7 @@ export const keyShape = (key: ApiKey) => ({
   account_logs: key.accountLogs,
   opens_draft: key.opensDraft,
   revealable: key.revealable,
+  former_secret: key.formerSecret && formerSecretShape(key.formerSecret),
   created_at: key.createdAt.toISOString(),
 })
 
@@ -103,8 +118,6 @@ export const userShape = (user: User) => ({
   created_at: user.createdAt.toISOString(),
   signed_in_at: user.signedInAt?.toISOString() ?? null,
 })
-
-const instantOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
 
 export const passkeyShape = (passkey: Passkey) => ({
   id: passkey.id,

@@ -1,9 +1,12 @@
 /**
- * Authenticates the caller: the key, its account, its wallet. See docs/api-rules.md, "Finding the key";
- * docs/errors.md, "Messages of 401".
+ * Authenticates the caller: the key, its account, its wallet, its address. See docs/api-rules.md, "Finding the key" and
+ * "Limits of a key"; docs/errors.md, "Messages of 401".
  */
 import { from, map } from 'rxjs'
+import type { RotatedSecret } from '../../schemas/accounts/key.ts'
 import { AUTH_MESSAGES, Failure } from '../../schemas/failure.ts'
+import type { AddressList } from '../../src/core/keys/address-list.ts'
+import { plainAddress } from '../../src/core/keys/address-prefix.ts'
 import { isWellFormedKey, requestKey } from '../../src/core/keys/presented.ts'
 import type { RequestHead } from '../../src/http/handler.ts'
 import type { Credentials, KnownKey } from '../accounts/credentials.ts'
@@ -22,9 +25,11 @@ const refuse = (message: string): Failure => new Failure('invalid_api_key', mess
 
 /** Throws unless the key opens anything at the instant `now`. */
 export function assertUsable(known: KnownKey, now: number): void {
-  const { key, account } = known
+  const { key, account, secret } = known
   if (key.revokedAt !== null || !key.enabled) throw refuse(AUTH_MESSAGES.revoked)
   if (key.expiresAt !== null && key.expiresAt.getTime() <= now) throw refuse(AUTH_MESSAGES.expired)
+  if (secret !== null && secret.endsAt !== null && secret.endsAt.getTime() <= now)
+    throw refuse(AUTH_MESSAGES.replaced)
   if (!account.enabled) throw refuse(AUTH_MESSAGES.inactive)
 }
 
@@ -32,8 +37,23 @@ export function assertUsable(known: KnownKey, now: number): void {
 export type FindKey = (head: RequestHead) => string | null
 const anywhere: FindKey = ({ header, query }) => requestKey(header, query)
 
+/** Throws unless the key may be used from the address that the call comes from. */
+function assertAddress(authenticated: AuthenticatedCall, allowed: AddressList): void {
+  const address = authenticated.request.address?.() ?? ''
+  if (allowed.has(address)) return
+  throw new RefusedCall(
+    authenticated,
+    new Failure(
+      'permission_denied',
+      `This API key may not be used from the address ${plainAddress(address)}: it is limited to other addresses.`,
+    ),
+  )
+}
+
 export interface AuthenticateDeps {
   readonly credentials: Pick<Credentials, 'peek' | 'load'>
+  /** Called with the secret of each call whose key is being rotated. Must not throw. */
+  readonly onSecretUsed: (secret: RotatedSecret) => void
 }
 
 /** Differences of an endpoint from the defaults. */
@@ -48,7 +68,7 @@ export interface AuthenticateOptions {
  * @throws Failure `invalid_api_key`, `permission_denied`
  */
 export function authenticate(
-  { credentials }: AuthenticateDeps,
+  { credentials, onSecretUsed }: AuthenticateDeps,
   { findKey = anywhere, isOpenToAgents = false }: AuthenticateOptions = {},
 ): Stage<Call, AuthenticatedCall> {
   const checked = (known: KnownKey | null, now: number): KnownKey => {
@@ -58,6 +78,9 @@ export function authenticate(
   }
   const admitted = (call: Call, found: KnownKey | null): AuthenticatedCall => {
     const authenticated = { ...call, known: checked(found, call.request.submittedAt) }
+    const { addresses, secret } = authenticated.known
+    if (addresses !== null) assertAddress(authenticated, addresses)
+    if (secret !== null) onSecretUsed(secret)
     if (authenticated.known.key.kind !== 'agent' || isOpenToAgents) return authenticated
     throw new RefusedCall(
       authenticated,

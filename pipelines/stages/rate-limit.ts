@@ -1,14 +1,17 @@
 /**
- * Limits the requests of an account, or of a key that reads the call log; sets the headers with the remaining number.
+ * Limits the requests of a key and of its account, and of a key that reads the call log; sets the headers with the
+ * remaining number.
  * See docs/api-rules.md, "Rate limits".
  */
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs'
 import type { Account } from '../../schemas/accounts/account.ts'
 import { Failure } from '../../schemas/failure.ts'
-import type { Decision, Limits } from '../../src/core/limits/limiter-state.ts'
+import type { Decision, Limits, SubjectLimits } from '../../src/core/limits/limiter-state.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
+import type { KnownKey } from '../accounts/credentials.ts'
 import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
+import { admits } from '../limits/limited-request.ts'
 import type { Limiter } from '../limits/limits.ts'
 import { ErrorWithHeaders } from '../replies/error.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
@@ -26,13 +29,21 @@ export interface RateDeps {
   readonly catalog: () => Catalog
 }
 
-/** Limit of one kind of request. */
-interface Rule {
-  readonly subject: string
-  readonly limits: Limits
-  readonly headers: (limits: Limits, decision: Decision) => HeaderList
+/** Limits that a call counts against, and what they are called in a refusal. */
+interface Scope extends SubjectLimits {
+  readonly name: string
+}
+
+/** A scope with its decision on the call. */
+interface Decided extends Scope {
+  readonly decision: Decision
+}
+
+/** Answers of one kind of request. */
+interface Wording {
+  readonly headers: (decided: readonly Decided[]) => HeaderList
   /** Returns the failure. `headers` are those of every response, and the time of the next try. */
-  readonly refusal: (limits: Limits, decision: Decision, headers: HeaderList) => Failure
+  readonly refusal: (decided: readonly Decided[], headers: HeaderList) => Failure
 }
 
 /** Returns the limits of the account, or null without any. */
@@ -45,55 +56,79 @@ function limitsOf({ requestsPerMinute, concurrency }: Account, catalog: Catalog)
     : { requestsPerMinute: own, concurrency: ownConcurrency }
 }
 
+/** Returns the limits of the key and those of the account, where there are any; null without both. */
+function scopesOf({ key, account }: KnownKey, catalog: Catalog): Scope[] | null {
+  const limits = limitsOf(account, catalog)
+  if (limits === null && key.limits === null) return null
+  const scopes: Scope[] = []
+  // Not the id alone: that is the subject of the limit of the call log.
+  if (key.limits !== null) scopes.push({ subject: `calls ${key.id}`, limits: key.limits, name: 'API key' })
+  if (limits !== null) scopes.push({ subject: account.id, limits, name: 'account' })
+  return scopes
+}
+
 const secondsOf = (ms: number): number => Math.ceil(ms / MS_PER_SECOND)
 
-function requestHeaders({ requestsPerMinute }: Limits, decision: Decision, suffix = ''): HeaderList {
+function requestHeaders({ limits, decision }: Decided, suffix = ''): HeaderList {
   return [
-    [`x-ratelimit-limit${suffix}`, String(requestsPerMinute)],
+    [`x-ratelimit-limit${suffix}`, String(limits.requestsPerMinute)],
     [`x-ratelimit-remaining${suffix}`, String(decision.remainingRequests)],
     [`x-ratelimit-reset${suffix}`, String(secondsOf(decision.resetMs))],
   ]
 }
 
-function accountHeaders(limits: Limits, decision: Decision): HeaderList {
-  const { requestsPerMinute, concurrency } = limits
+const fewerRequests = ({ decision: a }: Decided, { decision: b }: Decided): number =>
+  a.remainingRequests - b.remainingRequests || b.resetMs - a.resetMs
+
+const fewerSlots = ({ decision: a }: Decided, { decision: b }: Decided): number =>
+  a.remainingConcurrency - b.remainingConcurrency
+
+/** Returns the headers of the tighter limit in each dimension. */
+function callHeaders(decided: readonly Decided[]): HeaderList {
+  const [byMinute] = decided.filter(({ limits }) => limits.requestsPerMinute !== null).sort(fewerRequests)
+  const [bySlots] = decided.filter(({ limits }) => limits.concurrency !== null).sort(fewerSlots)
   const requests =
-    requestsPerMinute === null
-      ? []
-      : [...requestHeaders(limits, decision), ...requestHeaders(limits, decision, '-requests')]
-  if (concurrency === null) return requests
+    byMinute === undefined ? [] : [...requestHeaders(byMinute), ...requestHeaders(byMinute, '-requests')]
+  if (bySlots === undefined) return requests
   return [
     ...requests,
-    ['x-ratelimit-limit-concurrency', String(concurrency)],
-    ['x-ratelimit-remaining-concurrency', String(decision.remainingConcurrency)],
+    ['x-ratelimit-limit-concurrency', String(bySlots.limits.concurrency)],
+    ['x-ratelimit-remaining-concurrency', String(bySlots.decision.remainingConcurrency)],
   ]
 }
 
 const retryAfter = (seconds: number) => ['retry-after', String(Math.max(1, seconds))] as const
 
-function accountRefusal(limits: Limits, { refusedBy, resetMs }: Decision, headers: HeaderList): Failure {
-  if (refusedBy === 'concurrency')
+/** Names the limit that is to be waited for longest. */
+function callRefusal(decided: readonly Decided[], headers: HeaderList): Failure {
+  const [byMinute] = decided.filter(({ decision }) => decision.refusedBy === 'requests').sort(fewerRequests)
+  if (byMinute !== undefined) {
+    const seconds = secondsOf(byMinute.decision.resetMs)
     return new Failure(
       'rate_limit_exceeded',
-      `Rate limit exceeded: concurrency. At most ${limits.concurrency} requests of this account may be in flight at once.`,
-      { headers: [...headers, retryAfter(CONCURRENCY_RETRY_SECONDS)] },
+      `Rate limit exceeded: requests per minute. This ${byMinute.name} may make ${byMinute.limits.requestsPerMinute}; try again in ${seconds} s.`,
+      { headers: [...headers, retryAfter(seconds)] },
     )
-  const seconds = secondsOf(resetMs)
+  }
+  const { name, limits } = decided.find(({ decision }) => decision.refusedBy === 'concurrency')!
   return new Failure(
     'rate_limit_exceeded',
-    `Rate limit exceeded: requests per minute. This account may make ${limits.requestsPerMinute}; try again in ${seconds} s.`,
+    `Rate limit exceeded: concurrency. At most ${limits.concurrency} requests of this ${name} may be in flight at once.`,
+    { headers: [...headers, retryAfter(CONCURRENCY_RETRY_SECONDS)] },
+  )
+}
+
+function logRefusal([decided]: readonly Decided[], headers: HeaderList): Failure {
+  const seconds = secondsOf(decided!.decision.resetMs)
+  return new Failure(
+    'logs_rate_limited',
+    `The call log answers ${LOG_REQUESTS_PER_MINUTE} requests per minute to a key; try again in ${seconds} s.`,
     { headers: [...headers, retryAfter(seconds)] },
   )
 }
 
-function logRefusal({ requestsPerMinute }: Limits, { resetMs }: Decision, headers: HeaderList): Failure {
-  const seconds = secondsOf(resetMs)
-  return new Failure(
-    'logs_rate_limited',
-    `The call log answers ${requestsPerMinute} requests per minute to a key; try again in ${seconds} s.`,
-    { headers: [...headers, retryAfter(seconds)] },
-  )
-}
+const CALLS: Wording = { headers: callHeaders, refusal: callRefusal }
+const LOG_READS: Wording = { headers: ([decided]) => requestHeaders(decided!), refusal: logRefusal }
 
 /** Adds headers to each reply, and to each error but the refusal of an upstream's own limit: clients can distinguish the two. */
 export const addReplyHeaders =
@@ -113,46 +148,42 @@ export const addReplyHeaders =
       }),
     )
 
-/** Emits the call once it is admitted. Its slot is given back when the call is over. */
-const limited = <C extends AuthenticatedCall>({ limiter }: RateDeps, call: C, rule: Rule): Observable<C> =>
+/** Emits the call once it is admitted. Its slots are given back when the call is over. */
+const limited = <C extends AuthenticatedCall>(
+  { limiter }: RateDeps,
+  call: C,
+  scopes: readonly Scope[],
+  wording: Wording,
+): Observable<C> =>
   new Observable((subscriber) => {
-    const decided = (decision: Decision) => {
-      const replyHeaders = rule.headers(rule.limits, decision)
-      if (decision.refusedBy !== null)
-        return subscriber.error(rule.refusal(rule.limits, decision, replyHeaders))
+    const onDecisions = (decisions: readonly Decision[]) => {
+      const decided = scopes.map((scope, index) => ({ ...scope, decision: decisions[index]! }))
+      const replyHeaders = wording.headers(decided)
+      if (!admits(decisions)) return subscriber.error(wording.refusal(decided, replyHeaders))
       subscriber.next({ ...call, replyHeaders })
       subscriber.complete()
     }
-    const permit = limiter.take(rule.subject, rule.limits, decided)
+    const permit = limiter.take(scopes, onDecisions)
     call.ends.add(() => permit.close())
   })
 
 /**
- * Counts the call against the limits of its account. An account without any costs nothing here.
+ * Counts the call against the limits of its key and of its account. Without any it costs nothing here.
  * @throws Failure `rate_limit_exceeded`
  */
 export const rateLimit = <C extends AuthenticatedCall>(deps: RateDeps): Stage<C, C> =>
   stage((call: C) => {
-    const { account } = call.known
-    const limits = limitsOf(account, deps.catalog())
-    if (limits === null) return call
-    const rule = { subject: account.id, limits, headers: accountHeaders, refusal: accountRefusal }
-    return limited(deps, call, rule)
+    const scopes = scopesOf(call.known, deps.catalog())
+    return scopes === null ? call : limited(deps, call, scopes, CALLS)
   })
 
 const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurrency: null }
 
 /**
- * Counts the call against the call log's limit for each key; the account's limits do not count here.
+ * Counts the call against the call log's limit for each key; limits of the key and of the account do not count here.
  * @throws Failure `logs_rate_limited`
  */
 export const limitLogReads = <C extends AuthenticatedCall>(deps: RateDeps): Stage<C, C> =>
-  stage((call: C) => {
-    const rule = {
-      subject: call.known.key.id,
-      limits: LOG_LIMITS,
-      headers: (limits: Limits, decision: Decision) => requestHeaders(limits, decision),
-      refusal: logRefusal,
-    }
-    return limited(deps, call, rule)
-  })
+  stage((call: C) =>
+    limited(deps, call, [{ subject: call.known.key.id, limits: LOG_LIMITS, name: 'API key' }], LOG_READS),
+  )

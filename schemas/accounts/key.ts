@@ -15,6 +15,37 @@ export const KEY_KINDS = ['console', 'employee', 'agent', 'compute'] as const
 export const keyKind = z.enum(KEY_KINDS)
 export type KeyKind = z.infer<typeof keyKind>
 
+/** The longest time for which a former secret works after the first use of its successor. */
+export const MAX_GRACE_SECONDS = 7 * 24 * 3600
+export const DEFAULT_GRACE_SECONDS = 24 * 3600
+
+/** Limits of one key, besides those of its account; null is no limit. */
+export interface KeyLimits {
+  readonly requestsPerMinute: number | null
+  readonly concurrency: number | null
+}
+
+/** The secret that a key had before it was rotated. */
+export interface FormerSecret {
+  /** Its first 20 characters. */
+  readonly prefix: string
+  readonly replacedAt: Date
+  readonly graceSeconds: number
+  /** First use of a later secret; null: none was used yet. */
+  readonly successorUsedAt: Date | null
+  /** Use of this secret after it was replaced, to the minute. */
+  readonly lastUsedAt: Date | null
+  /** From this instant on it is refused. */
+  readonly endsAt: Date
+}
+
+/** A secret whose use is noted, because its key was rotated. */
+export interface RotatedSecret {
+  readonly hash: Uint8Array
+  /** From this instant on a former secret is refused; null: it is the newest one, and its first use is awaited. */
+  readonly endsAt: Date | null
+}
+
 export interface ApiKey {
   /** `key_` + ULID. */
   readonly id: string
@@ -26,6 +57,10 @@ export interface ApiKey {
   /** null: every model. Empty: none. */
   readonly allowedModels: readonly string[] | null
   readonly expiresAt: Date | null
+  /** null: limited by its account alone. */
+  readonly limits: KeyLimits | null
+  /** Addresses and networks in CIDR notation; null: it works from anywhere. */
+  readonly allowedAddresses: readonly string[] | null
   readonly enabled: boolean
   readonly revokedAt: Date | null
   readonly agentId: string | null
@@ -37,6 +72,8 @@ export interface ApiKey {
   readonly opensDraft: boolean
   /** false for a key kept only as a hash: it cannot be revealed. */
   readonly revealable: boolean
+  /** Of a rotated key, the former secret that works longest, or worked; null for a key that was never rotated. */
+  readonly formerSecret: FormerSecret | null
   readonly createdAt: Date
 }
 
@@ -49,4 +86,6 @@ export interface Credential {
   readonly agent: Agent | null
   /** Those of the key, of the member who uses it, and of the account. */
   readonly budgets: readonly BudgetPeriods[]
+  /** The secret that was looked up, where its use is to be noted; else null. */
+  readonly secret: RotatedSecret | null
 }

@@ -3,6 +3,7 @@ import * as accounts from './accounts/accounts.ts'
 import * as agents from './accounts/agents.ts'
 import * as audit from './accounts/audit.ts'
 import * as budgets from './accounts/budgets.ts'
+import * as keyRotation from './accounts/key-rotation.ts'
 import * as keys from './accounts/keys.ts'
 import * as organizations from './accounts/organizations.ts'
 import * as tokens from './accounts/tokens.ts'
@@ -37,6 +38,7 @@ export const OPERATIONS: readonly Operation[] = [
   organizations,
   keys,
   budgets,
+  keyRotation,
   agents,
   bases,
   pages,

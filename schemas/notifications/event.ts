@@ -31,6 +31,6 @@ export interface NewEvent {
   readonly subjectId: string
   /** Names what is crossed once: an event of the same name is recorded once, for ever. Null: each one counts. */
   readonly crossing: string | null
-  /** What receivers read: names in snake_case, amounts as decimal texts of credits, instants in RFC 3339. No secrets. */
+  /** Fields for receivers: names in snake_case, amounts as decimal texts of credits, instants in RFC 3339. No secrets. */
   readonly data: Readonly<Record<string, unknown>>
 }

@@ -1,6 +1,7 @@
 /** Reads the values of options and arguments; an invalid one is a usage error. */
 import { InvalidArgumentError } from 'commander'
 import { z } from 'zod'
+import { MAX_GRACE_SECONDS } from '../../schemas/accounts/key.ts'
 import { windowEnd } from '../../schemas/call-log/query.ts'
 import { CALL_STATUSES, type CallStatus, callStatus } from '../../schemas/call-log/row.ts'
 import { type Credits, parseCredits } from '../../schemas/money.ts'
@@ -50,9 +51,27 @@ export function noteText(text: string): string {
 
 // The words mean null, which the parser of the command line would take for an empty value.
 
-/** Reads a limit of the platform, or none. */
+/** Reads a limit of the platform or of a key, or none. */
 export const limitOrNone = (text: string): number | 'none' =>
   text === 'none' ? text : wholeNumber(text, MAX_LIMIT, 'or "none"')
+
+export const keyLimit = (text: string): number => wholeNumber(text, MAX_LIMIT)
+
+const SECONDS_OF: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** Reads for how long a former secret works after the first use of its successor, such as 24h; in seconds. */
+export function grace(text: string): number {
+  const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  const seconds = Number(count) * (SECONDS_OF[unit] ?? Number.NaN)
+  if (seconds <= MAX_GRACE_SECONDS) return seconds
+  throw new InvalidArgumentError('It is a time from 0s to 7d, such as 30m, 24h or 2d.')
+}
+
+/** Reads addresses and networks, such as 10.0.0.0/8; the act checks each. */
+export const addressList = (text: string): string[] =>
+  commaList(text, 'It is a comma list of addresses and networks.')
+
+export const addressesOrAny = (text: string): string[] | 'any' => (text === 'any' ? text : addressList(text))
 
 export const auditLimit = (text: string): number => wholeNumber(text, MAX_AUDIT_ENTRIES)
 

@@ -34,6 +34,7 @@ const KEEP_INTERVAL_MS = 10_000
 const TOUCH_INTERVAL_MS = 10_000
 const SWEEP_INTERVAL_MS = 2_000
 const EXPIRY_INTERVAL_MS = 60_000
+const NOTICE_INTERVAL_MS = 60_000
 const COUNT_INTERVAL_MS = 10_000
 const CLOSE_BOUND_MS = 2_000
 /** The most tasks remembered whose unknown state was logged. */
@@ -91,6 +92,9 @@ export async function runTasks(boot: Boot): Promise<void> {
     everyUnlessBusy(SWEEP_INTERVAL_MS, () => sweep.tasks().catch(later(log, 'Failed to sweep tasks'))),
     everyUnlessBusy(EXPIRY_INTERVAL_MS, () =>
       sweep.objects().catch(later(log, 'Failed to remove expired files')),
+    ),
+    everyUnlessBusy(NOTICE_INTERVAL_MS, () =>
+      opened.recordExpiringKeys().then(() => {}, later(log, 'Failed to record notices of expiring keys')),
     ),
     countOpen(metrics, database),
   ]

@@ -258,7 +258,11 @@ export class Gateway {
 }
 
 function credentialOf(wallet: Credential['wallet']): Credential {
-  return { wallet, account: { id: wallet.accountId }, key: { id: 'key', grant: null } } as Credential
+  return {
+    wallet,
+    account: { id: wallet.accountId },
+    key: { id: 'key', grant: null, allowedAddresses: null },
+  } as Credential
 }
 
 /** The mutation: what JetStream has stored counts as booked. */

@@ -1,5 +1,6 @@
 /** Acts of API keys. */
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
+import { Failure } from '../../../schemas/failure.ts'
 import {
   createKey,
   forgetKeys,
@@ -9,16 +10,27 @@ import {
   showKey,
   updateKey,
 } from '../../../schemas/management/accounts/keys.ts'
+import { plainNetwork } from '../../../src/core/keys/address-list.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implement } from '../act.ts'
 import { visibleKey } from '../calls/calls.ts'
 import { afterOf, page } from '../page.ts'
 import { keyShape } from '../shapes.ts'
 
-const accountOfKey = async (database: Database, { id }: { id: string }) =>
+/** @throws Failure naming the text that is no network */
+function networksOf(texts: readonly string[] | null): string[] | null {
+  try {
+    return texts && [...new Set(texts.map(plainNetwork))]
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new Failure('invalid_request', `allowed_addresses: ${error.message}.`)
+  }
+}
+
+export const accountOfKey = async (database: Database, { id }: { id: string }) =>
   (await database.showKey(id)).accountId
 
-const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...keyShape(key), key: raw })
+export const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...keyShape(key), key: raw })
 const dateOf = (text: string | null) => (text === null ? null : new Date(text))
 
 export const keyActs = [
@@ -44,6 +56,9 @@ export const keyActs = [
           spendCap: input.spend_cap,
           accountLogs: input.account_logs,
           opensDraft: input.opens_draft,
+          requestsPerMinute: input.requests_per_minute,
+          concurrency: input.concurrency,
+          allowedAddresses: networksOf(input.allowed_addresses),
         }),
       ),
     ),
@@ -61,6 +76,7 @@ export const keyActs = [
     updateKey,
     async ({ write }, { id, name, enabled, ...input }) => {
       const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
+      const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
       const changes = {
         ...(name !== undefined && { name }),
         ...(allowedModels !== undefined && { allowedModels }),
@@ -68,6 +84,9 @@ export const keyActs = [
         ...(enabled !== undefined && { enabled }),
         ...(accountLogs !== undefined && { accountLogs }),
         ...(spend_cap !== undefined && { spendCap: spend_cap }),
+        ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+        ...(concurrency !== undefined && { concurrency }),
+        ...(allowed_addresses !== undefined && { allowedAddresses: networksOf(allowed_addresses) }),
       }
       return keyShape(await write((database) => database.updateKey(id, changes)))
     },

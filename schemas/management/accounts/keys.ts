@@ -14,6 +14,30 @@ const allowedModels = z
   .nullable()
   .describe('Model ids that the key may call. null: every model.')
 
+const formerSecret = z.object({
+  key_prefix: z.string().describe('Its first 20 characters.'),
+  replaced_at: instantText,
+  grace_seconds: z.int(),
+  successor_used_at: instantText.nullable().describe('First use of the new secret. null: not yet.'),
+  last_used_at: instantText.nullable().describe('Use since it was replaced, to the minute.'),
+  ends_at: instantText.describe('From then on it is refused. Without a use of the new secret: its last day.'),
+})
+
+const MAX_LIMIT = 2 ** 31 - 1
+const MAX_ADDRESSES = 100
+const limit = (what: string) =>
+  z.int().min(1).max(MAX_LIMIT).nullable().describe(`${what} null: no limit besides the account's.`)
+const limits = {
+  requests_per_minute: limit('Requests of this key in 60 seconds.'),
+  concurrency: limit('Requests of this key in flight at once.'),
+  allowed_addresses: z
+    .array(z.string().max(64))
+    .min(1, 'names at least one address; null allows every address')
+    .max(MAX_ADDRESSES)
+    .nullable()
+    .describe('Addresses and networks that the key works from, such as `10.0.0.0/8`. null: from anywhere.'),
+}
+
 export const keySchema = z.object({
   id: z.string(),
   account_id: z.string(),
@@ -22,6 +46,7 @@ export const keySchema = z.object({
   key_prefix: z.string().describe('The first 20 characters.'),
   allowed_models: z.array(z.string()).nullable(),
   expires_at: instantText.nullable(),
+  ...limits,
   enabled: z.boolean(),
   revoked_at: instantText.nullable(),
   agent_id: z.string().nullable(),
@@ -31,10 +56,11 @@ export const keySchema = z.object({
   account_logs: z.boolean(),
   opens_draft: z.boolean().describe('Of an agent key: it calls the draft of its agent, published or not.'),
   revealable: z.boolean(),
+  former_secret: formerSecret.nullable().describe('Of a key that was rotated.'),
   created_at: instantText,
 })
 
-const withSecret = keySchema.extend({ key: z.string().describe('The key itself.') })
+export const keyWithSecret = keySchema.extend({ key: z.string().describe('The key itself.') })
 
 const id = z.string()
 
@@ -62,8 +88,11 @@ export const createKey = operation({
     spend_cap: creditsText.nullable().default(null),
     account_logs: z.boolean().default(false),
     opens_draft: z.boolean().default(false).describe('Of an agent key: to try the draft of its agent.'),
+    requests_per_minute: limits.requests_per_minute.default(null),
+    concurrency: limits.concurrency.default(null),
+    allowed_addresses: limits.allowed_addresses.default(null),
   }),
-  answer: { name: 'CreatedKey', schema: withSecret },
+  answer: { name: 'CreatedKey', schema: keyWithSecret },
   scope: 'keys',
   allows: ['owner', 'admin'],
   isIdempotent: true,
@@ -93,6 +122,9 @@ export const updateKey = operation({
     enabled: z.boolean().optional(),
     spend_cap: creditsText.nullable().optional(),
     account_logs: z.boolean().optional(),
+    requests_per_minute: limits.requests_per_minute.optional(),
+    concurrency: limits.concurrency.optional(),
+    allowed_addresses: limits.allowed_addresses.optional(),
   }),
   answer: { name: 'ManagedKey', schema: keySchema },
   scope: 'keys',
@@ -104,7 +136,7 @@ export const revealKey = operation({
   path: '/keys/{id}/reveal',
   summary: 'Show the key itself again.',
   input: z.object({ id }),
-  answer: { name: 'CreatedKey', schema: withSecret },
+  answer: { name: 'CreatedKey', schema: keyWithSecret },
   scope: 'keys',
   allows: ['owner', 'admin'],
   isSensitive: true,

@@ -17,15 +17,20 @@ import { assertKnownModels } from '../config/model-names.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { type Runner, runnerOf } from '../management.ts'
 import {
+  addressesOrAny,
+  addressList,
   credits,
   creditsOrNone,
   expiry,
   expiryOrNever,
+  keyLimit,
+  limitOrNone,
   modelList,
   nameText,
   orNull,
 } from '../option-values.ts'
 import { addKeyRequestCommands } from './key-requests.ts'
+import { addRotationCommands } from './key-rotation.ts'
 import { keyInWords } from './key-text.ts'
 
 const LIST_FIELDS = [
@@ -53,6 +58,9 @@ interface CreateOptions {
   agent?: string
   spendCap?: Credits
   accountLogs?: boolean
+  rpm?: number
+  concurrency?: number
+  addresses?: string[]
 }
 
 function addCreate(key: Command, context: Context, { run }: Runner): void {
@@ -68,11 +76,24 @@ function addCreate(key: Command, context: Context, { run }: Runner): void {
     .option('--agent <id>', 'the agent that an agent key is bound to')
     .option('--spend-cap <credits>', 'the cap of an employee or agent key', credits)
     .option('--account-logs', 'it may read the logs of the whole account')
+    .option('--rpm <n>', 'requests per minute of this key', keyLimit)
+    .option('--concurrency <n>', 'calls of this key at the same time', keyLimit)
+    .option('--addresses <a,b>', 'addresses and networks that it works from (default: any)', addressList)
   answers(
     context,
     create,
     'key create --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --name laptop --models sonata-large,sonata-small',
-    async ({ account, name, models, expires, kind, agent, spendCap, accountLogs }: CreateOptions) => {
+    async ({
+      account,
+      name,
+      models,
+      expires,
+      kind,
+      agent,
+      spendCap,
+      accountLogs,
+      ...limits
+    }: CreateOptions) => {
       if ((kind === 'agent') !== (agent !== undefined))
         create.error('error: a key of --kind agent names its --agent, and no other key does')
       if (spendCap !== undefined && kind !== 'employee' && kind !== 'agent')
@@ -90,6 +111,9 @@ function addCreate(key: Command, context: Context, { run }: Runner): void {
           expires_at: expires?.toISOString(),
           spend_cap: spendCap === undefined ? null : printCredits(spendCap),
           account_logs: accountLogs,
+          requests_per_minute: limits.rpm,
+          concurrency: limits.concurrency,
+          allowed_addresses: limits.addresses,
         }),
       )
     },
@@ -104,6 +128,9 @@ interface UpdateOptions {
   disable?: boolean
   accountLogs?: 'on' | 'off'
   spendCap?: Credits | 'none'
+  rpm?: number | 'none'
+  concurrency?: number | 'none'
+  addresses?: string[] | 'any'
 }
 
 function changesOf({
@@ -114,6 +141,9 @@ function changesOf({
   disable,
   accountLogs,
   spendCap,
+  rpm,
+  concurrency,
+  addresses,
 }: UpdateOptions): Omit<InputOf<typeof updateKey>, 'id'> {
   return {
     ...(name === undefined ? {} : { name }),
@@ -123,6 +153,9 @@ function changesOf({
     ...(disable ? { enabled: false } : {}),
     ...(accountLogs === undefined ? {} : { account_logs: accountLogs === 'on' }),
     ...(spendCap === undefined ? {} : { spend_cap: spendCap === 'none' ? null : printCredits(spendCap) }),
+    ...(rpm === undefined ? {} : { requests_per_minute: orNull(rpm, 'none') }),
+    ...(concurrency === undefined ? {} : { concurrency: orNull(concurrency, 'none') }),
+    ...(addresses === undefined ? {} : { allowed_addresses: orNull(addresses, 'any') }),
   }
 }
 
@@ -144,6 +177,9 @@ function addUpdate(key: Command, context: Context, { run }: Runner): void {
       ]),
     )
     .option('--spend-cap <credits|none>', 'what an employee or agent key may spend in all', creditsOrNone)
+    .option('--rpm <n|none>', 'requests per minute of this key', limitOrNone)
+    .option('--concurrency <n|none>', 'calls of this key at the same time', limitOrNone)
+    .option('--addresses <a,b|any>', 'addresses and networks that it works from', addressesOrAny)
   answers(
     context,
     update,
@@ -208,5 +244,6 @@ export function addKeyCommands(program: Command, context: Context): void {
     },
   )
   addUpdate(key, context, acts)
+  addRotationCommands(key, context)
   addKeyRequestCommands(key, context)
 }

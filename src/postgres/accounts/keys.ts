@@ -1,5 +1,5 @@
 import type { AgentFile } from '../../../schemas/accounts/agent.ts'
-import type { ApiKey, Credential, KeyKind } from '../../../schemas/accounts/key.ts'
+import type { ApiKey, Credential, KeyKind, KeyLimits } from '../../../schemas/accounts/key.ts'
 import type { Grant } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { newId } from '../../core/keys/ids.ts'
@@ -12,6 +12,7 @@ import { inTransaction } from '../transaction.ts'
 import { type AccountRow, accountNotFound, accountOfRow, showAccount } from './accounts.ts'
 import { type AgentJson, agentDeleted, agentNotFound, agentOfJson, showAgent } from './agents.ts'
 import { recordAct } from './audit-record.ts'
+import { type FormerSecretJson, formerSecret, formerSecretOf, rotatedSecretOf } from './former-secrets.ts'
 import { assertCurrent, keepsHashesOnly } from './master-key.ts'
 
 export interface NewKey {
@@ -28,6 +29,11 @@ export interface NewKey {
   readonly spendCap?: Credits | null
   /** Of a console key alone. */
   readonly accountLogs?: boolean
+  /** Default null: no limit besides the account's. */
+  readonly requestsPerMinute?: number | null
+  readonly concurrency?: number | null
+  /** Default null: from anywhere. */
+  readonly allowedAddresses?: readonly string[] | null
   /** Of an agent key: calls the draft of its agent where there is one. Default: false. */
   readonly opensDraft?: boolean
 }
@@ -40,6 +46,9 @@ export interface KeyChanges {
   readonly enabled?: boolean
   readonly accountLogs?: boolean
   readonly spendCap?: Credits | null
+  readonly requestsPerMinute?: number | null
+  readonly concurrency?: number | null
+  readonly allowedAddresses?: readonly string[] | null
 }
 
 interface KeyRow {
@@ -51,6 +60,9 @@ interface KeyRow {
   sealed_key: Buffer | null
   allowed_models: string[] | null
   expires_at: Date | null
+  requests_per_minute: number | null
+  concurrency: number | null
+  allowed_addresses: string[] | null
   enabled: boolean
   revoked_at: Date | null
   agent_id: string | null
@@ -58,6 +70,7 @@ interface KeyRow {
   opens_draft: boolean
   created_at: Date
   granted: GrantJson | null
+  former?: FormerSecretJson | null
   hash_only?: boolean
 }
 
@@ -70,11 +83,11 @@ interface GrantJson {
   version: string
 }
 
-/** Returns the grant of the key `k` of a statement, and whether keys may be revealed at all. */
+/** Returns the grant and the former secret of the key `k` of a statement, and whether keys may be revealed at all. */
 const granted = (sql: Queryable) => sql`(
   SELECT to_json(fields) FROM (
     SELECT member_id, approved_by, spend_cap::text, spent::text, version::text FROM grants WHERE key_id = k.id
-  ) AS fields) AS granted, (SELECT hash_only FROM key_storage) AS hash_only`
+  ) AS fields) AS granted, ${formerSecret(sql)}, (SELECT hash_only FROM key_storage) AS hash_only`
 
 const grantOf = ({ id, account_id, granted: found }: KeyRow): Grant | null =>
   found && {
@@ -87,6 +100,9 @@ const grantOf = ({ id, account_id, granted: found }: KeyRow): Grant | null =>
     version: BigInt(found.version),
   }
 
+const limitsOf = ({ requests_per_minute: requestsPerMinute, concurrency }: KeyRow): KeyLimits | null =>
+  requestsPerMinute === null && concurrency === null ? null : { requestsPerMinute, concurrency }
+
 const keyOfRow = (row: KeyRow): ApiKey => ({
   id: row.id,
   accountId: row.account_id,
@@ -95,6 +111,8 @@ const keyOfRow = (row: KeyRow): ApiKey => ({
   prefix: row.prefix,
   allowedModels: row.allowed_models,
   expiresAt: row.expires_at,
+  limits: limitsOf(row),
+  allowedAddresses: row.allowed_addresses,
   enabled: row.enabled,
   revokedAt: row.revoked_at,
   agentId: row.agent_id,
@@ -102,10 +120,12 @@ const keyOfRow = (row: KeyRow): ApiKey => ({
   accountLogs: row.account_logs,
   opensDraft: row.opens_draft,
   revealable: row.sealed_key !== null && !row.hash_only,
+  formerSecret: formerSecretOf(row.former),
   createdAt: row.created_at,
 })
 
-const keyNotFound = (keyId: string): Refusal => new Refusal('key_not_found', `There is no key ${keyId}`)
+export const keyNotFound = (keyId: string): Refusal =>
+  new Refusal('key_not_found', `There is no key ${keyId}`)
 
 /** Returns whether a kind has a grant: the account's own keys spend from the wallet without one. */
 const isGranted = (kind: KeyKind): boolean => kind === 'employee' || kind === 'agent'
@@ -173,12 +193,13 @@ export async function createKeyIn(
   const [row] = await sql<KeyRow[]>`
     INSERT INTO api_keys (
       id, account_id, name, kind, prefix, key_hash, sealed_key, allowed_models, expires_at, agent_id, account_logs,
-      opens_draft)
+      opens_draft, requests_per_minute, concurrency, allowed_addresses)
     SELECT
       ${id}, id, ${key.name}, ${kind}, ${shownPrefix(raw)}, ${material.lookupHash(raw)},
       ${isHashOnly ? null : material.seal(raw, id)}, ${(key.allowedModels ?? null) as string[] | null}::text[],
       ${key.expiresAt ?? null}::timestamptz, ${agentId}::text, ${accountLogs},
-      ${opensDraft}
+      ${opensDraft}, ${key.requestsPerMinute ?? null}::integer, ${key.concurrency ?? null}::integer,
+      ${(key.allowedAddresses ?? null) as string[] | null}::text[]
     FROM accounts WHERE id = ${key.accountId}
     RETURNING *, NULL AS granted`
   if (row === undefined) throw accountNotFound(key.accountId)
@@ -213,7 +234,7 @@ async function findKeyRow(sql: Queryable, keyId: string): Promise<KeyRow> {
 }
 
 /** @throws Refusal `key_not_found` */
-export const showKey = async (sql: Sql, keyId: string): Promise<ApiKey> =>
+export const showKey = async (sql: Queryable, keyId: string): Promise<ApiKey> =>
   keyOfRow(await findKeyRow(sql, keyId))
 
 const notRevealable = ({ id, hash_only }: KeyRow): Refusal =>
@@ -252,22 +273,29 @@ export async function revokeKey(sql: Sql, keyId: string): Promise<ApiKey> {
   return keyOfRow(row)
 }
 
+export const keyRevoked = (keyId: string): Refusal =>
+  new Refusal('key_revoked', `Key ${keyId} has been revoked and cannot be changed`)
+
 /** @throws Refusal `key_revoked`, `not_grantable`, `spend_cap_required`, `account_logs_not_allowed` */
 export const updateKey = (sql: Sql, keyId: string, changes: KeyChanges): Promise<ApiKey> =>
   inTransaction(sql, async (transaction) => {
     const { name, allowedModels, expiresAt, enabled, accountLogs, spendCap } = changes
+    const { requestsPerMinute, concurrency, allowedAddresses } = changes
     const [row] = await transaction<KeyRow[]>`
       UPDATE api_keys
       SET name = ${name === undefined ? sql`name` : name},
           allowed_models = ${allowedModels === undefined ? sql`allowed_models` : sql`${allowedModels as string[] | null}::text[]`},
           expires_at = ${expiresAt === undefined ? sql`expires_at` : expiresAt},
           enabled = ${enabled === undefined ? sql`enabled` : enabled},
-          account_logs = ${accountLogs === undefined ? sql`account_logs` : accountLogs}
+          account_logs = ${accountLogs === undefined ? sql`account_logs` : accountLogs},
+          requests_per_minute = ${requestsPerMinute === undefined ? sql`requests_per_minute` : requestsPerMinute},
+          concurrency = ${concurrency === undefined ? sql`concurrency` : concurrency},
+          allowed_addresses = ${allowedAddresses === undefined ? sql`allowed_addresses` : sql`${allowedAddresses as string[] | null}::text[]`}
       WHERE id = ${keyId} AND revoked_at IS NULL
       RETURNING *, NULL AS granted`
     if (row === undefined) {
       await findKeyRow(transaction, keyId)
-      throw new Refusal('key_revoked', `Key ${keyId} has been revoked and cannot be changed`)
+      throw keyRevoked(keyId)
     }
     if (accountLogs === true) assertMayReadAccount(row.kind)
     if (spendCap !== undefined) await setSpendCap(transaction, keyId, spendCap)
@@ -292,28 +320,35 @@ interface CredentialRow extends KeyRow {
   agent: AgentJson | null
   draft: AgentFile | null
   budgets: BudgetPeriodsJson[] | null
+  /** Of the secret that was looked up, where it is a former one. */
+  secret_ends_at: Date | null
 }
 
 export async function findCredential(sql: Sql, lookupHash: Buffer): Promise<Credential | null> {
   const [row] = await sql<CredentialRow[]>`
-    SELECT k.*, ${granted(sql)}, to_json(a) AS account, to_json(g) AS agent, d.file AS draft,
+    SELECT k.*, ${granted(sql)}, to_json(a) AS account, to_json(g) AS agent, d.file AS draft, s.ends_at AS secret_ends_at,
       budgets_of(k.account_id, (SELECT member_id FROM grants WHERE key_id = k.id), k.id) AS budgets,
       (SELECT to_json(totals) FROM (
         SELECT w.account_id, w.balance::text, w.held::text, w.used::text, w.version::text,
           reserved_in(w.account_id)::text AS reserved
       ) AS totals) AS wallet
-    FROM api_keys AS k
+    FROM (
+      SELECT id AS key_id, NULL::timestamptz AS ends_at FROM api_keys WHERE key_hash = ${lookupHash}
+      UNION ALL SELECT key_id, ends_at FROM former_secrets WHERE key_hash = ${lookupHash}
+    ) AS s
+    JOIN api_keys AS k ON k.id = s.key_id
     JOIN accounts AS a ON a.id = k.account_id
     JOIN wallets AS w ON w.account_id = k.account_id
     LEFT JOIN agents AS g ON g.id = k.agent_id
-    LEFT JOIN agent_drafts AS d ON k.opens_draft AND d.agent_id = k.agent_id
-    WHERE k.key_hash = ${lookupHash}`
+    LEFT JOIN agent_drafts AS d ON k.opens_draft AND d.agent_id = k.agent_id`
   if (row === undefined) return null
+  const key = keyOfRow(row)
   return {
-    key: keyOfRow(row),
+    key,
     account: accountOfRow({ ...row.account, created_at: new Date(row.account.created_at) }),
     wallet: walletOfJson(row.wallet),
     agent: row.agent && agentOfJson({ ...row.agent, file: row.draft ?? row.agent.file }),
     budgets: (row.budgets ?? []).map(budgetPeriodsOfJson),
+    secret: rotatedSecretOf(lookupHash, key.formerSecret, row.secret_ends_at),
   }
 }

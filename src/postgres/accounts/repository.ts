@@ -2,6 +2,7 @@
 
 import { deriveKeyMaterial } from '../../core/keys/material.ts'
 import type { Sql } from '../connection.ts'
+import { recordExpiringKeys } from '../notifications/expiring-keys.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import { retryOnStaleEnd } from '../tasks/stale-end.ts'
 import {
@@ -19,6 +20,7 @@ import {
 import { discardAgentDraft, publishAgent, readAgentDrafts, saveAgentDraft } from './agent-drafts.ts'
 import { createAgent, listAgents, setAgentState, showAgent, updateAgent } from './agents.ts'
 import { listAudit } from './audit-record.ts'
+import { noteSecretUse } from './former-secrets.ts'
 import {
   approveKey,
   denyKey,
@@ -27,6 +29,7 @@ import {
   requestKey,
   showKeyRequest,
 } from './key-requests.ts'
+import { endFormerSecret, rotateKey } from './key-rotation.ts'
 import {
   createKey,
   findCredential,
@@ -80,11 +83,12 @@ export const openAgents = ({ main }: Pools) =>
 export const openAuditRecord = ({ main }: Pools) => onPool(main, { listAudit })
 
 export const openKeys = ({ main, auditing }: Pools, { material, replacedAt }: KnownMasterKey) => ({
-  ...onPool(main, { listKeys, keyNames, showKey, revokeKey, updateKey }),
+  ...onPool(main, { listKeys, keyNames, showKey, revokeKey, updateKey, endFormerSecret }),
   ...onPool(main, { requestKey, showKeyRequest, listKeyRequests, denyKey }),
-  ...onPool(auditing, { forgetKeys: eraseSealedKeys }),
+  ...onPool(auditing, { forgetKeys: eraseSealedKeys, recordExpiringKeys }),
   createKey: (key: NewKey) => createKey(main, material, key),
   revealKey: (keyId: string) => revealKey(main, material, keyId),
+  rotateKey: (keyId: string, graceSeconds: number) => rotateKey(main, material, keyId, graceSeconds),
   approveKey: (approval: KeyApproval) => approveKey(main, material, approval),
   /** When the master key of this process was replaced; null while it is the current one. */
   masterKeyReplacedAt: replacedAt,
@@ -96,7 +100,7 @@ export const openKeys = ({ main, auditing }: Pools, { material, replacedAt }: Kn
   logCursorKey: material.secrets.logCursors,
   /** The keyed hash by which `findCredential` finds a raw key. */
   lookupHash: material.lookupHash,
-  ...onPool(main, { findCredential: findPastStaleEnd }, READ_DEADLINE_MS),
+  ...onPool(main, { findCredential: findPastStaleEnd, noteSecretUse }, READ_DEADLINE_MS),
 })
 
 const findPastStaleEnd = (sql: Sql, lookupHash: Buffer) =>

@@ -24,6 +24,7 @@ export type RefusalCode =
   | 'key_revoked'
   | 'budget_not_found'
   | 'timezone_unknown'
+  | 'rotation_open'
   | 'top_up_too_small'
   | 'invalid_amount'
   | 'charge_not_found'

@@ -13,7 +13,8 @@ CREATE OR REPLACE TRIGGER accounts_changed AFTER UPDATE OR DELETE ON accounts
 CREATE OR REPLACE TRIGGER api_keys_changed AFTER INSERT OR DELETE ON api_keys
   FOR EACH ROW EXECUTE FUNCTION notify_change('key');
 CREATE OR REPLACE TRIGGER api_keys_updated AFTER UPDATE ON api_keys
-  FOR EACH ROW WHEN (OLD.sealed_key IS NOT DISTINCT FROM NEW.sealed_key) EXECUTE FUNCTION notify_change('key');
+  FOR EACH ROW WHEN (OLD.sealed_key IS NOT DISTINCT FROM NEW.sealed_key OR OLD.key_hash <> NEW.key_hash)
+  EXECUTE FUNCTION notify_change('key');
 CREATE OR REPLACE TRIGGER agents_changed AFTER UPDATE OR DELETE ON agents
   FOR EACH ROW EXECUTE FUNCTION notify_change('agent');
 
@@ -59,6 +60,7 @@ $$;
 CREATE OR REPLACE FUNCTION audit_verb(subject text, before jsonb, after jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE
     WHEN after ->> 'revoked_at' IS NOT NULL AND before ->> 'revoked_at' IS NULL THEN 'revoke'
+    WHEN subject = 'key' AND after ->> 'prefix' <> before ->> 'prefix' THEN 'rotate'
     WHEN after -> 'enabled' = 'true' AND before -> 'enabled' = 'false' THEN 'enable'
     WHEN after -> 'enabled' = 'false' AND before -> 'enabled' = 'true' THEN 'disable'
     WHEN after ->> 'state' = before ->> 'state' THEN 'update'

@@ -1,6 +1,7 @@
 /** One gateway process: everything a call needs, wired together. */
 import { from } from 'rxjs'
 import { Credentials } from '../../../pipelines/accounts/credentials.ts'
+import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
 import { overviews } from '../../../pipelines/management/live/live.ts'
@@ -195,6 +196,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   const server = new GatewayServer({
     routes: routes({
       credentials,
+      onSecretUsed: secretUses({ database, log }),
       catalog: configuration.current,
       installedAt: database.installedAt,
       limiter,

@@ -3,6 +3,7 @@ import { type AccountDeps, accountActs } from '../../../pipelines/management/acc
 import { agentActs } from '../../../pipelines/management/accounts/agents.ts'
 import { auditActs } from '../../../pipelines/management/accounts/audit.ts'
 import { budgetActs } from '../../../pipelines/management/accounts/budgets.ts'
+import { keyRotationActs } from '../../../pipelines/management/accounts/key-rotation.ts'
 import { keyActs } from '../../../pipelines/management/accounts/keys.ts'
 import { organizationActs } from '../../../pipelines/management/accounts/organizations.ts'
 import { tokenActs } from '../../../pipelines/management/accounts/tokens.ts'
@@ -70,6 +71,7 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...organizationActs,
     ...keyActs,
     ...budgetActs,
+    ...keyRotationActs,
     ...agentActs,
     ...baseActs,
     ...pageActs,

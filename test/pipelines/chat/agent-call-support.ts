@@ -136,6 +136,7 @@ export class Call {
       revokedAt: null,
       expiresAt: null,
       allowedModels: null,
+      limits: null,
       ...made.key,
     }
     const account = {
@@ -153,6 +154,8 @@ export class Call {
       cap: null,
       budgets: [],
       agent,
+      addresses: null,
+      secret: null,
     } as unknown as KnownKey
     const deps: Partial<ChatDeps> = {
       credentials: { peek: () => known } as unknown as ChatDeps['credentials'],

@@ -10,18 +10,18 @@ const KEY = `sk-tollgate-${'a'.repeat(64)}`
 /** What one request is answered, and the rows that it leaves. */
 async function ask(body: string, { kind = 'console', isLimited = false } = {}) {
   const refused: Settlement[] = []
-  const key = { id: 'key_a', kind, revokedAt: null, enabled: true, expiresAt: null }
+  const key = { id: 'key_a', kind, revokedAt: null, enabled: true, expiresAt: null, limits: null }
   const account = { id: 'acc_a', enabled: true, requestsPerMinute: isLimited ? 1 : null, concurrency: null }
   const catalog = {
     config: { limits: { requests_per_minute: null, concurrency: null } },
     resolve: (name: string) => (name === 'an-alias' ? { id: 'sonata-large' } : null),
   }
   const deps = {
-    credentials: { peek: () => ({ key, account }) },
+    credentials: { peek: () => ({ key, account, addresses: null, secret: null }) },
     catalog: () => catalog,
     limiter: {
-      take: (_subject: string, _limits: object, told: (decision: object) => void) => {
-        told({ refusedBy: 'requests', remainingRequests: 0, remainingConcurrency: 0, resetMs: 1000 })
+      take: (_subjects: object, told: (decisions: object[]) => void) => {
+        told([{ refusedBy: 'requests', remainingRequests: 0, remainingConcurrency: 0, resetMs: 1000 }])
         return { close: () => undefined }
       },
     },

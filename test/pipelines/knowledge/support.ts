@@ -51,7 +51,14 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   const { store } = await folderStore(t)
   const unforeseen: unknown[] = []
   const credentials = new Credentials({ database, graceMs: () => GRACE_MS, recoveredCost: () => 0n })
-  const routed = wikiRoutes({ credentials, wiki: database, files: store, openMcp: openMcp('1.2.3'), now })
+  const routed = wikiRoutes({
+    credentials,
+    onSecretUsed: () => undefined,
+    wiki: database,
+    files: store,
+    openMcp: openMcp('1.2.3'),
+    now,
+  })
   const find = pathRouter(routed)
   const file = { GET: { handler: files({ files: store, fileLinkKey: linkKey(MASTER_KEY) }) } }
   const server = new GatewayServer({

@@ -87,11 +87,14 @@ async function openEndpoint(t: Test, submit: (order: TaskOrder) => Observable<Ta
       enabled: true,
       expiresAt: null,
       allowedModels: null,
+      limits: null,
     },
     account: { id: 'acc_a', enabled: true, requestsPerMinute: null, concurrency: null, allowedModels: null },
     view,
     cap: null,
     budgets: [],
+    addresses: null,
+    secret: null,
   }
   const uploads = new Uploads({ files: store, ...(maxBytes !== undefined && { maxBytes }) })
   const deps = {

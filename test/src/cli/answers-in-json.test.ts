@@ -126,6 +126,9 @@ t.test('key', async (t) => {
     key_prefix: key.slice(0, 20),
     allowed_models: ['sonata-large', 'sonata-small'],
     expires_at: '2031-01-02T02:04:05.000Z',
+    requests_per_minute: null,
+    concurrency: null,
+    allowed_addresses: null,
     enabled: true,
     revoked_at: null,
     agent_id: null,
@@ -135,6 +138,7 @@ t.test('key', async (t) => {
     account_logs: false,
     opens_draft: false,
     revealable: true,
+    former_secret: null,
     created_at: created.created_at,
   })
   t.same(await json('key', 'show', created.id), shown)
@@ -175,6 +179,36 @@ t.test('key', async (t) => {
     /There is no agent agt_x/,
   )
   t.match(await refused('key', 'reveal', 'key_x'), /There is no key key_x/)
+})
+
+t.test('key rotate', async (t) => {
+  const limits = ['--rpm', '60', '--concurrency', '4', '--addresses', '10.0.0.0/8,::ffff:192.0.2.1']
+  const created = await json('key', 'create', '--account', accountId, '--name', 'server', ...limits)
+  t.match(created, {
+    requests_per_minute: 60,
+    concurrency: 4,
+    allowed_addresses: ['10.0.0.0/8', '192.0.2.1'],
+    former_secret: null,
+  })
+  t.match(await text('key', 'show', created.id), /allowed_addresses +10\.0\.0\.0\/8/)
+  t.match(
+    await refused('key', 'update', created.id, '--addresses', '10.1.2.3/8'),
+    /write 10\.0\.0\.0\/8 for the whole network/,
+  )
+  const lifted = ['--rpm', 'none', '--concurrency', 'none', '--addresses', 'any']
+  t.match(await json('key', 'update', created.id, ...lifted), {
+    requests_per_minute: null,
+    concurrency: null,
+    allowed_addresses: null,
+  })
+  const rotated = await json('key', 'rotate', created.id, '--grace', '90m')
+  t.match(rotated, { id: created.id, key: KEY_PATTERN, former_secret: { grace_seconds: 5400 } })
+  t.equal((await json('key', 'reveal', created.id)).key, rotated.key)
+  t.match(await text('key', 'show', created.id), /works until .* at most: the new secret was not used yet/)
+  t.match((await json('key', 'rotate', created.id)).former_secret, { grace_seconds: 86_400 })
+  const { former_secret } = await json('key', 'end-former', created.id)
+  t.ok(Date.parse(former_secret.ends_at) <= Date.now() + 1000)
+  t.match(await text('key', 'show', created.id), /ended at/)
 })
 
 t.test('key forget', async (t) => {

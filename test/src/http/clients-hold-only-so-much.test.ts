@@ -169,6 +169,8 @@ t.test('an address without a good key is refused, and a known key still works fr
   const known = {
     key: { revokedAt: null, enabled: true, expiresAt: null, kind: 'console' },
     account: { enabled: true },
+    addresses: null,
+    secret: null,
   }
   const credentials = {
     peek: (key: string) => (key === good ? known : undefined),
@@ -188,7 +190,7 @@ t.test('an address without a good key is refused, and a known key still works fr
     t,
     {
       'GET /keyed': pipeline(
-        authenticate({ credentials }),
+        authenticate({ credentials, onSecretUsed: () => undefined }),
         answer(() => whole('{}')),
       ),
     },

@@ -21,6 +21,8 @@ const known = (isEnabled: boolean) =>
   ({
     key: { revokedAt: null, enabled: isEnabled, expiresAt: null, kind: 'main' },
     account: { enabled: true },
+    addresses: null,
+    secret: null,
   }) as unknown as KnownKey
 const KNOWN = new Map([
   [GOOD, known(true)],
@@ -40,7 +42,7 @@ async function start(t: Test) {
     },
   }
   const guarded: Handler = pipeline(
-    authenticate({ credentials }),
+    authenticate({ credentials, onSecretUsed: () => undefined }),
     answer(({ request }) => whole(`${request.body.length} bytes`)),
   )
   const served = await serve(t, { 'POST /guarded': guarded, 'GET /next': () => whole('next') })

@@ -16,10 +16,12 @@ const RAW = generateApiKey()
 const OPEN = 'POST /v1/chat/completions'
 
 const credential = (kind: KeyKind, more: object = {}) => ({
-  key: { id: 'key_a', kind, enabled: true, revokedAt: null, expiresAt: null, ...more },
+  key: { id: 'key_a', kind, enabled: true, revokedAt: null, expiresAt: null, limits: null, ...more },
   account: { id: 'acc_a', enabled: true, requestsPerMinute: null, concurrency: null },
   view: { balance: 0n },
   agent: null,
+  addresses: null,
+  secret: null,
 })
 
 /** The service's whole table, with nothing behind it but one known key. */

@@ -9,6 +9,7 @@ import { Button } from '../../ui/button.tsx'
 import { Actions, Dialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { ErrorState } from '../../ui/states.tsx'
+import { LimitFields, limitsOf, NO_LIMITS } from './limits.tsx'
 import type { Created } from './state.tsx'
 
 interface CreateDialogProps {
@@ -23,6 +24,7 @@ export function CreateDialog({ accountId, isOpen, onClose, onCreated }: CreateDi
   const [name, setName] = useState('')
   const [expires, setExpires] = useState('')
   const [accountLogs, setAccountLogs] = useState(false)
+  const [limits, setLimits] = useState(NO_LIMITS)
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const creating = useMutation({
     mutationFn: () =>
@@ -33,6 +35,7 @@ export function CreateDialog({ accountId, isOpen, onClose, onCreated }: CreateDi
           account_id: accountId,
           name,
           account_logs: accountLogs,
+          ...limitsOf(limits),
           ...(expires !== '' && { expires_at: new Date(expires).toISOString() }),
         },
         { idempotencyKey },
@@ -66,6 +69,7 @@ export function CreateDialog({ accountId, isOpen, onClose, onCreated }: CreateDi
           value={expires}
           onChange={(event) => setExpires(event.target.value)}
         />
+        <LimitFields texts={limits} onChange={setLimits} />
         <CheckField
           label={t('May read the logs of the whole account')}
           checked={accountLogs}

@@ -13,17 +13,20 @@ import { Fact } from '../../ui/fact.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
 import { Id, Time } from '../../ui/text.tsx'
-import { CapBar, type Key, KeyState } from './state.tsx'
+import { LimitFacts, LimitFields, limitsOf, limitTextsOf, wordsOf } from './limits.tsx'
+import { Rotation } from './rotation.tsx'
+import { CapBar, type Created, type Key, KeyState } from './state.tsx'
 
 interface KeyDrawerProps {
   /** Undefined: closed. */
   readonly id: string | undefined
   readonly mayChange: boolean
   onChanged(): unknown
+  onRotated(key: Created): void
   onClose(): void
 }
 
-export function KeyDrawer({ id, mayChange, onChanged, onClose }: KeyDrawerProps) {
+export function KeyDrawer({ id, mayChange, onChanged, onRotated, onClose }: KeyDrawerProps) {
   useLingui()
   const key = useQuery({
     queryKey: ['/keys', id],
@@ -35,17 +38,23 @@ export function KeyDrawer({ id, mayChange, onChanged, onClose }: KeyDrawerProps)
       {key.isPending && <Skeleton />}
       {key.error && <ErrorState error={key.error} onRetry={() => void key.refetch()} />}
       {key.data && (
-        <KeyDetail key={key.data.id} item={key.data} mayChange={mayChange} onChanged={onChanged} />
+        <KeyDetail
+          key={key.data.id}
+          item={key.data}
+          mayChange={mayChange}
+          onChanged={onChanged}
+          onRotated={onRotated}
+        />
       )}
     </Drawer>
   )
 }
 
-interface KeyDetailProps extends Pick<KeyDrawerProps, 'mayChange' | 'onChanged'> {
+interface KeyDetailProps extends Pick<KeyDrawerProps, 'mayChange' | 'onChanged' | 'onRotated'> {
   readonly item: Key
 }
 
-function KeyDetail({ item, mayChange, onChanged }: KeyDetailProps) {
+function KeyDetail({ item, mayChange, onChanged, onRotated }: KeyDetailProps) {
   const { id, account_id, key_prefix, agent_id, member_id, spend_cap, spent, expires_at } = item
   return (
     <>
@@ -77,6 +86,7 @@ function KeyDetail({ item, mayChange, onChanged }: KeyDetailProps) {
           </Fact>
         )}
         <Fact name={t('Models')}>{item.allowed_models?.join(', ') ?? t('All')}</Fact>
+        <LimitFacts item={item} />
       </dl>
       <p className="text-sm">
         <Link
@@ -87,12 +97,15 @@ function KeyDetail({ item, mayChange, onChanged }: KeyDetailProps) {
           {t('Calls of this key')}
         </Link>
       </p>
-      {mayChange && item.revoked_at === null && <EditKey item={item} onChanged={onChanged} />}
+      {mayChange && item.revoked_at === null && (
+        <>
+          <Rotation item={item} onChanged={onChanged} onRotated={onRotated} />
+          <EditKey item={item} onChanged={onChanged} />
+        </>
+      )}
     </>
   )
 }
-
-const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '')
 
 /** An instant as the field for it wants it, in local time. */
 const localTime = (instant: string | null): string => {
@@ -101,13 +114,14 @@ const localTime = (instant: string | null): string => {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
-function EditKey({ item, onChanged }: Omit<KeyDetailProps, 'mayChange'>) {
+function EditKey({ item, onChanged }: Pick<KeyDetailProps, 'item' | 'onChanged'>) {
   const { id, spend_cap, expires_at } = item
   const [name, setName] = useState(item.name)
   const [models, setModels] = useState(item.allowed_models?.join(', ') ?? '')
   const [expires, setExpires] = useState(localTime(expires_at))
   const [cap, setCap] = useState(spend_cap ?? '')
   const [accountLogs, setAccountLogs] = useState(item.account_logs)
+  const [limits, setLimits] = useState(() => limitTextsOf(item))
   const queries = useQueryClient()
   const save = useMutation({
     meta: { done: t('Key changed') },
@@ -118,9 +132,11 @@ function EditKey({ item, onChanged }: Omit<KeyDetailProps, 'mayChange'>) {
         allowed_models: wordsOf(models).length === 0 ? null : wordsOf(models),
         expires_at: expires === '' ? null : new Date(expires).toISOString(),
         account_logs: accountLogs,
+        ...limitsOf(limits),
         ...(spend_cap !== null && cap !== spend_cap && { spend_cap: cap }),
       }),
     onSuccess: async (changed) => {
+      setLimits(limitTextsOf(changed))
       queries.setQueryData(['/keys', id], changed)
       await onChanged()
     },
@@ -161,6 +177,7 @@ function EditKey({ item, onChanged }: Omit<KeyDetailProps, 'mayChange'>) {
             onChange={({ target }) => setCap(target.value)}
           />
         )}
+        <LimitFields texts={limits} onChange={setLimits} />
         <CheckField
           label={t('May read the logs of the whole account')}
           checked={accountLogs}

@@ -14,45 +14,17 @@ import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { ConfirmByTyping } from '../../ui/dialog.tsx'
 import { EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
 import { useLastUsed } from './last-used.ts'
+import { SecretDialog, snippet } from './secret-dialog.tsx'
 import { CapBar, type Created, type Key, KeyState } from './state.tsx'
 
 const route = getRouteApi('/signed-in/keys')
-
-const snippet = (key: string) =>
-  `curl -N ${location.origin}/v1/chat/completions \\
-  -H 'Authorization: Bearer ${key}' \\
-  -H 'Content-Type: application/json' \\
-  -d '{"model":"MODEL","stream":true,"messages":[{"role":"user","content":"Hello!"}]}'`
-
-const SecretDialog = ({ shown, onClose }: { shown: Created | null; onClose(): void }) => (
-  <Dialog
-    title={shown?.name ?? ''}
-    description={t(
-      'Anyone who has this key spends from the wallet of the account. Keep it where your program reads its secrets.',
-    )}
-    isOpen={shown !== null}
-    onClose={onClose}
-  >
-    {shown && (
-      <div className="flex flex-col gap-3">
-        <CodeBlock isWrapped label={t('Key')} code={shown.key} />
-        <CodeBlock label="curl" code={snippet(shown.key)} />
-        <Actions>
-          <Button kind="primary" onClick={onClose}>
-            {t('Done')}
-          </Button>
-        </Actions>
-      </div>
-    )}
-  </Dialog>
-)
 
 export function Keys() {
   useLingui()
@@ -200,6 +172,7 @@ export function Keys() {
         id={open}
         mayChange={mayChange}
         onChanged={changed}
+        onRotated={setShown}
         onClose={() => change({ key: undefined })}
       />
       <CreateDialog

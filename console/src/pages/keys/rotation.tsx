@@ -1,0 +1,170 @@
+/** The secrets of one key: a new one is made, and the former one works on for a time. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import type { endFormerSecret, rotateKey } from '../../../../schemas/management/accounts/key-rotation.ts'
+import { request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, ConfirmByTyping } from '../../ui/dialog.tsx'
+import { Fact } from '../../ui/fact.tsx'
+import { SelectField } from '../../ui/field.tsx'
+import { FormError, Panel } from '../../ui/states.tsx'
+import { Time } from '../../ui/text.tsx'
+import type { Created, Key } from './state.tsx'
+
+type FormerSecret = NonNullable<Key['former_secret']>
+
+interface RotationProps {
+  readonly item: Key
+  onChanged(): unknown
+  onRotated(key: Created): void
+}
+
+const HOUR_SECONDS = 3600
+const DEFAULT_GRACE_SECONDS = 24 * HOUR_SECONDS
+
+const graces = (): ReadonlyArray<readonly [seconds: number, name: string]> => [
+  [0, t('not at all')],
+  [HOUR_SECONDS, t('1 hour')],
+  [DEFAULT_GRACE_SECONDS, t('24 hours')],
+  [3 * DEFAULT_GRACE_SECONDS, t('3 days')],
+  [7 * DEFAULT_GRACE_SECONDS, t('7 days')],
+]
+
+export function Rotation({ item, onChanged, onRotated }: RotationProps) {
+  useLingui()
+  const { id, former_secret: former } = item
+  const [grace, setGrace] = useState(DEFAULT_GRACE_SECONDS)
+  const [attempt, setAttempt] = useState(() => crypto.randomUUID())
+  const [isEnding, setEnding] = useState(false)
+  const queries = useQueryClient()
+  const changed = async () => {
+    await queries.invalidateQueries({ queryKey: ['/keys', id] })
+    await onChanged()
+  }
+  const rotate = useMutation({
+    mutationFn: () =>
+      request<typeof rotateKey>(
+        'POST',
+        '/keys/{id}/rotate',
+        { id, grace_seconds: grace },
+        { idempotencyKey: attempt },
+      ),
+    onSuccess: async (key) => {
+      setAttempt(crypto.randomUUID())
+      onRotated(key)
+      await changed()
+    },
+  })
+  const end = useMutation({
+    meta: { done: t('The former secret has ended') },
+    mutationFn: () => request<typeof endFormerSecret>('POST', '/keys/{id}/end-former-secret', { id }),
+    onSuccess: async () => {
+      setEnding(false)
+      await changed()
+    },
+  })
+  const isWorking = former !== null && Date.parse(former.ends_at) > Date.now()
+  const isInUse = isWorking && former.successor_used_at !== null
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    rotate.mutate()
+  }
+  return (
+    <Panel title={t('Secret')}>
+      {former && <FormerFacts former={former} isWorking={isWorking} />}
+      {isWorking && (
+        <div className="px-4 pb-4">
+          <Button
+            kind="danger"
+            onClick={() => {
+              end.reset()
+              setEnding(true)
+            }}
+          >
+            {t('End the former secret now')}
+          </Button>
+        </div>
+      )}
+      {isInUse ? (
+        <p className="border-line border-t p-4 text-quiet text-sm">
+          {t('The key can be rotated again when its former secret has ended.')}
+        </p>
+      ) : (
+        <form onSubmit={submit} className={`flex flex-col gap-3 p-4 ${former ? 'border-line border-t' : ''}`}>
+          <p className="text-quiet text-sm">
+            {isWorking
+              ? t('The present secret was not used yet: rotating replaces it, and the former one works on.')
+              : t(
+                  'Programs get a new secret one after the other, and none is refused meanwhile: the present secret works on.',
+                )}
+          </p>
+          <SelectField
+            label={t('The former secret works on after the first use of the new one')}
+            hint={t('At most 30 days from now, where the new one is never used.')}
+            value={grace}
+            onChange={({ target }) => setGrace(Number(target.value))}
+          >
+            {graces().map(([seconds, name]) => (
+              <option key={seconds} value={seconds}>
+                {name}
+              </option>
+            ))}
+          </SelectField>
+          {rotate.error && <FormError error={rotate.error} />}
+          <Actions>
+            <Button type="submit" isBusy={rotate.isPending}>
+              {t('Rotate')}
+            </Button>
+          </Actions>
+        </form>
+      )}
+      {isEnding && former && (
+        <ConfirmByTyping
+          title={t('End the former secret of {name}', { name: item.name })}
+          description={t(
+            'Programs that still use {prefix}… are refused from now on. This cannot be undone.',
+            {
+              prefix: former.key_prefix,
+            },
+          )}
+          name={item.name}
+          act={t('End')}
+          isOpen
+          isBusy={end.isPending}
+          error={end.error}
+          onClose={() => setEnding(false)}
+          onConfirm={() => end.mutate()}
+        />
+      )}
+    </Panel>
+  )
+}
+
+function FormerFacts({ former, isWorking }: { readonly former: FormerSecret; readonly isWorking: boolean }) {
+  useLingui()
+  const { key_prefix, replaced_at, successor_used_at, last_used_at, ends_at } = former
+  return (
+    <dl className="py-2">
+      <Fact name={t('Former secret')}>
+        <code className="font-mono text-xs">{key_prefix}…</code>
+      </Fact>
+      <Fact name={isWorking ? t('Works until') : t('Ended')}>
+        <Time at={ends_at} />
+        {isWorking && successor_used_at === null && (
+          <span className="text-quiet"> {t('at the latest: the new one was not used yet')}</span>
+        )}
+      </Fact>
+      <Fact name={t('Rotated')}>
+        <Time at={replaced_at} />
+      </Fact>
+      <Fact name={t('New one first used')}>
+        {successor_used_at === null ? t('Not yet') : <Time at={successor_used_at} />}
+      </Fact>
+      <Fact name={t('Former one last used')}>
+        {last_used_at === null ? t('Not since the rotation') : <Time at={last_used_at} />}
+      </Fact>
+    </dl>
+  )
+}

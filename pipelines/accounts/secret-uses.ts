@@ -1,0 +1,36 @@
+/**
+ * Notes which secrets of rotated keys are in use, off the way of their calls. A note that is lost, because PostgreSQL is
+ * away or the process is killed, is made at the next call with the same secret: a former secret then works longer by
+ * that time, and never past its last day.
+ */
+import { Buffer } from 'node:buffer'
+import type { RotatedSecret } from '../../schemas/accounts/key.ts'
+import type { Keys } from '../../src/postgres/accounts/repository.ts'
+
+/** A secret whose use was noted is noted again after so long. */
+export const NOTED_MS = 60_000
+export const RETRY_MS = 1_000
+const MAX_SECRETS = 10_000
+
+export interface SecretUsesDeps {
+  readonly database: Pick<Keys, 'noteSecretUse'>
+  readonly log: { warn(details: object, message: string): void }
+  readonly now?: () => number
+}
+
+/** Returns a function to call with the secret of each call. It returns at once, and never throws. */
+export function secretUses({ database, log, now = Date.now }: SecretUsesDeps) {
+  /** When each secret may be noted again. */
+  const waiting = new Map<string, number>()
+  return (secret: RotatedSecret): void => {
+    const name = Buffer.from(secret.hash).toString('latin1')
+    const time = now()
+    if (time < (waiting.get(name) ?? 0)) return
+    if (waiting.size >= MAX_SECRETS) waiting.clear()
+    waiting.set(name, time + NOTED_MS)
+    database.noteSecretUse(secret).catch((error: unknown) => {
+      waiting.set(name, now() + RETRY_MS)
+      log.warn({ err: error }, 'Failed to note the use of a rotated key; the next call with it notes it')
+    })
+  }
+}

@@ -1,0 +1,19 @@
+/** Acts of the secrets of one key. */
+import { endFormerSecret, rotateKey } from '../../../schemas/management/accounts/key-rotation.ts'
+import { implement } from '../act.ts'
+import { keyShape } from '../shapes.ts'
+import { accountOfKey, withSecret } from './keys.ts'
+
+export const keyRotationActs = [
+  implement(
+    rotateKey,
+    async ({ write }, { id, grace_seconds }) =>
+      withSecret(await write((database) => database.rotateKey(id, grace_seconds))),
+    accountOfKey,
+  ),
+  implement(
+    endFormerSecret,
+    async ({ write }, { id }) => keyShape(await write((database) => database.endFormerSecret(id))),
+    accountOfKey,
+  ),
+]

@@ -1,0 +1,40 @@
+/** Operations of the secrets of one key. */
+import { z } from 'zod'
+import { DEFAULT_GRACE_SECONDS, MAX_GRACE_SECONDS } from '../../accounts/key.ts'
+import { operation } from '../operation.ts'
+import { keySchema, keyWithSecret } from './keys.ts'
+
+export const rotateKey = operation({
+  method: 'POST',
+  path: '/keys/{id}/rotate',
+  summary: 'Give a key a new secret under the same id.',
+  details:
+    'The former secret works until the new one was first used plus the grace, at most 30 days. Where the new one was ' +
+    'not used yet, rotating again replaces it, and the former one works on. Where it was, it is 409: end the former ' +
+    'secret first.',
+  input: z.object({
+    id: z.string(),
+    grace_seconds: z
+      .int()
+      .min(0)
+      .max(MAX_GRACE_SECONDS)
+      .default(DEFAULT_GRACE_SECONDS)
+      .describe('For so long the former secret works after the first use of the new one.'),
+  }),
+  answer: { name: 'CreatedKey', schema: keyWithSecret },
+  scope: 'keys',
+  allows: ['owner', 'admin'],
+  isIdempotent: true,
+  isSensitive: true,
+  isSecret: true,
+})
+
+export const endFormerSecret = operation({
+  method: 'POST',
+  path: '/keys/{id}/end-former-secret',
+  summary: 'Refuse the former secret of a rotated key from now on.',
+  input: z.object({ id: z.string() }),
+  answer: { name: 'ManagedKey', schema: keySchema },
+  scope: 'keys',
+  allows: ['owner', 'admin'],
+})
