@@ -3,7 +3,7 @@
  * client. See docs/api-rules.md, "Links from clients".
  */
 import { catchError, from, map, of } from 'rxjs'
-import type { PricedCall } from './select-model.ts'
+import type { PricedCall, ServedModel } from './select-model.ts'
 import { type Stage, stage } from './stage.ts'
 
 export interface LinkDeps {
@@ -18,13 +18,21 @@ export interface LinkDeps {
 export const checkLinks = <C extends PricedCall>(deps: LinkDeps): Stage<C, C> =>
   stage((call: C) => {
     const { urls } = call.call.links
-    const trusting = call.routes.filter(({ channel }) => channel.private_links)
-    if (urls.length === 0 || trusting.length === call.routes.length) return call
+    if (urls.length === 0) return call
+    const models = [call, ...call.fallbacks]
+    const trusting = models.map(trustingRoutes)
+    if (models.every(({ routes }, index) => trusting[index]!.routes.length === routes.length)) return call
     return from(deps.checkLinks(urls)).pipe(
       map(() => call),
       catchError((error: unknown) => {
-        if (trusting.length === 0) throw error
-        return of({ ...call, routes: trusting })
+        const [first, ...others] = trusting.filter(({ routes }) => routes.length > 0)
+        if (first === undefined) throw error
+        return of({ ...call, ...first, fallbacks: others })
       }),
     )
   })
+
+const trustingRoutes = ({ model, routes }: ServedModel): ServedModel => ({
+  model,
+  routes: routes.filter(({ channel }) => channel.private_links),
+})

@@ -5,7 +5,7 @@
 import type { Credits } from '../../schemas/money.ts'
 import { worstCase } from '../../src/core/pricing/estimate.ts'
 import { tokenCharge } from '../../src/core/pricing/pricing.ts'
-import type { Catalog } from '../../src/core/routing/catalog.ts'
+import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
 import { insufficientBalance } from './require-balance.ts'
 import type { PricedCall } from './select-model.ts'
 import { admitWithinLimits, isLimited } from './spend-limits.ts'
@@ -28,9 +28,17 @@ function pinOf({ request, known }: PricedCall): string | null {
   return session === '' ? null : `${known.account.id} ${session}`
 }
 
-export function estimateOf({ call, request, model }: PricedCall): Credits {
-  const usage = worstCase(model.entry, call)
-  return tokenCharge(model.price!, usage, request.submittedAt)
+const estimateWith = ({ call, request }: PricedCall, model: Model): Credits =>
+  tokenCharge(model.price!, worstCase(model.entry, call), request.submittedAt)
+
+/** Returns the worst case of the dearest model that may serve the call. */
+export function estimateOf(call: PricedCall): Credits {
+  let most = estimateWith(call, call.model)
+  for (const { model } of call.fallbacks) {
+    const estimate = estimateWith(call, model)
+    if (estimate > most) most = estimate
+  }
+  return most
 }
 
 export interface PrechargeDeps {

@@ -4,10 +4,20 @@ import { type Catalog, type Model, mayCall, type Route } from '../../src/core/ro
 import type { ReadCall } from './read-call.ts'
 import { type Stage, stage } from './stage.ts'
 
-export interface PricedCall extends ReadCall {
+/** A model with the routes that a call may take to it. */
+export interface ServedModel {
   readonly model: Model
   readonly routes: readonly Route[]
 }
+
+export interface PricedCall extends ReadCall, ServedModel {
+  /** The model that the request names. Another one serves where this one has no channel. */
+  readonly requested: Model
+  /** Models that serve when every channel of the one before has failed, in order. */
+  readonly fallbacks: readonly ServedModel[]
+}
+
+const NO_FALLBACKS: readonly ServedModel[] = []
 
 const SHOWN_NAME_MAX_CHARS = 200
 
@@ -41,7 +51,18 @@ export const selectModel = <C extends ReadCall>(deps: SelectDeps): Stage<C, C & 
     if (!mayCall(catalog, call.known, model))
       throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
     const routes = model.price === null ? [] : catalog.routes(model, call.protocol)
-    if (routes.length === 0)
+    const fallbacks = model.entry.fallbacks.length === 0 ? NO_FALLBACKS : fallbacksOf(catalog, call, model)
+    if (routes.length > 0) return { ...call, requested: model, model, routes, fallbacks }
+    const [first, ...others] = fallbacks
+    if (first === undefined)
       throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this protocol.`)
-    return { ...call, model, routes }
+    return { ...call, requested: model, ...first, fallbacks: others }
   })
+
+/** Returns the fallbacks that the key may call and that have channels. */
+const fallbacksOf = (catalog: Catalog, { known, protocol }: ReadCall, model: Model): readonly ServedModel[] =>
+  catalog
+    .fallbacks(model)
+    .filter((other) => other.entry.callable && other.price !== null && mayCall(catalog, known, other))
+    .map((other) => ({ model: other, routes: catalog.routes(other, protocol) }))
+    .filter(({ routes }) => routes.length > 0)

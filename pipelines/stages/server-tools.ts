@@ -38,10 +38,17 @@ export const requireServerTools = <C extends PricedCall>(): Stage<C, C> =>
       )
     const missing = tools.find((tool) => !model.entry.capabilities[tool])
     if (missing !== undefined) throw notSupported(missing, model.id)
-    const fit = routes.filter((route) => tools.every((tool) => supports(route, tool)))
+    const fit = fittingRoutes(routes, tools)
     if (fit.length === 0) throw notSupported(tools[0]!, model.id)
-    return { ...priced, routes: fit }
+    const fallbacks = priced.fallbacks
+      .filter((other) => tools.every((tool) => other.model.entry.capabilities[tool]))
+      .map((other) => ({ ...other, routes: fittingRoutes(other.routes, tools) }))
+      .filter((other) => other.routes.length > 0)
+    return { ...priced, routes: fit, fallbacks }
   })
+
+const fittingRoutes = (routes: readonly Route[], tools: readonly ServerTool[]): readonly Route[] =>
+  routes.filter((route) => tools.every((tool) => supports(route, tool)))
 
 /**
  * On the path of built-in tools alone, a broken stream ends with an error event. The empty line ends an event that

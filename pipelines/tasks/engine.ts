@@ -3,6 +3,7 @@ import { isFinal, type TaskEvent } from '../../schemas/tasks/task.ts'
 import type { MediaAdapter } from '../../src/channels/media/adapter.ts'
 import { redact } from '../../src/core/call-log/redact.ts'
 import type { Catalog, Route } from '../../src/core/routing/catalog.ts'
+import { hasAccess } from '../../src/core/routing/channel-access.ts'
 import type { ChannelHealth } from '../../src/core/routing/circuit-breaker.ts'
 import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
 import type { Tasks } from '../../src/postgres/tasks/repository.ts'
@@ -125,7 +126,7 @@ export function taskChannel(
   { catalog, adapterOf }: Pick<EngineDeps, 'catalog' | 'adapterOf'>,
   task: Task,
 ): TaskChannel | null {
-  const channel = catalog().channels.find(({ id, api_key }) => id === task.channelId && api_key !== '')
+  const channel = catalog().channels.find((entry) => entry.id === task.channelId && hasAccess(entry))
   const adapter = channel === undefined ? null : adapterOf(channel.protocol)
   if (channel === undefined || adapter === null) return null
   return { route: { channel, upstreamModel: task.upstreamModel ?? task.model }, adapter }

@@ -183,6 +183,10 @@ export const estimateFloors = z.strictObject({
   audio_tokens: z.int().min(0).max(1_000_000).default(2000),
 })
 
+/** In which order channels of one priority are tried: by weight, the fastest first, or the cheapest first. */
+export const STRATEGIES = ['priority', 'least_latency', 'least_cost'] as const
+export type Strategy = (typeof STRATEGIES)[number]
+
 export const modelEntry = z.strictObject({
   id: name,
   family: z.string().optional(),
@@ -199,6 +203,10 @@ export const modelEntry = z.strictObject({
   estimate: estimateFloors.prefault({}),
   images: imageTraits.optional(),
   videos: videoTraits.optional(),
+  /** Default: that of the whole catalogue. */
+  strategy: z.enum(STRATEGIES).optional(),
+  /** Models that serve a call when every channel of this one has failed, in order. */
+  fallbacks: z.array(name).max(8).default([]),
   pricing: pricing.optional(),
 })
 export type ModelEntry = z.infer<typeof modelEntry>
@@ -225,10 +233,14 @@ export const channelEntry = z.strictObject({
   base_url: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
   /** After `${NAME}` was replaced; empty means the channel is off. */
   api_key: apiKey.default(''),
+  /** Several keys, used in turn; `api_key` is the first of them. Empty where there is one. */
+  api_keys: z.array(apiKey).max(100).default([]),
   /** The header of the key. Default: the one of the protocol. */
   key_header: z.enum(KEY_HEADERS).optional(),
   /** Catalog id to the upstream's own name. */
   models: z.record(name, z.string().min(1)),
+  /** Prices that the operator pays, by catalog id: in the same form as the price of a model. */
+  cost: z.record(name, pricing).optional(),
   tools: z.array(z.enum(SERVER_TOOLS)).default([]),
   /** Client protocols that this channel's upstream converts itself. */
   converts: z.array(chatProtocol).default([]),

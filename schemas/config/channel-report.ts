@@ -35,6 +35,17 @@ const channelError = z.object({
   message: z.string(),
 })
 
+/** One key of a channel that has several. */
+const keyReport = z.object({
+  /** From 1 on, in the order of the configuration. */
+  position: count,
+  /** Null: it is used. */
+  resting_until: z.iso.datetime().nullable(),
+  /** Calls that the upstream refused for this key. */
+  refusals: count,
+})
+export type KeyReport = z.infer<typeof keyReport>
+
 const breakerChange = z.object({ at: z.iso.datetime(), breaker: z.enum(BREAKER_STATES) })
 export type BreakerChange = z.infer<typeof breakerChange>
 
@@ -55,6 +66,8 @@ export const channelReport = z.object({
   last_error: channelError.nullable(),
   /** The last times that the breaker opened and closed, the oldest first. */
   history: z.array(breakerChange),
+  /** Empty for a channel with one key, and before its first call. */
+  keys: z.array(keyReport).default([]),
 })
 export type ChannelReport = z.infer<typeof channelReport>
 

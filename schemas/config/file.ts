@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { DEFAULT_CONFIRM_ABOVE, DEFAULT_TRIAL_CREDIT } from '../accounts/account.ts'
 import { creditsText, parseCredits } from '../money.ts'
-import { channelEntry, modelEntry } from './catalog.ts'
+import { channelEntry, modelEntry, STRATEGIES } from './catalog.ts'
 
 const limit = z.int().positive().nullable().default(null)
 
@@ -101,6 +101,8 @@ export const configFile = z.strictObject({
     .prefault({}),
   /** Defaults for every account; null is no limit. */
   limits: z.strictObject({ requests_per_minute: limit, concurrency: limit }).prefault({}),
+  /** Of the models that name none. */
+  strategy: z.enum(STRATEGIES).default('priority'),
   /** Sign-up: for everyone, for those who were invited, or for none but those whom an operator creates. */
   signup: z.enum(SIGN_UPS).default('invite'),
   sign_in: z

@@ -1,5 +1,6 @@
 /** Operations of channels. */
 import { z } from 'zod'
+import { STRATEGIES } from '../config/catalog.ts'
 import { BREAKER_STATES, CHANNEL_STATES, channelReport, processReport } from '../config/channel-report.ts'
 import { amountText, instantText, operation } from './operation.ts'
 
@@ -18,6 +19,19 @@ export const channelSchema = z.object({
   models: z.record(z.string(), z.string()).describe("Model ids, each with the upstream's name of it."),
   priority: z.number(),
   weight: z.number(),
+  strategies: z
+    .array(z.enum(STRATEGIES))
+    .describe('The orders in which its models choose among channels of one priority.'),
+  keys: z
+    .array(
+      z.object({
+        position: z.int(),
+        tail: z.string().describe('The last characters of the key.'),
+        resting_until: instantText.nullable().describe('Until then it is not used: the upstream refused it.'),
+        refusals: count.describe('Calls that the upstream refused for this key, in all processes.'),
+      }),
+    )
+    .describe('Of a channel with several keys; the longest rest of all processes.'),
   configured: z.boolean().describe('False: its `api_key` is empty, so it takes no calls.'),
   state: z
     .enum(CHANNEL_STATES)

@@ -61,6 +61,8 @@ export interface ChannelHealth {
   readonly models: readonly string[]
   readonly priority: number
   readonly weight: number
+  /** Ends of its keys, where it has several. */
+  readonly keys: readonly string[]
   /** `off`: its `api_key` is empty. Else whether its host takes connections now. */
   readonly health: 'reachable' | 'unreachable' | 'off'
   /** Reason why it is unreachable. */

@@ -1,5 +1,5 @@
 /** Checks a channel beyond the form of its fields. See docs/operating.md, "The configuration file". */
-import type { ChannelEntry, ChannelProtocol } from '../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS, type ChannelEntry, type ChannelProtocol } from '../../schemas/config/catalog.ts'
 import { suggestion } from '../core/suggest.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
@@ -22,7 +22,12 @@ export function namesOf(models: readonly SoundModel[]): CatalogNames {
 export function checkChannels(channels: readonly SoundChannel[], names: CatalogNames): Finding[] {
   const owners = new Map<string, number>()
   return channels.flatMap((channel, index): Finding[] => {
-    const findings = [...checkBaseUrl(channel), ...checkModelNames(channel, names), ...checkHeaders(channel)]
+    const findings = [
+      ...checkBaseUrl(channel),
+      ...checkModelNames(channel, names),
+      ...checkHeaders(channel),
+      ...checkKeys(channel),
+    ]
     const owner = channel.id === undefined ? undefined : owners.get(channel.id)
     if (owner !== undefined)
       findings.push({ path: ['id'], message: `"${channel.id}" is already the id of channels[${owner}].` })
@@ -41,6 +46,15 @@ function checkModelNames({ models = {} }: SoundChannel, { ids, aliases }: Catalo
         : `"${name}" is an alias: name the model by its id, "${id}".`
     return [{ path: ['models', name], message, atKey: true }]
   })
+}
+
+const isChat = (protocol: ChannelProtocol): boolean =>
+  (CHAT_PROTOCOLS as readonly ChannelProtocol[]).includes(protocol)
+
+function checkKeys({ protocol, api_keys: keys = [] }: SoundChannel): Finding[] {
+  if (keys.length === 0 || protocol === undefined || isChat(protocol)) return []
+  const message = 'goes with chat protocols only: a job is polled with the key that submitted it.'
+  return [{ path: ['api_keys'], message, atKey: true }]
 }
 
 interface BaseUrlRule {

@@ -5,6 +5,7 @@ import { channelEntry, modelEntry } from '../../schemas/config/catalog.ts'
 import { type ConfigFile, configFile } from '../../schemas/config/file.ts'
 import { withPresets } from '../channels/providers/registry.ts'
 import { checkChannels, namesOf } from './channel-checks.ts'
+import { checkFallbacks } from './fallback-checks.ts'
 import { problemsOf } from './issues.ts'
 import { checkModels, type Finding } from './model-checks.ts'
 import type { Problem } from './problem.ts'
@@ -113,7 +114,12 @@ function crossChecks(source: Source): Problem[] {
   const { models, channels } = (source.value ?? {}) as { models?: unknown; channels?: unknown }
   const soundModels = listOf(models).map((entry) => salvage(modelEntry, entry))
   const soundChannels = listOf(channels).map((entry) => salvage(channelEntry, entry))
-  const findings = [...checkModels(soundModels), ...checkChannels(soundChannels, namesOf(soundModels))]
+  const names = namesOf(soundModels)
+  const findings = [
+    ...checkModels(soundModels),
+    ...checkFallbacks(soundModels, names),
+    ...checkChannels(soundChannels, names),
+  ]
   return placed(source, findings)
 }
 

@@ -5,8 +5,8 @@ import { isMap, isScalar, isSeq, type Node, parseDocument } from 'yaml'
 export const MASK = '********'
 
 const SECRET_FIELDS = new Set(['api_key', 'token', 'client_secret'])
-/** Every value below it is a secret. */
-const SECRET_SECTION = 'headers'
+/** Every value below one of them is a secret. */
+const SECRET_SECTIONS = ['headers', 'api_keys']
 const VARIABLE = /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/
 
 interface Found {
@@ -20,7 +20,7 @@ interface Found {
 
 /** Returns whether a field holds a secret. @param path names of the field and of those around it */
 export const isSecretField = (path: readonly string[]): boolean =>
-  SECRET_FIELDS.has(path.at(-1) ?? '') || path.slice(0, -1).includes(SECRET_SECTION)
+  SECRET_FIELDS.has(path.at(-1) ?? '') || path.slice(0, -1).some((name) => SECRET_SECTIONS.includes(name))
 
 function idOf(node: unknown, index: number): string {
   const id = isMap(node) ? node.get('id') : undefined

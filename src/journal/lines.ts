@@ -53,8 +53,13 @@ function namesText({ account_id, key_id, model, protocol }: Names): string {
   return text
 }
 
-/** @param identity the call's `identityText`, where it has been printed */
-export function settlementLine(settlement: Settlement, identity = identityText(settlement)): string {
+/**
+ * Prints a settlement.
+ * @param admitted the call's `identityText`, where it has been printed: another model may have served it since
+ */
+export function settlementLine(settlement: Settlement, admitted?: string): string {
+  const isSame = admitted?.includes(`,"model":${quoted(settlement.model)},`)
+  const identity = isSame ? admitted! : identityText(settlement)
   const line = printed(settlement, identity)
   return line.length <= SETTLEMENT_MAX_CHARS ? line : printed(shorten(settlement), identity)
 }

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { CHANNEL_REPORT_SUBJECT, type ProcessReport } from '../../schemas/config/channel-report.ts'
 import { redact } from '../core/call-log/redact.ts'
 import type { Catalog } from '../core/routing/catalog.ts'
+import { channelSecrets } from '../core/routing/channel-access.ts'
 import type { ChannelHealth } from '../core/routing/circuit-breaker.ts'
 import type { Nats } from '../nats/nats.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -28,12 +29,13 @@ export interface ReportedProcess {
 /** Shows the channels of this process in its metrics. */
 export function showChannels(metrics: Pick<Metrics, 'channels'>, health: ChannelHealth): void {
   metrics.channels(() =>
-    health.reports().map(({ channel, state, breaker, in_flight: inFlight }) => ({
+    health.reports().map(({ channel, state, breaker, in_flight: inFlight, keys }) => ({
       channel,
       state,
       breaker,
       inFlight,
       totals: health.activity().get(channel)!.totals,
+      keys: keys.map(({ position, resting_until }) => ({ position, isResting: resting_until !== null })),
     })),
   )
 }
@@ -66,7 +68,7 @@ export function reportProcess({ process: name, nats, metrics, channels }: Report
 }
 
 function channelReports({ health, catalog }: ReportedChannels): ProcessReport['channels'] {
-  const secrets = catalog().channels.flatMap(({ api_key, headers }) => [api_key, ...Object.values(headers)])
+  const secrets = catalog().channels.flatMap(channelSecrets)
   return health.reports().map((channel) => ({
     ...channel,
     last_error: channel.last_error && {

@@ -14,6 +14,8 @@ export interface ChannelCounts {
   /** Attempts that are under way. */
   readonly inFlight: number
   readonly totals: Readonly<Record<AttemptOutcome, number>>
+  /** Keys of a channel that has several, by their place in the configuration. */
+  readonly keys: readonly { readonly position: number; readonly isResting: boolean }[]
 }
 
 const BREAKER_VALUE: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 0.5, open: 1 }
@@ -52,6 +54,19 @@ export function registerChannels(register: Register, read: () => readonly Channe
     '1 while an operator keeps new calls from a channel (paused or draining), else 0.',
     'gauge',
     () => read().map(({ channel, state }) => ({ labels: { channel }, value: Number(state !== 'active') })),
+    'max',
+  )
+  register(
+    'tollgate_channel_key_resting',
+    '1 while a key of a channel with several rests because the upstream refused it, else 0.',
+    'gauge',
+    () =>
+      read().flatMap(({ channel, keys }) =>
+        keys.map(({ position, isResting }) => ({
+          labels: { channel, position: String(position) },
+          value: Number(isResting),
+        })),
+      ),
     'max',
   )
   register('tollgate_channel_in_flight', 'Attempts at channels that are under way.', 'gauge', () =>

@@ -42,6 +42,31 @@ function Breaker({ breaker, last_error }: Channel) {
   )
 }
 
+/** Order among equals; the usual one is left out. */
+const STRATEGY_NAMES = {
+  priority: () => t('By weight'),
+  least_latency: () => t('Fastest first'),
+  least_cost: () => t('Cheapest first'),
+}
+
+function Keys({ keys }: Channel) {
+  if (keys.length === 0) return <span className="text-quiet">{t('One')}</span>
+  return (
+    <ul>
+      {keys.map(({ position, tail, resting_until: until }) => (
+        <li key={position} className="whitespace-nowrap">
+          {position}: <code>{tail}</code>{' '}
+          {until !== null && (
+            <Badge tone="warn">
+              {t('rests until {time}', { time: new Date(until).toLocaleTimeString() })}
+            </Badge>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
 const ms = (value: number | null): string => (value === null ? '–' : `${Math.round(value)} ms`)
 
 function TestResult({ tested }: { readonly tested: Tested }) {
@@ -98,6 +123,11 @@ export function Channels() {
       name: t('Models'),
       isNumber: true,
       cell: ({ models }) => <span title={Object.keys(models).join(', ')}>{Object.keys(models).length}</span>,
+    },
+    { name: t('Keys'), cell: (channel) => <Keys {...channel} /> },
+    {
+      name: t('Choice'),
+      cell: ({ strategies }) => strategies.map((strategy) => STRATEGY_NAMES[strategy]()).join(', '),
     },
     { name: t('State'), cell: (channel) => <State {...channel} /> },
     { name: t('Circuit breaker'), cell: (channel) => <Breaker {...channel} /> },

@@ -51,7 +51,8 @@ export const applyAgent = <C extends AuthenticatedCall & FoundAgent>(): Stage<C,
 /** Refuses images to an agent whose model cannot see. @throws Failure `model_no_vision` */
 export const requireVision = <C extends PricedCall & AppliedAgent>(): Stage<C, C> =>
   stage((call: C) => {
-    if (call.agent?.request.hasImages && !call.model.entry.capabilities.vision)
+    if (!call.agent?.request.hasImages) return call
+    if (!call.model.entry.capabilities.vision)
       throw new Failure('model_no_vision', 'The model of this agent cannot see images: send text alone.')
-    return call
+    return { ...call, fallbacks: call.fallbacks.filter(({ model }) => model.entry.capabilities.vision) }
   })

@@ -246,7 +246,8 @@ export class CallRecord {
       request_id: admission.request_id,
       account_id: admission.account_id,
       key_id: admission.key_id,
-      model: admission.model,
+      // Another one than was admitted, where that one's channels failed.
+      model: model.id,
       protocol: admission.protocol,
       stream: admission.stream,
       submitted_at: admission.submitted_at,

@@ -51,6 +51,8 @@ export interface ForwardDeps extends ReservationDeps {
   /** Tries after the first. */
   readonly retries: () => number
   readonly retryBudget: RetryBudget
+  /** Returns a number in [0, 1); `Math.random` where it is absent. */
+  readonly random?: () => number
   readonly health: ChannelHealth
   /** Called with each settlement, for metrics and traces. Must not throw. */
   readonly onSettled: (settlement: Settlement, oddities: Oddities, upstreamModel: string) => void

@@ -2,7 +2,7 @@
 import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'
-import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { FAILURES, Failure } from '../../../schemas/failure.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { ChannelError } from '../../../src/core/routing/channel-activity.ts'
@@ -19,13 +19,14 @@ import type {
 } from '../../../src/upstream/client.ts'
 import type { AdmittedCall } from '../../stages/precharge.ts'
 import { endReservation } from '../../stages/reserve.ts'
+import type { ServedModel } from '../../stages/select-model.ts'
 import { noticeOfBreak } from '../../stages/server-tools.ts'
 import { type Answer, type AnsweredCall, answerTo } from './answers.ts'
 import { type CallFileMap, CallFiles } from './call-files.ts'
 import { CallRecord, type Ending } from './call-record.ts'
 import type { ForwardDeps } from './deps.ts'
 import { RouteChoice } from './route-choice.ts'
-import { translationHeaders } from './translation-headers.ts'
+import { servedModelHeaders, translationHeaders } from './translation-headers.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -34,14 +35,13 @@ import {
   masked,
   notJournaled,
 } from './upstream-error.ts'
-import { rejectsUsageOption } from './usage-option.ts'
+import { knowsUsageOption, rejectsUsageOption } from './usage-option.ts'
 
 /** The whole of a chat call, streaming included. See docs/api-rules.md, "Timeouts". */
 export const CHAT_DEADLINE_MS = 180_000
 const NO_FILES: CallFileMap = new Map()
 /** A translated stream always uses this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
-const refusesUsageOption = ({ quirks }: ChannelEntry): boolean => quirks.includes('no-usage-option')
 const msLeft = (startedAt: number, now: number): number => Math.max(1, CHAT_DEADLINE_MS - (now - startedAt))
 
 export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscribable {
@@ -60,7 +60,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   #upstream: UpstreamCall | null = null
   #files: CallFiles | null = null
   #status = 200
-  #translationHeaders: HeaderList = []
+  #addedHeaders: HeaderList = []
   #leavesUsageOut = false
   #hasReplacedConnection = false
   #isOver = false
@@ -138,14 +138,15 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
       outputCeiling: model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
       askUsage:
-        !this.#leavesUsageOut && !refusesUsageOption(channel) && !this.#deps.usageOptionRefusals.has(route),
+        !this.#leavesUsageOut && knowsUsageOption(channel) && !this.#deps.usageOptionRefusals.has(route),
       fetched,
     })
     this.#adapter = adapter
     const now = performance.now()
     this.#record.attemptBegins(route, dropped, now)
     this.#deps.health.began(channel.id)
-    this.#translationHeaders = route.isTranslated ? translationHeaders(adapter, dropped) : []
+    const served = servedModelHeaders(this.#admitted)
+    this.#addedHeaders = route.isTranslated ? [...served, ...translationHeaders(adapter, dropped)] : served
     this.#upstream = this.#deps.callUpstream(
       {
         channel,
@@ -258,7 +259,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#subscriber.next({
       type: 'head',
       status: this.#status,
-      headers: [...headers, ...this.#translationHeaders],
+      headers: [...headers, ...this.#addedHeaders],
       flow: this.#upstream,
       direct: (sink) => {
         this.#client = sink
@@ -283,7 +284,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
 
   finishWhole(headers: HeaderList, body: Buffer): void {
     this.#record.firstByteAt = performance.now()
-    const all = [...headers, ...this.#translationHeaders]
+    const all = [...headers, ...this.#addedHeaders]
     this.#succeed({ type: 'full', status: this.#status, headers: all, body })
   }
 
@@ -316,7 +317,9 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     this.#answer = null
     this.#noteAttempt(failure.code, failure.message)
-    this.#noteHealth(failure.isChannelFault, { ...failure, message: failure.detail ?? failure.message })
+    // A channel that goes on with another key is not at fault.
+    const isFault = this.#choice.keyRefused(this.#route!, failure) ? false : failure.isChannelFault
+    this.#noteHealth(isFault, { ...failure, message: failure.detail ?? failure.message })
     if (this.#retry(failure)) return
     this.#record.ending = failure.isTimeout
       ? { kind: 'timeout', message: failure.message }
@@ -338,16 +341,27 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     const other = this.#choice.afterFailure(failure, attempts)
     if (other === null) return false
     this.#leavesUsageOut = false
+    this.#serveBy(this.#choice.served)
     this.#attempt(other)
     return true
+  }
+
+  /** Continues with another model in place of the one before. */
+  #serveBy({ model, routes }: ServedModel): void {
+    if (model === this.#admitted.model) return
+    this.#admitted = { ...this.#admitted, model, routes }
+    this.#record.admitted = this.#admitted
   }
 
   #noteHealth(isFault: boolean | null, error?: ChannelError): void {
     const { id } = this.#route!.channel
     if (isFault === null) this.#deps.health.abandoned(id)
     else if (isFault) this.#deps.health.failed(id, error)
-    else if (error === undefined) this.#deps.health.succeeded(id, this.#record.msToFirstByte())
-    else this.#deps.health.refused(id, error)
+    else if (error === undefined) {
+      const ms = this.#record.msToFirstByte()
+      this.#deps.health.succeeded(id, ms)
+      this.#choice.took(this.#route!, ms)
+    } else this.#deps.health.refused(id, error)
   }
 
   /** Records the end of the attempt; `code` and `message` are null for one that did not fail. */

@@ -1,50 +1,139 @@
-/** Chooses the route of each attempt of a call, within the budgets of retries. */
+/**
+ * Chooses the route of each attempt of a call, within the budgets of retries: channels of its model in turn, another
+ * key of a channel whose key is refused, then the models that serve in place of it. See docs/api-rules.md, "Attempts".
+ */
+import { worstCase } from '../../../src/core/pricing/estimate.ts'
+import { tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
-import { nextRoute } from '../../../src/core/routing/order.ts'
+import { nextRoute, type RankRoute } from '../../../src/core/routing/order.ts'
 import type { AdmittedCall } from '../../stages/precharge.ts'
+import type { ServedModel } from '../../stages/select-model.ts'
 import type { ForwardDeps } from './deps.ts'
 import type { AttemptFailure } from './upstream-error.ts'
 
+type Deps = Pick<ForwardDeps, 'health' | 'retries' | 'retryBudget' | 'random'>
+
 const channelOf = ({ channel }: Route): string => channel.id
 
+/** Share of the calls that measure routes other than the fastest. */
+const MEASURING_SHARE = 0.05
+/** Further keys that one call tries at its channels. */
+const MAX_KEY_RETRIES = 5
+
 export class RouteChoice {
-  readonly #deps: Pick<ForwardDeps, 'health' | 'retries' | 'retryBudget'>
-  readonly #admitted: Pick<AdmittedCall, 'routes' | 'pin'>
-  /** In the order of the attempts. */
+  readonly #deps: Deps
+  readonly #admitted: AdmittedCall
+  readonly #random: () => number
+  /** In the order of the attempts, of all models. */
   readonly tried: Route[] = []
+  /** The model that serves the call. */
+  served: ServedModel
+  /** Place in the list of fallbacks. */
+  #nextFallback = 0
+  /** Routes tried of the model that serves, and attempts made before it did. */
+  #triedHere: Route[] = []
+  #attemptsBefore = 0
+  #keyRetries = 0
+  /** Another key of the channel that was tried last is ready. */
+  #hasOtherKey = false
   /** Retries taken from the budget that all calls share. */
   #retries = 0
 
-  constructor(
-    deps: Pick<ForwardDeps, 'health' | 'retries' | 'retryBudget'>,
-    admitted: Pick<AdmittedCall, 'routes' | 'pin'>,
-  ) {
+  constructor(deps: Deps, admitted: AdmittedCall) {
     this.#deps = deps
     this.#admitted = admitted
+    this.served = admitted
+    this.#random = deps.random ?? Math.random
     deps.retryBudget.callBegan()
   }
 
-  /** Returns the next route and marks it as tried; null when every route has been. */
+  /** Returns the next route of the model and marks it as tried; null when every route has been. */
   next(): Route | null {
-    const { routes, pin } = this.#admitted
-    const { tried } = this
+    const { routes } = this.served
+    const { pin } = this.#admitted
     const { health } = this.#deps
+    const tried = this.#triedHere
     const open = routes.length === 1 ? routes : health.available(routes, channelOf)
     // A call that was admitted before its channels were paused makes its first attempt.
     const others = tried.length === 0 ? routes : health.active(routes, channelOf)
-    const route = nextRoute(open, tried, pin) ?? nextRoute(others, tried, pin)
-    if (route !== null) tried.push(route)
-    return route
+    const rank = this.#rank()
+    const route =
+      nextRoute(open, tried, pin, this.#random, rank) ?? nextRoute(others, tried, pin, this.#random, rank)
+    return route && this.#mark(route)
+  }
+
+  #mark(route: Route): Route {
+    this.#triedHere.push(route)
+    const channel = this.#deps.health.keys.pick(route.channel)
+    const keyed = channel === route.channel ? route : { ...route, channel }
+    this.tried.push(keyed)
+    return keyed
+  }
+
+  /** Returns the order of routes of one priority, where the model asks for one; null: by weight. */
+  #rank(): RankRoute | null {
+    const { model, routes } = this.served
+    if (model.strategy === 'priority' || routes.length === 1) return null
+    if (model.strategy === 'least_latency')
+      return this.#random() < MEASURING_SHARE ? null : this.#deps.health.latencies.of
+    const { call, request } = this.#admitted
+    const usage = worstCase(model.entry, call)
+    // A cost that is not known comes last.
+    return ({ cost }) =>
+      cost === null ? Number.POSITIVE_INFINITY : Number(tokenCharge(cost, usage, request.submittedAt))
+  }
+
+  /** Notes the time to the first byte of an attempt that succeeded. */
+  took(route: Route, ms: number): void {
+    if (this.served.model.strategy === 'least_latency') this.#deps.health.latencies.took(route, ms)
+  }
+
+  /** Lets a refused key of a pool rest. Returns whether its channel goes on with another one. */
+  keyRefused({ channel }: Route, { keyRestMs }: AttemptFailure): boolean {
+    this.#hasOtherKey =
+      channel.api_keys.length > 0 &&
+      keyRestMs !== undefined &&
+      this.#deps.health.keys.rest(channel, keyRestMs)
+    return this.#hasOtherKey
   }
 
   /** Returns the route of another attempt after `failure`; null where there is none, or a budget is used up. */
-  afterFailure({ isRetryable }: AttemptFailure, attempts: number): Route | null {
-    const { health, retries, retryBudget } = this.#deps
+  afterFailure(failure: AttemptFailure, attempts: number): Route | null {
+    if (this.#hasOtherKey && this.#keyRetries < MAX_KEY_RETRIES) {
+      this.#keyRetries++
+      return this.#mark(this.#triedHere.pop()!)
+    }
+    const here = attempts - this.#attemptsBefore - this.#keyRetries
+    return this.#otherChannel(failure, here) ?? this.#otherModel(failure, attempts)
+  }
+
+  #otherChannel({ isRetryable }: AttemptFailure, attempts: number): Route | null {
+    const { health, retries } = this.#deps
     if (!isRetryable || attempts > retries()) return null
-    if (nextRoute(health.active(this.#admitted.routes, channelOf), this.tried, null) === null) return null
-    if (!retryBudget.take()) return null
+    if (nextRoute(health.active(this.served.routes, channelOf), this.#triedHere, null) === null) return null
+    return this.#takeRetry() ? this.next() : null
+  }
+
+  /** Goes on with the next model that has a channel. */
+  #otherModel({ isRetryable, keyRestMs }: AttemptFailure, attempts: number): Route | null {
+    const { fallbacks } = this.#admitted
+    if (!isRetryable && keyRestMs === undefined) return null
+    while (this.#nextFallback < fallbacks.length) {
+      const served = fallbacks[this.#nextFallback++]!
+      if (this.#deps.health.active(served.routes, channelOf).length === 0) continue
+      if (!this.#takeRetry()) return null
+      this.served = served
+      this.#triedHere = []
+      this.#attemptsBefore = attempts - this.#keyRetries
+      return this.next()
+    }
+    return null
+  }
+
+  #takeRetry(): boolean {
+    if (!this.#deps.retryBudget.take()) return false
     this.#retries++
-    return this.next()
+    return true
   }
 
   /** Gives back what the call has taken of the shared budget. */

@@ -1,7 +1,19 @@
-/** Response headers that describe a translation. See docs/api-rules.md, "Protocols and translation". */
+/**
+ * Response headers that describe a translation, or another model. See docs/api-rules.md, "Protocols and translation"
+ * and "Attempts".
+ */
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { ProtocolAdapter } from '../../../src/protocols/dialect.ts'
+import type { PricedCall } from '../../stages/select-model.ts'
 
+/** Returns the header that names the model which serves in place of the requested one; none on most calls. */
+export const servedModelHeaders = ({
+  requested,
+  model,
+}: Pick<PricedCall, 'requested' | 'model'>): HeaderList =>
+  model === requested ? NO_HEADERS : [['x-served-model', model.id.replace(NOT_PRINTABLE, '?')]]
+
+const NO_HEADERS: HeaderList = []
 const MAX_WARNING_CHARS = 2000
 const NOT_PRINTABLE = /[^\x20-\x7e]/g
 

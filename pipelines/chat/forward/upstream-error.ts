@@ -1,6 +1,7 @@
 /** Turns an upstream's failure into the client's error and the call log's error. See docs/errors.md, "Catalogue". */
 import { performance } from 'node:perf_hooks'
 import { Failure, upstreamStatusName } from '../../../schemas/failure.ts'
+import { LIMITED_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../../src/core/routing/key-pools.ts'
 import type { UpstreamFailure } from '../../../src/upstream/client.ts'
 
 /** Failure of an attempt: its name for the row, and the reply if no other attempt follows. */
@@ -13,6 +14,8 @@ export interface AttemptFailure {
   readonly isChannelFault: boolean | null
   /** The gateway's own clock ran out. */
   readonly isTimeout: boolean
+  /** The upstream refused the key: the time for which it is not used, if the channel has others. */
+  readonly keyRestMs?: number
   /** The request parameter that the upstream names as the offence, in a field of its error body. */
   readonly parameter?: string | null
   /** The upstream's own text, for operators alone; null where `message` is that text. */
@@ -119,6 +122,7 @@ function textIn(body: Buffer): ErrorText | null {
 }
 
 const isRetryableStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
+const MS_PER_SECOND = 1000
 const FORBIDDEN = 403
 /** Some upstreams answer 403 to a request whose content they refuse: that is about the request. */
 const ABOUT_CONTENT =
@@ -142,9 +146,19 @@ function accessRefused(status: number, detail: string): AttemptFailure {
     isRetryable: false,
     isChannelFault: true,
     isTimeout: false,
+    keyRestMs: REFUSED_KEY_REST_MS,
     detail: internal,
     error,
   }
+}
+
+const TOO_MANY_REQUESTS = 429
+
+/** Returns the time that a `retry-after` names, in seconds or as a date. */
+function waitOf(retryAfter: string | null): number {
+  const seconds = Number(retryAfter ?? Number.NaN)
+  const ms = Number.isNaN(seconds) ? Date.parse(retryAfter ?? '') - Date.now() : seconds * MS_PER_SECOND
+  return Number.isFinite(ms) && ms > 0 ? ms : LIMITED_KEY_REST_MS
 }
 
 export function refusedByUpstream(status: number, body: Buffer, retryAfter: string | null): AttemptFailure {
@@ -154,7 +168,16 @@ export function refusedByUpstream(status: number, body: Buffer, retryAfter: stri
   const error = new UpstreamRefusal(status, message, headers)
   const isRetryable = isRetryableStatus(status)
   const isChannelFault = isRetryable
-  return { code: error.code, message, isRetryable, isChannelFault, isTimeout: false, parameter, error }
+  const failure = {
+    code: error.code,
+    message,
+    isRetryable,
+    isChannelFault,
+    isTimeout: false,
+    parameter,
+    error,
+  }
+  return status === TOO_MANY_REQUESTS ? { ...failure, keyRestMs: waitOf(retryAfter) } : failure
 }
 
 /** Returns the failure of a 200 without a usable answer. */

@@ -1,5 +1,5 @@
 /** Acts of channels: what the processes report of them, and what operators set them to. */
-import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { ChannelEntry, Strategy } from '../../../schemas/config/catalog.ts'
 import type {
   ChannelHold,
   ChannelReport,
@@ -17,6 +17,8 @@ import {
 } from '../../../schemas/management/channels.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
+import { hasAccess, maskedTail } from '../../../src/core/routing/channel-access.ts'
+import { keysSeen } from '../../../src/core/routing/key-pools.ts'
 import { type Act, type Context, implement } from '../act.ts'
 import { type ChannelTestDeps, callChannel } from './test-call.ts'
 
@@ -57,8 +59,18 @@ interface Seen {
   readonly openTasks: ReadonlyMap<string, number>
 }
 
+/** Returns the orders in which the channel is chosen among its equals, each once: models may differ in it. */
+function strategiesOf(catalog: Catalog, { models }: ChannelEntry): Strategy[] {
+  const strategies = Object.keys(models).flatMap((name) => catalog.resolve(name)?.strategy ?? [])
+  return [...new Set(strategies)].sort()
+}
+
 /** Joins what every process reports of a channel. */
-function channelShape(channel: ChannelEntry, { processes, holds, openTasks }: Seen) {
+function channelShape(
+  { catalog }: Pick<ChannelDeps, 'catalog'>,
+  channel: ChannelEntry,
+  { processes, holds, openTasks }: Seen,
+) {
   const { id, protocol, base_url, models, priority, weight } = channel
   const located = (processes ?? []).flatMap(({ channels, ...process }) =>
     channels.filter((report) => report.channel === id).map((report) => ({ process, report })),
@@ -78,7 +90,9 @@ function channelShape(channel: ChannelEntry, { processes, holds, openTasks }: Se
     models,
     priority,
     weight,
-    configured: channel.api_key !== '',
+    strategies: strategiesOf(catalog(), channel),
+    keys: keysSeen(channel.api_keys.map(maskedTail), reports),
+    configured: hasAccess(channel),
     state: hold?.state ?? ('active' as const),
     held_by: hold?.createdBy ?? null,
     held_since: hold?.createdAt.toISOString() ?? null,
@@ -109,22 +123,24 @@ async function look({ database, processReports }: ChannelContext): Promise<Seen>
 async function hold(context: ChannelContext, id: string, state: HeldState) {
   const channel = channelOf(context, id)
   await context.write((writing) => writing.holdChannel(id, state))
-  return channelShape(channel, await look(context))
+  return channelShape(context, channel, await look(context))
 }
 
 export const channelActs = [
   act(listChannels, async (context) => {
     const seen = await look(context)
-    const data = context.catalog().channels.map((channel) => channelShape(channel, seen))
+    const data = context.catalog().channels.map((channel) => channelShape(context, channel, seen))
     return { object: 'list' as const, data, has_more: false as const, next_cursor: null }
   }),
-  act(showChannel, async (context, { id }) => channelShape(channelOf(context, id), await look(context))),
+  act(showChannel, async (context, { id }) =>
+    channelShape(context, channelOf(context, id), await look(context)),
+  ),
   act(pauseChannel, (context, { id }) => hold(context, id, 'paused')),
   act(drainChannel, (context, { id }) => hold(context, id, 'draining')),
   act(resumeChannel, async (context, { id }) => {
     const channel = channelOf(context, id)
     await context.write((writing) => writing.resumeChannel(id))
-    return channelShape(channel, await look(context))
+    return channelShape(context, channel, await look(context))
   }),
   act(testChannel, async (context, { id, model }) => {
     const channel = channelOf(context, id)

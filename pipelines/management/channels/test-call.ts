@@ -10,6 +10,7 @@ import { redact } from '../../../src/core/call-log/redact.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { NO_USAGE, tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
+import { hasAccess } from '../../../src/core/routing/channel-access.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { UpstreamFailure } from '../../../src/upstream/client.ts'
@@ -118,7 +119,7 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
       'invalid_request',
       `id: channel ${channel.id} makes media (${protocol}), which no call tests for next to nothing. Order the smallest job of a model instead.`,
     )
-  if (channel.api_key === '')
+  if (!hasAccess(channel))
     throw new Failure('invalid_request', `id: channel ${channel.id} has no api_key, so it cannot be called.`)
   const { id: model, price, upstreamModel } = modelOf(tested)
   const { path, body } = REQUESTS[protocol](model)

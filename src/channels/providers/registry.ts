@@ -1,5 +1,6 @@
 /** Every preset by its provider, and how a channel is filled with it. A new one is a file and a line here. */
 import { CHAT_PROTOCOLS, type Provider } from '../../../schemas/config/catalog.ts'
+import { withOneFormOfKeys } from '../../core/routing/channel-access.ts'
 import { anthropic } from './anthropic.ts'
 import { ark } from './ark.ts'
 import { deepseek } from './deepseek.ts'
@@ -62,8 +63,8 @@ function filledChannel(channel: unknown): unknown {
   return { ...presetFields(preset, protocol, channel), ...channel }
 }
 
-/** Returns the values of a configuration file with its channels filled by their presets. */
+/** Returns the values of a configuration file with its channels filled by their presets, and their keys in one form. */
 export function withPresets(value: unknown): unknown {
   if (!isFields(value) || !Array.isArray(value.channels)) return value
-  return { ...value, channels: value.channels.map(filledChannel) }
+  return { ...value, channels: value.channels.map((channel) => filledChannel(withOneFormOfKeys(channel))) }
 }

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { hasAccess, maskedTail } from '../../core/routing/channel-access.ts'
 import type { ChannelHealth } from '../wiring.ts'
 
 const CONNECT_BOUND_MS = 3_000
@@ -10,7 +11,7 @@ export const probeChannels = (channels: readonly ChannelEntry[]): Promise<Channe
   Promise.all(channels.map(probe))
 
 async function probe(channel: ChannelEntry): Promise<ChannelHealth> {
-  const isOff = channel.api_key === ''
+  const isOff = !hasAccess(channel)
   const reason = isOff ? null : await reach(new URL(channel.base_url))
   return {
     id: channel.id,
@@ -20,6 +21,7 @@ async function probe(channel: ChannelEntry): Promise<ChannelHealth> {
     models: Object.keys(channel.models),
     priority: channel.priority,
     weight: channel.weight,
+    keys: channel.api_keys.map(maskedTail),
     health: isOff ? 'off' : reason === null ? 'reachable' : 'unreachable',
     reason,
   }

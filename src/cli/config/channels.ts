@@ -3,6 +3,7 @@
  */
 import type { Command } from 'commander'
 import type { ChannelReport, ProcessReport } from '../../../schemas/config/channel-report.ts'
+import { keysSeen } from '../../core/routing/key-pools.ts'
 import { answers, answerTable, type Context } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 import type { ChannelHealth } from '../wiring.ts'
@@ -24,6 +25,7 @@ const FIELDS = [
   'weight',
   'base_url',
   'models',
+  'keys',
   'reason',
 ]
 
@@ -46,6 +48,9 @@ const located = (
   ...report,
 })
 
+const reportsOf = ({ id }: ChannelHealth, processes: readonly ProcessReport[] | null): ChannelReport[] =>
+  (processes ?? []).flatMap(({ channels }) => channels.filter(({ channel }) => channel === id))
+
 /**
  * Joins one channel's reports. `state` and `breaker` are null where no process reports at all; `open` where any process avoids
  * the channel, `half-open` where any tests it.
@@ -63,6 +68,7 @@ export function channelView(channel: ChannelHealth, processes: readonly ProcessR
   return {
     ...channel,
     models: [...channel.models],
+    keys: keysSeen(channel.keys, reports).map((key): JsonObject => ({ ...key })),
     state: processes === null || processes.length === 0 ? null : (held?.state ?? 'active'),
     in_flight: sum(reports, 'in_flight'),
     breaker:
@@ -81,6 +87,13 @@ export function channelView(channel: ChannelHealth, processes: readonly ProcessR
   }
 }
 
+/** Returns each key by its place and its end, and until when it rests. */
+const keyTexts = (channel: ChannelHealth, processes: readonly ProcessReport[] | null): string[] =>
+  keysSeen(channel.keys, reportsOf(channel, processes)).map(
+    ({ position, tail, resting_until: until }) =>
+      `${position}:${tail}${until === null ? '' : ` rests until ${until}`}`,
+  )
+
 export function addChannelsCommand(program: Command, context: Context): void {
   const { wiring } = context
   const command = program.command('channels').description('upstream channels')
@@ -93,9 +106,11 @@ export function addChannelsCommand(program: Command, context: Context): void {
     )
   answers(context, list, 'channels list', async () => {
     const [channels, processes] = await Promise.all([wiring.channelHealth(), wiring.processReports()])
+    const views = channels.map((channel) => channelView(channel, processes))
     return answerTable(
-      channels.map((channel) => channelView(channel, processes)),
+      views,
       FIELDS,
+      views.map((view, index) => ({ ...view, keys: keyTexts(channels[index]!, processes) })),
     )
   })
 }

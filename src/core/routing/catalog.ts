@@ -6,16 +6,19 @@ import type {
   ChannelProtocol,
   ChatProtocol,
   ModelEntry,
+  Strategy,
 } from '../../../schemas/config/catalog.ts'
 import { CHAT_PROTOCOLS, TRANSLATIONS } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { type TokenPrice, tokenPrice } from '../pricing/pricing.ts'
+import { hasAccess } from './channel-access.ts'
 
 export interface Model {
   readonly id: string
   readonly entry: ModelEntry
   /** Null for a model that is not priced by tokens. */
   readonly price: TokenPrice | null
+  readonly strategy: Strategy
 }
 
 /** One route to an upstream: the channel, and its name of the model. */
@@ -24,6 +27,8 @@ export interface Route {
   readonly upstreamModel: string
   /** The protocol of the request to the upstream: its own, or the client's where it converts by itself. */
   readonly protocol: ChannelProtocol
+  /** The operator's own price of the model at this channel; null where the configuration has none. */
+  readonly cost: TokenPrice | null
   /** True when the gateway translates: the client uses another protocol than the upstream. */
   readonly isTranslated: boolean
 }
@@ -36,10 +41,13 @@ export interface Catalog {
   resolve(name: string): Model | null
   /** Ways for clients of `protocol` to channels that are on, in order of priority, translated ones behind their equals. */
   routes(model: Model, protocol: ChannelProtocol): readonly Route[]
+  /** Returns the models that serve calls of the model when its channels have failed, in order. */
+  fallbacks(model: Model): readonly Model[]
   /** Returns the client protocols with a native channel for the model. */
   supportedProtocols(model: Model): readonly ChatProtocol[]
 }
 
+const NO_MODELS: readonly Model[] = []
 /** No channel is paused or draining. */
 const NONE_HELD: ReadonlySet<string> = new Set()
 
@@ -80,19 +88,25 @@ const byPriority = (a: Route, b: Route): number =>
 /** @param held ids of channels that are paused or draining: no route leads to them */
 export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NONE_HELD): Catalog {
   const models = config.models.map(
-    (entry): Model => ({ id: entry.id, entry, price: tokenPrice(entry.pricing) }),
+    (entry): Model => ({
+      id: entry.id,
+      entry,
+      price: tokenPrice(entry.pricing),
+      strategy: entry.strategy ?? config.strategy,
+    }),
   )
   const byName = new Map<string, Model>()
   for (const model of models) for (const alias of model.entry.aliases) byName.set(alias, model)
   for (const model of models) byName.set(model.id, model)
 
   const routesByModel = new Map<string, Map<ChannelProtocol, Route[]>>()
-  const isOn = ({ id, api_key }: ChannelEntry): boolean => api_key !== '' && !held.has(id)
+  const isOn = (channel: ChannelEntry): boolean => hasAccess(channel) && !held.has(channel.id)
   for (const channel of config.channels.filter(isOn)) {
     for (const [name, upstreamModel] of Object.entries(channel.models)) {
       const modelId = byName.get(name)?.id ?? name
+      const cost = tokenPrice(channel.cost?.[name])
       for (const [client, protocol] of protocolOf(channel)) {
-        const route = { channel, upstreamModel, protocol, isTranslated: client !== protocol }
+        const route = { channel, upstreamModel, protocol, cost, isTranslated: client !== protocol }
         const byProtocol = routesByModel.get(modelId) ?? new Map<ChannelProtocol, Route[]>()
         routesByModel.set(modelId, byProtocol.set(client, [...(byProtocol.get(client) ?? []), route]))
       }
@@ -102,12 +116,19 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
     for (const found of byProtocol.values()) found.sort(byPriority)
   const routes = (model: Model, protocol: ChannelProtocol) => routesByModel.get(model.id)?.get(protocol) ?? []
 
+  const fallbacksById = new Map(
+    models
+      .filter(({ entry }) => entry.fallbacks.length > 0)
+      .map(({ id, entry }) => [id, entry.fallbacks.flatMap((name) => byName.get(name) ?? [])] as const),
+  )
+
   return {
     config,
     models,
     channels: config.channels,
     resolve: (name) => byName.get(name) ?? null,
     routes,
+    fallbacks: ({ id }) => fallbacksById.get(id) ?? NO_MODELS,
     supportedProtocols: (model) =>
       CHAT_PROTOCOLS.filter((protocol) => routes(model, protocol).some((route) => !route.isTranslated)),
   }

@@ -11,6 +11,8 @@ import type {
   HeldState,
 } from '../../../schemas/config/channel-report.ts'
 import { ChannelActivity, type ChannelError } from './channel-activity.ts'
+import { KeyPools } from './key-pools.ts'
+import { RouteLatencies } from './route-latencies.ts'
 
 export const FAILURES_IN_A_ROW = 5
 export const OPEN_MS = 30_000
@@ -41,9 +43,13 @@ export class ChannelHealth {
   #held: ReadonlyMap<string, HeldState> = new Map()
   readonly #now: () => number
 
+  readonly keys: KeyPools
+  readonly latencies = new RouteLatencies()
+
   /** @param now returns milliseconds */
   constructor(now: () => number = Date.now) {
     this.#now = now
+    this.keys = new KeyPools(now)
   }
 
   breaker(channelId: string): BreakerState {
@@ -151,6 +157,7 @@ export class ChannelHealth {
         latency_p99_ms: activity.latency(P99),
         last_error: error && { at: timeOf(error.at), code: error.code, message: error.message },
         history: this.#history.get(channel) ?? [],
+        keys: this.keys.report(channel),
       }
     })
   }

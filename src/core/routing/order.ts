@@ -29,16 +29,26 @@ function pickByPin(routes: readonly Route[], pin: string): Route {
   return routes.reduce((best, route) => (score(route) < score(best) ? route : best))
 }
 
+/** Returns a number by which equal routes are ordered, the least first. */
+export type RankRoute = (route: Route) => number
+
+function firstByRank(routes: readonly Route[], rank: RankRoute): readonly Route[] {
+  const ranks = routes.map(rank)
+  const least = Math.min(...ranks)
+  return routes.filter((_, index) => ranks[index] === least)
+}
+
 /**
  * Returns the next route to try, or null when all are tried: the lowest priority number first, native before
- * translated, equals by weight, or by `pin` where there is one. `routes` are in order of priority, as the catalog
- * returns them.
+ * translated, equals by `rank` and then by weight, or by `pin` where there is one. `routes` are in order of priority,
+ * as the catalog returns them.
  */
 export function nextRoute(
   routes: readonly Route[],
   tried: readonly Route[],
   pin: string | null,
   random: () => number = Math.random,
+  rank: RankRoute | null = null,
 ): Route | null {
   if (routes.length === 1 && tried.length === 0) return routes[0]!
   const open = routes.filter((route) => !tried.some((t) => t.channel.id === route.channel.id))
@@ -48,5 +58,6 @@ export function nextRoute(
     ({ channel, isTranslated }) =>
       channel.priority === first.channel.priority && isTranslated === first.isTranslated,
   )
-  return pin === null ? pickByWeight(equals, random()) : pickByPin(equals, pin)
+  if (pin !== null) return pickByPin(equals, pin)
+  return pickByWeight(rank === null ? equals : firstByRank(equals, rank), random())
 }

@@ -1,5 +1,6 @@
 /** Names and secrets of a call's channels that no customer may see. */
 import type { Route } from './catalog.ts'
+import { channelSecrets } from './channel-access.ts'
 
 export interface UpstreamTexts {
   /** Our names of the channels. An upstream does not know them: a plain word among them may occur in any text. */
@@ -21,8 +22,6 @@ export function upstreamTexts(
     hosts,
     channels: tried.map(({ channel }) => channel.id).filter((id) => id !== modelId),
     names: names.filter((name) => name !== modelId),
-    secrets: tried.flatMap(({ channel: { api_key, headers } }) =>
-      [api_key, ...Object.values(headers)].flatMap((value) => value.split(/\s+/)),
-    ),
+    secrets: tried.flatMap(({ channel }) => channelSecrets(channel).flatMap((value) => value.split(/\s+/))),
   }
 }

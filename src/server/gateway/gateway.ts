@@ -2,6 +2,7 @@
 import { from } from 'rxjs'
 import { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
+import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
 import { overviews } from '../../../pipelines/management/live/live.ts'
@@ -135,6 +136,10 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
   })
   const callUpstream = upstreamCalls(upstream)
+  const keyed = <C extends UpstreamCallRequest>(call: C): C => ({
+    ...call,
+    channel: health.keys.pick(call.channel),
+  })
   const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, log })
   showChannels(metrics, health)
   reportProcess({
@@ -207,8 +212,8 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       callUpstream,
       readLong: long.read,
       openCountTokens: (call) =>
-        observeUpstream((handler) => callUpstream(call, handler, COUNTING_ADAPTERS[call.protocol])),
-      openUpstream: (call) => observeUpstream((handler) => callUpstream(call, handler)),
+        observeUpstream((handler) => callUpstream(keyed(call), handler, COUNTING_ADAPTERS[call.protocol])),
+      openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
       ...published,
       overviews: overviews(published),
       configurationFile: editableConfiguration(boot.configPath, configEnvironment(boot.simulatorUrl)),

@@ -112,6 +112,7 @@ t.test('avatars and voices are used where they are', async (t) => {
     channel,
     upstreamModel: 'm',
     protocol: 'task' as const,
+    cost: null,
     isTranslated: false,
   }))
   const known = { account: { id: 'acc_a' } }

@@ -18,6 +18,7 @@ const routeTo = (id: string): Route => ({
   channel: channelAt(`${LINK}/${id}`, { id }),
   upstreamModel: 'm',
   protocol: 'task',
+  cost: null,
   isTranslated: false,
 })
 const routes = [routeTo('other'), routeTo('studio')]
@@ -236,7 +237,11 @@ t.test('a resolution chooses the price, however it is spelled; one without a pri
   const made = async (pricing: object, resolution: string | null, videos?: object) => {
     const more = { pricing: { unit: 'second', ...pricing }, ...(videos !== undefined && { videos }) }
     const { job, variant } = await film({ duration: 2, resolution }, more)
-    const { hold } = pricedJob({ id: 'film', entry: entryOf(more), price: null }, job, variant)
+    const { hold } = pricedJob(
+      { id: 'film', entry: entryOf(more), price: null, strategy: 'priority' },
+      job,
+      variant,
+    )
     return [variant, (job as { resolution: string }).resolution, printCredits(hold)]
   }
   t.same(await made({ variants }, '1080p'), ['1080p', '1080p', '18'])

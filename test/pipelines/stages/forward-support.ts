@@ -33,19 +33,37 @@ const SILENCE = new SilenceWatch()
 const NOT_LATE = new LateUsage()
 NOT_LATE.close()
 
-const catalogOf = (channels: readonly string[], retries: number, protocol: ChatProtocol) =>
+/** The model that serves in place of `MODEL` where a test configures it; twice its price. */
+export const STAND_IN = 'model-b'
+const PRICING = { unit: '1M_tokens', input: '1000000', output: '2000000' }
+
+const catalogOf = (
+  channels: readonly string[],
+  retries: number,
+  protocol: ChatProtocol,
+  { modelFields = {}, channelFields = {}, standIns = [] }: ForwardOptions,
+) =>
   createCatalog(
     configFile.parse({
       retries,
-      models: [{ id: MODEL, pricing: { unit: '1M_tokens', input: '1000000', output: '2000000' } }],
-      channels: channels.map((id, index) => ({
+      models: [
+        {
+          id: MODEL,
+          pricing: PRICING,
+          ...modelFields,
+          ...(standIns.length > 0 && { fallbacks: [STAND_IN] }),
+        },
+        { id: STAND_IN, pricing: { ...PRICING, input: '2000000', output: '4000000' } },
+      ],
+      channels: [...channels, ...standIns].map((id, index) => ({
         id,
         protocol,
         base_url: `http://host-of-${id}:1/v1`,
         api_key: `key-of-${id}`,
         headers: { 'x-project': `Token project-of-${id}` },
-        models: { [MODEL]: `upstream-name-of-${id}` },
+        models: { [index < channels.length ? MODEL : STAND_IN]: `upstream-name-of-${id}` },
         priority: index,
+        ...channelFields[id],
       })),
     }),
   )
@@ -140,6 +158,12 @@ export interface ForwardOptions {
   readonly upstream?: ChatProtocol
   readonly channels?: readonly string[]
   readonly retries?: number
+  readonly random?: () => number
+  /** Further fields of the model, and of channels by id. */
+  readonly modelFields?: object
+  readonly channelFields?: Readonly<Record<string, object>>
+  /** Channels of the model that serves when those of the requested one have failed. */
+  readonly standIns?: readonly string[]
   readonly request?: Readonly<Record<string, unknown>>
   /** In place of a journal that always writes. */
   readonly admit?: ForwardDeps['journal']['admit']
@@ -184,7 +208,7 @@ export class RunningCall {
 
   constructor(options: ForwardOptions = {}) {
     const { channels = ['only'], retries = 2, request = {} } = options
-    const catalog = catalogOf(channels, retries, options.upstream ?? 'chat-completions')
+    const catalog = catalogOf(channels, retries, options.upstream ?? 'chat-completions', options)
     const client = options.client ?? chatCall(request)
     this.health = options.health ?? new ChannelHealth()
     const deps: ForwardDeps = {
@@ -199,6 +223,7 @@ export class RunningCall {
       },
       callUpstream: options.callUpstream ?? this.#call,
       retries: () => retries,
+      ...(options.random !== undefined && { random: options.random }),
       onSettled: (_settlement, oddities) => void this.oddities.push(oddities),
       onInFlight: (change) => {
         this.inFlight += change
@@ -329,8 +354,12 @@ export class RunningCall {
       protocol,
       pin: null,
       call: DIALECTS[protocol].read({ path, query, body }),
+      requested: model,
       model,
       routes: catalog.routes(model, protocol),
+      fallbacks: catalog
+        .fallbacks(model)
+        .map((other) => ({ model: other, routes: catalog.routes(other, protocol) })),
       estimate: ESTIMATE,
       isShared: false,
     }

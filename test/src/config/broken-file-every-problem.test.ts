@@ -279,3 +279,38 @@ t.test('a model that can be called and that no channel serves is a warning', asy
   t.match(loaded, { ok: true, warnings: [line] })
   t.equal(loaded.ok && loaded.warnings.length, 1, 'a channel that is off counts')
 })
+
+t.test('a fallback is another model that can be called and is priced by tokens', async (t) => {
+  const models =
+    `models:\n  - { id: a, aliases: [a1], fallbacks: [b, a1, a, nix, off, film], ${priced} }\n` +
+    `  - { id: b, ${priced} }\n  - { id: off, callable: false, ${priced} }\n` +
+    '  - { id: film, endpoint_type: videos_generations, pricing: { unit: second, per_unit: 1 } }\n'
+  t.same(
+    problemsOf(t, models).map((line) => line.replace(/^\d+:\d+ models\[0\]\./, '')),
+    [
+      'fallbacks[1]: "a1" is an alias: name the model by its id, "a".',
+      'fallbacks[2]: A model cannot serve in place of itself.',
+      'fallbacks[3]: There is no model "nix" in the catalog.',
+      'fallbacks[4]: "off" cannot be called.',
+      'fallbacks[5]: "film" is no chat model: it is not priced by tokens.',
+    ],
+  )
+})
+
+t.test('several keys go with chat protocols; empty ones do not count', async (t) => {
+  const keyed = (protocol: string, keys: string) =>
+    `${model('a')}channels:\n  - { id: x, protocol: ${protocol}, base_url: "https://x.test/v1", api_keys: ${keys}, models: { a: b } }\n`
+  t.same(problemsOf(t, keyed('chat-completions', '[one, two]')), [])
+  t.match(problemsOf(t, keyed('openai-speech', '[one, two]')), [/api_keys: goes with chat protocols only/])
+  const path = join(t.testdir(), 'c.yaml')
+  const channelWith = (keys: string) => {
+    writeFileSync(path, keyed('chat-completions', keys))
+    const loaded = loadConfigFile(path, { ONE: 'one' })
+    if (!loaded.ok) throw new Error('refused')
+    return loaded.config.channels[0]!
+  }
+  t.match(channelWith('["${ONE}", "${TWO}", two]'), { api_key: 'one', api_keys: ['one', 'two'] })
+  t.equal(channelWith('["${ONE}", "${TWO}"]').api_key, 'one')
+  t.equal(channelWith('["${ONE}", "${TWO}"]').api_keys.length, 0, 'one key is no pool')
+  t.equal(channelWith('["${TWO}"]').api_key, '', 'the channel is off')
+})

@@ -1,0 +1,22 @@
+/** Averages the time to the first byte of routes whose model asks for the least; later calls count more. */
+import type { Route } from './catalog.ts'
+
+/** Weight of the newest call in the average. */
+const NEWEST_SHARE = 0.2
+/** Routes that were never measured come first, so that they are. */
+const UNMEASURED = -1
+
+export class RouteLatencies {
+  /** Milliseconds by channel and the upstream's name of the model. */
+  readonly #averages = new Map<string, number>()
+
+  took(route: Route, ms: number): void {
+    const name = nameOf(route)
+    const average = this.#averages.get(name) ?? ms
+    this.#averages.set(name, average + (ms - average) * NEWEST_SHARE)
+  }
+
+  readonly of = (route: Route): number => this.#averages.get(nameOf(route)) ?? UNMEASURED
+}
+
+const nameOf = ({ channel, upstreamModel }: Route): string => `${channel.id} ${upstreamModel}`

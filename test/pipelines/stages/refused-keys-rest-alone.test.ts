@@ -1,0 +1,122 @@
+/** A channel with several keys: which one is used, and what becomes of one that the upstream refuses. */
+import t from 'tap'
+import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
+import { REFUSED_KEY_REST_MS } from '../../../src/core/routing/key-pools.ts'
+import {
+  DONE,
+  FINISH,
+  type ForwardOptions,
+  RunningCall,
+  type ScriptedUpstream,
+  usageChunk,
+  word,
+} from './forward-support.ts'
+
+const KEYS = ['key-number-one-aaaa', 'key-number-two-bbbb', 'key-number-three-cccc']
+const POOL: ForwardOptions = {
+  channels: ['pool'],
+  channelFields: { pool: { api_key: KEYS[0], api_keys: KEYS } },
+}
+
+function succeed(attempt: ScriptedUpstream): void {
+  attempt.head()
+  attempt.data(word('fine') + FINISH + usageChunk(1, 1) + DONE)
+  attempt.end()
+}
+
+function refuse(attempt: ScriptedUpstream, status: number, headers: Record<string, string> = {}): void {
+  attempt.head(status, { 'content-type': 'application/json', ...headers })
+  attempt.data(JSON.stringify({ error: { message: 'bad key' } }))
+  attempt.end()
+}
+
+const keysOf = ({ attempts }: RunningCall) => attempts.map(({ request }) => request.channel.api_key)
+
+t.test('keys are used in turn', async (t) => {
+  const health = new ChannelHealth()
+  const used: string[] = []
+  for (let i = 0; i < 4; i++) {
+    const call = new RunningCall({ ...POOL, health, channelFields: POOL_ENTRY })
+    succeed(call.attempt)
+    used.push(...keysOf(call))
+  }
+  t.same(used, [...KEYS, KEYS[0]])
+})
+
+/** The same list for every call, as one configuration has it. */
+const POOL_ENTRY = POOL.channelFields!
+
+t.test(
+  'a refused key rests, the same call goes on with the next, and the channel is not at fault',
+  async (t) => {
+    for (const status of [401, 403, 429]) {
+      let now = 0
+      const health = new ChannelHealth(() => now)
+      const call = new RunningCall({ ...POOL, health, retries: 0 })
+      refuse(call.attempt, status)
+      succeed(call.attempt)
+      t.same(keysOf(call), [KEYS[0], KEYS[1]], String(status))
+      t.match(call.settlement, { status: 'success', attempts_count: 2, channel_id: 'pool' })
+      t.match(call.settlement.attempts[0], { seq: 1 })
+      t.equal(health.reports()[0]?.recent_failures, 0)
+      const used = new Set<string | undefined>()
+      for (let i = 0; i < 4; i++) {
+        const next = new RunningCall({ ...POOL, health })
+        succeed(next.attempt)
+        used.add(keysOf(next)[0])
+      }
+      t.same([...used].sort(), [KEYS[1], KEYS[2]].sort(), 'it rests')
+      t.match(health.reports()[0]?.keys, [
+        { position: 1, refusals: 1, resting_until: /^1970/ },
+        { position: 2, refusals: 0, resting_until: null },
+        { position: 3, refusals: 0, resting_until: null },
+      ])
+      now = REFUSED_KEY_REST_MS + 1
+      t.equal(health.reports()[0]?.keys[0]?.resting_until, null, 'and is used again')
+    }
+  },
+)
+
+t.test('a limited key rests as long as the upstream says', async (t) => {
+  let now = 0
+  const health = new ChannelHealth(() => now)
+  const call = new RunningCall({ ...POOL, health })
+  refuse(call.attempt, 429, { 'retry-after': '7' })
+  succeed(call.attempt)
+  now = 6_999
+  t.not(health.reports()[0]?.keys[0]?.resting_until, null)
+  now = 7_000
+  t.equal(health.reports()[0]?.keys[0]?.resting_until, null)
+})
+
+t.test('with every key refused the channel has failed, and the client reads nothing of them', async (t) => {
+  const call = new RunningCall({ ...POOL, channels: ['pool', 'other'] })
+  for (let i = 0; i < KEYS.length; i++) refuse(call.attempt, 429)
+  t.same(call.attempt.request.channel.id, 'other', 'the next channel serves')
+  succeed(call.attempt)
+  t.match(call.settlement, { status: 'success', channel_id: 'other', attempts_count: 4 })
+
+  const alone = new RunningCall(POOL)
+  for (const key of KEYS) {
+    alone.attempt.head(401, { 'content-type': 'application/json' })
+    alone.attempt.data(JSON.stringify({ error: { message: `Incorrect API key provided: ${key}` } }))
+    alone.attempt.end()
+  }
+  t.same(alone.attempts.length, KEYS.length, 'each key once')
+  t.match(alone.error, { code: 'upstream_error' })
+  for (const key of KEYS) {
+    t.notMatch(String((alone.error as Error).message), key)
+    t.notMatch(JSON.stringify(alone.settlement), key)
+    t.notMatch(JSON.stringify(alone.health.reports()), key)
+  }
+})
+
+t.test("the customer's own mistake rests no key", async (t) => {
+  const call = new RunningCall(POOL)
+  refuse(call.attempt, 400)
+  t.equal(call.attempts.length, 1)
+  t.match(
+    call.health.reports()[0]?.keys.map(({ resting_until }) => resting_until),
+    [null, null, null],
+  )
+})
