@@ -93,11 +93,12 @@ export const budgetActs = [
   implement(listBudgets, async (context, input) => {
     const isSeen = await seenBy(context, input.account_id)
     const after = afterOf(input)
-    const budgets = (await context.database.listBudgets(input.account_id)).filter(isSeen).map(budgetShape)
-    return page(
-      budgets.filter(({ id }) => after === null || id > after),
-      input,
-    )
+    const wanted = ({ budget }: BudgetState) =>
+      (input.scope === undefined || budget.scope === input.scope) &&
+      (input.key_id === undefined || budget.subjectId === input.key_id) &&
+      (after === null || budget.id > after)
+    const budgets = await context.database.listBudgets(input.account_id)
+    return page(budgets.filter((state) => wanted(state) && isSeen(state)).map(budgetShape), input)
   }),
   implement(putBudget, async ({ caller, write }, input) => {
     const { account_id: accountId, amount, period, timezone } = input

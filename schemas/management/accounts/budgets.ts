@@ -30,7 +30,12 @@ export const listBudgets = operation({
   path: '/budgets',
   summary: 'List the budgets of an account, its members and its keys.',
   details: 'A member of an organization lists those that cover one of their keys.',
-  input: z.object({ account_id: z.string(), ...pageInput }),
+  input: z.object({
+    account_id: z.string(),
+    scope: budgetScope.optional(),
+    key_id: z.string().optional().describe('Those of this key alone.'),
+    ...pageInput,
+  }),
   answer: { name: 'BudgetList', schema: pageOf(budgetSchema) },
   scope: 'read',
   allows: ['owner', 'admin', 'billing', 'member'],

@@ -67,10 +67,12 @@ t.test('permissions', async (t) => {
   const { body: base } = await owner.send('POST', '/knowledge-bases', { account_id, name: 'theirs' })
   const invited = { account_id, email: 'new@example.com', role: 'member' }
   const { body: invitation } = await owner.send('POST', `/organizations/${account_id}/invitations`, invited)
+  const { body: budget } = await owner.send('PUT', '/budgets', { account_id, amount: '5', period: 'week' })
   const { body: sessions } = await owner.send('GET', '/me/sessions')
   const ids: Readonly<Record<string, string>> = {
     accounts: account_id,
     agents: agent.id,
+    budgets: budget.id,
     calls: '1',
     channels: 'simulated',
     'installation/tasks': 'vid_1',
@@ -140,6 +142,7 @@ t.test('permissions', async (t) => {
       account_id,
       member_id: members.member.user.accountId,
       ...(path === '/jobs' && { kind: 'verify' }),
+      ...(path === '/budgets' && { period: 'day' }),
     }
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
       if (name !== 'id') return String(given[name])
