@@ -8,6 +8,7 @@ import { useAccount } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { ErrorState, PageHeader, Skeleton, Stat } from '../ui/states.tsx'
 import { Money } from '../ui/text.tsx'
+import { Budgets } from './budgets/budgets.tsx'
 import { LedgerTable } from './ledger-table.tsx'
 
 function Wallet({ accountId }: { accountId: string }) {
@@ -29,7 +30,7 @@ function Wallet({ accountId }: { accountId: string }) {
 
 export function Billing() {
   useLingui()
-  const { account_id: accountId } = useAccount()
+  const { account_id: accountId, role } = useAccount()
   const list = useList<typeof listLedger>('/accounts/{id}/ledger', { id: accountId })
   return (
     <>
@@ -38,6 +39,13 @@ export function Billing() {
         description={t('The wallet of the account, and every entry of its ledger, newest first.')}
       />
       <Wallet accountId={accountId} />
+      <div className="mb-5">
+        <Budgets
+          title={t('Budgets of the account')}
+          subject={{ account_id: accountId }}
+          mayChange={role === 'owner' || role === 'billing'}
+        />
+      </div>
       <LedgerTable list={list} />
     </>
   )

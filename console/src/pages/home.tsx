@@ -2,15 +2,18 @@
 import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import type { listBudgets } from '../../../schemas/management/accounts/budgets.ts'
 import type { showHome } from '../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { get } from '../api/client.ts'
+import { useList } from '../api/list.ts'
 import { useAccount } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { Chart } from '../ui/chart.tsx'
 import { printCount, printShortAmount } from '../ui/numbers.ts'
 import { EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../ui/states.tsx'
 import { CodeBlock, Money } from '../ui/text.tsx'
+import { NamedBudgets } from './budgets/named.tsx'
 
 type HomeData = AnswerOf<typeof showHome>
 
@@ -79,6 +82,7 @@ export function Home() {
   return (
     <>
       <PageHeader title={t('Home')} description={name} />
+      {!isAllowed && <OwnBudgets accountId={accountId} />}
       {!isAllowed && (
         <EmptyState title={t('Choose one of your keys to list its calls.')}>
           <Link to="/calls" search={{ account: accountId }} className="text-accent underline">
@@ -91,6 +95,12 @@ export function Home() {
       {home.data && <Figures data={home.data} />}
     </>
   )
+}
+
+/** The budgets that cover the keys of a member. */
+function OwnBudgets({ accountId }: { readonly accountId: string }) {
+  const list = useList<typeof listBudgets>('/budgets', { account_id: accountId })
+  return <NamedBudgets title={t('Budgets of your keys')} budgets={list.rows} />
 }
 
 function Figures({ data }: { readonly data: HomeData }) {
@@ -157,6 +167,7 @@ function Figures({ data }: { readonly data: HomeData }) {
         </div>
       )}
       <NearCap {...data} />
+      <NamedBudgets title={t('Budgets nearly spent')} budgets={data.budgets_near} />
     </div>
   )
 }

@@ -13,6 +13,7 @@ import { Fact } from '../../ui/fact.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
 import { Id, Time } from '../../ui/text.tsx'
+import { Budgets } from '../budgets/budgets.tsx'
 import { LimitFacts, LimitFields, limitsOf, limitTextsOf, wordsOf } from './limits.tsx'
 import { Rotation } from './rotation.tsx'
 import { CapBar, type Created, type Key, KeyState } from './state.tsx'
@@ -97,6 +98,9 @@ function KeyDetail({ item, mayChange, onChanged, onRotated }: KeyDetailProps) {
           {t('Calls of this key')}
         </Link>
       </p>
+      {item.revoked_at === null && (
+        <Budgets title={t('Budgets')} subject={{ account_id, key_id: id }} mayChange={mayChange} />
+      )}
       {mayChange && item.revoked_at === null && (
         <>
           <Rotation item={item} onChanged={onChanged} onRotated={onRotated} />

@@ -20,6 +20,8 @@ import { ListPanel } from '../../ui/list-panel.tsx'
 import { EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Money, Time } from '../../ui/text.tsx'
+import { useBudgets } from '../budgets/budgets.tsx'
+import { MemberBudgets } from '../budgets/member.tsx'
 import { Requests } from './requests.tsx'
 import { memberRoles } from './roles.ts'
 
@@ -100,6 +102,7 @@ export function Members() {
   const [isInviting, setInviting] = useState(false)
   const [removing, setRemoving] = useState<Member | null>(null)
   const list = useList<typeof listMembers>('/members', { account_id: accountId })
+  const budgets = useBudgets(accountId, { scope: 'member' })
   const changed = () => queries.invalidateQueries({ queryKey: ['/members'] })
   const put = useMutation({
     meta: { done: t('Role changed') },
@@ -146,6 +149,18 @@ export function Members() {
         ),
     },
     { name: t('Spent'), isNumber: true, cell: ({ spent }) => <Money amount={spent} /> },
+    {
+      name: t('Budgets'),
+      cell: ({ account_id, name, email }) => (
+        <MemberBudgets
+          accountId={accountId}
+          memberId={account_id}
+          name={email ?? name}
+          budgets={budgets.rows.filter(({ member_id }) => member_id === account_id)}
+          mayChange={isDecider}
+        />
+      ),
+    },
     { name: t('Since'), cell: ({ created_at }) => <Time at={created_at} /> },
     {
       name: t('Actions'),

@@ -1,0 +1,114 @@
+/** The budgets of a key, a member or an account: bars, and what changes them. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { deleteBudget, listBudgets } from '../../../../schemas/management/accounts/budgets.ts'
+import { request } from '../../api/client.ts'
+import { useList } from '../../api/list.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { EmptyState, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { type Budget, BudgetBar, periodNames } from './bar.tsx'
+import { BudgetDialog, type Subject } from './dialog.tsx'
+
+const MOST = 200
+
+/** Reads the budgets of an account of one scope, or those of one key. */
+export const useBudgets = (
+  accountId: string,
+  of: { readonly scope: Budget['scope']; readonly key_id?: string },
+) => useList<typeof listBudgets>('/budgets', { account_id: accountId, limit: MOST, ...of })
+
+interface BudgetListProps {
+  readonly budgets: readonly Budget[]
+  readonly subject: Subject
+  readonly mayChange: boolean
+}
+
+/** Bars with buttons, and the button that adds one. */
+export function BudgetList({ budgets, subject, mayChange }: BudgetListProps) {
+  useLingui()
+  const queries = useQueryClient()
+  const [editing, setEditing] = useState<Budget | 'new' | null>(null)
+  const [deleting, setDeleting] = useState<Budget | null>(null)
+  const remove = useMutation({
+    meta: { done: t('Budget deleted') },
+    mutationFn: ({ id }: Budget) => request<typeof deleteBudget>('DELETE', '/budgets/{id}', { id }),
+    onSuccess: async () => {
+      setDeleting(null)
+      await queries.invalidateQueries({ queryKey: ['/budgets'] })
+    },
+  })
+  return (
+    <>
+      {budgets.length === 0 && <EmptyState title={t('No budget limits what is spent in a period.')} />}
+      {budgets.length > 0 && (
+        <ul className="divide-y divide-line">
+          {budgets.map((budget) => (
+            <li key={budget.id} className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
+              <BudgetBar budget={budget} />
+              {mayChange && (
+                <span className="flex gap-1">
+                  <Button kind="quiet" onClick={() => setEditing(budget)}>
+                    {t('Change')}
+                  </Button>
+                  <Button kind="quiet" onClick={() => setDeleting(budget)}>
+                    {t('Delete')}
+                  </Button>
+                </span>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {mayChange && (
+        <div className="border-line border-t p-3 text-right">
+          <Button onClick={() => setEditing('new')}>{t('Set a budget')}</Button>
+        </div>
+      )}
+      {editing !== null && (
+        <BudgetDialog
+          subject={subject}
+          budget={editing === 'new' ? null : editing}
+          onClose={() => setEditing(null)}
+        />
+      )}
+      {deleting && (
+        <ConfirmByTyping
+          title={t('Delete a budget of {name}', { name: deleting.name })}
+          description={t('{period}: nothing limits the spend of this period any more.', {
+            period: periodNames()[deleting.period],
+          })}
+          name={deleting.name}
+          act={t('Delete')}
+          isOpen
+          isBusy={remove.isPending}
+          error={remove.error}
+          onClose={() => setDeleting(null)}
+          onConfirm={() => remove.mutate(deleting)}
+        />
+      )}
+    </>
+  )
+}
+
+interface BudgetsProps extends Omit<BudgetListProps, 'budgets'> {
+  readonly title: string
+}
+
+/** The budgets of a key or of an account, in a panel. */
+export function Budgets({ title, subject, mayChange }: BudgetsProps) {
+  useLingui()
+  const { account_id, key_id } = subject
+  const list = useBudgets(account_id, key_id === undefined ? { scope: 'account' } : { scope: 'key', key_id })
+  return (
+    <Panel title={title}>
+      {list.isPending && <Skeleton rows={2} />}
+      {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
+      {!list.isPending && !list.error && (
+        <BudgetList budgets={list.rows} subject={subject} mayChange={mayChange} />
+      )}
+    </Panel>
+  )
+}

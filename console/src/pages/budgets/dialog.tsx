@@ -1,0 +1,105 @@
+/** Sets a budget, or changes one. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { putBudget } from '../../../../schemas/management/accounts/budgets.ts'
+import { request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Field, SelectField } from '../../ui/field.tsx'
+import { FormError } from '../../ui/states.tsx'
+import { type Budget, periodNames } from './bar.tsx'
+
+const ZONES = 'budget-time-zones'
+
+/** What a budget limits: a key, a member, or the account itself. */
+export interface Subject {
+  readonly account_id: string
+  readonly key_id?: string
+  readonly member_id?: string
+}
+
+interface BudgetDialogProps {
+  readonly subject: Subject
+  /** Null: a new one. */
+  readonly budget: Budget | null
+  onClose(): void
+}
+
+export function BudgetDialog({ subject, budget, onClose }: BudgetDialogProps) {
+  useLingui()
+  const queries = useQueryClient()
+  const [amount, setAmount] = useState(budget?.amount ?? '')
+  const [period, setPeriod] = useState<Budget['period']>(budget?.period ?? 'month')
+  const [timezone, setTimezone] = useState(
+    budget?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+  )
+  const save = useMutation({
+    meta: { done: t('Budget set') },
+    mutationFn: () => request<typeof putBudget>('PUT', '/budgets', { ...subject, amount, period, timezone }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ['/budgets'] })
+      onClose()
+    },
+  })
+  return (
+    <Dialog
+      title={budget === null ? t('Set a budget') : t('Change the budget')}
+      description={t(
+        'Calls that could pass it are refused until it resets. What was spent in this period counts.',
+      )}
+      isOpen
+      onClose={onClose}
+    >
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          save.mutate()
+        }}
+      >
+        <Field
+          label={t('Amount in credits')}
+          required
+          inputMode="decimal"
+          pattern="\d+(\.\d{1,8})?"
+          value={amount}
+          onChange={({ target }) => setAmount(target.value)}
+        />
+        <SelectField
+          label={t('Period')}
+          disabled={budget !== null}
+          value={period}
+          onChange={({ target }) => setPeriod(target.value as Budget['period'])}
+        >
+          {Object.entries(periodNames()).map(([one, name]) => (
+            <option key={one} value={one}>
+              {name}
+            </option>
+          ))}
+        </SelectField>
+        <Field
+          label={t('Time zone')}
+          hint={t('The period begins at midnight there, a week on Monday.')}
+          required
+          list={ZONES}
+          value={timezone}
+          onChange={({ target }) => setTimezone(target.value)}
+        />
+        <datalist id={ZONES}>
+          {['UTC', ...Intl.supportedValuesOf('timeZone')].map((zone) => (
+            <option key={zone} value={zone} />
+          ))}
+        </datalist>
+        {save.error && <FormError error={save.error} />}
+        <Actions>
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="primary" isBusy={save.isPending}>
+            {t('Save')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}
