@@ -66,10 +66,14 @@ export class BudgetView {
     return this.#starts.findLast((start) => start <= instant) ?? this.#starts[0]!
   }
 
-  /** Nothing is known to be spent of a period that begins. */
+  /**
+   * Nothing is known to be spent of a period that begins. The one before it stays for a time: totals and calls of it
+   * still come.
+   */
   #open(start: number, known?: WalletTotals): WalletView {
+    const before = Math.max(...[...this.#periods.keys()].filter((earlier) => earlier < start))
     for (const [earlier, view] of this.#periods)
-      if (earlier < start && view.isIdle) this.#periods.delete(earlier)
+      if (earlier < before && view.isIdle) this.#periods.delete(earlier)
     const { id, amount } = this.#budget
     const view = new WalletView(
       known ?? { accountId: periodWalletId(id, start), balance: amount, held: 0n, used: 0n, version: 0n },

@@ -111,6 +111,54 @@ t.test('credentials', async (t) => {
     t.equal((await credentials.load(raw))?.account.enabled, true)
   })
 
+  await t.test('keys of one account share its budget, which follows changes and bookings', async (t) => {
+    const { credentials } = watched(database)
+    const { account: payer } = await database.createAccount({ name: 'three', credit: ONE_CREDIT })
+    const create = () => database.createKey({ accountId: payer.id, name: 'test' })
+    const [one, two] = [await create(), await create()]
+    t.same((await credentials.load(one.raw))?.budgets, [])
+    const put = (amount: bigint) =>
+      database.putBudget({
+        accountId: payer.id,
+        scope: 'account',
+        subjectId: payer.id,
+        amount,
+        period: 'month',
+        timezone: 'UTC',
+      })
+    const { budget } = await put(100n)
+    credentials.changed('account', payer.id)
+    const [a, b] = [await credentials.load(one.raw), await credentials.load(two.raw)]
+    const now = Date.now()
+    const period = a!.budgets[0]!.at(now)
+    t.equal(b!.budgets[0]!.at(now), period)
+    t.ok(credentials.walletIds.includes(budget.id))
+    period.admit(40n, true)
+    period.end(40n, 30n)
+    t.equal(period.balance, 70n)
+    const call = { key_id: one.key.id, cost: '30', submitted_at: now }
+    const { wallets } = await database.bookSettlements([settlement(payer.id, call)])
+    credentials.booked(
+      new Map([
+        [one.key.id, 30n],
+        [payer.id, 30n],
+      ]),
+      wallets,
+    )
+    t.same([period.unbooked, period.balance], [0n, 70n], 'booked in the step that brings the totals')
+    await database.bookSettlements([settlement(payer.id, { ...call, key_id: two.key.id, cost: '20' })])
+    await credentials.refreshWallets(credentials.walletIds)
+    t.equal(period.balance, 50n, 'what a lost message would have brought')
+    await put(200n)
+    credentials.changed('account', payer.id)
+    t.equal(credentials.peek(two.raw), undefined)
+    t.equal((await credentials.load(two.raw))!.budgets[0]!.at(now), period)
+    t.equal(period.balance, 150n)
+    await database.deleteBudget(budget.id)
+    credentials.changed('account', payer.id)
+    t.same((await credentials.load(two.raw))?.budgets, [])
+  })
+
   await t.test('an answer that a change has overtaken is not kept', async (t) => {
     const { credentials, holdAnswers } = watched(database)
     const { raw, key } = await newKey()

@@ -3,8 +3,10 @@ import t from 'tap'
 import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
 import { assertBalance } from '../../../pipelines/stages/require-balance.ts'
 import { endReservation, type ReserveDeps, reserve } from '../../../pipelines/stages/reserve.ts'
+import { admitWithinLimits } from '../../../pipelines/stages/spend-limits.ts'
 import type { AnsweredCall, RefusedCall } from '../../../pipelines/stages/stage.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
+import { BudgetView } from '../../../src/core/pricing/budget.ts'
 import { capTotals, WalletView } from '../../../src/core/pricing/wallet.ts'
 import { newAccount, openFresh, reserveCap, startDatabase } from '../../src/postgres/support.ts'
 import { eventually } from '../../support/service.ts'
@@ -149,4 +151,58 @@ t.test('a cap that is spent refuses before anything is read', async (t) => {
   assertBalance(call)
   known.cap.end(CAP, CAP)
   t.throws(() => assertBalance(call), REFUSED)
+})
+
+/** What a gateway process knows of a key with a budget alone, and a call of it that is admitted there. */
+async function newBudgetedCaller(by = database) {
+  const accountId = await newAccount(by)
+  const { key, raw } = await by.createKey({ accountId, name: 'budgeted' })
+  const of = { scope: 'key', subjectId: key.id } as const
+  await by.putBudget({ accountId, amount: CAP, period: 'day', timezone: 'UTC', ...of })
+  const credential = (await by.findCredential(by.lookupHash(raw)))!
+  const [periods] = credential.budgets
+  const budget = new BudgetView(periods!)
+  const known = { ...credential, view: new WalletView(credential.wallet), cap: null, budgets: [budget] }
+  const call = (estimate: bigint) => {
+    const request = { requestId: newId('req'), submittedAt: Date.now() }
+    return { request, known, estimate, isShared: false } as unknown as AdmittedCall
+  }
+  const admitted = (estimate: bigint) => {
+    const made = call(estimate)
+    const refusal = admitWithinLimits(known, estimate, made.request.submittedAt)
+    if (refusal !== null || !known.view.admit(estimate, true)) throw refusal ?? new Error('not admitted')
+    return made
+  }
+  return { known, budget: budget.at(Date.now()), admitted }
+}
+
+t.test('a budget is reserved over all processes, and a refusal names it', async (t) => {
+  const { known, budget, admitted } = await newBudgetedCaller()
+  const call = admitted(60n)
+  t.equal(await firstValueFrom(reserved(deps, call)), call)
+  t.equal(await reservedFor(call), 60n)
+  t.throws(() => admitted(41n), {
+    code: 'quota_exceeded',
+    message: /daily budget of this API key .*resets at/,
+  })
+  t.equal(known.view.inFlight, 60n)
+  endReservation(deps, call, 25n)
+  t.same([budget.inFlight, budget.balance], [0n, CAP - 25n])
+  await eventually('the rest is free', async () => ((await reservedFor(call)) === 25n ? true : undefined))
+  await reserveCap(database, { keyId: known.key.id, requestId: newId('req'), amount: 50n })
+  await t.rejects(firstValueFrom(reserved(deps, admitted(60n))), { message: /daily budget/ })
+  t.same(refusals, ['budget'])
+  t.same([known.view.inFlight, budget.inFlight], [0n, 0n], 'nothing stays reserved here either')
+})
+
+t.test('while PostgreSQL is away a budget is what this process knows of it', async (t) => {
+  const { database: doomed } = await openFresh(t, engines)
+  const { budget, known, admitted } = await newBudgetedCaller(doomed)
+  await doomed.close()
+  const call = admitted(60n)
+  t.equal(await firstValueFrom(reserved({ caps: doomed, onReservationRefused }, call)), call)
+  t.throws(() => admitted(41n), { message: /daily budget/ })
+  endReservation({ caps: doomed }, call, CAP)
+  t.equal(budget.balance, 0n)
+  t.throws(() => assertBalance({ known, request: call.request }), { message: /daily budget/ })
 })
