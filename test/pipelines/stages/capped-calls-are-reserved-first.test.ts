@@ -162,7 +162,13 @@ async function newBudgetedCaller(by = database) {
   const credential = (await by.findCredential(by.lookupHash(raw)))!
   const [periods] = credential.budgets
   const budget = new BudgetView(periods!)
-  const known = { ...credential, view: new WalletView(credential.wallet), cap: null, budgets: [budget] }
+  const known = {
+    ...credential,
+    view: new WalletView(credential.wallet),
+    cap: null,
+    addresses: null,
+    budgets: [budget],
+  }
   const call = (estimate: bigint) => {
     const request = { requestId: newId('req'), submittedAt: Date.now() }
     return { request, known, estimate, isShared: false } as unknown as AdmittedCall
