@@ -35,6 +35,7 @@ const EDGES = [
   'src/markdown',
   'src/console',
   'src/identity',
+  'src/mail',
 ]
 
 /** They wire the service, so they may import everything; no other module may import them. */
@@ -182,6 +183,9 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@vitejs/plugin-react': ['console'],
   vite: ['console', 'deploy'],
   '@node-rs/argon2': ['src/identity'],
+  nodemailer: ['src/mail'],
+  standardwebhooks: ['test'],
+  'smtp-server': ['test'],
   '@simplewebauthn/server': ['src/identity'],
   'openid-client': ['src/identity'],
   otpauth: ['src/identity', 'test'],

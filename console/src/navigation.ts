@@ -20,6 +20,7 @@ import {
   Users,
   Wallet,
   Waypoints,
+  Webhook,
 } from 'lucide-react'
 import type { Access, Session } from './api/session.ts'
 
@@ -61,6 +62,7 @@ export const NAVIGATION: readonly PageGroup[] = [
       { path: '/knowledge', icon: BookOpen, name: 'Knowledge', isFor: readers('owner', 'admin') },
       { path: '/keys', icon: KeyRound, name: 'Keys', isFor: (_, { role }) => role !== 'billing' },
       { path: '/billing', icon: Wallet, name: 'Billing', isFor: readers('owner', 'billing') },
+      { path: '/webhooks', icon: Webhook, name: 'Webhooks', isFor: readers('owner') },
       { path: '/audit', icon: History, name: 'Audit', isFor: readers('owner', 'admin') },
     ],
   },

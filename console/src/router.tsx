@@ -54,6 +54,18 @@ const providerReturn = createRoute({
   component: lazyRouteComponent(() => import('./pages/sign-in/provider-return.tsx'), 'ProviderReturn'),
 })
 
+const recovery = createRoute({
+  getParentRoute: () => beforeSignIn,
+  path: '/recovery',
+  component: lazyRouteComponent(() => import('./pages/sign-in/recovery.tsx'), 'Recovery'),
+})
+
+const confirmEmail = createRoute({
+  getParentRoute: () => beforeSignIn,
+  path: '/confirm-email',
+  component: lazyRouteComponent(() => import('./pages/sign-in/confirm-email.tsx'), 'ConfirmEmail'),
+})
+
 /** Pages that need a session. */
 const signedIn = createRoute({
   getParentRoute: () => root,
@@ -194,6 +206,13 @@ const billing = createRoute({
   component: lazyRouteComponent(() => import('./pages/billing.tsx'), 'Billing'),
 })
 
+const webhooks = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/webhooks',
+  validateSearch: texts('scope', 'endpoint', 'state', 'delivery'),
+  component: lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'Webhooks'),
+})
+
 const users = createRoute({
   getParentRoute: () => signedIn,
   path: '/users',
@@ -208,7 +227,7 @@ const channels = createRoute({
 })
 
 const routeTree = root.addChildren([
-  beforeSignIn.addChildren([signIn, signUp, providerReturn]),
+  beforeSignIn.addChildren([signIn, signUp, providerReturn, recovery, confirmEmail]),
   signedIn.addChildren([
     home,
     calls,
@@ -218,6 +237,7 @@ const routeTree = root.addChildren([
     tasks,
     keys,
     billing,
+    webhooks,
     members,
     agents,
     knowledge,

@@ -27,6 +27,8 @@ export interface MediaCallDeps extends AuthenticateDeps, IdempotencyDeps, RateDe
   readonly createTask: (order: TaskOrder) => Promise<Task>
   readonly awaitTask: (order: TaskOrder, task: Task) => Observable<Task>
   readonly uploads: Pick<Uploads, 'begin'>
+  /** Checks where the end of an account's task is to be posted. @throws Failure `invalid_request` */
+  readonly checkCallback: (accountId: string, url: string) => Promise<void>
   /** What the client gets for an error. */
   readonly renderError: (path: string, requestId: string) => RenderError
 }
@@ -53,7 +55,12 @@ export interface Reading {
 }
 
 /** What an endpoint decides of a task; the rest follows. */
-export type OrderParts = Omit<TaskOrder, 'caller' | 'kind' | 'protocol' | 'model'>
+export type OrderParts = Omit<TaskOrder, 'caller' | 'kind' | 'protocol' | 'model' | 'callbackUrl'>
+
+/** What the requests of all endpoints have in common. */
+interface MediaParams {
+  readonly callback_url?: string | null | undefined
+}
 
 interface OrderedCall<Params> extends MediaCall<Params> {
   readonly order: TaskOrder
@@ -86,7 +93,10 @@ export interface MediaEndpoint<Params> {
   readonly reply: (task: Task, call: MediaCall<Params>) => Reply | Promise<Reply> | Observable<Reply>
 }
 
-export const mediaCall = <Params>(deps: MediaCallDeps, endpoint: MediaEndpoint<Params>): Handler =>
+export const mediaCall = <Params extends MediaParams>(
+  deps: MediaCallDeps,
+  endpoint: MediaEndpoint<Params>,
+): Handler =>
   pipeline(
     authenticate(deps),
     rateLimit(deps),
@@ -95,7 +105,7 @@ export const mediaCall = <Params>(deps: MediaCallDeps, endpoint: MediaEndpoint<P
     readRequest(deps, endpoint),
     selectModel(endpoint),
     idempotent(deps),
-    orderTask(endpoint),
+    orderTask(deps, endpoint),
     requireFunds(),
     createTask(deps),
     answerWithTask(deps, endpoint),
@@ -159,17 +169,18 @@ const selectModel = <C extends ReadMediaCall<Params>, Params>(
   })
 
 /** Adds what is to be done, by which channels and at what price. @throws Failure as the endpoint does */
-const orderTask = <C extends MediaCall<Params>, Params>({
-  kind,
-  protocol,
-  order,
-}: MediaEndpoint<Params>): Stage<C, C & OrderedCall<Params>> =>
+const orderTask = <C extends MediaCall<Params>, Params extends MediaParams>(
+  { checkCallback }: MediaCallDeps,
+  { kind, protocol, order }: MediaEndpoint<Params>,
+): Stage<C, C & OrderedCall<Params>> =>
   stage((call: C) => {
-    const { model } = call
-    const ordered = async () => ({
-      ...call,
-      order: { ...(await order(call)), caller: call, kind, protocol, model },
-    })
+    const { model, known, params } = call
+    const callbackUrl = params.callback_url ?? null
+    const ordered = async () => {
+      if (callbackUrl !== null) await checkCallback(known.account.id, callbackUrl)
+      const parts = { caller: call, kind, protocol, model, ...(callbackUrl !== null && { callbackUrl }) }
+      return { ...call, order: { ...(await order(call)), ...parts } }
+    }
     return from(ordered())
   })
 

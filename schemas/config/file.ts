@@ -143,6 +143,13 @@ export const configFile = z.strictObject({
       retention_days: z.int().min(MIN_FILE_RETENTION_DAYS).max(MAX_RETENTION_DAYS).nullable().default(null),
     })
     .prefault({}),
+  /** Receivers of webhooks, and callbacks of tasks. */
+  webhooks: z
+    .strictObject({
+      /** They may have addresses that are not public: they are the operator's own. */
+      private_addresses: z.boolean().default(false),
+    })
+    .prefault({}),
   images: z
     .strictObject({
       keep_alive_after_seconds: z

@@ -103,6 +103,11 @@ export const environment = z.object({
   S3_BUCKET: z.string().optional(),
   S3_ACCESS_KEY_ID: z.string().optional(),
   S3_SECRET_ACCESS_KEY: z.string().optional(),
+  SMTP_URL: url(['smtp', 'smtps'], 'smtps://user:password@mail.example.com:465').optional(),
+  SMTP_FROM: z
+    .string()
+    .regex(/^[^\r\n]*@[^\r\n]+$/, 'must be an email address, such as Tollgate <noreply@example.com>')
+    .optional(),
   LOG_LEVEL: z
     .string()
     .toLowerCase()
@@ -120,6 +125,13 @@ export interface ObjectStoreSettings {
   readonly bucket: string
   readonly accessKeyId: string
   readonly secretAccessKey: string
+}
+
+/** A mail server; null in `Settings` where none sends mails. */
+export interface MailSettings {
+  /** With the password, where it needs one. */
+  readonly url: string
+  readonly from: string
 }
 
 /** Files in PEM, absolute. */
@@ -159,5 +171,6 @@ export interface Settings {
   readonly natsUrl: string | null
   readonly clickhouseUrl: string | null
   readonly objectStore: ObjectStoreSettings | null
+  readonly mail: MailSettings | null
   readonly logLevel: LogLevel
 }

@@ -17,6 +17,11 @@ export const TASK_STREAM = 'TOLLGATE_TASKS'
 export const TASK_SUBJECT = 'tollgate.tasks'
 /** Durable consumer that all `tasks` processes share. */
 export const TASK_CONSUMER = 'tasks'
+/** JetStream stream of deliveries that are due: a message for each attempt. */
+export const DELIVERY_STREAM = 'TOLLGATE_DELIVERIES'
+export const DELIVERY_SUBJECT = 'tollgate.deliveries'
+/** Durable consumer that all `tasks` processes share. */
+export const DELIVERY_CONSUMER = 'deliveries'
 /** Core NATS subject (no store): notifications of transitions, for processes that wait for tasks. */
 export const TASK_CHANGES_SUBJECT = 'tollgate.task_news'
 /** Core NATS subject (no store): notifications of bookings, for every gateway process. */
@@ -113,6 +118,10 @@ export type Booked = z.infer<typeof booked>
 /** A message of `TASK_STREAM`. One with another chain than the row's is void. */
 export const taskMessage = z.object({ task: z.string(), chain: z.int().min(0) })
 export type TaskMessage = z.infer<typeof taskMessage>
+
+/** A message of `DELIVERY_STREAM`. */
+export const deliveryMessage = z.object({ delivery: z.string() })
+export type DeliveryMessage = z.infer<typeof deliveryMessage>
 
 /** Sent on `TASK_NEWS_SUBJECT` after each move. */
 export const taskNotification = z.object({

@@ -18,6 +18,9 @@ import * as bases from './knowledge/bases.ts'
 import * as imports from './knowledge/imports.ts'
 import * as pages from './knowledge/pages.ts'
 import * as live from './live.ts'
+import * as alerts from './notifications/alerts.ts'
+import * as deliveries from './notifications/deliveries.ts'
+import * as webhooks from './notifications/webhooks.ts'
 import type { Operation } from './operation.ts'
 import * as profile from './people/profile.ts'
 import * as savedViews from './people/saved-views.ts'
@@ -48,6 +51,9 @@ export const OPERATIONS: readonly Operation[] = [
   tasks,
   search,
   tokens,
+  webhooks,
+  deliveries,
+  alerts,
   audit,
   channels,
   live,

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
-import { callerLink, textOfAtMost } from './fields.ts'
+import { callbackField, callerLink, textOfAtMost } from './fields.ts'
 
 export const IMAGES_MAX = 10
 export const REFERENCE_IMAGES_MAX = 16
@@ -52,6 +52,7 @@ const furtherFields = {
 
 const fields = {
   model: z.string().min(1).describe('An id or an alias of the catalogue.'),
+  ...callbackField,
   prompt: textOfAtMost(IMAGE_PROMPT_MAX_CHARS),
   n: z
     .int()

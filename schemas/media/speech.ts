@@ -1,7 +1,7 @@
 /** Speech in requests and answers. See docs/api-rules.md, "Speech". */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
-import { textOfAtMost } from './fields.ts'
+import { callbackField, textOfAtMost } from './fields.ts'
 
 export const SPEECH_INPUT_MAX_CHARS = 5000
 const SPEED_MIN = 0.25
@@ -12,6 +12,7 @@ const VOICE_ID_MAX_CHARS = 200
 export const SPEECH_FORMAT = 'mp3'
 
 export const speechRequest = z.looseObject({
+  ...callbackField,
   model: z.string().min(1).describe('An id or an alias of the catalogue.'),
   input: textOfAtMost(SPEECH_INPUT_MAX_CHARS).describe(
     `The text, at most ${SPEECH_INPUT_MAX_CHARS} characters.`,

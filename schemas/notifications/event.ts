@@ -16,10 +16,37 @@ export const ACCOUNT_EVENTS = [
 /** Types of the installation's events, for operators. */
 export const INSTALLATION_EVENTS = ['channel.opened', 'channel.closed'] as const
 
-export const EVENT_TYPES = [...ACCOUNT_EVENTS, ...INSTALLATION_EVENTS] as const
+/** Types of events of both: an endpoint was switched off because it failed for days. */
+export const ENDPOINT_EVENTS = ['webhook.disabled'] as const
+
+export const EVENT_TYPES = [...ACCOUNT_EVENTS, ...INSTALLATION_EVENTS, ...ENDPOINT_EVENTS] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** PostgreSQL NOTIFY channel without a payload: the outbox has an event to dispatch. */
+/** Sent to one endpoint alone, when its owner asks for it. */
+export const TEST_EVENT = 'webhook.test'
+
+/** Names the installation where else the id of an account stands. */
+export const INSTALLATION = 'installation'
+
+/** Events that owners and operators get by email unless they choose otherwise. */
+export const EMAILED_EVENTS: readonly EventType[] = [
+  'balance.low',
+  'balance.empty',
+  'budget.threshold',
+  'topup.failed',
+  'key.expiring',
+  'channel.opened',
+  'channel.closed',
+  'webhook.disabled',
+]
+
+/** Returns the types of an account's events, or of the installation's. */
+export const eventsOf = (accountId: string): readonly EventType[] => [
+  ...(accountId === INSTALLATION ? INSTALLATION_EVENTS : ACCOUNT_EVENTS),
+  ...ENDPOINT_EVENTS,
+]
+
+/** PostgreSQL NOTIFY channel without a payload: an event has to be dispatched, or a delivery is due. */
 export const EVENTS_CHANNEL = 'tollgate_events'
 
 /** An event that is being recorded. */
@@ -29,8 +56,17 @@ export interface NewEvent {
   readonly accountId: string | null
   /** Id of the task, key, payment, budget, account or channel that it is about. */
   readonly subjectId: string
-  /** Names what is crossed once: an event of the same name is recorded once, for ever. Null: each one counts. */
+  /** Names what is crossed once: an event of the same name is recorded once in 400 days. Null: each one counts. */
   readonly crossing: string | null
   /** Fields for receivers: names in snake_case, amounts as decimal texts of credits, instants in RFC 3339. No secrets. */
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+export interface NotifiedEvent {
+  readonly id: string
+  readonly type: EventType | typeof TEST_EVENT
+  /** `INSTALLATION`, or an account. */
+  readonly accountId: string
+  readonly createdAt: Date
   readonly data: Readonly<Record<string, unknown>>
 }

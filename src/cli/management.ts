@@ -97,4 +97,6 @@ interface Page<Entry> {
 export const userDeps = async (wiring: Pick<Wiring, 'loadConfig' | 'publicUrl'>): Promise<UserDeps> => ({
   config: () => operatorConfig(wiring),
   publicUrl: await wiring.publicUrl(),
+  // Who runs a command hands the link on.
+  hasMail: false,
 })

@@ -15,6 +15,7 @@ import type { Context, Output } from './context.ts'
 import { addAgentCommands } from './knowledge/agent.ts'
 import { addKnowledgeCommands } from './knowledge/kb.ts'
 import { addLogsCommands } from './logs/logs.ts'
+import { addWebhookCommands } from './notifications/webhook.ts'
 import { addTaskCommands } from './task.ts'
 import type { Wiring } from './wiring.ts'
 
@@ -81,6 +82,7 @@ function buildProgram(context: Context): Command {
   addKnowledgeCommands(program, context)
   addLogsCommands(program, context)
   addTaskCommands(program, context)
+  addWebhookCommands(program, context)
   addUsageCommand(program, context)
   addAuditCommand(program, context)
   addConfigCommands(program, context)

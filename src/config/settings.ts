@@ -44,6 +44,7 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     ...checkMasterKey(values),
     ...checkOwner(values),
     ...checkObjectStore(values),
+    ...checkMail(values),
     ...checkTls(values),
   ]
   if (problems.length > 0) throw new SettingsError(problems)
@@ -69,6 +70,7 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     natsUrl: values.NATS_URL ?? null,
     clickhouseUrl: values.CLICKHOUSE_URL ?? null,
     objectStore: objectStore(values),
+    mail: values.SMTP_URL && values.SMTP_FROM ? { url: values.SMTP_URL, from: values.SMTP_FROM } : null,
     logLevel: values.LOG_LEVEL,
   }
 }
@@ -122,6 +124,12 @@ function checkOwner(values: EnvironmentValues): SettingProblem[] {
   const message =
     'has no place where DATABASE_URL is not set: the embedded PostgreSQL has both roles by itself'
   return [{ variable: 'TOLLGATE_DATABASE_OWNER_URL', message }]
+}
+
+function checkMail({ SMTP_URL: url, SMTP_FROM: from }: EnvironmentValues): SettingProblem[] {
+  if ((url === undefined) === (from === undefined)) return []
+  const [missing, given] = url === undefined ? ['URL', 'FROM'] : ['FROM', 'URL']
+  return [{ variable: `SMTP_${missing}`, message: `is required where SMTP_${given} is set` }]
 }
 
 const OBJECT_STORE_VARIABLES = [

@@ -2,7 +2,7 @@
  * Fetches a file that a caller named. The name is resolved, the address checked, and the connection goes to that very
  * address; redirects are checked again; size and time are capped. See docs/api-rules.md, "Links from clients".
  */
-import { lookup as resolve } from 'node:dns'
+import { type LookupAddress, type LookupAllOptions, lookup as resolve } from 'node:dns'
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
@@ -70,11 +70,18 @@ export function checkedUrl(text: string): URL {
   return url
 }
 
+/** As `lookup` of `node:dns`, for all addresses. */
+export type LookUp = (
+  hostname: string,
+  options: LookupAllOptions,
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
+
 /** Resolves and checks in one: what is connected to is what was checked. */
-const guardedLookup =
-  (isAllowed: (address: string) => boolean): LookupFunction =>
+export const guardedLookup =
+  (isAllowed: (address: string) => boolean, lookUp: LookUp = resolve): LookupFunction =>
   (hostname, options, done) => {
-    resolve(hostname, { ...options, all: true, family: 0 }, (error, addresses) => {
+    lookUp(hostname, { ...options, all: true, family: 0 }, (error, addresses) => {
       if (error) return done(error, [])
       const found = addresses.filter(({ address }) => isAllowed(address))
       // One refused address among several refuses the name: a second look-up may give that one.

@@ -1,9 +1,9 @@
-/** The edge to NATS: the streams of settlements and of tasks, and words to all processes. */
+/** The edge to NATS: the streams of settlements, tasks and deliveries, and words to all processes. */
 import type { NatsConnection } from '@nats-io/transport-node'
 import { Connection, type NatsHealth, type NatsLog } from './connection.ts'
 import { Consumer, type Delivery } from './consumer.ts'
 import { type Published, Publisher } from './publisher.ts'
-import { ensureStream, SETTLEMENTS, type StreamPlan, TASKS } from './stream.ts'
+import { DELIVERIES, ensureStream, SETTLEMENTS, type StreamPlan, TASKS } from './stream.ts'
 import { answersTo } from './survey.ts'
 
 export type { NatsHealth, NatsLog } from './connection.ts'
@@ -52,6 +52,8 @@ export interface Nats {
   consume(deliver: (delivery: Delivery) => void): () => void
   /** Consumes messages about tasks for this process, at most 512 unfinished ones. The returned function ends it. */
   consumeTasks(deliver: (delivery: Delivery) => void): () => void
+  /** Consumes messages about deliveries for this process, at most 4,096 unfinished ones. The returned function ends it. */
+  consumeDeliveries(deliver: (delivery: Delivery) => void): () => void
   close(): Promise<void>
 }
 
@@ -67,14 +69,17 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
   const connection = new Connection(url, name, log)
   const settlements = new StreamMonitor(connection, log, SETTLEMENTS)
   const tasks = new StreamMonitor(connection, log, TASKS)
+  const deliveries = new StreamMonitor(connection, log, DELIVERIES)
   const publisher = new Publisher(connection, {
     missing() {
       settlements.ensure()
       tasks.ensure()
+      deliveries.ensure()
     },
     repeated() {
       settlements.check()
       tasks.check()
+      deliveries.check()
     },
   })
   return {
@@ -106,9 +111,11 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
     answer: (subject, reply) => answer(connection, subject, reply),
     consume: (deliver) => settlements.consume(deliver),
     consumeTasks: (deliver) => tasks.consume(deliver),
+    consumeDeliveries: (deliver) => deliveries.consume(deliver),
     async close() {
       settlements.stop()
       tasks.stop()
+      deliveries.stop()
       await connection.close()
       publisher.close()
     },

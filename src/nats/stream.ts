@@ -16,6 +16,9 @@ import {
 } from '@nats-io/jetstream'
 import { type NatsConnection, nanos } from '@nats-io/transport-node'
 import {
+  DELIVERY_CONSUMER,
+  DELIVERY_STREAM,
+  DELIVERY_SUBJECT,
   SETTLEMENT_CONSUMER,
   SETTLEMENT_STREAM,
   SETTLEMENT_SUBJECT,
@@ -77,6 +80,21 @@ export const TASKS: StreamPlan = {
   maxUnfinished: 512,
   // Those that are being submitted may take minutes; the others must not wait for them.
   refillAt: 448,
+}
+
+export const DELIVERIES: StreamPlan = {
+  title: 'deliveries',
+  stream: DELIVERY_STREAM,
+  subject: DELIVERY_SUBJECT,
+  consumer: DELIVERY_CONSUMER,
+  // As of tasks; a delivery whose message it refuses is named again.
+  maxBytes: 64 * MB,
+  duplicateWindowMs: 120_000,
+  ackWaitMs: 6_000,
+  maxAckPending: 100_000,
+  // Sixty lanes that are slow leave room for the others.
+  maxUnfinished: 4_096,
+  refillAt: 3_584,
 }
 
 /** A message that is done is removed some moments after it counts as done: what seems ahead is checked again. */

@@ -21,6 +21,7 @@ import { openCallCopy, openCalls } from './call-log/repository.ts'
 import { openChanges } from './changes.ts'
 import { connect, type Sql } from './connection.ts'
 import { openWiki } from './knowledge/repository.ts'
+import { openNotifications } from './notifications/repository.ts'
 import { openOperation } from './operation/repository.ts'
 import { openPeople } from './people/repository.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from './repository.ts'
@@ -98,6 +99,7 @@ const openRepositories = (pools: Pools, masterKey: KnownMasterKey) => ({
   ...openAuditRecord(pools),
   ...openPeople(pools, masterKey),
   ...openOperation(pools),
+  ...openNotifications(pools, masterKey),
   ...openWallets(pools),
   ...openBookings(pools),
   ...openReservations(pools),

@@ -29,16 +29,19 @@ export interface Boot {
   readonly simulatorUrl: string | null
   /** Null: a folder of the data directory. */
   readonly objectStore: ObjectStoreSettings | null
+  /** Null: no mail is sent. */
+  readonly mail: Settings['mail']
   /** Base64. */
   readonly masterKey: string
   readonly logLevel: LogLevel
 }
 
 /** Returns the parts that must never be in a log line, in each form in which they may be written. */
-export const secretsOfBoot = ({ masterKey, objectStore }: Boot): string[] => [
+export const secretsOfBoot = ({ masterKey, objectStore, mail }: Boot): string[] => [
   masterKey,
   Buffer.from(masterKey, 'base64').toString('hex'),
   ...(objectStore === null ? [] : [objectStore.secretAccessKey]),
+  ...(mail === null ? [] : [mail.url]),
 ]
 
 export type ToChild =

@@ -17,6 +17,7 @@ import { UpstreamClient } from '../upstream/client.ts'
 import { watchChannelHolds } from './channel-holds.ts'
 import { openConfiguration } from './configuration.ts'
 import { countTransitions } from './count-transitions.ts'
+import { deliverNotifications } from './deliveries.ts'
 import { everyUnlessBusy } from './gateway/engine-watch.ts'
 import { importJob } from './knowledge/import-job.ts'
 import { mediaCalls } from './media-calls.ts'
@@ -103,6 +104,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     work: { import: importJob({ database: opened, store, dataDir: boot.dataDir }) },
     log,
   })
+  const stopDelivering = deliverNotifications({ boot, database: opened, nats, configuration, log })
   const stopConsuming = nats.consumeTasks((delivery) => work.receive(delivery))
 
   let isEnding = false
@@ -110,7 +112,11 @@ export async function runTasks(boot: Boot): Promise<void> {
     if (isEnding) return
     isEnding = true
     stopConsuming()
-    await Promise.all([work.stop(boundMs), Promise.race([jobs.stop(), pause(boundMs)])])
+    await Promise.all([
+      work.stop(boundMs),
+      stopDelivering(boundMs),
+      Promise.race([jobs.stop(), pause(boundMs)]),
+    ])
     for (const timer of timers) clearInterval(timer)
     void stopHolds()
     upstream.close()

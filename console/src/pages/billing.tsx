@@ -8,6 +8,7 @@ import { useAccount } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { ErrorState, PageHeader, Skeleton, Stat } from '../ui/states.tsx'
 import { Money } from '../ui/text.tsx'
+import { Alerts } from './alerts.tsx'
 import { Budgets } from './budgets/budgets.tsx'
 import { LedgerTable } from './ledger-table.tsx'
 
@@ -47,6 +48,9 @@ export function Billing() {
         />
       </div>
       <LedgerTable list={list} />
+      <div className="mt-5">
+        <Alerts accountId={accountId} mayChange={role !== 'auditor'} />
+      </div>
     </>
   )
 }

@@ -31,6 +31,7 @@ export const profileActs = [
     const methods = await database.listSignInMethods(signedInOf(context).user.id)
     const names = new Map(config().sign_in.oidc.map(({ id, name }) => [id, name]))
     return {
+      may_change_email: context.hasMail,
       password_set_at: instantOrNull(methods.passwordSetAt),
       totp_confirmed_at: instantOrNull(methods.totpConfirmedAt),
       recovery_codes: methods.recoveryCodes,

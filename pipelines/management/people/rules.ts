@@ -16,6 +16,8 @@ export interface UserDeps {
   readonly config: () => Pick<ConfigFile, 'signup' | 'sign_in' | 'trial_credit'>
   /** Base of the links that are handed out, without a slash at its end. */
   readonly publicUrl: string
+  /** Whether a mail server is configured. */
+  readonly hasMail: boolean
 }
 
 export interface PeopleDeps extends UserDeps {

@@ -69,9 +69,9 @@ async function signUpByPassword(
 }
 
 export const signInActs = [
-  peopleAct(signInWays, async ({ config }) => {
+  peopleAct(signInWays, async ({ config, hasMail }) => {
     const { signup, sign_in } = config()
-    return { signup, providers: sign_in.oidc.map(({ id, name }) => ({ id, name })) }
+    return { signup, providers: sign_in.oidc.map(({ id, name }) => ({ id, name })), recovery: hasMail }
   }),
   peopleAct(signUp, signUpByPassword),
   peopleAct(signInByPassword, (context, input) => {

@@ -30,15 +30,26 @@ const LINK_MINUTES = 15
 const act = <O extends Operation>(operation: O, run: Act<UserDeps, O>['run']) =>
   implement<UserDeps, O>(operation, run)
 
-/** Creates an invitation, and returns it with the link to hand on. */
+/** Creates an invitation, and sends it, or returns it with the link to hand on. */
 async function invite(
-  { write, publicUrl }: Context & UserDeps,
+  { write, publicUrl, hasMail, caller }: Context & UserDeps,
   { email, ...to }: Omit<NewInvitation, 'tokenHash'>,
 ) {
   const token = generateToken()
   const invitation = { ...to, email: readEmail(email), tokenHash: tokenHash(token) }
-  const created = await write((writing) => writing.createInvitation(invitation))
-  return { ...invitationShape(created), url: `${publicUrl}/console/sign-up#invitation=${token}` }
+  const url = `${publicUrl}/console/sign-up#invitation=${token}`
+  const created = await write(async (writing) => {
+    const made = await writing.createInvitation(invitation)
+    if (hasMail)
+      await writing.sendMail(made.email, {
+        mail: 'invitation',
+        locale: caller.signedIn?.user.locale ?? 'en',
+        values: { to: made.accountName ?? 'Tollgate' },
+        link: url,
+      })
+    return made
+  })
+  return { ...invitationShape(created), url: hasMail ? null : url }
 }
 
 interface PageInput {

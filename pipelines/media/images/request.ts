@@ -30,6 +30,7 @@ export interface ImageParams {
   readonly isAsync: boolean
   readonly isInline: boolean
   readonly isEdit: boolean
+  readonly callback_url: string | null
   readonly images: readonly ImageInput[]
   readonly mask: ImageInput | null
   readonly extra: Readonly<Record<string, unknown>>
@@ -37,7 +38,10 @@ export interface ImageParams {
   readonly hash: Buffer | null
 }
 
-type Fields = Pick<ImageRequest, 'model' | 'prompt' | 'n' | 'size' | 'async' | 'response_format'>
+type Fields = Pick<
+  ImageRequest,
+  'model' | 'prompt' | 'n' | 'size' | 'async' | 'response_format' | 'callback_url'
+>
 
 const asked = (fields: Fields) => ({
   model: fields.model,
@@ -45,6 +49,7 @@ const asked = (fields: Fields) => ({
   n: fields.n ?? 1,
   size: fields.size ?? null,
   isAsync: fields.async === true,
+  callback_url: fields.callback_url ?? null,
   isInline: fields.response_format === 'b64_json',
   extra: furtherIn(fields),
 })

@@ -28,8 +28,11 @@ export function workOf({ id, entry }: Pick<Model, 'id' | 'entry'>): VideoWork {
   return work !== undefined && isVideoWork(work) ? work : 'video'
 }
 
+/** What is common to all works: each reads the rest. */
+type VideoParams = Record<string, unknown> & { model: string; callback_url?: string | null | undefined }
+
 export const makeVideo = (deps: MakeVideoDeps): Handler =>
-  mediaCall<Record<string, unknown> & { model: string }>(deps, {
+  mediaCall<VideoParams>(deps, {
     kind: 'video',
     protocol: 'videos',
     read: ({ body }) => readJsonBody(modelNamed, body, VIDEO_BODY),

@@ -25,6 +25,8 @@ export interface TaskOrder {
   readonly until: 'accepted' | 'ended'
   /** From the request to the end of time for it; null: the kind's own. */
   readonly deadlineMs: number | null
+  /** The address to which the end of the task is posted; absent: none. */
+  readonly callbackUrl?: string
   /** Distinguishes this intent from another under the same Idempotency-Key. Default: hash of the request's body. */
   readonly requestHash?: Buffer
 }

@@ -6,6 +6,7 @@ import {
   browserAnswer,
   browserOptionsSchema,
   codeText,
+  emailText,
   localeName,
   oidcReturn,
   passwordText,
@@ -38,6 +39,18 @@ export const updateProfile = operation({
   answer: { name: 'User', schema: userSchema },
 })
 
+export const changeEmail = operation({
+  ...ofUser,
+  method: 'POST',
+  path: '/me/email',
+  summary:
+    'Ask for another email address; it is in force once the link sent to it was opened, within 24 hours.',
+  details: 'The answer is the same where another user has the address; nothing is sent then.',
+  input: z.object({ email: emailText }),
+  answer: { name: 'EmailAsked', schema: z.object({ email: z.string() }) },
+  isSensitive: true,
+})
+
 export const showSecurity = operation({
   ...ofUser,
   method: 'GET',
@@ -47,6 +60,7 @@ export const showSecurity = operation({
   answer: {
     name: 'SignInMethods',
     schema: z.object({
+      may_change_email: z.boolean().describe('Whether the installation sends the link that this takes.'),
       password_set_at: instantText.nullable(),
       totp_confirmed_at: instantText.nullable().describe('null: no one-time codes are asked for.'),
       recovery_codes: z.number().int().describe('How many were not used.'),

@@ -60,6 +60,7 @@ export const signInWays = operation({
     schema: z.object({
       signup: z.enum(SIGN_UPS).describe('Who may sign up: everyone, those who were invited, or none.'),
       providers: z.array(z.object({ id: z.string(), name: z.string() })).describe('OpenID Connect.'),
+      recovery: z.boolean().describe('Whether a link to sign in with is sent by email.'),
     }),
   },
   scope: 'read',
@@ -80,6 +81,27 @@ export const signUp = operation({
     invitation: secretToken.optional().describe('The token of an invitation.'),
   }),
   answer: { name: 'SignedUp', schema: z.object({ email: z.string() }) },
+  scope: 'admin',
+  allows: 'everyone',
+})
+
+export const recover = operation({
+  method: 'POST',
+  path: '/sign-in/recovery',
+  summary: 'Ask for a link by email that signs in once, within 15 minutes.',
+  details: 'The answer is the same where no user has this email; nothing is sent then.',
+  input: z.object({ email: emailText }),
+  answer: { name: 'RecoveryAsked', schema: z.object({ email: z.string() }) },
+  scope: 'admin',
+  allows: 'everyone',
+})
+
+export const confirmEmail = operation({
+  method: 'POST',
+  path: '/email/confirm',
+  summary: 'Put a new email address in force, with the token that was sent to it.',
+  input: z.object({ token: secretToken }),
+  answer: { name: 'ConfirmedEmail', schema: z.object({ email: z.string() }) },
   scope: 'admin',
   allows: 'everyone',
 })

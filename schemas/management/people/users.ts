@@ -110,7 +110,9 @@ export const invitationSchema = z.object({
   revoked_at: instantText.nullable(),
 })
 
-const withUrl = invitationSchema.extend({ url: z.string().describe('To hand on. Shown once.') })
+const withUrl = invitationSchema.extend({
+  url: z.string().nullable().describe('To hand on. Shown once. null where the invitation was sent by email.'),
+})
 
 export const createInvitation = operation({
   ...ofOperators,

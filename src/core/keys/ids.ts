@@ -20,6 +20,7 @@ export type IdPrefix =
   | 'page'
   | 'agt'
   | 'job'
+  | 'whe'
   | TaskIdPrefix
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'

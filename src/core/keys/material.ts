@@ -105,6 +105,12 @@ export function deriveKeyMaterial(masterKey: Buffer, given?: DerivedSecrets): Ke
 /** Returns the id that the sealed secret of a user's one-time codes is bound to. */
 export const totpSealId = (userId: string): string => `totp ${userId}`
 
+/** Binds the sealed secret of a webhook to its endpoint. */
+export const webhookSealId = (endpointId: string): string => `webhook ${endpointId}`
+
+/** Binds a sealed mail to its delivery. */
+export const mailSealId = (deliveryId: string): string => `mail ${deliveryId}`
+
 const boundTo = (keyId: string): Buffer => Buffer.from(`tollgate api key ${keyId}`)
 const SECRETS_BOUND_TO = Buffer.from('tollgate lasting secrets')
 

@@ -16,6 +16,7 @@ import { deriveKeyMaterial, generateMasterKey, totpSealId } from '../../core/key
 import { Refusal } from '../billing/refusal.ts'
 import { connect, type Queryable, type Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
+import { resealMails, resealWebhooks } from '../notifications/reseal.ts'
 import { inTransaction } from '../transaction.ts'
 import { recordAct } from './audit-record.ts'
 
@@ -197,6 +198,8 @@ export const rotateMasterKey = (
     if (rows.find(isOf(material))?.replaced_at !== null) throw replaced()
     const sealedKeys = await reseal(transaction, material, next)
     await resealTotps(transaction, material, next)
+    await resealWebhooks(transaction, material, next)
+    await resealMails(transaction, material, next)
     const secrets = {
       ...material.secrets,
       ...(endLinks && { fileLinks: generateMasterKey(), logCursors: generateMasterKey() }),

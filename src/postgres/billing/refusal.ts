@@ -51,6 +51,8 @@ export type RefusalCode =
   | 'job_open'
   | 'job_ended'
   | 'idempotency_key_reuse'
+  | 'webhook_not_found'
+  | 'delivery_not_found'
   | 'wrong_master_key'
   | 'schema_mismatch'
 

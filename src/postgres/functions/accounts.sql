@@ -53,7 +53,7 @@ CREATE OR REPLACE FUNCTION audited(entry jsonb) RETURNS jsonb LANGUAGE sql IMMUT
     SELECT jsonb_object_agg(name, print_credits((shown ->> name)::numeric))
     FROM unnest(ARRAY['spend_cap', 'amount']) AS name WHERE shown ->> name IS NOT NULL
   ), '{}')
-  FROM (SELECT entry - ARRAY['key_hash', 'sealed_key', 'token_hash', 'password_hash', 'sealed_secret', 'public_key', 'credential_id', 'counter', 'last_period', 'spent', 'version', 'page_count', 'updated_at', 'counts_from'] AS shown) AS fields
+  FROM (SELECT entry - ARRAY['key_hash', 'sealed_key', 'token_hash', 'password_hash', 'sealed_secret', 'sealed_former_secret', 'failing_since', 'public_key', 'credential_id', 'counter', 'last_period', 'spent', 'version', 'page_count', 'updated_at', 'counts_from'] AS shown) AS fields
 $$;
 
 -- What was done to a row that was there before, from what has changed.

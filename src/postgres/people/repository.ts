@@ -59,7 +59,15 @@ import {
   setRecoveryCodes,
   spendRecoveryCode,
 } from './totp.ts'
-import { createUser, findUserByEmail, listUsers, showUser, updateUser, userEmails } from './users.ts'
+import {
+  createUser,
+  findUserByEmail,
+  listUsers,
+  setEmail,
+  showUser,
+  updateUser,
+  userEmails,
+} from './users.ts'
 
 export type People = ReturnType<typeof openPeople>
 
@@ -71,6 +79,7 @@ export const openPeople = ({ main }: Pools, { material }: KnownMasterKey) => ({
     listUsers,
     findUserByEmail,
     updateUser,
+    setEmail,
     createSession,
     rotateSession,
     findSession,

@@ -4,7 +4,15 @@ import { jsonText } from '../json.ts'
 
 const TICKET_MINUTES = 10
 
-export const TICKET_PURPOSES = ['totp', 'passkey', 'new_passkey', 'confirm', 'oidc', 'new_identity'] as const
+export const TICKET_PURPOSES = [
+  'totp',
+  'passkey',
+  'new_passkey',
+  'confirm',
+  'oidc',
+  'new_identity',
+  'new_email',
+] as const
 
 export interface Ticket {
   readonly tokenHash: Buffer
@@ -14,11 +22,17 @@ export interface Ticket {
   readonly userId: string | null
 }
 
-export async function createTicket(sql: Queryable, ticket: Ticket, data: object = {}): Promise<void> {
+/** @param minutes time for which it is in force */
+export async function createTicket(
+  sql: Queryable,
+  ticket: Ticket,
+  data: object = {},
+  minutes = TICKET_MINUTES,
+): Promise<void> {
   await sql`
     INSERT INTO sign_in_tickets (token_hash, purpose, user_id, data, expires_at)
     VALUES (${ticket.tokenHash}, ${ticket.purpose}, ${ticket.userId}, ${jsonText(data)}::text::jsonb,
-      now() + make_interval(mins => ${TICKET_MINUTES}))`
+      now() + make_interval(mins => ${minutes}))`
 }
 
 /** Uses up a ticket and returns its data; null where there is none in force for this step and user. */

@@ -119,6 +119,16 @@ export const updateUser = (sql: Sql, id: string, changes: UserChanges): Promise<
 const definedOf = (changes: UserChanges): Partial<User> =>
   Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
 
+/** Changes the email address. @throws Refusal `user_not_found`, `email_taken` */
+export async function setEmail(sql: Queryable, id: string, email: string): Promise<User> {
+  const taken = await findUserByEmail(sql, email)
+  if (taken !== null && taken.id !== id)
+    throw new Refusal('email_taken', 'There is a user with this email address already')
+  const [row] = await sql<UserRow[]>`UPDATE users SET email = ${email} WHERE id = ${id} RETURNING *`
+  if (row === undefined) throw userNotFound(id)
+  return userOfRow(row)
+}
+
 /** Returns the accounts in which a user has a role: the personal one first, then organizations by name. */
 export async function accessOf(sql: Queryable, accountId: string): Promise<Access[]> {
   const rows = await sql<{ id: string; name: string; kind: Access['kind']; role: AccountRole }[]>`

@@ -3,7 +3,8 @@
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import { periodOfWalletId } from '../../../schemas/accounts/budget.ts'
 import { CHANGES_CHANNEL, type Settlement } from '../../../schemas/events/event.ts'
-import { isFinal } from '../../../schemas/tasks/task.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
 import { recordAct } from '../accounts/audit-record.ts'
 import type { Booking } from '../billing/booking.ts'
@@ -13,6 +14,7 @@ import { type Ending, giveBackIn, placeIn } from '../billing/holds.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
 import { LOCKS } from '../locks.ts'
+import { recordEvent } from '../notifications/outbox.ts'
 import { RETENTION_SECONDS } from '../requests/idempotency.ts'
 import { inTransaction } from '../transaction.ts'
 import { assignments, type TaskRow, taskOfRow } from './rows.ts'
@@ -73,13 +75,14 @@ async function insert(sql: Queryable, task: NewTask): Promise<Task> {
   const [row] = await sql<[TaskRow]>`
     INSERT INTO tasks (
       id, kind, account_id, key_id, request_id, model, protocol, job, price, hold, is_early, is_awaited, channel_ids,
-      state, submitted_at, deadline_at, touched_at, intent_key, intent_hash)
+      state, submitted_at, deadline_at, touched_at, intent_key, intent_hash,
+      callback_url)
     VALUES (
       ${task.id}, ${task.kind}, ${task.accountId}, ${task.keyId}, ${task.requestId}, ${task.model},
       ${task.protocol}, ${jsonValue(sql, task.job)}, ${jsonValue(sql, task.price)}, ${task.hold},
       ${task.isEarly}, ${task.isAwaited}, ${task.channelIds as string[]}::text[], 'waiting', ${task.submittedAt},
       ${task.deadlineAt}, ${task.submittedAt}, ${task.idempotency?.key ?? null},
-      ${task.idempotency?.requestHash ?? null})
+      ${task.idempotency?.requestHash ?? null}, ${task.callbackUrl ?? null})
     RETURNING *`
   return taskOfRow(row)
 }
@@ -103,7 +106,31 @@ async function moveIn(sql: Queryable, move: TaskMove): Promise<MoveOutcome> {
   if (row === undefined) return { outcome: 'stale', task: await readTask(sql, move.id) }
   if (move.act !== undefined)
     await recordAct(sql, { ...move.act, accountId: row.account_id, subjectId: row.id })
+  if (move.settlement !== null) await recordEnd(sql, taskOfRow(row), move.settlement)
   return { outcome: 'moved', task: taskOfRow(row), wallet: await settle(sql, move) }
+}
+
+/** Records the event of a task's end. A client that was answered that the upstream refused has no task. */
+async function recordEnd(sql: Queryable, task: Task, ended: Settlement): Promise<void> {
+  if (task.state === 'refused' && !task.isEarly) return
+  await recordEvent(sql, {
+    type: task.state === 'succeeded' ? 'task.succeeded' : 'task.failed',
+    accountId: task.accountId,
+    subjectId: task.id,
+    crossing: null,
+    data: {
+      task_id: task.id,
+      kind: task.kind,
+      status: TASK_RULES[task.kind].outward[task.state],
+      model: task.model,
+      request_id: task.requestId,
+      key_id: task.keyId,
+      created_at: new Date(task.submittedAt).toISOString(),
+      ended_at: new Date(ended.created_at).toISOString(),
+      cost: printCredits(BigInt(ended.cost)),
+      error: ended.error_code === null ? null : { code: ended.error_code, message: ended.error_message },
+    },
+  })
 }
 
 function endingOf({ money, settlement }: TaskMove): Ending | null {

@@ -76,6 +76,8 @@ export interface NewTask
     | 'submittedAt'
     | 'deadlineAt'
   > {
+  /** The address to which the end of the task is posted; absent: none. */
+  readonly callbackUrl?: string
   /** The same submit intent makes one task, whatever is cut or tried again. Null: no intent was named. */
   readonly idempotency: { readonly key: string; readonly requestHash: Buffer } | null
 }

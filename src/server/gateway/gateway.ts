@@ -47,7 +47,7 @@ import { upstreamCalls } from '../upstream-calls.ts'
 import { VERSION } from '../version.ts'
 import { watchCertificate } from './certificate-watch.ts'
 import { watchChanges } from './change-watch.ts'
-import { linkChecker } from './check-links.ts'
+import { linkChecker, receiverChecker } from './check-links.ts'
 import { clientLimits } from './client-limits.ts'
 import { countSettled } from './count-settled.ts'
 import { watchEngines } from './engine-watch.ts'
@@ -197,6 +197,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       })
     },
   }
+  const checkReceiver = receiverChecker(() => configuration.current().config.webhooks.private_addresses)
   const long = longRequests(log)
   const server = new GatewayServer({
     routes: routes({
@@ -224,6 +225,12 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       health,
       fetchFiles: fileFetcher(),
       checkLinks: linkChecker({ store: files }),
+      checkReceiver,
+      checkCallback: async (accountId, url) => {
+        await checkReceiver(url)
+        await database.callbackSecret(accountId)
+      },
+      hasMail: boot.mail !== null,
       usageOptionRefusals,
       silence: new SilenceWatch(),
       lateUsage,

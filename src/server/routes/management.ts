@@ -28,6 +28,10 @@ import { type ImportDeps, importActs } from '../../../pipelines/management/knowl
 import { pageActs } from '../../../pipelines/management/knowledge/pages.ts'
 import type { StreamDeps } from '../../../pipelines/management/live/act.ts'
 import { type LiveDeps, liveActs, liveStreams } from '../../../pipelines/management/live/live.ts'
+import { type AlertDeps, alertActs } from '../../../pipelines/management/notifications/alerts.ts'
+import { deliveryActs } from '../../../pipelines/management/notifications/deliveries.ts'
+import { type WebhookDeps, webhookActs } from '../../../pipelines/management/notifications/webhooks.ts'
+import { emailActs } from '../../../pipelines/management/people/email.ts'
 import { oidcActs } from '../../../pipelines/management/people/oidc.ts'
 import { passkeyActs } from '../../../pipelines/management/people/passkeys.ts'
 import { profileActs } from '../../../pipelines/management/people/profile.ts'
@@ -55,6 +59,8 @@ export type ManagementRouteDeps = EndpointDeps &
   LiveDeps &
   StreamDeps &
   AccountDeps &
+  AlertDeps &
+  WebhookDeps &
   Omit<ImportDeps, 'visit'> &
   Omit<PeopleDeps, 'visit'>
 
@@ -65,6 +71,7 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...passkeyActs,
     ...oidcActs,
     ...profileActs,
+    ...emailActs,
     ...savedViewActs,
     ...userActs,
     ...accountActs,
@@ -82,6 +89,9 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...taskActs,
     ...searchActs,
     ...tokenActs,
+    ...webhookActs,
+    ...deliveryActs,
+    ...alertActs,
     ...auditActs,
     ...channelActs,
     ...liveActs,

@@ -274,6 +274,7 @@ class Service {
       clickhouseUrl: settings.clickhouseUrl ?? urls.clickhouseUrl!,
       simulatorUrl: urls.simulatorUrl,
       objectStore: settings.objectStore,
+      mail: settings.mail,
       masterKey: masterKey.toString('base64'),
       logLevel: settings.logLevel,
     }

@@ -32,6 +32,9 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   spend_cap: '1',
   digest: 'none',
   text: 'models: []',
+  balance_low: '5',
+  since: '2026-01-01T00:00:00Z',
+  url: 'https://receiver.example.com/hook',
 }
 
 interface Client {
@@ -68,6 +71,11 @@ t.test('permissions', async (t) => {
   const invited = { account_id, email: 'new@example.com', role: 'member' }
   const { body: invitation } = await owner.send('POST', `/organizations/${account_id}/invitations`, invited)
   const { body: budget } = await owner.send('PUT', '/budgets', { account_id, amount: '5', period: 'week' })
+  const { body: webhook } = await owner.send('POST', '/webhooks', {
+    account_id,
+    url: 'https://receiver.example.com/hook',
+  })
+  const { body: delivery } = await owner.send('POST', `/webhooks/${webhook.id}/test`, {})
   const { body: sessions } = await owner.send('GET', '/me/sessions')
   const ids: Readonly<Record<string, string>> = {
     accounts: account_id,
@@ -87,6 +95,8 @@ t.test('permissions', async (t) => {
     tasks: 'vid_1',
     tokens: token.id,
     users: owner.user.id,
+    'webhook-deliveries': delivery.id,
+    webhooks: webhook.id,
   }
 
   const bearer = (name: string, secret: string): Client => ({

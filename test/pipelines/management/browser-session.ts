@@ -24,7 +24,7 @@ export class BrowserSession {
     identity = openIdentity(),
   ) {
     this.#database = database
-    this.#deps = { config: () => config, publicUrl: 'https://gateway.example', identity }
+    this.#deps = { config: () => config, publicUrl: 'https://gateway.example', hasMail: false, identity }
     this.address = address
   }
 

@@ -108,7 +108,7 @@ t.test('by invitation alone, for its email, once, with the role that it gives', 
   const { account } = await database.createAccount({ name: 'Acme', kind: 'organization', credit: 0n })
   const given = { account_id: account.id, email: 'Carol@corp.example', role: 'admin' }
   const { url } = await operator.run(ACTS, inviteMember, given)
-  const invitation = tokenIn(url)
+  const invitation = tokenIn(url!)
   await t.rejects(signIn(browser(), 'dan', { invitation }), { code: 'sign_in_failed' }, 'another email')
   const session = await signIn(browser(), 'carol', { invitation })
   t.match(session.accounts, [{ role: 'owner' }, { account_id: account.id, role: 'admin' }])
@@ -151,7 +151,7 @@ t.test('an operator is invited by an operator, who has confirmed it is them', as
   const { url } = await operator.run(ACTS, createInvitation, invited)
   const someone = browser()
   await someone.run(ACTS, signUp, {
-    invitation: tokenIn(url),
+    invitation: tokenIn(url!),
     name: 'Auditor',
     password: 'a long passphrase',
   })

@@ -68,6 +68,7 @@ function ordered(model: string, more: Partial<ImageParams> = {}, balance = '1000
     isAsync: false,
     isInline: false,
     isEdit: false,
+    callback_url: null,
   }
   const caller = {
     request: { requestId: 'req_1' },

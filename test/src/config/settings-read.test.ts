@@ -35,6 +35,7 @@ t.test('nothing set: everything embedded, in the working folder', async (t) => {
     natsUrl: null,
     clickhouseUrl: null,
     objectStore: null,
+    mail: null,
     logLevel: 'info',
   })
 })

@@ -42,6 +42,7 @@ t.test('the call log is kept as configured', async (t) => {
     clickhouseUrl: engines.clickhouseUrl,
     simulatorUrl: null,
     objectStore: null,
+    mail: null,
     masterKey: '',
     logLevel: 'info',
   }

@@ -19,9 +19,10 @@ import { Field, SelectField } from '../../ui/field.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
-import { CodeBlock, Money, Time } from '../../ui/text.tsx'
+import { Money, Time } from '../../ui/text.tsx'
 import { useBudgets } from '../budgets/budgets.tsx'
 import { MemberBudgets } from '../budgets/member.tsx'
+import { Invited } from '../users/invited.tsx'
 import { Requests } from './requests.tsx'
 import { memberRoles } from './roles.ts'
 
@@ -42,13 +43,13 @@ function Invite({ accountId, isOpen, onClose }: { accountId: string; isOpen: boo
   return (
     <Dialog
       title={t('Invite a member')}
-      description={t('The link works once and for seven days. Hand it on to the person yourself.')}
+      description={t('The link works once and for seven days.')}
       isOpen={isOpen}
       onClose={onClose}
     >
       {invite.data ? (
         <div className="flex flex-col gap-3">
-          <CodeBlock isWrapped label={t('Link')} code={invite.data.url} />
+          <Invited url={invite.data.url} />
           <Actions>
             <Button kind="primary" onClick={onClose}>
               {t('Done')}

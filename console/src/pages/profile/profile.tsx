@@ -14,6 +14,8 @@ import { Button } from '../../ui/button.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
 import { Badge, ErrorState, FormError, PageHeader, Skeleton } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
+import { ChangeEmail } from './change-email.tsx'
+import { Emails } from './emails.tsx'
 import { OneTimeCodes } from './one-time-codes.tsx'
 import { Passkeys } from './passkeys.tsx'
 import { ConnectedProviders } from './providers.tsx'
@@ -139,6 +141,7 @@ function Password({ security }: { readonly security: Security }) {
 
 export function Profile() {
   useLingui()
+  const { user } = useSession()
   const security = useQuery({
     queryKey: SECURITY_KEY,
     queryFn: ({ signal }) => get<typeof showSecurity>('/me/security', {}, signal),
@@ -151,10 +154,12 @@ export function Profile() {
       />
       <div className="flex flex-col gap-5">
         <Details />
+        <Emails />
         {security.isPending && <Skeleton />}
         {security.error && <ErrorState error={security.error} onRetry={() => void security.refetch()} />}
         {security.data && (
           <>
+            {security.data.may_change_email && <ChangeEmail current={user.email} />}
             <Password security={security.data} />
             <Passkeys security={security.data} />
             <OneTimeCodes security={security.data} />

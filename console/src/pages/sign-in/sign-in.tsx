@@ -180,6 +180,11 @@ export function SignIn() {
     <Frame title={title}>
       {link !== null && <LinkSignIn link={link} onSession={onSession} />}
       <PasswordForm onSession={onSession} onTicket={setTicket} />
+      {ways.data?.recovery && (
+        <Link to="/recovery" className="text-accent text-sm underline">
+          {t('Forgot your password?')}
+        </Link>
+      )}
       <Or />
       <PasskeyButton onSession={onSession} />
       {ways.data && <Providers providers={ways.data.providers} next={next} />}

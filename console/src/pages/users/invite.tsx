@@ -9,7 +9,7 @@ import { Button } from '../../ui/button.tsx'
 import { Actions, Dialog } from '../../ui/dialog.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
 import { FormError } from '../../ui/states.tsx'
-import { CodeBlock } from '../../ui/text.tsx'
+import { Invited } from './invited.tsx'
 import { type InstallationRole, installationRoles, NO_ROLE, roleOf } from './roles.ts'
 
 export function Invite({ onClose }: { onClose(): void }) {
@@ -25,13 +25,13 @@ export function Invite({ onClose }: { onClose(): void }) {
   return (
     <Dialog
       title={t('Invite a person')}
-      description={t('The link works once and for seven days. Hand it on to the person yourself.')}
+      description={t('The link works once and for seven days.')}
       isOpen
       onClose={onClose}
     >
       {invite.data ? (
         <>
-          <CodeBlock isWrapped label={t('Link')} code={invite.data.url} />
+          <Invited url={invite.data.url} />
           <Actions>
             <Button kind="primary" onClick={onClose}>
               {t('Done')}

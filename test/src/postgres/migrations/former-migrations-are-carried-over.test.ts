@@ -13,7 +13,14 @@ const { databaseUrl } = await startEngines(t, { only: ['postgres'] })
 const FORMER = readMigrations(new URL('../../../fixtures/postgres-before-squash/', import.meta.url))
 const PRESENT = readMigrations()
 /** Columns that were added since. */
-const ADDED = ['opens_draft', 'requests_per_minute', 'concurrency', 'allowed_addresses']
+const ADDED = [
+  'opens_draft',
+  'requests_per_minute',
+  'concurrency',
+  'allowed_addresses',
+  'callback_url',
+  'low_below',
+]
 /** Number of migrations that the former ones were squashed into. */
 const SQUASHED = 6
 

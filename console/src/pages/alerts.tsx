@@ -1,0 +1,108 @@
+/** The balance below which an account is notified. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { showAlerts, updateAlerts } from '../../../schemas/management/notifications/alerts.ts'
+import { get, request } from '../api/client.ts'
+import { t } from '../i18n.ts'
+import { Button } from '../ui/button.tsx'
+import { CheckField, Field } from '../ui/field.tsx'
+import { ErrorState, FormError, Panel, Skeleton } from '../ui/states.tsx'
+
+interface ThresholdProps {
+  readonly accountId: string
+  readonly threshold: string | null
+  readonly mayChange: boolean
+}
+
+/** Offered where the alert is switched on. */
+const USUAL_THRESHOLD = '20'
+
+function Threshold({ accountId, threshold, mayChange }: ThresholdProps) {
+  useLingui()
+  const queries = useQueryClient()
+  const [isOn, setOn] = useState(threshold !== null)
+  const [amount, setAmount] = useState(threshold ?? USUAL_THRESHOLD)
+  const save = useMutation({
+    meta: { done: t('Alert changed') },
+    mutationFn: () =>
+      request<typeof updateAlerts>('PATCH', '/alerts', {
+        account_id: accountId,
+        balance_low: isOn ? amount : null,
+      }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['/alerts', accountId] }),
+  })
+  return (
+    <form
+      className="flex max-w-md flex-col gap-3 p-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        save.mutate()
+      }}
+    >
+      <CheckField
+        label={t('Notify when the balance is low')}
+        checked={isOn}
+        disabled={!mayChange}
+        onChange={({ target }) => setOn(target.checked)}
+      />
+      {isOn && (
+        <Field
+          label={t('Below')}
+          hint={t('Credits, what is held included.')}
+          inputMode="decimal"
+          required
+          readOnly={!mayChange}
+          value={amount}
+          onChange={({ target }) => setAmount(target.value)}
+        />
+      )}
+      {save.error && <FormError error={save.error} />}
+      <div className="flex flex-wrap items-center gap-3">
+        {mayChange && (
+          <Button type="submit" isBusy={save.isPending}>
+            {t('Save')}
+          </Button>
+        )}
+        <span className="text-quiet text-sm">
+          <Link to="/profile" search={(all) => all} className="text-accent underline">
+            {t('Choose your emails')}
+          </Link>
+          {' · '}
+          <Link to="/webhooks" search={{ account: accountId }} className="text-accent underline">
+            {t('Webhooks')}
+          </Link>
+        </span>
+      </div>
+    </form>
+  )
+}
+
+export function Alerts({
+  accountId,
+  mayChange,
+}: {
+  readonly accountId: string
+  readonly mayChange: boolean
+}) {
+  useLingui()
+  const alerts = useQuery({
+    queryKey: ['/alerts', accountId],
+    queryFn: ({ signal }) => get<typeof showAlerts>('/alerts', { account_id: accountId }, signal),
+  })
+  return (
+    <Panel title={t('Alerts')}>
+      {alerts.isPending && <Skeleton rows={2} />}
+      {alerts.error && <ErrorState error={alerts.error} onRetry={() => void alerts.refetch()} />}
+      {alerts.data && (
+        <Threshold
+          key={accountId}
+          accountId={accountId}
+          threshold={alerts.data.balance_low}
+          mayChange={mayChange}
+        />
+      )}
+    </Panel>
+  )
+}

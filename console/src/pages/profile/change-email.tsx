@@ -1,0 +1,52 @@
+/** Asks for another email address, which is in force once the link that is sent to it was opened. */
+import { useLingui } from '@lingui/react'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { changeEmail } from '../../../../schemas/management/people/profile.ts'
+import { request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { FormError } from '../../ui/states.tsx'
+import { Section } from './section.tsx'
+
+export function ChangeEmail({ current }: { readonly current: string }) {
+  useLingui()
+  const [email, setEmail] = useState('')
+  const ask = useMutation({
+    mutationFn: () => request<typeof changeEmail>('POST', '/me/email', { email }),
+  })
+  return (
+    <Section
+      title={t('Email address')}
+      note={t('A new address is in force once you open the link that is sent to it.')}
+    >
+      <form
+        className="flex max-w-sm flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          ask.mutate()
+        }}
+      >
+        <Field label={t('Present address')} value={current} readOnly />
+        <Field
+          label={t('New address')}
+          type="email"
+          autoComplete="email"
+          required
+          value={email}
+          onChange={({ target }) => setEmail(target.value)}
+        />
+        {ask.error && <FormError error={ask.error} />}
+        <div className="flex flex-wrap items-center gap-3">
+          <Button type="submit" isBusy={ask.isPending}>
+            {t('Send the link')}
+          </Button>
+          <span role="status" className="text-good text-sm">
+            {ask.data && t('A link is on its way to {email}.', { email: ask.data.email })}
+          </span>
+        </div>
+      </form>
+    </Section>
+  )
+}

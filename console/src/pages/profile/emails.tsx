@@ -1,0 +1,86 @@
+/** Of which events one is notified by email, account by account. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type {
+  showEmailChoices,
+  updateEmailChoices,
+} from '../../../../schemas/management/notifications/alerts.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { get, request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { CheckField } from '../../ui/field.tsx'
+import { ErrorState, FormError, Skeleton } from '../../ui/states.tsx'
+import { Section } from './section.tsx'
+
+const CHOICES_KEY = ['/me/email-choices'] as const
+
+type Choice = AnswerOf<typeof showEmailChoices>['accounts'][number]
+
+const eventNames = (): Readonly<Record<string, string>> => ({
+  'task.succeeded': t('A task has succeeded'),
+  'task.failed': t('A task has failed'),
+  'balance.low': t('The balance is low'),
+  'balance.empty': t('The balance is used up'),
+  'budget.threshold': t('A budget reaches a threshold'),
+  'topup.succeeded': t('A top-up has succeeded'),
+  'topup.failed': t('A top-up has failed'),
+  'key.expiring': t('A key expires soon'),
+  'key.revoked': t('A key was revoked'),
+  'channel.opened': t('A channel fails'),
+  'channel.closed': t('A channel works again'),
+  'webhook.disabled': t('A webhook endpoint was switched off'),
+})
+
+function AccountChoices({ choice }: { readonly choice: Choice }) {
+  useLingui()
+  const queries = useQueryClient()
+  const save = useMutation({
+    mutationFn: (events: readonly string[]) =>
+      request<typeof updateEmailChoices>('PUT', '/me/email-choices/{account_id}', {
+        account_id: choice.account_id,
+        events: events as never,
+      }),
+    onSuccess: (choices) => queries.setQueryData(CHOICES_KEY, choices),
+  })
+  const toggle = (event: string, isWanted: boolean) =>
+    save.mutate(isWanted ? [...choice.events, event] : choice.events.filter((one) => one !== event))
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend className="mb-2 font-medium">{choice.name}</legend>
+      <div className="grid gap-2 sm:grid-cols-2">
+        {choice.available.map((event) => (
+          <CheckField
+            key={event}
+            label={eventNames()[event] ?? event}
+            checked={choice.events.includes(event)}
+            disabled={save.isPending}
+            onChange={({ target }) => toggle(event, target.checked)}
+          />
+        ))}
+      </div>
+      {save.error && <FormError error={save.error} />}
+    </fieldset>
+  )
+}
+
+export function Emails() {
+  useLingui()
+  const choices = useQuery({
+    queryKey: CHOICES_KEY,
+    queryFn: ({ signal }) => get<typeof showEmailChoices>('/me/email-choices', {}, signal),
+  })
+  return (
+    <Section title={t('Emails')} note={t('Of what you are notified by email, for each of your accounts.')}>
+      {choices.isPending && <Skeleton rows={3} />}
+      {choices.error && <ErrorState error={choices.error} onRetry={() => void choices.refetch()} />}
+      {choices.data && !choices.data.is_sent && (
+        <p className="text-quiet">
+          {t('This installation sends no email: an operator sets up a mail server.')}
+        </p>
+      )}
+      {choices.data?.accounts.map((choice) => (
+        <AccountChoices key={choice.account_id} choice={choice} />
+      ))}
+    </Section>
+  )
+}

@@ -1,0 +1,56 @@
+/** Recovery: a link to sign in with is sent by email. */
+import { useLingui } from '@lingui/react'
+import { useMutation } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { recover } from '../../../../schemas/management/people/sign-in.ts'
+import { request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { FormError } from '../../ui/states.tsx'
+import { Frame } from './frame.tsx'
+
+export function Recovery() {
+  useLingui()
+  const [email, setEmail] = useState('')
+  const ask = useMutation({
+    mutationFn: () => request<typeof recover>('POST', '/sign-in/recovery', { email }),
+  })
+  return (
+    <Frame title={t('Forgot your password?')} description={t('A link that signs you in is sent by email.')}>
+      {ask.data ? (
+        <p role="status">
+          {t('If there is a user with {email}, a link is on its way. It works once, within 15 minutes.', {
+            email: ask.data.email,
+          })}
+        </p>
+      ) : (
+        <form
+          className="flex flex-col gap-4"
+          onSubmit={(event) => {
+            event.preventDefault()
+            ask.mutate()
+          }}
+        >
+          <Field
+            label={t('Email')}
+            name="email"
+            type="email"
+            autoComplete="username"
+            required
+            value={email}
+            onChange={({ target }) => setEmail(target.value)}
+          />
+          {ask.error && <FormError error={ask.error} />}
+          <Button type="submit" kind="primary" isBusy={ask.isPending}>
+            {t('Send the link')}
+          </Button>
+        </form>
+      )}
+      <Link to="/sign-in" className="text-accent text-sm underline">
+        {t('Back to the sign-in')}
+      </Link>
+    </Frame>
+  )
+}

@@ -1,0 +1,134 @@
+/** What was delivered in the last thirty days, and what failed. */
+import { useLingui } from '@lingui/react'
+import { useMutation } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { listDeliveries } from '../../../../schemas/management/notifications/deliveries.ts'
+import type { replayFailed } from '../../../../schemas/management/notifications/webhooks.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { request } from '../../api/client.ts'
+import { useList } from '../../api/list.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { SelectField } from '../../ui/field.tsx'
+import { ListPanel } from '../../ui/list-panel.tsx'
+import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Time } from '../../ui/text.tsx'
+import type { Endpoint } from './webhooks.tsx'
+
+type Delivery = AnswerOf<typeof listDeliveries>['data'][number]
+
+const STATES = ['waiting', 'delivered', 'failed'] as const
+const DAY_MS = 86_400_000
+
+const stateNames = () => ({ waiting: t('Waiting'), delivered: t('Delivered'), failed: t('Failed') })
+const TONES = { waiting: 'warn', delivered: 'good', failed: 'bad' } as const
+
+export const DeliveryState = ({ state }: { readonly state: Delivery['state'] }) => (
+  <Badge tone={TONES[state]}>{stateNames()[state]}</Badge>
+)
+
+interface DeliveriesProps {
+  readonly accountId: string
+  readonly endpoints: readonly Endpoint[]
+  readonly endpoint: string | undefined
+  readonly state: string | undefined
+  readonly mayChange: boolean
+  onChanged(): unknown
+}
+
+export function Deliveries({ accountId, endpoints, endpoint, state, mayChange, onChanged }: DeliveriesProps) {
+  useLingui()
+  const change = useChangeSearch()
+  const filters = {
+    account_id: accountId,
+    ...(endpoint && { endpoint_id: endpoint }),
+    ...(state && { state }),
+  }
+  const list = useList<typeof listDeliveries>('/webhook-deliveries', filters as never)
+  const replay = useMutation({
+    meta: { done: t('Failed deliveries are sent again') },
+    mutationFn: (id: string) =>
+      request<typeof replayFailed>('POST', '/webhooks/{id}/replay', {
+        id,
+        since: new Date(Date.now() - 30 * DAY_MS).toISOString(),
+      }),
+    onSuccess: onChanged,
+  })
+  const columns: Column<Delivery>[] = [
+    { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: t('Event'),
+      cell: ({ id, type }) => (
+        <Link
+          from="/webhooks"
+          to="."
+          search={(all) => ({ ...all, delivery: id })}
+          className="font-medium text-accent hover:underline"
+        >
+          {type}
+        </Link>
+      ),
+    },
+    { name: t('State'), cell: ({ state: now }) => <DeliveryState state={now} /> },
+    { name: t('Answer'), cell: ({ last_status, last_error }) => last_status ?? last_error ?? '–' },
+    { name: t('Attempts'), isNumber: true, cell: ({ attempts }) => attempts },
+    {
+      name: t('Next attempt'),
+      cell: ({ next_at, attempts }) => (next_at !== null && attempts > 0 ? <Time at={next_at} /> : '–'),
+    },
+    { name: t('Address'), cell: ({ url }) => <span className="break-all font-mono text-xs">{url}</span> },
+  ]
+  return (
+    <>
+      <div className="mb-4 flex flex-wrap items-end gap-3">
+        <div className="w-64 max-w-full">
+          <SelectField
+            label={t('Endpoint')}
+            value={endpoint ?? ''}
+            onChange={({ target }) => change({ endpoint: target.value })}
+          >
+            <option value="">{t('All')}</option>
+            {endpoints.map(({ id, url, description }) => (
+              <option key={id} value={id}>
+                {description || url}
+              </option>
+            ))}
+          </SelectField>
+        </div>
+        <div className="w-40">
+          <SelectField
+            label={t('State of the delivery')}
+            value={state ?? ''}
+            onChange={({ target }) => change({ state: target.value })}
+          >
+            <option value="">{t('All')}</option>
+            {STATES.map((name) => (
+              <option key={name} value={name}>
+                {stateNames()[name]}
+              </option>
+            ))}
+          </SelectField>
+        </div>
+        <Button isBusy={list.isRefetching} onClick={() => void list.refetch()}>
+          {t('Refresh')}
+        </Button>
+        {mayChange && endpoint && (
+          <Button isBusy={replay.isPending} onClick={() => replay.mutate(endpoint)}>
+            {t('Send all failed again')}
+          </Button>
+        )}
+      </div>
+      {replay.error && <ErrorState error={replay.error} />}
+      <ListPanel
+        title={t('Deliveries')}
+        caption={t('Deliveries')}
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={<EmptyState title={t('No delivery matches.')} />}
+      />
+    </>
+  )
+}

@@ -1,0 +1,87 @@
+/** One delivery in full: its body, and each attempt with headers and answer. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import type { replayDelivery, showDelivery } from '../../../../schemas/management/notifications/deliveries.ts'
+import { get, request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Fact } from '../../ui/fact.tsx'
+import { Badge, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { CodeBlock, Id, Time } from '../../ui/text.tsx'
+import { DeliveryState } from './deliveries.tsx'
+
+interface DeliveryDetailProps {
+  readonly id: string
+  readonly mayChange: boolean
+  onChanged(): unknown
+}
+
+const printHeaders = (headers: Readonly<Record<string, string>>): string =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\n')
+
+export function DeliveryDetail({ id, mayChange, onChanged }: DeliveryDetailProps) {
+  useLingui()
+  const delivery = useQuery({
+    queryKey: ['/webhook-deliveries/{id}', id],
+    queryFn: ({ signal }) => get<typeof showDelivery>('/webhook-deliveries/{id}', { id }, signal),
+  })
+  const replay = useMutation({
+    meta: { done: t('The event is sent again') },
+    mutationFn: () => request<typeof replayDelivery>('POST', '/webhook-deliveries/{id}/replay', { id }),
+    onSuccess: onChanged,
+  })
+  if (delivery.isPending) return <Skeleton rows={8} />
+  if (delivery.error) return <ErrorState error={delivery.error} onRetry={() => void delivery.refetch()} />
+  const { data } = delivery
+  return (
+    <>
+      {replay.error && <ErrorState error={replay.error} />}
+      <Panel>
+        <dl className="py-1.5">
+          <Fact name={t('State')}>
+            <DeliveryState state={data.state} />
+          </Fact>
+          <Fact name={t('Event')}>{data.type}</Fact>
+          <Fact name={t('Id of the event')}>
+            <Id id={data.event_id} />
+          </Fact>
+          <Fact name={t('Address')}>{data.url}</Fact>
+          <Fact name={t('Created')}>
+            <Time at={data.created_at} />
+          </Fact>
+          {data.next_at && (
+            <Fact name={t('Next attempt')}>
+              <Time at={data.next_at} />
+            </Fact>
+          )}
+        </dl>
+      </Panel>
+      {mayChange && (
+        <div>
+          <Button isBusy={replay.isPending} onClick={() => replay.mutate()}>
+            {t('Send again')}
+          </Button>
+        </div>
+      )}
+      <CodeBlock label={t('Body')} code={JSON.stringify(JSON.parse(data.body), null, 2)} />
+      {data.attempts_made.toReversed().map((attempt, index) => (
+        <Panel key={attempt.at} title={t('Attempt {number}', { number: data.attempts_made.length - index })}>
+          <div className="flex flex-col gap-3 p-4">
+            <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
+              <Badge tone={attempt.error === null ? 'good' : 'bad'}>{attempt.status ?? t('No answer')}</Badge>
+              <Time at={attempt.at} />
+              <span className="tabular text-quiet">{attempt.duration_ms} ms</span>
+            </p>
+            {attempt.error && <p className="text-bad">{attempt.error}</p>}
+            {attempt.headers && (
+              <CodeBlock isWrapped label={t('Headers')} code={printHeaders(attempt.headers)} />
+            )}
+            {attempt.answer && <CodeBlock isWrapped label={t('Answer')} code={attempt.answer} />}
+          </div>
+        </Panel>
+      ))}
+    </>
+  )
+}

@@ -1,0 +1,107 @@
+/** Adds or changes a webhook endpoint. */
+import { useLingui } from '@lingui/react'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { createWebhook, updateWebhook } from '../../../../schemas/management/notifications/webhooks.ts'
+import { type EventType, eventsOf } from '../../../../schemas/notifications/event.ts'
+import { request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { CheckField, Field } from '../../ui/field.tsx'
+import { FormError } from '../../ui/states.tsx'
+import type { Endpoint } from './webhooks.tsx'
+
+interface EndpointDialogProps {
+  readonly accountId: string
+  /** null: a new one. */
+  readonly endpoint: Endpoint | null
+  onClose(): void
+  /** Called with the secret of a new one. */
+  onSaved(secret: string | null): Promise<void>
+}
+
+export function EndpointDialog({ accountId, endpoint, onClose, onSaved }: EndpointDialogProps) {
+  useLingui()
+  const [url, setUrl] = useState(endpoint?.url ?? '')
+  const [description, setDescription] = useState(endpoint?.description ?? '')
+  const [isAll, setAll] = useState(endpoint === null || endpoint.events === null)
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(endpoint?.events))
+  const [idempotencyKey] = useState(() => crypto.randomUUID())
+  const events = isAll ? null : eventsOf(accountId).filter((event) => chosen.has(event))
+  const toggle = (event: EventType) =>
+    setChosen(new Set(chosen.has(event) ? [...chosen].filter((one) => one !== event) : [...chosen, event]))
+  const save = useMutation({
+    mutationFn: async () => {
+      if (endpoint !== null) {
+        const changes = { id: endpoint.id, url, description, events }
+        await request<typeof updateWebhook>('PATCH', '/webhooks/{id}', changes)
+        return null
+      }
+      const wanted = { account_id: accountId, url, description, events }
+      return (await request<typeof createWebhook>('POST', '/webhooks', wanted, { idempotencyKey })).secret
+    },
+    onSuccess: onSaved,
+  })
+  return (
+    <Dialog
+      title={endpoint === null ? t('Add an endpoint') : t('Edit the endpoint')}
+      isOpen
+      onClose={onClose}
+    >
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          save.mutate()
+        }}
+      >
+        <Field
+          label={t('Address')}
+          hint={t('A public http or https address of your receiver.')}
+          type="url"
+          name="url"
+          required
+          maxLength={2048}
+          value={url}
+          onChange={({ target }) => setUrl(target.value)}
+        />
+        <Field
+          label={t('Description')}
+          maxLength={200}
+          value={description}
+          onChange={({ target }) => setDescription(target.value)}
+        />
+        <fieldset className="flex flex-col gap-2">
+          <legend className="mb-1 font-medium text-sm">{t('Events')}</legend>
+          <CheckField
+            label={t('All events')}
+            checked={isAll}
+            onChange={({ target }) => setAll(target.checked)}
+          />
+          {!isAll &&
+            eventsOf(accountId).map((event) => (
+              <CheckField
+                key={event}
+                label={event}
+                checked={chosen.has(event)}
+                onChange={() => toggle(event)}
+              />
+            ))}
+        </fieldset>
+        {save.error && <FormError error={save.error} />}
+        <Actions>
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button
+            type="submit"
+            kind="primary"
+            isBusy={save.isPending}
+            disabled={events !== null && events.length === 0}
+          >
+            {endpoint === null ? t('Add') : t('Save')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}

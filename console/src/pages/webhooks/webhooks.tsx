@@ -1,0 +1,234 @@
+/** Webhook endpoints of an account, or of the installation, and what was delivered to them. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useState } from 'react'
+import type {
+  deleteWebhook,
+  listWebhooks,
+  rotateWebhook,
+  testWebhook,
+  updateWebhook,
+} from '../../../../schemas/management/notifications/webhooks.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { INSTALLATION } from '../../../../schemas/notifications/event.ts'
+import { request } from '../../api/client.ts'
+import { useList } from '../../api/list.ts'
+import { useAccount } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { Actions, ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { Drawer } from '../../ui/drawer.tsx'
+import { ListPanel } from '../../ui/list-panel.tsx'
+import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { CodeBlock, Time } from '../../ui/text.tsx'
+import { ScopeField, useIsWhole } from '../scope-field.tsx'
+import { Deliveries } from './deliveries.tsx'
+import { DeliveryDetail } from './detail.tsx'
+import { EndpointDialog } from './form.tsx'
+
+const route = getRouteApi('/signed-in/webhooks')
+
+export type Endpoint = AnswerOf<typeof listWebhooks>['data'][number]
+
+const VERIFY = `import { Webhook } from 'standardwebhooks'
+
+const event = new Webhook(process.env.TOLLGATE_WEBHOOK_SECRET).verify(rawBody, request.headers)`
+
+function EndpointState({ endpoint }: { readonly endpoint: Endpoint }) {
+  if (!endpoint.enabled) return <Badge tone="warn">{t('Off')}</Badge>
+  if (endpoint.failing_since === null) return <Badge tone="good">{t('Active')}</Badge>
+  return (
+    <span className="flex flex-wrap items-center gap-1.5">
+      <Badge tone="bad">{t('Failing since')}</Badge> <Time at={endpoint.failing_since} />
+    </span>
+  )
+}
+
+const SecretDialog = ({ secret, onClose }: { readonly secret: string | null; onClose(): void }) => (
+  <Dialog
+    title={t('Secret of the endpoint')}
+    description={t('It is shown this once. Your receiver verifies signatures with it.')}
+    isOpen={secret !== null}
+    onClose={onClose}
+  >
+    <div className="flex flex-col gap-3">
+      <CodeBlock isWrapped label={t('Secret')} code={secret ?? ''} />
+      <CodeBlock label="JavaScript" code={VERIFY} />
+      <Actions>
+        <Button kind="primary" onClick={onClose}>
+          {t('Done')}
+        </Button>
+      </Actions>
+    </div>
+  </Dialog>
+)
+
+export function Webhooks() {
+  useLingui()
+  const account = useAccount()
+  const queries = useQueryClient()
+  const change = useChangeSearch()
+  const { scope, delivery, endpoint: filtered, state } = route.useSearch()
+  const isWhole = useIsWhole(scope)
+  const accountId = isWhole ? INSTALLATION : account.account_id
+  const mayChange = isWhole || account.role === 'owner'
+  const changed = () =>
+    queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).startsWith('/webhook') })
+  const list = useList<typeof listWebhooks>('/webhooks', { account_id: accountId })
+  const [secret, setSecret] = useState<string | null>(null)
+  const [edited, setEdited] = useState<Endpoint | 'new' | null>(null)
+  const [deleted, setDeleted] = useState<Endpoint | null>(null)
+  const test = useMutation({
+    meta: { done: t('Test event sent') },
+    mutationFn: ({ id }: Endpoint) => request<typeof testWebhook>('POST', '/webhooks/{id}/test', { id }),
+    onSuccess: changed,
+  })
+  const rotate = useMutation({
+    mutationFn: ({ id }: Endpoint) => request<typeof rotateWebhook>('POST', '/webhooks/{id}/rotate', { id }),
+    onSuccess: async (rotated) => {
+      setSecret(rotated.secret)
+      await changed()
+    },
+  })
+  const toggle = useMutation({
+    meta: { done: t('Endpoint changed') },
+    mutationFn: ({ id, enabled }: Endpoint) =>
+      request<typeof updateWebhook>('PATCH', '/webhooks/{id}', { id, enabled: !enabled }),
+    onSuccess: changed,
+  })
+  const remove = useMutation({
+    meta: { done: t('Endpoint deleted') },
+    mutationFn: ({ id }: Endpoint) => request<typeof deleteWebhook>('DELETE', '/webhooks/{id}', { id }),
+    onSuccess: async () => {
+      setDeleted(null)
+      await changed()
+    },
+  })
+  const columns: Column<Endpoint>[] = [
+    {
+      name: t('Address'),
+      cell: (endpoint) => (
+        <span className="flex flex-col">
+          <span className="break-all font-mono text-xs">{endpoint.url}</span>
+          {endpoint.description && <span className="text-quiet text-sm">{endpoint.description}</span>}
+        </span>
+      ),
+    },
+    {
+      name: t('Events'),
+      cell: ({ events }) =>
+        events === null ? t('All') : <span title={events.join(', ')}>{events.length}</span>,
+    },
+    { name: t('State'), cell: (endpoint) => <EndpointState endpoint={endpoint} /> },
+    { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: t('Actions'),
+      cell: (endpoint) =>
+        mayChange && (
+          <span className="flex gap-1">
+            <Button kind="quiet" disabled={!endpoint.enabled} onClick={() => test.mutate(endpoint)}>
+              {t('Test')}
+            </Button>
+            <Button kind="quiet" onClick={() => setEdited(endpoint)}>
+              {t('Edit')}
+            </Button>
+            <Button kind="quiet" onClick={() => rotate.mutate(endpoint)}>
+              {t('Rotate secret')}
+            </Button>
+            <Button kind="quiet" onClick={() => toggle.mutate(endpoint)}>
+              {endpoint.enabled ? t('Switch off') : t('Switch on')}
+            </Button>
+            <Button
+              kind="quiet"
+              onClick={() => {
+                remove.reset()
+                setDeleted(endpoint)
+              }}
+            >
+              {t('Delete')}
+            </Button>
+          </span>
+        ),
+    },
+  ]
+  const failed = test.error ?? rotate.error ?? toggle.error
+  return (
+    <>
+      <PageHeader
+        title={t('Webhooks')}
+        description={t('Events are posted to your endpoints, signed, and tried again for a day.')}
+        actions={
+          mayChange && (
+            <Button kind="primary" onClick={() => setEdited('new')}>
+              {t('Add an endpoint')}
+            </Button>
+          )
+        }
+      />
+      <div className="mb-4 max-w-xs">
+        <ScopeField value={scope} onChange={(value) => change({ scope: value, endpoint: undefined })} />
+      </div>
+      {failed && <ErrorState error={failed} />}
+      <ListPanel
+        title={t('Endpoints')}
+        caption={t('Endpoints')}
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={
+          <EmptyState title={t('There is no endpoint yet.')}>
+            <CodeBlock label="JavaScript" code={VERIFY} />
+          </EmptyState>
+        }
+      />
+      <div className="mt-5">
+        <Deliveries
+          accountId={accountId}
+          endpoints={list.rows}
+          endpoint={filtered}
+          state={state}
+          mayChange={mayChange}
+          onChanged={changed}
+        />
+      </div>
+      <Drawer
+        title={t('Delivery')}
+        isOpen={delivery !== undefined}
+        onClose={() => change({ delivery: undefined })}
+      >
+        {delivery && (
+          <DeliveryDetail key={delivery} id={delivery} mayChange={mayChange} onChanged={changed} />
+        )}
+      </Drawer>
+      {edited && (
+        <EndpointDialog
+          accountId={accountId}
+          endpoint={edited === 'new' ? null : edited}
+          onClose={() => setEdited(null)}
+          onSaved={async (made) => {
+            setEdited(null)
+            if (made !== null) setSecret(made)
+            await changed()
+          }}
+        />
+      )}
+      <SecretDialog secret={secret} onClose={() => setSecret(null)} />
+      {deleted && (
+        <ConfirmByTyping
+          title={t('Delete the endpoint')}
+          description={t('Its deliveries are deleted too, those that wait included. This cannot be undone.')}
+          name={new URL(deleted.url).host}
+          act={t('Delete')}
+          isOpen
+          isBusy={remove.isPending}
+          error={remove.error}
+          onClose={() => setDeleted(null)}
+          onConfirm={() => remove.mutate(deleted)}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,84 @@
+/** Acts of alerts: thresholds of an account, and the emails that each user wants. */
+import type { SignedIn } from '../../../schemas/accounts/people.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  showAlerts,
+  showEmailChoices,
+  updateAlerts,
+  updateEmailChoices,
+} from '../../../schemas/management/notifications/alerts.ts'
+import { type Credits, printCredits } from '../../../schemas/money.ts'
+import { EMAILED_EVENTS, eventsOf, INSTALLATION } from '../../../schemas/notifications/event.ts'
+import type { Repositories } from '../../../src/postgres/database.ts'
+import { implement } from '../act.ts'
+import { signedInOf } from '../people/sessions.ts'
+
+export interface AlertDeps {
+  /** Whether a mail server is configured. */
+  readonly hasMail: boolean
+}
+
+const alertsShape = (accountId: string, threshold: Credits | null) => ({
+  account_id: accountId,
+  balance_low: threshold === null ? null : printCredits(threshold),
+})
+
+/** Returns the accounts of which a user may be notified, each with whether its events come unasked. */
+function notifiable({ user, access }: SignedIn) {
+  const accounts = access
+    .filter(({ role }) => role !== 'member')
+    .map(({ accountId, name, role }) => ({ accountId, name, isDefault: role === 'owner' }))
+  if (user.installationRole !== 'operator') return accounts
+  return [...accounts, { accountId: INSTALLATION, name: 'Tollgate', isDefault: true }]
+}
+
+async function choicesOf(
+  database: Pick<Repositories, 'readEmailChoices'>,
+  signedIn: SignedIn,
+  hasMail: boolean,
+) {
+  const chosen = await database.readEmailChoices(signedIn.user.id)
+  return {
+    is_sent: hasMail,
+    accounts: notifiable(signedIn).map(({ accountId, name, isDefault }) => {
+      const available = eventsOf(accountId)
+      const usual = isDefault ? EMAILED_EVENTS : []
+      const events = chosen.get(accountId) ?? usual
+      return {
+        account_id: accountId,
+        name,
+        available,
+        events: available.filter((event) => events.includes(event)),
+      }
+    }),
+  }
+}
+
+export const alertActs = [
+  implement(showAlerts, async ({ database }, { account_id: accountId }) =>
+    alertsShape(accountId, await database.readLowBalance(accountId)),
+  ),
+  implement(updateAlerts, ({ write }, { account_id: accountId, balance_low: threshold }) =>
+    write(async (writing) => {
+      await writing.setLowBalance(accountId, threshold)
+      return alertsShape(accountId, threshold)
+    }),
+  ),
+  implement<AlertDeps, typeof showEmailChoices>(showEmailChoices, (context) =>
+    choicesOf(context.database, signedInOf(context), context.hasMail),
+  ),
+  implement<AlertDeps, typeof updateEmailChoices>(
+    updateEmailChoices,
+    async (context, { account_id: accountId, events }) => {
+      const signedIn = signedInOf(context)
+      if (!notifiable(signedIn).some((one) => one.accountId === accountId))
+        throw new Failure('not_found', `There is no account ${accountId} of which you can be notified.`)
+      const known = eventsOf(accountId)
+      return context.write(async (writing) => {
+        const wanted = known.filter((event) => events.includes(event))
+        await writing.setEmailChoices(signedIn.user.id, accountId, wanted)
+        return choicesOf(writing, signedIn, context.hasMail)
+      })
+    },
+  ),
+]

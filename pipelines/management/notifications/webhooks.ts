@@ -1,0 +1,130 @@
+/** Acts of webhook endpoints and of the secret of callbacks. */
+import { Failure } from '../../../schemas/failure.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  replayFailed,
+  revealCallbackSecret,
+  rotateCallbackSecret,
+  rotateWebhook,
+  showWebhook,
+  testWebhook,
+  updateWebhook,
+} from '../../../schemas/management/notifications/webhooks.ts'
+import type { WebhookEndpoint } from '../../../schemas/notifications/delivery.ts'
+import { eventsOf, INSTALLATION } from '../../../schemas/notifications/event.ts'
+import type { Database } from '../../../src/postgres/database.ts'
+import { implement } from '../act.ts'
+import { afterOf, page } from '../page.ts'
+import { deliveryShape } from './deliveries.ts'
+
+export interface WebhookDeps {
+  /** Checks that webhooks may go to an address. @throws Failure `invalid_request` */
+  readonly checkReceiver: (url: string) => Promise<void>
+}
+
+const webhookShape = (endpoint: WebhookEndpoint) => ({
+  id: endpoint.id,
+  account_id: endpoint.accountId,
+  url: endpoint.url!,
+  description: endpoint.description,
+  events: endpoint.events,
+  enabled: endpoint.enabled,
+  failing_since: endpoint.failingSince?.toISOString() ?? null,
+  former_secret_until: endpoint.formerUntil?.toISOString() ?? null,
+  created_at: endpoint.createdAt.toISOString(),
+})
+
+/** @throws Failure `invalid_request` for an event that is not of the account */
+function assertEvents(accountId: string, events: readonly string[] | null | undefined): void {
+  const known: readonly string[] = eventsOf(accountId)
+  const foreign = events?.find((event) => !known.includes(event))
+  if (foreign !== undefined)
+    throw new Failure(
+      'invalid_request',
+      `events: ${foreign} is no event of ${accountId}; there are ${known.join(', ')}.`,
+    )
+}
+
+const ofEndpoint = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
+  (await database.showEndpoint(id)).accountId
+
+export const webhookActs = [
+  implement<WebhookDeps, typeof createWebhook>(
+    createWebhook,
+    async ({ database, write, checkReceiver }, { account_id: accountId, url, description, events }) => {
+      if (accountId !== INSTALLATION) await database.showAccount(accountId)
+      assertEvents(accountId, events)
+      await checkReceiver(url)
+      const { endpoint, secret } = await write((writing) =>
+        writing.createEndpoint({ kind: 'webhook', accountId, url, description, events }),
+      )
+      return { ...webhookShape(endpoint), secret }
+    },
+  ),
+  implement(listWebhooks, async ({ database }, { account_id, ...input }) => {
+    const after = afterOf(input)
+    const endpoints = await database.listEndpoints(account_id)
+    return page(endpoints.filter(({ id }) => after === null || id < after).map(webhookShape), input)
+  }),
+  implement(
+    showWebhook,
+    async ({ database }, { id }) => webhookShape(await database.showEndpoint(id)),
+    ofEndpoint,
+  ),
+  implement<WebhookDeps, typeof updateWebhook>(
+    updateWebhook,
+    async ({ database, write, checkReceiver }, { id, ...changes }) => {
+      assertEvents((await database.showEndpoint(id)).accountId, changes.events)
+      if (changes.url !== undefined) await checkReceiver(changes.url)
+      return webhookShape(await write((writing) => writing.updateEndpoint(id, changes)))
+    },
+    ofEndpoint,
+  ),
+  implement(
+    deleteWebhook,
+    async ({ write }, { id }) => {
+      await write((writing) => writing.deleteEndpoint(id))
+      return { id, deleted: true as const }
+    },
+    ofEndpoint,
+  ),
+  implement(
+    rotateWebhook,
+    async ({ write }, { id }) => {
+      const { endpoint, secret } = await write((writing) => writing.rotateSecret(id))
+      return { ...webhookShape(endpoint), secret }
+    },
+    ofEndpoint,
+  ),
+  implement(
+    testWebhook,
+    async ({ database, write }, { id }) => {
+      const { accountId, enabled } = await database.showEndpoint(id)
+      if (!enabled)
+        throw new Failure('conflict', `Webhook endpoint ${id} is switched off: switch it on first.`)
+      return deliveryShape(await write((writing) => writing.testEndpoint({ id, accountId })))
+    },
+    ofEndpoint,
+  ),
+  implement(
+    replayFailed,
+    async ({ write }, { id, since }) => ({
+      replayed: await write((writing) => writing.replayFailed(id, new Date(since))),
+    }),
+    ofEndpoint,
+  ),
+  implement(revealCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
+    await database.showAccount(accountId)
+    const { secret } = await write((writing) => writing.callbackSecret(accountId))
+    return { account_id: accountId, secret }
+  }),
+  implement(rotateCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
+    await database.showAccount(accountId)
+    const { secret } = await write(async (writing) =>
+      writing.rotateSecret((await writing.callbackSecret(accountId)).id),
+    )
+    return { account_id: accountId, secret }
+  }),
+]

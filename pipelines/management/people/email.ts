@@ -1,0 +1,79 @@
+/** Acts that go through a person's mailbox: recovery, and another address. No answer tells whether an email is known. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Failure } from '../../../schemas/failure.ts'
+import { changeEmail } from '../../../schemas/management/people/profile.ts'
+import { confirmEmail, recover } from '../../../schemas/management/people/sign-in.ts'
+import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
+import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { normalizeEmail } from '../../../src/core/people/email.ts'
+import { countAttempt, type PeopleContext, peopleAct, readEmail } from './rules.ts'
+import { signedInOf } from './sessions.ts'
+
+const LINK_MINUTES = 15
+const NEW_EMAIL_MINUTES = 24 * 60
+/** Longer than the writing of a mail takes: whether one is written is not seen by its time. */
+const ANSWER_MS = 300
+
+function assertMail({ hasMail }: PeopleContext): void {
+  if (!hasMail)
+    throw new Failure(
+      'conflict',
+      'The installation sends no email: ask an operator, who can make a link to sign in.',
+    )
+}
+
+const linkIsOver = (): Failure =>
+  new Failure('invalid_request', 'The link was used before, or is over: ask for another one.')
+
+export const emailActs = [
+  peopleAct(recover, async (context, input) => {
+    assertMail(context)
+    const { database, visit, write, publicUrl } = context
+    const email = normalizeEmail(input.email)
+    const over = sleep(ANSWER_MS)
+    await countAttempt(database, { address: clientNetwork(visit.address), account: `recovery ${email}` })
+    const user = await database.findUserByEmail(email)
+    if (user?.enabled) {
+      const token = generateToken()
+      await write(async (writing) => {
+        await writing.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: LINK_MINUTES })
+        const link = `${publicUrl}/console/sign-in#link=${token}`
+        await writing.sendMail(user.email, { mail: 'recovery', locale: user.locale, values: {}, link })
+      })
+    }
+    await over
+    return { email }
+  }),
+  peopleAct(changeEmail, async (context, input) => {
+    assertMail(context)
+    const { database, visit, write, publicUrl } = context
+    const { user } = signedInOf(context)
+    const email = readEmail(input.email)
+    const over = sleep(ANSWER_MS)
+    await countAttempt(database, { address: clientNetwork(visit.address), account: `new email ${user.id}` })
+    if ((await database.findUserByEmail(email)) === null) {
+      const token = generateToken()
+      await write(async (writing) => {
+        const ticket = { tokenHash: tokenHash(token), purpose: 'new_email', userId: user.id } as const
+        await writing.createTicket(ticket, { email }, NEW_EMAIL_MINUTES)
+        const link = `${publicUrl}/console/confirm-email#token=${token}`
+        await writing.sendMail(email, { mail: 'new_email', locale: user.locale, values: {}, link })
+      })
+    }
+    await over
+    return { email }
+  }),
+  peopleAct(confirmEmail, async ({ database, write }, { token }) => {
+    const waiting = { tokenHash: tokenHash(token), purpose: 'new_email' } as const
+    const userId = await database.findTicketUser(waiting)
+    if (userId === null) throw linkIsOver()
+    return write(async (writing) => {
+      const asked = await writing.takeTicket<{ readonly email: string }>({ ...waiting, userId })
+      if (asked === null) throw linkIsOver()
+      const before = await writing.showUser(userId)
+      const { email, locale } = await writing.setEmail(userId, asked.email)
+      await writing.sendMail(before.email, { mail: 'email_changed', locale, values: { email }, link: null })
+      return { email }
+    })
+  }),
+]

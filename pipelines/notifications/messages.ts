@@ -1,0 +1,30 @@
+/** Messages that name deliveries which are due. */
+import { Buffer } from 'node:buffer'
+import { DELIVERY_SUBJECT, type DeliveryMessage, deliveryMessage } from '../../schemas/events/event.ts'
+import type { Nats } from '../../src/nats/nats.ts'
+import type { NamedDelivery } from '../../src/postgres/notifications/deliveries.ts'
+import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
+
+const encoder = new TextEncoder()
+
+/** Returns the delivery that a message names; null for what is no such message. */
+export function decodeDeliveryMessage(payload: Uint8Array): string | null {
+  try {
+    return deliveryMessage.parse(JSON.parse(Buffer.from(payload).toString('utf8'))).delivery
+  } catch {
+    return null
+  }
+}
+
+/** Returns a function that publishes. What NATS does not take is named again after a while. */
+export function deliveryPublisher(nats: Pick<Nats, 'publish' | 'isClosed'>, log: PipelineLog) {
+  const publishing = new OutageLog(log, 'Publishing deliveries')
+  return ({ id, namedAt }: NamedDelivery): void => {
+    const message: DeliveryMessage = { delivery: id }
+    const messageId = `${id}.${namedAt.getTime()}`
+    nats.publish(DELIVERY_SUBJECT, messageId, encoder.encode(JSON.stringify(message)), (error) => {
+      if (error === null) publishing.succeeded()
+      else if (!nats.isClosed) publishing.failed(error)
+    })
+  }
+}

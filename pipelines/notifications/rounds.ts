@@ -1,0 +1,58 @@
+/**
+ * Makes deliveries of events, and messages of deliveries that are due. Every tasks process does so, at each event and
+ * each second: what no message names is found here. While NATS is away the process works on them itself.
+ */
+import type { NamedDelivery } from '../../src/postgres/notifications/deliveries.ts'
+import type { Notifications } from '../../src/postgres/notifications/repository.ts'
+import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
+
+const DISPATCH_MAX_EVENTS = 500
+/** Deliveries of a lane under way over all processes. */
+const LANE_MAX_NAMED = 64
+/** Three times as long as between two touches of what a process has. */
+const STALE_MS = 15_000
+
+export interface RoundDeps {
+  readonly database: Pick<Notifications, 'dispatchEvents' | 'nameDeliveries'>
+  readonly publish: (delivery: NamedDelivery) => void
+  /** Works on a delivery without a message. */
+  readonly take: (id: string) => void
+  /** Messages travel. */
+  readonly isOnline: () => boolean
+  readonly hasMail: boolean
+  readonly log: PipelineLog
+}
+
+/** Returns a function that begins a round; called during one, another follows. */
+export function deliveryRounds(deps: RoundDeps): () => void {
+  const { database, publish, take, isOnline, hasMail, log } = deps
+  const trouble = new OutageLog(log, 'Dispatching events')
+  let isRunning = false
+  let isWanted = false
+
+  const round = async () => {
+    while ((await database.dispatchEvents(DISPATCH_MAX_EVENTS, { hasMail })) === DISPATCH_MAX_EVENTS);
+    const isPublished = isOnline()
+    for (const named of await database.nameDeliveries(LANE_MAX_NAMED, STALE_MS))
+      if (isPublished) publish(named)
+      else take(named.id)
+  }
+  const run = async () => {
+    try {
+      await round()
+      trouble.succeeded()
+    } catch (error) {
+      trouble.failed(error)
+    } finally {
+      isRunning = false
+      if (isWanted) begin()
+    }
+  }
+  const begin = () => {
+    isWanted = isRunning
+    if (isRunning) return
+    isRunning = true
+    void run()
+  }
+  return begin
+}

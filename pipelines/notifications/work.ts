@@ -1,0 +1,186 @@
+/**
+ * Works on the deliveries whose messages come to this process. Each lane, an endpoint or the mail server, has few
+ * attempts under way at a time, so that one that is slow holds nothing but its own. A message is acknowledged once its
+ * attempt is in the row. See docs/notifications.md, "Deliveries".
+ */
+import type { AttemptResult, DueDelivery } from '../../schemas/notifications/delivery.ts'
+import type { Delivery } from '../../src/nats/nats.ts'
+import type { Notifications } from '../../src/postgres/notifications/repository.ts'
+import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
+import { type AttemptDeps, attempt } from './attempt.ts'
+import { decodeDeliveryMessage } from './messages.ts'
+
+/** Attempts of one lane at a time. */
+const LANE_AT_ONCE = 8
+/** Attempts of all lanes at a time: each is a connection. */
+const AT_ONCE = 512
+const LINGER_MS = 5
+const READ_MAX_DELIVERIES = 500
+/** While PostgreSQL is away. */
+const FAULT_DELAY_MS = 2_000
+const STOP_POLL_MS = 50
+
+export interface DeliveryWorkDeps extends AttemptDeps {
+  readonly database: Pick<Notifications, 'readDeliveries' | 'endAttempts' | 'touchDeliveries'>
+  /** Called after attempts have been recorded: their lanes have room. */
+  readonly onRecorded: () => void
+  readonly log: PipelineLog
+  readonly pause: (ms: number) => Promise<unknown>
+}
+
+/** A delivery that is to be attempted; without a message while NATS is away. */
+interface Received {
+  readonly id: string
+  readonly message: Delivery | null
+}
+
+interface Waiting extends Received {
+  readonly delivery: DueDelivery
+}
+
+export class DeliveryWork {
+  readonly #deps: DeliveryWorkDeps
+  readonly #trouble: OutageLog
+  readonly #held = new Set<Delivery>()
+  /** Ids of what is here, so that a second message about one is done with at once. */
+  readonly #ids = new Set<string>()
+  readonly #lanes = new Map<string, { waiting: Waiting[]; running: number }>()
+  #received: Received[] = []
+  #results: { readonly one: Received; readonly result: AttemptResult }[] = []
+  #isReadComing = false
+  #isWriteComing = false
+  #running = 0
+  #isStopped = false
+
+  constructor(deps: DeliveryWorkDeps) {
+    this.#deps = deps
+    this.#trouble = new OutageLog(deps.log, 'Delivering notifications')
+  }
+
+  receive(message: Delivery): void {
+    const id = decodeDeliveryMessage(message.data)
+    if (id !== null) return this.#take({ id, message })
+    this.#deps.log.error({ message_id: message.messageId }, 'Dropped malformed message about a delivery')
+    message.acknowledge()
+  }
+
+  /** Takes a delivery that no message names. */
+  take(id: string): void {
+    this.#take({ id, message: null })
+  }
+
+  /** Says to NATS that what is here is still worked on. */
+  keep(): void {
+    for (const message of this.#held) message.keep()
+  }
+
+  /** Says to PostgreSQL that what is here is named still: else it is named again. */
+  async touch(): Promise<void> {
+    if (this.#ids.size > 0) await this.#deps.database.touchDeliveries([...this.#ids])
+  }
+
+  /** Begins no more attempts; ends when those under way are recorded, or the bound is over. */
+  async stop(boundMs: number): Promise<void> {
+    this.#isStopped = true
+    const until = this.#deps.now() + boundMs
+    for (const lane of this.#lanes.values()) for (const one of lane.waiting.splice(0)) this.#release(one, 0)
+    for (const one of this.#received.splice(0)) this.#release(one, 0)
+    const isBusy = () => this.#running > 0 || this.#results.length > 0 || this.#isWriteComing
+    while (isBusy() && this.#deps.now() < until) await this.#deps.pause(STOP_POLL_MS)
+    for (const message of [...this.#held]) message.release()
+  }
+
+  #take(one: Received): void {
+    const { id, message } = one
+    if (this.#isStopped) return message?.release()
+    if (this.#ids.has(id)) return message?.acknowledge()
+    this.#ids.add(id)
+    if (message !== null) this.#held.add(message)
+    this.#received.push(one)
+    if (this.#isReadComing) return
+    this.#isReadComing = true
+    void this.#deps.pause(LINGER_MS).then(() => this.#read())
+  }
+
+  async #read(): Promise<void> {
+    this.#isReadComing = false
+    while (this.#received.length > 0) {
+      const received = this.#received.splice(0, READ_MAX_DELIVERIES)
+      try {
+        const due = await this.#deps.database.readDeliveries(received.map(({ id }) => id))
+        const byId = new Map(due.map((delivery) => [delivery.id, delivery]))
+        for (const one of received) {
+          const delivery = byId.get(one.id)
+          if (this.#isStopped) this.#release(one, 0)
+          else if (delivery === undefined || delivery.state !== 'waiting') this.#finish(one)
+          else this.#queue({ ...one, delivery })
+        }
+      } catch (error) {
+        this.#trouble.failed(error)
+        for (const one of received) this.#release(one, FAULT_DELAY_MS)
+      }
+    }
+  }
+
+  #queue(one: Waiting): void {
+    const { lane: name } = one.delivery
+    const lane = this.#lanes.get(name) ?? { waiting: [], running: 0 }
+    this.#lanes.set(name, lane)
+    lane.waiting.push(one)
+    this.#run(name)
+  }
+
+  #run(name: string): void {
+    const lane = this.#lanes.get(name)!
+    while (lane.running < LANE_AT_ONCE && this.#running < AT_ONCE && !this.#isStopped) {
+      const one = lane.waiting.shift()
+      if (one === undefined) break
+      lane.running++
+      this.#running++
+      void attempt(this.#deps, one.delivery).then((result) => {
+        lane.running--
+        const wasFull = this.#running-- >= AT_ONCE
+        this.#write({ one, result })
+        if (wasFull) for (const other of [...this.#lanes.keys()]) this.#run(other)
+        else this.#run(name)
+      })
+    }
+    if (lane.running === 0 && lane.waiting.length === 0) this.#lanes.delete(name)
+  }
+
+  #write(ended: { readonly one: Received; readonly result: AttemptResult }): void {
+    this.#results.push(ended)
+    if (this.#isWriteComing) return
+    this.#isWriteComing = true
+    void this.#deps.pause(LINGER_MS).then(() => this.#record())
+  }
+
+  async #record(): Promise<void> {
+    while (this.#results.length > 0) {
+      const ended = this.#results.splice(0, READ_MAX_DELIVERIES)
+      try {
+        await this.#deps.database.endAttempts(ended.map(({ result }) => result))
+        this.#trouble.succeeded()
+        for (const { one } of ended) this.#finish(one)
+        this.#deps.onRecorded()
+      } catch (error) {
+        // The attempts were made, and will be made again: at least once.
+        this.#trouble.failed(error)
+        for (const { one } of ended) this.#release(one, FAULT_DELAY_MS)
+      }
+    }
+    this.#isWriteComing = false
+  }
+
+  #finish({ id, message }: Received): void {
+    this.#ids.delete(id)
+    if (message === null) return
+    this.#held.delete(message)
+    message.acknowledge()
+  }
+
+  #release({ id, message }: Received, delayMs: number): void {
+    this.#ids.delete(id)
+    if (message !== null && this.#held.delete(message)) message.release(delayMs)
+  }
+}

@@ -1,0 +1,76 @@
+/** Operations of alerts: thresholds of an account, and the emails that each user wants. */
+import { z } from 'zod'
+import { creditsText } from '../../money.ts'
+import { EVENT_TYPES } from '../../notifications/event.ts'
+import { amountText, operation } from '../operation.ts'
+
+const account = z.string().describe('The account.')
+const alerts = {
+  name: 'Alerts',
+  schema: z.object({
+    account_id: z.string(),
+    balance_low: amountText
+      .nullable()
+      .describe('`balance.low` is sent when the balance, what is held included, falls below; null: never.'),
+  }),
+}
+const ofPayers = { scope: 'billing', allows: ['owner', 'billing'] } as const
+
+export const showAlerts = operation({
+  ...ofPayers,
+  scope: 'read',
+  method: 'GET',
+  path: '/alerts',
+  summary: 'Show the thresholds of an account.',
+  input: z.object({ account_id: account }),
+  answer: alerts,
+})
+
+export const updateAlerts = operation({
+  ...ofPayers,
+  method: 'PATCH',
+  path: '/alerts',
+  summary: 'Change the thresholds of an account.',
+  input: z.object({
+    account_id: account,
+    balance_low: creditsText.refine((amount) => amount > 0n, 'must be more than 0').nullable(),
+  }),
+  answer: alerts,
+})
+
+const choices = {
+  name: 'EmailChoices',
+  schema: z.object({
+    is_sent: z.boolean().describe('Whether the installation has a mail server.'),
+    accounts: z.array(
+      z.object({
+        account_id: z.string().describe('An account, or `installation`.'),
+        name: z.string(),
+        available: z.array(z.string()),
+        events: z.array(z.string()).describe('Those that the user gets by email.'),
+      }),
+    ),
+  }),
+}
+const ofUser = { scope: 'admin', allows: 'signed-in' } as const
+
+export const showEmailChoices = operation({
+  ...ofUser,
+  method: 'GET',
+  path: '/me/email-choices',
+  summary: 'Show of which events one is notified by email, by account.',
+  input: z.object({}),
+  answer: choices,
+})
+
+export const updateEmailChoices = operation({
+  ...ofUser,
+  method: 'PUT',
+  path: '/me/email-choices/{account_id}',
+  summary: 'Choose of which events of an account one is notified by email.',
+  input: z.object({
+    account_id: z.string().describe('An account in which one is owner, admin or billing, or `installation`.'),
+    events: z.array(z.enum(EVENT_TYPES)),
+  }),
+  answer: choices,
+})

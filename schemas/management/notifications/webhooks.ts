@@ -1,0 +1,156 @@
+/** Operations of webhook endpoints. `account_id` may be `installation`, whose endpoints are the operators'. */
+import { z } from 'zod'
+import { callerLink } from '../../media/fields.ts'
+import { EVENT_TYPES } from '../../notifications/event.ts'
+import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { deliverySchema } from './deliveries.ts'
+
+const MAX_DESCRIPTION_CHARS = 200
+
+const accountId = z
+  .string()
+  .describe('The account whose events are sent; `installation` for those of the installation.')
+const id = z.string()
+const url = callerLink.describe('A public http or https address. It is checked again at each attempt.')
+const description = z.string().trim().max(MAX_DESCRIPTION_CHARS)
+const events = z.array(z.enum(EVENT_TYPES)).min(1).nullable().describe('null: all events of the account.')
+const secret = z.string().describe('`whsec_` and the key that signs, in base64.')
+
+export const webhookSchema = z.object({
+  id,
+  account_id: z.string(),
+  url: z.string(),
+  description: z.string(),
+  events: z.array(z.string()).nullable(),
+  enabled: z.boolean().describe('An endpoint that fails for five days is switched off.'),
+  failing_since: instantText.nullable().describe('The first failure since the last success.'),
+  former_secret_until: instantText
+    .nullable()
+    .describe('Until then the secret before the rotation signs as well.'),
+  created_at: instantText,
+})
+
+const webhook = { name: 'Webhook', schema: webhookSchema }
+const withSecret = {
+  name: 'WebhookWithSecret',
+  schema: webhookSchema.extend({ secret: secret.describe('Shown this once.') }),
+}
+const ofOwner = { scope: 'admin', allows: ['owner'] } as const
+
+export const createWebhook = operation({
+  ...ofOwner,
+  method: 'POST',
+  path: '/webhooks',
+  summary: 'Create a webhook endpoint.',
+  input: z.object({
+    account_id: accountId,
+    url,
+    description: description.default(''),
+    events: events.default(null),
+  }),
+  answer: withSecret,
+  isSecret: true,
+  isIdempotent: true,
+  status: 201,
+})
+
+export const listWebhooks = operation({
+  ...ofOwner,
+  scope: 'read',
+  method: 'GET',
+  path: '/webhooks',
+  summary: 'List the webhook endpoints of an account, the newest first.',
+  input: z.object({ account_id: accountId, ...pageInput }),
+  answer: { name: 'WebhookList', schema: pageOf(webhookSchema) },
+})
+
+export const showWebhook = operation({
+  ...ofOwner,
+  scope: 'read',
+  method: 'GET',
+  path: '/webhooks/{id}',
+  summary: 'Show a webhook endpoint.',
+  input: z.object({ id }),
+  answer: webhook,
+})
+
+export const updateWebhook = operation({
+  ...ofOwner,
+  method: 'PATCH',
+  path: '/webhooks/{id}',
+  summary: 'Change a webhook endpoint, or switch it on or off. What is absent stays.',
+  input: z.object({
+    id,
+    url: url.optional(),
+    description: description.optional(),
+    events: events.optional(),
+    enabled: z.boolean().optional(),
+  }),
+  answer: webhook,
+})
+
+export const deleteWebhook = operation({
+  ...ofOwner,
+  method: 'DELETE',
+  path: '/webhooks/{id}',
+  summary: 'Delete a webhook endpoint and its deliveries.',
+  input: z.object({ id }),
+  answer: { name: 'DeletedWebhook', schema: z.object({ id, deleted: z.literal(true) }) },
+})
+
+export const rotateWebhook = operation({
+  ...ofOwner,
+  method: 'POST',
+  path: '/webhooks/{id}/rotate',
+  summary: 'Give a webhook endpoint another secret; for 24 hours both sign.',
+  input: z.object({ id }),
+  answer: withSecret,
+  isSecret: true,
+  isIdempotent: true,
+})
+
+export const testWebhook = operation({
+  ...ofOwner,
+  method: 'POST',
+  path: '/webhooks/{id}/test',
+  summary: 'Send an event `webhook.test` to a webhook endpoint.',
+  input: z.object({ id }),
+  answer: { name: 'Delivery', schema: deliverySchema },
+  isIdempotent: true,
+  status: 201,
+})
+
+export const replayFailed = operation({
+  ...ofOwner,
+  method: 'POST',
+  path: '/webhooks/{id}/replay',
+  summary: 'Send again what has failed at a webhook endpoint since an instant.',
+  input: z.object({ id, since: instantText }),
+  answer: { name: 'Replayed', schema: z.object({ replayed: z.number().int() }) },
+})
+
+const callbackSecret = { name: 'CallbackSecret', schema: z.object({ account_id: z.string(), secret }) }
+const anAccount = z.string().describe('The account whose tasks have a `callback_url`.')
+
+export const revealCallbackSecret = operation({
+  ...ofOwner,
+  method: 'POST',
+  path: '/callback-secret/reveal',
+  summary: 'Show the secret that signs the callbacks of an account’s tasks.',
+  input: z.object({ account_id: anAccount }),
+  answer: callbackSecret,
+  isSensitive: true,
+  isSecret: true,
+})
+
+export const rotateCallbackSecret = operation({
+  ...ofOwner,
+  method: 'POST',
+  path: '/callback-secret/rotate',
+  summary: 'Replace the secret of callbacks; for 24 hours both sign.',
+  input: z.object({ account_id: anAccount }),
+  answer: callbackSecret,
+  isSensitive: true,
+  isSecret: true,
+  isIdempotent: true,
+})

@@ -1,0 +1,160 @@
+/** `tollgate webhook …`: endpoints of webhooks, and what was delivered to them. */
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { deliveryActs } from '../../../pipelines/management/notifications/deliveries.ts'
+import { type WebhookDeps, webhookActs } from '../../../pipelines/management/notifications/webhooks.ts'
+import {
+  listDeliveries,
+  replayDelivery,
+  showDelivery,
+} from '../../../schemas/management/notifications/deliveries.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  replayFailed,
+  rotateWebhook,
+  showWebhook,
+  testWebhook,
+  updateWebhook,
+} from '../../../schemas/management/notifications/webhooks.ts'
+import { DELIVERY_STATES, type DeliveryState } from '../../../schemas/notifications/delivery.ts'
+import { EVENT_TYPES, type EventType } from '../../../schemas/notifications/event.ts'
+import { checkedUrl } from '../../fetch/guarded-fetch.ts'
+import { checkPublicLink } from '../../fetch/public-link.ts'
+import { operatorConfig } from '../config/config.ts'
+import { answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { type Runner, runnerOf } from '../management.ts'
+import { instant } from '../option-values.ts'
+import type { JsonObject } from '../output.ts'
+
+const ENDPOINT = 'whe_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
+const DELIVERY = 'dlv_6a0d9f0b6f7c4c1d9f0e2b3a4c5d6e7f'
+const ACCOUNT = 'acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
+const ENDPOINT_FIELDS = ['id', 'url', 'events', 'enabled', 'failing_since']
+const DELIVERY_FIELDS = ['id', 'type', 'state', 'attempts', 'last_status', 'last_error', 'created_at', 'url']
+const MOST_DELIVERIES = 50
+
+function eventList(text: string): EventType[] | null {
+  if (text === 'all') return null
+  const names = text.split(',').map((name) => name.trim())
+  const unknown = names.find((name) => !EVENT_TYPES.includes(name as EventType))
+  if (unknown === undefined) return names as EventType[]
+  throw new InvalidArgumentError(`"${unknown}" is no event; there are ${EVENT_TYPES.join(', ')}.`)
+}
+
+const accountOption = (command: Command) =>
+  command.requiredOption('--account <id>', 'account id, or "installation" for the events of operators')
+
+export function addWebhookCommands(program: Command, context: Context): void {
+  const { wiring } = context
+  const deps = (): WebhookDeps => ({
+    checkReceiver: async (url) => {
+      if (operatorConfig(wiring).webhooks.private_addresses) checkedUrl(url)
+      else await checkPublicLink(url)
+    },
+  })
+  const runner = runnerOf(wiring, [...webhookActs, ...deliveryActs], deps)
+  const webhook = program.command('webhook').description('endpoints to which events are posted')
+  addEndpoints(webhook, context, runner)
+  addDeliveries(webhook, context, runner)
+}
+
+function addEndpoints(webhook: Command, context: Context, { run, list }: Runner): void {
+  interface CreateOptions {
+    account: string
+    url: string
+    events: EventType[] | null
+    description: string
+  }
+  answers(
+    context,
+    accountOption(webhook.command('create').description('a new endpoint; prints its secret, this once'))
+      .requiredOption('--url <url>', 'address of the receiver')
+      .option('--events <a,b>', 'events to post', eventList, null)
+      .option('--description <text>', 'what receives there', ''),
+    `webhook create --account ${ACCOUNT} --url https://example.com/hooks`,
+    async ({ account, url, events, description }: CreateOptions) =>
+      answerRecord(await run(createWebhook, { account_id: account, url, events, description })),
+  )
+  answers(
+    context,
+    accountOption(webhook.command('list').description('the endpoints of an account')),
+    `webhook list --account ${ACCOUNT}`,
+    async ({ account }: { account: string }) =>
+      answerTable(await list(listWebhooks, { account_id: account }), ENDPOINT_FIELDS),
+  )
+  interface UpdateOptions {
+    url?: string
+    events?: EventType[] | null
+    enable?: true
+    disable?: true
+  }
+  answers(
+    context,
+    webhook
+      .command('update')
+      .description('change an endpoint, or switch it on or off')
+      .argument('<id>', 'endpoint id')
+      .option('--url <url>', 'address of the receiver')
+      .option('--events <a,b|all>', 'events to post', eventList)
+      .addOption(new Option('--enable', 'switch it on').conflicts('disable'))
+      .option('--disable', 'switch it off'),
+    `webhook update ${ENDPOINT} --events balance.low,balance.empty`,
+    async (id: string, { url, events, enable, disable }: UpdateOptions) => {
+      const enabled = enable ?? (disable === true ? false : undefined)
+      return answerRecord(await run(updateWebhook, { id, url, events, enabled }))
+    },
+  )
+  for (const [name, operation, description] of [
+    ['show', showWebhook, 'one endpoint'],
+    ['rotate', rotateWebhook, 'a new secret; the former one signs as well for 24 hours'],
+    ['test', testWebhook, 'post an event "webhook.test"'],
+    ['delete', deleteWebhook, 'delete an endpoint and its deliveries'],
+  ] as const)
+    answers(
+      context,
+      webhook.command(name).description(description).argument('<id>', 'endpoint id'),
+      `webhook ${name} ${ENDPOINT}`,
+      async (id: string) => answerRecord((await run(operation, { id })) as JsonObject),
+    )
+}
+
+function addDeliveries(webhook: Command, context: Context, { run, list }: Runner): void {
+  interface DeliveriesOptions {
+    account: string
+    endpoint?: string
+    state?: DeliveryState
+  }
+  answers(
+    context,
+    accountOption(webhook.command('deliveries').description('the last deliveries, the newest first'))
+      .option('--endpoint <id>', 'those of one endpoint')
+      .addOption(new Option('--state <state>', 'those in one state').choices(DELIVERY_STATES)),
+    `webhook deliveries --account ${ACCOUNT} --state failed`,
+    async ({ account, endpoint, state }: DeliveriesOptions) => {
+      const filter = { account_id: account, endpoint_id: endpoint, state }
+      return answerTable(await list(listDeliveries, filter, MOST_DELIVERIES), DELIVERY_FIELDS)
+    },
+  )
+  for (const [name, operation, description] of [
+    ['delivery', showDelivery, 'one delivery, with its body and each attempt'],
+    ['replay', replayDelivery, 'send a delivery again'],
+  ] as const)
+    answers(
+      context,
+      webhook.command(name).description(description).argument('<id>', 'delivery id'),
+      `webhook ${name} ${DELIVERY}`,
+      async (id: string) => answerRecord((await run(operation, { id })) as JsonObject),
+    )
+  answers(
+    context,
+    webhook
+      .command('replay-failed')
+      .description('send again what failed at an endpoint')
+      .argument('<id>', 'endpoint id')
+      .requiredOption('--since <time>', 'from this instant on', instant),
+    `webhook replay-failed ${ENDPOINT} --since 2026-11-24`,
+    async (id: string, { since }: { since: Date }) =>
+      answerRecord(await run(replayFailed, { id, since: since.toISOString() })),
+  )
+}

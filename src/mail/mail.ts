@@ -1,0 +1,77 @@
+/** Sends mails by SMTP. */
+import { createTransport } from 'nodemailer'
+import type { MailSettings } from '../../schemas/config/settings.ts'
+import { type MailContent, renderMail } from './render.ts'
+
+const TIMEOUT_MS = 20_000
+const MAX_CONNECTIONS = 4
+const MAX_ANSWER_CHARS = 500
+
+export interface MailOutcome {
+  readonly isAccepted: boolean
+  /** Reply code of the server; null without a reply. */
+  readonly status: number | null
+  readonly answer: string
+}
+
+export interface Mail {
+  /**
+   * Sends a mail. Never rejects for what the server does.
+   * @param id makes its Message-ID: a mail that is sent twice is known as one
+   */
+  send(id: string, address: string, content: MailContent): Promise<MailOutcome>
+  close(): void
+}
+
+export interface MailOptions extends MailSettings {
+  /** Base of the links, without a slash at its end. */
+  readonly publicUrl: string
+}
+
+export function openMail({ url, from, publicUrl }: MailOptions): Mail {
+  const transport = createTransport({
+    url,
+    pool: true,
+    maxConnections: MAX_CONNECTIONS,
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
+    // A mail has no files, and names none.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  } as never)
+  const host = new URL(publicUrl).hostname
+  return {
+    async send(id, address, content) {
+      const mail = renderMail(content, `${publicUrl}/console/`)
+      try {
+        const sent = (await transport.sendMail({
+          from,
+          // As an object: an address is never read as a list.
+          to: { name: '', address },
+          messageId: `<${id}@${host}>`,
+          ...mail,
+          headers: { 'Auto-Submitted': 'auto-generated' },
+        })) as unknown as { response: string }
+        return {
+          isAccepted: true,
+          status: codeOf(sent.response),
+          answer: sent.response.slice(0, MAX_ANSWER_CHARS),
+        }
+      } catch (error) {
+        const { responseCode, response, message } = error as Error & {
+          responseCode?: number
+          response?: string
+        }
+        const answer = (response ?? message).slice(0, MAX_ANSWER_CHARS)
+        return { isAccepted: false, status: responseCode ?? null, answer }
+      }
+    },
+    close: () => transport.close(),
+  }
+}
+
+const codeOf = (response: string): number | null => {
+  const code = Number.parseInt(response, 10)
+  return Number.isNaN(code) ? null : code
+}

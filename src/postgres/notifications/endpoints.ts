@@ -1,0 +1,153 @@
+/** Receivers of webhooks, and the secrets that sign for them. */
+import type { WebhookEndpoint } from '../../../schemas/notifications/delivery.ts'
+import { newId } from '../../core/keys/ids.ts'
+import { type KeyMaterial, webhookSealId } from '../../core/keys/material.ts'
+import { generateWebhookSecret } from '../../core/notifications/signature.ts'
+import { assertCurrent } from '../accounts/master-key.ts'
+import { Refusal } from '../billing/refusal.ts'
+import type { Queryable } from '../connection.ts'
+
+/** Time in which a receiver may take up its new secret. */
+export const ROTATION_HOURS = 24
+
+export interface EndpointRow {
+  id: string
+  kind: WebhookEndpoint['kind']
+  account_id: string
+  url: string | null
+  description: string
+  events: string[] | null
+  enabled: boolean
+  failing_since: Date | null
+  sealed_secret: Buffer
+  sealed_former_secret: Buffer | null
+  former_until: Date | null
+  created_at: Date
+}
+
+const endpointOfRow = (row: EndpointRow): WebhookEndpoint => ({
+  id: row.id,
+  kind: row.kind,
+  accountId: row.account_id,
+  url: row.url,
+  description: row.description,
+  events: row.events,
+  enabled: row.enabled,
+  failingSince: row.failing_since,
+  formerUntil: row.former_until !== null && row.former_until > new Date() ? row.former_until : null,
+  createdAt: row.created_at,
+})
+
+const endpointNotFound = (id: string): Refusal =>
+  new Refusal('webhook_not_found', `There is no webhook endpoint ${id}`)
+
+export interface NewEndpoint {
+  readonly kind: WebhookEndpoint['kind']
+  readonly accountId: string
+  readonly url: string | null
+  readonly description: string
+  readonly events: readonly string[] | null
+}
+
+export interface WithSecret {
+  readonly endpoint: WebhookEndpoint
+  readonly secret: string
+}
+
+export async function createEndpoint(
+  sql: Queryable,
+  material: KeyMaterial,
+  { kind, accountId, url, description, events }: NewEndpoint,
+): Promise<WithSecret> {
+  await assertCurrent(sql, material)
+  const id = newId('whe')
+  const secret = generateWebhookSecret()
+  const [row] = await sql<[EndpointRow]>`
+    INSERT INTO webhook_endpoints (id, kind, account_id, url, description, events, sealed_secret)
+    VALUES (${id}, ${kind}, ${accountId}, ${url}, ${description}, ${events as string[] | null}::text[],
+      ${material.seal(secret, webhookSealId(id))})
+    RETURNING *`
+  return { endpoint: endpointOfRow(row), secret }
+}
+
+/** Lists the endpoints of an account, the newest first. */
+export async function listEndpoints(sql: Queryable, accountId: string): Promise<WebhookEndpoint[]> {
+  const rows = await sql<EndpointRow[]>`
+    SELECT * FROM webhook_endpoints WHERE account_id = ${accountId} AND kind = 'webhook' ORDER BY id DESC`
+  return rows.map(endpointOfRow)
+}
+
+/** @throws Refusal `webhook_not_found` */
+export async function showEndpoint(sql: Queryable, id: string): Promise<WebhookEndpoint> {
+  const [row] = await sql<EndpointRow[]>`
+    SELECT * FROM webhook_endpoints WHERE id = ${id} AND kind = 'webhook'`
+  if (row === undefined) throw endpointNotFound(id)
+  return endpointOfRow(row)
+}
+
+export interface EndpointChanges {
+  readonly url?: string | undefined
+  readonly description?: string | undefined
+  readonly events?: readonly string[] | null | undefined
+  readonly enabled?: boolean | undefined
+}
+
+/** Changes an endpoint; one that is switched on, or has another URL, counts as not failing. */
+export async function updateEndpoint(
+  sql: Queryable,
+  id: string,
+  changes: EndpointChanges,
+): Promise<WebhookEndpoint> {
+  const before = await showEndpoint(sql, id)
+  const { url, description, events, enabled } = {
+    ...before,
+    ...Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)),
+  } as WebhookEndpoint
+  const isFresh = url !== before.url || (enabled && !before.enabled)
+  if (isFresh) await sql`UPDATE webhook_endpoints SET failing_since = NULL WHERE id = ${id}`
+  const [row] = await sql<[EndpointRow]>`
+    UPDATE webhook_endpoints
+    SET url = ${url}, description = ${description}, events = ${events as string[] | null}::text[], enabled = ${enabled}
+    WHERE id = ${id} RETURNING *`
+  return endpointOfRow(row)
+}
+
+/** Deletes an endpoint with its deliveries. @throws Refusal `webhook_not_found` */
+export async function deleteEndpoint(sql: Queryable, id: string): Promise<void> {
+  const rows = await sql`DELETE FROM webhook_endpoints WHERE id = ${id} AND kind = 'webhook' RETURNING id`
+  if (rows.length === 0) throw endpointNotFound(id)
+}
+
+/** Gives an endpoint another secret; for a day the former one signs as well. @throws Refusal `webhook_not_found` */
+export async function rotateSecret(sql: Queryable, material: KeyMaterial, id: string): Promise<WithSecret> {
+  await assertCurrent(sql, material)
+  const secret = generateWebhookSecret()
+  const [row] = await sql<EndpointRow[]>`
+    UPDATE webhook_endpoints
+    SET sealed_former_secret = sealed_secret, former_until = now() + make_interval(hours => ${ROTATION_HOURS}),
+      sealed_secret = ${material.seal(secret, webhookSealId(id))}, rotated_at = now()
+    WHERE id = ${id} RETURNING *`
+  if (row === undefined) throw endpointNotFound(id)
+  return { endpoint: endpointOfRow(row), secret }
+}
+
+/** Returns the id and the secret of an account's callbacks, which are made when they are first asked for. */
+export async function callbackSecret(
+  sql: Queryable,
+  material: KeyMaterial,
+  accountId: string,
+): Promise<{ readonly id: string; readonly secret: string }> {
+  const find = () =>
+    sql<EndpointRow[]>`SELECT * FROM webhook_endpoints WHERE account_id = ${accountId} AND kind = 'callback'`
+  const [known] = await find()
+  if (known === undefined) {
+    await assertCurrent(sql, material)
+    const id = newId('whe')
+    await sql`
+      INSERT INTO webhook_endpoints (id, kind, account_id, sealed_secret)
+      VALUES (${id}, 'callback', ${accountId}, ${material.seal(generateWebhookSecret(), webhookSealId(id))})
+      ON CONFLICT DO NOTHING`
+  }
+  const row = known ?? (await find())[0]!
+  return { id: row.id, secret: material.open(row.sealed_secret, webhookSealId(row.id)) }
+}

@@ -1,0 +1,60 @@
+/** Notifications: the outbox, deliveries, endpoints, and what is wanted by whom. */
+import type { NewMail } from '../../../schemas/notifications/delivery.ts'
+import type { KnownMasterKey } from '../accounts/master-key.ts'
+import { onPool, type Pools } from '../repository.ts'
+import { readEmailChoices, readLowBalance, recordBreakers, setEmailChoices, setLowBalance } from './alerts.ts'
+import {
+  dispatchEvents,
+  endAttempts,
+  listenEvents,
+  nameDeliveries,
+  purgeDeliveries,
+  readDeliveries,
+  sendMail,
+  touchDeliveries,
+} from './deliveries.ts'
+import {
+  callbackSecret,
+  createEndpoint,
+  deleteEndpoint,
+  listEndpoints,
+  type NewEndpoint,
+  rotateSecret,
+  showEndpoint,
+  updateEndpoint,
+} from './endpoints.ts'
+import { recordEvent } from './outbox.ts'
+import { listDeliveries, replayDelivery, replayFailed, showDelivery, testEndpoint } from './records.ts'
+
+export type Notifications = ReturnType<typeof openNotifications>
+
+export const openNotifications = ({ main }: Pools, { material }: KnownMasterKey) => ({
+  ...onPool(main, {
+    recordEvent,
+    dispatchEvents,
+    nameDeliveries,
+    endAttempts,
+    touchDeliveries,
+    purgeDeliveries,
+    listenEvents,
+    listEndpoints,
+    showEndpoint,
+    updateEndpoint,
+    deleteEndpoint,
+    listDeliveries,
+    showDelivery,
+    replayDelivery,
+    replayFailed,
+    testEndpoint,
+    readLowBalance,
+    setLowBalance,
+    readEmailChoices,
+    setEmailChoices,
+    recordBreakers,
+  }),
+  readDeliveries: (ids: readonly string[]) => readDeliveries(main, material, ids),
+  sendMail: (address: string, mail: NewMail) => sendMail(main, material, address, mail),
+  createEndpoint: (endpoint: NewEndpoint) => createEndpoint(main, material, endpoint),
+  rotateSecret: (id: string) => rotateSecret(main, material, id),
+  callbackSecret: (accountId: string) => callbackSecret(main, material, accountId),
+})
