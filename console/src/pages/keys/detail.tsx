@@ -15,8 +15,11 @@ import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
 import { Id, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
 import { LimitFacts, LimitFields, limitsOf, limitTextsOf, wordsOf } from './limits.tsx'
-import { Rotation } from './rotation.tsx'
+import { isRotating, Rotation } from './rotation.tsx'
 import { CapBar, type Created, type Key, KeyState } from './state.tsx'
+
+/** While a former secret works, its use changes what there is to do. */
+const ROTATING_REFRESH_MS = 5_000
 
 interface KeyDrawerProps {
   /** Undefined: closed. */
@@ -33,6 +36,7 @@ export function KeyDrawer({ id, mayChange, onChanged, onRotated, onClose }: KeyD
     queryKey: ['/keys', id],
     queryFn: ({ signal }) => get<typeof showKey>('/keys/{id}', { id: id! }, signal),
     enabled: id !== undefined,
+    refetchInterval: ({ state }) => isRotating(state.data?.former_secret) && ROTATING_REFRESH_MS,
   })
   return (
     <Drawer title={key.data?.name ?? t('Key')} isOpen={id !== undefined} onClose={onClose}>

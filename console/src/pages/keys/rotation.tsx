@@ -32,6 +32,10 @@ const graces = (): ReadonlyArray<readonly [seconds: number, name: string]> => [
   [7 * DEFAULT_GRACE_SECONDS, t('7 days')],
 ]
 
+/** Returns whether a former secret still works. */
+export const isRotating = (former: FormerSecret | null | undefined): boolean =>
+  former !== null && former !== undefined && Date.parse(former.ends_at) > Date.now()
+
 export function Rotation({ item, onChanged, onRotated }: RotationProps) {
   useLingui()
   const { id, former_secret: former } = item
@@ -65,8 +69,8 @@ export function Rotation({ item, onChanged, onRotated }: RotationProps) {
       await changed()
     },
   })
-  const isWorking = former !== null && Date.parse(former.ends_at) > Date.now()
-  const isInUse = isWorking && former.successor_used_at !== null
+  const isWorking = isRotating(former)
+  const isInUse = isWorking && former?.successor_used_at !== null
   const submit = (event: FormEvent) => {
     event.preventDefault()
     rotate.mutate()
