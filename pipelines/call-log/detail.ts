@@ -1,5 +1,10 @@
 /** `GET /v1/logs/{id}`: one call in detail. See docs/api-rules.md, "Call detail". */
-import { type CallWithDetail, type LogDetail, logDetailQuery } from '../../schemas/call-log/detail.ts'
+import {
+  type CallWithDetail,
+  type LogDetailAnswer,
+  logDetailQuery,
+  type ShownRefund,
+} from '../../schemas/call-log/detail.ts'
 import type { LogScope } from '../../schemas/call-log/query.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
@@ -9,9 +14,10 @@ import { answerJson } from '../stages/answer.ts'
 import type { AuthenticatedCall } from '../stages/authenticate.ts'
 import { type Asked, type Found, find, readParams } from '../stages/find.ts'
 import type { Call, Stage } from '../stages/stage.ts'
+import { type RefundDeps, readRefund } from './refund.ts'
 import { assertReadsLogs, assertVisible, mayReadAccount } from './search.ts'
 
-export interface LogDetailDeps {
+export interface LogDetailDeps extends RefundDeps {
   readonly callLog: Pick<CallLog, 'findCall'>
 }
 
@@ -48,16 +54,24 @@ export const readDetail = (): Stage<AuthenticatedCall, DetailCall> =>
     return { scope, id: idOf(path) }
   })
 
-/** Adds the row of the call. @throws Failure `log_not_found` */
-export const findCall = ({ callLog }: LogDetailDeps): Stage<DetailCall, Call & Found<CallWithDetail>> =>
+interface CallInFull {
+  readonly call: CallWithDetail
+  readonly refund: ShownRefund | null
+}
+
+/** Adds the row of the call, and what was given back of its charge. @throws Failure `log_not_found` */
+export const findCall = (deps: LogDetailDeps): Stage<DetailCall, Call & Found<CallInFull>> =>
   find(async ({ known: { account, key }, params: { scope, id } }, signal) => {
     if (id === null) throw notFound()
     const keyId = scope === 'account' ? null : key.id
-    const call = await callLog.findCall({ accountId: account.id, keyId, id }, signal)
+    const call = await deps.callLog.findCall({ accountId: account.id, keyId, id }, signal)
     if (call === null) throw notFound()
-    return call
+    // Nothing is given back of nothing.
+    const refund =
+      call.cost === '0' ? null : await readRefund(deps, account.id, call.task_id ?? call.request_id)
+    return { call, refund }
   })
 
-/** Answers with the call and how it was charged. */
-export const answerWithDetail = (): Stage<Call & Found<CallWithDetail>, never> =>
-  answerJson(({ found }): LogDetail => detailView(found))
+/** Answers with the call, how it was charged, and what was given back. */
+export const answerWithDetail = (): Stage<Call & Found<CallInFull>, never> =>
+  answerJson(({ found: { call, refund } }): LogDetailAnswer => ({ ...detailView(call), refund }))

@@ -11,7 +11,15 @@ export type LogKind = (typeof LOG_KINDS)[number]
 const item = z.object({ k: z.string(), v: z.string() })
 export type DetailItem = z.infer<typeof item>
 
-/** The answer of `GET /v1/logs/{id}`. A group may be empty; unknown facts of a call are left out. */
+/** The part of a charge that an operator gave back. */
+export const shownRefund = z.object({
+  amount: z.string().describe('Credits, as a decimal number: at most the charge.'),
+  reason: z.string(),
+  created_at: z.iso.datetime().describe('RFC 3339, UTC.'),
+})
+export type ShownRefund = z.infer<typeof shownRefund>
+
+/** A group may be empty; unknown facts of a call are left out. */
 export const logDetail = z.object({
   id: z.int().positive(),
   kind: z.enum(LOG_KINDS).nullable(),
@@ -25,6 +33,12 @@ export const logDetail = z.object({
   request_note: z.string().describe('What a reader should know first, in a sentence or two; often empty.'),
 })
 export type LogDetail = z.infer<typeof logDetail>
+
+/** The answer of `GET /v1/logs/{id}`. */
+export const logDetailAnswer = logDetail.extend({
+  refund: shownRefund.nullable().describe('null: nothing was given back. The cost of the row stays.'),
+})
+export type LogDetailAnswer = z.infer<typeof logDetailAnswer>
 
 export const logDetailPath = z.object({ id: z.string().describe('The id of a row of the call log.') })
 

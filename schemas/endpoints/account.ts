@@ -11,7 +11,7 @@ import {
   publicCatalog,
 } from '../accounts/models.ts'
 import { usageQuery, usageReport } from '../accounts/usage.ts'
-import { logDetail, logDetailPath, logDetailQuery } from '../call-log/detail.ts'
+import { logDetailAnswer, logDetailPath, logDetailQuery } from '../call-log/detail.ts'
 import { logPage, logQuery } from '../call-log/query.ts'
 import { logSummary, logSummaryQuery } from '../call-log/summary.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -153,7 +153,7 @@ export const accountEndpoints: readonly Endpoint[] = [
       'What shaped the call, how each attempt at an upstream went, how the charge came about, and where the time went. Prompts and answers are kept nowhere. Items are there for what is known of the call; more may be added.',
     pathParameters: logDetailPath,
     query: logDetailQuery,
-    answers: json('LogDetail', logDetail),
+    answers: json('LogDetail', logDetailAnswer),
     failures: ['invalid_request', 'permission_denied', 'log_not_found', 'logs_rate_limited'],
   },
 ]

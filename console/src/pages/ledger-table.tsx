@@ -12,13 +12,14 @@ import { Id, Money, Time } from '../ui/text.tsx'
 
 type Entry = AnswerOf<typeof listLedger>['data'][number]
 
-/** Returns the name of a kind of entry, in the language of the page. */
-function kindName(kind: Entry['kind']): string {
+/** Returns the name of the kind of an entry, in the language of the page. */
+function kindName({ kind, ref }: Entry): string {
   const names: Readonly<Record<Entry['kind'], string>> = {
     charge: t('Charge'),
     topup: t('Top-up'),
     trial: t('Trial credit'),
-    adjustment: t('Adjustment'),
+    // One that names a call or task gives its charge back.
+    adjustment: ref === null ? t('Adjustment') : t('Refund'),
     refund: t('Refund'),
     hold: t('Hold'),
     release: t('Release'),
@@ -30,7 +31,7 @@ export function LedgerTable({ list }: { readonly list: ReturnType<typeof useList
   useLingui()
   const columns: Column<Entry>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
-    { name: t('Kind'), cell: ({ kind }) => kindName(kind) },
+    { name: t('Kind'), cell: kindName },
     { name: t('Credits'), isNumber: true, cell: ({ amount }) => <Money amount={amount} /> },
     {
       name: t('Call or task'),
@@ -45,6 +46,11 @@ export function LedgerTable({ list }: { readonly list: ReturnType<typeof useList
             >
               {t('Show')}
             </Link>
+            {!ref.startsWith('req_') && (
+              <Link to="/tasks" search={{ account, task: ref }} className="text-accent hover:underline">
+                {t('Task')}
+              </Link>
+            )}
           </span>
         ),
     },

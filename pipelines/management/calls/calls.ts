@@ -6,6 +6,7 @@ import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import { detailView } from '../../../src/core/call-log/detail.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { nextCursor, withAttempts } from '../../call-log/page.ts'
+import { readRefund } from '../../call-log/refund.ts'
 import { filtersOf, type LogSearchDeps, placeOf } from '../../call-log/search.ts'
 import { type Context, implement } from '../act.ts'
 
@@ -102,16 +103,8 @@ export const callActs = [
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null
     if (call === null) throw new Failure('log_not_found', `There is no call ${id} in account ${accountId}.`)
     const { detail: _, channelId: __, estimate: ___, protocol: ____, ...row } = call
-    const refund = await context.database.findRefund(accountId, call.task_id ?? call.request_id)
-    return {
-      call: withAttempts(row),
-      detail: detailView(call),
-      refund: refund && {
-        amount: printCredits(refund.amount),
-        reason: refund.note ?? '',
-        created_at: refund.createdAt.toISOString(),
-      },
-    }
+    const refund = await readRefund(context, accountId, call.task_id ?? call.request_id)
+    return { call: withAttempts(row), detail: detailView(call), refund }
   }),
 ]
 

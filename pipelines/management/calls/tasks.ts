@@ -13,6 +13,7 @@ import type { Database } from '../../../src/postgres/database.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { AllTasksQuery, Task } from '../../../src/postgres/tasks/types.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
+import { readRefund } from '../../call-log/refund.ts'
 import { type CancelDeps, cancelFoundTask } from '../../media/cancel-task.ts'
 import { endTask as endByOperator, NotEndable } from '../../tasks/end/end-task.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
@@ -74,9 +75,10 @@ async function filesOf(files: TaskDeps['files'], { kind, result }: Task, now: nu
   return Promise.all(links)
 }
 
-const detailOf = async (files: TaskDeps['files'], task: Task, now: number) => ({
+const detailOf = async ({ database, files, now }: Context & Pick<TaskDeps, 'files'>, task: Task) => ({
   ...taskShape(task),
   files: await filesOf(files, task, now),
+  refund: await readRefund({ database }, task.accountId, task.id),
 })
 
 /** Moves the task in the name of the caller; the audit record has its cancellation. */
@@ -102,7 +104,7 @@ export const taskActs = [
   }),
   implement<TaskDeps, typeof showTask>(
     showTask,
-    async ({ database, files, now }, { id }) => detailOf(files, await taskOf(database, id, isShown), now),
+    async (context, { id }) => detailOf(context, await taskOf(context.database, id, isShown)),
     accountOfTask,
   ),
   implement<TaskDeps, typeof cancelTask>(
@@ -120,8 +122,8 @@ export const taskActs = [
     const query = await queryOf(database, input)
     return page((await database.listAllTasks({ ...query, accountId })).map(taskShape), input)
   }),
-  implement<TaskDeps, typeof showAnyTask>(showAnyTask, async ({ database, files, now }, { id }) =>
-    detailOf(files, await taskOf(database, id, () => true), now),
+  implement<TaskDeps, typeof showAnyTask>(showAnyTask, async (context, { id }) =>
+    detailOf(context, await taskOf(context.database, id, () => true)),
   ),
   implement<Pick<TaskDeps, 'messages' | 'cancelUpstream'>, typeof endTask>(
     endTask,

@@ -1,6 +1,6 @@
 /** Operations of the call log. */
 import { z } from 'zod'
-import { logDetail } from '../../call-log/detail.ts'
+import { logDetail, shownRefund } from '../../call-log/detail.ts'
 import { logQuery } from '../../call-log/query.ts'
 import { LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS, logRow } from '../../call-log/row.ts'
 import { amountText, instantText, operation, pageOf } from '../operation.ts'
@@ -49,7 +49,7 @@ export const showCall = operation({
     schema: z.object({
       call: logRow,
       detail: logDetail,
-      refund: z.object({ amount: amountText, reason: z.string(), created_at: instantText }).nullable(),
+      refund: shownRefund.nullable(),
     }),
   },
   scope: 'read',

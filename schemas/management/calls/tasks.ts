@@ -1,5 +1,6 @@
 /** Operations of tasks. */
 import { z } from 'zod'
+import { shownRefund } from '../../call-log/detail.ts'
 import { commaList } from '../../call-log/query.ts'
 import { attemptRow } from '../../call-log/row.ts'
 import { resultFile } from '../../media/job.ts'
@@ -42,8 +43,12 @@ const files = z
   )
   .describe('What the task made, as far as it is still kept.')
 
-const withFiles = taskSchema.extend({ files })
-const operatorTaskWithFiles = operatorTask.extend({ files })
+const inFull = {
+  files,
+  refund: shownRefund.nullable().describe('What an operator gave back of the cost; null: nothing.'),
+}
+const taskInFull = taskSchema.extend(inFull)
+const operatorTaskInFull = operatorTask.extend(inFull)
 
 const MAX_REASON_CHARS = 500
 
@@ -71,7 +76,7 @@ export const showTask = operation({
   path: '/tasks/{id}',
   summary: 'Show a task, with fresh links to what it made.',
   input: z.object({ id }),
-  answer: { name: 'ManagedTask', schema: withFiles },
+  answer: { name: 'ManagedTask', schema: taskInFull },
   scope: 'read',
   allows,
 })
@@ -104,7 +109,7 @@ export const showAnyTask = operation({
   path: '/installation/tasks/{id}',
   summary: 'Show a task of any account, with its channel and attempts.',
   input: z.object({ id }),
-  answer: { name: 'OperatorTask', schema: operatorTaskWithFiles },
+  answer: { name: 'OperatorTask', schema: operatorTaskInFull },
   scope: 'read',
   allows: 'operators',
 })

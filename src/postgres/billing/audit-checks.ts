@@ -189,10 +189,16 @@ const credits: Check[] = [
     kind: 'refund',
     counts: 'credits',
     find: (sql) => sql`
-      SELECT r.account_id, r.ref, coalesce(-c.amount, 0)::text AS expected, r.amount::text AS found
-      FROM ledger_entries AS r
-      LEFT JOIN ledger_entries AS c ON c.ref = r.ref AND c.kind = 'charge' AND c.account_id = r.account_id
-      WHERE r.kind = 'adjustment' AND r.ref IS NOT NULL AND (r.amount < 0 OR r.amount > coalesce(-c.amount, 0))
+      SELECT r.account_id, r.ref, coalesce(c.total, 0)::text AS expected, r.total::text AS found
+      FROM (
+        SELECT account_id, ref, sum(amount) AS total, min(amount) AS least
+        FROM ledger_entries WHERE kind = 'adjustment' AND ref IS NOT NULL GROUP BY account_id, ref
+      ) AS r
+      CROSS JOIN LATERAL (
+        SELECT -sum(amount) AS total FROM ledger_entries
+        WHERE ref = r.ref AND kind = 'charge' AND account_id = r.account_id
+      ) AS c
+      WHERE r.least < 0 OR r.total > coalesce(c.total, 0)
       ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
   },
   {

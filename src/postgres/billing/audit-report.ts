@@ -24,7 +24,7 @@ export const DIFFERENCE_KINDS = [
   'call_missing',
   /** An account has several entries with one reference. */
   'reference',
-  /** A refund is above the charge of its call or task, or that was never charged. */
+  /** The refunds of a call or task are above its charge, or it was never charged. */
   'refund',
   /** A top-up, adjustment or trial credit names its actor, but the audit record has no such act. */
   'credit_act',

@@ -14,8 +14,8 @@ export type Budgets = ReturnType<typeof openBudgets>
 export type WalletAudits = ReturnType<typeof openWalletAudits>
 
 export const openWallets = ({ main }: Pools) => ({
-  ...onPool(main, { topUp, adjust, refund, findRefund, ledgerPage }),
-  ...onPool(main, { readWallets }, READ_DEADLINE_MS),
+  ...onPool(main, { topUp, adjust, refund, ledgerPage }),
+  ...onPool(main, { readWallets, findRefund }, READ_DEADLINE_MS),
 })
 
 export const openBookings = ({ main }: Pools) => ({

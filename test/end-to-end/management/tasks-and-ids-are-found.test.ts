@@ -90,6 +90,19 @@ t.test('tasks and search', async (t) => {
     t.equal((await fetch(body.files[0].url)).status, 200)
   })
 
+  await t.test('a refund of a task is in the task and in its call', async (t) => {
+    const { body: before } = await owner.send('GET', `/tasks/${newer}`)
+    t.equal(before.refund, null)
+    const refund = { ref: newer, amount: '1', reason: 'the film was dark' }
+    t.match(await operator.send('POST', `/accounts/${account_id}/refunds`, refund), { status: 200 })
+    const shown = { amount: '1', reason: refund.reason, created_at: String }
+    t.match(await owner.send('GET', `/tasks/${newer}`), { body: { cost: before.cost, refund: shown } })
+    t.match((await operator.send('GET', `/installation/tasks/${newer}`)).body.refund, shown)
+    const { call } = await service.database.findCall(newer)
+    t.match((await client.get(`/v1/logs/${call!.id}`)).body.refund, shown)
+    t.match(await owner.send('POST', `/accounts/${account_id}/refunds`, refund), { status: 403 })
+  })
+
   await t.test('a task whose record was deleted is there for operators alone', async (t) => {
     await service.database.deleteTaskRecord(account_id, 'video', older, Date.now())
     t.match(await owner.send('GET', `/tasks/${older}`), { status: 404 })

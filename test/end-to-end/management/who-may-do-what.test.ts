@@ -253,6 +253,17 @@ t.test('management', async (t) => {
     t.match(await operator.send('POST', path, { ...refunded, ref: 'req_none' }), { status: 404 })
     const { body: after } = await operator.send('GET', `/calls/${row!.id}?account_id=${account.id}`)
     t.match(after.refund, { amount: '3', reason: refunded.reason })
+    const detail = await service.get(key, `/v1/logs/${row!.id}`)
+    t.same((await detail.json()).refund, after.refund, 'the key sees it too')
+    const { body: ledger } = await operator.send('GET', `/accounts/${account.id}/ledger?limit=1`)
+    t.match(ledger.data, [
+      { kind: 'adjustment', amount: '3', ref: row!.request_id, note: refunded.reason, actor: /^user:/ },
+    ])
+    t.match(
+      (await operator.send('GET', `/usage?account_id=${account.id}&period=today`)).body.total,
+      { cost: row!.cost },
+      'what was used stays used',
+    )
     const { differences } = await database.verifyWallets()
     t.same(
       differences.filter(({ account_id: id }) => id === account.id),

@@ -10,6 +10,7 @@ import { t } from '../../i18n.ts'
 import { Fact } from '../../ui/fact.tsx'
 import { ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
 import { CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
+import { RefundButton, RefundFact } from '../refund.tsx'
 import { StatusBadge } from './log.tsx'
 
 type Call = AnswerOf<typeof showCall>
@@ -93,8 +94,8 @@ function Attempts({ attempts = [] }: { attempts: LogRow['attempts'] }) {
   )
 }
 
-function Charge({ call, gateway }: { call: LogRow; gateway: readonly DetailItem[] }) {
-  const lines = gateway.filter(({ k }) => k.startsWith('charge'))
+function Charge({ call, detail, refund }: Call) {
+  const lines = detail.gateway.filter(({ k }) => k.startsWith('charge'))
   return (
     <Panel title={t('Charge')}>
       <dl className="py-1.5">
@@ -108,12 +109,13 @@ function Charge({ call, gateway }: { call: LogRow; gateway: readonly DetailItem[
             <Money amount={call.cost} /> {t('credits')}
           </strong>
         </Fact>
+        <RefundFact refund={refund} />
       </dl>
     </Panel>
   )
 }
 
-function CallInFull({ call, detail }: Call) {
+function CallInFull({ call, detail, refund }: Call) {
   const isRest = ({ k }: DetailItem) => !/^(charge|time_|cost$|request_id$|status$)/.test(k)
   return (
     <>
@@ -149,7 +151,7 @@ function CallInFull({ call, detail }: Call) {
         </dl>
       </Panel>
       {detail.request_note && <p className="rounded-md bg-accent-wash p-3">{detail.request_note}</p>}
-      <Charge call={call} gateway={detail.gateway} />
+      <Charge call={call} detail={detail} refund={refund} />
       <Timing gateway={detail.gateway} />
       <Attempts attempts={call.attempts} />
       {call.result_urls.length > 0 && (
@@ -168,7 +170,7 @@ function CallInFull({ call, detail }: Call) {
       <Items title={t('Request')} items={detail.request} />
       <Items title={t('Provider')} items={detail.upstream} />
       <Items title={t('Gateway')} items={detail.gateway.filter(isRest)} />
-      <CodeBlock label="JSON" code={JSON.stringify({ call, detail }, null, 2)} />
+      <CodeBlock label="JSON" code={JSON.stringify({ call, detail, refund }, null, 2)} />
     </>
   )
 }
@@ -185,8 +187,15 @@ export function CallDetail({ accountId, id }: { accountId: string; id: string })
   if (call.error) return <ErrorState error={call.error} onRetry={() => void call.refetch()} />
   return (
     <>
-      <div>
+      <div className="flex flex-wrap gap-2">
         <CopyButton text={location.href} label={t('Copy a link to this call')} />
+        <RefundButton
+          accountId={accountId}
+          refId={call.data.call.task_id ?? call.data.call.request_id}
+          cost={call.data.call.cost}
+          refund={call.data.refund}
+          onDone={() => void call.refetch()}
+        />
       </div>
       <CallInFull {...call.data} />
     </>

@@ -19,6 +19,7 @@ import { Fact } from '../../ui/fact.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
 import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
 import { Id, Money, Time } from '../../ui/text.tsx'
+import { RefundButton, RefundFact } from '../refund.tsx'
 import { TaskState } from './state.tsx'
 
 type Task = AnswerOf<typeof showTask>
@@ -85,6 +86,7 @@ function Facts({ task }: { readonly task: Task | OperatorTask }) {
             <Money amount={task.cost} />
           </Fact>
         )}
+        <RefundFact refund={task.refund} />
         {task.error_message && <Fact name={task.error_code ?? t('Error')}>{task.error_message}</Fact>}
         <Fact name={t('Submitted')}>
           <Time at={task.created_at} />
@@ -225,6 +227,13 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
       <Facts task={data} />
       <div className="flex flex-wrap gap-2">
         {data.files.length > 0 && <Button onClick={() => void task.refetch()}>{t('Fresh links')}</Button>}
+        <RefundButton
+          accountId={data.account_id}
+          refId={data.id}
+          cost={data.cost}
+          refund={data.refund}
+          onDone={() => void task.refetch()}
+        />
         {isOpen && mayCancel && (
           <Button kind="danger" isBusy={cancel.isPending} onClick={() => cancel.mutate()}>
             {t('Cancel the task')}

@@ -72,6 +72,26 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
     ],
   ],
   [
+    'two refunds that are above the charge together',
+    async (sql, { account, call }) => {
+      await sql`DROP INDEX ledger_entries_ref_kind`
+      await sql`
+        WITH entry AS (
+          INSERT INTO ledger_entries (account_id, kind, amount, ref, note, actor)
+          SELECT ${account}, 'adjustment', 2500000, ${call}, 'planted', 'operator:test' FROM generate_series(1, 2)
+          RETURNING *
+        ), act AS (
+          INSERT INTO audit_entries (actor, action, account_id, subject_id, after)
+          SELECT actor, 'wallet.adjustment', account_id, account_id,
+            jsonb_build_object('entry', id, 'amount', '0.025') FROM entry
+        )
+        UPDATE wallets SET balance = balance + 5000000`
+    },
+    ({ account, call }) => [
+      { account_id: account, kind: 'refund', ref: call, expected: '0.049', found: '0.05' },
+    ],
+  ],
+  [
     'a held total that is not the sum of the open holds',
     (sql) => sql`UPDATE wallets SET held = 0`,
     ({ account }) => [{ account_id: account, kind: 'held', expected: '0.3', found: '0' }],

@@ -1,0 +1,115 @@
+/** What was given back of a charge, and the form by which an operator gives it back. */
+import { useLingui } from '@lingui/react'
+import { useMutation } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import type { ShownRefund } from '../../../schemas/call-log/detail.ts'
+import type { refund as refundOperation } from '../../../schemas/management/accounts/accounts.ts'
+import { request } from '../api/client.ts'
+import { useSession } from '../api/session.ts'
+import { t } from '../i18n.ts'
+import { Button } from '../ui/button.tsx'
+import { Actions, Dialog } from '../ui/dialog.tsx'
+import { Fact } from '../ui/fact.tsx'
+import { Field } from '../ui/field.tsx'
+import { FormError } from '../ui/states.tsx'
+import { Money, Time } from '../ui/text.tsx'
+
+/** A line of a list of facts. */
+export const RefundFact = ({ refund }: { readonly refund: ShownRefund | null }) =>
+  refund && (
+    <Fact name={t('Refunded')}>
+      <strong>
+        <Money amount={refund.amount} /> {t('credits')}
+      </strong>{' '}
+      <Time at={refund.created_at} />
+      <p className="text-quiet">{refund.reason}</p>
+    </Fact>
+  )
+
+interface RefundProps {
+  readonly accountId: string
+  /** The id of the task, or else of the request. */
+  readonly refId: string
+  readonly cost: string | null
+  readonly refund: ShownRefund | null
+  onDone(): void
+}
+
+/** A button for operators, while something was charged and nothing was given back. */
+export function RefundButton({ refund, cost, ...props }: RefundProps) {
+  useLingui()
+  const [isOpen, setOpen] = useState(false)
+  const isOperator = useSession().user.installation_role === 'operator'
+  if (!isOperator || refund !== null || cost === null || cost === '0') return null
+  return (
+    <div>
+      <Button onClick={() => setOpen(true)}>{t('Refund')}</Button>
+      {isOpen && <RefundDialog {...props} cost={cost} onClose={() => setOpen(false)} />}
+    </div>
+  )
+}
+
+interface RefundDialogProps extends Pick<RefundProps, 'accountId' | 'refId' | 'onDone'> {
+  readonly cost: string
+  onClose(): void
+}
+
+function RefundDialog({ accountId, refId, cost, onDone, onClose }: RefundDialogProps) {
+  const [amount, setAmount] = useState(cost)
+  const [reason, setReason] = useState('')
+  const [idempotencyKey] = useState(() => crypto.randomUUID())
+  const book = useMutation({
+    meta: { done: t('Refund booked') },
+    mutationFn: () =>
+      request<typeof refundOperation>(
+        'POST',
+        '/accounts/{id}/refunds',
+        { id: accountId, ref: refId, amount, reason },
+        { idempotencyKey },
+      ),
+    onSuccess: () => {
+      onClose()
+      onDone()
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    book.mutate()
+  }
+  return (
+    <Dialog
+      title={t('Refund')}
+      description={t('Once, and at most the charge of {cost} credits. The key has spent it all the same.', {
+        cost,
+      })}
+      isOpen
+      onClose={onClose}
+    >
+      <form onSubmit={submit} className="flex flex-col gap-3">
+        <Field
+          label={t('Credits')}
+          required
+          inputMode="decimal"
+          pattern="\d+(\.\d{1,8})?"
+          value={amount}
+          onChange={({ target }) => setAmount(target.value)}
+        />
+        <Field
+          label={t('Reason')}
+          hint={t('The customer reads it.')}
+          required
+          maxLength={500}
+          value={reason}
+          onChange={({ target }) => setReason(target.value)}
+        />
+        {book.error && <FormError error={book.error} />}
+        <Actions>
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="primary" isBusy={book.isPending}>
+            {t('Refund')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}
