@@ -254,7 +254,8 @@ t.test('management', async (t) => {
     const { body: after } = await operator.send('GET', `/calls/${row!.id}?account_id=${account.id}`)
     t.match(after.refund, { amount: '3', reason: refunded.reason })
     const detail = await service.get(key, `/v1/logs/${row!.id}`)
-    t.same((await detail.json()).refund, after.refund, 'the key sees it too')
+    const { refund: seen } = (await detail.json()) as { refund: unknown }
+    t.same(seen, after.refund, 'the key sees it too')
     const { body: ledger } = await operator.send('GET', `/accounts/${account.id}/ledger?limit=1`)
     t.match(ledger.data, [
       { kind: 'adjustment', amount: '3', ref: row!.request_id, note: refunded.reason, actor: /^user:/ },
