@@ -235,6 +235,11 @@ export const channelEntry = z.strictObject({
   api_key: apiKey.default(''),
   /** Several keys, used in turn; `api_key` is the first of them. Empty where there is one. */
   api_keys: z.array(apiKey).max(100).default([]),
+  /** Of Azure OpenAI, where the base URL is the older form. */
+  api_version: z
+    .string()
+    .regex(/^[\w.-]+$/, 'must be letters, digits, dots and hyphens')
+    .optional(),
   /** The header of the key. Default: the one of the protocol. */
   key_header: z.enum(KEY_HEADERS).optional(),
   /** Catalog id to the upstream's own name. */

@@ -8,6 +8,7 @@ import { addMemberCommands } from './accounts/member.ts'
 import { addUsageCommand } from './accounts/usage.ts'
 import { addUserCommands } from './accounts/user.ts'
 import { addWalletCommands } from './accounts/wallet.ts'
+import { addCatalogueCommands } from './config/catalogue.ts'
 import { addChannelsCommand } from './config/channels.ts'
 import { addConfigCommands } from './config/config.ts'
 import { addProvidersCommand } from './config/providers.ts'
@@ -88,6 +89,7 @@ function buildProgram(context: Context): Command {
   addConfigCommands(program, context)
   addChannelsCommand(program, context)
   addProvidersCommand(program, context)
+  addCatalogueCommands(program, context)
   return program
 }
 

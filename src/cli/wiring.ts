@@ -98,6 +98,8 @@ export interface Wiring {
   /** @throws UnknownConfig where no file is named and the service's cannot be known */
   loadConfig(options?: LoadOptions): CheckedConfig
   channelHealth(): Promise<ChannelHealth[]>
+  /** Returns the text of a file, or of a URL at a public address. */
+  readList(source: string): Promise<string>
   /** Returns each running process's state of its channels; null without NATS or an answer. */
   processReports(): Promise<ProcessReport[] | null>
   /** Returns the records of a call in the journals of this machine's gateways; null without any. */

@@ -1,5 +1,6 @@
 /** Checks a channel beyond the form of its fields. See docs/operating.md, "The configuration file". */
 import { CHAT_PROTOCOLS, type ChannelEntry, type ChannelProtocol } from '../../schemas/config/catalog.ts'
+import { isOlderAzure } from '../channels/providers/azure.ts'
 import { suggestion } from '../core/suggest.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
@@ -104,8 +105,12 @@ const APPENDED: Readonly<Record<ChannelProtocol, string>> = {
   task: '',
 }
 
-function checkBaseUrl({ base_url, protocol }: SoundChannel): Finding[] {
+function checkBaseUrl({ base_url, protocol, provider, api_version }: SoundChannel): Finding[] {
   if (base_url === undefined) return []
+  if (isOlderAzure({ provider, base_url }))
+    return api_version === undefined
+      ? [{ path: ['api_version'], message: 'is required with this form of base_url, such as 2024-10-21.' }]
+      : []
   const url = new URL(base_url)
   const messages: string[] = []
   if (url.username !== '' || url.password !== '')

@@ -1,6 +1,7 @@
 /** Every chat channel adapter by its protocol. */
 import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { ChannelAdapter } from '../channel.ts'
+import { isOlderAzure, olderAzureChannel } from '../providers/azure.ts'
 import { chatCompletionsChannel, quirkyChatCompletionsChannel } from './chat-completions.ts'
 import { generateContentChannel, generateContentCountChannel } from './generate-content.ts'
 import { countTokensChannel, messagesChannel } from './messages.ts'
@@ -14,10 +15,18 @@ export const CHANNEL_ADAPTERS: Readonly<Record<ChatProtocol, ChannelAdapter>> = 
 }
 
 /** Returns the adapter to a channel's upstream. */
-export const chatAdapterOf = ({ quirks }: ChannelEntry, protocol: ChatProtocol): ChannelAdapter =>
-  quirks.length > 0 && protocol === 'chat-completions'
+export function chatAdapterOf(channel: ChannelEntry, protocol: ChatProtocol): ChannelAdapter {
+  const older = channel.provider === 'azure' ? OLDER_AZURE[protocol] : undefined
+  if (older !== undefined && isOlderAzure(channel)) return older
+  return channel.quirks.length > 0 && protocol === 'chat-completions'
     ? quirkyChatCompletionsChannel
     : CHANNEL_ADAPTERS[protocol]
+}
+
+const OLDER_AZURE: Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>> = {
+  'chat-completions': olderAzureChannel('chat-completions'),
+  responses: olderAzureChannel('responses'),
+}
 
 /** By the protocols that have a way to count tokens. */
 export const COUNTING_ADAPTERS = {

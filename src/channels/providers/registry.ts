@@ -3,6 +3,7 @@ import { CHAT_PROTOCOLS, type Provider } from '../../../schemas/config/catalog.t
 import { withOneFormOfKeys } from '../../core/routing/channel-access.ts'
 import { anthropic } from './anthropic.ts'
 import { ark } from './ark.ts'
+import { azure } from './azure.ts'
 import { deepseek } from './deepseek.ts'
 import { gemini } from './gemini.ts'
 import { groq } from './groq.ts'
@@ -18,6 +19,7 @@ import { zhipu } from './zhipu.ts'
 
 export const PRESETS: Readonly<Partial<Record<Provider, ProviderPreset>>> = {
   openai,
+  azure,
   anthropic,
   gemini,
   deepseek,

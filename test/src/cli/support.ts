@@ -51,6 +51,7 @@ export const noEngines: Wiring = {
   rebuildLog: never,
   loadConfig: never,
   channelHealth: never,
+  readList: never,
   processReports: never,
   findInJournals: never,
   actor: () => 'operator:test',

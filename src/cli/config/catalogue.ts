@@ -1,0 +1,74 @@
+/** `tollgate catalogue diff`: prices of the configuration beside those of a public list. Applies nothing. */
+import type { Command } from 'commander'
+import { printRate } from '../../../schemas/money.ts'
+import { catalogueDifference, type PriceChange } from '../../core/pricing/catalogue-difference.ts'
+import { parsePerUsd, readPriceList } from '../../core/pricing/price-list.ts'
+import { answers, type Context } from '../context.ts'
+import { type JsonObject, printable } from '../output.ts'
+import { ConfigProblems } from './config.ts'
+
+interface Options {
+  readonly perUsd: string
+  readonly cost?: boolean
+}
+
+const quoted = (text: string): string => JSON.stringify(text)
+
+const line = (indent: string, { price, listed, now }: PriceChange): string =>
+  `${indent}${price}: ${quoted(printRate(listed))} # now ${now === null ? 'not set' : quoted(printRate(now))}\n`
+
+const bySubject = (changes: readonly PriceChange[]): PriceChange[][] => [
+  ...Map.groupBy(changes, ({ model, channel }) => JSON.stringify([channel, model])).values(),
+]
+
+/** Prints the changes as the parts of the file that they concern. */
+function yamlOf(changes: readonly PriceChange[], isCost: boolean): string {
+  const parts = bySubject(changes).map((group) => {
+    const { model, channel, listed_as: name } = group[0]!
+    const head = isCost
+      ? `  - id: ${quoted(channel!)}\n    cost:\n      ${quoted(model)}: # listed as ${printable(name)}\n        unit: 1M_tokens\n`
+      : `  - id: ${quoted(model)} # listed as ${printable(name)}\n    pricing:\n`
+    return head + group.map((change) => line(isCost ? '        ' : '      ', change)).join('')
+  })
+  return `${isCost ? 'channels' : 'models'}:\n${parts.join('')}`
+}
+
+export function addCatalogueCommands(program: Command, context: Context): void {
+  const { wiring } = context
+  const catalogue = program.command('catalogue').description('models and prices of the configuration')
+  const diff = catalogue
+    .command('diff')
+    .description(
+      'compare with a public price list in the format of LiteLLM or models.dev, and print the changes that it proposes as YAML; nothing is applied',
+    )
+    .argument('<list>', 'a file, or a URL')
+    .option('--per-usd <credits>', 'credits for a US dollar of the list', '1')
+    .option('--cost', 'compare what channels cost you, in place of the prices of models')
+  answers(
+    context,
+    diff,
+    'catalogue diff prices.json --per-usd 7.2',
+    async (source: string, options: Options) => {
+      const perUsd = parsePerUsd(options.perUsd)
+      const ofCosts = options.cost === true
+      const { config, problems } = wiring.loadConfig()
+      if (config === null) throw new ConfigProblems(problems)
+      const list = readPriceList(await wiring.readList(source))
+      const { changes, unlisted } = catalogueDifference(config, list, { perUsd, ofCosts })
+      const json: JsonObject = {
+        changes: changes.map(
+          (change): JsonObject => ({
+            ...change,
+            now: change.now === null ? null : printRate(change.now),
+            listed: printRate(change.listed),
+          }),
+        ),
+        unlisted: [...unlisted],
+      }
+      const missing =
+        unlisted.length === 0 ? '' : `# not in the list: ${unlisted.map(printable).join(', ')}\n`
+      const text = changes.length === 0 ? '# every listed price is the same\n' : yamlOf(changes, ofCosts)
+      return { json, text: () => text + missing }
+    },
+  )
+}

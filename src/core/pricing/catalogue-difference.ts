@@ -1,0 +1,114 @@
+/** Compares prices of the catalogue, or costs of its channels, with a public price list. */
+import type { ChannelEntry, ModelEntry, Provider } from '../../../schemas/config/catalog.ts'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import type { Rate } from '../../../schemas/money.ts'
+import { inCredits, LISTED_PRICES, type ListedPrice, type PriceList } from './price-list.ts'
+
+export interface PriceChange {
+  readonly model: string
+  /** Null: the model's own price. */
+  readonly channel: string | null
+  /** The list's name of the model. */
+  readonly listed_as: string
+  readonly price: ListedPrice
+  /** Null where the catalogue has none. */
+  readonly now: Rate | null
+  readonly listed: Rate
+}
+
+export interface CatalogueDifference {
+  readonly changes: readonly PriceChange[]
+  /** Models that are priced by tokens, and of which the list has no single price. */
+  readonly unlisted: readonly string[]
+}
+
+/** Names of providers in the lists, where they differ from ours. */
+const LISTED_PROVIDERS: Readonly<Partial<Record<Provider, readonly string[]>>> = {
+  gemini: ['gemini', 'google'],
+  vertex: ['vertex_ai', 'google-vertex'],
+  bedrock: ['bedrock', 'amazon-bedrock'],
+  moonshot: ['moonshot', 'moonshotai'],
+  qwen: ['dashscope', 'alibaba'],
+  zhipu: ['zai', 'zhipuai'],
+  ark: ['volcengine'],
+}
+
+interface Listed {
+  readonly name: string
+  readonly channel: ChannelEntry | null
+}
+
+/** Returns the names under which a list may have the model, by the channels that serve it. */
+function namesOf({ id, aliases }: ModelEntry, channels: readonly ChannelEntry[]): Listed[] {
+  const names = channels.flatMap((channel): Listed[] => {
+    const upstream = channel.models[id]
+    if (upstream === undefined) return []
+    const { provider } = channel
+    const providers = provider === undefined ? [] : (LISTED_PROVIDERS[provider] ?? [provider])
+    return [...providers.map((known) => `${known}/${upstream}`), upstream].map((name) => ({ name, channel }))
+  })
+  return [...names, ...[id, ...aliases].map((name) => ({ name, channel: null }))]
+}
+
+type Current = Partial<Record<ListedPrice, Rate | undefined>>
+
+/** Returns the price that holds: a cached token costs what a fresh one does, a written one a quarter more. */
+function effective(prices: Current, price: ListedPrice): Rate | undefined {
+  if (prices[price] !== undefined || price === 'input' || price === 'output') return prices[price]
+  if (prices.input === undefined) return undefined
+  return price === 'cached_input' ? prices.input : (prices.input * 5n) / 4n
+}
+
+interface Compared {
+  readonly model: string
+  readonly channel: string | null
+  readonly current: Current
+  readonly names: readonly Listed[]
+}
+
+function changesOf({ model, channel, current, names }: Compared, list: PriceList, perUsd: Rate) {
+  const found = names.find(({ name }) => list.get(name) != null)
+  if (found === undefined) return null
+  const listed = inCredits(list.get(found.name)!, perUsd)
+  return LISTED_PRICES.flatMap((price): PriceChange[] => {
+    const rate = listed[price]
+    // A default follows from the input price that the list proposes.
+    const proposed = { ...current, input: listed.input ?? current.input }
+    const holds = price === 'input' ? current.input : effective(proposed, price)
+    if (rate === undefined || holds === rate) return []
+    return [{ model, channel, listed_as: found.name, price, now: current[price] ?? null, listed: rate }]
+  })
+}
+
+export interface DifferenceOptions {
+  /** Credits for a US dollar. */
+  readonly perUsd: Rate
+  /** Compares what channels cost the operator, in place of what models cost customers. */
+  readonly ofCosts: boolean
+}
+
+/** Returns the prices that differ from the list's. Changes nothing. */
+export function catalogueDifference(
+  { models, channels }: Pick<ConfigFile, 'models' | 'channels'>,
+  list: PriceList,
+  { perUsd, ofCosts }: DifferenceOptions,
+): CatalogueDifference {
+  const priced = models.filter(({ pricing }) => pricing?.unit === '1M_tokens')
+  const compared = priced.flatMap((entry): Compared[] => {
+    const names = namesOf(entry, channels)
+    if (!ofCosts) return [{ model: entry.id, channel: null, current: entry.pricing!, names }]
+    return channels
+      .filter((channel) => channel.models[entry.id] !== undefined)
+      .map((channel) => ({
+        model: entry.id,
+        channel: channel.id,
+        current: channel.cost?.[entry.id] ?? {},
+        names: names.filter((name) => name.channel === channel),
+      }))
+  })
+  const results = compared.map((one) => ({ one, changes: changesOf(one, list, perUsd) }))
+  return {
+    changes: results.flatMap(({ changes }) => changes ?? []),
+    unlisted: [...new Set(results.filter(({ changes }) => changes === null).map(({ one }) => one.model))],
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Reads public price lists, in the formats of LiteLLM (US dollars a token, by the name of a model) and models.dev (US
+ * dollars a million tokens, by provider and model).
+ */
+import { divideHalfUp, ONE_RATE, parseRate, RATE_DECIMALS, type Rate } from '../../../schemas/money.ts'
+
+/** Prices of a model, per million tokens; a price that the list leaves out is absent. */
+export interface ListedPrices {
+  readonly input?: Rate
+  readonly output?: Rate
+  readonly cached_input?: Rate
+  readonly cache_write?: Rate
+}
+export const LISTED_PRICES = ['input', 'output', 'cached_input', 'cache_write'] as const
+export type ListedPrice = (typeof LISTED_PRICES)[number]
+
+/** Prices by the list's name of a model, `provider/model` or `model`; null where providers differ in it. */
+export type PriceList = ReadonlyMap<string, ListedPrices | null>
+
+type Fields = Readonly<Record<string, unknown>>
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A number as JavaScript prints it, such as `3e-7` and `0.25`. */
+const PRINTED_NUMBER = /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
+/** Powers of ten from one token to a million. */
+const PER_MILLION = 6
+
+/** Returns a listed number times a power of ten, exact; undefined for anything that is no price. */
+function rateOf(value: unknown, power: number): Rate | undefined {
+  const match = typeof value === 'number' ? PRINTED_NUMBER.exec(String(value)) : null
+  if (match === null) return undefined
+  const [, whole = '', fraction = '', exponent = '0'] = match
+  const places = RATE_DECIMALS + power + Number(exponent) - fraction.length
+  const digits = BigInt(whole + fraction)
+  return places >= 0 ? digits * 10n ** BigInt(places) : divideHalfUp(digits, 10n ** BigInt(-places))
+}
+
+function pricesOf(fields: Fields, names: Readonly<Record<ListedPrice, string>>, power: number): ListedPrices {
+  const prices = LISTED_PRICES.map((price) => [price, rateOf(fields[names[price]], power)] as const)
+  return Object.fromEntries(prices.filter(([, rate]) => rate !== undefined))
+}
+
+const LITELLM_NAMES = {
+  input: 'input_cost_per_token',
+  output: 'output_cost_per_token',
+  cached_input: 'cache_read_input_token_cost',
+  cache_write: 'cache_creation_input_token_cost',
+} as const
+const MODELS_DEV_NAMES = {
+  input: 'input',
+  output: 'output',
+  cached_input: 'cache_read',
+  cache_write: 'cache_write',
+} as const
+
+const isWhole = ({ input, output }: ListedPrices): boolean => input !== undefined && output !== undefined
+
+function readLiteLlm(list: Fields): PriceList {
+  const entries = Object.entries(list).flatMap(([name, fields]) => {
+    const prices = isFields(fields) ? pricesOf(fields, LITELLM_NAMES, PER_MILLION) : {}
+    return isWhole(prices) ? [[name, prices] as const] : []
+  })
+  return new Map(entries)
+}
+
+const isSame = (a: ListedPrices, b: ListedPrices): boolean =>
+  LISTED_PRICES.every((price) => a[price] === b[price])
+
+function readModelsDev(list: Fields): PriceList {
+  const found = new Map<string, ListedPrices | null>()
+  for (const [provider, entry] of Object.entries(list)) {
+    const models = isFields(entry) && isFields(entry.models) ? entry.models : {}
+    for (const [model, fields] of Object.entries(models)) {
+      const prices =
+        isFields(fields) && isFields(fields.cost) ? pricesOf(fields.cost, MODELS_DEV_NAMES, 0) : {}
+      if (!isWhole(prices)) continue
+      found.set(`${provider}/${model}`, prices)
+      const other = found.get(model)
+      found.set(model, other === undefined || (other !== null && isSame(other, prices)) ? prices : null)
+    }
+  }
+  return found
+}
+
+/** @throws Error for a text in neither format */
+export function readPriceList(text: string): PriceList {
+  const list = parsed(text)
+  const values = isFields(list) ? Object.values(list).filter(isFields) : []
+  const isModelsDev = values.some(({ models }) => isFields(models))
+  const found = isModelsDev ? readModelsDev(list as Fields) : readLiteLlm(isFields(list) ? list : {})
+  if (found.size > 0) return found
+  throw new Error('It is no price list in the format of LiteLLM or models.dev: it has no price of a model.')
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error('It is no price list: it is not JSON.')
+  }
+}
+
+/** Returns the prices in credits. @param perUsd credits for a US dollar */
+export const inCredits = (prices: ListedPrices, perUsd: Rate): ListedPrices =>
+  Object.fromEntries(
+    Object.entries(prices).map(([name, rate]) => [name, divideHalfUp((rate as Rate) * perUsd, ONE_RATE)]),
+  )
+
+/** @throws Error for a factor that is no positive decimal */
+export function parsePerUsd(text: string): Rate {
+  const rate = parseRate(text)
+  if (rate <= 0n) throw new Error('--per-usd must be more than 0')
+  return rate
+}

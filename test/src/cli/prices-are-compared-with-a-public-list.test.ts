@@ -1,0 +1,140 @@
+import t from 'tap'
+import { configFile } from '../../../schemas/config/file.ts'
+import type { Wiring } from '../../../src/cli/wiring.ts'
+import { readPriceList } from '../../../src/core/pricing/price-list.ts'
+import { commandsOn, noEngines } from './support.ts'
+
+const LITELLM = {
+  sample_spec: { max_tokens: 'a text' },
+  'deepseek/deepseek-chat': {
+    input_cost_per_token: 2.8e-7,
+    output_cost_per_token: 4.2e-7,
+    cache_read_input_token_cost: 2.8e-8,
+    litellm_provider: 'deepseek',
+  },
+  'claude-x': {
+    input_cost_per_token: 3e-6,
+    output_cost_per_token: 0.000015,
+    cache_creation_input_token_cost: 3.75e-6,
+  },
+}
+const MODELS_DEV = {
+  deepseek: {
+    id: 'deepseek',
+    models: {
+      'deepseek-chat': { id: 'deepseek-chat', cost: { input: 0.28, output: 0.42, cache_read: 0.028 } },
+    },
+  },
+  reseller: { id: 'reseller', models: { 'claude-x': { cost: { input: 4, output: 16 } } } },
+  anthropic: {
+    id: 'anthropic',
+    models: { 'claude-x': { cost: { input: 3, output: 15, cache_write: 3.75 } } },
+  },
+}
+
+const config = configFile.parse({
+  models: [
+    { id: 'deep', pricing: { unit: '1M_tokens', input: '0.28', output: '0.5' } },
+    { id: 'claude', pricing: { unit: '1M_tokens', input: '3', output: '15' } },
+    { id: 'own', pricing: { unit: '1M_tokens', input: '1', output: '1' } },
+    { id: 'film', endpoint_type: 'videos_generations', pricing: { unit: 'second', per_unit: '1' } },
+  ],
+  channels: [
+    {
+      id: 'd',
+      provider: 'deepseek',
+      protocol: 'chat-completions',
+      base_url: 'https://d.test/v1',
+      models: { deep: 'deepseek-chat', own: 'own-model' },
+      cost: { deep: { unit: '1M_tokens', input: '0.28', output: '0.42', cached_input: '0.028' } },
+    },
+    {
+      id: 'c',
+      provider: 'anthropic',
+      protocol: 'messages',
+      base_url: 'https://c.test',
+      models: { claude: 'claude-x' },
+    },
+  ],
+})
+
+const wiringWith = (list: object): Wiring => ({
+  ...noEngines,
+  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [], warnings: [] }),
+  readList: async () => JSON.stringify(list),
+})
+
+t.test('both formats propose the same changes, exact to the last digit', async (t) => {
+  for (const list of [LITELLM, MODELS_DEV]) {
+    const { json } = commandsOn(wiringWith(list))
+    t.same(await json('catalogue', 'diff', 'prices.json'), {
+      changes: [
+        {
+          model: 'deep',
+          channel: null,
+          listed_as: 'deepseek/deepseek-chat',
+          price: 'output',
+          now: '0.5',
+          listed: '0.42',
+        },
+        {
+          model: 'deep',
+          channel: null,
+          listed_as: 'deepseek/deepseek-chat',
+          price: 'cached_input',
+          now: null,
+          listed: '0.028',
+        },
+      ],
+      unlisted: ['own'],
+    })
+  }
+})
+
+t.test('the changes are YAML', async (t) => {
+  const { text } = commandsOn(wiringWith(LITELLM))
+  t.equal(
+    await text('catalogue', 'diff', 'prices.json', '--per-usd', '2'),
+    [
+      'models:',
+      '  - id: "deep" # listed as deepseek/deepseek-chat',
+      '    pricing:',
+      '      input: "0.56" # now "0.28"',
+      '      output: "0.84" # now "0.5"',
+      '      cached_input: "0.056" # now not set',
+      '  - id: "claude" # listed as claude-x',
+      '    pricing:',
+      '      input: "6" # now "3"',
+      '      output: "30" # now "15"',
+      '# not in the list: own',
+      '',
+    ].join('\n'),
+  )
+})
+
+t.test('costs of channels are compared on request', async (t) => {
+  const { json } = commandsOn(wiringWith(LITELLM))
+  const { changes } = (await json('catalogue', 'diff', 'prices.json', '--cost')) as { changes: object[] }
+  t.match(changes, [
+    { model: 'claude', channel: 'c', price: 'input', now: null, listed: '3' },
+    { model: 'claude', channel: 'c', price: 'output', now: null, listed: '15' },
+  ])
+  t.equal(changes.length, 2)
+})
+
+t.test('a list that is none is refused, and so is a factor of nothing', async (t) => {
+  const { refused } = commandsOn(wiringWith({ a: { b: 1 } }))
+  t.match(
+    await refused('catalogue', 'diff', 'x.json'),
+    /no price list in the format of LiteLLM or models.dev/,
+  )
+  t.throws(() => readPriceList('<html>'), /not JSON/)
+  const { refused: wrong } = commandsOn(wiringWith(LITELLM))
+  t.match(await wrong('catalogue', 'diff', 'x.json', '--per-usd', '0'), /more than 0/)
+})
+
+t.test('names that providers price differently are not guessed', async (t) => {
+  const list = readPriceList(JSON.stringify(MODELS_DEV))
+  t.equal(list.get('claude-x'), null)
+  t.not(list.get('anthropic/claude-x'), null)
+})
