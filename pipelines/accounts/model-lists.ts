@@ -7,9 +7,11 @@ import {
   type ContentModelList,
   contentModelsQuery,
 } from '../../schemas/accounts/models.ts'
-import type { ModelEntry, Pricing } from '../../schemas/config/catalog.ts'
-import { printRate, type Rate } from '../../schemas/money.ts'
-import type { TokenPrice } from '../../src/core/pricing/pricing.ts'
+import type { ModelEntry, Pricing, PricingFields } from '../../schemas/config/catalog.ts'
+import { printCredits, printRate, type Rate } from '../../schemas/money.ts'
+import { pricesInOrder, pricingAt } from '../../src/core/pricing/changes.ts'
+import { priceAt, type TokenPrice } from '../../src/core/pricing/pricing.ts'
+import type { KindRates } from '../../src/core/pricing/terms.ts'
 import {
   type AllowedModels,
   type Catalog,
@@ -74,37 +76,68 @@ function modelList({ catalog, installedAt }: ModelsDeps, caller: AllowedModels) 
 
 const price = (rate: Rate | undefined): string | null => (rate === undefined ? null : printRate(rate))
 
+const printed = (
+  rates: Readonly<Partial<Record<string, Rate>>> | undefined,
+): Record<string, string> | null =>
+  rates === undefined
+    ? null
+    : Object.fromEntries(Object.entries(rates).map(([name, rate]) => [name, printRate(rate!)]))
+
+/** Returns the price of each kind of tokens besides input and output. */
+const publicKinds = (kinds: Partial<KindRates>) => ({
+  cached_input: price(kinds.cached),
+  cache_write: price(kinds.cacheWrite),
+  cache_write_1h: price(kinds.cacheWrite1h),
+  reasoning: price(kinds.reasoning),
+  input_audio: price(kinds.inputAudio),
+  output_audio: price(kinds.outputAudio),
+  input_image: price(kinds.inputImage),
+  output_image: price(kinds.outputImage),
+})
+
 /** Prices before the discount, as they are billed: defaults filled in. A discount that has ended is not shown. */
-function publicPricing(pricing: Pricing, tokens: TokenPrice | null, now: number) {
-  const { discount_until: until, variants } = pricing
+function publicPrices(pricing: PricingFields, tokens: TokenPrice | null, now: number) {
+  const { discount_until: until } = pricing
   const isDiscounted = pricing.discount !== undefined && (until === undefined || now < Date.parse(until))
-  const base = tokens?.tiers.at(-1)
+  const base = tokens?.tiers.at(-1)?.full.terms
   const above = tokens?.tiers.slice(0, -1).reverse() ?? []
   return {
-    unit: pricing.unit,
     input: price(base?.input),
     output: price(base?.output),
-    cached_input: price(base?.cached),
-    cache_write: price(base?.cacheWrite),
+    ...publicKinds(base ?? { inputImage: pricing.input_image! }),
     per_unit: price(pricing.per_unit),
-    variants: variants
-      ? Object.fromEntries(Object.entries(variants).map(([name, rate]) => [name, printRate(rate)]))
-      : null,
+    variants: printed(pricing.variants),
     pixel_tiers: pricing.pixel_tiers.map(({ from_pixels, per_unit }) => ({
       from_pixels,
       per_unit: printRate(per_unit),
     })),
-    input_image: price(pricing.input_image),
-    tiers: above.map((tier) => ({
-      from_prompt_tokens: tier.fromPromptTokens,
-      input: printRate(tier.input),
-      cached_input: printRate(tier.cached),
-      cache_write: printRate(tier.cacheWrite),
-      output: printRate(tier.output),
+    tiers: above.map(({ full: { terms } }) => ({
+      from_prompt_tokens: terms.fromPromptTokens,
+      input: printRate(terms.input),
+      output: printRate(terms.output),
+      ...publicKinds(terms),
     })),
     server_tool_call: price(pricing.server_tool_call),
+    server_tools: printed(pricing.server_tools),
+    service_tiers: printed(pricing.service_tiers),
+    minimum: pricing.minimum === undefined ? null : printCredits(pricing.minimum),
     discount: isDiscounted ? price(pricing.discount) : null,
     discount_until: isDiscounted && until !== undefined ? new Date(until).toISOString() : null,
+  }
+}
+
+/** Returns the prices that hold, and those that are planned. */
+function publicPricing(pricing: Pricing, price: TokenPrice | null, now: number) {
+  const at = (instant: number) => (price === null ? null : priceAt(price, instant))
+  return {
+    unit: pricing.unit,
+    ...publicPrices(pricingAt(pricing, now), at(now), now),
+    changes: pricesInOrder(pricing)
+      .filter(({ from }) => from !== null && now < Date.parse(from))
+      .map(({ from, fields }) => {
+        const instant = Date.parse(from!)
+        return { from: new Date(instant).toISOString(), ...publicPrices(fields, at(instant), instant) }
+      }),
   }
 }
 

@@ -3,8 +3,7 @@
  * cover the key. Above any: 402, and nothing goes upstream. See docs/api-rules.md, "Pre-charge".
  */
 import type { Credits } from '../../schemas/money.ts'
-import { worstCase } from '../../src/core/pricing/estimate.ts'
-import { tokenCharge } from '../../src/core/pricing/pricing.ts'
+import { estimateCharge } from '../../src/core/pricing/estimate.ts'
 import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
 import { insufficientBalance } from './require-balance.ts'
 import type { PricedCall } from './select-model.ts'
@@ -29,7 +28,7 @@ function pinOf({ request, known }: PricedCall): string | null {
 }
 
 const estimateWith = ({ call, request }: PricedCall, model: Model): Credits =>
-  tokenCharge(model.price!, worstCase(model.entry, call), request.submittedAt)
+  estimateCharge(model.price!, model.entry, call, request.submittedAt)
 
 /** Returns the worst case of the dearest model that may serve the call. */
 export function estimateOf(call: PricedCall): Credits {

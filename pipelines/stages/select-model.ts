@@ -1,5 +1,6 @@
 /** Selects the model, checks that the key may call it, and finds its routes. See docs/errors.md, "Catalogue". */
 import { Failure } from '../../schemas/failure.ts'
+import { factorOf, priceAt } from '../../src/core/pricing/pricing.ts'
 import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
 import type { ReadCall } from './read-call.ts'
 import { type Stage, stage } from './stage.ts'
@@ -36,13 +37,29 @@ export function selectCallable(catalog: Catalog, name: string, status?: number):
   return model
 }
 
+/** Returns whether the model has a price for the requested service tier: without one it would cost another's. */
+function hasTierPrice({ call, request }: ReadCall, { price }: Model): boolean {
+  const { serviceTier } = call
+  if (serviceTier === undefined || price === null) return true
+  return factorOf(priceAt(price, request.submittedAt), serviceTier) !== null
+}
+
+function requireTierPrice(call: ReadCall, model: Model): void {
+  if (hasTierPrice(call, model)) return
+  const { serviceTier } = call.call
+  throw new Failure(
+    'invalid_request',
+    `service_tier: no price is set for '${serviceTier}' of the model '${model.id}'; leave it out.`,
+  )
+}
+
 export interface SelectDeps {
   readonly catalog: () => Catalog
 }
 
 /**
  * Adds the model and the routes to it.
- * @throws Failure `model_not_found`, `model_not_allowed`, `no_channel_available`
+ * @throws Failure `model_not_found`, `model_not_allowed`, `no_channel_available`, `invalid_request`
  */
 export const selectModel = <C extends ReadCall>(deps: SelectDeps): Stage<C, C & PricedCall> =>
   stage((call: C) => {
@@ -50,6 +67,7 @@ export const selectModel = <C extends ReadCall>(deps: SelectDeps): Stage<C, C & 
     const model = selectCallable(catalog, call.call.model)
     if (!mayCall(catalog, call.known, model))
       throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
+    requireTierPrice(call, model)
     const routes = model.price === null ? [] : catalog.routes(model, call.protocol)
     const fallbacks = model.entry.fallbacks.length === 0 ? NO_FALLBACKS : fallbacksOf(catalog, call, model)
     if (routes.length > 0) return { ...call, requested: model, model, routes, fallbacks }
@@ -60,9 +78,10 @@ export const selectModel = <C extends ReadCall>(deps: SelectDeps): Stage<C, C & 
   })
 
 /** Returns the fallbacks that the key may call and that have channels. */
-const fallbacksOf = (catalog: Catalog, { known, protocol }: ReadCall, model: Model): readonly ServedModel[] =>
+const fallbacksOf = (catalog: Catalog, call: ReadCall, model: Model): readonly ServedModel[] =>
   catalog
     .fallbacks(model)
-    .filter((other) => other.entry.callable && other.price !== null && mayCall(catalog, known, other))
-    .map((other) => ({ model: other, routes: catalog.routes(other, protocol) }))
+    .filter((other) => other.entry.callable && other.price !== null && mayCall(catalog, call.known, other))
+    .filter((other) => hasTierPrice(call, other))
+    .map((other) => ({ model: other, routes: catalog.routes(other, call.protocol) }))
     .filter(({ routes }) => routes.length > 0)

@@ -56,30 +56,45 @@ export const contentModelsQuery = z.object({
 /** Credits, a decimal string. */
 const price = z.string().nullable()
 
-const pricing = z.object({
-  unit: z.enum(PRICE_UNITS),
-  input: price,
-  output: price,
+/** Of 1M tokens, by kind. */
+const kinds = {
   cached_input: price,
   cache_write: price,
+  cache_write_1h: price.describe('Of what a cache keeps for an hour.'),
+  reasoning: price,
+  input_audio: price,
+  output_audio: price,
+  input_image: price.describe('With unit image: for each image that goes in.'),
+  output_image: price,
+}
+
+const prices = {
+  input: price,
+  output: price,
+  ...kinds,
   per_unit: price,
   variants: z.record(z.string(), z.string()).nullable(),
   pixel_tiers: z
     .array(z.object({ from_pixels: z.int(), per_unit: z.string() }))
     .describe('Prices of larger images; per_unit holds below the first.'),
-  input_image: price.describe('For each image that goes in.'),
-  tiers: z.array(
-    z.object({
-      from_prompt_tokens: z.int(),
-      input: z.string(),
-      cached_input: z.string(),
-      cache_write: z.string(),
-      output: z.string(),
-    }),
-  ),
+  tiers: z.array(z.object({ from_prompt_tokens: z.int(), input: z.string(), output: z.string(), ...kinds })),
   server_tool_call: price,
+  server_tools: z.record(z.string(), z.string()).nullable().describe('Tools with a price of their own.'),
+  service_tiers: z
+    .record(z.string(), z.string())
+    .nullable()
+    .describe('Factors on the whole call, by the service tier in which it is served.'),
+  minimum: price.describe('What a call costs at least.'),
   discount: price.describe('A factor; null when none is in force.'),
   discount_until: z.string().nullable(),
+}
+
+const pricing = z.object({
+  unit: z.enum(PRICE_UNITS),
+  ...prices,
+  changes: z
+    .array(z.object({ from: z.string(), ...prices }))
+    .describe('Planned prices, in their order: calls that are submitted from the instant on cost so much.'),
 })
 
 export const publicCatalog = z.object({

@@ -4,7 +4,7 @@
  * answer, and nothing that names a channel or its name of the model.
  */
 import { z } from 'zod'
-import { CHAT_PROTOCOLS } from '../config/catalog.ts'
+import { CHAT_PROTOCOLS, SERVER_TOOLS } from '../config/catalog.ts'
 
 const count = z.int().min(0)
 /** Names and values, as they are shown. */
@@ -16,11 +16,34 @@ const prices = z.object({
   cached_input: z.string(),
   cache_write: z.string(),
   output: z.string(),
+  // Kinds of tokens with another price than the usual one for them.
+  cache_write_1h: z.string().optional(),
+  reasoning: z.string().optional(),
+  input_audio: z.string().optional(),
+  output_audio: z.string().optional(),
+  input_image: z.string().optional(),
+  output_image: z.string().optional(),
   server_tool_call: z.string().optional(),
+  server_tools: z.partialRecord(z.enum(SERVER_TOOLS), z.string()).optional(),
   discount: z.string().optional(),
+  /** The upstream's word for it, with its factor on everything. */
+  service_tier: z.string().optional(),
+  service_tier_factor: z.string().optional(),
+  minimum: z.string().optional(),
   from_prompt_tokens: count.optional(),
 })
 export type StoredPrices = z.infer<typeof prices>
+
+/** Counts that the row has no columns for: parts of its other counts. */
+const counts = z.object({
+  cache_write_1h: count.optional(),
+  input_audio: count.optional(),
+  input_image: count.optional(),
+  output_audio: count.optional(),
+  output_image: count.optional(),
+  server_tools: z.partialRecord(z.enum(SERVER_TOOLS), count).optional(),
+})
+export type StoredCounts = z.infer<typeof counts>
 
 export const CALL_DETAIL_FIELDS = {
   // The client's request.
@@ -49,6 +72,8 @@ export const CALL_DETAIL_FIELDS = {
   thinking_budget_tokens: z.number(),
   /** Tools declared, those of the upstream's own among them. */
   tools: count,
+  /** The requested service tier, where it can change the price. */
+  service_tier: z.string(),
   /** Tools that run at the upstream, separated by commas. */
   built_in_tools: z.string(),
   /** Tool choice, with the name of a tool where one is forced. */
@@ -80,6 +105,7 @@ export const CALL_DETAIL_FIELDS = {
   result: lines,
 
   // The cost.
+  counts,
   /** The prices that held. */
   prices,
   /** The calculation of a cost that is not by tokens. */

@@ -20,6 +20,12 @@ export interface UsageTokens {
   readonly promptAudio?: number
   /** A part of `output`; nothing where the upstream does not report it. */
   readonly outputAudio?: number
+  /** Further parts; nothing where the upstream reports none. */
+  readonly extra?: {
+    readonly cacheWrite1h: number
+    readonly inputImage: number
+    readonly outputImage: number
+  }
 }
 
 /** A token of the answer and its natural logarithm of probability, with those that were likely in its place. */

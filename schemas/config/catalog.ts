@@ -3,7 +3,7 @@
  * validation. See docs/operating.md, "The configuration file"; docs/api-rules.md, "Models".
  */
 import { z } from 'zod'
-import { rateText } from '../money.ts'
+import { creditsText, rateText } from '../money.ts'
 
 export const CHAT_PROTOCOLS = ['chat-completions', 'messages', 'generate-content', 'responses'] as const
 export const chatProtocol = z.enum(CHAT_PROTOCOLS)
@@ -78,13 +78,47 @@ const name = z
   .max(200)
   .regex(/^[^\s,]+$/, 'must not hold spaces or commas')
 
+/** Tools that few upstreams run. Lists name them only where a model has them. */
+const RARE_TOOLS = [
+  'code_interpreter',
+  'computer_use',
+  'file_search',
+  'maps',
+  'mcp',
+  'tool_search',
+  'url_context',
+] as const
+
+/** Tools that an upstream runs: a call may use one only if its model is capable of it and a channel offers it. */
+export const SERVER_TOOLS = ['web_search', 'image_generation', ...RARE_TOOLS] as const
+export type ServerTool = (typeof SERVER_TOOLS)[number]
+
+/** Credits per 1M tokens of a kind. */
+const kindPrices = {
+  /** Default: the input price. */
+  cached_input: rateText.optional(),
+  /** Default: the input price x 1.25. */
+  cache_write: rateText.optional(),
+  /** Of what is kept for an hour. Default: the input price x 2. */
+  cache_write_1h: rateText.optional(),
+  /** Default: the output price. */
+  reasoning: rateText.optional(),
+  /** Default: the input price. */
+  input_audio: rateText.optional(),
+  /** Default: the output price. */
+  output_audio: rateText.optional(),
+  /** Default: the input price. With unit `image`: credits for each image that goes in. */
+  input_image: rateText.optional(),
+  /** Default: the output price. */
+  output_image: rateText.optional(),
+}
+
 const tokenTier = z.strictObject({
   /** The tier holds for prompts of this many tokens or more, cached ones included. */
   from_prompt_tokens: z.int().positive(),
   input: rateText,
-  cached_input: rateText.optional(),
-  cache_write: rateText.optional(),
   output: rateText,
+  ...kindPrices,
 })
 
 const pixelTier = z.strictObject({
@@ -93,52 +127,51 @@ const pixelTier = z.strictObject({
   per_unit: rateText,
 })
 
-export const pricing = z.strictObject({
-  unit: z.enum(PRICE_UNITS),
+const instant = z.iso.datetime({ offset: true })
+
+const pricingFields = {
   /** Credits per 1M tokens. */
   input: rateText.optional(),
   output: rateText.optional(),
-  /** Default: the input price. */
-  cached_input: rateText.optional(),
-  /** Default: the input price x 1.25. */
-  cache_write: rateText.optional(),
+  ...kindPrices,
   /** Credits per unit, for every unit but `1M_tokens`. */
   per_unit: rateText.optional(),
   variants: z.record(z.string(), rateText).optional(),
   /** Credits for an image by its size; `per_unit` holds below the first of them. */
   pixel_tiers: z.array(pixelTier).default([]),
-  /** Credits for each input image. */
-  input_image: rateText.optional(),
   tiers: z.array(tokenTier).default([]),
   /** Credits per tool call that the upstream ran itself. */
   server_tool_call: rateText.optional(),
+  /** The same for tools that have a price of their own. */
+  server_tools: z.partialRecord(z.enum(SERVER_TOOLS), rateText).optional(),
+  /** Factors on the whole call by the service tier in which the upstream served it. */
+  service_tiers: z
+    .record(z.string().regex(/^[a-z][a-z0-9_]{0,31}$/, 'must be a word in lower case'), rateText)
+    .optional(),
+  /** Credits that a call costs at least, if it costs anything. */
+  minimum: creditsText.refine((credits) => credits >= 0n, 'A minimum is never negative').optional(),
   /** Factor on everything, such as 0.8. */
   discount: rateText.optional(),
   /** RFC 3339; from this instant on the full price holds. */
-  discount_until: z.iso.datetime({ offset: true }).optional(),
+  discount_until: instant.optional(),
+}
+
+export const pricing = z.strictObject({
+  unit: z.enum(PRICE_UNITS),
+  ...pricingFields,
+  /** Planned prices: each replaces all of the one before it for calls that are submitted from its instant on. */
+  changes: z.array(z.strictObject({ from: instant, ...pricingFields })).default([]),
 })
 export type Pricing = z.infer<typeof pricing>
+/** The prices that hold at one time. */
+export type PricingFields = Omit<Pricing, 'unit' | 'changes'>
 
 const offered = z.boolean().optional()
 
-/** Tools that few upstreams run. Lists name them only where a model has them. */
-export const rareTools = {
-  code_interpreter: offered,
-  computer_use: offered,
-  file_search: offered,
-  maps: offered,
-  mcp: offered,
-  tool_search: offered,
-  url_context: offered,
-}
-
-/** Tools that an upstream runs: a call may use one only if its model is capable of it and a channel offers it. */
-export const SERVER_TOOLS = [
-  'web_search',
-  'image_generation',
-  ...(Object.keys(rareTools) as (keyof typeof rareTools)[]),
-] as const
-export type ServerTool = (typeof SERVER_TOOLS)[number]
+export const rareTools = Object.fromEntries(RARE_TOOLS.map((tool) => [tool, offered])) as Record<
+  (typeof RARE_TOOLS)[number],
+  typeof offered
+>
 
 export const capabilities = z.strictObject({
   vision: z.boolean().default(false),

@@ -63,14 +63,7 @@ function checkModel(model: SoundModel, path: Path): Finding[] {
   }
   findings.push(...checkVideos(model).map(([at, message]) => ({ path: [...path, ...at], message })))
   if (pricing !== undefined) {
-    const inPricing = [
-      ...checkUnit(model, pricing),
-      ...checkFields(pricing),
-      ...checkTiers(pricing),
-      ...checkVariants(model, pricing),
-      ...checkPixelTiers(pricing),
-      ...checkDiscount(pricing),
-    ]
+    const inPricing = checkPricing(model, pricing)
     return [
       ...findings,
       ...inPricing.map(([at, message]) => ({ path: [...path, 'pricing', ...at], message })),
@@ -82,6 +75,34 @@ function checkModel(model: SoundModel, path: Path): Finding[] {
     findings.push({ path: [...path, 'pricing'], message })
   }
   return findings
+}
+
+/** Checks the prices of a model, whether its own or those of a channel's cost. */
+export const checkPricing = (model: SoundModel, pricing: SoundPricing): PricingFinding[] => [
+  ...checkUnit(model, pricing),
+  ...checkPrices(model, pricing),
+  ...checkChanges(model, pricing),
+]
+
+const checkPrices = (model: SoundModel, pricing: SoundPricing): PricingFinding[] => [
+  ...checkFields(pricing),
+  ...checkTiers(pricing),
+  ...checkVariants(model, pricing),
+  ...checkPixelTiers(pricing),
+  ...checkDiscount(pricing),
+]
+
+/** Each change has all prices, and comes after the one before it. */
+function checkChanges(model: SoundModel, { unit, changes = [] }: SoundPricing): PricingFinding[] {
+  return changes.flatMap(({ from, ...fields }, index): PricingFinding[] => {
+    const before = changes[index - 1]?.from
+    const isLater = from === undefined || before === undefined || Date.parse(from) > Date.parse(before)
+    const order: PricingFinding[] = isLater
+      ? []
+      : [[['from'], `must be after ${before} of the change before it: changes must ascend.`]]
+    const found = checkPrices(model, { ...fields, ...(unit !== undefined && { unit }) })
+    return [...order, ...found].map(([at, message]) => [['changes', index, ...at], message])
+  })
 }
 
 /** Values that the field `quality` of a grid-style model can produce. */
@@ -156,8 +177,12 @@ function checkVariants(model: SoundModel, { unit, per_unit, variants }: SoundPri
   return [[['variants'], `has no name that a request can ask for: they are ${producible.join(', ')}.`]]
 }
 
-const TOKEN_FIELDS = ['input', 'output', 'cached_input', 'cache_write', 'server_tool_call'] as const
-const UNIT_FIELDS = ['per_unit', 'variants', 'input_image'] as const
+const TOKEN_FIELDS = [
+  ...(['input', 'output', 'cached_input', 'cache_write', 'cache_write_1h', 'reasoning'] as const),
+  ...(['input_audio', 'output_audio', 'output_image', 'server_tool_call', 'server_tools'] as const),
+  ...(['service_tiers', 'minimum'] as const),
+]
+const UNIT_FIELDS = ['per_unit', 'variants'] as const
 
 function checkFields(pricing: SoundPricing): PricingFinding[] {
   const { unit, tiers = [] } = pricing

@@ -2,8 +2,8 @@
  * The interface of a protocol to the pipeline. A dialect reads a client's request; an adapter takes a call to one kind
  * of upstream and its answer back. Native adapters forward bytes, translations parse and print.
  */
-import type { ChatProtocol, ServerTool } from '../../schemas/config/catalog.ts'
-import type { TokenUsage } from '../core/pricing/pricing.ts'
+import type { ChatProtocol, Provider, ServerTool } from '../../schemas/config/catalog.ts'
+import type { TokenUsage } from '../core/pricing/usage.ts'
 import type { LinkedParts } from './request/linked-parts.ts'
 
 /** The pipeline's view of a request in any protocol. */
@@ -21,6 +21,8 @@ export interface ChatCall {
   readonly builtInTools: readonly ServerTool[]
   /** The most calls of these tools that the client allows; null where it leaves that open. */
   readonly toolCallLimit: number | null
+  /** The requested service tier, where it can change the price. */
+  readonly serviceTier?: string
   /**
    * Other settings of the answer, for the call log: pieces of `src/core/call-log/detail-text.ts`. Short, and without
    * any prompt.
@@ -70,6 +72,10 @@ export interface Metered {
   readonly charactersSinceUsage: number
   /** The upstream's name of the model that answered; empty or absent without one. */
   readonly model?: string
+  /** Contradictions in the reports; empty or absent without any. */
+  readonly suspect?: string
+  /** The service tier in which the upstream served the call, in its own word; empty or absent without one. */
+  readonly serviceTier?: string
   /** Prompt and output were reported, the output with or after the last character: final, should the answer end here. */
   readonly isUsageWhole: boolean
 }
@@ -113,8 +119,9 @@ export interface ProtocolAdapter {
   readonly streamTypes?: readonly string[]
   /** `contentType` of the stream that the client gets; null keeps the upstream's. */
   readonly streamContentType: string | null
-  openStream(call: ChatCall): AnswerStream
-  readWhole(call: ChatCall, body: Buffer): WholeAnswer
+  /** @param provider whose form the usage has; undefined: the usual one of the protocol */
+  openStream(call: ChatCall, provider?: Provider): AnswerStream
+  readWhole(call: ChatCall, body: Buffer, provider?: Provider): WholeAnswer
 }
 
 export interface Dialect {

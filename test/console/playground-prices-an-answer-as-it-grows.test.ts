@@ -10,19 +10,42 @@ const PRICING = {
   output: '2',
   cached_input: '0.05',
   cache_write: '0.625',
+  cache_write_1h: '1',
+  reasoning: '2',
+  input_audio: '5',
+  output_audio: '2',
+  input_image: '0.5',
+  output_image: '2',
   per_unit: null,
   variants: null,
   pixel_tiers: [],
-  input_image: null,
-  tiers: [{ from_prompt_tokens: 1000, input: '1', cached_input: '0.1', cache_write: '1.25', output: '4' }],
+  tiers: [
+    {
+      from_prompt_tokens: 1000,
+      input: '1',
+      cached_input: '0.1',
+      cache_write: '1.25',
+      cache_write_1h: null,
+      reasoning: null,
+      input_audio: null,
+      output_audio: null,
+      input_image: null,
+      output_image: null,
+      output: '4',
+    },
+  ],
   server_tool_call: null,
+  server_tools: null,
+  service_tiers: { flex: '0.5' },
+  minimum: null,
+  changes: [],
   discount: '0.5',
   discount_until: '2026-01-01T00:00:00.000Z',
 } as const
 const BEFORE = Date.parse('2025-12-31T23:59:59Z')
 const AFTER = Date.parse('2026-01-01T00:00:00Z')
 
-const price = priceOf({ ...PRICING, pixel_tiers: [], tiers: [...PRICING.tiers] })!
+const price = priceOf({ ...PRICING, pixel_tiers: [], tiers: [...PRICING.tiers], changes: [] })!
 const text = (content: string) => ({ choices: [{ delta: { content } }] })
 
 t.test('an unfinished answer is priced by its length', async (t) => {
@@ -90,4 +113,15 @@ t.test('an error in the stream keeps what came before it', async (t) => {
     NO_ANSWER,
   )
   t.match(answer, { text: 'Half', error: 'The upstream went away.' })
+})
+
+t.test('kinds of tokens and service tiers cost what they do in the gateway', async (t) => {
+  const answer = withChunk(NO_ANSWER, {
+    choices: [],
+    service_tier: 'flex',
+    usage: { prompt_tokens: 100, completion_tokens: 10, prompt_tokens_details: { audio_tokens: 40 } },
+  })
+  // (60 x 0.5 + 40 x 5 + 10 x 2) / 1,000,000 x 0.5
+  const { credits } = costOf(price, { bytes: 4, laterBytes: 0 }, answer, AFTER)
+  t.equal(printCredits(credits), '0.000125')
 })

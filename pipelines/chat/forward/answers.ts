@@ -3,6 +3,7 @@
  * reports to its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
  */
 import { Buffer } from 'node:buffer'
+import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type {
   AnswerStream,
@@ -370,17 +371,19 @@ export interface AnswerHead {
   readonly status: number
   readonly headers: ResponseHeaders
   readonly adapter: ProtocolAdapter
+  readonly route: Route
   readonly waiting: Waiting
 }
 
 /** Chooses the reader of the upstream's answer to `asked`; returns null for an answer that cannot be read. */
 export function answerTo(asked: ChatCall, call: AnsweredCall, head: AnswerHead): Answer | null {
-  const { status, headers, adapter, waiting } = head
+  const { status, headers, adapter, route, waiting } = head
+  const { provider } = route.channel
   if (status >= 300 || status < 200) return new ErrorAnswer(call, status, headers.get('retry-after') ?? null)
   if (isCompressed(headers)) return null
   const contentType = headers.contentType ?? 'application/json'
   if (!asked.stream || !isStreamed(contentType, adapter))
-    return new WholeAnswer(call, contentType, (body) => adapter.readWhole(asked, body))
+    return new WholeAnswer(call, contentType, (body) => adapter.readWhole(asked, body, provider))
   const streamType = adapter.streamContentType ?? contentType
-  return new StreamAnswer(call, streamType, adapter.openStream(asked), waiting)
+  return new StreamAnswer(call, streamType, adapter.openStream(asked, provider), waiting)
 }

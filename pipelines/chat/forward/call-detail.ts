@@ -1,6 +1,8 @@
 /** Builds the detail of a call from facts that are known anyway. Parses nothing. */
+import type { StoredCounts } from '../../../schemas/call-log/call-detail.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { detailText, jsonPiece, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
+import type { TokenUsage } from '../../../src/core/pricing/usage.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
 import type { ChatCall } from '../../../src/protocols/dialect.ts'
 
@@ -31,6 +33,7 @@ function askedPieces(call: ChatCall, model: Model | null): string {
   if (model !== null && call.model !== model.id)
     pieces += textPiece('model_as_asked', call.model, Number.POSITIVE_INFINITY)
   if (call.outputLimit !== null) pieces += numberPiece('max_output_tokens', call.outputLimit)
+  if (call.serviceTier !== undefined) pieces += textPiece('service_tier', call.serviceTier)
   if (call.builtInTools.length > 0) pieces += textPiece('built_in_tools', call.builtInTools.join(','))
   return pieces
 }
@@ -58,18 +61,43 @@ export interface ForwardedFacts {
   readonly startedAt: number
   readonly attempt: LastAttempt | null
   readonly oddities: Oddities
+  /** As it is charged. */
+  readonly usage: TokenUsage
   /** The prices that held, as JSON; null where nothing was charged. */
   readonly terms: string | null
 }
 
-export const forwardedDetail = ({ call, model, startedAt, attempt, oddities, terms }: ForwardedFacts) =>
+/** Returns the counts that the row has no columns for; an empty text on most calls. */
+function extraPiece({ extra }: TokenUsage): string {
+  if (extra === undefined) return ''
+  const { tools, ...tokens } = extra
+  const counts: StoredCounts = {
+    ...(tokens.cacheWrite1h > 0 && { cache_write_1h: tokens.cacheWrite1h }),
+    ...(tokens.inputAudio > 0 && { input_audio: tokens.inputAudio }),
+    ...(tokens.inputImage > 0 && { input_image: tokens.inputImage }),
+    ...(tokens.outputAudio > 0 && { output_audio: tokens.outputAudio }),
+    ...(tokens.outputImage > 0 && { output_image: tokens.outputImage }),
+    ...(Object.keys(tools).length > 0 && { server_tools: tools }),
+  }
+  return jsonPiece('counts', JSON.stringify(counts))
+}
+
+export const forwardedDetail = ({
+  call,
+  model,
+  startedAt,
+  attempt,
+  oddities,
+  usage,
+  terms,
+}: ForwardedFacts) =>
   detailText(
     sizePiece(call),
     askedPieces(call, model) +
       (attempt === null ? '' : attemptPieces(attempt, startedAt)) +
       textPiece('usage_suspect', oddities.suspect, SUSPECT_MAX_CHARS) +
       (oddities.otherModel === '' ? '' : numberPiece('answered_by_other_model', 1)) +
-      (terms === null ? '' : jsonPiece('prices', terms)),
+      (terms === null ? '' : extraPiece(usage) + jsonPiece('prices', terms)),
   )
 
 /** Facts of a refused call: each is absent when the refusal came before it was known. */

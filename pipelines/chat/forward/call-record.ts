@@ -9,9 +9,14 @@ import type { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
 import { laterBytesIn, linkedTokens } from '../../../src/core/pricing/estimate.ts'
-import { chargeTerms, NO_USAGE, type TokenUsage, tokenCharge } from '../../../src/core/pricing/pricing.ts'
-import { estimateOutputTokens, estimatePromptTokens } from '../../../src/core/pricing/text-tokens.ts'
-import { boundedUsage } from '../../../src/core/pricing/usage-bounds.ts'
+import { chargeTerms, tokenCharge } from '../../../src/core/pricing/pricing.ts'
+import {
+  estimateInputTokens,
+  estimateOutputTokens,
+  estimatePromptTokens,
+} from '../../../src/core/pricing/text-tokens.ts'
+import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
+import { boundedUsage, chargedToolCalls, trustedUsage } from '../../../src/core/pricing/usage-bounds.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
@@ -195,12 +200,25 @@ export class CallRecord {
     return isRequestedModel(this.attempt.route.upstreamModel, model) ? '' : model
   }
 
-  /** Returns the reported counts that no call can have; an estimate beyond its bound is no fault of the upstream. */
+  /**
+   * Returns the reported counts that no call can have, and contradictions; an estimate beyond its bound is no fault of
+   * the upstream.
+   */
   #suspect(beyond: readonly string[]): string {
-    const { usage } = this.metered
-    if (beyond.length === 0 || usage === null) return ''
+    const { usage, suspect = '' } = this.metered
+    if (beyond.length === 0 || usage === null) return suspect
     const { model, call } = this.admitted
-    return boundedUsage(usage, model.entry, call).beyond.join(', ')
+    return [...(suspect === '' ? [] : [suspect]), ...boundedUsage(usage, model.entry, call).beyond].join(', ')
+  }
+
+  /** Returns the usage to bill, where the report cannot be believed. */
+  #trusted(usage: TokenUsage): TokenUsage {
+    const { model, call } = this.admitted
+    return trustedUsage(usage, {
+      prompt: estimateInputTokens(call.promptBytes) + linkedTokens(model.entry, call.links),
+      output: estimateOutputTokens(this.metered.characters),
+      serverToolCalls: chargedToolCalls(model.entry, call),
+    })
   }
 
   /** Returns a text from an upstream as the call log may show it. */
@@ -237,9 +255,12 @@ export class CallRecord {
     // Reported counts are not estimated.
     if (!this.metered.isUsageWhole) this.#countLaterBytes()
     const { usage: used, source } = this.usage()
-    const { usage, beyond } = boundedUsage(used, model.entry, call)
-    const cost = tokenCharge(model.price!, usage, request.submittedAt)
-    const oddities: Oddities = { suspect: this.#suspect(beyond), otherModel: this.#otherModel() }
+    const { usage: bounded, beyond } = boundedUsage(used, model.entry, call)
+    const suspect = this.#suspect(beyond)
+    const usage = suspect === '' ? bounded : this.#trusted(bounded)
+    const { serviceTier = '' } = this.metered
+    const cost = tokenCharge(model.price!, usage, request.submittedAt, serviceTier)
+    const oddities: Oddities = { suspect, otherModel: this.#otherModel() }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
     // Field by field: to spread the admission is a call into the runtime, for each call.
     const settlement: Settlement = {
@@ -277,7 +298,11 @@ export class CallRecord {
         startedAt: request.startedAt,
         attempt: this.attempt,
         oddities,
-        terms: source === 'none' ? null : chargeTerms(model.price!, usage.prompt, request.submittedAt),
+        usage,
+        terms:
+          source === 'none'
+            ? null
+            : chargeTerms(model.price!, usage.prompt, request.submittedAt, serviceTier),
       }),
     }
     return { settlement, cost, oddities }

@@ -229,7 +229,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#trace?.answered(status)
     const { call, request } = this.#admitted
     const waiting = { silence: this.#deps.silence, since: request.startedAt }
-    this.#answer = answerTo(call, this, { status, headers, adapter, waiting })
+    this.#answer = answerTo(call, this, { status, headers, adapter, route: this.#route!, waiting })
     if (this.#answer === null) this.failed(compressedAnswer())
   }
 

@@ -8,7 +8,8 @@ import { Failure } from '../../../schemas/failure.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { redact } from '../../../src/core/call-log/redact.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import { NO_USAGE, tokenCharge } from '../../../src/core/pricing/pricing.ts'
+import { tokenCharge } from '../../../src/core/pricing/pricing.ts'
+import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
@@ -160,7 +161,7 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
     const { message, detail } = refusedByUpstream(status, answered.body, null)
     return { ...unpaid, status, error: hidden(detail ?? message) }
   }
-  const { metered, isAnswer } = adapter.readWhole(call, answered.body)
+  const { metered, isAnswer } = adapter.readWhole(call, answered.body, channel.provider)
   const usage = metered.usage ?? NO_USAGE
   return {
     ...base,
@@ -168,7 +169,7 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
     status,
     input_tokens: usage.prompt,
     output_tokens: usage.output,
-    cost: printCredits(tokenCharge(price, usage, now)),
+    cost: printCredits(tokenCharge(price, usage, now, metered.serviceTier)),
     error: isAnswer ? null : 'The answer has neither content nor usage.',
   }
 }

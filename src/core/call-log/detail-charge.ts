@@ -1,49 +1,76 @@
 /** Explains a charge line by line: tokens x price = amount, exact to the last digit. */
-import type { CallDetail } from '../../../schemas/call-log/call-detail.ts'
+import type { CallDetail, StoredCounts } from '../../../schemas/call-log/call-detail.ts'
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
-import { ONE_RATE, printRate, printScaled, RATE_DECIMALS, type Rate } from '../../../schemas/money.ts'
+import {
+  ONE_RATE,
+  printCredits,
+  printRate,
+  printScaled,
+  RATE_DECIMALS,
+  type Rate,
+} from '../../../schemas/money.ts'
+import { type ChargedItem, chargedItems } from '../pricing/charged-items.ts'
 import { type PriceTerms, readPriceTerms } from '../pricing/terms.ts'
+import { extraOf, type TokenUsage } from '../pricing/usage.ts'
 import type { Fact } from './detail-items.ts'
 
 const MILLION_DECIMALS = 6
 
+/** Factors on every line. */
+const factorsOf = ({ discount, serviceTier }: PriceTerms): Rate[] =>
+  [discount, serviceTier?.factor ?? ONE_RATE].filter((factor) => factor !== ONE_RATE)
+
 /** Returns a line. Only the sum of the lines is rounded, to the cost. */
-function line(count: number, unit: string, price: Rate, per: 'million' | 'each', discount: Rate): string {
-  const decimals = 2 * RATE_DECIMALS + (per === 'million' ? MILLION_DECIMALS : 0)
-  const amount = printScaled(BigInt(count) * price * discount, decimals)
-  const factor = discount === ONE_RATE ? '' : ` x ${printRate(discount)}`
-  const priced = per === 'million' ? `${printRate(price)} per 1M` : printRate(price)
-  return `${count} ${unit} x ${priced}${factor} = ${amount}`
+function line({ count, price, per }: ChargedItem, factors: readonly Rate[]): string {
+  const decimals = (1 + factors.length) * RATE_DECIMALS + (per === 'million' ? MILLION_DECIMALS : 0)
+  const amount = factors.reduce((product, factor) => product * factor, BigInt(count) * price)
+  const times = factors.map((factor) => ` x ${printRate(factor)}`).join('')
+  const priced = per === 'million' ? `tokens x ${printRate(price)} per 1M` : `calls x ${printRate(price)}`
+  return `${count} ${priced}${times} = ${printScaled(amount, decimals)}`
 }
 
-function tokenLines(call: CallWithDetail, terms: PriceTerms): Fact[] {
-  const { discount, fromPromptTokens } = terms
-  const fresh = Math.max(0, call.input_tokens - call.cached_tokens - call.cache_write_tokens)
-  const tokens = (count: number, price: Rate) =>
-    count === 0 ? undefined : line(count, 'tokens', price, 'million', discount)
-  const calls = call.server_tool_calls
+function usageOf(call: CallWithDetail, counts: StoredCounts = {}): TokenUsage {
+  return {
+    prompt: call.input_tokens,
+    cached: call.cached_tokens,
+    cacheWrite: call.cache_write_tokens,
+    output: call.output_tokens,
+    reasoning: call.reasoning_tokens,
+    serverToolCalls: call.server_tool_calls,
+    ...extraOf({
+      cacheWrite1h: counts.cache_write_1h ?? 0,
+      inputAudio: counts.input_audio ?? 0,
+      inputImage: counts.input_image ?? 0,
+      outputAudio: counts.output_audio ?? 0,
+      outputImage: counts.output_image ?? 0,
+      tools: counts.server_tools ?? {},
+    }),
+  }
+}
+
+function tokenLines(usage: TokenUsage, terms: PriceTerms): Fact[] {
+  const { discount, serviceTier, minimum, fromPromptTokens } = terms
+  const factors = factorsOf(terms)
   return [
     ['price_tier', fromPromptTokens === 0 ? undefined : `prompts of ${fromPromptTokens} tokens or more`],
     ['discount', discount === ONE_RATE ? undefined : `x ${printRate(discount)}`],
-    ['charge_input', tokens(fresh, terms.input)],
-    ['charge_cached_input', tokens(call.cached_tokens, terms.cached)],
-    ['charge_cache_write', tokens(call.cache_write_tokens, terms.cacheWrite)],
-    ['charge_output', tokens(call.output_tokens, terms.output)],
     [
-      'charge_built_in_tools',
-      calls === 0 ? undefined : line(calls, 'calls', terms.serverToolCall, 'each', discount),
+      'price_service_tier',
+      serviceTier === null ? undefined : `${serviceTier.name}: x ${printRate(serviceTier.factor)}`,
     ],
+    ...chargedItems(usage, terms).map((item): Fact => [`charge_${item.name}`, line(item, factors)]),
+    ['charge_minimum', minimum === 0n ? undefined : `${printCredits(minimum)} at least`],
   ]
 }
 
 /** Returns the lines of a charge; the counts alone where its prices are unknown. */
-export function chargeLines(call: CallWithDetail, { prices, charge }: CallDetail): Fact[] {
+export function chargeLines(call: CallWithDetail, { prices, charge, counts }: CallDetail): Fact[] {
   const terms = prices === undefined ? null : readPriceTerms(prices)
   const units = call.unit_type === null || call.unit_count === null ? undefined : call.unit_count
   return [
     ['unit_type', call.unit_type ?? undefined],
     ['unit_count', units],
     ['charge', charge],
-    ...(terms === null ? [] : tokenLines(call, terms)),
+    ...(terms === null ? [] : tokenLines(usageOf(call, counts), terms)),
   ]
 }

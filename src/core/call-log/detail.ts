@@ -52,6 +52,7 @@ function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['reasoning_effort', detail.reasoning_effort],
     ['thinking_budget_tokens', detail.thinking_budget_tokens],
     ['tools', detail.tools],
+    ['service_tier', detail.service_tier],
     ['built_in_tools', detail.built_in_tools],
     ['tool_choice', detail.tool_choice],
     ['response_format', detail.response_format],

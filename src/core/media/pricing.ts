@@ -2,7 +2,7 @@
  * Prices media: the amount held when a request comes, and the charge for the delivery. All arithmetic is on whole
  * numbers; the one rounding, half up to 1e-8 credit, comes last. See docs/api-rules.md, "Charges".
  */
-import type { ModelEntry, Pricing } from '../../../schemas/config/catalog.ts'
+import type { ModelEntry, PricingFields } from '../../../schemas/config/catalog.ts'
 import type { JobOf, MediaJob, TaskResult } from '../../../schemas/media/job.ts'
 import type { MediaPrice } from '../../../schemas/media/price.ts'
 import {
@@ -16,6 +16,7 @@ import {
   RATE_DECIMALS,
   type Rate,
 } from '../../../schemas/money.ts'
+import { pricingAt } from '../pricing/changes.ts'
 import { deliveredVariant } from './variants.ts'
 
 /** Images that a grid-style model makes. */
@@ -49,7 +50,7 @@ export function pixelsOf(size: string | null | undefined): number | null {
   return match === null ? null : Number(match[1]) * Number(match[2]) || null
 }
 
-function discountOf({ discount, discount_until: until }: Pricing, now: number): Rate {
+function discountOf({ discount, discount_until: until }: PricingFields, now: number): Rate {
   if (discount === undefined) return ONE_RATE
   return until === undefined || now < Date.parse(until) ? discount : ONE_RATE
 }
@@ -59,17 +60,18 @@ function discountOf({ discount, discount_until: until }: Pricing, now: number): 
  * base price. Null: the model has no such variant, or no price at all.
  */
 export function mediaPriceOf(
-  { pricing, images }: Pick<ModelEntry, 'pricing' | 'images'>,
+  { pricing: priced, images }: Pick<ModelEntry, 'pricing' | 'images'>,
   variant: string | null,
   now: number,
 ): MediaPrice | null {
-  if (pricing === undefined || pricing.unit === '1M_tokens') return null
+  if (priced === undefined || priced.unit === '1M_tokens') return null
+  const pricing = pricingAt(priced, now)
   const { variants = {} } = pricing
   const own = variant !== null && Object.hasOwn(variants, variant) ? variants[variant] : undefined
   const perUnit = variant === null ? pricing.per_unit : own
   if (perUnit === undefined) return null
   return {
-    unit: pricing.unit,
+    unit: priced.unit,
     perUnit: String(perUnit),
     variant,
     variants: Object.fromEntries(Object.entries(variants).map(([name, rate]) => [name, String(rate)])),

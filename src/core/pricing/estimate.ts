@@ -8,8 +8,10 @@ import {
   type ModelEntry,
   type ServerTool,
 } from '../../../schemas/config/catalog.ts'
-import { NO_USAGE, type TokenUsage } from './pricing.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import { factorOf, priceAt, type TokenPrice, tokenCharge } from './pricing.ts'
 import { estimateInputTokens } from './text-tokens.ts'
+import { extraOf, NO_USAGE, type TokenUsage } from './usage.ts'
 
 /** Counts the bytes of UTF-8 characters behind the first of each: none in ASCII, two in each Chinese character. */
 export function laterBytesIn(text: Buffer): number {
@@ -38,6 +40,8 @@ export interface EstimatedCall {
   readonly toolCallLimit: number | null
   /** Parts given by URL. */
   readonly links: Readonly<Record<'image' | 'file' | 'audio', number>>
+  /** The requested service tier, where it can change the price. */
+  readonly serviceTier?: string
 }
 
 /** Returns the assumed tokens of parts given by URL: only the upstream learns their number. */
@@ -66,4 +70,74 @@ export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
     output: outputAllowance(model, outputLimit) * choices,
     serverToolCalls: maxServerToolCalls(model, call),
   }
+}
+
+/** Returns the charge of the worst case, by prices at the instant `now` (epoch milliseconds). */
+export function estimateCharge(
+  price: TokenPrice,
+  model: ModelEntry,
+  call: EstimatedCall,
+  now: number,
+): Credits {
+  const current = priceAt(price, now)
+  const usage = worstCase(model, call)
+  const tier = call.serviceTier
+  if (current.isPlain && (tier === undefined || factorOf(current, tier) === null))
+    return tokenCharge(current, usage, now)
+  return dearest(
+    dearestKinds(current, model, call, usage).flatMap((kind) => [
+      tokenCharge(current, kind, now),
+      // The upstream may serve the call in its usual tier all the same.
+      ...(tier === undefined ? [] : [tokenCharge(current, kind, now, tier)]),
+    ]),
+  )
+}
+
+function dearest(charges: readonly Credits[]): Credits {
+  let most = 0n
+  for (const charge of charges) if (charge > most) most = charge
+  return most
+}
+
+/** Returns the usage once for each kind that its output may have. */
+function dearestKinds(
+  price: TokenPrice,
+  model: ModelEntry,
+  call: EstimatedCall,
+  usage: TokenUsage,
+): readonly TokenUsage[] {
+  const { output, serverToolCalls } = usage
+  const { links, builtInTools } = call
+  const { estimate } = model
+  const input = {
+    inputImage: links.image * estimate.image_tokens,
+    inputAudio: links.audio * estimate.audio_tokens,
+    tools: dearestTools(price, serverToolCalls, builtInTools, estimate.server_tool_calls),
+  }
+  return [
+    { ...usage, ...extraOf(input) },
+    { ...usage, reasoning: output, ...extraOf(input) },
+    { ...usage, ...extraOf({ ...input, outputAudio: output }) },
+    { ...usage, ...extraOf({ ...input, outputImage: output }) },
+  ]
+}
+
+/** Returns the calls by tool, those of the dearest tools first. */
+function dearestTools(
+  price: TokenPrice,
+  calls: number,
+  tools: readonly ServerTool[],
+  callsEach: number,
+): Partial<Record<ServerTool, number>> {
+  const { serverTools, serverToolCall } = price.tiers[0]!.full.terms
+  const rateOf = (tool: ServerTool): bigint => serverTools[tool] ?? serverToolCall
+  const byPrice = [...tools].sort((a, b) => Number(rateOf(b) - rateOf(a)))
+  let left = calls
+  const taken: Partial<Record<ServerTool, number>> = {}
+  for (const tool of byPrice) {
+    const count = Math.min(left, callsEach)
+    if (count > 0) taken[tool] = count
+    left -= count
+  }
+  return taken
 }

@@ -1,8 +1,8 @@
 /**
  * Prices a call by its tokens. All arithmetic is on whole numbers; the one rounding, half up to 1e-8 credit, comes
- * last. See docs/api-rules.md, "Charges".
+ * last. See docs/prices.md.
  */
-import type { Pricing } from '../../../schemas/config/catalog.ts'
+import type { Pricing, PricingFields } from '../../../schemas/config/catalog.ts'
 import {
   CREDIT_DECIMALS,
   type Credits,
@@ -11,30 +11,10 @@ import {
   RATE_DECIMALS,
   type Rate,
 } from '../../../schemas/money.ts'
-import { type PriceTerms, printPriceTerms } from './terms.ts'
-
-/** Tokens of one call. `prompt` counts every prompt token; `cached` and `cacheWrite` are parts of it. */
-export interface TokenUsage {
-  readonly prompt: number
-  readonly cached: number
-  readonly cacheWrite: number
-  readonly output: number
-  /** A part of `output`. */
-  readonly reasoning: number
-  readonly serverToolCalls: number
-}
-
-/** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
-export const MAX_REPORTED_TOKENS = 1_000_000_000
-
-export const NO_USAGE: TokenUsage = {
-  prompt: 0,
-  cached: 0,
-  cacheWrite: 0,
-  output: 0,
-  reasoning: 0,
-  serverToolCalls: 0,
-}
+import { pricesInOrder } from './changes.ts'
+import { chargedItems } from './charged-items.ts'
+import { type KindFields, kindRates, type PriceTerms, printPriceTerms } from './terms.ts'
+import type { TokenUsage } from './usage.ts'
 
 /**
  * Price of one token, or one call of a tool: units of 1e-8 credit times `per`. The common factors are taken out, so
@@ -53,16 +33,13 @@ interface ChargeRule {
   readonly exact: UnitPrices<bigint>
   /** The same as numbers; null where one of them is too large for that. */
   readonly small: UnitPrices<number> | null
+  readonly terms: PriceTerms
   /** The same in words, for the call log. */
-  readonly terms: string
+  readonly printed: string
 }
 
 interface TokenRates {
   readonly fromPromptTokens: number
-  readonly input: Rate
-  readonly cached: Rate
-  readonly cacheWrite: Rate
-  readonly output: Rate
   readonly full: ChargeRule
   readonly discounted: ChargeRule
 }
@@ -73,6 +50,12 @@ export interface TokenPrice {
   readonly tiers: readonly TokenRates[]
   /** Epoch milliseconds; Infinity when the discount has no end. */
   readonly discountUntil: number
+  /** Counts of a usage without `extra` have the four usual prices, and no charge has a minimum. */
+  readonly isPlain: boolean
+  /** Factors by service tier; null without any. */
+  readonly serviceTiers: ReadonlyMap<string, Rate> | null
+  /** The price that replaces this one from an instant on, epoch milliseconds; null without one. */
+  readonly next: { readonly from: number; readonly price: TokenPrice } | null
 }
 
 const PER_TOKENS = 1_000_000n
@@ -90,7 +73,8 @@ function chargeRule(terms: PriceTerms): ChargeRule {
   return {
     exact: unitPrices(values),
     small: isSmall ? unitPrices(values.map(Number)) : null,
-    terms: printPriceTerms(terms),
+    terms,
+    printed: printPriceTerms(terms),
   }
 }
 
@@ -99,36 +83,52 @@ const unitPrices = <N extends bigint | number>(values: readonly N[]): UnitPrices
   return { fresh, cached, cacheWrite, output, serverToolCall, per }
 }
 
-interface RateFields {
-  readonly input: Rate
-  readonly cached_input?: Rate | undefined
-  readonly cache_write?: Rate | undefined
-  readonly output: Rate
-}
+/** Returns whether each kind of input and of output costs the same: then the estimate need not know the kinds. */
+const isUniform = ({ full: { terms } }: TokenRates): boolean =>
+  [terms.inputAudio, terms.inputImage].every((rate) => rate === terms.input) &&
+  [terms.reasoning, terms.outputAudio, terms.outputImage].every((rate) => rate === terms.output)
 
 /** Returns the price; null where the model is not priced by tokens. */
 export function tokenPrice(pricing: Pricing | undefined): TokenPrice | null {
   if (pricing?.unit !== '1M_tokens') return null
+  let next: TokenPrice['next'] = null
+  for (const { from, fields } of pricesInOrder(pricing).reverse()) {
+    const price = priceOf(fields, next)
+    if (from === null) return price
+    if (price !== null) next = { from: Date.parse(from), price }
+  }
+  return null
+}
+
+function priceOf(pricing: PricingFields, next: TokenPrice['next']): TokenPrice | null {
   const { input, output, server_tool_call: serverToolCall = 0n, discount = ONE_RATE } = pricing
   if (input === undefined || output === undefined) return null
-  const rates = (fromPromptTokens: number, fields: RateFields): TokenRates => {
-    const priced = {
-      input: fields.input,
-      cached: fields.cached_input ?? fields.input,
-      cacheWrite: fields.cache_write ?? (fields.input * 5n) / 4n,
-      output: fields.output,
+  const { server_tools: serverTools = {}, minimum = 0n, service_tiers: factors } = pricing
+  const base: KindFields = { ...pricing, input, output }
+  const rates = (fromPromptTokens: number, fields: KindFields): TokenRates => {
+    const kinds = kindRates(fields)
+    const terms = {
+      ...{ ...kinds, serverToolCall, serverTools, minimum, fromPromptTokens },
+      ...{ discount: ONE_RATE, serviceTier: null },
     }
-    const terms = { fromPromptTokens, ...priced, serverToolCall, discount: ONE_RATE }
-    const full = chargeRule(terms)
-    return { fromPromptTokens, ...priced, full, discounted: chargeRule({ ...terms, discount }) }
+    return { fromPromptTokens, full: chargeRule(terms), discounted: chargeRule({ ...terms, discount }) }
   }
-  const base = rates(0, { ...pricing, input, output })
-  const above = pricing.tiers.map((tier) => rates(tier.from_prompt_tokens, tier))
+  const tiers = [rates(0, base), ...pricing.tiers.map((tier) => rates(tier.from_prompt_tokens, tier))]
   return {
-    tiers: [...above, base].sort((a, b) => b.fromPromptTokens - a.fromPromptTokens),
+    tiers: tiers.sort((a, b) => b.fromPromptTokens - a.fromPromptTokens),
     discountUntil:
       pricing.discount_until === undefined ? Number.POSITIVE_INFINITY : Date.parse(pricing.discount_until),
+    isPlain: tiers.every(isUniform) && minimum === 0n && Object.keys(serverTools).length === 0,
+    serviceTiers: factors === undefined ? null : new Map(Object.entries(factors)),
+    next,
   }
+}
+
+/** Returns the price that holds at the instant `now` (epoch milliseconds). */
+export function priceAt(price: TokenPrice, now: number): TokenPrice {
+  let current = price
+  while (current.next !== null && now >= current.next.from) current = current.next.price
+  return current
 }
 
 function ruleFor(price: TokenPrice, promptTokens: number, now: number): ChargeRule {
@@ -138,14 +138,52 @@ function ruleFor(price: TokenPrice, promptTokens: number, now: number): ChargeRu
   return now < price.discountUntil ? tier.discounted : tier.full
 }
 
-/** Returns the prices of a prompt of this many tokens at the instant `now`, in the form of `printPriceTerms`. */
-export const chargeTerms = (price: TokenPrice, promptTokens: number, now: number): string =>
-  ruleFor(price, promptTokens, now).terms
+/** Returns the factor of a service tier; null for one without, the usual one among them. */
+export const factorOf = (price: TokenPrice, serviceTier: string): Rate | null =>
+  price.serviceTiers === null || serviceTier === '' ? null : (price.serviceTiers.get(serviceTier) ?? null)
 
-/** Returns the charge for `usage` at the instant `now` (epoch milliseconds). */
-export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number): Credits {
-  const rule = ruleFor(price, usage.prompt, now)
-  return (rule.small && smallCharge(rule.small, usage)) ?? exactCharge(rule.exact, usage)
+function inServiceTier(terms: PriceTerms, name: string, factor: Rate | null): PriceTerms {
+  return factor === null || factor === ONE_RATE ? terms : { ...terms, serviceTier: { name, factor } }
+}
+
+/**
+ * Returns the prices of a prompt of this many tokens at the instant `now`, in the form of `printPriceTerms`.
+ * @param serviceTier the upstream's word for it; empty where it names none
+ */
+export function chargeTerms(price: TokenPrice, promptTokens: number, now: number, serviceTier = ''): string {
+  const current = priceAt(price, now)
+  const { terms, printed } = ruleFor(current, promptTokens, now)
+  const factor = factorOf(current, serviceTier)
+  return factor === null ? printed : printPriceTerms(inServiceTier(terms, serviceTier, factor))
+}
+
+/**
+ * Returns the charge for `usage` at the instant `now` (epoch milliseconds).
+ * @param serviceTier the upstream's word for it; empty where it names none
+ */
+export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number, serviceTier = ''): Credits {
+  const current = price.next === null ? price : priceAt(price, now)
+  const rule = ruleFor(current, usage.prompt, now)
+  const factor = current.serviceTiers === null ? null : factorOf(current, serviceTier)
+  if (current.isPlain && usage.extra === undefined && factor === null)
+    return (rule.small && smallCharge(rule.small, usage)) ?? exactCharge(rule.exact, usage)
+  return itemCharge(inServiceTier(rule.terms, serviceTier, factor), usage)
+}
+
+/** Numerators of items: as above, and times the factor of the service tier. */
+const ITEM_DENOMINATOR = DENOMINATOR * 10n ** BigInt(RATE_DECIMALS)
+
+function itemCharge(terms: PriceTerms, usage: TokenUsage): Credits {
+  const items = chargedItems(usage, terms)
+  if (items.length === 0) return 0n
+  const sum = items.reduce(
+    (above, { count, price, per }) => above + BigInt(count) * price * (per === 'each' ? PER_TOKENS : 1n),
+    0n,
+  )
+  const factor = terms.discount * (terms.serviceTier?.factor ?? ONE_RATE)
+  const charge = divideHalfUp(sum * factor, ITEM_DENOMINATOR)
+  if (charge < terms.minimum) return terms.minimum
+  return charge
 }
 
 const freshTokens = (usage: TokenUsage): number => Math.max(0, usage.prompt - usage.cached - usage.cacheWrite)

@@ -3,43 +3,130 @@
  * `schemas/call-log/call-detail.ts` has its fields.
  */
 import type { StoredPrices } from '../../../schemas/call-log/call-detail.ts'
-import { ONE_RATE, parseRate, printRate, type Rate } from '../../../schemas/money.ts'
+import type { ServerTool } from '../../../schemas/config/catalog.ts'
+import {
+  type Credits,
+  ONE_RATE,
+  parseCredits,
+  parseRate,
+  printCredits,
+  printRate,
+  type Rate,
+} from '../../../schemas/money.ts'
 
-export interface PriceTerms {
+/** Prices of 1M tokens each, by kind. */
+export interface KindRates {
   readonly input: Rate
   readonly cached: Rate
   readonly cacheWrite: Rate
+  readonly cacheWrite1h: Rate
   readonly output: Rate
+  readonly reasoning: Rate
+  readonly inputAudio: Rate
+  readonly outputAudio: Rate
+  readonly inputImage: Rate
+  readonly outputImage: Rate
+}
+
+export interface PriceTerms extends KindRates {
   readonly serverToolCall: Rate
+  /** Prices of tools that have their own. */
+  readonly serverTools: Readonly<Partial<Record<ServerTool, Rate>>>
   /** A factor on everything. */
   readonly discount: Rate
+  /** The service tier by which the upstream served the call, and its factor on everything; null for the usual one. */
+  readonly serviceTier: { readonly name: string; readonly factor: Rate } | null
+  /** The least that a call costs. */
+  readonly minimum: Credits
   readonly fromPromptTokens: number
 }
 
+/** The prices of kinds without their own. */
+export interface KindFields {
+  readonly input: Rate
+  readonly output: Rate
+  readonly cached_input?: Rate | undefined
+  readonly cache_write?: Rate | undefined
+  readonly cache_write_1h?: Rate | undefined
+  readonly reasoning?: Rate | undefined
+  readonly input_audio?: Rate | undefined
+  readonly output_audio?: Rate | undefined
+  readonly input_image?: Rate | undefined
+  readonly output_image?: Rate | undefined
+}
+
+/** Returns the price of each kind of tokens: its own, or the one that stands for it. */
+export const kindRates = (fields: KindFields): KindRates => ({
+  input: fields.input,
+  cached: fields.cached_input ?? fields.input,
+  cacheWrite: fields.cache_write ?? (fields.input * 5n) / 4n,
+  cacheWrite1h: fields.cache_write_1h ?? fields.input * 2n,
+  output: fields.output,
+  reasoning: fields.reasoning ?? fields.output,
+  inputAudio: fields.input_audio ?? fields.input,
+  outputAudio: fields.output_audio ?? fields.output,
+  inputImage: fields.input_image ?? fields.input,
+  outputImage: fields.output_image ?? fields.output,
+})
+
 export function printPriceTerms(terms: PriceTerms): string {
-  const { serverToolCall, discount, fromPromptTokens } = terms
+  const { input, output, serverToolCall, serverTools, discount, serviceTier, minimum, fromPromptTokens } =
+    terms
+  const usual = kindRates({ input, output })
+  const tools = Object.entries(serverTools).map(([name, rate]) => [name, printRate(rate)] as const)
   const stored: StoredPrices = {
-    input: printRate(terms.input),
+    input: printRate(input),
     cached_input: printRate(terms.cached),
     cache_write: printRate(terms.cacheWrite),
-    output: printRate(terms.output),
+    output: printRate(output),
+    ...(terms.cacheWrite1h !== usual.cacheWrite1h && { cache_write_1h: printRate(terms.cacheWrite1h) }),
+    ...(terms.reasoning !== output && { reasoning: printRate(terms.reasoning) }),
+    ...(terms.inputAudio !== input && { input_audio: printRate(terms.inputAudio) }),
+    ...(terms.outputAudio !== output && { output_audio: printRate(terms.outputAudio) }),
+    ...(terms.inputImage !== input && { input_image: printRate(terms.inputImage) }),
+    ...(terms.outputImage !== output && { output_image: printRate(terms.outputImage) }),
     ...(serverToolCall !== 0n && { server_tool_call: printRate(serverToolCall) }),
+    ...(tools.length > 0 && { server_tools: Object.fromEntries(tools) }),
     ...(discount !== ONE_RATE && { discount: printRate(discount) }),
+    ...(serviceTier !== null && {
+      service_tier: serviceTier.name,
+      service_tier_factor: printRate(serviceTier.factor),
+    }),
+    ...(minimum !== 0n && { minimum: printCredits(minimum) }),
     ...(fromPromptTokens !== 0 && { from_prompt_tokens: fromPromptTokens }),
   }
   return JSON.stringify(stored)
 }
 
+const optionalRate = (text: string | undefined): Rate | undefined =>
+  text === undefined ? undefined : parseRate(text)
+
 /** Returns null for prices that no catalogue can have. */
 export function readPriceTerms(stored: StoredPrices): PriceTerms | null {
   try {
+    const tier = stored.service_tier
+    const tools = Object.entries(stored.server_tools ?? {}).map(
+      ([name, rate]) => [name, parseRate(rate)] as const,
+    )
     return {
-      input: parseRate(stored.input),
-      cached: parseRate(stored.cached_input),
-      cacheWrite: parseRate(stored.cache_write),
-      output: parseRate(stored.output),
+      ...kindRates({
+        input: parseRate(stored.input),
+        output: parseRate(stored.output),
+        cached_input: parseRate(stored.cached_input),
+        cache_write: parseRate(stored.cache_write),
+        cache_write_1h: optionalRate(stored.cache_write_1h),
+        reasoning: optionalRate(stored.reasoning),
+        input_audio: optionalRate(stored.input_audio),
+        output_audio: optionalRate(stored.output_audio),
+        input_image: optionalRate(stored.input_image),
+        output_image: optionalRate(stored.output_image),
+      }),
       serverToolCall: parseRate(stored.server_tool_call ?? '0'),
+      serverTools: Object.fromEntries(tools),
       discount: parseRate(stored.discount ?? '1'),
+      serviceTier:
+        tier === undefined ? null : { name: tier, factor: parseRate(stored.service_tier_factor ?? '1') },
+      minimum: parseCredits(stored.minimum ?? '0'),
       fromPromptTokens: stored.from_prompt_tokens ?? 0,
     }
   } catch {

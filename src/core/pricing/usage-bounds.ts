@@ -1,10 +1,10 @@
 /**
- * The most that one call can use. An upstream's counts beyond it are a fault of the upstream's: they are charged at the
- * bound, and the call is marked.
+ * The most that one call can use, and what is charged of a report that cannot be believed: counts beyond the most, or
+ * that contradict each other, are a fault of the upstream's, and the call is marked.
  */
 import type { ModelEntry } from '../../../schemas/config/catalog.ts'
 import { type EstimatedCall, maxServerToolCalls } from './estimate.ts'
-import type { TokenUsage } from './pricing.ts'
+import type { TokenUsage } from './usage.ts'
 
 /** Tokens that a model reads at most where its entry has no `context_window`: no known model reads more. */
 export const MAX_CONTEXT_TOKENS = 10_000_000
@@ -21,15 +21,20 @@ const WITHIN_BOUNDS: readonly string[] = []
 export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'builtInTools' | 'toolCallLimit'>
 
 /**
+ * Returns the most calls of the upstream's tools that are charged. Some models search unprompted: the upstream's charge
+ * for that is charged.
+ */
+export const chargedToolCalls = (model: ModelEntry, call: BoundedCall): number =>
+  call.builtInTools.length === 0 ? model.estimate.server_tool_calls : maxServerToolCalls(model, call)
+
+/**
  * Bounds counts of tokens. The prompt is read once, and once more behind each tool that the upstream ran itself. The
  * output of each choice keeps to the model's `max_output_tokens`: upstreams differ in what of it they count towards the
  * limit of the request.
  */
 export function boundedUsage(usage: TokenUsage, model: ModelEntry, call: BoundedCall): BoundedUsage {
   const window = model.context_window ?? MAX_CONTEXT_TOKENS
-  // Some models search unprompted: the upstream's charge for that is charged.
-  const serverToolCalls =
-    call.builtInTools.length === 0 ? model.estimate.server_tool_calls : maxServerToolCalls(model, call)
+  const serverToolCalls = chargedToolCalls(model, call)
   const most = {
     serverToolCalls,
     prompt: window * (1 + Math.min(usage.serverToolCalls, serverToolCalls)),
@@ -41,9 +46,10 @@ export function boundedUsage(usage: TokenUsage, model: ModelEntry, call: Bounded
     usage.serverToolCalls <= most.serverToolCalls &&
     usage.cached + usage.cacheWrite <= usage.prompt &&
     usage.reasoning <= usage.output
+  // Parts of these counts are charged up to them, whatever they say.
   if (isWithin) return { usage, beyond: WITHIN_BOUNDS }
   const beyond: string[] = []
-  const within = (name: keyof TokenUsage, bound: number): number => {
+  const within = (name: Exclude<keyof TokenUsage, 'extra'>, bound: number): number => {
     if (usage[name] > bound) beyond.push(`${name} ${usage[name]} > ${bound}`)
     return Math.min(usage[name], bound)
   }
@@ -60,5 +66,30 @@ export function boundedUsage(usage: TokenUsage, model: ModelEntry, call: Bounded
       reasoning: within('reasoning', output),
       serverToolCalls: within('serverToolCalls', most.serverToolCalls),
     },
+  }
+}
+
+/** The delivered part of a call, by the gateway's own counts. */
+export interface Delivered {
+  /** Tokens, by the formula of the estimate. */
+  readonly prompt: number
+  readonly output: number
+  readonly serverToolCalls: number
+}
+
+/**
+ * Returns what a report that contradicts itself may bill: each count up to that of the estimate's formula for what was
+ * delivered, and none at a price above the usual ones.
+ */
+export function trustedUsage(usage: TokenUsage, delivered: Delivered): TokenUsage {
+  const prompt = Math.min(usage.prompt, delivered.prompt)
+  const output = Math.min(usage.output, delivered.output)
+  return {
+    prompt,
+    cached: Math.min(usage.cached, prompt),
+    cacheWrite: 0,
+    output,
+    reasoning: Math.min(usage.reasoning, output),
+    serverToolCalls: Math.min(usage.serverToolCalls, delivered.serverToolCalls),
   }
 }

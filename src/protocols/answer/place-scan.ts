@@ -25,8 +25,10 @@ export interface AnswerFacts {
   hasFinish: boolean
   /** Content that is no text: a call, a picture. A prompt that was blocked is an answer too. */
   hasOtherContent: boolean
-  /** Searches that the upstream made, and pages that it fetched. */
+  /** Searches that the upstream made. */
   queries: number
+  /** Pages that it fetched. */
+  pages: number
   /** Pieces of code that it ran. */
   runs: number
 }
@@ -40,6 +42,7 @@ const newFacts = (): AnswerFacts => ({
   hasFinish: false,
   hasOtherContent: false,
   queries: 0,
+  pages: 0,
   runs: 0,
 })
 
@@ -172,11 +175,16 @@ export class PlaceScanner {
   #open(byte: number, at: number): void {
     const place = this.#place
     if (byte === OPEN_BRACE && place?.fields !== undefined) return this.#enter(place, true)
-    if (byte === OPEN_BRACKET && place?.each !== undefined) return this.#enter(place, false)
+    if (byte === OPEN_BRACKET && place?.each !== undefined && this.#isDue(place))
+      return this.#enter(place, false)
     this.#depth = 1
     this.#counts = place?.is === 'args'
     if (this.#counts) this.#facts.characters++
     if (place?.is === 'error') this.#beginKept(at)
+  }
+
+  #isDue({ isLate }: Place): boolean {
+    return isLate !== true || this.#facts.hasFinish || this.#facts.texts.finish !== undefined
   }
 
   #enter(place: Place, isObject: boolean): void {
@@ -205,12 +213,20 @@ export class PlaceScanner {
     const left = this.#around.pop()
     if (left?.is === 'part' && this.#isThought)
       this.#facts.thoughtCharacters += this.#facts.characters - this.#partStart
+    else if (left?.is === 'modality') this.#endModality(left)
     this.#isNameNext = false
     this.#place = undefined
     if (this.#around.length > 0) return
     const facts = this.#facts
     this.#facts = newFacts()
     this.#onAnswer(facts)
+  }
+
+  /** Names the tokens of a modality by it, such as `promptAUDIO`. */
+  #endModality({ name }: Place): void {
+    const { usage, texts } = this.#facts
+    if (usage !== null && texts.modality !== undefined && texts.modality !== 'TEXT')
+      usage[name + texts.modality] = usage.modalityTokens ?? 0
   }
 
   #within(bytes: Buffer, at: number): void {
@@ -309,6 +325,7 @@ export class PlaceScanner {
     if ((is === 'finish' || is === 'block') && !this.#isEmpty) this.#facts.hasFinish = true
     if ((is === 'made' || is === 'block') && !this.#isEmpty) this.#facts.hasOtherContent = true
     if (is === 'query') this.#facts.queries++
+    else if (is === 'page') this.#facts.pages++
     else if (is === 'run') this.#facts.runs++
     else if (is === 'error') this.#endKept(bytes, at + 1)
   }

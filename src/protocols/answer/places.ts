@@ -9,10 +9,12 @@ export interface Place {
   readonly rest?: Place
   /** Of a list: its elements. */
   readonly each?: Place
+  /** Of a list: it is read after the reason to finish alone. */
+  readonly isLate?: boolean
   /**
    * `said`: a string of output. `args`: a value that is output, all of it. `part`: an object of these; `thought`: true
    * for reasoning. `count`: a number; `sum`: one of several to add up. `text`: a short string. `made`: a string that
-   * is content, not output. `block`: the reason for which the prompt was blocked.
+   * is content, not output. `modality`: an object with the tokens of one modality. `block`: the reason for which the prompt was blocked.
    */
   readonly is?:
     | 'said'
@@ -25,10 +27,12 @@ export interface Place {
     | 'error'
     | 'finish'
     | 'query'
+    | 'page'
     | 'run'
+    | 'modality'
     | 'made'
     | 'block'
-  /** Name of a count or a text. */
+  /** Name of a count or a text; of a modality, the beginning of its count's name. */
   readonly name?: string
 }
 

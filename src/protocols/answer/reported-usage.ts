@@ -2,8 +2,9 @@
  * Usage of one answer, as its upstream reports it: once, or in several cumulative reports. A report is a lower bound:
  * no later one reduces it, a missing count is no zero, and output after it is estimated.
  */
-import { NO_USAGE, type TokenUsage } from '../../core/pricing/pricing.ts'
+import { largerExtra, NO_USAGE, type TokenUsage } from '../../core/pricing/usage.ts'
 import type { Metered } from '../dialect.ts'
+import { faultIn } from '../usage/faults.ts'
 
 /** The content of one report. */
 export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
@@ -12,10 +13,18 @@ export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
   readonly output: number | null
   /** The output is that of the reasoning alone: there was text as well, and it is not counted. */
   readonly isThoughtAlone?: boolean
+  /** A count that no call can have, or counts that contradict each other: `cached 9 > prompt 8`. Absent where none do. */
+  readonly contradiction?: string | undefined
 }
 
 /** Returns a report with zeros for missing counts. */
-export const countsOf = ({ isThoughtAlone: _, prompt, output, ...rest }: UsageReport): TokenUsage => ({
+export const countsOf = ({
+  isThoughtAlone: _,
+  contradiction: _contradiction,
+  prompt,
+  output,
+  ...rest
+}: UsageReport): TokenUsage => ({
   ...rest,
   prompt: prompt ?? 0,
   output: output ?? 0,
@@ -23,6 +32,12 @@ export const countsOf = ({ isThoughtAlone: _, prompt, output, ...rest }: UsageRe
 
 export const isOutputReported = (report: UsageReport | null): boolean =>
   report !== null && report.output !== null
+
+const SUSPECT_MAX_CHARS = 200
+
+/** Returns the fault of a later count that is lower; some upstreams report 0 for what they reported before. */
+const fall = (name: string, before: number, now: number | null): string =>
+  now !== null && now > 0 && now < before ? `${name} ${now} < ${before} before` : ''
 
 export class ReportedUsage {
   /** The counts reported so far, zeros for missing ones; null before any report. */
@@ -32,6 +47,25 @@ export class ReportedUsage {
   #charactersAtOutput = -1
   /** The same when the output last rose: the characters that the reports account for. */
   #charactersCovered = 0
+  /** Contradictions in the reports, separated by commas; empty without any. */
+  suspect = ''
+  /** The service tier in which the upstream served the call, in its own word; empty without one. */
+  serviceTier = ''
+
+  /**
+   * Takes the usage object of an event, and what its reader made of it.
+   * @param characters output so far, including that of the same event
+   * @param thoughtCharacters the part of them that is reasoning
+   */
+  takeRead(usage: unknown, report: UsageReport | null, characters: number, thoughtCharacters = 0): void {
+    if (report === null) this.#distrust(faultIn(usage))
+    else this.take(report, characters, thoughtCharacters)
+  }
+
+  #distrust(fault: string): void {
+    if (fault === '' || this.suspect.includes(fault)) return
+    this.suspect = this.suspect === '' ? fault : `${this.suspect}, ${fault}`.slice(0, SUSPECT_MAX_CHARS)
+  }
 
   /**
    * Takes a report.
@@ -39,8 +73,11 @@ export class ReportedUsage {
    * @param thoughtCharacters the part of them that is reasoning
    */
   take(report: UsageReport, characters: number, thoughtCharacters = 0): void {
+    if (report.contradiction !== undefined) this.#distrust(report.contradiction)
     if (report.prompt === null && report.output === null && report.serverToolCalls === 0) return
     const before = this.usage ?? NO_USAGE
+    this.#distrust(fall('prompt', before.prompt, report.prompt))
+    this.#distrust(fall('output', before.output, report.output))
     const isPrompt = report.prompt !== null && report.prompt >= before.prompt
     const isMore = report.output !== null && report.output > before.output
     const output = isMore ? report.output : before.output
@@ -49,6 +86,10 @@ export class ReportedUsage {
     if (report.output !== null) this.#charactersAtOutput = covered
     // A count that does not rise during output does not include that output.
     if (isMore) this.#charactersCovered = covered
+    const extra =
+      report.extra === undefined && before.extra === undefined
+        ? undefined
+        : largerExtra(before.extra, report.extra)
     this.usage = {
       prompt: isPrompt ? report.prompt : before.prompt,
       cached: isPrompt ? report.cached : before.cached,
@@ -56,6 +97,7 @@ export class ReportedUsage {
       output,
       reasoning: Math.min(output, Math.max(report.reasoning, before.reasoning)),
       serverToolCalls: Math.max(report.serverToolCalls, before.serverToolCalls),
+      ...(extra !== undefined && { extra }),
     }
   }
 
@@ -75,16 +117,31 @@ export class ReportedUsage {
   }
 }
 
+/** Facts of a whole answer besides its report and its length. */
+export interface WholeFacts {
+  /** The usage object, as it came. */
+  readonly usage?: unknown
+  readonly serviceTier?: string
+  /** The part of the characters that is reasoning. */
+  readonly thoughtCharacters?: number
+}
+
 /** Returns the model that a whole answer names; nothing without one. */
 export const modelIn = (model: unknown): Pick<Metered, 'model'> =>
   typeof model === 'string' && model !== '' ? { model } : {}
 
 /** Meters a whole answer: its report is the only one. */
-export function meteredWhole(report: UsageReport | null, characters: number, thoughtCharacters = 0): Metered {
+export function meteredWhole(
+  report: UsageReport | null,
+  characters: number,
+  { usage, serviceTier = '', thoughtCharacters = 0 }: WholeFacts = {},
+): Metered {
   const reported = new ReportedUsage()
-  if (report !== null) reported.take(report, characters, thoughtCharacters)
+  reported.takeRead(usage, report, characters, thoughtCharacters)
   return {
     usage: reported.usage,
+    ...(reported.suspect !== '' && { suspect: reported.suspect }),
+    ...(serviceTier !== '' && { serviceTier }),
     characters,
     charactersSinceUsage: reported.charactersBeyond(characters),
     isUsageWhole: reported.isWhole(characters),

@@ -10,12 +10,9 @@ import {
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
-import { MAX_REPORTED_TOKENS } from '../../core/pricing/pricing.ts'
-import type { UsageReport } from '../answer/reported-usage.ts'
 import type { ChatCall, EncodeOptions } from '../dialect.ts'
-import { isObject, type LooseObject } from '../loose.ts'
 import { readJsonBody } from '../request/client-json.ts'
-import { withoutForeignFields } from '../request/foreign-fields.ts'
+import { requestedTier, withoutForeignFields } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { linkedPartsIn, serverUrlsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
@@ -70,6 +67,7 @@ export function readByContract(body: Buffer): ReadChatRequest {
     builtInTools: builtInTools(request),
     promptBytes: messages.end - messages.start + promptFieldBytes('chat-completions', body, fields, request),
     links: linkedPartsIn(request.messages, serverUrlsIn(request.tools ?? [])),
+    ...requestedTier('chat-completions', request),
     fields: changedFieldsIn(fields),
     open,
   }
@@ -100,6 +98,7 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
     links: read.links,
     builtInTools: read.builtInTools,
     toolCallLimit: null,
+    ...(read.serviceTier !== undefined && { serviceTier: read.serviceTier }),
     settings: settingsOf(read),
     // No other part of the parsed request is kept.
     source: { body, fields, open, request: { stream_options: settings.stream_options } },
@@ -191,57 +190,4 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
     put('stream_options', streamOptions ? withUsageRequested(source.body, streamOptions) : ASK_USAGE)
   if (streamOptions && !options.askUsage) splices.push(removal(source.body, streamOptions))
   return spliced(source.body, splices)
-}
-
-/** A count as upstreams write it: a number, null, or absent. */
-type Count = number | null | undefined
-
-const isCount = (value: unknown): value is Count => value == null || Number.isFinite(value)
-
-const count = (value: Count): number => (value == null || value < 0 ? 0 : Math.floor(value))
-
-const isCredible = (value: unknown): value is number | null | undefined =>
-  value == null || (typeof value === 'number' && value >= 0 && value <= MAX_REPORTED_TOKENS)
-
-const NO_DETAILS: LooseObject = {}
-/** Returns the fields of a detail; null for a value that is no part of a report. */
-const detailsOf = (value: unknown): LooseObject | null =>
-  value == null ? NO_DETAILS : isObject(value) ? value : null
-
-/** Returns the calls of all tools, each of which has its own count. */
-function callsIn(tools: LooseObject): number {
-  let calls = 0
-  for (const name of Object.keys(tools)) if (isCredible(tools[name])) calls += count(tools[name])
-  return calls
-}
-
-/**
- * Returns the usage that the upstream reported, or null without any: a wrong value in place of a count invalidates the
- * whole report. `prompt_tokens` includes the cached part.
- */
-export function readUsage(value: unknown): UsageReport | null {
-  if (!isObject(value)) return null
-  const { prompt_tokens, completion_tokens } = value
-  if (!isCredible(prompt_tokens) || !isCredible(completion_tokens)) return null
-  if (prompt_tokens == null && completion_tokens == null) return null
-  const ofPrompt = detailsOf(value.prompt_tokens_details)
-  const ofOutput = detailsOf(value.completion_tokens_details)
-  /** Tools that the upstream ran itself, where it counts them. */
-  const ofTools = detailsOf(value.server_tool_use)
-  if (ofPrompt === null || ofOutput === null || ofTools === null) return null
-  const { cached_tokens, cache_write_tokens } = ofPrompt
-  const { reasoning_tokens } = ofOutput
-  if (!isCount(cached_tokens) || !isCount(cache_write_tokens)) return null
-  if (!isCount(reasoning_tokens) || !isCount(ofTools.web_search_requests)) return null
-  const prompt = count(prompt_tokens)
-  const cached = Math.min(prompt, count(cached_tokens))
-  const output = count(completion_tokens)
-  return {
-    prompt: prompt_tokens == null ? null : prompt,
-    cached,
-    cacheWrite: Math.min(prompt - cached, count(cache_write_tokens)),
-    output: completion_tokens == null ? null : output,
-    reasoning: Math.min(output, count(reasoning_tokens)),
-    serverToolCalls: callsIn(ofTools),
-  }
 }

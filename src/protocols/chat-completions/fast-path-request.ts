@@ -26,7 +26,12 @@ import {
 import { isObject } from '../loose.ts'
 import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from '../request/counts.ts'
 import { isTyped, typeOf } from '../request/fast-path-items.ts'
-import { ruleOf, STORED_OBJECT_FIELDS } from '../request/foreign-fields.ts'
+import {
+  type Rule as FieldRule,
+  requestedTier,
+  ruleOf,
+  STORED_OBJECT_FIELDS,
+} from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, type LinkedParts, NO_LINKS } from '../request/linked-parts.ts'
 import { holdsSchema, isFormat, isPromptField } from '../request/prompt-fields.ts'
@@ -66,6 +71,8 @@ export interface ReadChatRequest {
   /** Number of tools; null without a list of them. */
   readonly tools: number | null
   readonly builtInTools: readonly ServerTool[]
+  /** The requested service tier, where it can change the price. */
+  readonly serviceTier?: string | undefined
   /** Bytes of `messages` and of other fields that upstreams make part of the prompt, as they were written. */
   readonly promptBytes: number
   readonly links: LinkedParts
@@ -135,6 +142,10 @@ function builtInTools(tape: Tape, list: number): readonly ServerTool[] {
 
 const NOT_FREE = -1
 
+/** A service tier that can change the price is read by the contract. */
+const isFree = (rule: FieldRule, field: string, value: unknown): boolean =>
+  rule(value) === null && requestedTier('chat-completions', { [field]: value }).serviceTier === undefined
+
 /**
  * Returns the bytes of the prompt outside `messages`; `NOT_FREE` where an unchecked field has a value that it must not
  * have.
@@ -147,7 +158,7 @@ function bytesBesideMessages(tape: Tape, format: unknown): number {
     // They are counted by the contract.
     if (field === 'functions') return NOT_FREE
     const rule = ruleOf('chat-completions', field)
-    if (rule !== undefined && rule(tape.valueAt(name + 1)) !== null) return NOT_FREE
+    if (rule !== undefined && !isFree(rule, field, tape.valueAt(name + 1))) return NOT_FREE
     if (!isPromptField('chat-completions', field) || tape.isMissing(name + 1)) continue
     if (isFormat(field) && !holdsSchema(field, format)) continue
     const { start, end: fieldEnd } = tape.spanOf(name + 1)

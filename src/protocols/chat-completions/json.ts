@@ -12,11 +12,14 @@ export function usageJson(usage: UsageTokens): string {
   const { prompt, cached, cacheWrite, output, reasoning, serverToolCalls } = usage
   const writes = countField('cache_write_tokens', cacheWrite)
   const searches = serverToolCalls > 0 ? `,"server_tool_use":{"web_search_requests":${serverToolCalls}}` : ''
+  const { cacheWrite1h = 0, inputImage, outputImage } = usage.extra ?? {}
+  const kept = cacheWrite1h > 0 ? `,"cache_creation":{"ephemeral_1h_input_tokens":${cacheWrite1h}}` : ''
   return (
     `{"prompt_tokens":${prompt},"completion_tokens":${output},"total_tokens":${prompt + output}` +
-    `,"prompt_tokens_details":{"cached_tokens":${cached}${writes}${countField('audio_tokens', usage.promptAudio)}}` +
+    `,"prompt_tokens_details":{"cached_tokens":${cached}${writes}${kept}` +
+    `${countField('audio_tokens', usage.promptAudio)}${countField('image_tokens', inputImage)}}` +
     `,"completion_tokens_details":{"reasoning_tokens":${reasoning}` +
-    `${countField('audio_tokens', usage.outputAudio)}}${searches}}`
+    `${countField('audio_tokens', usage.outputAudio)}${countField('image_tokens', outputImage)}}${searches}}`
   )
 }
 

@@ -4,13 +4,14 @@
  * content, the usage alone.
  */
 import { Buffer } from 'node:buffer'
-import type { TokenUsage } from '../../core/pricing/pricing.ts'
+import type { Provider } from '../../../schemas/config/catalog.ts'
+import type { TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
 import { ReportedUsage } from '../answer/reported-usage.ts'
 import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents, usageOf } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
-import { readUsage } from './dialect.ts'
+import { readUsage } from '../usage/chat-completions.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk } from './scan.ts'
 import { withoutUsage } from './usage-removal.ts'
 import { usageAt } from './whole.ts'
@@ -48,6 +49,7 @@ export class ChatCompletionsMeter {
   characters = 0
 
   readonly #withholdUsage: boolean
+  readonly #provider: Provider | undefined
   readonly #framer: SseFramer
   /** The output of the current piece. Ranges of the piece are views, parts of older pieces copies. */
   #out: Buffer[] = []
@@ -67,8 +69,9 @@ export class ChatCompletionsMeter {
   hasBegun = false
   model = ''
 
-  constructor(options: { withholdUsage: boolean }) {
+  constructor(options: { withholdUsage: boolean; provider?: Provider | undefined }) {
     this.#withholdUsage = options.withholdUsage
+    this.#provider = options.provider
     this.#framer = new SseFramer(
       (bytes, start, end, isReadable) => this.#event(bytes, start, end, isReadable),
       new LongEvents('chat-completions', (facts) => this.#longEvent(facts)),
@@ -77,6 +80,14 @@ export class ChatCompletionsMeter {
 
   get usage(): TokenUsage | null {
     return this.#reported.usage
+  }
+
+  get suspect(): string {
+    return this.#reported.suspect
+  }
+
+  get serviceTier(): string {
+    return this.#reported.serviceTier
   }
 
   get charactersSinceUsage(): number {
@@ -119,8 +130,9 @@ export class ChatCompletionsMeter {
     this.characters += facts.characters
     this.hasFinish ||= facts.hasFinish
     if (facts.error !== null) this.#err(Buffer.from(facts.error))
-    const report = readUsage(usageOf(facts))
-    if (report !== null) this.#reported.take(report, this.characters)
+    const usage = usageOf(facts)
+    if (facts.texts.service_tier !== undefined) this.#reported.serviceTier = facts.texts.service_tier
+    this.#reported.takeRead(usage, readUsage(usage, this.#provider), this.characters)
   }
 
   /** Reads the events that the piece has, or ends. */
@@ -200,9 +212,16 @@ export class ChatCompletionsMeter {
     this.hasFinish ||= facts.hasFinish
     this.hasBegun ||= facts.hasChoices
     this.#hasOtherContent ||= facts.hasOtherContent
-    const report = facts.usageStart < 0 ? null : usageAt(data, facts)
-    if (report !== null) this.#reported.take(report, this.characters)
+    if (facts.tierStart >= 0) this.#takeTier(data, facts)
+    const usage = facts.usageStart < 0 && facts.innerUsageStart < 0 ? null : usageAt(data, facts)
+    if (usage !== null) this.#reported.takeRead(usage, readUsage(usage, this.#provider), this.characters)
     return isUsageOnly(facts)
+  }
+
+  /** Takes the service tier of the first chunk, and that of the last ones: it can change until the end. */
+  #takeTier(data: Buffer, facts: ChunkFacts): void {
+    if (this.#reported.serviceTier !== '' && facts.usageStart < 0 && !facts.hasFinish) return
+    this.#reported.serviceTier = data.toString('latin1', facts.tierStart, facts.tierEnd)
   }
 
   #err(data: Buffer): void {

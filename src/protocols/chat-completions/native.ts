@@ -16,10 +16,10 @@ export const chatCompletionsNative: ProtocolAdapter = {
   streamContentType: null,
   urlsToFetch: () => [],
   encodeRequest: (call, options) => ({ body: wireBody(call as ChatCompletionsCall, options), dropped: [] }),
-  openStream: (call) =>
-    new ChatCompletionsMeter({ withholdUsage: !(call as ChatCompletionsCall).wantsUsage }),
-  readWhole: (_call, body) => {
-    const metered = new WholeResponse(body)
+  openStream: (call, provider) =>
+    new ChatCompletionsMeter({ withholdUsage: !(call as ChatCompletionsCall).wantsUsage, provider }),
+  readWhole: (_call, body, provider) => {
+    const metered = new WholeResponse(body, provider)
     return { body, metered, isAnswer: metered.isAnswer }
   },
 }

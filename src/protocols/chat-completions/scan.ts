@@ -35,6 +35,7 @@ function byLength(words: readonly Buffer[]): Buffer[][] {
 const USAGE = Buffer.from('usage')
 const CHOICES = Buffer.from('choices')
 const MODEL = Buffer.from('model')
+const SERVICE_TIER = Buffer.from('service_tier')
 const ERROR = Buffer.from('error')
 const FINISH = Buffer.from('finish_reason')
 const FILTERED = Buffer.from('content_filter')
@@ -53,6 +54,12 @@ export interface ChunkFacts {
   characters: number
   usageStart: number
   usageEnd: number
+  /** Usage that an object inside the chunk has: a choice, or a provider's own field. */
+  innerUsageStart: number
+  innerUsageEnd: number
+  /** The service tier, without its quotes. */
+  tierStart: number
+  tierEnd: number
   /** The model's name, without its quotes. */
   modelStart: number
   modelEnd: number
@@ -73,6 +80,10 @@ export const newChunkFacts = (): ChunkFacts => ({
   characters: 0,
   usageStart: -1,
   usageEnd: -1,
+  innerUsageStart: -1,
+  innerUsageEnd: -1,
+  tierStart: -1,
+  tierEnd: -1,
   modelStart: -1,
   modelEnd: -1,
   hasChoices: false,
@@ -159,6 +170,9 @@ function topLevel(bytes: Buffer, name: number, nameEnd: number, at: number, fact
   } else if (bytes[at] === QUOTE && equals(bytes, name, nameEnd, MODEL)) {
     facts.modelStart = at + 1
     facts.modelEnd = skipString(bytes, at) - 1
+  } else if (bytes[at] === QUOTE && equals(bytes, name, nameEnd, SERVICE_TIER)) {
+    facts.tierStart = at + 1
+    facts.tierEnd = skipString(bytes, at) - 1
   }
   return at
 }
@@ -180,7 +194,10 @@ function nested(bytes: Buffer, name: number, nameEnd: number, at: number, facts:
   if (bytes[at] !== QUOTE) {
     if (bytes[at] === OPEN_BRACE || bytes[at] === OPEN_BRACKET)
       facts.hasOtherContent ||= isAmong(CONTENT, bytes, name, nameEnd) && saysSomething(bytes, at)
-    return at
+    if (bytes[at] !== OPEN_BRACE || !equals(bytes, name, nameEnd, USAGE)) return at
+    facts.innerUsageStart = at
+    facts.innerUsageEnd = skipValue(bytes, at)
+    return facts.innerUsageEnd
   }
   const end = skipString(bytes, at)
   if (isAmong(SPOKEN, bytes, name, nameEnd)) {

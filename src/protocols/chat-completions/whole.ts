@@ -1,25 +1,35 @@
 /** One whole, unstreamed answer of the chat-completions protocol: its usage, and whether it is an answer at all. */
+import type { Provider } from '../../../schemas/config/catalog.ts'
 import { FieldFinder, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
-import type { TokenUsage } from '../../core/pricing/pricing.ts'
+import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { hasChoiceContent, isFailedOutcome, isWholeAnswer } from '../answer/content.ts'
 import { countsOf, isOutputReported, type UsageReport } from '../answer/reported-usage.ts'
 import type { Metered } from '../dialect.ts'
 import { textOf } from '../loose.ts'
-import { readUsage } from './dialect.ts'
+import { readUsage } from '../usage/chat-completions.ts'
+import { faultIn } from '../usage/faults.ts'
 import { type ChunkFacts, newChunkFacts, scanChunk, scanTopLevel } from './scan.ts'
 
 /** Levels whose fields are read: the answer, its usage, the details in that. */
 const DEEPEST = 3
 
-const ANSWER = new FieldFinder(['usage', 'error', 'base_resp', 'model'])
+const ANSWER = new FieldFinder(['usage', 'error', 'base_resp', 'model', 'service_tier'])
 const USAGE = new FieldFinder([
   'prompt_tokens',
   'completion_tokens',
+  'total_tokens',
   'prompt_tokens_details',
   'completion_tokens_details',
   'server_tool_use',
 ])
-const DETAILS = new FieldFinder(['cached_tokens', 'cache_write_tokens', 'reasoning_tokens'])
+const USAGE_PLACES = Object.values(USAGE.place)
+const DETAILS = new FieldFinder([
+  'cached_tokens',
+  'cache_write_tokens',
+  'reasoning_tokens',
+  'audio_tokens',
+  'image_tokens',
+])
 
 function detailsAt(tape: Tape, node: number): unknown {
   if (node === 0 || !tape.find(DETAILS, node)) return tape.valueAt(node)
@@ -28,20 +38,35 @@ function detailsAt(tape: Tape, node: number): unknown {
     cached_tokens: tape.foundValue(place.cached_tokens),
     cache_write_tokens: tape.foundValue(place.cache_write_tokens),
     reasoning_tokens: tape.foundValue(place.reasoning_tokens),
+    audio_tokens: tape.foundValue(place.audio_tokens),
+    image_tokens: tape.foundValue(place.image_tokens),
   }
 }
 
-function reportAt(tape: Tape, node: number): UsageReport | null {
+/** Returns whether the object has other fields than those that were just found in it: some providers have their own. */
+function hasOthers(tape: Tape, node: number): boolean {
+  let fields = 0
+  const end = tape.nodeAfter(node)
+  for (let name = node + 1; name < end; name = tape.nodeAfter(name + 1)) fields++
+  for (const place of USAGE_PLACES) if (tape.found(place) !== 0) fields--
+  return fields > 0
+}
+
+/** Families whose details have further fields that matter. */
+const DETAILED: ReadonlySet<Provider | undefined> = new Set<Provider>(['qwen'])
+
+function usageOn(tape: Tape, node: number, provider: Provider | undefined): unknown {
   if (node === 0) return null
-  if (!tape.find(USAGE, node)) return readUsage(tape.valueAt(node))
+  if (DETAILED.has(provider) || !tape.find(USAGE, node) || hasOthers(tape, node)) return tape.valueAt(node)
   const { place } = USAGE
-  return readUsage({
+  return {
     prompt_tokens: tape.foundValue(place.prompt_tokens),
     completion_tokens: tape.foundValue(place.completion_tokens),
+    total_tokens: tape.foundValue(place.total_tokens),
     prompt_tokens_details: detailsAt(tape, tape.found(place.prompt_tokens_details)),
     completion_tokens_details: detailsAt(tape, tape.found(place.completion_tokens_details)),
     server_tool_use: tape.foundValue(place.server_tool_use),
-  })
+  }
 }
 
 /** Returns true for a value other than null, false, 0 and any empty value. */
@@ -51,31 +76,41 @@ function saysSomething(tape: Tape, node: number): boolean {
 }
 
 interface ReadAnswer {
-  readonly report: UsageReport | null
+  readonly usage: unknown
+  readonly serviceTier: string
   readonly model: string
   readonly isError: boolean
 }
 
 /** Returns null for an answer that is no object, or that readers could take differently. */
-function answerOn(tape: Tape): ReadAnswer | null {
+function answerOn(tape: Tape, provider: Provider | undefined): ReadAnswer | null {
   if (!tape.find(ANSWER, 0)) return null
   const { place } = ANSWER
   return {
-    report: reportAt(tape, tape.found(place.usage)),
     model: textOf(tape.foundValue(place.model)),
+    serviceTier: textOf(tape.foundValue(place.service_tier)),
     isError:
       saysSomething(tape, tape.found(place.error)) || isFailedOutcome(tape.foundValue(place.base_resp)),
+    usage: usageOn(tape, tape.found(place.usage), provider),
   }
 }
 
-/** Returns the report that a scan has found. Its parts are ASCII: other characters need not be decoded. */
-export function usageAt(bytes: Buffer, facts: ChunkFacts): UsageReport | null {
+/**
+ * Returns the usage that a scan has found; null for none. Its parts are ASCII: other characters need not be decoded.
+ */
+export function usageAt(bytes: Buffer, facts: ChunkFacts): unknown {
+  const isInner = facts.usageStart < 0
+  const start = isInner ? facts.innerUsageStart : facts.usageStart
+  if (start < 0) return null
   try {
-    return readUsage(JSON.parse(bytes.toString('latin1', facts.usageStart, facts.usageEnd)))
+    return JSON.parse(bytes.toString('latin1', start, isInner ? facts.innerUsageEnd : facts.usageEnd))
   } catch {
     return null
   }
 }
+
+const suspectIn = (usage: unknown, report: UsageReport | null): string =>
+  report === null ? faultIn(usage) : (report.contradiction ?? '')
 
 /** Counts its characters on demand: an answer with usage never needs them. */
 export class WholeResponse implements Metered {
@@ -83,13 +118,17 @@ export class WholeResponse implements Metered {
   /** It is JSON that holds content or usage, and no error in spite of its status. */
   readonly isAnswer: boolean
   readonly model: string
+  readonly serviceTier: string
+  readonly suspect: string
   readonly #body: Buffer
 
-  constructor(body: Buffer) {
+  constructor(body: Buffer, provider?: Provider) {
     this.#body = body
-    const read = scanJson(body, DEEPEST, null, answerOn)
+    const read = scanJson(body, DEEPEST, null, (tape) => answerOn(tape, provider))
     if (read !== null) {
-      this.#report = read.report
+      this.#report = readUsage(read.usage, provider)
+      this.suspect = suspectIn(read.usage, this.#report)
+      this.serviceTier = read.serviceTier
       this.model = read.model
       this.isAnswer =
         !read.isError && (isOutputReported(this.#report) || isWholeAnswer(body, false, hasChoiceContent))
@@ -97,7 +136,10 @@ export class WholeResponse implements Metered {
     }
     const facts = newChunkFacts()
     scanTopLevel(body, facts)
-    this.#report = facts.usageStart < 0 ? null : usageAt(body, facts)
+    const usage = usageAt(body, facts)
+    this.#report = readUsage(usage, provider)
+    this.suspect = suspectIn(usage, this.#report)
+    this.serviceTier = facts.tierStart < 0 ? '' : body.toString('latin1', facts.tierStart, facts.tierEnd)
     this.model = facts.modelStart < 0 ? '' : body.toString('utf8', facts.modelStart, facts.modelEnd)
     this.isAnswer = !facts.isError && isWholeAnswer(body, isOutputReported(this.#report), hasChoiceContent)
   }

@@ -14,7 +14,7 @@ import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
 import { RequestReader } from '../request/fast-path-lists.ts'
-import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
+import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
 import { GENERATE_CONTENT_NAMES } from '../request/known-names.ts'
 import { NO_LINKS } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
@@ -147,6 +147,7 @@ export const generateContentDialect: Dialect = {
       links: NO_LINKS,
       builtInTools: builtInTools(request),
       toolCallLimit: null,
+      ...requestedTier('generate-content', request),
       settings: generateContentSettings(request, read.counts.contents),
       source,
     }

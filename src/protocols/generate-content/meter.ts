@@ -3,11 +3,12 @@
  * See docs/translation.md, "The answer".
  */
 import { Buffer } from 'node:buffer'
-import type { TokenUsage } from '../../core/pricing/pricing.ts'
+import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { answerFields, isJsonObject, saysError } from '../answer/content.ts'
 import { type AnswerFacts, PlaceScanner } from '../answer/place-scan.ts'
 import { modelIn, ReportedUsage } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
+import type { LooseObject } from '../loose.ts'
 import { SsePayload } from '../sse/payload.ts'
 import type { Framing } from './path.ts'
 import { FIRST_GENERATE_CONTENT_ANSWER, GENERATE_CONTENT_ANSWER } from './places.ts'
@@ -33,6 +34,14 @@ export class GenerateContentMeter implements AnswerStream {
 
   get usage(): TokenUsage | null {
     return this.#reported.usage
+  }
+
+  get suspect(): string {
+    return this.#reported.suspect
+  }
+
+  get serviceTier(): string {
+    return this.#usage.serviceTier
   }
 
   get charactersSinceUsage(): number {
@@ -80,12 +89,13 @@ export class GenerateContentMeter implements AnswerStream {
     this.characters += facts.characters
     this.#thoughtCharacters += facts.thoughtCharacters
     this.isComplete ||= facts.hasFinish || finish !== ''
-    this.#usage.searched(facts.queries)
+    this.#usage.searched(facts.queries, facts.pages)
     this.#usage.ran(facts.runs)
     const { characters } = this
     const thought = this.#thoughtCharacters
     const said = characters === 0 ? 'nothing' : characters === thought ? 'thought' : 'text'
-    this.#reported.take(this.#usage.report(facts.usage, said), characters, thought)
+    const usage = facts.usage && withTier(facts.usage, facts.texts)
+    this.#reported.takeRead(usage, this.#usage.report(usage, said), characters, thought)
   }
 
   #err(payload: Buffer): void {
@@ -93,6 +103,10 @@ export class GenerateContentMeter implements AnswerStream {
     else this.firstError ??= payload
   }
 }
+
+/** Most reports have neither. */
+const withTier = (usage: LooseObject, { trafficType, serviceTier }: AnswerFacts['texts']): LooseObject =>
+  trafficType === undefined && serviceTier === undefined ? usage : { ...usage, trafficType, serviceTier }
 
 const OUTCOME = '"base_resp"'
 
@@ -109,10 +123,15 @@ const hasErred = ({ firstError, laterError }: AnswerStream, body: Buffer): boole
 export function readWholeAnswer(body: Buffer): WholeAnswer {
   const meter = new GenerateContentMeter('array')
   meter.push(body)
-  const { usage, characters, charactersSinceUsage, isUsageWhole, model } = meter
+  const { usage, characters, charactersSinceUsage, isUsageWhole, model, suspect, serviceTier } = meter
   return {
     body,
-    metered: { usage, characters, charactersSinceUsage, isUsageWhole, ...modelIn(model) },
+    metered: {
+      ...{ usage, characters, charactersSinceUsage, isUsageWhole },
+      ...(suspect !== '' && { suspect }),
+      ...(serviceTier !== '' && { serviceTier }),
+      ...modelIn(model),
+    },
     isAnswer: meter.isAnswer && !hasErred(meter, body) && isJsonObject(body),
   }
 }

@@ -3,6 +3,7 @@ import { counts, ERROR, list, object, type Place, SAID } from '../answer/places.
 
 const MADE: Place = { is: 'made' }
 const QUERY: Place = { is: 'query' }
+const PAGE: Place = { is: 'page' }
 const PART: Place = {
   ...object({
     text: SAID,
@@ -18,26 +19,48 @@ const CANDIDATE = object({
   content: object({ parts: list(PART) }),
   finishReason: { is: 'text', name: 'finish' },
   groundingMetadata: object({ webSearchQueries: list(QUERY) }),
-  urlContextMetadata: object({ urlMetadata: list(object({ retrievedUrl: QUERY })) }),
+  urlContextMetadata: object({ urlMetadata: list(object({ retrievedUrl: PAGE })) }),
 })
-const ANSWER = {
-  candidates: list(CANDIDATE),
-  usageMetadata: object(
-    counts(
-      'promptTokenCount',
-      'toolUsePromptTokenCount',
-      'cachedContentTokenCount',
-      'candidatesTokenCount',
-      'thoughtsTokenCount',
-      'totalTokenCount',
-    ),
-  ),
-  promptFeedback: object({ blockReason: { is: 'block' } }),
-  error: ERROR,
-} satisfies Record<string, Place>
-export const GENERATE_CONTENT_ANSWER = object(ANSWER)
+/**
+ * Returns the place of counts by modality.
+ * @param name of the counts
+ * @param isLate only an answer that has finished is read: each chunk repeats them, and reading them costs a third more
+ */
+const byModality = (name: string, isLate: boolean): Place => ({
+  isLate,
+  ...list({
+    ...object({
+      modality: { is: 'text', name: 'modality' },
+      tokenCount: { is: 'count', name: 'modalityTokens' },
+    }),
+    ...{ is: 'modality', name },
+  }),
+})
+
+const answer = (isLate: boolean) =>
+  ({
+    candidates: list(CANDIDATE),
+    usageMetadata: object({
+      ...counts(
+        'promptTokenCount',
+        'toolUsePromptTokenCount',
+        'cachedContentTokenCount',
+        'candidatesTokenCount',
+        'thoughtsTokenCount',
+        'totalTokenCount',
+      ),
+      promptTokensDetails: byModality('prompt', isLate),
+      cacheTokensDetails: byModality('cache', isLate),
+      candidatesTokensDetails: byModality('candidates', isLate),
+      trafficType: { is: 'text', name: 'trafficType' },
+      serviceTier: { is: 'text', name: 'serviceTier' },
+    }),
+    promptFeedback: object({ blockReason: { is: 'block' } }),
+    error: ERROR,
+  }) satisfies Record<string, Place>
+export const GENERATE_CONTENT_ANSWER = object(answer(true))
 /** The first answer of a stream names the model, as all others do. */
 export const FIRST_GENERATE_CONTENT_ANSWER = object({
-  ...ANSWER,
+  ...answer(false),
   modelVersion: { is: 'text', name: 'model' },
 })

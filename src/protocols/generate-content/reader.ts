@@ -89,6 +89,7 @@ export class GenerateContentReader implements PartReader {
   #hasBegun = false
   #said: Said = 'nothing'
   report: UsageReport | null = null
+  usage: unknown = null
   #isBlocked = false
   #blockMessage = ''
   #hasErred = false
@@ -99,6 +100,10 @@ export class GenerateContentReader implements PartReader {
     const candidates = [...this.#candidates.values()]
     if (candidates.length === 0) return this.#isBlocked
     return this.#isBlocked || candidates.every(({ reason }) => reason !== '')
+  }
+
+  get serviceTier(): string {
+    return this.#usage.serviceTier
   }
 
   get isFinishing(): boolean {
@@ -149,7 +154,7 @@ export class GenerateContentReader implements PartReader {
     if (!this.#hasBegun)
       emit({ type: 'start', id: textOf(answer.responseId), model: textOf(answer.modelVersion) })
     this.#hasBegun = true
-    let queries = 0
+    let [queries, pages] = [0, 0]
     for (const item of listOf(answer.candidates)) {
       const fields = fieldsOf(item)
       const index = indexOf(fields.index)
@@ -162,13 +167,14 @@ export class GenerateContentReader implements PartReader {
       const tokens = logprobsOf(fields.logprobsResult)
       if (tokens.length > 0) emit({ type: 'logprobs', choice: index, tokens })
       queries += listOf(fieldsOf(fields.groundingMetadata).webSearchQueries).length
-      queries += listOf(fieldsOf(fields.urlContextMetadata).urlMetadata).length
+      pages += listOf(fieldsOf(fields.urlContextMetadata).urlMetadata).length
     }
     this.#isBlocked ||= isBlocked(answer)
     this.#blockMessage ||= textOf(fieldsOf(answer.promptFeedback).blockReasonMessage)
-    this.#usage.searched(queries)
+    this.#usage.searched(queries, pages)
     const report = this.#usage.report(answer.usageMetadata, this.#said)
     this.report = report
+    this.usage = answer.usageMetadata
     const { isThoughtAlone: _, prompt, output, ...counts } = report
     if (prompt !== null && output !== null)
       emit({ type: 'usage', usage: { prompt, output, ...counts, ...this.#usage.audio } })

@@ -3,22 +3,75 @@
  * figure replaces an earlier one and is never added to it; an absent one leaves the earlier one unchanged. See
  * docs/translation.md, "The answer"; docs/failure-modes.md, "Money", rows 7, 8 and 12.
  */
-import { MAX_REPORTED_TOKENS } from '../../core/pricing/pricing.ts'
+import type { ServerTool } from '../../../schemas/config/catalog.ts'
+import { extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
-import { fieldsOf, type LooseObject } from '../loose.ts'
+import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
+import { faultIn, partAbove } from '../usage/faults.ts'
 
 /** Returns the count; null for an absent or invalid one. */
 function count(value: unknown): number | null {
-  if (typeof value !== 'number' || !(value >= 0) || value > MAX_REPORTED_TOKENS) return null
-  return Math.floor(value)
+  if (typeof value !== 'number') return null
+  if (value >= 0 && value <= MAX_REPORTED_TOKENS) return Math.floor(value)
+  hasFault = true
+  return null
+}
+/** A count of the current report is one that no call can have. */
+let hasFault = false
+
+const DETAILS = {
+  prompt: 'promptTokensDetails',
+  cache: 'cacheTokensDetails',
+  candidates: 'candidatesTokensDetails',
+} as const
+type Detailed = keyof typeof DETAILS
+type Modality = 'AUDIO' | 'IMAGE'
+
+/**
+ * Returns the tokens of a modality; null where they are not reported. A scanner has found them by modality, such as
+ * `promptAUDIO`.
+ */
+function modalityTokens(usage: LooseObject, of: Detailed, modality: Modality): number | null {
+  const details = usage[DETAILS[of]]
+  if (!Array.isArray(details)) return count(usage[of + modality])
+  const found = details.find((detail) => fieldsOf(detail).modality === modality)
+  return count(fieldsOf(found).tokenCount)
 }
 
-/** Tokens of speech among those of `details`; null where it is not reported. */
-function audioTokens(details: unknown): number | null {
-  if (!Array.isArray(details)) return null
-  const audio = details.find((detail) => fieldsOf(detail).modality === 'AUDIO')
-  return count(fieldsOf(audio).tokenCount)
+/** The tokens of one modality so far. */
+class ModalityCounts {
+  readonly #modality: Modality
+  prompt = 0
+  #cached = 0
+  output = 0
+
+  constructor(modality: Modality) {
+    this.#modality = modality
+  }
+
+  read(usage: LooseObject): void {
+    this.prompt = modalityTokens(usage, 'prompt', this.#modality) ?? this.prompt
+    this.#cached = modalityTokens(usage, 'cache', this.#modality) ?? this.#cached
+    this.output = modalityTokens(usage, 'candidates', this.#modality) ?? this.output
+  }
+
+  /** Without what came from a cache. */
+  get fresh(): number {
+    return Math.max(0, this.prompt - this.#cached)
+  }
 }
+
+/** Most chunks of a stream are scanned without their details. */
+const isDetailed = (usage: LooseObject): boolean =>
+  usage.modalityTokens !== undefined ||
+  usage.promptTokensDetails !== undefined ||
+  usage.candidatesTokensDetails !== undefined
+
+const ON_DEMAND = /^on_demand_?/
+
+/** Returns the service tier; empty for the usual one. One API has it as a tier, the other as a type of traffic. */
+const serviceTierIn = ({ serviceTier, trafficType }: LooseObject): string =>
+  textOf(serviceTier).toLowerCase() || textOf(trafficType).toLowerCase().replace(ON_DEMAND, '')
 
 /** Kind of the output so far. */
 export type Said = 'nothing' | 'thought' | 'text'
@@ -31,26 +84,61 @@ export class GenerateContentUsage {
   #candidates = 0
   #thoughts = 0
   #searches = 0
+  #pages = 0
   #runs = 0
-  #promptAudio = 0
-  #outputAudio = 0
+  readonly #audio = new ModalityCounts('AUDIO')
+  readonly #image = new ModalityCounts('IMAGE')
+  /** The service tier in which the upstream served the call; empty without one. */
+  serviceTier = ''
 
   /** Reads `usageMetadata`. */
   report(value: unknown, said: Said): UsageReport {
     const usage = fieldsOf(value)
+    hasFault = false
     this.#prompt = count(usage.promptTokenCount) ?? this.#prompt
     this.#toolPrompt = count(usage.toolUsePromptTokenCount) ?? this.#toolPrompt
     this.#cached = count(usage.cachedContentTokenCount) ?? this.#cached
-    this.#promptAudio = audioTokens(usage.promptTokensDetails) ?? this.#promptAudio
-    this.#outputAudio = audioTokens(usage.candidatesTokensDetails) ?? this.#outputAudio
+    if (isDetailed(usage)) {
+      this.#audio.read(usage)
+      this.#image.read(usage)
+    }
+    if (usage.serviceTier !== undefined || usage.trafficType !== undefined)
+      this.serviceTier = serviceTierIn(usage) || this.serviceTier
     const prompt = this.#prompt === null ? null : this.#prompt + this.#toolPrompt
-    return {
+    const report = {
       prompt,
       cached: Math.min(prompt ?? 0, this.#cached),
       cacheWrite: 0,
       ...this.#output(usage, prompt, said),
       reasoning: this.#thoughts,
-      serverToolCalls: this.#searches + this.#runs,
+      serverToolCalls: this.#searches + this.#pages + this.#runs,
+    }
+    const contradiction = hasFault
+      ? faultIn(value)
+      : prompt === null
+        ? undefined
+        : partAbove('cached', this.#cached, 'prompt', prompt)
+    const extra = this.#extra()
+    return extra.extra === undefined && !contradiction
+      ? report
+      : { ...report, ...extra, ...(contradiction && { contradiction }) }
+  }
+
+  #extra() {
+    return extraOf({
+      inputAudio: this.#audio.fresh,
+      inputImage: this.#image.fresh,
+      outputAudio: this.#audio.output,
+      outputImage: this.#image.output,
+      ...(this.#searches + this.#pages + this.#runs > 0 && { tools: this.#tools() }),
+    })
+  }
+
+  #tools(): Partial<Record<ServerTool, number>> {
+    return {
+      ...(this.#searches > 0 && { web_search: this.#searches }),
+      ...(this.#pages > 0 && { url_context: this.#pages }),
+      ...(this.#runs > 0 && { code_interpreter: this.#runs }),
     }
   }
 
@@ -78,7 +166,7 @@ export class GenerateContentUsage {
 
   /** Tokens of speech, as parts of the prompt and of the output. */
   get audio(): { readonly promptAudio: number; readonly outputAudio: number } {
-    return { promptAudio: this.#promptAudio, outputAudio: this.#outputAudio }
+    return { promptAudio: this.#audio.prompt, outputAudio: this.#audio.output }
   }
 
   /** Adds pieces of code that the upstream ran. A chunk names those alone that no other names. */
@@ -87,7 +175,8 @@ export class GenerateContentUsage {
   }
 
   /** Notes searches that the upstream made and pages that it fetched, as one chunk reports them. Chunks repeat them. */
-  searched(queries: number): void {
+  searched(queries: number, pages: number): void {
     this.#searches = Math.max(this.#searches, queries)
+    this.#pages = Math.max(this.#pages, pages)
   }
 }

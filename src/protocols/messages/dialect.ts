@@ -14,7 +14,7 @@ import { type FieldSpan, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { fieldsOf, listOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
-import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
+import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
 import { linkedPartsIn, serverUrlsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
@@ -70,6 +70,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     ),
     builtInTools: builtInTools(request),
     toolCallLimit: toolCallLimit(request),
+    ...requestedTier('messages', request),
     settings: settingsOf(request, counts),
     source,
   }

@@ -3,7 +3,7 @@
  * See docs/failure-modes.md, "Money", row 7 and "Streams", rows 30 and 31.
  */
 import { Buffer } from 'node:buffer'
-import type { TokenUsage } from '../../core/pricing/pricing.ts'
+import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { hasMessageContent, isWholeAnswer } from '../answer/content.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
 import { isOutputReported, meteredWhole, modelIn, ReportedUsage } from '../answer/reported-usage.ts'
@@ -17,7 +17,7 @@ import { MessagesUsage } from './usage.ts'
 
 const NAMED_ERROR = /^event: ?error\r?$/m
 
-type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isOtherBlock'>
+type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isOtherBlock' | 'metrics'>
 
 export class MessagesMeter implements AnswerStream {
   // As in the meter of chat-completions: only the fields that most events touch are adjacent.
@@ -45,6 +45,14 @@ export class MessagesMeter implements AnswerStream {
 
   get usage(): TokenUsage | null {
     return this.#reported.usage
+  }
+
+  get suspect(): string {
+    return this.#reported.suspect
+  }
+
+  get serviceTier(): string {
+    return this.#usage.serviceTier
   }
 
   get charactersSinceUsage(): number {
@@ -112,18 +120,22 @@ export class MessagesMeter implements AnswerStream {
   #longEvent(facts: AnswerFacts): void {
     const { characters, texts, error } = facts
     if (error !== null) this.#err(Buffer.from(error))
-    this.#take({ kind: kindOf(texts.type), characters, usage: usageOf(facts), isOtherBlock: false })
+    const counted = usageOf(facts)
+    const usage = counted && { ...counted, service_tier: texts.service_tier }
+    this.#take({ kind: kindOf(texts.type), characters, usage, isOtherBlock: false, metrics: null })
   }
 
-  #take({ kind, characters, usage, isOtherBlock }: Counted): void {
+  #take({ kind, characters, usage, isOtherBlock, metrics }: Counted): void {
     this.#hasOtherBlock ||= isOtherBlock
     this.characters += characters
     if (kind !== 'ping') this.#isBehindBlock = kind === 'block_stop' || kind === 'message_delta'
     if (kind === 'message_start') this.hasBegun = true
     if (kind === 'message_stop') this.isComplete = true
+    if (metrics !== null) this.#reported.takeRead(metrics, this.#usage.metrics(metrics), this.characters)
     if (usage === null) return
-    if (kind === 'message_start') this.#reported.take(this.#usage.begin(usage), this.characters)
-    else if (kind === 'message_delta') this.#reported.take(this.#usage.report(usage), this.characters)
+    if (kind === 'message_start') this.#reported.takeRead(usage, this.#usage.begin(usage), this.characters)
+    else if (kind === 'message_delta')
+      this.#reported.takeRead(usage, this.#usage.report(usage), this.characters)
   }
 
   /**
@@ -144,10 +156,12 @@ const isError = ({ kind, spoken }: EventFacts, bytes: Buffer, start: number, end
 /** Reads a whole message; returns its bytes unchanged. */
 export function readWholeMessage(body: Buffer): WholeAnswer {
   const { characters, usage, kind, model } = scanMessage(body)
-  const report = usage === null ? null : new MessagesUsage().report(usage)
+  const reader = new MessagesUsage()
+  const report = usage === null ? null : reader.report(usage)
+  const { serviceTier } = reader
   return {
     body,
-    metered: { ...meteredWhole(report, characters), ...modelIn(model) },
+    metered: { ...meteredWhole(report, characters, { usage, serviceTier }), ...modelIn(model) },
     isAnswer: kind !== 'error' && isWholeAnswer(body, isOutputReported(report), hasMessageContent),
   }
 }

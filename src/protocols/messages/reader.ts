@@ -5,7 +5,7 @@
 import type { FinishReason, Part } from '../../../schemas/chat/part.ts'
 import { saysError } from '../answer/content.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
-import { fieldsOf, type LooseObject, parsedFields, textOf } from '../loose.ts'
+import { fieldsOf, isObject, type LooseObject, parsedFields, textOf } from '../loose.ts'
 import type { PartReader } from '../translate/stream.ts'
 import { ANSWER_TOOL } from './output-format.ts'
 import { MessagesUsage } from './usage.ts'
@@ -26,6 +26,8 @@ const finishReason = (reason: unknown): FinishReason =>
 /** Returns whether an event is an error, in the protocol's own shape or in the one that most others have. */
 export const isError = (event: LooseObject): boolean => event.type === 'error' || saysError(event)
 
+/** Counts that Bedrock adds to the last event. */
+const METRICS = 'amazon-bedrock-invocationMetrics'
 /** No text of a model has more. */
 const MAX_SOURCES = 256
 
@@ -64,7 +66,13 @@ export class MessagesReader implements PartReader {
   /** Characters of text so far. */
   #textCharacters = 0
   report: UsageReport | null = null
+  /** The usage of the last report, as it came. */
+  usage: unknown = null
   isFinishing = false
+
+  get serviceTier(): string {
+    return this.#usage.serviceTier
+  }
 
   read(name: string, data: string, emit: Emit): void {
     const event = parsedFields(data)
@@ -96,6 +104,7 @@ export class MessagesReader implements PartReader {
         this.#usageReport(event.usage, emit)
         break
       case 'message_stop':
+        this.#metrics(event[METRICS], emit)
         this.#messageStop(emit)
         break
     }
@@ -116,8 +125,18 @@ export class MessagesReader implements PartReader {
     return true
   }
 
+  #metrics(value: unknown, emit: Emit): void {
+    if (!isObject(value)) return
+    this.usage = value
+    this.#take(this.#usage.metrics(value), emit)
+  }
+
   #usageReport(value: unknown, emit: Emit): void {
-    const report = this.#usage.report(value)
+    this.usage = value
+    this.#take(this.#usage.report(value), emit)
+  }
+
+  #take(report: UsageReport, emit: Emit): void {
     const { prompt, output } = report
     this.report = report
     if (prompt !== null && output !== null) emit({ type: 'usage', usage: { ...report, prompt, output } })
@@ -125,6 +144,7 @@ export class MessagesReader implements PartReader {
 
   #messageStart(message: LooseObject, emit: Emit): void {
     emit({ type: 'start', id: textOf(message.id), model: textOf(message.model) })
+    this.usage = message.usage
     this.report = this.#usage.begin(message.usage)
   }
 

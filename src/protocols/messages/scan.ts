@@ -30,6 +30,8 @@ export interface EventFacts {
   isOtherBlock: boolean
   /** The event's own usage, or that of the message that it starts; null without one. */
   usage: LooseObject | null
+  /** Counts that Bedrock adds to the last event; null without them. */
+  metrics: LooseObject | null
   /** The upstream's name of the model; empty without one. */
   model: string
 }
@@ -37,6 +39,7 @@ export interface EventFacts {
 const bytesOf = (text: string): Buffer => Buffer.from(text)
 const TYPE = bytesOf('type')
 const USAGE = bytesOf('usage')
+const METRICS = bytesOf('amazon-bedrock-invocationMetrics')
 const MODEL = bytesOf('model')
 const MESSAGE = bytesOf('message')
 const DELTA = bytesOf('delta')
@@ -89,6 +92,7 @@ const newFacts = (): EventFacts => ({
   spokenEnd: 0,
   isOtherBlock: false,
   usage: null,
+  metrics: null,
   model: '',
 })
 
@@ -106,6 +110,7 @@ export function scanEvent(bytes: Buffer): EventFacts {
     } else if (top.is(USAGE)) facts.usage = usageAt(bytes, top)
     else if (top.is(MESSAGE)) readMessage(bytes, top.start, facts)
     else if (top.is(MODEL)) facts.model = textAt(bytes, top)
+    else if (top.is(METRICS)) facts.metrics = usageAt(bytes, top)
     // Some upstreams have errors in the shape that most other protocols have.
     else if (top.is(ERROR)) hasError ||= saysSomething(valueAt(bytes, top))
     else if (top.is(OUTCOME)) hasError ||= isFailedOutcome(valueAt(bytes, top))

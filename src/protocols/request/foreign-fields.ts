@@ -15,7 +15,10 @@ import {
 } from './known-names.ts'
 import { ROUTING_FIELDS, SERVER_FEATURES } from './routing-fields.ts'
 
-/** Top-level fields of each protocol that change the price, with the values by which they do not. */
+/**
+ * Top-level fields of each protocol that change the price, with the values by which they do not. A model can have prices
+ * for service tiers, and for no other of them.
+ */
 export const PRICED_FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<string, readonly unknown[]>>>> = {
   'chat-completions': { service_tier: ['auto', 'default'], prediction: [], speed: ['standard'] },
   responses: { service_tier: ['auto', 'default'], prediction: [], speed: ['standard'] },
@@ -47,12 +50,32 @@ const STORED =
   'it refers to what is stored at the upstream, where nothing is kept for you; send the content itself'
 
 /** Returns the reason to refuse the value of a field; null where it is allowed. */
-type Rule = (value: unknown) => string | null
+export type Rule = (value: unknown) => string | null
 
 const unlessIn =
   (why: string, harmless: readonly unknown[] = []): Rule =>
   (value) =>
     value == null || value === false || harmless.includes(value) ? null : why
+
+/** Fields that name a service tier, which a model can have a price for. */
+const TIER_FIELDS: ReadonlySet<string> = new Set(['service_tier', 'serviceTier'])
+const TIER_NAME = /^[a-z][a-z0-9_]{0,31}$/
+
+/** A word for a tier is checked once the model is known: see `requestedTier`. */
+const tierRule =
+  (harmless: readonly unknown[]): Rule =>
+  (value) =>
+    typeof value === 'string' && TIER_NAME.test(value) ? null : unlessIn(PRICED, harmless)(value)
+
+/** Returns the service tier that a request asks for; nothing for the usual one. */
+export function requestedTier(protocol: ChatProtocol, request: LooseObject): { serviceTier?: string } {
+  for (const name of TIER_FIELDS) {
+    const value = request[name]
+    if (typeof value === 'string' && !(PRICED_FIELDS[protocol][name] ?? []).includes(value))
+      return { serviceTier: value }
+  }
+  return {}
+}
 
 /** Within `metadata` a proxy keeps data of its keys, and reads tags that choose a route. */
 const OF_PROXIES =
@@ -77,7 +100,10 @@ function rulesOf(protocol: ChatProtocol): Map<string, Rule> {
       .filter((name) => !TOOL_FIELDS[protocol].includes(name))
       .map((name) => [name, unlessIn(FEATURE)] as const),
     ...STORED_STATE_FIELDS.map((name) => [name, unlessIn(STORED)] as const),
-    ...priced.map(([name, harmless]) => [name, unlessIn(PRICED, harmless)] as const),
+    ...priced.map(
+      ([name, harmless]) =>
+        [name, TIER_FIELDS.has(name) ? tierRule(harmless) : unlessIn(PRICED, harmless)] as const,
+    ),
     ['metadata', metadataRule],
     ...OWN_RULES[protocol],
   ]

@@ -10,7 +10,7 @@ import { type FieldSpan, type Splice, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
 import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
-import { STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
+import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, linkedPartsIn, serverUrlsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
@@ -94,6 +94,7 @@ function read({ body }: ClientRequest): ChatCall {
     links: linkedPartsIn(request.input, serverUrlsIn(offeredTools(request))),
     builtInTools: builtInTools(request),
     toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,
+    ...requestedTier('responses', request),
     settings: settingsOf(request, counts),
     source,
   }

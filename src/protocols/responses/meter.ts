@@ -3,7 +3,7 @@
  * See docs/api-rules.md, "Responses"; docs/failure-modes.md, "Money", rows 5 and 8 and "Streams", rows 30 and 31.
  */
 import { Buffer } from 'node:buffer'
-import type { TokenUsage } from '../../core/pricing/pricing.ts'
+import type { TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
 import { ReportedUsage } from '../answer/reported-usage.ts'
 import type { AnswerStream } from '../dialect.ts'
@@ -13,11 +13,11 @@ import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents, usageOf } from '../sse/long-events.ts'
 import { NextDelta } from './next-delta.ts'
 import { type EventFacts, kindOf, scanEvent } from './scan.ts'
-import { readResponsesUsage } from './usage.ts'
+import { readResponsesUsage, ServerToolItems } from './usage.ts'
 
 const NAMED_ERROR = /^event: ?error\r?$/m
 
-type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isServerTool'>
+type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'serverTool' | 'serviceTier'>
 
 export class ResponsesMeter implements AnswerStream {
   readonly #framer = new SseFramer(
@@ -29,7 +29,7 @@ export class ResponsesMeter implements AnswerStream {
   readonly #nextDelta = new NextDelta()
   readonly #reported = new ReportedUsage()
   /** Tools that the upstream has run itself, reported or not. */
-  serverToolCalls = 0
+  readonly #tools = new ServerToolItems()
   characters = 0
   /** True when the upstream has ended the answer, also at a limit. */
   isComplete = false
@@ -43,7 +43,19 @@ export class ResponsesMeter implements AnswerStream {
 
   get usage(): TokenUsage | null {
     const { usage } = this.#reported
-    return usage && { ...usage, serverToolCalls: this.serverToolCalls }
+    return usage && this.#tools.addTo(usage)
+  }
+
+  get serverToolCalls(): number {
+    return this.#tools.calls
+  }
+
+  get suspect(): string {
+    return this.#reported.suspect
+  }
+
+  get serviceTier(): string {
+    return this.#reported.serviceTier
   }
 
   get charactersSinceUsage(): number {
@@ -113,19 +125,20 @@ export class ResponsesMeter implements AnswerStream {
       kind,
       characters: kind === 'delta' ? facts.characters : 0,
       usage: usageOf(facts),
-      isServerTool: kind === 'item_done' && isServerToolItem(texts.item),
+      serverTool: kind === 'item_done' && isServerToolItem(texts.item) ? texts.item! : null,
+      serviceTier: texts.service_tier ?? '',
     })
   }
 
-  #take({ kind, characters, usage, isServerTool }: Counted): void {
+  #take({ kind, characters, usage, serverTool, serviceTier }: Counted): void {
     this.characters += characters
     this.#isBehindItem = kind === 'item_done'
     if (kind === 'created') this.hasBegun = true
     if (kind === 'item_added' || kind === 'item_done') this.#hasItem = true
-    if (isServerTool) this.serverToolCalls++
+    if (serverTool !== null) this.#tools.add(serverTool)
+    if (serviceTier !== '') this.#reported.serviceTier = serviceTier
     if (kind === 'completed') this.isComplete = true
-    const report = usage === null ? null : readResponsesUsage(usage)
-    if (report !== null) this.#reported.take(report, this.characters)
+    if (usage !== null) this.#reported.takeRead(usage, readResponsesUsage(usage), this.characters)
   }
 
   /**

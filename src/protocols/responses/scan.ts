@@ -34,8 +34,10 @@ export interface EventFacts {
   usage: LooseObject | null
   /** The upstream's name of the model; empty without one. */
   model: string
-  /** The event ends a tool that the upstream ran itself. */
-  isServerTool: boolean
+  /** The type of the item that the event ends, where it is a tool that the upstream ran itself; else null. */
+  serverTool: string | null
+  /** The service tier of the response; empty without one. */
+  serviceTier: string
   /** JSON text of the error; null without one. */
   error: string | null
 }
@@ -50,6 +52,7 @@ const ERROR = bytesOf('error')
 const OUTCOME = bytesOf('base_resp')
 const USAGE = bytesOf('usage')
 const MODEL = bytesOf('model')
+const SERVICE_TIER = bytesOf('service_tier')
 
 const KINDS: ReadonlyMap<string, EventKind> = new Map([
   ['error', 'error'],
@@ -82,7 +85,8 @@ const newFacts = (): EventFacts => ({
   numberEnd: -1,
   usage: null,
   model: '',
-  isServerTool: false,
+  serverTool: null,
+  serviceTier: '',
   error: null,
 })
 
@@ -112,7 +116,10 @@ export function scanEvent(bytes: Buffer): EventFacts {
   }
   if (hasFailed || facts.error !== null) facts.kind = 'error'
   if (facts.kind === 'delta' && textStart >= 0) facts.characters = countCharacters(bytes, textStart, textEnd)
-  if (facts.kind === 'item_done') facts.isServerTool = isServerToolItem(typeAt(bytes, itemAt))
+  if (facts.kind === 'item_done') {
+    const type = typeAt(bytes, itemAt)
+    facts.serverTool = isServerToolItem(type) ? type : null
+  }
   if (responseAt >= 0) readResponse(bytes, responseAt, facts)
   return facts
 }
@@ -134,6 +141,8 @@ function readResponse(bytes: Buffer, at: number, facts: EventFacts): void {
     if (nested.isNull) continue
     if (nested.is(MODEL) && nested.isString)
       facts.model = bytes.toString('utf8', nested.start + 1, nested.end - 1)
+    else if (nested.is(SERVICE_TIER) && nested.isString)
+      facts.serviceTier = bytes.toString('latin1', nested.start + 1, nested.end - 1)
     else if (nested.is(USAGE)) facts.usage = parsedFields(bytes.toString('utf8', nested.start, nested.end))
     else if (nested.is(ERROR) && isEnding(facts.kind))
       facts.error = bytes.toString('utf8', nested.start, nested.end)

@@ -4,7 +4,7 @@ import { isOutputReported, meteredWhole, modelIn } from '../answer/reported-usag
 import type { WholeAnswer } from '../dialect.ts'
 import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { isServerToolItem } from '../request/tools.ts'
-import { readResponsesUsage } from './usage.ts'
+import { readResponsesUsage, ServerToolItems } from './usage.ts'
 
 const listOf = (value: unknown): readonly LooseObject[] => (Array.isArray(value) ? value.map(fieldsOf) : [])
 
@@ -28,12 +28,16 @@ export function readWholeResponse(body: Buffer): WholeAnswer {
   const response = answerFields(body)
   const items = listOf(response?.output)
   const report = readResponsesUsage(response?.usage)
-  const serverToolCalls = items.filter(({ type }) => isServerToolItem(type)).length
+  const tools = new ServerToolItems()
+  for (const { type } of items) if (isServerToolItem(type)) tools.add(type as string)
   const characters = items.reduce((sum, item) => sum + saidIn(item), 0)
   return {
     body,
     metered: {
-      ...meteredWhole(report && { ...report, serverToolCalls }, characters),
+      ...meteredWhole(report && tools.addTo(report), characters, {
+        usage: response?.usage,
+        serviceTier: textOf(response?.service_tier),
+      }),
       ...modelIn(response?.model),
     },
     isAnswer:

@@ -19,20 +19,33 @@ const DELTA = object({
 })
 /** The report has one count for each tool. */
 const SERVER_TOOL_CALLS: Place = { fields: [], rest: { is: 'sum', name: 'server_tool_calls' } }
+const SERVICE_TIER: Place = { is: 'text', name: 'service_tier' }
 const CHAT_COMPLETIONS = object({
   choices: list(object({ delta: DELTA, message: DELTA, finish_reason: FINISH })),
   usage: object({
-    ...counts('prompt_tokens', 'completion_tokens'),
-    prompt_tokens_details: object(counts('cached_tokens', 'cache_write_tokens')),
-    completion_tokens_details: object(counts('reasoning_tokens')),
+    ...counts('prompt_tokens', 'completion_tokens', 'total_tokens'),
+    ...counts('prompt_cache_hit_tokens', 'cached_tokens', 'cache_read_input_tokens'),
+    prompt_tokens_details: object({
+      ...counts('cached_tokens', 'cache_write_tokens'),
+      audio_tokens: { is: 'count', name: 'input_audio' },
+      image_tokens: { is: 'count', name: 'input_image' },
+    }),
+    completion_tokens_details: object({
+      ...counts('reasoning_tokens'),
+      audio_tokens: { is: 'count', name: 'output_audio' },
+      image_tokens: { is: 'count', name: 'output_image' },
+    }),
     server_tool_use: SERVER_TOOL_CALLS,
   }),
+  service_tier: SERVICE_TIER,
   error: ERROR,
 })
 
 const TYPE: Place = { is: 'text', name: 'type' }
 const MESSAGES_USAGE = object({
   ...counts('input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'),
+  cache_creation: object(counts('ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens')),
+  service_tier: SERVICE_TIER,
   output_tokens_details: object(counts('thinking_tokens')),
   server_tool_use: SERVER_TOOL_CALLS,
 })
@@ -56,6 +69,7 @@ const RESPONSES = object({
       input_tokens_details: object(counts('cached_tokens', 'cache_write_tokens')),
       output_tokens_details: object(counts('reasoning_tokens')),
     }),
+    service_tier: SERVICE_TIER,
     error: ERROR,
   }),
   error: ERROR,
@@ -87,11 +101,12 @@ export class LongEvents implements LongEventReader {
  */
 export function usageOf({ usage }: AnswerFacts): LooseObject | null {
   if (usage === null) return null
-  const { server_tool_calls } = usage
+  const { server_tool_calls, input_audio, input_image, output_audio, output_image } = usage
   return {
     ...usage,
-    prompt_tokens_details: usage,
-    completion_tokens_details: usage,
+    prompt_tokens_details: { ...usage, audio_tokens: input_audio, image_tokens: input_image },
+    completion_tokens_details: { ...usage, audio_tokens: output_audio, image_tokens: output_image },
+    cache_creation: usage,
     input_tokens_details: usage,
     output_tokens_details: usage,
     ...(server_tool_calls !== undefined && { server_tool_use: { calls: server_tool_calls } }),

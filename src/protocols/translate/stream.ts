@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
-import type { TokenUsage } from '../../core/pricing/pricing.ts'
+import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { SaidParts } from '../answer/content.ts'
 import { ReportedUsage, type UsageReport } from '../answer/reported-usage.ts'
 import type { ChatCompletionsPrinter } from '../chat-completions/printer.ts'
@@ -22,6 +22,10 @@ export interface PartReader {
   readonly isFinishing: boolean
   /** The last report of usage, with what earlier ones reported of the prompt; another object for each. Null before. */
   readonly report: UsageReport | null
+  /** The usage of that report, as it came. */
+  readonly usage: unknown
+  /** The service tier in which the upstream served the call; empty without one. */
+  readonly serviceTier: string
 }
 
 const OVERFLOW = JSON.stringify({ error: { message: 'An event of the upstream is too long to be read.' } })
@@ -50,6 +54,14 @@ export class TranslatedStream implements AnswerStream {
 
   get usage(): TokenUsage | null {
     return this.#reported.usage
+  }
+
+  get suspect(): string {
+    return this.#reported.suspect
+  }
+
+  get serviceTier(): string {
+    return this.#reader.serviceTier
   }
 
   get charactersSinceUsage(): number {
@@ -89,7 +101,7 @@ export class TranslatedStream implements AnswerStream {
     const { report } = this.#reader
     if (report === null || report === this.#lastReport) return
     this.#lastReport = report
-    this.#reported.take(report, this.characters, this.#said.thoughtCharacters)
+    this.#reported.takeRead(this.#reader.usage, report, this.characters, this.#said.thoughtCharacters)
   }
 
   protected readonly take = (part: Part): void => {

@@ -80,6 +80,14 @@ export type Usage = {
   readonly cached: number
   /** The part of `prompt` written to a cache. */
   readonly cacheWrite: number
+  /** The part of `cacheWrite` that is kept for an hour. */
+  readonly cacheWrite1h: number
+  /** Parts of `prompt`. */
+  readonly inputAudio: number
+  readonly inputImage: number
+  /** Parts of `completion`. */
+  readonly outputAudio: number
+  readonly outputImage: number
   /** Every token of every choice, reasoning included. */
   readonly completion: number
   readonly reasoning: number
@@ -89,6 +97,7 @@ export type Usage = {
 
 export const NO_USAGE: Usage = {
   ...{ prompt: 0, cached: 0, cacheWrite: 0, completion: 0, reasoning: 0, searches: 0, pictures: 0 },
+  ...{ cacheWrite1h: 0, inputAudio: 0, inputImage: 0, outputAudio: 0, outputImage: 0 },
 }
 
 /** The same prompt and directives give the same script, always. */
@@ -99,12 +108,23 @@ export function writeScript(prompt: Prompt, directives: Directives): Script {
   )
   const promptTokens = directives.prompt_tokens ?? promptTokensOf(prompt.json)
   const cached = Math.min(directives.cached ?? 0, promptTokens)
+  const cacheWrite = Math.min(directives.cache_write ?? 0, promptTokens - cached)
+  const fresh = promptTokens - cached - cacheWrite
+  const inputAudio = Math.min(directives.input_audio ?? 0, fresh)
+  const completion = sum(choices.map((choice) => choice.tokens))
+  const reasoning = sum(choices.map((choice) => choice.reasoningTokens))
+  const outputAudio = Math.min(directives.output_audio ?? 0, completion - reasoning)
   const usage = {
     prompt: promptTokens,
     cached,
-    cacheWrite: Math.min(directives.cache_write ?? 0, promptTokens - cached),
-    completion: sum(choices.map((choice) => choice.tokens)),
-    reasoning: sum(choices.map((choice) => choice.reasoningTokens)),
+    cacheWrite,
+    cacheWrite1h: Math.min(directives.cache_write_1h ?? 0, cacheWrite),
+    inputAudio,
+    inputImage: Math.min(directives.input_image ?? 0, fresh - inputAudio),
+    outputAudio,
+    outputImage: Math.min(directives.output_image ?? 0, completion - reasoning - outputAudio),
+    completion,
+    reasoning,
     searches: sum(choices.map((choice) => choice.searches.length)),
     pictures: sum(choices.map((choice) => choice.pictures.length)),
   }

@@ -21,6 +21,8 @@ const MAX_RESULT_SECONDS = 600
 const MAX_SIDE_PIXELS = 4_096
 
 const USAGE_MODES = ['asked', 'always', 'none', 'zero', 'early', 'with_finish'] as const
+const USAGE_FORMS = ['openai', 'deepseek', 'moonshot', 'groq', 'xai', 'qwen', 'openrouter'] as const
+const USAGE_FAULTS = ['negative', 'cached_above', 'falling'] as const
 export const OUTCOMES = [
   'success',
   'fail',
@@ -43,6 +45,12 @@ const GRAMMAR = {
   prompt_tokens: wholeNumber(0, MAX_COUNTED_TOKENS),
   cached: wholeNumber(0, MAX_COUNTED_TOKENS),
   cache_write: wholeNumber(0, MAX_COUNTED_TOKENS),
+  cache_write_1h: wholeNumber(0, MAX_COUNTED_TOKENS),
+  input_audio: wholeNumber(0, MAX_COUNTED_TOKENS),
+  input_image: wholeNumber(0, MAX_COUNTED_TOKENS),
+  output_audio: wholeNumber(0, MAX_COUNTED_TOKENS),
+  output_image: wholeNumber(0, MAX_COUNTED_TOKENS),
+  service_tier: word,
   tool_prompt_tokens: wholeNumber(0, MAX_COUNTED_TOKENS),
   reasoning: wholeNumber(0, MAX_TOKENS),
   reasoning_text: flag,
@@ -55,6 +63,8 @@ const GRAMMAR = {
   block: word,
   strict_input: flag,
   usage: oneOf(USAGE_MODES),
+  usage_form: oneOf(USAGE_FORMS),
+  usage_fault: oneOf(USAGE_FAULTS),
   fault: parseFault,
   times: wholeNumber(1, MAX_TIMES),
   retry_after: wholeNumber(0, MAX_RETRY_AFTER_SECONDS),
@@ -94,6 +104,7 @@ const SHORTHANDS: Readonly<Record<string, readonly [keyof typeof GRAMMAR, string
 export type DirectiveName = keyof typeof GRAMMAR
 export type Directives = { readonly [Name in DirectiveName]?: ReturnType<(typeof GRAMMAR)[Name]> }
 export type UsageMode = (typeof USAGE_MODES)[number]
+export type UsageForm = (typeof USAGE_FORMS)[number]
 export type Outcome = (typeof OUTCOMES)[number]
 
 export const DIRECTIVE_NAMES = Object.keys(GRAMMAR) as DirectiveName[]

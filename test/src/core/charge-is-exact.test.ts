@@ -5,13 +5,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { pricing } from '../../../schemas/config/catalog.ts'
-import {
-  MAX_REPORTED_TOKENS,
-  NO_USAGE,
-  type TokenUsage,
-  tokenCharge,
-  tokenPrice,
-} from '../../../src/core/pricing/pricing.ts'
+import { chargedItems } from '../../../src/core/pricing/charged-items.ts'
+import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
+import { MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
 
 /** A non-negative fraction. */
 interface Fraction {
@@ -184,4 +180,47 @@ t.test('what is not priced by tokens has no token price', async (t) => {
   t.equal(tokenPrice(undefined), null)
   t.equal(tokenPrice(pricing.parse({ unit: 'image', per_unit: '1' })), null)
   t.equal(tokenPrice(pricing.parse({ unit: '1M_tokens', input: '1' })), null)
+})
+
+t.test('each token is charged once, at the price of its kind', async (t) => {
+  const prices = {
+    ...{ input: '2', output: '3', cached_input: '0.2', cache_write: '2.5', reasoning: '5' },
+    ...{ input_audio: '7', input_image: '11', output_audio: '13', output_image: '17' },
+  }
+  const offered = tokenPrice(pricing.parse({ unit: '1M_tokens', ...prices, service_tiers: { flex: '0.5' } }))!
+  const { terms } = offered.tiers[0]!.full
+  const part = fc.nat(3000)
+  const extra = fc.record({
+    ...{ cacheWrite1h: part, inputAudio: part, inputImage: part, outputAudio: part, outputImage: part },
+    tools: fc.constant({}),
+  })
+  const kinds = new Map<string, string>([...Object.entries(prices), ['cache_write_1h', '4']])
+  fc.assert(
+    fc.property(usage, extra, part, fc.constantFrom('', 'flex', 'default'), (used, more, reasoning, tier) => {
+      const whole: TokenUsage = {
+        ...used,
+        serverToolCalls: 0,
+        reasoning: Math.min(reasoning, used.output),
+        extra: more,
+      }
+      const items = chargedItems(whole, terms)
+      const sum = items.reduce(
+        (all, { name, count }) => plus(all, times(fraction(BigInt(count)), decimal(kinds.get(name)!))),
+        fraction(0n),
+      )
+      const factor = fraction(1n, (tier === 'flex' ? 2n : 1n) * 1_000_000n)
+      return (
+        items.reduce((all, { count }) => all + count, 0) === whole.prompt + whole.output &&
+        tokenCharge(offered, whole, 0, tier) === rounded(times(sum, factor))
+      )
+    }),
+  )
+  t.pass('every run held')
+})
+
+t.test('a minimum is no charge where there is nothing to charge', async (t) => {
+  const offered = tokenPrice(pricing.parse({ unit: '1M_tokens', input: '1', output: '1', minimum: '0.25' }))!
+  t.equal(tokenCharge(offered, NO_USAGE, 0), 0n)
+  t.equal(tokenCharge(offered, { ...NO_USAGE, prompt: 1 }, 0), 25_000_000n)
+  t.equal(tokenCharge(offered, { ...NO_USAGE, prompt: 1_000_000 }, 0), 100_000_000n)
 })

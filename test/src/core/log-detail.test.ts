@@ -7,7 +7,8 @@ import { pricing } from '../../../schemas/config/catalog.ts'
 import { divideHalfUp, printCredits } from '../../../schemas/money.ts'
 import { detailView } from '../../../src/core/call-log/detail.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
-import { chargeTerms, NO_USAGE, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
+import { chargeTerms, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
+import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 
 const CALL: CallWithDetail = {
   object: 'log',

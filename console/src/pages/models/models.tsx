@@ -44,21 +44,46 @@ const tokens = (count: number | null): string => (count === null ? '–' : count
 const capabilitiesOf = ({ capabilities }: PublicModel): string[] =>
   Object.entries(capabilities).flatMap(([name, has]) => (has ? [name.replaceAll('_', ' ')] : []))
 
+/** Returns the kinds of tokens that cost something else than the rest of the input or of the output. */
+function ownKinds(pricing: Pricing): [name: string, price: string | null][] {
+  if (pricing.unit !== '1M_tokens') return []
+  const { input, output } = pricing
+  const kinds: [name: string, price: string | null, usual: string | null][] = [
+    [t('Cache write for an hour'), pricing.cache_write_1h, null],
+    [t('Sound that goes in'), pricing.input_audio, input],
+    [t('Pictures that go in'), pricing.input_image, input],
+    [t('Reasoning'), pricing.reasoning, output],
+    [t('Sound that comes out'), pricing.output_audio, output],
+    [t('Pictures that come out'), pricing.output_image, output],
+  ]
+  return kinds.flatMap(([name, price, usual]) => (price === usual ? [] : [[name, price]]))
+}
+
 function Prices({ pricing }: { pricing: Pricing }) {
   const single = [
     [t('Input'), pricing.input],
     [t('Cached input'), pricing.cached_input],
     [t('Cache write'), pricing.cache_write],
     [t('Output'), pricing.output],
+    ...ownKinds(pricing),
     [t('Each unit'), pricing.per_unit],
-    [t('Each image that goes in'), pricing.input_image],
+    [t('Each image that goes in'), pricing.unit === '1M_tokens' ? null : pricing.input_image],
     [t('Each call of a tool of the provider'), pricing.server_tool_call],
+    ...Object.entries(pricing.server_tools ?? {}).map(([tool, price]) => [
+      t('Each call of {tool}', { tool: tool.replaceAll('_', ' ') }),
+      price,
+    ]),
+    ...Object.entries(pricing.service_tiers ?? {}).map(([tier, factor]) => [
+      t('Service tier {tier}', { tier }),
+      `× ${factor}`,
+    ]),
+    [t('A call at least'), pricing.minimum],
     ...Object.entries(pricing.variants ?? {}),
     ...pricing.pixel_tiers.map(({ from_pixels, per_unit }) => [
       t('From {count} pixels', { count: tokens(from_pixels) }),
       per_unit,
     ]),
-  ] as const
+  ]
   const title =
     pricing.unit === '1M_tokens'
       ? t('Prices in credits per million tokens')
@@ -85,6 +110,11 @@ function Prices({ pricing }: { pricing: Pricing }) {
               write: tier.cache_write,
               output: tier.output,
             })}
+          </Fact>
+        ))}
+        {pricing.changes.map((change) => (
+          <Fact key={change.from} name={t('Planned')}>
+            {change.per_unit ?? `${change.input} → ${change.output}`} <Time at={change.from} />
           </Fact>
         ))}
         {pricing.discount && (

@@ -1,6 +1,7 @@
 /** The answer to a call of the playground, as it grows. */
-import type { TokenUsage } from '../../../../src/core/pricing/pricing.ts'
+
 import { weightOfCodeUnit } from '../../../../src/core/pricing/text-tokens.ts'
+import { extraOf, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import type { ToolCall } from './request.ts'
 
 export interface Answer {
@@ -10,6 +11,8 @@ export interface Answer {
   readonly finishReason: string | null
   /** As the provider reports it; null until then. */
   readonly usage: TokenUsage | null
+  /** In which the provider serves the call; empty until known. */
+  readonly serviceTier: string
   /** Length of all output so far, weighed by script. */
   readonly characters: number
   /** What broke the stream off. */
@@ -22,6 +25,7 @@ export const NO_ANSWER: Answer = {
   toolCalls: [],
   finishReason: null,
   usage: null,
+  serviceTier: '',
   characters: 0,
   error: null,
 }
@@ -39,8 +43,19 @@ interface Part {
 interface Usage {
   readonly prompt_tokens?: number
   readonly completion_tokens?: number
-  readonly prompt_tokens_details?: { readonly cached_tokens?: number; readonly cache_write_tokens?: number }
-  readonly completion_tokens_details?: { readonly reasoning_tokens?: number }
+  readonly prompt_tokens_details?: {
+    readonly cached_tokens?: number
+    readonly cache_write_tokens?: number
+    readonly cache_creation?: { readonly ephemeral_1h_input_tokens?: number }
+    readonly audio_tokens?: number
+    readonly image_tokens?: number
+  }
+  readonly completion_tokens_details?: {
+    readonly reasoning_tokens?: number
+    readonly audio_tokens?: number
+    readonly image_tokens?: number
+  }
+  readonly server_tool_use?: { readonly web_search_requests?: number }
 }
 
 /** A chunk of a stream, or a whole answer. */
@@ -51,17 +66,33 @@ export interface Chunk {
     readonly finish_reason?: string | null
   }[]
   readonly usage?: Usage | null
+  readonly service_tier?: string | null
   readonly error?: { readonly message?: string }
 }
 
-const usageOf = (usage: Usage): TokenUsage => ({
-  prompt: usage.prompt_tokens ?? 0,
-  cached: usage.prompt_tokens_details?.cached_tokens ?? 0,
-  cacheWrite: usage.prompt_tokens_details?.cache_write_tokens ?? 0,
-  output: usage.completion_tokens ?? 0,
-  reasoning: usage.completion_tokens_details?.reasoning_tokens ?? 0,
-  serverToolCalls: 0,
-})
+function usageOf({
+  prompt_tokens_details: input = {},
+  completion_tokens_details: output = {},
+  ...usage
+}: Usage): TokenUsage {
+  const searches = usage.server_tool_use?.web_search_requests ?? 0
+  return {
+    prompt: usage.prompt_tokens ?? 0,
+    cached: input.cached_tokens ?? 0,
+    cacheWrite: input.cache_write_tokens ?? 0,
+    output: usage.completion_tokens ?? 0,
+    reasoning: output.reasoning_tokens ?? 0,
+    serverToolCalls: searches,
+    ...extraOf({
+      cacheWrite1h: input.cache_creation?.ephemeral_1h_input_tokens ?? 0,
+      inputAudio: input.audio_tokens ?? 0,
+      inputImage: input.image_tokens ?? 0,
+      outputAudio: output.audio_tokens ?? 0,
+      outputImage: output.image_tokens ?? 0,
+      tools: searches > 0 ? { web_search: searches } : {},
+    }),
+  }
+}
 
 function weightOf(text: string): number {
   let weight = 0
@@ -83,7 +114,7 @@ function withToolCalls(calls: readonly ToolCall[], parts: NonNullable<Part['tool
 }
 
 /** Returns the answer with one more chunk of the stream, or with the whole answer where it was not streamed. */
-export function withChunk(answer: Answer, { choices = [], usage, error }: Chunk): Answer {
+export function withChunk(answer: Answer, { choices = [], usage, service_tier, error }: Chunk): Answer {
   const choice = choices[0]
   const {
     content,
@@ -99,6 +130,7 @@ export function withChunk(answer: Answer, { choices = [], usage, error }: Chunk)
     toolCalls: calls.length === 0 ? answer.toolCalls : withToolCalls(answer.toolCalls, calls),
     finishReason: choice?.finish_reason ?? answer.finishReason,
     usage: usage ? usageOf(usage) : answer.usage,
+    serviceTier: service_tier ?? answer.serviceTier,
     characters: answer.characters + weightOf((content ?? '') + (reasoning ?? '') + written),
     error: error?.message ?? answer.error,
   }

@@ -1,33 +1,63 @@
 /** What a call of the playground costs, while it runs and afterwards, by the gateway's own rules. */
 import type { PublicModel } from '../../../../schemas/accounts/models.ts'
-import { type Credits, parseRate, type Rate } from '../../../../schemas/money.ts'
-import { NO_USAGE, type TokenPrice, tokenCharge, tokenPrice } from '../../../../src/core/pricing/pricing.ts'
+import type { PricingFields } from '../../../../schemas/config/catalog.ts'
+import { type Credits, parseCredits, parseRate, type Rate } from '../../../../schemas/money.ts'
+import { type TokenPrice, tokenCharge, tokenPrice } from '../../../../src/core/pricing/pricing.ts'
 import { estimateOutputTokens, estimatePromptTokens } from '../../../../src/core/pricing/text-tokens.ts'
+import { NO_USAGE } from '../../../../src/core/pricing/usage.ts'
 import type { Answer } from './answer.ts'
 
 export type PublicPricing = NonNullable<PublicModel['pricing']>
 
 const rate = (text: string | null): Rate | undefined => (text === null ? undefined : parseRate(text))
 
+type PublicPrices = Omit<PublicPricing, 'unit' | 'changes'>
+type PublicKinds = Pick<
+  PublicPrices,
+  Exclude<keyof PublicPrices['tiers'][number], `from_${string}` | 'input' | 'output'>
+>
+
+const ratesOf = (prices: Readonly<Record<string, string>> | null) =>
+  prices === null
+    ? undefined
+    : Object.fromEntries(Object.entries(prices).map(([name, text]) => [name, parseRate(text)]))
+
+const kindsOf = (prices: PublicKinds) => ({
+  cached_input: rate(prices.cached_input),
+  cache_write: rate(prices.cache_write),
+  cache_write_1h: rate(prices.cache_write_1h),
+  reasoning: rate(prices.reasoning),
+  input_audio: rate(prices.input_audio),
+  output_audio: rate(prices.output_audio),
+  input_image: rate(prices.input_image),
+  output_image: rate(prices.output_image),
+})
+
+const fieldsOf = (prices: PublicPrices): PricingFields => ({
+  input: rate(prices.input),
+  output: rate(prices.output),
+  ...kindsOf(prices),
+  server_tool_call: rate(prices.server_tool_call),
+  server_tools: ratesOf(prices.server_tools),
+  service_tiers: ratesOf(prices.service_tiers),
+  minimum: prices.minimum === null ? undefined : parseCredits(prices.minimum),
+  discount: rate(prices.discount),
+  discount_until: prices.discount_until ?? undefined,
+  pixel_tiers: [],
+  tiers: prices.tiers.map(({ from_prompt_tokens, input, output, ...kinds }) => ({
+    from_prompt_tokens,
+    input: parseRate(input),
+    output: parseRate(output),
+    ...kindsOf(kinds),
+  })),
+})
+
 /** Returns the price that the catalogue shows; null where it is not by tokens. */
 export const priceOf = (pricing: PublicPricing): TokenPrice | null =>
   tokenPrice({
     unit: pricing.unit,
-    input: rate(pricing.input),
-    output: rate(pricing.output),
-    cached_input: rate(pricing.cached_input),
-    cache_write: rate(pricing.cache_write),
-    server_tool_call: rate(pricing.server_tool_call),
-    discount: rate(pricing.discount),
-    discount_until: pricing.discount_until ?? undefined,
-    pixel_tiers: [],
-    tiers: pricing.tiers.map((tier) => ({
-      from_prompt_tokens: tier.from_prompt_tokens,
-      input: parseRate(tier.input),
-      cached_input: parseRate(tier.cached_input),
-      cache_write: parseRate(tier.cache_write),
-      output: parseRate(tier.output),
-    })),
+    ...fieldsOf(pricing),
+    changes: pricing.changes.map(({ from, ...prices }) => ({ from, ...fieldsOf(prices) })),
   })
 
 export interface Prompt {
@@ -65,7 +95,7 @@ export function costOf(price: TokenPrice, prompt: Prompt, answer: Answer, now: n
     output: estimateOutputTokens(answer.characters),
   }
   return {
-    credits: tokenCharge(price, usage, now),
+    credits: tokenCharge(price, usage, now, answer.serviceTier),
     promptTokens: usage.prompt,
     outputTokens: usage.output,
     isEstimate: answer.usage === null,

@@ -75,9 +75,10 @@ function readWhole(body: Buffer, collector: ChatCompletionCollector): WholeAnswe
   }
   const answer = answerFields(body)
   const isRead = answer !== null && reader.readWhole(answer, take)
-  const { report } = reader
+  const { report, usage, serviceTier } = reader
+  const { thoughtCharacters } = said
   const metered = {
-    ...meteredWhole(report, said.characters, said.thoughtCharacters),
+    ...meteredWhole(report, said.characters, { usage, serviceTier, thoughtCharacters }),
     ...modelIn(answer?.modelVersion),
   }
   const isAnswer = isRead && (said.hasContent || (report?.output ?? null) !== null)

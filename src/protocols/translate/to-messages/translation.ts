@@ -62,8 +62,11 @@ function readWhole(body: Buffer, collector: ChatCompletionCollector): WholeAnswe
   }
   const message = answerFields(body)
   const isRead = message !== null && reader.readWhole(message, take)
-  const { report } = reader
-  const metered = { ...meteredWhole(report, said.characters), ...modelIn(message?.model) }
+  const { report, usage, serviceTier } = reader
+  const metered = {
+    ...meteredWhole(report, said.characters, { usage, serviceTier }),
+    ...modelIn(message?.model),
+  }
   const isAnswer = isRead && (said.hasContent || (report?.output ?? null) !== null)
   return { body: isAnswer ? collector.body() : body, metered, isAnswer }
 }

@@ -13,10 +13,11 @@ import {
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
-import type { Directives, UsageMode } from '../../directives/grammar.ts'
+import type { Directives } from '../../directives/grammar.ts'
 import { annotationsOf, imagesOf, textOf } from './built-ins.ts'
 import { errorBody } from './error.ts'
 import { type ChatRequest, promptOf, readChatRequest } from './request.ts'
+import { fallen, type StreamedUsage, streamedUsage, wholeUsage, wireUsage } from './usage.ts'
 
 const LISTED_MODELS = ['sim-small', 'sim-medium', 'sim-large', 'sim-reasoner']
 const EPOCH_SECONDS = 1_735_689_600
@@ -75,8 +76,8 @@ function answerChat(chat: ChatRequest, model: string, directives: Directives): A
     throw new SimulatedFailure(400, 'simulated', message, { param: 'stream_options' })
   }
   const script = writeScript(promptOf(chat, model), directives)
-  const usage = usageOf(script.usage, directives.usage)
-  const base = baseOf(script, model)
+  const usage = wholeUsage(script.usage, directives)
+  const base = baseOf(script, model, directives.service_tier)
   if (!chat.stream) {
     const body = {
       ...base('chat.completion'),
@@ -86,7 +87,7 @@ function answerChat(chat: ChatRequest, model: string, directives: Directives): A
     return { ...jsonAnswer(200, body), tokens: script.usage.completion }
   }
   const head = base('chat.completion.chunk')
-  const chunks = new ChunkWriter(head, script, modeOf(chat, directives.usage), directives.finish)
+  const chunks = new ChunkWriter(head, script, chat.includeUsage, directives)
   return {
     kind: 'streamed',
     headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
@@ -95,7 +96,11 @@ function answerChat(chat: ChatRequest, model: string, directives: Directives): A
 }
 
 /** The fields that every body and chunk begins with: the same for the same script, down to the byte. */
-function baseOf(script: Script, model: string): (object: string) => Record<string, unknown> {
+function baseOf(
+  script: Script,
+  model: string,
+  serviceTier = 'default',
+): (object: string) => Record<string, unknown> {
   const id = `chatcmpl-${hexadecimalId(seededRandom(script.seed))}`
   const created = EPOCH_SECONDS + (script.seed % YEAR_SECONDS)
   return (object) => ({
@@ -103,7 +108,7 @@ function baseOf(script: Script, model: string): (object: string) => Record<strin
     object,
     created,
     model,
-    service_tier: 'default',
+    service_tier: serviceTier,
     system_fingerprint: 'fp_simulator',
   })
 }
@@ -128,56 +133,18 @@ function choiceOf(finish: string | undefined): (choice: Choice, index: number) =
   }
 }
 
-function usageOf(usage: Usage, mode: UsageMode | undefined): unknown {
-  if (mode === 'none') return undefined
-  if (mode === 'zero') return wireUsage(NO_USAGE)
-  return wireUsage(usage)
-}
-
-/** What few providers report is there when there is something to report. */
-function wireUsage({ prompt, cached, cacheWrite, completion, reasoning, searches }: Usage): unknown {
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: {
-      cached_tokens: cached,
-      audio_tokens: 0,
-      ...(cacheWrite > 0 ? { cache_write_tokens: cacheWrite } : {}),
-    },
-    completion_tokens_details: {
-      reasoning_tokens: reasoning,
-      audio_tokens: 0,
-      accepted_prediction_tokens: 0,
-      rejected_prediction_tokens: 0,
-    },
-    ...(searches > 0 ? { server_tool_use: { web_search_requests: searches } } : {}),
-  }
-}
-
-/** Where a stream reports its usage. */
-type StreamedUsage = 'never' | 'own_chunk' | 'own_chunk_unasked' | 'zero' | 'every_chunk' | 'finish_chunk'
-
-function modeOf(chat: ChatRequest, mode: UsageMode | undefined): StreamedUsage {
-  if (mode === 'early') return 'every_chunk'
-  if (mode === 'with_finish') return 'finish_chunk'
-  if (mode === 'always') return chat.includeUsage ? 'own_chunk' : 'own_chunk_unasked'
-  if (mode === 'none' || !chat.includeUsage) return 'never'
-  return mode === 'zero' ? 'zero' : 'own_chunk'
-}
-
 class ChunkWriter {
   readonly #head: string
   readonly #script: Script
   readonly #usage: StreamedUsage
-  readonly #finish: string | undefined
+  readonly #directives: Directives
   #emitted = 0
 
-  constructor(base: Record<string, unknown>, script: Script, usage: StreamedUsage, finish?: string) {
+  constructor(base: Record<string, unknown>, script: Script, includeUsage: boolean, directives: Directives) {
     this.#head = JSON.stringify(base).slice(0, -1)
     this.#script = script
-    this.#usage = usage
-    this.#finish = finish
+    this.#usage = streamedUsage(includeUsage, directives)
+    this.#directives = directives
   }
 
   /** Role chunks, then a token of each choice in turn, finish chunks, usage, the end mark. */
@@ -203,10 +170,17 @@ class ChunkWriter {
     }
     for (const [index, choice] of choices.entries()) {
       const last = index === choices.length - 1
-      yield this.#chunk(index, '{}', this.#finish ?? choice.finish, 0, last && this.#usage === 'finish_chunk')
+      yield this.#chunk(
+        index,
+        '{}',
+        this.#directives.finish ?? choice.finish,
+        0,
+        last && this.#usage === 'finish_chunk',
+      )
     }
     if (this.#usage === 'own_chunk' || this.#usage === 'own_chunk_unasked') yield this.#usageChunk(usage)
     if (this.#usage === 'zero') yield this.#usageChunk(NO_USAGE)
+    if (this.#directives.usage_fault === 'falling') yield this.#usageChunk(fallen(usage))
     yield { data: '[DONE]', tokens: 0, terminator: true }
   }
 
@@ -219,17 +193,21 @@ class ChunkWriter {
   /** Where usage was requested, every chunk but the last says `"usage":null`, as the public interface does. */
   #usageField(withUsage: boolean): string {
     const { usage } = this.#script
-    if (withUsage) return `,"usage":${JSON.stringify(wireUsage(usage))}`
+    const json = (reported: Usage) => JSON.stringify(wireUsage(reported, this.#directives))
+    if (withUsage && this.#directives.usage_form === 'groq')
+      return `,"x_groq":{"id":"req_simulated","usage":${json(usage)}}`
+    if (withUsage) return `,"usage":${json(usage)}`
     if (this.#usage === 'every_chunk') {
       const reasoning = Math.min(usage.reasoning, this.#emitted)
       const soFar = { ...usage, completion: this.#emitted, reasoning }
-      return `,"usage":${JSON.stringify(wireUsage(soFar))}`
+      return `,"usage":${json(soFar)}`
     }
     return this.#usage === 'own_chunk' || this.#usage === 'zero' ? ',"usage":null' : ''
   }
 
   #usageChunk(usage: Usage): Frame {
-    return { data: `${this.#head},"choices":[],"usage":${JSON.stringify(wireUsage(usage))}}`, tokens: 0 }
+    const json = JSON.stringify(wireUsage(usage, this.#directives))
+    return { data: `${this.#head},"choices":[],"usage":${json}}`, tokens: 0 }
   }
 }
 

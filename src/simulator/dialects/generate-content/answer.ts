@@ -169,9 +169,11 @@ function groundingOf({ searches, text }: Choice): Record<string, unknown> {
   }
 }
 
-function usageAtEnd(usage: Usage, { usage: mode, tool_prompt_tokens: tools }: Directives) {
+function usageAtEnd(usage: Usage, directives: Directives) {
+  const { usage: mode, tool_prompt_tokens: tools, service_tier: tier } = directives
   if (mode === 'none') return {}
-  return { usageMetadata: mode === 'zero' ? wireUsage(NO_USAGE, 0) : wireUsage(usage, tools ?? 0) }
+  const counts = mode === 'zero' ? wireUsage(NO_USAGE, 0) : wireUsage(usage, tools ?? 0)
+  return { usageMetadata: { ...counts, ...(tier !== undefined && { serviceTier: tier }) } }
 }
 
 function usageOnTheWay(usage: Usage, directives: Directives) {
@@ -179,15 +181,24 @@ function usageOnTheWay(usage: Usage, directives: Directives) {
 }
 
 /** The prompt counts what comes from the cache; what is 0 is left out, as the vendor does. */
-function wireUsage({ prompt, cached, completion, reasoning }: Usage, toolPrompt: number) {
+function wireUsage(usage: Usage, toolPrompt: number) {
+  const { prompt, cached, completion, reasoning, inputAudio, inputImage, outputAudio, outputImage } = usage
   const text = (tokenCount: number) => [{ modality: 'TEXT', tokenCount }]
+  const modalities = (all: number, audio: number, image: number) => [
+    ...text(Math.max(0, all - audio - image)),
+    ...(audio > 0 ? [{ modality: 'AUDIO', tokenCount: audio }] : []),
+    ...(image > 0 ? [{ modality: 'IMAGE', tokenCount: image }] : []),
+  ]
   const candidates = completion - reasoning
   return {
     promptTokenCount: prompt,
     ...(candidates > 0 ? { candidatesTokenCount: candidates } : {}),
     totalTokenCount: prompt + toolPrompt + completion,
     ...(cached > 0 ? { cachedContentTokenCount: cached, cacheTokensDetails: text(cached) } : {}),
-    promptTokensDetails: text(prompt),
+    promptTokensDetails: modalities(prompt, inputAudio, inputImage),
+    ...(outputAudio + outputImage > 0
+      ? { candidatesTokensDetails: modalities(candidates, outputAudio, outputImage) }
+      : {}),
     ...(toolPrompt > 0
       ? { toolUsePromptTokenCount: toolPrompt, toolUsePromptTokensDetails: text(toolPrompt) }
       : {}),

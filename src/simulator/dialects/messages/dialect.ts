@@ -82,11 +82,11 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
   const message = { id: `msg_${id}`, type: 'message', role: 'assistant', model }
   const headers = { 'request-id': `req_${id}` }
   if (!request.stream) {
-    const usage = wholeUsage(script.usage, directives.usage)
+    const usage = wholeUsage(script.usage, directives)
     const body = { ...message, content: content.map(({ whole }) => whole), ...ending, usage }
     return { ...jsonAnswer(200, body, headers), tokens: script.usage.completion }
   }
-  const usage = streamedUsage(script.usage, directives.usage)
+  const usage = streamedUsage(script.usage, directives)
   return {
     kind: 'streamed',
     headers: {

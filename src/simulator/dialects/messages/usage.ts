@@ -1,7 +1,7 @@
 /** Usage as the messages dialect reports it, and where in a stream. */
 
 import { NO_USAGE, type Usage } from '../../answers/script.ts'
-import type { UsageMode } from '../../directives/grammar.ts'
+import type { Directives } from '../../directives/grammar.ts'
 
 /** What the vendor says of the output before there is any. */
 const PLACEHOLDER_OUTPUT_TOKENS = 1
@@ -16,21 +16,26 @@ export type StreamedUsage = {
 }
 
 /** Of an answer in one piece. */
-export function wholeUsage(usage: Usage, mode: UsageMode | undefined): unknown {
+export function wholeUsage(usage: Usage, { usage: mode, service_tier: tier }: UsageDirectives): unknown {
   if (mode === 'none') return undefined
-  return fullUsage(mode === 'zero' ? NO_USAGE : usage)
+  return fullUsage(mode === 'zero' ? NO_USAGE : usage, tier)
 }
 
-export function streamedUsage(usage: Usage, mode: UsageMode | undefined): StreamedUsage {
+type UsageDirectives = Pick<Directives, 'usage' | 'service_tier'>
+
+export function streamedUsage(
+  usage: Usage,
+  { usage: mode, service_tier: tier }: UsageDirectives,
+): StreamedUsage {
   const never = () => undefined
   const promptAlone = { ...usage, completion: PLACEHOLDER_OUTPUT_TOKENS, reasoning: 0, searches: 0 }
-  const start = fullUsage(promptAlone)
+  const start = fullUsage(promptAlone, tier)
   const end = cumulativeUsage(usage)
   switch (mode) {
     case 'none':
       return { start: undefined, afterBlock: never, end: undefined }
     case 'zero':
-      return { start: fullUsage(NO_USAGE), afterBlock: never, end: cumulativeUsage(NO_USAGE) }
+      return { start: fullUsage(NO_USAGE, tier), afterBlock: never, end: cumulativeUsage(NO_USAGE) }
     case 'early':
       return {
         start,
@@ -38,7 +43,7 @@ export function streamedUsage(usage: Usage, mode: UsageMode | undefined): Stream
         end: { output_tokens: usage.completion, ...serverTools(usage) },
       }
     case 'with_finish':
-      return { start: fullUsage(NO_USAGE), afterBlock: never, end }
+      return { start: fullUsage(NO_USAGE, tier), afterBlock: never, end }
     default:
       return { start, afterBlock: never, end }
   }
@@ -56,11 +61,14 @@ function cumulativeUsage(usage: Usage) {
   }
 }
 
-function fullUsage(usage: Usage) {
+function fullUsage(usage: Usage, serviceTier = 'standard') {
   return {
     ...cumulativeUsage(usage),
-    cache_creation: { ephemeral_5m_input_tokens: usage.cacheWrite, ephemeral_1h_input_tokens: 0 },
-    service_tier: 'standard',
+    cache_creation: {
+      ephemeral_5m_input_tokens: usage.cacheWrite - usage.cacheWrite1h,
+      ephemeral_1h_input_tokens: usage.cacheWrite1h,
+    },
+    service_tier: serviceTier,
   }
 }
 

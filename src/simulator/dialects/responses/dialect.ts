@@ -66,7 +66,10 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
   const [choice] = script.choices
   if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
   const random = seededRandom(script.seed)
-  const response = responseOf(request, script, model, hexadecimalId(random))
+  const response = {
+    ...responseOf(request, script, model, hexadecimalId(random)),
+    ...(directives.service_tier !== undefined && { service_tier: directives.service_tier }),
+  }
   const sealsReasoning = directives.reasoning_sealed ?? request.sealsReasoning
   const items = outputItems(choice, { random, sealsReasoning, isCut: choice.finish === 'length' })
   const ending = endingOf(choice.finish, directives.finish)
@@ -115,16 +118,21 @@ function usageOf(usage: Usage, mode: UsageMode | undefined): unknown {
 }
 
 /** What few providers report is there when there is something to report. */
-function wireUsage({ prompt, cached, cacheWrite, completion, reasoning, searches, pictures }: Usage) {
-  const tools = searches + pictures
+function wireUsage(usage: Usage) {
+  const { prompt, cached, cacheWrite, completion, reasoning, inputAudio, outputAudio } = usage
+  const tools = usage.searches + usage.pictures
   return {
     input_tokens: prompt,
     input_tokens_details: {
       cached_tokens: cached,
       ...(cacheWrite > 0 ? { cache_write_tokens: cacheWrite } : {}),
+      ...(inputAudio > 0 ? { audio_tokens: inputAudio } : {}),
     },
     output_tokens: completion,
-    output_tokens_details: { reasoning_tokens: reasoning },
+    output_tokens_details: {
+      reasoning_tokens: reasoning,
+      ...(outputAudio > 0 ? { audio_tokens: outputAudio } : {}),
+    },
     total_tokens: prompt + completion,
     ...(tools > 0 ? { num_server_side_tools_used: tools } : {}),
   }

@@ -3,7 +3,7 @@
  * translated, in bounded memory, however the bytes come.
  */
 import t from 'tap'
-import { NO_USAGE } from '../../../../src/core/pricing/pricing.ts'
+import { NO_USAGE } from '../../../../src/core/pricing/usage.ts'
 import { ChatCompletionsMeter } from '../../../../src/protocols/chat-completions/meter.ts'
 import { chatCompletionsNative } from '../../../../src/protocols/chat-completions/native.ts'
 import type { AnswerStream, WholeAnswer } from '../../../../src/protocols/dialect.ts'

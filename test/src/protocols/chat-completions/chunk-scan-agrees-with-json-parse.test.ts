@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import t from 'tap'
 import { hasChoiceContent } from '../../../../src/protocols/answer/content.ts'
 import { countsOf } from '../../../../src/protocols/answer/reported-usage.ts'
-import { readUsage } from '../../../../src/protocols/chat-completions/dialect.ts'
 import {
   countCharacters,
   newChunkFacts,
@@ -12,6 +11,7 @@ import {
   scanTopLevel,
 } from '../../../../src/protocols/chat-completions/scan.ts'
 import { WholeResponse } from '../../../../src/protocols/chat-completions/whole.ts'
+import { readUsage } from '../../../../src/protocols/usage/chat-completions.ts'
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
 import { charactersOf, hasFinish, isUsageOnly, STREAMS, saysSomething, weighed } from './reference.ts'
 

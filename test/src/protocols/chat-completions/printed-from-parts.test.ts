@@ -154,7 +154,13 @@ t.test('an event of any size below the limit is read whole; a longer one ends th
   reader.push(Buffer.from('\n\n'))
   t.same(found, [most * piece.length])
 
-  const silent: PartReader = { isFinishing: false, read: () => undefined, report: null }
+  const silent: PartReader = {
+    isFinishing: false,
+    read: () => undefined,
+    report: null,
+    usage: null,
+    serviceTier: '',
+  }
   const stream = new TranslatedStream(silent, new ChatCompletionsPrinter(OPTIONS))
   stream.push(Buffer.from('data: '))
   for (let i = 0; i < most + 3; i++) stream.push(piece)

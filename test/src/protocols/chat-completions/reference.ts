@@ -1,8 +1,8 @@
 /** What a stream says, found out the slow way: eventsource-parser and JSON.parse. The scanner is held against it. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { createParser } from 'eventsource-parser'
-import { readUsage } from '../../../../src/protocols/chat-completions/dialect.ts'
 import type { ChatCompletionsMeter } from '../../../../src/protocols/chat-completions/meter.ts'
+import { readUsage } from '../../../../src/protocols/usage/chat-completions.ts'
 
 const FIXTURES = new URL('../../../fixtures/chat-completions/', import.meta.url)
 

@@ -3,7 +3,7 @@
  * See docs/failure-modes.md, "Money", rows 5, 8 and 12.
  */
 import t from 'tap'
-import { NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/pricing.ts'
+import { extraOf, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import { GenerateContentMeter, readWholeAnswer } from '../../../../src/protocols/generate-content/meter.ts'
 import { chatCall, runInPieces } from '../messages/streams.ts'
 import { ARRAY_STREAMS, EVENT_STREAMS, TO_GENERATE_CONTENT, translatedStream } from './streams.ts'
@@ -17,8 +17,14 @@ const golden: Readonly<Record<string, Partial<TokenUsage> | null>> = {
   'max-tokens-while-thinking': { prompt: 5, output: 60, reasoning: 60 },
   'prompt-blocked': { prompt: 14, output: 0 },
   'several-candidates': { prompt: 3, output: 7 },
-  'search-cached': { prompt: 100 + 20, cached: 64, output: 3, serverToolCalls: 2 },
-  'code-and-picture': { prompt: 8, output: 1302, serverToolCalls: 1 },
+  'search-cached': {
+    ...{ prompt: 100 + 20, cached: 64, output: 3, serverToolCalls: 2 },
+    ...extraOf({ tools: { web_search: 2 } }),
+  },
+  'code-and-picture': {
+    ...{ prompt: 8, output: 1302, serverToolCalls: 1 },
+    ...extraOf({ tools: { code_interpreter: 1 } }),
+  },
   'comments-multi-line-open-end': { prompt: 2, output: 7 },
   'no-usage': null,
   'error-first': null,
@@ -61,13 +67,18 @@ for (const [way, streams, open] of WAYS) {
 const TEXT = { candidates: [{ content: { parts: [{ text: 'Hello' }] }, finishReason: 'STOP' }] }
 
 t.test('whole answers: what is left out is no zero once something was said', async (t) => {
-  type Row = readonly [usage: object | undefined, told: Partial<TokenUsage> | null, beyond: number]
+  type Row = readonly [
+    usage: object | undefined,
+    told: Partial<TokenUsage> | null,
+    beyond: number,
+    suspect?: string,
+  ]
   const rows: readonly Row[] = [
     [undefined, null, 5],
     [{}, null, 5],
     [{ promptTokenCount: 5 }, { prompt: 5 }, 5],
     [{ candidatesTokenCount: 5 }, { output: 5 }, 0],
-    [{ promptTokenCount: -5, candidatesTokenCount: 1 }, { output: 1 }, 0],
+    [{ promptTokenCount: -5, candidatesTokenCount: 1 }, { output: 1 }, 0, 'promptTokenCount -5'],
     [{ promptTokenCount: 5, candidatesTokenCount: 2 }, { prompt: 5, output: 2 }, 0],
     [
       { promptTokenCount: 5, candidatesTokenCount: 2, thoughtsTokenCount: 7 },
@@ -91,16 +102,23 @@ t.test('whole answers: what is left out is no zero once something was said', asy
       { promptTokenCount: 5, cachedContentTokenCount: 9, candidatesTokenCount: 1 },
       { prompt: 5, cached: 5, output: 1 },
       0,
+      'cached 9 > prompt 5',
     ],
-    [{ promptTokenCount: 5, candidatesTokenCount: 1e300 }, { prompt: 5 }, 5],
+    [{ promptTokenCount: 5, candidatesTokenCount: 1e300 }, { prompt: 5 }, 5, 'candidatesTokenCount 1e+300'],
     [{ promptTokenCount: '5', candidatesTokenCount: 1 }, { output: 1 }, 0],
     [{ promptTokenCount: 5, candidatesTokenCount: 0 }, { prompt: 5 }, 5],
   ]
-  for (const [usageMetadata, told, beyond] of rows) {
+  for (const [usageMetadata, told, beyond, suspect] of rows) {
     const body = Buffer.from(JSON.stringify({ ...TEXT, usageMetadata }))
     const usage = told === null ? null : { ...NO_USAGE, ...told }
     const isUsageWhole = usage !== null && usage.prompt > 0 && (beyond === 0 || isToldZero(usageMetadata))
-    const metered = { usage, characters: 5, charactersSinceUsage: beyond, isUsageWhole }
+    const metered = {
+      usage,
+      characters: 5,
+      charactersSinceUsage: beyond,
+      isUsageWhole,
+      ...(suspect && { suspect }),
+    }
     const native = readWholeAnswer(body)
     t.same(native, { body, metered, isAnswer: true }, JSON.stringify(usageMetadata))
     const translated = TO_GENERATE_CONTENT.readWhole(chatCall(), body)

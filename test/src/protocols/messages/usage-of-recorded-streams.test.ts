@@ -4,7 +4,8 @@
  */
 import t from 'tap'
 import { pricing } from '../../../../schemas/config/catalog.ts'
-import { NO_USAGE, type TokenUsage, tokenCharge, tokenPrice } from '../../../../src/core/pricing/pricing.ts'
+import { tokenCharge, tokenPrice } from '../../../../src/core/pricing/pricing.ts'
+import { extraOf, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import type { AnswerStream } from '../../../../src/protocols/dialect.ts'
 import { MessagesMeter } from '../../../../src/protocols/messages/meter.ts'
 import { weighed } from '../chat-completions/reference.ts'
@@ -14,7 +15,10 @@ const golden: Readonly<Record<string, Partial<TokenUsage> | null>> = {
   'text-with-cache': { prompt: 20 + 300 + 1200, cached: 1200, cacheWrite: 300, output: 31 },
   'thinking-and-parallel-tools': { prompt: 412, output: 88 },
   'crlf-comments-multi-line': { prompt: 7, output: 4 },
-  'web-search': { prompt: 2310 + 64, cached: 64, output: 120, serverToolCalls: 3 },
+  'web-search': {
+    ...{ prompt: 2310 + 64, cached: 64, output: 120, serverToolCalls: 3 },
+    ...extraOf({ tools: { web_search: 2, url_context: 1 } }),
+  },
   'usage-cumulative': { prompt: 33 + 5, cached: 5, output: 8 },
   'escapes-and-open-end': { prompt: 3, output: 6 },
   'no-output-usage': { prompt: 40, output: 0 },

@@ -70,16 +70,23 @@ t.test('what a proxy keeps in the metadata', async (t) => {
   }
 })
 
-/** The fields that change the price, and what of them no model has a price for. Without a price each is refused. */
+/** The fields that change the price, with values that no model can have a price for: each is refused. */
 const DEAR: Readonly<Record<ChatProtocol, Readonly<Record<string, readonly unknown[]>>>> = {
   'chat-completions': {
-    service_tier: ['priority', 'flex', 'scale', 'Priority', 7],
+    service_tier: ['Priority', 7],
     prediction: [{ type: 'content', content: 'x' }],
     speed: ['fast'],
   },
-  responses: { service_tier: ['priority', 'flex'], prediction: [{}], speed: ['fast'] },
-  messages: { service_tier: ['priority'], speed: ['fast'], inference_geo: ['us'] },
-  'generate-content': { serviceTier: ['priority', 'flex'], service_tier: ['priority', 'flex'] },
+  responses: { service_tier: [{}], prediction: [{}], speed: ['fast'] },
+  messages: { service_tier: [['priority']], speed: ['fast'], inference_geo: ['us'] },
+  'generate-content': { serviceTier: ['SERVICE_TIER_FLEX'], service_tier: [1] },
+}
+/** Fields whose values a model can have a price for: the call says what it asks for, and the model decides. */
+const TIERS: Readonly<Record<ChatProtocol, readonly string[]>> = {
+  'chat-completions': ['service_tier'],
+  responses: ['service_tier'],
+  messages: ['service_tier'],
+  'generate-content': ['serviceTier', 'service_tier'],
 }
 const USUAL: Readonly<Record<ChatProtocol, readonly object[]>> = {
   'chat-completions': [{ service_tier: 'auto' }, { service_tier: 'default' }, { prediction: null }],
@@ -93,7 +100,13 @@ t.test('fields that change the price', async (t) => {
     t.same(Object.keys(PRICED_FIELDS[protocol]), Object.keys(DEAR[protocol]), 'the list is this one')
     for (const [name, values] of Object.entries(DEAR[protocol]))
       for (const value of values) isRefused(t, protocol, { [name]: value }, name)
-    for (const more of USUAL[protocol]) passes(t, protocol, more)
+    for (const more of USUAL[protocol]) {
+      passes(t, protocol, more)
+      t.equal(chatWith(protocol, more).serviceTier, undefined)
+    }
+    for (const name of TIERS[protocol])
+      for (const tier of ['priority', 'flex', 'scale'])
+        t.equal(chatWith(protocol, { [name]: tier }).serviceTier, tier, `${protocol} ${name} ${tier}`)
   }
 })
 

@@ -77,14 +77,14 @@ t.test('a long event gives the facts of the event, wherever it is split', async 
           kind,
           characters: kind === 'delta' ? found.characters : 0,
           usage: readResponsesUsage(usageOf(found)),
-          isServerTool: kind === 'item_done' && isServerToolItem(found.texts.item),
+          serverTool: kind === 'item_done' && isServerToolItem(found.texts.item) ? found.texts.item : null,
         })
       })
       const cut = at % (bytes.length + 1)
       long.push(bytes, 0, cut)
       long.push(bytes, cut, bytes.length)
-      const { kind, characters, usage, isServerTool } = scanEvent(Buffer.from(json))
-      deepStrictEqual(read, [{ kind, characters, usage: readResponsesUsage(usage), isServerTool }])
+      const { kind, characters, usage, serverTool } = scanEvent(Buffer.from(json))
+      deepStrictEqual(read, [{ kind, characters, usage: readResponsesUsage(usage), serverTool }])
     }),
     { seed: SEED, numRuns: RUNS },
   )

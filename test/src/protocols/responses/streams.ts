@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { z } from 'zod'
 import type { responsesUsage } from '../../../../schemas/chat/responses.ts'
-import { NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/pricing.ts'
+import type { ServerTool } from '../../../../schemas/config/catalog.ts'
+import { extraOf, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import { ResponsesMeter } from '../../../../src/protocols/responses/meter.ts'
 import { payloads, weighed } from '../chat-completions/reference.ts'
 
@@ -50,6 +51,7 @@ export function referenceOf(stream: string): Said {
     isComplete: false,
     serverToolCalls: 0,
   }
+  const tools: Partial<Record<ServerTool, number>> = {}
   for (const payload of payloads(stream)) {
     if (payload === '[DONE]') continue
     const { type, delta, item, response } = JSON.parse(payload)
@@ -57,11 +59,16 @@ export function referenceOf(stream: string): Said {
       said.characters += weighed(delta)
       said.charactersSinceUsage += weighed(delta)
     }
-    if (type === 'response.output_item.done' && TOOL_ITEMS.includes(item.type)) said.serverToolCalls++
+    if (type === 'response.output_item.done' && TOOL_ITEMS.includes(item.type)) {
+      said.serverToolCalls++
+      const tool = item.type.replace('_call', '') as ServerTool
+      tools[tool] = (tools[tool] ?? 0) + 1
+    }
     if (['response.completed', 'response.incomplete'].includes(type)) said.isComplete = true
     if (response?.usage != null) takeReport(said, response.usage)
   }
-  if (said.usage !== null) said.usage = { ...said.usage, serverToolCalls: said.serverToolCalls }
+  if (said.usage !== null)
+    said.usage = { ...said.usage, serverToolCalls: said.serverToolCalls, ...extraOf({ tools }) }
   return said
 }
 

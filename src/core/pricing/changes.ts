@@ -1,0 +1,22 @@
+/** Planned price changes. See docs/prices.md, "Planned changes". */
+import type { Pricing, PricingFields } from '../../../schemas/config/catalog.ts'
+
+/** Prices, and the instant from which they hold: an RFC 3339 text, or null for those from the beginning. */
+export interface PricesFrom {
+  readonly from: string | null
+  readonly fields: PricingFields
+}
+
+/** Returns all prices in the order in which they hold. */
+export const pricesInOrder = (pricing: Pricing): PricesFrom[] => [
+  { from: null, fields: pricing },
+  ...pricing.changes
+    .map((change) => ({ from: change.from, fields: change }))
+    .sort((a, b) => Date.parse(a.from) - Date.parse(b.from)),
+]
+
+/** Returns the prices that hold at the instant `now` (epoch milliseconds). */
+export function pricingAt(pricing: Pricing, now: number): PricingFields {
+  if (pricing.changes.length === 0) return pricing
+  return pricesInOrder(pricing).findLast(({ from }) => from === null || now >= Date.parse(from))!.fields
+}

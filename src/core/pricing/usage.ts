@@ -1,0 +1,88 @@
+/** Counts of one call, as they are billed. */
+import type { ServerTool } from '../../../schemas/config/catalog.ts'
+
+/** Tokens of one call. `prompt` counts every prompt token; `cached` and `cacheWrite` are parts of it. */
+export interface TokenUsage {
+  readonly prompt: number
+  readonly cached: number
+  readonly cacheWrite: number
+  readonly output: number
+  /** A part of `output`. */
+  readonly reasoning: number
+  readonly serverToolCalls: number
+  /** Absent on most calls. */
+  readonly extra?: ExtraUsage
+}
+
+/** Counts that few calls have: parts of the others, which can have prices of their own. */
+export interface ExtraUsage {
+  /** A part of `cacheWrite`: kept for an hour. */
+  readonly cacheWrite1h: number
+  /** Parts of the prompt, without what came from a cache. */
+  readonly inputAudio: number
+  readonly inputImage: number
+  /** Parts of `output`. */
+  readonly outputAudio: number
+  readonly outputImage: number
+  /** A part of `serverToolCalls`, by tool. */
+  readonly tools: Readonly<Partial<Record<ServerTool, number>>>
+}
+
+/** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
+export const MAX_REPORTED_TOKENS = 1_000_000_000
+
+export const NO_USAGE: TokenUsage = {
+  prompt: 0,
+  cached: 0,
+  cacheWrite: 0,
+  output: 0,
+  reasoning: 0,
+  serverToolCalls: 0,
+}
+
+export const NO_EXTRA: ExtraUsage = {
+  cacheWrite1h: 0,
+  inputAudio: 0,
+  inputImage: 0,
+  outputAudio: 0,
+  outputImage: 0,
+  tools: {},
+}
+
+const NO_TOOLS: ExtraUsage['tools'] = {}
+const NOTHING: { readonly extra?: ExtraUsage } = {}
+
+/** Returns the counts as the field of a usage; nothing where all of them are 0. */
+export function extraOf(counts: Partial<ExtraUsage>): { readonly extra?: ExtraUsage } {
+  // Without an object on the way: most reports have none of them.
+  const { cacheWrite1h = 0, inputAudio = 0, inputImage = 0, outputAudio = 0, outputImage = 0 } = counts
+  const { tools = NO_TOOLS } = counts
+  const isAny = cacheWrite1h + inputAudio + inputImage + outputAudio + outputImage > 0 || !isEmpty(tools)
+  return isAny
+    ? { extra: { cacheWrite1h, inputAudio, inputImage, outputAudio, outputImage, tools } }
+    : NOTHING
+}
+
+function isEmpty(record: object): boolean {
+  for (const _ in record) return false
+  return true
+}
+
+/** Returns the larger of each count: reports are lower bounds. */
+export function largerExtra(
+  one: ExtraUsage | undefined,
+  other: ExtraUsage | undefined,
+): ExtraUsage | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  const tools: Partial<Record<ServerTool, number>> = { ...one.tools }
+  for (const [tool, calls] of Object.entries(other.tools) as [ServerTool, number][])
+    tools[tool] = Math.max(tools[tool] ?? 0, calls)
+  return {
+    cacheWrite1h: Math.max(one.cacheWrite1h, other.cacheWrite1h),
+    inputAudio: Math.max(one.inputAudio, other.inputAudio),
+    inputImage: Math.max(one.inputImage, other.inputImage),
+    outputAudio: Math.max(one.outputAudio, other.outputAudio),
+    outputImage: Math.max(one.outputImage, other.outputImage),
+    tools,
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Reads usage of chat-completions as providers really report it: the protocol's own fields, and those that only some
+ * providers have. A field that means the same wherever it occurs is read from all of them; what is read from one family
+ * alone stands in `FAMILIES`. See docs/prices.md, "Usage".
+ */
+import type { Provider } from '../../../schemas/config/catalog.ts'
+import { type ExtraUsage, extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
+import type { UsageReport } from '../answer/reported-usage.ts'
+import { isObject, type LooseObject } from '../loose.ts'
+import { faultIn, partAbove } from './faults.ts'
+import { type ToolCalls, toolCallsIn } from './server-tools.ts'
+
+/** A count as upstreams write it: a number, null, or absent. */
+type Count = number | null | undefined
+
+const isCount = (value: unknown): value is Count => value == null || Number.isFinite(value)
+
+/** A count of the current report is one that no call can have. */
+let hasFault = false
+
+function count(value: unknown): number {
+  if (typeof value !== 'number') return 0
+  if (value >= 0 && value <= MAX_REPORTED_TOKENS) return Math.floor(value)
+  hasFault = true
+  return value > 0 ? MAX_REPORTED_TOKENS : 0
+}
+
+const isCredible = (value: unknown): value is Count =>
+  value == null || (typeof value === 'number' && value >= 0 && value <= MAX_REPORTED_TOKENS)
+
+const NO_DETAILS: LooseObject = {}
+/** Returns the fields of a detail; null for a value that is no part of a report. */
+const detailsOf = (value: unknown): LooseObject | null =>
+  value == null ? NO_DETAILS : isObject(value) ? value : null
+
+/** Peculiarities of one family. */
+interface Family {
+  /** Reasoning is no part of `completion_tokens`, where the total does not tell. */
+  readonly reasonsBeside?: boolean
+  /** Calls of tools besides `server_tool_use`. */
+  readonly toolCalls?: (usage: LooseObject) => LooseObject
+}
+
+const FAMILIES: Readonly<Partial<Record<Provider, Family>>> = {
+  xai: {
+    reasonsBeside: true,
+    // Live search counts its sources; tools that the server runs have a list of their own.
+    toolCalls: ({ num_sources_used, server_side_tool_usage_details: details }) =>
+      isObject(details) ? details : { web_search_requests: num_sources_used },
+  },
+}
+const USUAL: Family = {}
+
+/** Returns the cached part of the prompt, by any of its names. */
+const cachedIn = (usage: LooseObject, details: LooseObject): number =>
+  Math.max(
+    count(details.cached_tokens),
+    count(usage.prompt_cache_hit_tokens),
+    count(usage.cached_tokens),
+    count(usage.cache_read_input_tokens),
+    count(usage.num_cached_tokens),
+  )
+
+const writtenIn = (usage: LooseObject, details: LooseObject): number =>
+  Math.max(
+    count(details.cache_write_tokens),
+    count(details.cache_creation_input_tokens),
+    count(usage.cache_creation_input_tokens),
+  )
+
+/** Returns whether the total shows that reasoning is no part of the output. */
+function reasonsBeside(usage: LooseObject, reasoning: number, family: Family): boolean {
+  if (reasoning === 0) return false
+  const { prompt_tokens, completion_tokens, total_tokens: total } = usage
+  if (typeof total !== 'number') return family.reasonsBeside === true
+  return total === count(prompt_tokens) + count(completion_tokens) + reasoning
+}
+
+function toolCalls(usage: LooseObject, ofTools: LooseObject, family: Family): ToolCalls {
+  const own = toolCallsIn(ofTools)
+  return own.calls > 0 || family.toolCalls === undefined ? own : toolCallsIn(family.toolCalls(usage))
+}
+
+function extraIn(
+  ofPrompt: LooseObject,
+  ofOutput: LooseObject,
+  usage: LooseObject,
+  tools: ExtraUsage['tools'],
+) {
+  const { cache_creation: written = usage.cache_creation } = ofPrompt
+  return extraOf({
+    cacheWrite1h: isObject(written) ? count(written.ephemeral_1h_input_tokens) : 0,
+    inputAudio: count(ofPrompt.audio_tokens),
+    inputImage: count(ofPrompt.image_tokens),
+    outputAudio: count(ofOutput.audio_tokens),
+    outputImage: count(ofOutput.image_tokens),
+    tools,
+  })
+}
+
+/**
+ * Returns the usage that the upstream reported, or null without any: a wrong value in place of a count invalidates the
+ * whole report. `prompt_tokens` includes the cached part.
+ */
+export function readUsage(value: unknown, provider?: Provider): UsageReport | null {
+  if (!isObject(value)) return null
+  const { prompt_tokens, completion_tokens } = value
+  if (!isCredible(prompt_tokens) || !isCredible(completion_tokens)) return null
+  if (prompt_tokens == null && completion_tokens == null) return null
+  const ofPrompt = detailsOf(value.prompt_tokens_details)
+  const ofOutput = detailsOf(value.completion_tokens_details)
+  /** Tools that the upstream ran itself, where it counts them. */
+  const ofTools = detailsOf(value.server_tool_use)
+  if (ofPrompt === null || ofOutput === null || ofTools === null) return null
+  if (!isCount(ofPrompt.cached_tokens) || !isCount(ofPrompt.cache_write_tokens)) return null
+  if (!isCount(ofOutput.reasoning_tokens) || !isCount(ofTools.web_search_requests)) return null
+  hasFault = false
+  const family = (provider === undefined ? undefined : FAMILIES[provider]) ?? USUAL
+  const prompt = count(prompt_tokens)
+  const said = count(completion_tokens)
+  const hits = cachedIn(value, ofPrompt)
+  const writes = writtenIn(value, ofPrompt)
+  const thought = count(ofOutput.reasoning_tokens)
+  const output = reasonsBeside(value, thought, family) ? said + thought : said
+  const cached = Math.min(prompt, hits)
+  const cacheWrite = Math.min(prompt - cached, writes)
+  const { calls, tools } = toolCalls(value, ofTools, family)
+  const extra = extraIn(ofPrompt, ofOutput, value, tools)
+  const contradiction = hasFault
+    ? faultIn(value)
+    : (partAbove('cached', hits + writes, 'prompt', prompt) ??
+      partAbove('reasoning', thought, 'output', output))
+  const report = {
+    prompt: prompt_tokens == null ? null : prompt,
+    cached,
+    cacheWrite,
+    output: completion_tokens == null ? null : output,
+    reasoning: Math.min(output, thought),
+    serverToolCalls: calls,
+  }
+  return extra.extra === undefined && contradiction === undefined
+    ? report
+    : { ...report, ...extra, ...(contradiction !== undefined && { contradiction }) }
+}

@@ -1,0 +1,111 @@
+/**
+ * Each family of providers reports usage in its own form, whole and streamed; the expected charges are computed by hand
+ * from these prices. See docs/prices.md, "Usage".
+ */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { type ChatProtocol, PROVIDERS, type Provider, pricing } from '../../../../schemas/config/catalog.ts'
+import { printCredits } from '../../../../schemas/money.ts'
+import { tokenCharge, tokenPrice } from '../../../../src/core/pricing/pricing.ts'
+import { NO_USAGE } from '../../../../src/core/pricing/usage.ts'
+import type { Metered } from '../../../../src/protocols/dialect.ts'
+import { protocolAdapter } from '../../../../src/protocols/registry.ts'
+import { chatCall } from '../messages/streams.ts'
+
+const price = tokenPrice(
+  pricing.parse({
+    unit: '1M_tokens',
+    ...{ input: '10', output: '40', cached_input: '1', reasoning: '60' },
+    ...{ input_audio: '30', output_audio: '80', output_image: '120' },
+    ...{ server_tool_call: '0.01', server_tools: { web_search: '0.02' } },
+    service_tiers: { flex: '0.5', priority: '2' },
+  }),
+)!
+
+/** Credits. The products are tokens x the price of a million of them; cache writes cost 12.5, for an hour 20. */
+const CHARGES: Readonly<Record<Provider, string>> = {
+  // (500 x 10 + 100 x 30 + 400 x 1 + 120 x 40 + 50 x 60 + 30 x 80) / 1,000,000 x 0.5
+  openai: '0.0093',
+  // (600 x 10 + 400 x 1 + 200 x 40) / 1,000,000
+  azure: '0.0144',
+  // (360 x 10 + 640 x 1 + 200 x 40) / 1,000,000
+  deepseek: '0.01224',
+  // (488 x 10 + 512 x 1 + 200 x 40) / 1,000,000
+  moonshot: '0.013392',
+  // (744 x 10 + 256 x 1 + 200 x 40) / 1,000,000
+  groq: '0.015696',
+  // (900 x 10 + 100 x 1 + 200 x 40 + 300 x 60) / 1,000,000 + 3 x 0.02
+  xai: '0.0951',
+  // (872 x 10 + 128 x 1 + 200 x 40) / 1,000,000
+  mistral: '0.016848',
+  // (500 x 10 + 300 x 1 + 200 x 12.5 + 200 x 40) / 1,000,000
+  qwen: '0.0158',
+  // (750 x 10 + 250 x 1 + 200 x 40) / 1,000,000
+  zhipu: '0.01575',
+  // (1000 x 10 + 200 x 40) / 1,000,000
+  minimax: '0.018',
+  // (700 x 10 + 200 x 1 + 100 x 12.5 + 180 x 40 + 20 x 60) / 1,000,000 + 2 x 0.02
+  openrouter: '0.05685',
+  // (700 x 10 + 300 x 1 + 120 x 40 + 80 x 60) / 1,000,000
+  ark: '0.0169',
+  // (500 x 10 + 200 x 1 + 100 x 12.5 + 200 x 20 + 200 x 40) / 1,000,000 + 2 x 0.02 + 0.01
+  anthropic: '0.06845',
+  // (700 x 10 + 200 x 1 + 100 x 12.5 + 200 x 40) / 1,000,000
+  bedrock: '0.01645',
+  // (300 x 10 + 300 x 30 + 400 x 1 + 50 x 40 + 50 x 60 + 100 x 120) / 1,000,000 x 0.5
+  gemini: '0.0147',
+  // The same x 2
+  vertex: '0.0588',
+}
+
+const PROTOCOLS: Readonly<Partial<Record<Provider, ChatProtocol>>> = {
+  anthropic: 'messages',
+  bedrock: 'messages',
+  gemini: 'generate-content',
+  vertex: 'generate-content',
+}
+
+const fixture = (family: Provider, name: string): Buffer =>
+  readFileSync(new URL(`../../../fixtures/usage/${family}/${name}`, import.meta.url))
+
+const chargeOf = ({ usage, serviceTier }: Metered) =>
+  tokenCharge(price, usage ?? NO_USAGE, 0, serviceTier ?? '')
+
+const callOf = (protocol: ChatProtocol) =>
+  protocol === 'generate-content' ? chatCall({}, { source: { framing: 'sse' } }) : chatCall()
+
+for (const family of PROVIDERS) {
+  const upstream = PROTOCOLS[family] ?? 'chat-completions'
+  const clients: ChatProtocol[] =
+    upstream === 'chat-completions' ? [upstream] : [upstream, 'chat-completions']
+  for (const client of clients)
+    t.test(`${family}, for a client of ${client}`, async (t) => {
+      const adapter = protocolAdapter(client, upstream)
+      const call = client === upstream ? callOf(upstream) : chatCall()
+      const whole = adapter.readWhole(call, fixture(family, 'whole.json'), family)
+      t.ok(whole.isAnswer)
+      t.equal(printCredits(chargeOf(whole.metered)), CHARGES[family], 'whole')
+      const stream = adapter.openStream(call, family)
+      const bytes = fixture(family, 'stream.txt')
+      let before = 0n
+      for (let at = 0; at < bytes.length; at += 7) {
+        stream.push(bytes.subarray(at, at + 7))
+        const soFar = chargeOf(stream)
+        // The tier comes with the last report.
+        if (stream.serviceTier === '') t.ok(soFar >= before, 'a client that leaves in the middle pays less')
+        before = soFar
+      }
+      stream.end()
+      t.equal(printCredits(chargeOf(stream)), CHARGES[family], 'streamed')
+      t.ok(stream.isUsageWhole)
+      t.equal(stream.suspect, '')
+    })
+}
+
+t.test('without a family, fields that mean one thing are read all the same', async (t) => {
+  const adapter = protocolAdapter('chat-completions', 'chat-completions')
+  for (const family of ['deepseek', 'moonshot', 'groq', 'mistral', 'zhipu', 'openrouter'] as const) {
+    const { metered } = adapter.readWhole(chatCall(), fixture(family, 'whole.json'))
+    t.equal(printCredits(chargeOf(metered)), CHARGES[family], family)
+  }
+})
