@@ -36,6 +36,7 @@ const EDGES = [
   'src/console',
   'src/identity',
   'src/mail',
+  'src/payments',
 ]
 
 /** They wire the service, so they may import everything; no other module may import them. */
@@ -189,6 +190,9 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@simplewebauthn/server': ['src/identity'],
   'openid-client': ['src/identity'],
   otpauth: ['src/identity', 'test'],
+  stripe: ['src/payments', 'test'],
+  pdfkit: ['src/payments'],
+  '@embedpdf/fonts-sc': ['src/payments'],
   'playwright-core': ['test', 'bench'],
   '@axe-core/playwright': ['test'],
   'oidc-provider': ['test'],
@@ -292,6 +296,7 @@ t.test('every dependency is imported, and every import is a dependency', async (
     '@types/node',
     '@types/busboy',
     '@types/nodemailer',
+    '@types/pdfkit',
     '@types/react',
     '@types/react-dom',
     '@types/smtp-server',

@@ -1,5 +1,6 @@
 /** Jobs on the integrity of the books: verify the wallets, rebuild the call log. */
 import type { Rebuilt } from '../../schemas/management/jobs.ts'
+import type { AuditedPayments } from '../../src/postgres/billing/audit-report.ts'
 import { type LogRebuildDeps, rebuildLog } from '../call-log/rebuild.ts'
 import type { RunJob } from './run-jobs.ts'
 import { type VerifyDeps, verifyBooks } from './verify.ts'
@@ -7,11 +8,15 @@ import { type VerifyDeps, verifyBooks } from './verify.ts'
 export interface IntegrityDeps {
   readonly database: LogRebuildDeps['database'] & VerifyDeps['database']
   readonly callLog: LogRebuildDeps['callLog'] & VerifyDeps['callLog']
+  /** Null: there is no payment provider. */
+  readonly openProvider: (() => Promise<AuditedPayments>) | null
 }
 
-export const integrityJobs = ({ database, callLog }: IntegrityDeps) =>
+export const integrityJobs = ({ database, callLog, openProvider }: IntegrityDeps) =>
   ({
-    verify: async (_, report) => ({ result: await verifyBooks({ database, callLog }, report) }),
+    verify: async (_, report) => ({
+      result: await verifyBooks({ database, callLog, payments: await openProvider?.() }, report),
+    }),
     rebuild: async (_, report) => ({
       result: (await rebuildLog({
         database,

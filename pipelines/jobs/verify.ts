@@ -1,7 +1,7 @@
 /** The audit of the books, as the job and the command run it. */
 import type { Verified } from '../../schemas/management/jobs.ts'
 import { printCredits } from '../../schemas/money.ts'
-import type { AuditedLog } from '../../src/postgres/billing/audit-report.ts'
+import type { AuditedLog, AuditedPayments } from '../../src/postgres/billing/audit-report.ts'
 import type { WalletAudits } from '../../src/postgres/billing/repository.ts'
 import type { OnStep } from '../../src/postgres/billing/verify.ts'
 import type { Database } from '../../src/postgres/database.ts'
@@ -11,6 +11,8 @@ import { auditReportShape } from '../management/shapes.ts'
 export interface VerifyDeps {
   readonly database: Pick<WalletAudits, 'verifyWallets'> & Pick<Database, 'meteringReport'>
   readonly callLog: AuditedLog
+  /** The payment provider, where there is one. */
+  readonly payments?: AuditedPayments | undefined
 }
 
 const PERCENT = 100
@@ -32,9 +34,12 @@ function meteringShape({ groups, negative }: MeteringReport): Partial<Verified> 
   }
 }
 
-/** Audits every wallet, ledger and the call log, and reports how the calls of the last day were metered. */
-export async function verifyBooks({ database, callLog }: VerifyDeps, onStep?: OnStep): Promise<Verified> {
-  const audit = await database.verifyWallets(callLog, onStep)
+/** Audits every wallet, ledger, the call log and payments, and reports how the calls of the last day were metered. */
+export async function verifyBooks(
+  { database, callLog, payments }: VerifyDeps,
+  onStep?: OnStep,
+): Promise<Verified> {
+  const audit = await database.verifyWallets(callLog, { payments, ...(onStep && { onStep }) })
   const metering = await database.meteringReport()
   return { ...auditReportShape(audit), ...meteringShape(metering) }
 }

@@ -18,6 +18,8 @@ export interface Context {
   write<T>(work: (database: Repositories) => Promise<T>): Promise<T>
   /** Epoch milliseconds. */
   readonly now: number
+  /** For acts that keep it themselves. */
+  readonly idempotencyKey: string | null
 }
 
 /** The same, where nothing is written to: what an act returns need not be mutable. */
@@ -70,6 +72,7 @@ const FAILURE_OF: Readonly<Partial<Record<RefusalCode, FailureCode>>> = {
   draft_not_allowed: 'invalid_request',
   timezone_unknown: 'invalid_request',
   top_up_too_small: 'invalid_request',
+  method_missing: 'invalid_request',
   invalid_amount: 'invalid_request',
   not_an_organization: 'invalid_request',
   not_a_personal_account: 'invalid_request',
@@ -134,7 +137,10 @@ export async function runAct<Deps, O extends Operation>(
   try {
     const input = await admit(act, given, { database, caller, now })
     const answerOf = async (write: Context['write']) => {
-      const answer = await run({ ...deps, caller, database, now, write } as Context & Deps, input)
+      const answer = await run(
+        { ...deps, caller, database, now, write, idempotencyKey } as Context & Deps,
+        input,
+      )
       return operation.answer.schema.parse(answer) as z.output<O['answer']['schema']>
     }
     if (idempotencyKey === null || operation.isIdempotent !== true)

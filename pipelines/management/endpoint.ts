@@ -72,6 +72,23 @@ function idempotencyKeyOf({ header, hasHeader }: GatewayRequest): string | null 
   throw new Failure('invalid_idempotency_key', 'Idempotency-Key is not 1 to 200 printable ASCII characters.')
 }
 
+/** The answer of an act with a `fileType`. */
+interface FileAnswer {
+  readonly name: string
+  readonly content_type: string
+  readonly base64: string
+}
+
+const fileReply = ({ name, content_type, base64 }: FileAnswer) => ({
+  type: 'full' as const,
+  status: 200,
+  headers: [
+    ['content-type', content_type],
+    ['content-disposition', `attachment; filename="${name}"`],
+  ] as const satisfies HeaderList,
+  body: Buffer.from(base64, 'base64'),
+})
+
 /** Runs the act and answers with what it returns. */
 const answer = <Deps>(
   deps: EndpointDeps & Deps,
@@ -97,7 +114,7 @@ const answer = <Deps>(
     })
     return from(running).pipe(
       map((body) => {
-        const reply = jsonReply(body)
+        const reply = act.operation.fileType === undefined ? jsonReply(body) : fileReply(body as FileAnswer)
         const headers = [...reply.headers, ...NO_STORE, ...cookies]
         return new AnsweredCall(call, of({ ...reply, status: act.operation.status ?? reply.status, headers }))
       }),

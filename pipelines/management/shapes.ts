@@ -193,8 +193,14 @@ export const taskShape = (task: Task) => {
 }
 
 /** Returns the report of an audit of all wallets. */
-export const auditReportShape = ({ logTrouble, differences, ...report }: AuditReport): Verified => ({
+export const auditReportShape = ({
+  logTrouble,
+  paymentsTrouble,
+  differences,
+  ...report
+}: AuditReport): Verified => ({
   ...report,
   differences: differences.map((difference) => ({ ...difference })),
   ...(logTrouble !== undefined && { call_log_not_compared: logTrouble }),
+  ...(paymentsTrouble !== undefined && { payments_not_compared: paymentsTrouble }),
 })

@@ -37,7 +37,17 @@ export interface WalletTotals {
 }
 
 /** Ledger entry kinds. Amounts are signed: what lowers the balance is negative. */
-export const LEDGER_KINDS = ['trial', 'topup', 'charge', 'hold', 'release', 'refund', 'adjustment'] as const
+export const LEDGER_KINDS = [
+  'trial',
+  'topup',
+  'charge',
+  'hold',
+  'release',
+  'refund',
+  'adjustment',
+  /** Credits of a card payment that was refunded or disputed; those that a won dispute gives back. */
+  'reversal',
+] as const
 export type LedgerKind = (typeof LEDGER_KINDS)[number]
 
 export interface LedgerEntry {
@@ -49,7 +59,7 @@ export interface LedgerEntry {
   readonly ref: string | null
   /** Of an adjustment, its reason. */
   readonly note: string | null
-  /** The actor of a top-up or an adjustment, as in the audit record; null for entries of calls and tasks. */
+  /** The actor of a top-up, an adjustment or a reversal, as in the audit record; null for entries of calls and tasks. */
   readonly actor: string | null
   /** External reference of a top-up or an adjustment: no other entry of the account has it. */
   readonly reference: string | null

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { DEFAULT_CONFIRM_ABOVE, DEFAULT_TRIAL_CREDIT } from '../accounts/account.ts'
 import { creditsText, parseCredits } from '../money.ts'
 import { channelEntry, modelEntry, STRATEGIES } from './catalog.ts'
+import { paymentsEntry } from './payments.ts'
 
 const limit = z.int().positive().nullable().default(null)
 
@@ -131,6 +132,8 @@ export const configFile = z.strictObject({
         .default(parseCredits(DEFAULT_CONFIRM_ABOVE)),
     })
     .prefault({}),
+  /** Payments by card; null: none. */
+  payments: paymentsEntry.nullable().default(null),
   database: z
     .strictObject({ grace_seconds: z.int().min(0).max(3600).default(DEFAULT_DATABASE_GRACE_SECONDS) })
     .prefault({}),

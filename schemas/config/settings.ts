@@ -1,5 +1,6 @@
 /** The environment variables of the service. An empty variable counts as unset. See docs/operating.md, "Settings". */
 import { z } from 'zod'
+import type { PaymentSettings } from '../payments/provider.ts'
 
 export const ROLES = ['gateway', 'settler', 'tasks'] as const
 export type Role = (typeof ROLES)[number]
@@ -108,6 +109,9 @@ export const environment = z.object({
     .string()
     .regex(/^[^\r\n]*@[^\r\n]+$/, 'must be an email address, such as Tollgate <noreply@example.com>')
     .optional(),
+  STRIPE_SECRET_KEY: z.string().optional(),
+  STRIPE_WEBHOOK_SECRET: z.string().optional(),
+  STRIPE_API_URL: httpBase('https://api.stripe.com').optional(),
   LOG_LEVEL: z
     .string()
     .toLowerCase()
@@ -172,5 +176,7 @@ export interface Settings {
   readonly clickhouseUrl: string | null
   readonly objectStore: ObjectStoreSettings | null
   readonly mail: MailSettings | null
+  /** Null: the service takes no cards, the demonstration excepted. */
+  readonly payments: PaymentSettings | null
   readonly logLevel: LogLevel
 }

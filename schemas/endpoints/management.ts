@@ -43,6 +43,7 @@ function endpointOf(operation: Operation): Endpoint {
     isSensitive,
     isStream,
     isUpload,
+    fileType,
     status,
   } = operation
   const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => name)
@@ -68,7 +69,10 @@ function endpointOf(operation: Operation): Endpoint {
     ...(isUpload && { form: UPLOAD }),
     ...(isIdempotent && { headers: IDEMPOTENCY }),
     ...(status !== undefined && { status }),
-    answers: [{ contentType: isStream ? 'text/event-stream' : 'application/json', body: answer }],
+    answers:
+      fileType === undefined
+        ? [{ contentType: isStream ? 'text/event-stream' : 'application/json', body: answer }]
+        : [{ contentType: fileType, says: 'A file.' }],
     failures: [
       'invalid_request',
       ...(inPath.length > 0 ? (['not_found', 'conflict'] as const) : []),

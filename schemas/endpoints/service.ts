@@ -21,6 +21,25 @@ const plain = (says: string) => [{ contentType: 'text/plain; charset=utf-8', say
 
 export const serviceEndpoints: readonly Endpoint[] = [
   {
+    method: 'POST',
+    path: '/webhooks/stripe',
+    key: 'none',
+    tag: 'Service',
+    summary: 'Take an event of the payment provider.',
+    details: 'Its signature is the header `Stripe-Signature`. An event that comes again changes nothing.',
+    body: { name: 'PaymentEvent', schema: z.looseObject({ id: z.string(), type: z.string() }) },
+    answers: [
+      {
+        contentType: 'application/json',
+        body: {
+          name: 'PaymentEventTaken',
+          schema: z.object({ received: z.literal(true), outcome: z.string() }),
+        },
+      },
+    ],
+    failures: ['invalid_request', 'not_found', 'request_too_large', 'service_unavailable'],
+  },
+  {
     ...open,
     path: '/healthz',
     isProbe: true,

@@ -22,6 +22,8 @@ import * as alerts from './notifications/alerts.ts'
 import * as deliveries from './notifications/deliveries.ts'
 import * as webhooks from './notifications/webhooks.ts'
 import type { Operation } from './operation.ts'
+import * as automatic from './payments/automatic.ts'
+import * as payments from './payments/payments.ts'
 import * as profile from './people/profile.ts'
 import * as savedViews from './people/saved-views.ts'
 import * as sessions from './people/sessions.ts'
@@ -38,6 +40,8 @@ export const OPERATIONS: readonly Operation[] = [
   savedViews,
   users,
   accounts,
+  payments,
+  automatic,
   organizations,
   keys,
   budgets,

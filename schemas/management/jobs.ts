@@ -19,6 +19,10 @@ const verified = z.object({
   entries: z.int(),
   differences: z.array(difference),
   call_log_not_compared: z.string().optional().describe('Why the call log was not compared.'),
+  payments_not_compared: z
+    .string()
+    .optional()
+    .describe("Why the payment provider's books were not compared."),
   metered_last_day: z
     .array(
       z.object({

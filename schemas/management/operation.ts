@@ -41,8 +41,13 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Answer exten
   readonly isSensitive?: true
   /** Answers with a secret: auditors may not call it. */
   readonly isSecret?: true
-  /** Creates or moves money: takes an Idempotency-Key. */
-  readonly isIdempotent?: true
+  /**
+   * Creates or moves money: takes an Idempotency-Key. `by-act`: the act itself keeps the key, because it waits for more
+   * than the database.
+   */
+  readonly isIdempotent?: true | 'by-act'
+  /** Answers with a file of this media type. */
+  readonly fileType?: string
   /** Answers with server-sent events: the schema of the answer is that of their data. */
   readonly isStream?: true
   /** Takes files as a multipart form: the input is in the path and the query. */

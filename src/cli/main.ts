@@ -12,11 +12,12 @@ import {
 import type { ConfigFile } from '../../schemas/config/file.ts'
 import type { Settings } from '../../schemas/config/settings.ts'
 import type { CallLog } from '../clickhouse/call-log.ts'
-import { needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
+import { DEMONSTRATION_FILE, needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
 import { loadConfigFile } from '../config/load.ts'
 import { localUrl, readSettings } from '../config/settings.ts'
 import type { Environment } from '../config/source.ts'
 import { findInJournals } from '../journal/find-call.ts'
+import type { Provider } from '../payments/provider.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Task } from '../postgres/tasks/types.ts'
 import { askOnTerminal } from './accounts/confirm.ts'
@@ -68,6 +69,7 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   readList,
   processReports: () => processReports(readSettings(env)),
   findInJournals: (requestId) => findInJournals(join(readSettings(env).dataDir, JOURNAL_FOLDER), requestId),
+  openProvider: () => openProvider(env),
   actor: operator,
   publicUrl: () => publicUrl(readSettings(env)),
   confirm: askOnTerminal,
@@ -218,6 +220,19 @@ async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {
   return withEngines(readSettings(env), ['simulator'], ({ simulatorUrl }) =>
     probe(load(simulatorUrl ?? ANY_SIMULATOR_URL).config),
   )
+}
+
+/** Webhooks come to the gateways: a command needs no secret for them. */
+async function openProvider(env: NodeJS.ProcessEnv): Promise<(() => Promise<Provider>) | null> {
+  const [{ lazyProvider }, { paymentSettings }, { readRunning }] = await Promise.all([
+    import('../payments/provider.ts'),
+    import('../payments/settings.ts'),
+    import('../embedded/data-dir.ts'),
+  ])
+  const { payments, dataDir } = readSettings(env)
+  const running = readRunning(dataDir)
+  const isDemonstration = running?.config_file === DEMONSTRATION_FILE
+  return lazyProvider(paymentSettings(payments, isDemonstration ? (running.simulator_url ?? null) : null, ''))
 }
 
 const NATS_BOUND_MS = 2_000

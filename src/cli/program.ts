@@ -17,6 +17,7 @@ import { addAgentCommands } from './knowledge/agent.ts'
 import { addKnowledgeCommands } from './knowledge/kb.ts'
 import { addLogsCommands } from './logs/logs.ts'
 import { addWebhookCommands } from './notifications/webhook.ts'
+import { addPaymentCommands } from './payments.ts'
 import { addTaskCommands } from './task.ts'
 import type { Wiring } from './wiring.ts'
 
@@ -75,6 +76,7 @@ function buildProgram(context: Context): Command {
   addAccountCommands(program, context)
   addUserCommands(program, context)
   addWalletCommands(program, context)
+  addPaymentCommands(program, context)
   addMemberCommands(program, context)
   addKeyCommands(program, context)
   addMasterKeyCommands(program, context)

@@ -8,6 +8,7 @@ import type { CallLog } from '../clickhouse/call-log.ts'
 import type { ConfigParts } from '../config/load.ts'
 import type { Problem } from '../config/problem.ts'
 import type { JournalTrace } from '../journal/find-call.ts'
+import type { Provider } from '../payments/provider.ts'
 import type { AuditedLog } from '../postgres/billing/audit-report.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Task } from '../postgres/tasks/types.ts'
@@ -104,6 +105,8 @@ export interface Wiring {
   processReports(): Promise<ProcessReport[] | null>
   /** Returns the records of a call in the journals of this machine's gateways; null without any. */
   findInJournals(requestId: string): JournalTrace | null
+  /** Returns a function that opens the payment provider of the service; null where it has none. */
+  openProvider(): Promise<(() => Promise<Provider>) | null>
   /** Returns the actor for the audit record: the user of this machine. */
   actor(): string
   /** Returns the base of the links that are handed out: the configured one, else the running service's. */

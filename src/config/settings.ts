@@ -8,6 +8,7 @@ import {
   type Settings,
   type TlsFiles,
 } from '../../schemas/config/settings.ts'
+import type { PaymentSettings } from '../../schemas/payments/provider.ts'
 import type { Environment } from './source.ts'
 
 /** Used from the working folder when it exists and `TOLLGATE_CONFIG` is not set. */
@@ -46,6 +47,7 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     ...checkObjectStore(values),
     ...checkMail(values),
     ...checkTls(values),
+    ...checkPayments(values),
   ]
   if (problems.length > 0) throw new SettingsError(problems)
   return {
@@ -71,6 +73,7 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     clickhouseUrl: values.CLICKHOUSE_URL ?? null,
     objectStore: objectStore(values),
     mail: values.SMTP_URL && values.SMTP_FROM ? { url: values.SMTP_URL, from: values.SMTP_FROM } : null,
+    payments: payments(values),
     logLevel: values.LOG_LEVEL,
   }
 }
@@ -130,6 +133,24 @@ function checkMail({ SMTP_URL: url, SMTP_FROM: from }: EnvironmentValues): Setti
   if ((url === undefined) === (from === undefined)) return []
   const [missing, given] = url === undefined ? ['URL', 'FROM'] : ['FROM', 'URL']
   return [{ variable: `SMTP_${missing}`, message: `is required where SMTP_${given} is set` }]
+}
+
+const webhookSecretsOf = ({ STRIPE_WEBHOOK_SECRET = '' }: EnvironmentValues): string[] =>
+  STRIPE_WEBHOOK_SECRET.split(',')
+    .map((secret) => secret.trim())
+    .filter((secret) => secret !== '')
+
+function checkPayments(values: EnvironmentValues): SettingProblem[] {
+  const hasKey = values.STRIPE_SECRET_KEY !== undefined
+  const hasSecret = webhookSecretsOf(values).length > 0
+  if (hasKey === hasSecret) return []
+  const [missing, given] = hasKey ? ['WEBHOOK_SECRET', 'SECRET_KEY'] : ['SECRET_KEY', 'WEBHOOK_SECRET']
+  return [{ variable: `STRIPE_${missing}`, message: `is required where STRIPE_${given} is set` }]
+}
+
+function payments(values: EnvironmentValues): PaymentSettings | null {
+  const { STRIPE_SECRET_KEY: secretKey, STRIPE_API_URL: apiUrl = null } = values
+  return secretKey === undefined ? null : { secretKey, webhookSecrets: webhookSecretsOf(values), apiUrl }
 }
 
 const OBJECT_STORE_VARIABLES = [

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EngineKind, Launch } from './engine.ts'
 import { readyLine } from './output-tail.ts'
@@ -7,18 +8,26 @@ import { endWithUs, plainEnvironment } from './programs.ts'
 
 const READY_BOUND_MS = 30_000
 const SHUTDOWN_BOUND_MS = 3_000
+const PAYMENTS_FILE = 'simulated-payments.json'
 
 const PROGRAM = fileURLToPath(new URL('../simulator/main.ts', import.meta.url))
 
+export interface SimulatorEngineOptions {
+  /** The books of simulated payments are kept there. */
+  readonly dataDir: string
+  readonly nodeArgs: readonly string[]
+}
+
 /** Returns the simulated provider, a program of our own that reports on standard output when it listens. */
-export function simulatorEngine({ nodeArgs }: { nodeArgs: readonly string[] }): EngineKind {
+export function simulatorEngine({ dataDir, nodeArgs }: SimulatorEngineOptions): EngineKind {
   return {
     name: 'simulator',
     stopSignals: [{ signal: 'SIGTERM', boundMs: SHUTDOWN_BOUND_MS }],
     readyBoundMs: READY_BOUND_MS,
 
     async prepare(port): Promise<Launch> {
-      const args = ['--host', LOOPBACK, '--port', String(port)]
+      const payments = join(dataDir, PAYMENTS_FILE)
+      const args = ['--host', LOOPBACK, '--port', String(port), '--payments', payments]
       return {
         command: [...endWithUs('SIGTERM'), process.execPath, ...nodeArgs, PROGRAM, ...args],
         env: plainEnvironment(),

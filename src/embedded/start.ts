@@ -107,6 +107,6 @@ function kindOf(name: EngineName, dataDir: string, { nodeArgs = [] }: EmbeddedOp
     case 'clickhouse':
       return clickhouseEngine({ dataDir, nodeArgs })
     case 'simulator':
-      return simulatorEngine({ nodeArgs })
+      return simulatorEngine({ dataDir, nodeArgs })
   }
 }

@@ -41,6 +41,7 @@ const COPIED_HEADERS = [
   'accept-encoding',
   'sec-fetch-site',
   'x-csrf-token',
+  'stripe-signature',
   'last-event-id',
 ]
 /** Index of each one's value. */

@@ -8,7 +8,7 @@ import { migrate } from './migrate.ts'
 import { inTransaction } from './transaction.ts'
 
 export const SERVICE_ROLE = 'tollgate_service'
-const ONLY_ADDED_TO = ['ledger_entries', 'usage_rows', 'audit_entries'] as const
+const ONLY_ADDED_TO = ['ledger_entries', 'usage_rows', 'audit_entries', 'receipts'] as const
 const CLOSE_SECONDS = 1
 
 const onRole = async <T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> => {

@@ -1,5 +1,6 @@
 /** Messages between the supervising process and its children over Node's IPC channel. */
 import type { LogLevel, ObjectStoreSettings, Settings } from '../../schemas/config/settings.ts'
+import type { PaymentSettings } from '../../schemas/payments/provider.ts'
 
 export const CHILD_ROLES = ['gateway', 'settler', 'tasks'] as const
 export type ChildRole = (typeof CHILD_ROLES)[number]
@@ -31,17 +32,22 @@ export interface Boot {
   readonly objectStore: ObjectStoreSettings | null
   /** Null: no mail is sent. */
   readonly mail: Settings['mail']
+  /** Null: the service takes no cards. */
+  readonly payments: PaymentSettings | null
+  /** The simulated provider takes the cards. */
+  readonly hasSimulatedCards: boolean
   /** Base64. */
   readonly masterKey: string
   readonly logLevel: LogLevel
 }
 
 /** Returns the parts that must never be in a log line, in each form in which they may be written. */
-export const secretsOfBoot = ({ masterKey, objectStore, mail }: Boot): string[] => [
+export const secretsOfBoot = ({ masterKey, objectStore, mail, payments }: Boot): string[] => [
   masterKey,
   Buffer.from(masterKey, 'base64').toString('hex'),
   ...(objectStore === null ? [] : [objectStore.secretAccessKey]),
   ...(mail === null ? [] : [mail.url]),
+  ...(payments === null ? [] : [payments.secretKey, ...payments.webhookSecrets]),
 ]
 
 export type ToChild =

@@ -23,6 +23,7 @@ import { importJob } from './knowledge/import-job.ts'
 import { mediaCalls } from './media-calls.ts'
 import { type Boot, secretsOfBoot } from './messages.ts'
 import { ParentLink } from './parent-link.ts'
+import { paymentWork } from './payment-work.ts'
 import { reportProcess, showChannels } from './report-process.ts'
 import { taskStorage } from './task-storage.ts'
 import { exitOnUncaughtException } from './uncaught-exceptions.ts'
@@ -105,6 +106,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     log,
   })
   const stopDelivering = deliverNotifications({ boot, database: opened, nats, configuration, log })
+  const payments = await paymentWork({ boot, database: opened, configuration, log })
   const stopConsuming = nats.consumeTasks((delivery) => work.receive(delivery))
 
   let isEnding = false
@@ -115,7 +117,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     await Promise.all([
       work.stop(boundMs),
       stopDelivering(boundMs),
-      Promise.race([jobs.stop(), pause(boundMs)]),
+      Promise.race([Promise.all([jobs.stop(), payments.stop()]), pause(boundMs)]),
     ])
     for (const timer of timers) clearInterval(timer)
     void stopHolds()

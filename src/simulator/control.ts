@@ -2,6 +2,8 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type CallLog, viewOf } from './calls.ts'
+import { controlPayments } from './payments/control.ts'
+import { readBody } from './requests/body.ts'
 import { submitViews, type TaskView, taskViews, viewOfTask } from './tasks/views.ts'
 import type { World } from './world.ts'
 
@@ -29,11 +31,32 @@ export function answerControl(
   target: Target,
   observed: Observed,
 ): void {
+  if (target.path.startsWith('/simulator/payments')) {
+    void answerPayments(request, response, target, observed)
+    return
+  }
   const route = `${request.method} ${target.path}`
   const { status, value } = answerTo(route, target, observed)
   request.resume()
   if (value === null) response.writeHead(status).end()
   else send(response, status, value)
+}
+
+async function answerPayments(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { path, query }: Target,
+  { world }: Observed,
+): Promise<void> {
+  try {
+    const body = (await readBody(request, null)).toString()
+    const { method = '' } = request
+    const answer = await controlPayments(world.payments, { method, path, query, body })
+    if (answer === null) send(response, 404, { error: `There is no ${method} ${path}.` })
+    else send(response, 200, answer)
+  } catch (error) {
+    send(response, 400, { error: (error as Error).message })
+  }
 }
 
 type ControlAnswer = { readonly status: number; readonly value: unknown }

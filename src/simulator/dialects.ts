@@ -6,6 +6,7 @@ import { generateContent } from './dialects/generate-content/dialect.ts'
 import { MEDIA_DIALECTS } from './dialects/media.ts'
 import { messages } from './dialects/messages/dialect.ts'
 import { responses } from './dialects/responses/dialect.ts'
+import { stripe } from './payments/api.ts'
 
 export const DIALECTS: readonly Dialect[] = [
   chatCompletions,
@@ -13,4 +14,5 @@ export const DIALECTS: readonly Dialect[] = [
   generateContent,
   responses,
   ...MEDIA_DIALECTS,
+  stripe,
 ]

@@ -1,5 +1,5 @@
 /**
- * The simulated provider as a process: `node src/simulator/main.ts [--host H] [--port P]`.
+ * The simulated provider as a process: `node src/simulator/main.ts [--host H] [--port P] [--payments FILE]`.
  *
  * Prints one line of JSON, `{"ready":true,"url":"http://…"}`, once it listens. Ends on SIGTERM and SIGINT, and
  * with the process that started it: when the IPC channel of a fork is gone, or else when its standard input closes.
@@ -13,12 +13,15 @@ const HIGHEST_PORT = 65_535
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
 
-function readArguments(): { host: string; port: number } {
+function readArguments(): { host: string; port: number; paymentsFile?: string } {
   try {
-    const { values } = parseArgs({ options: { host: { type: 'string' }, port: { type: 'string' } } })
+    const { values } = parseArgs({
+      options: { host: { type: 'string' }, port: { type: 'string' }, payments: { type: 'string' } },
+    })
     const port = Number(values.port ?? '0')
     if (!Number.isInteger(port) || port < 0 || port > HIGHEST_PORT) throw new Error(`No port: ${values.port}`)
-    return { host: values.host ?? DEFAULT_HOST, port }
+    const { payments: paymentsFile } = values
+    return { host: values.host ?? DEFAULT_HOST, port, ...(paymentsFile && { paymentsFile }) }
   } catch (error) {
     fail(error, EXIT_USAGE)
   }

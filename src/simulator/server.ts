@@ -12,7 +12,7 @@ import { FaultBudget } from './directives/fault-budget.ts'
 import { DirectiveError, type Directives, mergeDirectives, readDirectives } from './directives/grammar.ts'
 import { BodyTooLargeError, readBody } from './requests/body.ts'
 import { Form, FormError, readForm } from './requests/multipart.ts'
-import { newWorld } from './world.ts'
+import { newWorld, type World } from './world.ts'
 
 const DIRECTIVES_HEADER = 'x-simulate'
 /** The id of a call in the record, on every answer. */
@@ -26,6 +26,8 @@ export type SimulatorOptions = {
   readonly port: number
   /** All that exist, unless given. */
   readonly dialects?: readonly Dialect[]
+  /** File of the payment provider's books; in memory, unless given. */
+  readonly paymentsFile?: string
 }
 
 export type Simulator = {
@@ -36,8 +38,9 @@ export type Simulator = {
 }
 
 /** Listens, and answers once it does. Rejects with the system's error when the address cannot be had. */
-export function startSimulator({ host, port, dialects = DIALECTS }: SimulatorOptions): Promise<Simulator> {
-  const provider = new Provider(dialects)
+export function startSimulator(options: SimulatorOptions): Promise<Simulator> {
+  const { host, port, dialects = DIALECTS, paymentsFile = null } = options
+  const provider = new Provider(dialects, paymentsFile)
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS }, (request, response) => {
     provider.receive(request, response)
   })
@@ -67,13 +70,15 @@ class Provider {
   readonly #calls = new CallLog()
   readonly #budget = new FaultBudget()
   readonly #ticker = new Ticker()
-  readonly #world = newWorld()
+  readonly #world: World
 
-  constructor(dialects: readonly Dialect[]) {
+  constructor(dialects: readonly Dialect[], paymentsFile: string | null) {
     this.#dialects = dialects
+    this.#world = newWorld(paymentsFile)
   }
 
   stop(): void {
+    this.#world.payments.webhooks.stop()
     this.#ticker.stop()
   }
 

@@ -20,6 +20,7 @@ function kindName({ kind, ref }: Entry): string {
     trial: t('Trial credit'),
     // One that names a call or task gives its charge back.
     adjustment: ref === null ? t('Adjustment') : t('Refund'),
+    reversal: t('Card payment taken back'),
     refund: t('Refund'),
     hold: t('Hold'),
     release: t('Release'),

@@ -124,14 +124,23 @@ export function addWalletCommands(program: Command, context: Context): void {
     context,
     wallet
       .command('verify')
-      .description('audit every wallet: balance and holds against the ledger, ledger against the call log')
+      .description(
+        'audit every wallet: balance and holds against the ledger, ledger against the call log and payments',
+      )
       .addHelpText('after', `\nKinds of differences: ${DIFFERENCE_KINDS.join(', ')}`),
     'wallet verify --json',
     async () => {
-      const verified = await wiring.withBooks(({ database, log }) => verifyBooks({ database, callLog: log }))
+      const provider = await wiring.openProvider()
+      const verified = await wiring.withBooks(async ({ database, log }) =>
+        verifyBooks({ database, callLog: log, payments: await provider?.() }),
+      )
       if (verified.call_log_not_compared !== undefined)
         output.error(
           `The call log was not compared, for it cannot be read: ${verified.call_log_not_compared}\n`,
+        )
+      if (verified.payments_not_compared !== undefined)
+        output.error(
+          `Payments were not compared with the provider's books: ${verified.payments_not_compared}\n`,
         )
       if (!verified.ok) isNegativeAnswer()
       return { json: verified, text: () => printReport(verified) + printMetering(verified) }

@@ -21,6 +21,7 @@ export type IdPrefix =
   | 'agt'
   | 'job'
   | 'whe'
+  | 'pay'
   | TaskIdPrefix
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'

@@ -1,5 +1,6 @@
 /** The findings of an audit of the wallets. See docs/operating.md, "The command line". */
 import type { Credits } from '../../../schemas/money.ts'
+import type { ProviderPayment } from '../../../schemas/payments/provider.ts'
 
 export const DIFFERENCE_KINDS = [
   /** The balance is not the sum of the account's ledger entries. */
@@ -28,6 +29,18 @@ export const DIFFERENCE_KINDS = [
   'refund',
   /** A top-up, adjustment or trial credit names its actor, but the audit record has no such act. */
   'credit_act',
+  /** A paid payment has one top-up of its credits in the ledger; another payment none. */
+  'payment',
+  /** Credits that a refund or a dispute took back differ from the ledger. */
+  'payment_reversal',
+  /** The provider reported what contradicts our payment: nothing was booked. `ref` is its event. */
+  'payment_event',
+  /** A paid payment has one receipt, and the numbers of receipts have no gap. */
+  'receipt',
+  /** The provider has another amount of a payment, has one that is not booked, or lacks one that is. */
+  'provider_payment',
+  /** The provider took back another amount of a payment. */
+  'provider_reversal',
   /** The spent amount of a grant differs from the cost of the key's calls. */
   'grant_spent',
   /** The spent amount of a budget in a period differs from the cost of the calls; `ref` has the budget and the beginning. */
@@ -78,6 +91,14 @@ export interface AuditReport {
   readonly differences: readonly Difference[]
   /** Reason why the call log could not be compared. Absent: it was, or the comparison was not requested. */
   readonly logTrouble?: string
+  /** Reason why the provider's books could not be compared. Absent: they were, or there is no provider. */
+  readonly paymentsTrouble?: string
+}
+
+/** The payment provider for audits. Throws Failure `service_unavailable` while it is away. */
+export interface AuditedPayments {
+  /** Returns our paid payments in its books, begun since an instant. */
+  paidSince(since: Date): Promise<readonly ProviderPayment[]>
 }
 
 /** Sums of some calls. */

@@ -119,12 +119,16 @@ export async function findRefund(
 }
 
 type Credit = Pick<LedgerEntry, 'accountId' | 'amount' | 'note' | 'reference'> & {
-  readonly kind: 'topup' | 'adjustment'
+  readonly kind: 'topup' | 'adjustment' | 'reversal'
   /** The call or task of a refund. */
   readonly ref?: string
 }
 
-const credit = (sql: Sql, wanted: Credit): Promise<Credited> =>
+/**
+ * Books credits with their entry in the ledger and in the audit record; once for each reference.
+ * @throws Refusal `reference_conflict`
+ */
+export const credit = (sql: Sql, wanted: Credit): Promise<Credited> =>
   inTransaction(sql, async (transaction) => {
     const { accountId, kind, amount, note, reference, ref = null } = wanted
     // The same reference twice at once: the second waits here, and finds the entry of the first.

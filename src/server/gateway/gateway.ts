@@ -26,6 +26,8 @@ import { UsageOptionRefusals } from '../../core/routing/usage-option-refusals.ts
 import { GatewayServer } from '../../http/server.ts'
 import { openIdentity } from '../../identity/identity.ts'
 import { openMcp } from '../../mcp/open.ts'
+import { lazyProvider } from '../../payments/provider.ts'
+import { printReceipt } from '../../payments/receipt.ts'
 import { openDatabase } from '../../postgres/database.ts'
 import { storeOf } from '../../storage/open-store.ts'
 import { CallTrace } from '../../telemetry/call-trace.ts'
@@ -255,6 +257,9 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       config: () => configuration.current().config,
       identity: openIdentity(),
       publicUrl: boot.publicUrl,
+      openProvider: lazyProvider(boot.payments),
+      hasSimulatedCards: boot.hasSimulatedCards,
+      printReceipt,
       isSecure: boot.tls !== null || boot.publicUrl.startsWith('https:'),
       uploads: new Uploads({ files }),
       wiki: database,

@@ -16,6 +16,7 @@ import { CONSOLE_PATH, type Console, consolePage } from '../../../pipelines/cons
 import { type FilesDeps, files } from '../../../pipelines/media/files/files.ts'
 import { referenceDocument, referencePage, referenceScript, toReference } from '../../../pipelines/openapi.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../../pipelines/operator-view.ts'
+import { paymentWebhook, WEBHOOK_PATH, type WebhookDeps } from '../../../pipelines/payments/webhook.ts'
 import { FILES_PATH } from '../../core/media/file-link.ts'
 import type { Handler } from '../../http/handler.ts'
 import type { Route, RouteTable } from '../../http/route.ts'
@@ -42,6 +43,7 @@ export type RouteDeps = ChatDeps &
   AudioRouteDeps &
   WikiRouteDeps &
   ManagementRouteDeps &
+  WebhookDeps &
   OperatorViewDeps & {
     /** Null: none is served. */
     readonly console: Console | null
@@ -51,6 +53,8 @@ const get = (handler: Handler) => ({ GET: { handler } })
 const post = (handler: Handler) => ({ POST: { handler } })
 /** No key is checked on open routes, and no body is read. */
 const OPEN_MAX_BODY_BYTES = 64 * 1024
+/** An event has one object of the payment provider. */
+const WEBHOOK_MAX_BODY_BYTES = 512 * 1024
 /** Registers a handler that needs no key, for GET and HEAD. */
 const open = (handler: Handler) => {
   const route = { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES }
@@ -106,6 +110,10 @@ export function routes(deps: RouteDeps): Routes {
     ['/api/v1/usage', get(usage(deps))],
     ['/v1/logs', get(listLogs(deps))],
     ['/v1/logs/summary', get(sumLogs(deps))],
+    [
+      WEBHOOK_PATH,
+      { POST: { handler: paymentWebhook(deps), maxBodyBytes: WEBHOOK_MAX_BODY_BYTES, isSameOrigin: true } },
+    ],
     ['/openapi.json', open(() => referenceDocument(reference))],
     ['/docs', open(() => referencePage(reference))],
     [REFERENCE_SCRIPT_PATH, open(() => referenceScript(reference))],

@@ -31,6 +31,10 @@ import { type LiveDeps, liveActs, liveStreams } from '../../../pipelines/managem
 import { type AlertDeps, alertActs } from '../../../pipelines/management/notifications/alerts.ts'
 import { deliveryActs } from '../../../pipelines/management/notifications/deliveries.ts'
 import { type WebhookDeps, webhookActs } from '../../../pipelines/management/notifications/webhooks.ts'
+import { automaticActs } from '../../../pipelines/management/payments/automatic.ts'
+import type { PaymentDeps } from '../../../pipelines/management/payments/deps.ts'
+import { paymentActs } from '../../../pipelines/management/payments/payments.ts'
+import { type ReceiptDeps, receiptActs } from '../../../pipelines/management/payments/receipts.ts'
 import { emailActs } from '../../../pipelines/management/people/email.ts'
 import { oidcActs } from '../../../pipelines/management/people/oidc.ts'
 import { passkeyActs } from '../../../pipelines/management/people/passkeys.ts'
@@ -61,6 +65,8 @@ export type ManagementRouteDeps = EndpointDeps &
   AccountDeps &
   AlertDeps &
   WebhookDeps &
+  Omit<PaymentDeps, 'visit'> &
+  ReceiptDeps &
   Omit<ImportDeps, 'visit'> &
   Omit<PeopleDeps, 'visit'>
 
@@ -75,6 +81,9 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...savedViewActs,
     ...userActs,
     ...accountActs,
+    ...paymentActs,
+    ...automaticActs,
+    ...receiptActs,
     ...organizationActs,
     ...keyActs,
     ...budgetActs,

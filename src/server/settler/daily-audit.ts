@@ -3,6 +3,7 @@
  * how calls were metered; negative balances are counted each minute, for the metrics.
  */
 import { printCredits } from '../../../schemas/money.ts'
+import type { AuditedPayments } from '../../postgres/billing/audit-report.ts'
 import type { WalletAudits } from '../../postgres/billing/repository.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -20,8 +21,12 @@ export const untilAudit = (now: number): number => DAY_MS - ((now - AUDIT_AT_MS)
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
 
 /** Writes the day's line: an error where the books disagree, a warning where a balance is negative. */
-export async function logAudit(database: WalletAudits, log: Pick<LogOutput, 'info' | 'warn' | 'error'>) {
-  const { ok, accounts, entries, differences } = await database.verifyWallets()
+export async function logAudit(
+  database: WalletAudits,
+  log: Pick<LogOutput, 'info' | 'warn' | 'error'>,
+  payments?: AuditedPayments,
+) {
+  const { ok, accounts, entries, differences } = await database.verifyWallets(undefined, { payments })
   const { groups, negative } = await database.meteringReport()
   const facts = {
     ok,
@@ -46,7 +51,15 @@ export interface DailyAudit {
   stop(): void
 }
 
-export function dailyAudit(database: WalletAudits, metrics: Metrics, log: LogOutput): DailyAudit {
+export interface DailyAuditDeps {
+  readonly database: WalletAudits
+  /** Null: there is no payment provider. */
+  readonly openProvider: (() => Promise<AuditedPayments>) | null
+  readonly metrics: Metrics
+  readonly log: LogOutput
+}
+
+export function dailyAudit({ database, openProvider, metrics, log }: DailyAuditDeps): DailyAudit {
   let negative: number | null = null
   metrics.observe('tollgate_wallets_negative', () => negative)
   const count = () => {
@@ -65,7 +78,8 @@ export function dailyAudit(database: WalletAudits, metrics: Metrics, log: LogOut
   const plan = () => {
     auditing = setTimeout(() => {
       plan()
-      logAudit(database, log).catch((error) => log.warn({ err: error }, 'Daily wallet verify failed'))
+      const audit = async () => logAudit(database, log, await openProvider?.())
+      audit().catch((error) => log.warn({ err: error }, 'Daily wallet verify failed'))
     }, untilAudit(Date.now()))
   }
   plan()

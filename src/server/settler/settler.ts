@@ -7,6 +7,7 @@ import { runJobs } from '../../../pipelines/jobs/run-jobs.ts'
 import { settler } from '../../../pipelines/settlement/settlement.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
 import { openNats } from '../../nats/nats.ts'
+import { lazyProvider } from '../../payments/provider.ts'
 import { type Database, openDatabase } from '../../postgres/database.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
@@ -71,8 +72,9 @@ export async function runSettler(boot: Boot): Promise<void> {
     log,
   })
   copier.start()
-  const audit = dailyAudit(database, metrics, log)
-  const jobs = runJobs({ database, work: integrityJobs({ database, callLog }), log })
+  const openProvider = lazyProvider(boot.payments)
+  const audit = dailyAudit({ database, openProvider, metrics, log })
+  const jobs = runJobs({ database, work: integrityJobs({ database, callLog, openProvider }), log })
   const keeper = startLogMaintenance(boot, callLog, log)
   const purging = setInterval(() => {
     purgeExpired(database).catch((error) => log.warn({ err: error }, 'Failed to remove expired records'))

@@ -3,7 +3,9 @@
  * date, forks the gateways, the settler and the task workers, and ends all of it in order.
  */
 
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { WEBHOOK_PATH } from '../../../pipelines/payments/webhook.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { Settings } from '../../../schemas/config/settings.ts'
 import { printCredits } from '../../../schemas/money.ts'
@@ -16,6 +18,7 @@ import type { EngineEvent, EngineName } from '../../embedded/engine.ts'
 import { servicePasswordOf } from '../../embedded/postgres/postgres.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../embedded/start.ts'
 import { tlsProblem } from '../../http/certificate.ts'
+import { paymentSettings } from '../../payments/settings.ts'
 import { completeRotation, currentMasterKey } from '../../postgres/accounts/master-key.ts'
 import { Refusal } from '../../postgres/billing/refusal.ts'
 import { openDatabase } from '../../postgres/database.ts'
@@ -34,6 +37,7 @@ import { type ChosenPort, choosePort } from './port.ts'
 
 /** A chat stream that is open when the drain begins may take this long. See docs/api-rules.md, "Timeouts". */
 const DRAIN_MS = 180_000
+const SECRET_BYTES = 32
 const SETTLER_DRAIN_MS = 10_000
 /** A submit that is cut off is not sent again: its task waits for the state that the upstream reports. */
 const TASKS_DRAIN_MS = 20_000
@@ -121,6 +125,8 @@ class Service {
   readonly #lock: DataDirLock
   readonly #log: LogOutput
   readonly #configPath: string
+  /** Signs the webhooks of the simulated provider. */
+  readonly #simulatedSecret = `whsec_${randomBytes(SECRET_BYTES).toString('hex')}`
   #engines: EmbeddedEngines | null = null
   #hasStarted = false
   #gateways: ServiceChild[] = []
@@ -168,6 +174,7 @@ class Service {
     signal.throwIfAborted()
     const [, first] = await Promise.all([this.#startChildren(boot), this.#firstAccess(boot, config)])
     const hasGateway = settings.roles.includes('gateway')
+    if (boot.hasSimulatedCards && hasGateway) await this.#nameWebhook(boot)
     const scheme = settings.tls === null ? 'http' : 'https'
     const baseUrl = hasGateway ? localUrl(settings.host, port, scheme) : null
     const { signInToken, ...firstFacts } = first
@@ -258,6 +265,7 @@ class Service {
     const settings = this.#settings
     const masterKey = settings.masterKey ?? (await this.#savedMasterKey(urls.databaseUrl))
     this.#log.hide([masterKey.toString('hex'), masterKey.toString('base64')])
+    const simulatedCardsUrl = settings.configPath === null ? urls.simulatorUrl : null
     return {
       gatewayCount: settings.workers,
       host: settings.host,
@@ -275,9 +283,20 @@ class Service {
       simulatorUrl: urls.simulatorUrl,
       objectStore: settings.objectStore,
       mail: settings.mail,
+      payments: paymentSettings(settings.payments, simulatedCardsUrl, this.#simulatedSecret),
+      hasSimulatedCards: settings.payments === null && simulatedCardsUrl !== null,
       masterKey: masterKey.toString('base64'),
       logLevel: settings.logLevel,
     }
+  }
+
+  /** Names the webhook to the simulated provider, as an operator names it to the real one. */
+  async #nameWebhook({ simulatorUrl, host, port, tls }: Omit<Boot, 'role' | 'index'>): Promise<void> {
+    const url = `${localUrl(host, port, tls === null ? 'http' : 'https')}${WEBHOOK_PATH}`
+    await fetch(`${simulatorUrl}/simulator/payments/webhook`, {
+      method: 'PUT',
+      body: JSON.stringify({ url, secret: this.#simulatedSecret }),
+    })
   }
 
   async #savedMasterKey(embeddedUrl: string | null): Promise<Buffer> {

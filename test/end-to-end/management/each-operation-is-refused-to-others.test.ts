@@ -18,6 +18,10 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   as: 'failed',
   email: 'someone@example.com',
   enabled: false,
+  credits: '500',
+  save_card: false,
+  threshold: '1',
+  monthly_maximum: '500',
   import_id: 'job_1',
   page_id: 'page_1',
   reader_id: 'agt_1',
@@ -76,6 +80,25 @@ t.test('permissions', async (t) => {
     url: 'https://receiver.example.com/hook',
   })
   const { body: delivery } = await owner.send('POST', `/webhooks/${webhook.id}/test`, {})
+  await database.keepCustomer(account_id, 'cus_theirs')
+  const payment = await database.createPayment({
+    accountId: account_id,
+    kind: 'checkout',
+    credits: 50_000_000_000n,
+    amount: 500n,
+    currency: 'usd',
+  })
+  await database.takeNotice({
+    about: 'payment',
+    event: 'paid',
+    paymentId: payment.id,
+    customerId: 'cus_theirs',
+    sessionId: null,
+    intentId: 'pi_theirs',
+    amount: 500n,
+    currency: 'usd',
+  })
+  const [receipt] = await database.listReceipts([payment.id])
   const { body: sessions } = await owner.send('GET', '/me/sessions')
   const ids: Readonly<Record<string, string>> = {
     accounts: account_id,
@@ -92,6 +115,8 @@ t.test('permissions', async (t) => {
     'knowledge-bases': base.id,
     'me/sessions': sessions.data[0].id,
     organizations: invitation.id,
+    cards: 'pm_1',
+    payments: payment.id,
     tasks: 'vid_1',
     tokens: token.id,
     users: owner.user.id,
@@ -150,6 +175,7 @@ t.test('permissions', async (t) => {
     const given: Record<string, unknown> = {
       ...SAMPLES,
       account_id,
+      number: Number(receipt!.number),
       member_id: members.member.user.accountId,
       ...(path === '/jobs' && { kind: 'verify' }),
       ...(path === '/budgets' && { period: 'day' }),

@@ -54,6 +54,7 @@ export const noEngines: Wiring = {
   readList: never,
   processReports: never,
   findInJournals: never,
+  openProvider: async () => null,
   actor: () => 'operator:test',
   publicUrl: never,
   confirm: never,

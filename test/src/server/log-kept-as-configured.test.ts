@@ -43,6 +43,8 @@ t.test('the call log is kept as configured', async (t) => {
     simulatorUrl: null,
     objectStore: null,
     mail: null,
+    payments: null,
+    hasSimulatedCards: false,
     masterKey: '',
     logLevel: 'info',
   }

@@ -1,0 +1,77 @@
+/** Acts of saved cards and automatic top-ups. */
+import { Failure } from '../../../schemas/failure.ts'
+import type { Operation } from '../../../schemas/management/operation.ts'
+import {
+  listCards,
+  removeCard,
+  saveCard,
+  setAutomaticTopUp,
+  showAutomaticTopUp,
+} from '../../../schemas/management/payments/automatic.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import type { AutomaticTopUp, SavedMethod } from '../../../schemas/payments/payment.ts'
+import { setupPages } from '../../payments/pages.ts'
+import { type Act, implement } from '../act.ts'
+import { consoleBase, customerOf, openCards, type PaymentDeps } from './deps.ts'
+import { assertEnough } from './payments.ts'
+
+const act = <O extends Operation>(operation: O, run: Act<PaymentDeps, O>['run']) =>
+  implement<PaymentDeps, O>(operation, run)
+
+const cardShape = ({ id, accountId, brand, last4, expires, createdAt }: SavedMethod) => ({
+  id,
+  account_id: accountId,
+  brand,
+  last4,
+  expires,
+  created_at: createdAt.toISOString(),
+})
+
+const automaticShape = (accountId: string, settings: AutomaticTopUp | null) => ({
+  account_id: accountId,
+  enabled: settings?.isEnabled ?? false,
+  threshold: settings && printCredits(settings.threshold),
+  amount: settings && printCredits(settings.amount),
+  monthly_maximum: settings && printCredits(settings.monthlyMaximum),
+  failures: settings?.failures ?? 0,
+  off_reason: settings?.offReason ?? null,
+  waits_until: settings?.waitsUntil?.toISOString() ?? null,
+  waits_for: settings?.waitsFor ?? null,
+})
+
+export const automaticActs = [
+  act(listCards, async ({ database }, { account_id: accountId }) => ({
+    object: 'list' as const,
+    data: (await database.listMethods(accountId)).map(cardShape),
+  })),
+  act(saveCard, async (context, { account_id: accountId }) => {
+    const { provider, rates } = await openCards(context)
+    const customerId = await customerOf(context, provider, accountId)
+    const pages = setupPages(consoleBase(context), accountId)
+    return { url: await provider.openSetup(customerId, rates.currency, pages) }
+  }),
+  act(removeCard, async (context, { id, account_id: accountId }) => {
+    const { database, write, provider } = await openCards(context)
+    const cards = await database.listMethods(accountId)
+    const customerId = await database.findCustomer(accountId)
+    if (customerId === null || !cards.some((card) => card.id === id))
+      throw new Failure('not_found', `There is no card ${id} of ${accountId}.`)
+    const removed = await provider.removeMethod(id, customerId)
+    await write((writing) => writing.takeNotice(removed))
+    return { id, removed: true as const }
+  }),
+  act(showAutomaticTopUp, async ({ database }, { account_id: accountId }) =>
+    automaticShape(accountId, await database.findAutomatic(accountId)),
+  ),
+  act(setAutomaticTopUp, async (context, input) => {
+    const { account_id: accountId, enabled: isEnabled, threshold, amount } = input
+    const monthlyMaximum = input.monthly_maximum
+    assertEnough(amount, 'amount')
+    if (threshold < 0n) throw new Failure('invalid_request', 'threshold: is never negative.')
+    if (monthlyMaximum < amount)
+      throw new Failure('invalid_request', 'monthly_maximum: is less than the amount of one top-up.')
+    const { write } = isEnabled ? await openCards(context) : context
+    const wanted = { accountId, isEnabled, threshold, amount, monthlyMaximum }
+    return automaticShape(accountId, await write((writing) => writing.setAutomatic(wanted)))
+  }),
+]

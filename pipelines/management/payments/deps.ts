@@ -1,0 +1,48 @@
+/** Dependencies of acts of payments, and the checks that all of them make. */
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import type { Provider } from '../../../src/payments/provider.ts'
+import type { PipelineLog } from '../../settlement/retrying.ts'
+import type { Context } from '../act.ts'
+import type { Visit } from '../endpoint.ts'
+
+export interface PaymentDeps {
+  readonly config: () => Pick<ConfigFile, 'payments'>
+  /** Null: the service has no payment provider. */
+  readonly openProvider: (() => Promise<Provider>) | null
+  /** The simulated provider takes the cards. */
+  readonly hasSimulatedCards: boolean
+  readonly publicUrl: string
+  readonly log: PipelineLog
+  /** Absent for a command. */
+  readonly visit?: Pick<Visit, 'origin'>
+}
+
+export type PaymentContext = Context & PaymentDeps
+
+/** @throws Failure `conflict` where the service takes no cards */
+export async function openCards({ openProvider, config, ...context }: PaymentContext) {
+  const rates = config().payments
+  if (openProvider === null || rates === null)
+    throw new Failure(
+      'conflict',
+      'This service takes no cards: its operator sets STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET and `payments` in the configuration.',
+    )
+  return { ...context, provider: await openProvider(), rates }
+}
+
+/** Returns the address of the console that the caller uses; else the public one. */
+export const consoleBase = ({ caller, visit, publicUrl }: PaymentContext): string =>
+  (caller.signedIn !== null && visit?.origin) || publicUrl
+
+/** Returns the provider's id of an account, which is created there when it is first needed. */
+export async function customerOf(
+  { database }: Pick<Context, 'database'>,
+  provider: Provider,
+  accountId: string,
+): Promise<string> {
+  const known = await database.findCustomer(accountId)
+  if (known !== null) return known
+  const { account } = await database.showAccount(accountId)
+  return database.keepCustomer(accountId, await provider.createCustomer(accountId, account.name))
+}

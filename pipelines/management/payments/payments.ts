@@ -1,0 +1,166 @@
+/** Acts of payments by card. */
+import { createHash, randomUUID } from 'node:crypto'
+import { MINIMUM_TOP_UP } from '../../../schemas/accounts/account.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import type { Operation } from '../../../schemas/management/operation.ts'
+import {
+  listAllPayments,
+  listPayments,
+  reconcilePayments,
+  refundPayment,
+  showOffer,
+  showPayment,
+  startPayment,
+} from '../../../schemas/management/payments/payments.ts'
+import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
+import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/payments/payment.ts'
+import { decimalsOf, priceOf, printPrice } from '../../../src/core/payments/price.ts'
+import type { Database } from '../../../src/postgres/database.ts'
+import { returnPages } from '../../payments/pages.ts'
+import { reconcile } from '../../payments/reconcile.ts'
+import { takeReport } from '../../payments/take-event.ts'
+import { type Act, implement } from '../act.ts'
+import { afterOf, page } from '../page.ts'
+import { consoleBase, customerOf, openCards, type PaymentContext, type PaymentDeps } from './deps.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+const act = <O extends Operation>(
+  operation: O,
+  run: Act<PaymentDeps, O>['run'],
+  accountOf?: Act<PaymentDeps, O>['accountOf'],
+) => implement<PaymentDeps, O>(operation, run, accountOf)
+
+const receiptShape = (receipt: Receipt) => ({
+  number: Number(receipt.number),
+  kind: receipt.kind,
+  amount: printPrice(receipt),
+  credits: printCredits(receipt.credits),
+  issued_at: receipt.issuedAt.toISOString(),
+})
+
+const paymentShape = (payment: Payment, receipts: readonly Receipt[]) => {
+  const { currency } = payment
+  const isOpen = OPEN_STATES.some((state) => state === payment.state)
+  return {
+    id: payment.id,
+    account_id: payment.accountId,
+    kind: payment.kind,
+    state: payment.state,
+    credits: printCredits(payment.credits),
+    amount: printPrice(payment),
+    currency,
+    refunded: printPrice({ amount: payment.refunded, currency }),
+    disputed: printPrice({ amount: payment.disputed, currency }),
+    credits_taken: printCredits(payment.creditsTaken),
+    url: isOpen ? payment.url : null,
+    failure_code: payment.failureCode,
+    failure_message: payment.failureMessage,
+    created_by: payment.createdBy,
+    created_at: payment.createdAt.toISOString(),
+    paid_at: payment.paidAt?.toISOString() ?? null,
+    receipts: receipts.filter(({ paymentId }) => paymentId === payment.id).map(receiptShape),
+  }
+}
+
+async function shownPayment(database: Database, id: string) {
+  return paymentShape(await database.showPayment(id), await database.listReceipts([id]))
+}
+
+interface PageInput {
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+async function listed(
+  { database }: Pick<PaymentContext, 'database'>,
+  accountId: string | null,
+  input: PageInput,
+) {
+  const payments = await database.listPayments({ accountId, before: afterOf(input), limit: input.limit + 1 })
+  const receipts = await database.listReceipts(payments.map(({ id }) => id))
+  return page(
+    payments.map((payment) => paymentShape(payment, receipts)),
+    input,
+  )
+}
+
+/** @throws Failure `invalid_request` under the least top-up */
+export function assertEnough(credits: Credits, field: string): void {
+  if (credits < parseCredits(MINIMUM_TOP_UP))
+    throw new Failure(
+      'invalid_request',
+      `${field}: a top-up is at least ${MINIMUM_TOP_UP} credits, not ${printCredits(credits)}.`,
+    )
+}
+
+/** @throws Failure `invalid_request` for more decimals than the currency has */
+function minorUnits(amount: string | null, currency: string): bigint | null {
+  if (amount === null) return null
+  const decimals = decimalsOf(currency)
+  const [whole = '', fraction = ''] = amount.split('.')
+  if (fraction.length > decimals)
+    throw new Failure('invalid_request', `amount: ${currency} has ${decimals} decimal places.`)
+  return BigInt(whole + fraction.padEnd(decimals, '0'))
+}
+
+export const paymentActs = [
+  act(showOffer, async ({ config, openProvider, hasSimulatedCards }) => {
+    const rates = openProvider === null ? null : config().payments
+    return {
+      takes_cards: rates !== null,
+      is_simulated: hasSimulatedCards,
+      currency: rates?.currency ?? null,
+      credits_per_unit: rates === null ? null : printCredits(rates.credits_per_unit),
+      minimum: MINIMUM_TOP_UP,
+      presets:
+        rates?.presets.map((credits) => ({
+          credits: printCredits(credits),
+          amount: printPrice(priceOf(credits, rates)),
+        })) ?? [],
+    }
+  }),
+  act(startPayment, async (context, { account_id: accountId, credits, save_card: savesMethod }) => {
+    assertEnough(credits, 'credits')
+    const { database, write, provider, rates, idempotencyKey, log } = await openCards(context)
+    const customerId = await customerOf(context, provider, accountId)
+    // Our row comes first: what the provider reports later is compared with it.
+    const wanted = { accountId, kind: 'checkout', credits, ...priceOf(credits, rates), savesMethod } as const
+    const payment = await write((writing) => writing.createPayment({ ...wanted, idempotencyKey }))
+    if (payment.state === 'created') {
+      const pages = { ...returnPages(consoleBase(context), payment), savesMethod }
+      await takeReport({ database, provider, log }, await provider.openCheckout(payment, customerId, pages))
+    }
+    return shownPayment(database, payment.id)
+  }),
+  act(listPayments, (context, { account_id: accountId, ...input }) => listed(context, accountId, input)),
+  act(listAllPayments, (context, input) => listed(context, null, input)),
+  act(
+    showPayment,
+    ({ database }, { id }) => shownPayment(database, id),
+    async (database, { id }) => (await database.showPayment(id)).accountId,
+  ),
+  act(refundPayment, async (context, { id, amount, reason }) => {
+    const { database, write, provider, idempotencyKey, log } = await openCards(context)
+    const payment = await database.showPayment(id)
+    if (payment.state !== 'paid' || payment.intentId === null)
+      throw new Failure('conflict', `The payment ${id} is ${payment.state}: only a paid one can be refunded.`)
+    const units = minorUnits(amount, payment.currency)
+    await write((writing) => writing.recordRefundRequest(payment, { amount, reason }))
+    const once = createHash('sha256')
+      .update(idempotencyKey ?? randomUUID())
+      .digest('hex')
+    const refund = await provider.refund(payment.intentId, units, {
+      paymentId: id,
+      key: `refund-${id}-${once}`,
+    })
+    await takeReport({ database, provider, log }, refund)
+    return shownPayment(database, id)
+  }),
+  act(reconcilePayments, async (context, { days }) => {
+    const { database, provider, log, now } = await openCards(context)
+    const since = days === undefined ? undefined : new Date(now - days * DAY_MS)
+    const { since: from, ...counts } = await reconcile({ database, provider, log }, since)
+    return { since: from.toISOString(), ...counts }
+  }),
+]

@@ -1,0 +1,25 @@
+/** Pages of the console to which the provider's pages lead back. */
+import type { Payment } from '../../schemas/payments/payment.ts'
+
+export interface ReturnPages {
+  readonly successUrl: string
+  readonly cancelUrl: string
+}
+
+const billingPage = (base: string, query: Readonly<Record<string, string>>): string =>
+  `${base}/console/billing?${new URLSearchParams(query)}`
+
+/** Returns the pages for a payment: the first waits until it is booked. */
+export const returnPages = (
+  base: string,
+  { id, accountId }: Pick<Payment, 'id' | 'accountId'>,
+): ReturnPages => ({
+  successUrl: billingPage(base, { account: accountId, payment: id }),
+  cancelUrl: billingPage(base, { account: accountId }),
+})
+
+/** Returns the pages for saving a card. */
+export const setupPages = (base: string, accountId: string): ReturnPages => ({
+  successUrl: billingPage(base, { account: accountId, saved: 'card' }),
+  cancelUrl: billingPage(base, { account: accountId }),
+})

@@ -1,0 +1,34 @@
+/** `POST /webhooks/stripe`: events of the payment provider. See docs/payments.md, "The webhook". */
+import { defer, from, map } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import type { Handler } from '../../src/http/handler.ts'
+import type { Provider } from '../../src/payments/provider.ts'
+import { jsonReply } from '../replies/json.ts'
+import { type BookingDeps, takeEvent } from './take-event.ts'
+
+export const WEBHOOK_PATH = '/webhooks/stripe'
+
+export interface WebhookDeps extends Omit<BookingDeps, 'provider'> {
+  /** Null: the service takes no cards. */
+  readonly openProvider: (() => Promise<Provider>) | null
+}
+
+/** Answers once the event is booked: the provider sends what was not answered with 2xx again, for days. */
+export const paymentWebhook =
+  (deps: WebhookDeps): Handler =>
+  ({ path, body, header }) =>
+    defer(() => from(receive(deps, path, body, header('stripe-signature')))).pipe(
+      map((outcome) => jsonReply({ received: true, outcome })),
+    )
+
+async function receive(
+  { openProvider, ...deps }: WebhookDeps,
+  path: string,
+  body: Buffer,
+  signature: string,
+) {
+  if (openProvider === null) throw new Failure('not_found', `There is no endpoint at ${path}.`)
+  const provider = await openProvider()
+  const event = provider.readEvent(body, signature)
+  return (await takeEvent({ ...deps, provider }, event)).outcome
+}

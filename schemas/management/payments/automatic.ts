@@ -1,0 +1,89 @@
+/** Operations of saved cards and automatic top-ups. */
+import { z } from 'zod'
+import { creditsText } from '../../money.ts'
+import { OFF_REASONS } from '../../payments/payment.ts'
+import { amountText, instantText, operation } from '../operation.ts'
+
+const accountId = z.string()
+
+const cardSchema = z.object({
+  id: z.string(),
+  account_id: accountId,
+  brand: z.string(),
+  last4: z.string(),
+  expires: z.string().describe('MM/YYYY'),
+  created_at: instantText,
+})
+
+const automaticSchema = z.object({
+  account_id: accountId,
+  enabled: z.boolean(),
+  threshold: amountText.nullable().describe('A balance below this is topped up.'),
+  amount: amountText.nullable().describe('Credits of one top-up.'),
+  monthly_maximum: amountText.nullable().describe('Most credits in one calendar month, UTC.'),
+  failures: z.int().describe('Attempts that failed in succession. After three the service switches it off.'),
+  off_reason: z.enum(OFF_REASONS).nullable().describe('Why the service has switched it off.'),
+  waits_until: instantText.nullable(),
+  waits_for: z.enum(['retry', 'month']).nullable(),
+})
+
+const automatic = { name: 'AutomaticTopUp', schema: automaticSchema }
+const ofBilling = { scope: 'billing', allows: ['owner', 'billing'] } as const
+const toRead = { scope: 'read', allows: ['owner', 'billing'] } as const
+
+export const listCards = operation({
+  ...toRead,
+  method: 'GET',
+  path: '/cards',
+  summary: 'List the saved cards of an account. The first pays automatic top-ups.',
+  input: z.object({ account_id: accountId }),
+  answer: {
+    name: 'CardList',
+    schema: z.object({ object: z.literal('list'), data: z.array(cardSchema) }),
+  },
+})
+
+export const saveCard = operation({
+  ...ofBilling,
+  method: 'POST',
+  path: '/cards',
+  summary: 'Save a card. `url` leads to the page of the payment provider.',
+  input: z.object({ account_id: accountId }),
+  answer: { name: 'CardPage', schema: z.object({ url: z.string() }) },
+  isSensitive: true,
+})
+
+export const removeCard = operation({
+  ...ofBilling,
+  method: 'DELETE',
+  path: '/cards/{id}',
+  summary: 'Remove a saved card. Without another one automatic top-ups are switched off.',
+  input: z.object({ id: z.string(), account_id: accountId }),
+  answer: { name: 'RemovedCard', schema: z.object({ id: z.string(), removed: z.literal(true) }) },
+  isSensitive: true,
+})
+
+export const showAutomaticTopUp = operation({
+  ...toRead,
+  method: 'GET',
+  path: '/automatic-top-up',
+  summary: 'Show the automatic top-up of an account.',
+  input: z.object({ account_id: accountId }),
+  answer: automatic,
+})
+
+export const setAutomaticTopUp = operation({
+  ...ofBilling,
+  method: 'PUT',
+  path: '/automatic-top-up',
+  summary: 'Set the automatic top-up of an account.',
+  input: z.object({
+    account_id: accountId,
+    enabled: z.boolean(),
+    threshold: creditsText,
+    amount: creditsText.describe('At least 404.4.'),
+    monthly_maximum: creditsText.describe('At least the amount.'),
+  }),
+  answer: automatic,
+  isSensitive: true,
+})

@@ -1,0 +1,165 @@
+/** Operations of payments by card, and of their receipts. */
+import { z } from 'zod'
+import { creditsText } from '../../money.ts'
+import { PAYMENT_KINDS, PAYMENT_STATES } from '../../payments/payment.ts'
+import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
+
+const MAX_REASON_CHARS = 500
+const MAX_DAYS = 30
+
+const accountId = z.string()
+const id = z.string()
+const moneyText = z.string().describe('In units of the currency, as a decimal number.')
+const currency = z.string().describe('ISO 4217, in lower case.')
+
+const receiptSchema = z.object({
+  number: z.int().describe('Numbers have no gaps.'),
+  kind: z.enum(['receipt', 'credit_note']),
+  amount: moneyText,
+  credits: amountText,
+  issued_at: instantText,
+})
+
+export const paymentSchema = z.object({
+  id,
+  account_id: accountId,
+  kind: z.enum(PAYMENT_KINDS),
+  state: z.enum(PAYMENT_STATES).describe('`paid`: the credits are booked.'),
+  credits: amountText,
+  amount: moneyText,
+  currency,
+  refunded: moneyText,
+  disputed: moneyText.describe('Withdrawn by disputes that are open or lost.'),
+  credits_taken: amountText.describe('Taken back for refunds and disputes.'),
+  url: z.string().nullable().describe('Where the customer pays or confirms, while the payment is open.'),
+  failure_code: z.string().nullable(),
+  failure_message: z.string().nullable(),
+  created_by: z.string(),
+  created_at: instantText,
+  paid_at: instantText.nullable(),
+  receipts: z.array(receiptSchema),
+})
+
+const payment = { name: 'Payment', schema: paymentSchema }
+const list = { name: 'PaymentList', schema: pageOf(paymentSchema) }
+const ofBilling = { scope: 'billing', allows: ['owner', 'billing'] } as const
+const toRead = { scope: 'read', allows: ['owner', 'billing'] } as const
+
+export const showOffer = operation({
+  ...toRead,
+  method: 'GET',
+  path: '/payments/offer',
+  summary: 'Show what credits cost by card.',
+  input: z.object({ account_id: accountId }),
+  answer: {
+    name: 'PaymentOffer',
+    schema: z.object({
+      takes_cards: z.boolean().describe('False: this installation has no payment provider, or no prices.'),
+      is_simulated: z.boolean().describe('The simulated provider takes the cards: no money moves.'),
+      currency: currency.nullable(),
+      credits_per_unit: amountText.nullable(),
+      minimum: amountText,
+      presets: z.array(z.object({ credits: amountText, amount: moneyText })),
+    }),
+  },
+})
+
+export const startPayment = operation({
+  ...ofBilling,
+  method: 'POST',
+  path: '/payments',
+  summary: 'Start a top-up by card. `url` leads to the page of the payment provider.',
+  details: 'The credits are booked when the provider reports the payment, once.',
+  input: z.object({
+    account_id: accountId,
+    credits: creditsText.describe('At least 404.4.'),
+    save_card: z.boolean().default(false).describe('Keep the card for automatic top-ups.'),
+  }),
+  answer: payment,
+  isSensitive: true,
+  isIdempotent: 'by-act',
+  status: 201,
+})
+
+export const listPayments = operation({
+  ...toRead,
+  method: 'GET',
+  path: '/payments',
+  summary: 'List the payments of an account, the newest first.',
+  input: z.object({ account_id: accountId, ...pageInput }),
+  answer: list,
+})
+
+export const listAllPayments = operation({
+  method: 'GET',
+  path: '/installation/payments',
+  summary: 'List the payments of all accounts, the newest first.',
+  input: z.object(pageInput),
+  answer: list,
+  scope: 'read',
+  allows: 'operators',
+})
+
+export const showPayment = operation({
+  ...toRead,
+  method: 'GET',
+  path: '/payments/{id}',
+  summary: 'Show a payment.',
+  input: z.object({ id }),
+  answer: payment,
+})
+
+export const refundPayment = operation({
+  method: 'POST',
+  path: '/payments/{id}/refunds',
+  summary: 'Give money back to the card, and take its credits back; the balance may fall below zero.',
+  input: z.object({
+    id,
+    amount: z
+      .string()
+      .regex(/^\d{1,12}(\.\d{1,3})?$/, 'is not an amount such as "5.00"')
+      .nullable()
+      .default(null)
+      .describe('In units of the currency; null: all that is left.'),
+    reason: z.string().trim().min(1).max(MAX_REASON_CHARS),
+  }),
+  answer: payment,
+  scope: 'billing',
+  allows: 'operators',
+  isSensitive: true,
+  isIdempotent: 'by-act',
+})
+
+export const reconcilePayments = operation({
+  method: 'POST',
+  path: '/payments/reconcile',
+  summary: "Compare the provider's events with ours, and book what its webhooks have not brought.",
+  details: 'The task worker does so every five minutes.',
+  input: z.object({
+    days: z.coerce.number().int().min(1).max(MAX_DAYS).optional().describe('Default: since the last time.'),
+  }),
+  answer: {
+    name: 'PaymentReconciliation',
+    schema: z.object({
+      since: instantText,
+      events: z.int(),
+      found: z.int().describe('Events that were missing, and are booked now.'),
+      refused: z.int().describe('Events that contradict a payment of ours; nothing was booked.'),
+    }),
+  },
+  scope: 'billing',
+  allows: 'operators',
+})
+
+export const downloadReceipt = operation({
+  ...toRead,
+  method: 'GET',
+  path: '/receipts/{number}',
+  summary: 'Download a receipt or a credit note as PDF.',
+  input: z.object({ number: z.coerce.number().int().min(1) }),
+  answer: {
+    name: 'ReceiptFile',
+    schema: z.object({ name: z.string(), content_type: z.string(), base64: z.string() }),
+  },
+  fileType: 'application/pdf',
+})

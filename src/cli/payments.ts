@@ -1,0 +1,101 @@
+/** `tollgate payments …`: payments by card. */
+import type { Command } from 'commander'
+import { paymentActs } from '../../pipelines/management/payments/payments.ts'
+import type { AnswerOf } from '../../schemas/management/operation.ts'
+import {
+  listAllPayments,
+  listPayments,
+  reconcilePayments,
+  refundPayment,
+  showPayment,
+} from '../../schemas/management/payments/payments.ts'
+import { operatorConfig } from './config/config.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
+import { runnerOf } from './management.ts'
+import { ledgerLimit, noteText } from './option-values.ts'
+
+const DEFAULT_PAYMENTS = 50
+const FIELDS = [
+  'id',
+  'account_id',
+  'created_at',
+  'kind',
+  'state',
+  'credits',
+  'amount',
+  'currency',
+  'refunded',
+  'disputed',
+]
+const silent = { info: () => undefined, warn: () => undefined }
+
+function shownPayment(json: AnswerOf<typeof showPayment>): Answer {
+  const receipts = json.receipts.map(({ kind, number }) => `${kind} ${number}`).join(', ')
+  return answerRecord(json, { ...json, receipts })
+}
+
+export function addPaymentCommands(program: Command, context: Context): void {
+  const { wiring, output, isNegativeAnswer } = context
+  const { run, list } = runnerOf(wiring, paymentActs, async () => ({
+    config: () => operatorConfig(wiring),
+    openProvider: await wiring.openProvider(),
+    hasSimulatedCards: false,
+    publicUrl: await wiring.publicUrl(),
+    log: {
+      ...silent,
+      error: (details: object, message: string) => output.error(`${message}: ${JSON.stringify(details)}\n`),
+    },
+  }))
+  const payments = program.command('payments').description('payments by card: list, refund, reconcile')
+
+  answers(
+    context,
+    payments
+      .command('list')
+      .description('the newest payments first')
+      .option('--account <id>', 'of one account (default: of all)')
+      .option('--limit <n>', 'how many', ledgerLimit, DEFAULT_PAYMENTS),
+    'payments list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async ({ account, limit }: { account?: string; limit: number }) => {
+      const found =
+        account === undefined
+          ? await list(listAllPayments, {}, limit)
+          : await list(listPayments, { account_id: account }, limit)
+      return answerTable(found, FIELDS)
+    },
+  )
+
+  answers(
+    context,
+    payments.command('show').description('a payment with its receipts').argument('<id>', 'payment id'),
+    'payments show pay_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
+    async (id: string) => shownPayment(await run(showPayment, { id })),
+  )
+
+  answers(
+    context,
+    payments
+      .command('refund')
+      .description('give money back to the card, and take its credits back')
+      .argument('<id>', 'payment id')
+      .requiredOption('--reason <text>', 'why, for the audit record', noteText)
+      .option('--amount <amount>', 'in units of the currency (default: all that is left)'),
+    'payments refund pay_01J8Z3N4V9QKX2T5W7Y0ABCDEF --amount 5.00 --reason "bought by mistake"',
+    async (id: string, { reason, amount = null }: { reason: string; amount?: string | null }) =>
+      shownPayment(await run(refundPayment, { id, reason, amount })),
+  )
+
+  answers(
+    context,
+    payments
+      .command('reconcile')
+      .description("compare the provider's events with ours, and book what its webhooks have not brought")
+      .option('--days <n>', 'since so many days, 30 at most (default: since the last time)'),
+    'payments reconcile --days 7',
+    async ({ days }: { days?: string }) => {
+      const answer = await run(reconcilePayments, days === undefined ? {} : { days: Number(days) })
+      if (answer.refused > 0) isNegativeAnswer()
+      return answerRecord(answer)
+    },
+  )
+}

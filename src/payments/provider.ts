@@ -1,0 +1,333 @@
+/** The payment provider, Stripe, by its own library. */
+import type Stripe from 'stripe'
+import { Failure } from '../../schemas/failure.ts'
+import type { Payment } from '../../schemas/payments/payment.ts'
+import type {
+  MethodNotice,
+  PaymentNotice,
+  PaymentSettings,
+  ProviderEvent,
+  ProviderPayment,
+  ReversalNotice,
+} from '../../schemas/payments/provider.ts'
+import {
+  chargeNotice,
+  disputeNotice,
+  EVENT_TYPES,
+  intentNotice,
+  methodNotice,
+  noticeOf,
+  PAYMENT_KEY,
+  refundNotice,
+  sessionNotice,
+} from './notices.ts'
+
+const TIMEOUT_MS = 20_000
+/** Of the library, each with the same Idempotency-Key. */
+const MAX_RETRIES = 2
+const PAGE_ENTRIES = 100
+const ACCOUNT_KEY = 'tollgate_account'
+const MS_PER_SECOND = 1000
+
+/** A page of the provider, and where it leads back to. */
+export interface Pages {
+  readonly successUrl: string
+  readonly cancelUrl: string
+}
+
+export interface ChargedCard {
+  readonly payment: Payment
+  readonly customerId: string
+  readonly methodId: string
+}
+
+/** A refusal of the card. `confirmation_required`: only the customer can go on. */
+export interface Decline {
+  readonly code: string
+  readonly message: string
+  readonly intentId: string | null
+}
+
+export type Provider = ReturnType<typeof providerOn>
+
+/** Returns the provider. The library is loaded by those who have one. */
+export async function openProvider(settings: PaymentSettings): Promise<Provider> {
+  const { default: Client } = await import('stripe')
+  const { secretKey, webhookSecrets, apiUrl } = settings
+  const stripe = new Client(secretKey, {
+    ...(apiUrl !== null && addressOf(apiUrl)),
+    timeout: TIMEOUT_MS,
+    maxNetworkRetries: MAX_RETRIES,
+    telemetry: false,
+  })
+  return providerOn(stripe, webhookSecrets)
+}
+
+/** Returns a function that opens the provider once; null where there is none. */
+export function lazyProvider(settings: PaymentSettings | null): (() => Promise<Provider>) | null {
+  if (settings === null) return null
+  let opening: Promise<Provider> | null = null
+  return () => {
+    opening ??= openProvider(settings)
+    return opening
+  }
+}
+
+function addressOf(apiUrl: string) {
+  const { protocol, hostname, port } = new URL(apiUrl)
+  return {
+    protocol: protocol === 'https:' ? ('https' as const) : ('http' as const),
+    host: hostname,
+    ...(port !== '' && { port: Number(port) }),
+  }
+}
+
+/** The provider is away, overloaded, or still busy with the same request: another try may succeed. */
+function isTransient(error: unknown): boolean {
+  const { type, statusCode, code } = error as { type?: string; statusCode?: number; code?: string }
+  return (
+    type === 'StripeConnectionError' ||
+    type === 'StripeRateLimitError' ||
+    code === 'idempotency_key_in_use' ||
+    code === 'lock_timeout' ||
+    (statusCode !== undefined && statusCode >= 500)
+  )
+}
+
+/** Turns an error of the library into a failure. Its text may name parts of the key: it stays in the log. */
+function failureOf(error: unknown): unknown {
+  const { type, message } = error as { type?: string; message?: string }
+  if (type?.startsWith('Stripe') !== true) return error
+  const internal = `the payment provider: ${type}: ${message}`
+  if (isTransient(error))
+    return new Failure('service_unavailable', 'The payment provider does not answer. Try again.', {
+      internal,
+    })
+  if (type === 'StripeInvalidRequestError' || type === 'StripeCardError')
+    return new Failure('invalid_request', `The payment provider refuses this: ${message}`, { internal })
+  return new Failure('upstream_error', 'The payment provider refuses the service. Ask its operator.', {
+    internal,
+  })
+}
+
+const asked = async <T>(work: Promise<T>): Promise<T> => {
+  try {
+    return await work
+  } catch (error) {
+    throw failureOf(error)
+  }
+}
+
+const afterDate = (since: Date) => ({ created: { gte: Math.floor(since.getTime() / MS_PER_SECOND) } })
+
+function providerOn(stripe: Stripe, webhookSecrets: readonly string[]) {
+  const lineOf = (payment: Payment): Stripe.Checkout.SessionCreateParams.LineItem => ({
+    quantity: 1,
+    price_data: {
+      currency: payment.currency,
+      unit_amount: Number(payment.amount),
+      product_data: { name: 'Credits' },
+    },
+  })
+  const metadataOf = ({ id, accountId }: Payment) => ({ [PAYMENT_KEY]: id, [ACCOUNT_KEY]: accountId })
+  return {
+    /**
+     * Reads an event that the provider sent.
+     * @throws Failure `invalid_request` where no secret signed it, or it was signed long ago
+     */
+    readEvent(body: Buffer, signature: string): ProviderEvent {
+      for (const secret of webhookSecrets)
+        try {
+          return providerEvent(stripe.webhooks.constructEvent(body, signature, secret))
+        } catch (error) {
+          if ((error as { type?: string }).type !== 'StripeSignatureVerificationError') throw error
+        }
+      throw new Failure('invalid_request', 'Stripe-Signature: is missing, too old, or by another secret.')
+    },
+
+    /** Creates the account at the provider. Returns the provider's id. */
+    async createCustomer(accountId: string, name: string): Promise<string> {
+      const wanted = { name, metadata: { [ACCOUNT_KEY]: accountId } }
+      const options = { idempotencyKey: `customer-${accountId}` }
+      return (await asked(stripe.customers.create(wanted, options))).id
+    },
+
+    /** Opens the hosted page of a payment; the same one, when it is asked for again. */
+    async openCheckout(
+      payment: Payment,
+      customerId: string,
+      { savesMethod, attempt = 'checkout', ...pages }: Pages & { savesMethod: boolean; attempt?: string },
+    ): Promise<PaymentNotice> {
+      const metadata = metadataOf(payment)
+      const session = await asked(
+        stripe.checkout.sessions.create(
+          {
+            mode: 'payment',
+            customer: customerId,
+            client_reference_id: payment.id,
+            line_items: [lineOf(payment)],
+            metadata,
+            payment_intent_data: {
+              metadata,
+              ...(savesMethod && { setup_future_usage: 'off_session' as const }),
+            },
+            success_url: pages.successUrl,
+            cancel_url: pages.cancelUrl,
+          },
+          { idempotencyKey: `${attempt}-${payment.id}` },
+        ),
+      )
+      return sessionNotice(session)!
+    },
+
+    /** Opens the hosted page that saves a card. Returns its address. */
+    async openSetup(customerId: string, currency: string, pages: Pages): Promise<string> {
+      const session = await asked(
+        stripe.checkout.sessions.create({
+          mode: 'setup',
+          currency,
+          customer: customerId,
+          success_url: pages.successUrl,
+          cancel_url: pages.cancelUrl,
+        }),
+      )
+      return session.url!
+    },
+
+    /**
+     * Charges a saved card while its customer is away; once for each payment.
+     * @throws Failure where whether it was charged is not known: ask again
+     */
+    async charge({ payment, customerId, methodId }: ChargedCard): Promise<PaymentNotice | Decline> {
+      try {
+        const intent = await stripe.paymentIntents.create(
+          {
+            amount: Number(payment.amount),
+            currency: payment.currency,
+            customer: customerId,
+            payment_method: methodId,
+            off_session: true,
+            confirm: true,
+            metadata: metadataOf(payment),
+          },
+          { idempotencyKey: `charge-${payment.id}` },
+        )
+        return intentNotice(intent)!
+      } catch (error) {
+        if (isTransient(error)) throw failureOf(error)
+        const { type, code, decline_code, message, payment_intent } = error as Stripe.errors.StripeError
+        if (type !== 'StripeCardError' && type !== 'StripeInvalidRequestError') throw failureOf(error)
+        return {
+          code:
+            code === 'authentication_required'
+              ? 'confirmation_required'
+              : (decline_code ?? code ?? 'declined'),
+          message: message ?? '',
+          intentId: payment_intent?.id ?? null,
+        }
+      }
+    },
+
+    /** Makes sure that an intent takes no money any more. */
+    async cancelIntent(id: string): Promise<void> {
+      try {
+        await stripe.paymentIntents.cancel(id)
+      } catch (error) {
+        if ((error as { code?: string }).code !== 'payment_intent_unexpected_state') throw failureOf(error)
+      }
+    },
+
+    /** Removes a saved card. Removing it again changes nothing. */
+    async removeMethod(id: string, customerId: string): Promise<MethodNotice> {
+      const known = await asked(stripe.paymentMethods.retrieve(id))
+      const method = known.customer === null ? known : await asked(stripe.paymentMethods.detach(id))
+      return methodNotice(method, 'removed', customerId)!
+    },
+
+    /** Refunds a part of a payment, or all that is left of it; once for each key. */
+    async refund(
+      intentId: string,
+      amount: bigint | null,
+      { paymentId, key }: { readonly paymentId: string; readonly key: string },
+    ): Promise<ReversalNotice> {
+      const metadata = { [PAYMENT_KEY]: paymentId }
+      const wanted = {
+        payment_intent: intentId,
+        metadata,
+        ...(amount !== null && { amount: Number(amount) }),
+      }
+      return refundNotice(await asked(stripe.refunds.create(wanted, { idempotencyKey: key })))!
+    },
+
+    /** Reads the state of an intent; null for one that is not ours. */
+    async readIntent(id: string): Promise<PaymentNotice | null> {
+      return intentNotice(await asked(stripe.paymentIntents.retrieve(id)))
+    },
+
+    /** Reads the state of a payment that the provider knows; null without one. */
+    async readPayment({ kind, sessionId, intentId }: Payment): Promise<PaymentNotice | null> {
+      if (sessionId !== null) return sessionNotice(await asked(stripe.checkout.sessions.retrieve(sessionId)))
+      if (intentId === null) return null
+      const intent = await asked(stripe.paymentIntents.retrieve(intentId))
+      return kind === 'automatic' ? chargeNotice(intent) : intentNotice(intent)
+    },
+
+    /** Finds the charge of a saved card among those of its customer; null where it was never made. */
+    async findCharge({ payment, customerId }: ChargedCard): Promise<PaymentNotice | null> {
+      const range = { ...afterDate(payment.createdAt), customer: customerId, limit: PAGE_ENTRIES }
+      const finding = async () => {
+        for await (const intent of stripe.paymentIntents.list(range))
+          if (intentNotice(intent)?.paymentId === payment.id) return chargeNotice(intent)
+        return null
+      }
+      return asked(finding())
+    },
+
+    /** Reads the events that the provider has made since an instant, the oldest first. */
+    async eventsSince(since: Date): Promise<ProviderEvent[]> {
+      const events: ProviderEvent[] = []
+      const wanted = { ...afterDate(since), types: [...EVENT_TYPES], limit: PAGE_ENTRIES }
+      const reading = async () => {
+        for await (const event of stripe.events.list(wanted)) events.push(providerEvent(event))
+      }
+      await asked(reading())
+      return events.reverse()
+    },
+
+    /** Reads our paid payments of the provider's books since an instant. */
+    async paidSince(since: Date): Promise<ProviderPayment[]> {
+      const range = { ...afterDate(since), limit: PAGE_ENTRIES }
+      const disputed = new Map<string, bigint>()
+      const paid: ProviderPayment[] = []
+      const reading = async () => {
+        for await (const dispute of stripe.disputes.list(range)) {
+          const notice = disputeNotice(dispute)
+          if (notice?.event === 'took')
+            disputed.set(notice.intentId, (disputed.get(notice.intentId) ?? 0n) + notice.amount)
+        }
+        for await (const intent of stripe.paymentIntents.list({ ...range, expand: ['data.latest_charge'] })) {
+          const notice = intentNotice(intent)
+          if (notice?.event !== 'paid') continue
+          const charge = intent.latest_charge as Stripe.Charge
+          paid.push({
+            paymentId: notice.paymentId,
+            intentId: intent.id,
+            amount: notice.amount,
+            currency: notice.currency,
+            refunded: BigInt(charge.amount_refunded),
+            disputed: disputed.get(intent.id) ?? 0n,
+          })
+        }
+      }
+      await asked(reading())
+      return paid
+    },
+  }
+}
+
+const providerEvent = (event: Stripe.Event): ProviderEvent => ({
+  id: event.id,
+  type: event.type,
+  createdAt: new Date(event.created * MS_PER_SECOND),
+  notice: noticeOf(event),
+})

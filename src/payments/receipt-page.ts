@@ -1,0 +1,73 @@
+/** Receipts and credit notes as PDF. Names may be Chinese: a font that has them is embedded, reduced to what is used. */
+import { fileURLToPath } from 'node:url'
+import PDFDocument from 'pdfkit'
+import { printCredits } from '../../schemas/money.ts'
+import type { Receipt } from '../../schemas/payments/payment.ts'
+import { printPrice } from '../core/payments/price.ts'
+
+const FONT_FILE = fileURLToPath(
+  import.meta.resolve('@embedpdf/fonts-sc').replace(/dist\/[^/]*$/, 'fonts/NotoSansHans-Regular.otf'),
+)
+const FONT = 'text'
+const MARGIN_POINTS = 56
+const LABEL_POINTS = 140
+const TITLE_SIZE = 22
+const TEXT_SIZE = 11
+const SMALL_SIZE = 9
+
+const TITLES = { receipt: 'Receipt / 收据', credit_note: 'Credit note / 贷项通知单' } as const
+
+export interface ReceiptPage {
+  readonly receipt: Receipt
+  /** The lines at the top: name and address. */
+  readonly seller: readonly string[]
+}
+
+/** Numbers have at least six digits, so that they line up. */
+const numberText = (number: bigint): string => number.toString().padStart(6, '0')
+
+function rowsOf(receipt: Receipt): [label: string, value: string][] {
+  const { kind, number, issuedAt, accountName, accountId, paymentId, reversalId, credits, currency } = receipt
+  const sign = kind === 'credit_note' ? '-' : ''
+  return [
+    ['Number / 编号', numberText(number)],
+    ['Date / 日期', `${issuedAt.toISOString().slice(0, 10)} (UTC)`],
+    ['Account / 账户', `${accountName}\n${accountId}`],
+    ['Payment / 付款', paymentId],
+    ...(reversalId === null ? [] : ([['Refund / 退款', reversalId]] as [string, string][])),
+    ['Credits / 点数', `${sign}${printCredits(credits)}`],
+    ['Amount / 金额', `${sign}${printPrice(receipt)} ${currency.toUpperCase()}`],
+  ]
+}
+
+/** Draws a receipt. Reading the font and reducing it takes a while: a separate thread does it. */
+export function drawReceipt({ receipt, seller }: ReceiptPage): Promise<Buffer> {
+  const title = TITLES[receipt.kind]
+  const document = new PDFDocument({
+    size: 'A4',
+    margin: MARGIN_POINTS,
+    font: FONT_FILE,
+    // The same receipt gives the same file.
+    info: { Title: `${title} ${numberText(receipt.number)}`, CreationDate: receipt.issuedAt },
+  })
+  const chunks: Buffer[] = []
+  const printed = new Promise<Buffer>((resolve, reject) => {
+    document.on('data', (chunk: Buffer) => chunks.push(chunk))
+    document.once('end', () => resolve(Buffer.concat(chunks)))
+    document.once('error', reject)
+  })
+  document.registerFont(FONT, FONT_FILE).font(FONT)
+  document.fontSize(SMALL_SIZE).text(seller.join('\n'), { align: 'right' }).moveDown(2)
+  document.fontSize(TITLE_SIZE).text(title).moveDown(1)
+  document.fontSize(TEXT_SIZE)
+  for (const [label, value] of rowsOf(receipt)) {
+    const top = document.y
+    document.text(label, MARGIN_POINTS, top, { width: LABEL_POINTS })
+    const below = document.y
+    document.text(value, MARGIN_POINTS + LABEL_POINTS, top)
+    document.y = Math.max(below, document.y)
+    document.moveDown(0.5)
+  }
+  document.end()
+  return printed
+}

@@ -1,0 +1,118 @@
+/** Payments: their rows, before the provider knows of them and after. */
+import type { Credits } from '../../../schemas/money.ts'
+import type { Payment, PaymentKind, Price } from '../../../schemas/payments/payment.ts'
+import { newId } from '../../core/keys/ids.ts'
+import { recordAct } from '../accounts/audit-record.ts'
+import { Refusal } from '../billing/refusal.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { inTransaction } from '../transaction.ts'
+import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
+
+/** A process that asks the provider has this long before another one asks again. */
+const CLAIM_SECONDS = 30
+
+export interface NewPayment extends Price {
+  readonly accountId: string
+  readonly kind: PaymentKind
+  readonly credits: Credits
+  readonly savesMethod?: boolean
+  readonly methodId?: string
+  /** The same key of the same caller starts one payment. */
+  readonly idempotencyKey?: string | null
+}
+
+/**
+ * Writes the row of a payment, claimed by this process; the row of before where the key was used.
+ * @throws Refusal `idempotency_key_reuse`
+ */
+export const createPayment = (sql: Sql, wanted: NewPayment): Promise<Payment> =>
+  inTransaction(sql, async (transaction) => {
+    const { accountId, kind, credits, amount, currency } = wanted
+    const { savesMethod = false, methodId = null, idempotencyKey = null } = wanted
+    const id = newId('pay')
+    const made = await transaction<{ id: string }[]>`
+      INSERT INTO payments (
+        id, account_id, kind, credits, amount, currency, saves_method, method_id, created_by, idempotency_key,
+        claimed_until)
+      VALUES (
+        ${id}, ${accountId}, ${kind}, ${credits}, ${amount}, ${currency}, ${savesMethod}, ${methodId}, audit_actor(),
+        ${idempotencyKey}, now() + make_interval(secs => ${CLAIM_SECONDS}))
+      ON CONFLICT (created_by, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING RETURNING id`
+    if (made.length > 0) return showPayment(transaction, id)
+    const [row] = await transaction<PaymentRow[]>`
+      ${selectPayments(transaction)} WHERE p.created_by = audit_actor() AND p.idempotency_key = ${idempotencyKey}`
+    if (row?.account_id !== accountId || row.credits !== credits)
+      throw new Refusal('idempotency_key_reuse', 'This Idempotency-Key started another payment')
+    return paymentOfRow(row)
+  })
+
+/** @throws Refusal `payment_not_found` */
+export async function showPayment(sql: Queryable, id: string): Promise<Payment> {
+  const [row] = await sql<PaymentRow[]>`${selectPayments(sql)} WHERE p.id = ${id}`
+  if (row === undefined) throw new Refusal('payment_not_found', `There is no payment ${id}`)
+  return paymentOfRow(row)
+}
+
+export interface PaymentsQuery {
+  /** Null: of all accounts. */
+  readonly accountId: string | null
+  /** The id before which the list begins; null: at the newest. */
+  readonly before: string | null
+  readonly limit: number
+}
+
+/** Lists payments, the newest first. */
+export async function listPayments(
+  sql: Queryable,
+  { accountId, before, limit }: PaymentsQuery,
+): Promise<Payment[]> {
+  const rows = await sql<PaymentRow[]>`
+    ${selectPayments(sql)}
+    WHERE true
+      ${accountId === null ? sql`` : sql`AND p.account_id = ${accountId}`}
+      ${before === null ? sql`` : sql`AND p.id < ${before}`}
+    ORDER BY p.id DESC LIMIT ${limit}`
+  return rows.map(paymentOfRow)
+}
+
+/** Lists open payments that are older than this, to be compared with the provider's books. */
+export async function listOpenPayments(sql: Queryable, olderThanSeconds: number): Promise<Payment[]> {
+  const rows = await sql<PaymentRow[]>`
+    ${selectPayments(sql)}
+    WHERE p.state IN ('created', 'open', 'confirming')
+      AND p.created_at < now() - make_interval(secs => ${olderThanSeconds})
+    ORDER BY p.created_at LIMIT 1000`
+  return rows.map(paymentOfRow)
+}
+
+/** Records that a refund is asked for, before the provider is. */
+export const recordRefundRequest = (
+  sql: Queryable,
+  { id, accountId }: Pick<Payment, 'id' | 'accountId'>,
+  asked: { readonly amount: string | null; readonly reason: string },
+): Promise<void> =>
+  recordAct(sql, { action: 'payment.refund', accountId, subjectId: id, before: null, after: asked })
+
+/** Returns the provider's id of an account; null before it has one. */
+export async function findCustomer(sql: Queryable, accountId: string): Promise<string | null> {
+  const [row] = await sql<{ id: string }[]>`SELECT id FROM payment_customers WHERE account_id = ${accountId}`
+  return row?.id ?? null
+}
+
+/** Keeps the provider's id of an account; returns the one that was kept first. */
+export async function keepCustomer(sql: Sql, accountId: string, id: string): Promise<string> {
+  await sql`INSERT INTO payment_customers (account_id, id) VALUES (${accountId}, ${id}) ON CONFLICT DO NOTHING`
+  return (await findCustomer(sql, accountId))!
+}
+
+/** Returns up to when the provider's list of events was compared; null before the first time. */
+export async function readReconciled(sql: Queryable): Promise<Date | null> {
+  const [row] = await sql<{ until: Date }[]>`SELECT until FROM payment_reconciliation`
+  return row?.until ?? null
+}
+
+export async function keepReconciled(sql: Queryable, until: Date): Promise<void> {
+  await sql`
+    INSERT INTO payment_reconciliation AS kept (until) VALUES (${until})
+    ON CONFLICT (only_row) DO UPDATE SET until = greatest(kept.until, excluded.until)`
+}

@@ -1,0 +1,57 @@
+/** Receipts and credit notes, numbered without gaps. */
+import type { Receipt } from '../../../schemas/payments/payment.ts'
+import { Refusal } from '../billing/refusal.ts'
+import type { Queryable } from '../connection.ts'
+
+interface ReceiptRow {
+  number: bigint
+  kind: Receipt['kind']
+  payment_id: string
+  reversal_id: string | null
+  account_id: string
+  account_name: string
+  amount: bigint
+  currency: string
+  credits: bigint
+  issued_at: Date
+}
+
+const receiptOfRow = (row: ReceiptRow): Receipt => ({
+  number: row.number,
+  kind: row.kind,
+  paymentId: row.payment_id,
+  reversalId: row.reversal_id,
+  accountId: row.account_id,
+  accountName: row.account_name,
+  amount: row.amount,
+  currency: row.currency,
+  credits: row.credits,
+  issuedAt: row.issued_at,
+})
+
+export type NewReceipt = Omit<Receipt, 'number' | 'accountName' | 'issuedAt'>
+
+/** Issues a receipt in the transaction that books what it is about: when that fails, no number is used. */
+export async function issueReceipt(sql: Queryable, wanted: NewReceipt): Promise<void> {
+  const { kind, paymentId, reversalId, accountId, amount, currency, credits } = wanted
+  await sql`
+    WITH counted AS (UPDATE receipt_numbers SET last = last + 1 RETURNING last)
+    INSERT INTO receipts (
+      number, kind, payment_id, reversal_id, account_id, account_name, amount, currency, credits)
+    SELECT counted.last, ${kind}, ${paymentId}, ${reversalId}, a.id, a.name, ${amount}, ${currency}, ${credits}
+    FROM counted, accounts AS a WHERE a.id = ${accountId}`
+}
+
+/** Lists the receipts of these payments, the oldest first. */
+export async function listReceipts(sql: Queryable, paymentIds: readonly string[]): Promise<Receipt[]> {
+  const rows = await sql<ReceiptRow[]>`
+    SELECT * FROM receipts WHERE payment_id = ANY (${paymentIds as string[]}::text[]) ORDER BY number`
+  return rows.map(receiptOfRow)
+}
+
+/** @throws Refusal `receipt_not_found` */
+export async function showReceipt(sql: Queryable, number: bigint): Promise<Receipt> {
+  const [row] = await sql<ReceiptRow[]>`SELECT * FROM receipts WHERE number = ${number}`
+  if (row === undefined) throw new Refusal('receipt_not_found', `There is no receipt ${number}`)
+  return receiptOfRow(row)
+}

@@ -1,0 +1,90 @@
+/** Refunds and disputes: credits that are taken back, and given back where a refund fails or a dispute is won. */
+import { type Payment, REVERSAL_TRANSITIONS, type ReversalState } from '../../../schemas/payments/payment.ts'
+import type { ReversalNotice, TakenNotice } from '../../../schemas/payments/provider.ts'
+import { creditsOf, printPrice } from '../../core/payments/price.ts'
+import { credit } from '../billing/wallets.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { issueReceipt } from './receipts.ts'
+import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
+
+interface ReversalRow {
+  state: ReversalState
+  credits: bigint
+}
+
+/** Takes a report of a refund or a dispute. */
+export async function takeReversal(sql: Sql, notice: ReversalNotice): Promise<TakenNotice> {
+  const [row] = await sql<PaymentRow[]>`
+    ${selectPayments(sql)} WHERE p.intent_id = ${notice.intentId} AND p.state = 'paid' FOR UPDATE OF p`
+  if (row === undefined) return { outcome: 'payment_unknown', paymentId: null }
+  // Read again under the lock: another refund may have been booked while it was waited for.
+  const [locked] = await sql<[PaymentRow]>`${selectPayments(sql)} WHERE p.id = ${row.id}`
+  const payment = paymentOfRow(locked)
+  const paymentId = payment.id
+  if (notice.currency !== payment.currency || notice.amount <= 0n || notice.amount > payment.amount) {
+    const refusal = `${notice.kind} ${notice.id} is of ${printPrice(notice)} ${notice.currency}, the payment of ${printPrice(payment)} ${payment.currency}`
+    return { outcome: 'refused', paymentId, refusal }
+  }
+  const [known] = await sql<ReversalRow[]>`
+    SELECT state, credits FROM payment_reversals WHERE id = ${notice.id} AND payment_id = ${paymentId}`
+  const next = REVERSAL_TRANSITIONS[known?.state ?? 'unknown'][notice.event]
+  if (next === null) return { outcome: 'unchanged', paymentId }
+  if (known !== undefined) await giveBack(sql, payment, notice, known.credits)
+  else if (next === 'taken') await take(sql, payment, notice)
+  else await insertReversal(sql, payment, notice, 'returned', 0n)
+  return { outcome: 'taken', paymentId }
+}
+
+const insertReversal = (
+  sql: Queryable,
+  payment: Payment,
+  { id, kind, amount }: ReversalNotice,
+  state: ReversalState,
+  credits: bigint,
+) => sql`
+  INSERT INTO payment_reversals (id, payment_id, kind, state, amount, credits, returned_at)
+  VALUES (
+    ${id}, ${payment.id}, ${kind}, ${state}, ${amount}, ${credits}, CASE WHEN ${state} = 'returned' THEN now() END)`
+
+const NOTES = { refund: 'refund of a card payment', chargeback: 'chargeback of a card payment' } as const
+const GIVEN_BACK = { refund: 'refund that failed', chargeback: 'dispute that was won' } as const
+
+/** Takes the part of the credits that goes with the money; all parts together are at most the credits of the payment. */
+async function take(sql: Sql, payment: Payment, notice: ReversalNotice): Promise<void> {
+  const { accountId } = payment
+  const gone = payment.refunded + payment.disputed + notice.amount
+  const owed = creditsOf(gone, payment) - payment.creditsTaken
+  const credits = owed > 0n ? owed : 0n
+  await insertReversal(sql, payment, notice, 'taken', credits)
+  if (credits > 0n)
+    await credit(sql, {
+      accountId,
+      kind: 'reversal',
+      amount: -credits,
+      reference: notice.id,
+      note: `${NOTES[notice.kind]}: ${payment.id}`,
+    })
+  if (notice.kind === 'refund') await issue(sql, 'credit_note', payment, notice, credits)
+}
+
+async function giveBack(sql: Sql, payment: Payment, notice: ReversalNotice, credits: bigint): Promise<void> {
+  await sql`UPDATE payment_reversals SET state = 'returned', returned_at = now() WHERE id = ${notice.id} AND state = 'taken'`
+  if (credits > 0n)
+    await credit(sql, {
+      accountId: payment.accountId,
+      kind: 'reversal',
+      amount: credits,
+      reference: `${notice.id}:returned`,
+      note: `${GIVEN_BACK[notice.kind]}: ${payment.id}`,
+    })
+  // The credit note stands for money that did not leave.
+  if (notice.kind === 'refund') await issue(sql, 'receipt', payment, notice, credits)
+}
+
+const issue = (
+  sql: Queryable,
+  kind: 'receipt' | 'credit_note',
+  { id: paymentId, accountId, currency }: Payment,
+  { id: reversalId, amount }: ReversalNotice,
+  credits: bigint,
+) => issueReceipt(sql, { kind, paymentId, reversalId, accountId, amount, currency, credits })

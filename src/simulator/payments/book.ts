@@ -1,0 +1,211 @@
+/** The books of the payment provider: its objects, and the events that tell of them. Kept in a file where one is named. */
+
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import type {
+  Customer,
+  Dispute,
+  Intent,
+  Metadata,
+  Method,
+  PaymentObject,
+  ProviderEvent,
+  Refund,
+  Session,
+  SessionPlan,
+} from './objects.ts'
+
+const API_VERSION = '2025-10-29.clover'
+const ID_BYTES = 12
+const MS_PER_SECOND = 1000
+
+type Kept = {
+  customers: Record<string, Customer>
+  sessions: Record<string, Session>
+  plans: Record<string, SessionPlan>
+  intents: Record<string, Intent>
+  methods: Record<string, Method>
+  /** Numbers of the cards, by the ids of their methods. */
+  numbers: Record<string, string>
+  refunds: Record<string, Refund>
+  disputes: Record<string, Dispute>
+  events: ProviderEvent[]
+  /** Answers by Idempotency-Key. */
+  answers: Record<string, { request: string; status: number; body: string }>
+}
+
+const NOTHING: Kept = {
+  customers: {},
+  sessions: {},
+  plans: {},
+  intents: {},
+  methods: {},
+  numbers: {},
+  refunds: {},
+  disputes: {},
+  events: [],
+  answers: {},
+}
+
+export const newId = (prefix: string): string => `${prefix}_${randomBytes(ID_BYTES).toString('hex')}`
+
+export class PaymentBook {
+  readonly kept: Kept
+  /** Directives of every request to the payment provider; null: none. */
+  directives: string | null = null
+  readonly #file: string | null
+  readonly #onEvent: (event: ProviderEvent) => void
+  /** Seconds that its clock is ahead. */
+  #ahead = 0
+
+  /** @param file where the books are kept; null: in memory */
+  constructor(file: string | null, onEvent: (event: ProviderEvent) => void) {
+    this.#file = file
+    this.#onEvent = onEvent
+    const text = file !== null && existsSync(file) ? readFileSync(file, 'utf8') : '{}'
+    this.kept = { ...structuredClone(NOTHING), ...JSON.parse(text) }
+  }
+
+  now(): number {
+    return Math.floor(Date.now() / MS_PER_SECOND) + this.#ahead
+  }
+
+  /** Lets time pass. */
+  advance(seconds: number): void {
+    this.#ahead += seconds
+  }
+
+  save(): void {
+    if (this.#file === null) return
+    writeFileSync(`${this.#file}.new`, JSON.stringify(this.kept), { mode: 0o600 })
+    renameSync(`${this.#file}.new`, this.#file)
+  }
+
+  /** Records an event of an object as it is now, and hands it to the webhooks. */
+  tell(type: string, object: PaymentObject, previous?: object): void {
+    const event: ProviderEvent = {
+      id: newId('evt'),
+      object: 'event',
+      created: this.now(),
+      type,
+      api_version: API_VERSION,
+      livemode: false,
+      data: { object: structuredClone(object), ...(previous && { previous_attributes: previous }) },
+    }
+    this.kept.events.push(event)
+    this.save()
+    this.#onEvent(event)
+  }
+
+  saveCard(
+    number: string,
+    brand: string,
+    customer: string,
+    expires: { month: number; year: number },
+  ): Method {
+    const method: Method = {
+      id: newId('pm'),
+      object: 'payment_method',
+      created: this.now(),
+      type: 'card',
+      card: { brand, last4: number.slice(-4), exp_month: expires.month, exp_year: expires.year },
+      customer,
+    }
+    this.kept.methods[method.id] = method
+    this.kept.numbers[method.id] = number
+    this.tell('payment_method.attached', method)
+    return method
+  }
+
+  newIntent(
+    wanted: Pick<Intent, 'amount' | 'currency' | 'customer' | 'payment_method'> & { metadata: Metadata },
+  ): Intent {
+    const intent: Intent = {
+      id: newId('pi'),
+      object: 'payment_intent',
+      created: this.now(),
+      ...wanted,
+      status: 'requires_payment_method',
+      amount_received: 0,
+      latest_charge: null,
+    }
+    this.kept.intents[intent.id] = intent
+    return intent
+  }
+
+  /** Takes the money. */
+  succeed(intent: Intent): void {
+    intent.status = 'succeeded'
+    intent.amount_received = intent.amount
+    intent.latest_charge = {
+      id: newId('ch'),
+      object: 'charge',
+      created: this.now(),
+      amount: intent.amount,
+      currency: intent.currency,
+      payment_intent: intent.id,
+      amount_refunded: 0,
+      disputed: false,
+    }
+    this.tell('payment_intent.succeeded', intent)
+  }
+
+  /** Gives money back; null where more is asked for than is left. */
+  refund(intent: Intent, amount: number | null, metadata: Metadata): Refund | null {
+    const charge = intent.latest_charge
+    const left = charge === null ? 0 : charge.amount - charge.amount_refunded
+    const given = amount ?? left
+    if (charge === null || given <= 0 || given > left) return null
+    charge.amount_refunded += given
+    const refund: Refund = {
+      id: newId('re'),
+      object: 'refund',
+      created: this.now(),
+      amount: given,
+      currency: intent.currency,
+      payment_intent: intent.id,
+      metadata,
+      status: 'succeeded',
+    }
+    this.kept.refunds[refund.id] = refund
+    this.tell('refund.created', refund)
+    return refund
+  }
+
+  /** Lets a refund fail, as when the bank of the customer sends it back. */
+  failRefund(refund: Refund): void {
+    refund.status = 'failed'
+    const charge = this.kept.intents[refund.payment_intent]?.latest_charge
+    if (charge) charge.amount_refunded -= refund.amount
+    this.tell('refund.failed', refund)
+  }
+
+  dispute(intent: Intent): Dispute {
+    const dispute: Dispute = {
+      id: newId('du'),
+      object: 'dispute',
+      created: this.now(),
+      amount: intent.amount,
+      currency: intent.currency,
+      payment_intent: intent.id,
+      status: 'needs_response',
+    }
+    this.kept.disputes[dispute.id] = dispute
+    if (intent.latest_charge !== null) intent.latest_charge.disputed = true
+    this.tell('charge.dispute.created', dispute)
+    return dispute
+  }
+
+  closeDispute(dispute: Dispute, status: 'won' | 'lost'): void {
+    dispute.status = status
+    this.tell('charge.dispute.closed', dispute)
+  }
+
+  /** Closes a page that nobody paid at. */
+  expire(session: Session): void {
+    if (session.status !== 'open') return
+    session.status = 'expired'
+    session.url = null
+    this.tell('checkout.session.expired', session)
+  }
+}

@@ -1,0 +1,155 @@
+/** Events of the payment provider that come twice, late, or out of order book credits once, or not at all. */
+import fc from 'fast-check'
+import t from 'tap'
+import { takeEvent } from '../../../../pipelines/payments/take-event.ts'
+import type { Payment } from '../../../../schemas/payments/payment.ts'
+import type { PaymentNotice, ProviderNotice, ReversalNotice } from '../../../../schemas/payments/provider.ts'
+import type { Provider } from '../../../../src/payments/provider.ts'
+import { newAccount, startDatabase } from '../support.ts'
+import { newPayment, paymentNotice, providerEvent, reversalNotice } from './support.ts'
+
+const { database, sql } = await startDatabase(t)
+const RUNS = 25
+const log = { info() {}, warn() {}, error() {} }
+
+const balanceOf = async (accountId: string): Promise<bigint> =>
+  (await database.showAccount(accountId)).wallet.balance
+
+const differencesOf = async (accountId: string) =>
+  (await database.verifyWallets()).differences.filter(({ account_id }) => account_id === accountId)
+
+/** Both parts of a payment of 500; the second comes to nothing in the end, as may the dispute. */
+const REVERSALS = [
+  { id: 're_one', kind: 'refund', amount: 120n, end: null },
+  { id: 're_two', kind: 'refund', amount: 33n, end: 'gave_back' },
+  { id: 'du_won', kind: 'chargeback', amount: 347n, end: 'gave_back' },
+  { id: 'du_lost', kind: 'chargeback', amount: 100n, end: 'took' },
+] as const
+
+type What =
+  | { readonly kind: 'payment'; readonly event: PaymentNotice['event'] }
+  | { readonly kind: 'reversal'; readonly which: number; readonly event: ReversalNotice['event'] }
+
+const noticeOf = (payment: Payment, what: What): ProviderNotice => {
+  if (what.kind === 'payment') return paymentNotice(payment, { event: what.event })
+  const { id, kind, amount } = REVERSALS[what.which]!
+  return reversalNotice(payment, { id: `${id}_${payment.id}`, kind, amount, event: what.event })
+}
+
+const paymentEvent = fc
+  .constantFrom('opened', 'paid', 'failed', 'expired', 'confirmation_needed')
+  .map((event): What => ({ kind: 'payment', event }))
+const reversalEvent = fc.record({ which: fc.nat({ max: REVERSALS.length - 1 }), isEnd: fc.boolean() }).map(
+  ({ which, isEnd }): What => ({
+    kind: 'reversal',
+    which,
+    event: isEnd ? (REVERSALS[which]!.end ?? 'took') : 'took',
+  }),
+)
+
+/** The provider's own books: it answers for an intent once somebody asks, and there is one as soon as it was refunded. */
+const providerOf = (payment: Payment) =>
+  ({ readIntent: async () => paymentNotice(payment, { sessionId: null }) }) as unknown as Provider
+
+t.test('whatever comes, however often, in whatever order', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.oneof(paymentEvent, reversalEvent), { minLength: 1, maxLength: 10 }),
+      fc.array(fc.nat(), { maxLength: 5 }),
+      async (whats, again) => {
+        const accountId = await newAccount(database, 0n)
+        const payment = await newPayment(database, accountId)
+        const provider = providerOf(payment)
+        const events = whats.map((what) => providerEvent(noticeOf(payment, what)))
+        const sent = [...events, ...again.map((index) => events[index % events.length]!)]
+        // Two gateways at a time.
+        for (let at = 0; at < sent.length; at += 2)
+          await Promise.all(
+            sent.slice(at, at + 2).map((event) => takeEvent({ database, provider, log }, event)),
+          )
+        const isPaid = whats.some((what) => what.kind === 'reversal' || what.event === 'paid')
+        const reported = (which: number, event: string) =>
+          whats.some((what) => what.kind === 'reversal' && what.which === which && what.event === event)
+        const gone = REVERSALS.reduce(
+          (sum, { amount }, which) =>
+            reported(which, 'took') && !reported(which, 'gave_back') ? sum + amount : sum,
+          0n,
+        )
+        const kept = isPaid ? (payment.credits * (500n - (gone > 500n ? 500n : gone))) / 500n : 0n
+        const balance = await balanceOf(accountId)
+        // A part that was given back may have been of less than its money is worth, where all parts were above the payment.
+        const { disputed, refunded, creditsTaken } = await database.showPayment(payment.id)
+        t.equal(refunded + disputed, gone)
+        t.equal(balance, isPaid ? payment.credits - creditsTaken : 0n)
+        t.ok(balance >= kept && balance <= payment.credits)
+        const receipts = (await database.listReceipts([payment.id])).filter(
+          ({ reversalId }) => reversalId === null,
+        )
+        t.equal(receipts.length, isPaid ? 1 : 0)
+      },
+    ),
+    { numRuns: RUNS, seed: 22 },
+  )
+  t.same((await database.verifyWallets()).differences, [])
+})
+
+t.test('one event at many gateways at once is taken once', async (t) => {
+  const accountId = await newAccount(database, 0n)
+  const payment = await newPayment(database, accountId)
+  const event = providerEvent(paymentNotice(payment))
+  const others = await Promise.all(Array.from({ length: 8 }, () => database.takeProviderEvent(event)))
+  t.same(others.filter(({ outcome }) => outcome === 'taken').length, 1)
+  t.same(others.filter(({ outcome }) => outcome === 'seen').length, 7)
+  t.equal(await balanceOf(accountId), payment.credits)
+  const rows = await sql<
+    { type: string; data: object }[]
+  >`SELECT type, data FROM events WHERE account_id = ${accountId}`
+  t.match(rows, [{ type: 'topup.succeeded', data: { credits: '500', amount: '5.00', currency: 'usd' } }])
+  t.equal(rows.length, 1)
+})
+
+t.test('what contradicts our own row books nothing, and the audit names it', async (t) => {
+  const accountId = await newAccount(database, 0n)
+  const payment = await newPayment(database, accountId)
+  const other = await newPayment(database, await newAccount(database, 0n))
+  const wrong: [Partial<PaymentNotice>, RegExp][] = [
+    [{ amount: 499n }, /4\.99 usd was paid, not 5\.00 usd/],
+    [{ currency: 'eur' }, /5\.00 eur was paid/],
+    [{ customerId: `cus_${other.accountId}` }, /the customer .* is not that of/],
+    [{ intentId: null }, /no intent/],
+    [{ paymentId: 'pay_of_nobody' }, /no such payment/],
+  ]
+  for (const [more, refusal] of wrong)
+    t.match(await database.takeProviderEvent(providerEvent(paymentNotice(payment, more))), {
+      outcome: 'refused',
+      refusal,
+    })
+  t.equal(await balanceOf(accountId), 0n)
+  t.equal((await differencesOf(accountId)).filter(({ kind }) => kind === 'payment_event').length, 4)
+  await database.takeProviderEvent(providerEvent(paymentNotice(payment)))
+  t.equal(await balanceOf(accountId), payment.credits)
+  const twice = paymentNotice(payment, { intentId: 'pi_again' })
+  t.match(await database.takeProviderEvent(providerEvent(twice)), {
+    outcome: 'refused',
+    refusal: /paid by .* already/,
+  })
+  t.equal(await balanceOf(accountId), payment.credits)
+})
+
+t.test('numbers of receipts have no gap, also where bookings fail', async (t) => {
+  const accountId = await newAccount(database, 0n)
+  const payments = await Promise.all(Array.from({ length: 6 }, () => newPayment(database, accountId)))
+  const taking = payments.map(async (payment, index) => {
+    const work = database.inNameOf('test', async (writing) => {
+      await writing.takeNotice(paymentNotice(payment))
+      if (index % 2 === 0) throw new Error('the process fails before its commit')
+    })
+    await work.catch(() => undefined)
+  })
+  await Promise.all(taking)
+  const numbers = await sql<{ number: bigint }[]>`SELECT number FROM receipts ORDER BY number`
+  t.same(
+    numbers.map(({ number }) => number),
+    numbers.map((_, index) => BigInt(index + 1)),
+  )
+})
