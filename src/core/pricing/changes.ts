@@ -1,4 +1,4 @@
-/** Planned price changes. See docs/prices.md, "Planned changes". */
+/** Planned price changes. See docs/pricing.md, "Planned changes". */
 import type { Pricing, PricingFields } from '../../../schemas/config/catalog.ts'
 
 /** Prices, and the instant from which they hold: an RFC 3339 text, or null for those from the beginning. */

@@ -1,6 +1,6 @@
 /**
  * Prices a call by its tokens. All arithmetic is on whole numbers; the one rounding, half up to 1e-8 credit, comes
- * last. See docs/prices.md.
+ * last. See docs/pricing.md.
  */
 import type { Pricing, PricingFields } from '../../../schemas/config/catalog.ts'
 import {

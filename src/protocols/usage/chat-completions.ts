@@ -1,7 +1,7 @@
 /**
  * Reads usage of chat-completions as providers really report it: the protocol's own fields, and those that only some
  * providers have. A field that means the same wherever it occurs is read from all of them; what is read from one family
- * alone stands in `FAMILIES`. See docs/prices.md, "Usage".
+ * alone stands in `FAMILIES`. See docs/pricing.md, "Usage".
  */
 import type { Provider } from '../../../schemas/config/catalog.ts'
 import { type ExtraUsage, extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'

@@ -1,6 +1,6 @@
 /**
  * Each kind of tokens, service tier, tool and minimum has its price from the request to the row, streamed and whole, and
- * usage that contradicts itself bills no more than what was delivered. See docs/prices.md.
+ * usage that contradicts itself bills no more than what was delivered. See docs/pricing.md.
  */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'

@@ -1,6 +1,6 @@
 /**
  * Each family of providers reports usage in its own form, whole and streamed; the expected charges are computed by hand
- * from these prices. See docs/prices.md, "Usage".
+ * from these prices. See docs/pricing.md, "Usage".
  */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
