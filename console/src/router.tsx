@@ -203,7 +203,8 @@ const knowledge = createRoute({
 const billing = createRoute({
   getParentRoute: () => signedIn,
   path: '/billing',
-  component: lazyRouteComponent(() => import('./pages/billing.tsx'), 'Billing'),
+  validateSearch: texts('payment'),
+  component: lazyRouteComponent(() => import('./pages/billing/billing.tsx'), 'Billing'),
 })
 
 const webhooks = createRoute({

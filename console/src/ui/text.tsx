@@ -39,7 +39,8 @@ export function printAmount(amount: string, minDecimals = 2): string {
   const [, sign = '', whole = '', decimals = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(amount) ?? []
   if (whole === '') return amount
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',')
-  return `${sign === '-' ? '−' : ''}${grouped}.${decimals.padEnd(minDecimals, '0')}`
+  const fraction = decimals.padEnd(minDecimals, '0')
+  return `${sign === '-' ? '−' : ''}${grouped}${fraction && `.${fraction}`}`
 }
 
 export const Money = ({ amount }: { readonly amount: string }) => (

@@ -1,0 +1,175 @@
+/** The saved card of an account, and its automatic top-up. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type {
+  listCards,
+  removeCard,
+  saveCard,
+  setAutomaticTopUp,
+  showAutomaticTopUp,
+} from '../../../../schemas/management/payments/automatic.ts'
+import { get, request } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { CheckField, Field } from '../../ui/field.tsx'
+import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
+import { printTime } from '../../ui/text.tsx'
+
+type Automatic = AnswerOf<typeof showAutomaticTopUp>
+
+const AMOUNT = '\\d{1,10}(\\.\\d{1,8})?'
+const DEFAULTS = { threshold: '100', amount: '500', monthly_maximum: '5000' }
+
+export function Cards({ accountId }: { readonly accountId: string }) {
+  useLingui()
+  const queries = useQueryClient()
+  const cards = useQuery({
+    queryKey: ['/cards', accountId],
+    queryFn: ({ signal }) => get<typeof listCards>('/cards', { account_id: accountId }, signal),
+  })
+  const save = useMutation({
+    mutationFn: () => request<typeof saveCard>('POST', '/cards', { account_id: accountId }),
+    onSuccess: ({ url }) => window.location.assign(url),
+  })
+  const remove = useMutation({
+    meta: { done: t('Card removed') },
+    mutationFn: (id: string) =>
+      request<typeof removeCard>('DELETE', '/cards/{id}', { id, account_id: accountId }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ['/cards'] })
+      await queries.invalidateQueries({ queryKey: ['/automatic-top-up'] })
+    },
+  })
+  const failure = save.error ?? remove.error
+  return (
+    <Panel title={t('Payment method')}>
+      <div className="flex flex-col gap-3 p-4">
+        {cards.error && <ErrorState error={cards.error} onRetry={() => void cards.refetch()} />}
+        {cards.data?.data.length === 0 && <p className="text-quiet">{t('No card is saved.')}</p>}
+        <ul className="flex flex-col gap-2">
+          {cards.data?.data.map(({ id, brand, last4, expires }) => (
+            <li key={id} className="flex flex-wrap items-center justify-between gap-2">
+              <span>
+                <span className="capitalize">{brand}</span> •••• {last4}{' '}
+                <span className="text-quiet text-sm">{t('until {expires}', { expires })}</span>
+              </span>
+              <Button
+                aria-label={t('Remove the card {last4}', { last4 })}
+                isBusy={remove.isPending}
+                onClick={() => remove.mutate(id)}
+              >
+                {t('Remove')}
+              </Button>
+            </li>
+          ))}
+        </ul>
+        {failure && <FormError error={failure} />}
+        <div>
+          <Button isBusy={save.isPending} onClick={() => save.mutate()}>
+            {t('Save a card')}
+          </Button>
+        </div>
+      </div>
+    </Panel>
+  )
+}
+
+export function AutomaticTopUp({
+  accountId,
+  minimum,
+}: {
+  readonly accountId: string
+  readonly minimum: string
+}) {
+  useLingui()
+  const shown = useQuery({
+    queryKey: ['/automatic-top-up', accountId],
+    queryFn: ({ signal }) =>
+      get<typeof showAutomaticTopUp>('/automatic-top-up', { account_id: accountId }, signal),
+  })
+  return (
+    <Panel title={t('Automatic top-up')}>
+      {shown.isPending && <Skeleton />}
+      {shown.error && <ErrorState error={shown.error} onRetry={() => void shown.refetch()} />}
+      {shown.data && (
+        <AutomaticForm key={String(shown.data.enabled)} settings={shown.data} minimum={minimum} />
+      )}
+    </Panel>
+  )
+}
+
+/** Says why no top-up happens; null where one does. */
+function hindranceOf({ enabled, off_reason, waits_for, waits_until, failures }: Automatic): string | null {
+  if (off_reason === 'failures') return t('Switched off after {failures} failed attempts.', { failures })
+  if (off_reason === 'method_removed') return t('Switched off, because the card was removed.')
+  if (!enabled || waits_until === null || Date.parse(waits_until) <= Date.now()) return null
+  const until = printTime(waits_until)
+  return waits_for === 'month'
+    ? t('The monthly maximum is reached. It continues on {until}.', { until })
+    : t('The last attempt failed. The next one is after {until}.', { until })
+}
+
+function AutomaticForm({ settings, minimum }: { readonly settings: Automatic; readonly minimum: string }) {
+  const queries = useQueryClient()
+  const [enabled, setEnabled] = useState(settings.enabled)
+  const [fields, setFields] = useState({
+    threshold: settings.threshold ?? DEFAULTS.threshold,
+    amount: settings.amount ?? DEFAULTS.amount,
+    monthly_maximum: settings.monthly_maximum ?? DEFAULTS.monthly_maximum,
+  })
+  const save = useMutation({
+    meta: { done: t('Automatic top-up saved') },
+    mutationFn: () =>
+      request<typeof setAutomaticTopUp>('PUT', '/automatic-top-up', {
+        account_id: settings.account_id,
+        enabled,
+        ...fields,
+      }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['/automatic-top-up'] }),
+  })
+  const hindrance = hindranceOf(settings)
+  const field = (name: keyof typeof fields, label: string, hint: string) => (
+    <Field
+      label={label}
+      hint={hint}
+      required
+      inputMode="decimal"
+      pattern={AMOUNT}
+      value={fields[name]}
+      onChange={(event) => setFields({ ...fields, [name]: event.target.value })}
+    />
+  )
+  return (
+    <form
+      className="flex flex-col gap-3 p-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        save.mutate()
+      }}
+    >
+      {hindrance !== null && (
+        <p role="status" className="rounded-md bg-warn-wash p-3 text-warn">
+          {hindrance}
+        </p>
+      )}
+      <CheckField
+        label={t('Charge the saved card when the balance is low')}
+        checked={enabled}
+        onChange={(event) => setEnabled(event.target.checked)}
+      />
+      <div className="grid gap-3 sm:grid-cols-3">
+        {field('threshold', t('When the balance is below'), t('credits'))}
+        {field('amount', t('Credits to add'), t('at least {minimum}', { minimum }))}
+        {field('monthly_maximum', t('At most in a month'), t('credits, in months of UTC'))}
+      </div>
+      {save.error && <FormError error={save.error} />}
+      <div>
+        <Button type="submit" isBusy={save.isPending}>
+          {t('Save automatic top-up')}
+        </Button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,77 @@
+/** The wallet of an account and its ledger. */
+import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import type { listLedger, showAccount } from '../../../../schemas/management/accounts/accounts.ts'
+import type { showOffer } from '../../../../schemas/management/payments/payments.ts'
+import { get } from '../../api/client.ts'
+import { useList } from '../../api/list.ts'
+import { useAccount } from '../../api/session.ts'
+import { t } from '../../i18n.ts'
+import { ErrorState, PageHeader, Skeleton, Stat } from '../../ui/states.tsx'
+import { Money } from '../../ui/text.tsx'
+import { Alerts } from '../alerts.tsx'
+import { Budgets } from '../budgets/budgets.tsx'
+import { LedgerTable } from '../ledger-table.tsx'
+import { AutomaticTopUp, Cards } from './automatic.tsx'
+import { Payments } from './payments.tsx'
+import { ReturnedPayment, TopUp } from './top-up.tsx'
+
+const route = getRouteApi('/signed-in/billing')
+
+function Wallet({ accountId }: { accountId: string }) {
+  const account = useQuery({
+    queryKey: ['/accounts/{id}', accountId],
+    queryFn: ({ signal }) => get<typeof showAccount>('/accounts/{id}', { id: accountId }, signal),
+  })
+  if (account.isPending) return <Skeleton rows={2} />
+  if (account.error) return <ErrorState error={account.error} onRetry={() => void account.refetch()} />
+  const { balance, held, used } = account.data.wallet
+  return (
+    <dl className="mb-5 grid gap-3 sm:grid-cols-3">
+      <Stat name={t('Balance')} value={<Money amount={balance} />} note={t('credits to spend')} />
+      <Stat name={t('Held')} value={<Money amount={held} />} note={t('for tasks that run')} />
+      <Stat name={t('Spent')} value={<Money amount={used} />} note={t('credits since the beginning')} />
+    </dl>
+  )
+}
+
+export function Billing() {
+  useLingui()
+  const { account_id: accountId, role } = useAccount()
+  const { payment } = route.useSearch()
+  const offer = useQuery({
+    queryKey: ['/payments/offer', accountId],
+    queryFn: ({ signal }) => get<typeof showOffer>('/payments/offer', { account_id: accountId }, signal),
+  })
+  const list = useList<typeof listLedger>('/accounts/{id}/ledger', { id: accountId })
+  return (
+    <>
+      <PageHeader
+        title={t('Billing')}
+        description={t(
+          'The wallet of the account, its payments, and every entry of its ledger, newest first.',
+        )}
+      />
+      {payment !== undefined && <ReturnedPayment id={payment} />}
+      <Wallet accountId={accountId} />
+      <div className="flex flex-col gap-5">
+        {offer.data?.takes_cards && (
+          <div className="grid items-start gap-5 lg:grid-cols-2">
+            <TopUp accountId={accountId} offer={offer.data} />
+            <Cards accountId={accountId} />
+          </div>
+        )}
+        {offer.data?.takes_cards && <AutomaticTopUp accountId={accountId} minimum={offer.data.minimum} />}
+        {offer.data?.takes_cards && <Payments accountId={accountId} />}
+        <Budgets
+          title={t('Budgets of the account')}
+          subject={{ account_id: accountId }}
+          mayChange={role === 'owner' || role === 'billing'}
+        />
+        <LedgerTable list={list} />
+        <Alerts accountId={accountId} mayChange={role !== 'auditor'} />
+      </div>
+    </>
+  )
+}
