@@ -262,6 +262,8 @@ function credentialOf(wallet: Credential['wallet']): Credential {
     wallet,
     account: { id: wallet.accountId },
     key: { id: 'key', grant: null, allowedAddresses: null },
+    budgets: [],
+    secret: null,
   } as Credential
 }
 

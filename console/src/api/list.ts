@@ -19,6 +19,8 @@ export function useList<O extends Operation>(path: string, input: Omit<InputOf<O
     },
     initialPageParam: '',
     getNextPageParam: ({ next_cursor }) => next_cursor,
+    // A page that is opened again shows what is there now: others write too.
+    refetchOnMount: 'always',
   })
   const rows = (query.data?.pages.flatMap(({ data }) => data) ?? []) as Entry<O>[]
   return { ...query, rows }

@@ -102,7 +102,7 @@ export class KeyPools {
       channels: keys.map((key) => ({ ...channel, api_key: key })),
       restsUntil: keys.map((key) => known?.restsUntil[former(key)] ?? 0),
       refusals: keys.map((key) => known?.refusals[former(key)] ?? 0),
-      turn: 0,
+      turn: known?.turn ?? 0,
     }
     this.#pools.set(id, pool)
     return pool

@@ -23,6 +23,7 @@ const USUAL = {
   mask: null,
   extra: {},
   hash: null,
+  callback_url: null,
 }
 
 t.test('what is left out is as usual, and null is left out', async (t) => {
@@ -33,7 +34,14 @@ t.test('what is left out is as usual, and null is left out', async (t) => {
 })
 
 t.test('what is named is read, the rest is left out', async (t) => {
-  const all = { n: 3, size: '1x1', async: true, response_format: 'b64_json', image: [LINK, URI] }
+  const all = {
+    n: 3,
+    size: '1x1',
+    async: true,
+    response_format: 'b64_json',
+    image: [LINK, URI],
+    callback_url: LINK,
+  }
   t.strictSame(
     read({ ...PLAIN, ...all, seed: 7, quality: 'high', steps: 90, sequential_image_generation: 'auto' }),
     {
@@ -42,6 +50,7 @@ t.test('what is named is read, the rest is left out', async (t) => {
       size: '1x1',
       isAsync: true,
       isInline: true,
+      callback_url: LINK,
       images: [
         { field: 'image[0]', source: LINK },
         { field: 'image[1]', source: URI },

@@ -18,7 +18,7 @@ const deps = {
 
 function step(protocol: ChatProtocol, request: object, ...trusting: boolean[]) {
   const routes = trusting.map((private_links, id) => ({ channel: { id, private_links } }))
-  const call = { protocol, call: chatWith(protocol, request), routes } as unknown as PricedCall
+  const call = { protocol, call: chatWith(protocol, request), routes, fallbacks: [] } as unknown as PricedCall
   return checkLinks(deps).step(call)
 }
 

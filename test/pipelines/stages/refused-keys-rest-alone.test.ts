@@ -36,15 +36,12 @@ t.test('keys are used in turn', async (t) => {
   const health = new ChannelHealth()
   const used: string[] = []
   for (let i = 0; i < 4; i++) {
-    const call = new RunningCall({ ...POOL, health, channelFields: POOL_ENTRY })
+    const call = new RunningCall({ ...POOL, health })
     succeed(call.attempt)
     used.push(...keysOf(call))
   }
   t.same(used, [...KEYS, KEYS[0]])
 })
-
-/** The same list for every call, as one configuration has it. */
-const POOL_ENTRY = POOL.channelFields!
 
 t.test(
   'a refused key rests, the same call goes on with the next, and the channel is not at fault',

@@ -36,6 +36,7 @@ t.test('nothing set: everything embedded, in the working folder', async (t) => {
     clickhouseUrl: null,
     objectStore: null,
     mail: null,
+    payments: null,
     logLevel: 'info',
   })
 })
