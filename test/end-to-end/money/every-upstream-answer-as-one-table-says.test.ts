@@ -49,7 +49,8 @@ const TABLE: Readonly<Record<AnswerName, { readonly whole: Outcome; readonly str
   'late-error': { whole: NONE, streamed: BROKEN },
   'usage-missing': { whole: ESTIMATED, streamed: ESTIMATED },
   interim: { whole: billed(PROMPT_TOKENS, null), streamed: billed(PROMPT_TOKENS, null) },
-  contradictory: { whole: NONE, streamed: REPORTED },
+  // A usage that falls is not believed: what was delivered is billed.
+  contradictory: { whole: NONE, streamed: ESTIMATED },
   huge: { whole: REPORTED, streamed: REPORTED },
   cut: { whole: { ...NONE, code: 'upstream_unreachable' }, streamed: BROKEN },
 }
