@@ -1,0 +1,56 @@
+/** A customer tops up by card at the provider's page, waits until it is booked, and switches automatic top-ups on. */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { ONE_CREDIT } from '../../schemas/money.ts'
+import { openShop } from '../end-to-end/payments/support.ts'
+import { inspectPage, withPage } from '../support/browser.ts'
+import { HANDS, mouse } from '../support/hands.ts'
+import { button, heading, link, row, signIn } from './support.ts'
+
+t.test('top-up by card', async (t) => {
+  const shop = await openShop(t)
+  const { service, control } = shop
+  for (const hand of HANDS)
+    await t.test(hand.name, (t) =>
+      withPage(t, `top-up ${hand.name}`, async (page) => {
+        const { accountId } = await signIn(service, page, { name: 'Dora', credit: '600' })
+        await hand.press(link(page, 'Billing'))
+        await heading(page, 'Billing').waitFor()
+        await page.getByText('Nothing was paid by card yet.').waitFor()
+        const credits = page.getByLabel('Credits', { exact: true })
+        await hand.write(credits, '100')
+        await hand.press(button(page, 'Go to payment'))
+        await page.getByRole('alert').filter({ hasText: 'at least 404.4' }).waitFor()
+        await hand.press(button(page, '500 for 5.00 USD'))
+        await hand.press(page.getByLabel('Keep the card for automatic top-ups'))
+
+        await control('PUT', '/faults', { mode: 'hold' })
+        await hand.press(button(page, 'Go to payment'))
+        await page.getByRole('heading', { name: 'Pay $5.00' }).waitFor()
+        await hand.write(page.getByLabel('Card number'), '4242 4242 4242 4242')
+        await hand.press(button(page, 'Pay'))
+        await page.getByText('Payment pending').waitFor()
+        await row(page, '5.00 USD').getByText('Pending', { exact: true }).waitFor()
+        t.equal((await service.database.showAccount(accountId)).wallet.balance, 600n * ONE_CREDIT)
+
+        await control('POST', '/release')
+        await control('PUT', '/faults', {})
+        await page.getByText('Payment booked').waitFor()
+        await row(page, '5.00 USD').getByText('Paid', { exact: true }).waitFor()
+        await page.getByRole('table', { name: 'Ledger' }).getByText('500.00', { exact: true }).waitFor()
+        await page.getByRole('listitem').filter({ hasText: '•••• 4242' }).waitFor()
+        t.equal((await service.database.showAccount(accountId)).wallet.balance, 1_100n * ONE_CREDIT)
+        const download = page.waitForEvent('download')
+        await hand.press(page.getByRole('link', { name: /^Receipt \d+$/ }))
+        t.match(readFileSync(await (await download).path(), 'latin1'), /^%PDF-/)
+
+        await hand.press(page.getByLabel('Charge the saved card when the balance is low'))
+        await hand.write(page.getByLabel('When the balance is below'), '200')
+        await hand.press(button(page, 'Save automatic top-up'))
+        await page.getByText('Automatic top-up saved').waitFor()
+        if (hand === mouse) await inspectPage(t, page, 'billing-cards')
+        await page.reload()
+        t.ok(await page.getByLabel('Charge the saved card when the balance is low').isChecked())
+      }),
+    )
+})
