@@ -79,7 +79,7 @@ const prices = {
     .describe('Prices of larger images; per_unit holds below the first.'),
   tiers: z.array(z.object({ from_prompt_tokens: z.int(), input: z.string(), output: z.string(), ...kinds })),
   server_tool_call: price,
-  server_tools: z.record(z.string(), z.string()).nullable().describe('Tools with a price of their own.'),
+  server_tools: z.record(z.string(), z.string()).nullable().describe('Tools with a separate price.'),
   service_tiers: z
     .record(z.string(), z.string())
     .nullable()

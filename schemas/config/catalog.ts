@@ -142,7 +142,7 @@ const pricingFields = {
   tiers: z.array(tokenTier).default([]),
   /** Credits per tool call that the upstream ran itself. */
   server_tool_call: rateText.optional(),
-  /** The same for tools that have a price of their own. */
+  /** The same for tools that have a separate price. */
   server_tools: z.partialRecord(z.enum(SERVER_TOOLS), rateText).optional(),
   /** Factors on the whole call by the service tier in which the upstream served it. */
   service_tiers: z

@@ -1,6 +1,6 @@
 /**
- * Azure OpenAI. A base URL that ends in `/openai/v1` takes deployments by name as any other API does; the older form,
- * which ends in `/openai`, has them in the path, and an `api-version`.
+ * Azure OpenAI. A base URL that ends in `/openai/v1` names the deployment in the body, like other APIs; the older form,
+ * which ends in `/openai`, names it in the path and needs an `api-version`.
  */
 import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { type ChannelAdapter, type ChannelCall, commonHeaders, keyField } from '../channel.ts'

@@ -8,7 +8,7 @@ import type { PriceTerms } from './terms.ts'
 import { NO_EXTRA, type TokenUsage } from './usage.ts'
 
 export interface ChargedItem {
-  /** Such as `output_audio`; of tools that have a price of their own, the tool's. */
+  /** Such as `output_audio`; the tool's name for tools that have a separate price. */
   readonly name: string
   readonly count: number
   readonly price: Rate
@@ -60,7 +60,7 @@ class Share {
   }
 }
 
-/** Returns the tools that have a price of their own, then all other calls. */
+/** Returns the tools that have a separate price, then all other calls. */
 function toolItems(
   calls: number,
   byTool: Readonly<Partial<Record<ServerTool, number>>>,

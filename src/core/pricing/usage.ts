@@ -14,7 +14,7 @@ export interface TokenUsage {
   readonly extra?: ExtraUsage
 }
 
-/** Counts that few calls have: parts of the others, which can have prices of their own. */
+/** Counts that few calls have: parts of the other counts, which can have separate prices. */
 export interface ExtraUsage {
   /** A part of `cacheWrite`: kept for an hour. */
   readonly cacheWrite1h: number

@@ -45,7 +45,7 @@ const automaticOfRow = (row: AutomaticRow): AutomaticTopUp => ({
   waitsFor: row.waits_for,
 })
 
-/** Returns the settings of an account; null before it has any. */
+/** Returns the settings of an account; null until they are set. */
 export async function findAutomatic(sql: Queryable, accountId: string): Promise<AutomaticTopUp | null> {
   const [row] = await sql<AutomaticRow[]>`SELECT * FROM automatic_topups WHERE account_id = ${accountId}`
   return row === undefined ? null : automaticOfRow(row)
@@ -57,7 +57,7 @@ export type AutomaticSettings = Pick<
 >
 
 /**
- * Keeps what a customer decides. Earlier failures are forgotten.
+ * Stores the settings that the customer chose, and resets the count of failures.
  * @throws Refusal `method_missing` where no card is saved
  */
 export async function setAutomatic(sql: Queryable, wanted: AutomaticSettings): Promise<AutomaticTopUp> {

@@ -15,7 +15,7 @@ function count(value: unknown): number | null {
   return Math.floor(value)
 }
 
-/** Returns the upstream's calls of its own tools; null without a report. */
+/** Returns the server tool calls by tool; null without a report. */
 const toolCalls = (value: unknown): ToolCalls | null =>
   typeof value === 'object' && value !== null ? toolCallsIn(fieldsOf(value)) : null
 
@@ -57,7 +57,7 @@ export class MessagesUsage {
     return this.#report(output)
   }
 
-  /** Reads the counts that Bedrock adds to the last event, under names of its own. */
+  /** Reads the counts that Bedrock adds to the last event, which have other names. */
   metrics(value: unknown): UsageReport {
     const metrics = fieldsOf(value)
     return this.report({

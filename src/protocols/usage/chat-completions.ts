@@ -1,7 +1,6 @@
 /**
- * Reads usage of chat-completions as providers really report it: the protocol's own fields, and those that only some
- * providers have. A field that means the same wherever it occurs is read from all of them; what is read from one family
- * alone stands in `FAMILIES`. See docs/pricing.md, "Usage".
+ * Reads usage of chat-completions as providers report it: the protocol's fields, and those that only some providers
+ * have. A field with one meaning is read from every provider; a field that only one family has is in `FAMILIES`. See docs/pricing.md, "Usage".
  */
 import type { Provider } from '../../../schemas/config/catalog.ts'
 import { type ExtraUsage, extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
@@ -44,7 +43,7 @@ interface Family {
 const FAMILIES: Readonly<Partial<Record<Provider, Family>>> = {
   xai: {
     reasonsBeside: true,
-    // Live search counts its sources; tools that the server runs have a list of their own.
+    // Live search counts its sources; server tools are counted in a separate list.
     toolCalls: ({ num_sources_used, server_side_tool_usage_details: details }) =>
       isObject(details) ? details : { web_search_requests: num_sources_used },
   },

@@ -24,7 +24,7 @@ t.test('rotation under calls', async (t) => {
     (await owner.send('POST', '/keys', { account_id, name: 'program', account_logs: true })).body
   const rotate = async (id: string, grace_seconds: number, headers = {}) =>
     (await owner.send('POST', `/keys/${id}/rotate`, { grace_seconds }, headers)).body
-  /** Calls on a connection of its own, until it is stopped. */
+  /** Calls on a separate connection until it is stopped. */
   const client = (secret: () => string) => {
     const dispatcher = new Agent({ connections: 1 })
     const statuses: number[] = []

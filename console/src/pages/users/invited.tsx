@@ -1,4 +1,4 @@
-/** What comes of an invitation: a link to hand on, or a mail that is on its way. */
+/** The result of an invitation: a link to copy, or a notice that the email was sent. */
 import { useLingui } from '@lingui/react'
 import { t } from '../../i18n.ts'
 import { CodeBlock } from '../../ui/text.tsx'
