@@ -13,8 +13,8 @@ import { callConfig } from '../support.ts'
 const ROUNDS = 4
 /** Acts of each kind in a round, all at once. */
 const COPIES = 6
-/** The acts of a round take about as long. */
-const KILL_WITHIN_MS = 600
+/** The share of a round's acts that are answered at most before the kill. */
+const MOST_ANSWERED = 0.8
 const MOST_ENTRIES = 1_000
 
 interface Act {
@@ -135,8 +135,16 @@ for (const seed of seeds())
       const world: World = { operator, database, unique: () => `made-${names++}` }
       const acts: Act[] = []
       for (let copy = 0; copy < COPIES; copy += 1) acts.push(...(await prepare(world)))
-      const sending = acts.map((act) => act.send().catch(() => null))
-      await new Promise((resolve) => setTimeout(resolve, random.unit() * KILL_WITHIN_MS))
+      const killAfter = random.int(1, acts.length * MOST_ANSWERED)
+      let answers = 0
+      const { promise: answeredEnough, resolve: kill } = Promise.withResolvers<void>()
+      const sending = acts.map(async (act) => {
+        const status = await act.send().catch(() => null)
+        answers += 1
+        if (answers >= killAfter) kill()
+        return status
+      })
+      await answeredEnough
       await service.kill()
       const statuses = await Promise.all(sending)
       const found = await Promise.all(acts.map((act) => act.find()))

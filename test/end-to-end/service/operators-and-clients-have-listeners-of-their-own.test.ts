@@ -112,8 +112,9 @@ t.test('listeners', async (t) => {
     )
     t.equal(await fingerprint(service.baseUrl), before)
     install('other')
+    // While the listener takes the certificate up it may cut a connection.
     await eventually('the certificate is taken up', async () =>
-      (await fingerprint(service.baseUrl)) === before ? undefined : true,
+      [before, null].includes(await fingerprint(service.baseUrl).catch(() => null)) ? undefined : true,
     )
   })
 })

@@ -30,12 +30,15 @@ const SPOKEN = new Set(['content', 'reasoning_content', 'reasoning', 'refusal', 
 export const weighed = (text: string): number =>
   [...text].length + 1.5 * (Buffer.byteLength(text) - [...text].length)
 
+/** A usage object at any depth holds counts, and no output. */
+const isUsage = (name: string, value: Json): boolean => name === 'usage' && isObject(value)
+
 /** Characters of every string that stands under a spoken name, below the top level and outside usage and error. */
 export function charactersOf(value: Json, isTop = true): number {
   if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + charactersOf(item, false), 0)
   if (!isObject(value)) return 0
   return Object.entries(value).reduce((sum, [name, inner]) => {
-    if (isTop && (name === 'usage' || name === 'error')) return sum
+    if ((isTop && (name === 'usage' || name === 'error')) || isUsage(name, inner)) return sum
     if (typeof inner !== 'string') return sum + charactersOf(inner, false)
     return !isTop && SPOKEN.has(name) ? sum + weighed(inner) : sum
   }, 0)
@@ -45,7 +48,7 @@ export function hasFinish(value: Json, isTop = true): boolean {
   if (Array.isArray(value)) return value.some((item) => hasFinish(item, false))
   if (!isObject(value)) return false
   return Object.entries(value).some(([name, inner]) => {
-    if (isTop && (name === 'usage' || name === 'error')) return false
+    if ((isTop && (name === 'usage' || name === 'error')) || isUsage(name, inner)) return false
     return typeof inner === 'string' ? !isTop && name === 'finish_reason' : hasFinish(inner, false)
   })
 }
