@@ -102,7 +102,10 @@ t.test('management', async (t) => {
       const init = { method: 'POST', headers, body: JSON.stringify({ token }) }
       const response = await fetch(`${baseUrl}${MANAGE}/sign-in/link`, init)
       t.equal(response.status, 200)
-      const made = response.headers.getSetCookie()[0]!.split(';')[0]!
+      const [flags, ...others] = response.headers.getSetCookie()
+      t.match(flags, /; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax$/, 'no script reads it, no other site sends it')
+      t.same(others, [])
+      const made = flags!.split(';')[0]!
       return { cookie: made, csrfToken: ((await response.json()) as { csrf_token: string }).csrf_token }
     }
     const statusOf = async (cookie: string) =>

@@ -90,24 +90,33 @@ t.test('a former secret signs while it is configured; others, and forgeries, are
 
 t.test('lost webhooks are named by verify, and found by reconciliation', async (t) => {
   const customer = await shop.newCustomer()
-  await control('PUT', '/faults', { mode: 'drop' })
-  const payment = await startTopUp(customer)
-  await payAt(payment.url)
-  const started = await operator.send('POST', '/jobs', { kind: 'verify' })
-  const verified = await eventually('verify ends', async () => {
-    const { body } = await operator.send('GET', `/jobs/${started.body.id}`)
-    return body.verified ?? undefined
-  })
-  t.match(verified, {
+  const losePayment = async () => {
+    await control('PUT', '/faults', { mode: 'drop' })
+    const payment = await startTopUp(customer)
+    await payAt(payment.url)
+    const started = await operator.send('POST', '/jobs', { kind: 'verify' })
+    const verified = await eventually('verify ends', async () => {
+      const { body } = await operator.send('GET', `/jobs/${started.body.id}`)
+      return body.verified ?? undefined
+    })
+    await noFaults()
+    const { body: reconciled } = await operator.send('POST', '/payments/reconcile', { days: 30 })
+    t.equal((await paymentOf(customer, payment.id)).state, 'paid')
+    return { payment, verified, reconciled }
+  }
+  let lost = await losePayment()
+  let credits = 500n
+  // The task worker reconciles too, every five minutes: it may be faster once.
+  if (lost.reconciled.found === 0) {
+    lost = await losePayment()
+    credits += 500n
+  }
+  t.match(lost.verified, {
     ok: false,
-    differences: [{ kind: 'provider_payment', ref: payment.id, expected: '5.00 usd', found: '0' }],
+    differences: [{ kind: 'provider_payment', ref: lost.payment.id, expected: '5.00 usd', found: '0' }],
   })
-  await noFaults()
-  const { body } = await operator.send('POST', '/payments/reconcile', { days: 30 })
-  t.match(body, { refused: 0 })
-  t.ok(body.found >= 1)
-  t.equal((await paymentOf(customer, payment.id)).state, 'paid')
-  t.equal(await balanceOf(shop, customer), 500n)
+  t.match(lost.reconciled, { found: 1, refused: 0 })
+  t.equal(await balanceOf(shop, customer), credits)
   t.equal((await operator.send('POST', '/payments/reconcile', { days: 30 })).body.found, 0)
 })
 

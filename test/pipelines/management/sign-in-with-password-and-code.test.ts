@@ -79,6 +79,20 @@ t.test('no answer tells whether an email exists', async (t) => {
   )
 })
 
+t.test('an email that does not exist costs a password hash as well', async (t) => {
+  const cpuOf = async (attempt: object) => {
+    const before = process.cpuUsage()
+    for (let count = 0; count < 5; count += 1)
+      await refusal(browser('192.0.2.9').run(ACTS, signInByPassword, attempt))
+    const { user, system } = process.cpuUsage(before)
+    return user + system
+  }
+  const password = 'another password'
+  const wrong = await cpuOf({ ...ADA, password })
+  const unknown = await cpuOf({ email: 'nobody@example.com', password })
+  t.ok(unknown > wrong / 2, `${unknown} us of CPU for an unknown email, ${wrong} us for a wrong password`)
+})
+
 t.test('a password that may not be chosen is refused with a reason', async (t) => {
   const sign = (password: string) =>
     refusal(browser('192.0.2.2').run(ACTS, signUp, { email: 'bob@example.com', name: 'Bob', password }))

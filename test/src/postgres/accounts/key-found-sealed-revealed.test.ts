@@ -43,7 +43,7 @@ t.test('a key is found by its hash, with account and wallet', async (t) => {
   })
   const credential = await database.findCredential(database.lookupHash(raw))
   const { account, wallet } = await database.showAccount(accountId)
-  t.same(credential, { key, account, wallet, agent: null, secret: null })
+  t.same(credential, { key, account, wallet, agent: null, secret: null, budgets: [] })
   t.equal(await database.findCredential(database.lookupHash(`${raw}0`)), null)
 })
 
