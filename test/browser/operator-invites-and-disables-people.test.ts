@@ -1,40 +1,46 @@
 /** An operator invites a person, gives a role and a link, and disables a user; an auditor only reads an account. */
 import t from 'tap'
 import { inspectPage, withPage } from '../support/browser.ts'
+import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { button, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
 
 t.test('an operator', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
-  const email = `hopper-${process.pid}@example.com`
-  const user = await service.database.createUser({ email, name: 'Hopper', credit: 0n })
-  await withPage(t, 'operator', async (page) => {
-    await signIn(service, page, { name: 'Olga', role: 'operator' })
-    await link(page, 'Users').click()
-    await heading(page, 'Users').waitFor()
-    await button(page, 'Invite a person').click()
-    const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('Email').fill('new@example.com')
-    await button(dialog, 'Make the link').click()
-    t.match(await dialog.locator('pre').textContent(), /\/console\/sign-up#invitation=[\w-]{43}$/)
-    await button(dialog, 'Done').click()
-    await button(row(page, 'new@example.com'), 'Revoke').click()
-    await row(page, 'new@example.com').getByText('Revoked').waitFor()
+  for (const hand of HANDS)
+    await t.test(hand.name, (t) =>
+      withPage(t, `operator ${hand.name}`, async (page) => {
+        const look = async (name: string) => (hand === mouse ? inspectPage(t, page, name) : undefined)
+        const email = `hopper-${hand === mouse ? 'mouse' : 'keys'}-${process.pid}@example.com`
+        const invited = `new-${hand === mouse ? 'mouse' : 'keys'}@example.com`
+        const user = await service.database.createUser({ email, name: 'Hopper', credit: 0n })
+        await signIn(service, page, { name: 'Olga', role: 'operator' })
+        await hand.press(link(page, 'Users'))
+        await heading(page, 'Users').waitFor()
+        await hand.press(button(page, 'Invite a person'))
+        const dialog = page.getByRole('dialog')
+        await hand.write(dialog.getByLabel('Email'), invited)
+        await hand.press(button(dialog, 'Make the link'))
+        t.match(await dialog.locator('pre').textContent(), /\/console\/sign-up#invitation=[\w-]{43}$/)
+        await hand.press(button(dialog, 'Done'))
+        await hand.press(button(row(page, invited), 'Revoke'))
+        await row(page, invited).getByText('Revoked').waitFor()
 
-    await page.getByLabel('Email, name or id').fill(email)
-    await button(page, 'Search').click()
-    await page.waitForURL(/search=hopper/)
-    await page.getByLabel(`Role of ${email}`).selectOption('auditor')
-    await inspectPage(t, page, 'users')
-    await button(row(page, email), 'Sign-in link').click()
-    t.match(await dialog.locator('pre').textContent(), /\/console\/sign-in#link=[\w-]{43}$/)
-    await button(dialog, 'Done').click()
-    await button(row(page, email), 'Disable').click()
-    await dialog.getByRole('textbox').fill(email)
-    await button(dialog, 'Disable').click()
-    await row(page, email).getByText('Disabled').waitFor()
-    t.match(await service.database.showUser(user.id), { enabled: false, installationRole: 'auditor' })
-  })
+        await hand.write(page.getByLabel('Email, name or id'), email)
+        await hand.press(button(page, 'Search'))
+        await page.waitForURL(/search=hopper/)
+        await hand.choose(page.getByLabel(`Role of ${email}`), 'Auditor')
+        await look('users')
+        await hand.press(button(row(page, email), 'Sign-in link'))
+        t.match(await dialog.locator('pre').textContent(), /\/console\/sign-in#link=[\w-]{43}$/)
+        await hand.press(button(dialog, 'Done'))
+        await hand.press(button(row(page, email), 'Disable'))
+        await hand.write(dialog.getByRole('textbox'), email)
+        await hand.press(button(dialog, 'Disable'))
+        await row(page, email).getByText('Disabled').waitFor()
+        t.match(await service.database.showUser(user.id), { enabled: false, installationRole: 'auditor' })
+      }),
+    )
 })
 
 t.test('an auditor', async (t) => {

@@ -47,6 +47,7 @@ export const keyboard: Hand = {
   async write(target, text) {
     await reach(target)
     await target.page().keyboard.press('ControlOrMeta+A')
+    await target.page().keyboard.press('Delete')
     await target.page().keyboard.type(text)
   },
   async choose(target, text) {
