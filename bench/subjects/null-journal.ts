@@ -7,6 +7,7 @@ export function nullJournal(): GatewayJournal {
   let walletOf: (id: string) => WalletView | undefined = () => undefined
   return {
     journal: {
+      id: 'none',
       admit(admission, written) {
         written(null)
         return { requestId: admission.request_id }

@@ -183,7 +183,7 @@ const catalogue = createRoute({
 const integrity = createRoute({
   getParentRoute: () => signedIn,
   path: '/integrity',
-  component: lazyRouteComponent(() => import('./pages/integrity.tsx'), 'Integrity'),
+  component: lazyRouteComponent(() => import('./pages/integrity/integrity.tsx'), 'Integrity'),
 })
 
 const agents = createRoute({

@@ -7,6 +7,7 @@ import { Observable } from 'rxjs'
 import type { SpendRefusal } from '../../schemas/accounts/budget.ts'
 import { Failure } from '../../schemas/failure.ts'
 import type { Credits } from '../../schemas/money.ts'
+import type { Admission } from '../../src/journal/journal.ts'
 import type { Reservations } from '../../src/postgres/billing/repository.ts'
 import type { AdmittedCall } from './precharge.ts'
 import { insufficientBalance } from './require-balance.ts'
@@ -18,6 +19,8 @@ export interface ReservationDeps {
 }
 
 export interface ReserveDeps extends ReservationDeps {
+  /** Reservations name it: so their calls can be closed when this machine never comes back. */
+  readonly journalId: string
   /** Called for each call that the reservations of all processes refuse. Must not throw. */
   readonly onReservationRefused: (reason: 'wallet' | SpendRefusal['by']) => void
 }
@@ -30,9 +33,32 @@ const ignored = () => {}
 
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-async function reserveInWallet({ caps }: ReservationDeps, call: AdmittedCall): Promise<boolean> {
+/** Returns the call as its journal will have it. */
+export const admissionOf = (admitted: AdmittedCall): Admission => ({
+  request_id: admitted.request.requestId,
+  account_id: admitted.known.account.id,
+  key_id: admitted.known.key.id,
+  model: admitted.model.id,
+  protocol: admitted.protocol,
+  stream: admitted.call.stream,
+  submitted_at: admitted.request.submittedAt,
+  estimate: admitted.estimate.toString(),
+})
+
+const reservedIn = ({ journalId }: ReserveDeps, call: AdmittedCall) => ({
+  journalId,
+  admission: admissionOf(call),
+})
+
+async function reserveInWallet(deps: ReserveDeps, call: AdmittedCall): Promise<boolean> {
+  const { caps } = deps
   const { known, request, estimate } = call
-  const wanted = { accountId: known.account.id, requestId: request.requestId, amount: estimate }
+  const wanted = {
+    accountId: known.account.id,
+    requestId: request.requestId,
+    amount: estimate,
+    reservedIn: reservedIn(deps, call),
+  }
   for (const ms of RETRY_AFTER_MS) {
     if (await caps.reserveWallet(wanted)) return true
     await after(ms)
@@ -54,6 +80,7 @@ async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Prom
     requestId,
     amount: estimate,
     submittedAt,
+    reservedIn: reservedIn(deps, call),
   })
   if (refusal === null) return
   deps.onReservationRefused(refusal.by)

@@ -14,6 +14,7 @@ import * as usage from './calls/usage.ts'
 import * as channels from './channels.ts'
 import * as configuration from './configuration.ts'
 import * as jobs from './jobs.ts'
+import * as journals from './journals.ts'
 import * as bases from './knowledge/bases.ts'
 import * as imports from './knowledge/imports.ts'
 import * as pages from './knowledge/pages.ts'
@@ -63,4 +64,5 @@ export const OPERATIONS: readonly Operation[] = [
   live,
   configuration,
   jobs,
+  journals,
 ].flatMap((domain) => Object.values<unknown>(domain).filter(isOperation))

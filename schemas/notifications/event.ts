@@ -14,7 +14,7 @@ export const ACCOUNT_EVENTS = [
 ] as const
 
 /** Types of the installation's events, for operators. */
-export const INSTALLATION_EVENTS = ['channel.opened', 'channel.closed'] as const
+export const INSTALLATION_EVENTS = ['channel.opened', 'channel.closed', 'journal.silent'] as const
 
 /** Types of events of both: an endpoint was switched off because it failed for days. */
 export const ENDPOINT_EVENTS = ['webhook.disabled'] as const
@@ -37,6 +37,7 @@ export const EMAILED_EVENTS: readonly EventType[] = [
   'key.expiring',
   'channel.opened',
   'channel.closed',
+  'journal.silent',
   'webhook.disabled',
 ]
 
@@ -54,7 +55,7 @@ export interface NewEvent {
   readonly type: EventType
   /** Null: of the installation. */
   readonly accountId: string | null
-  /** Id of the task, key, payment, budget, account or channel that it is about. */
+  /** Id of the task, key, payment, budget, account, channel or journal that it is about. */
   readonly subjectId: string
   /** Names what is crossed once: an event of the same name is recorded once in 400 days. Null: each one counts. */
   readonly crossing: string | null

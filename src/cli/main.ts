@@ -4,6 +4,7 @@ import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
 import type { ChannelDeps } from '../../pipelines/management/channels/channels.ts'
+import type { JournalDeps } from '../../pipelines/management/jobs/journals.ts'
 import {
   CHANNEL_REPORT_SUBJECT,
   type ProcessReport,
@@ -62,6 +63,7 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   withLibrary: (work) => withLibrary(env, work),
   withTasks: (work) => withTasks(env, work),
   withChannels: (work) => withChannels(env, work),
+  withJournals: (work) => withJournals(env, work),
   rotateMasterKey: (options) => rotateMasterKey(env, options),
   rebuildLog: (onProgress) => rebuildLog(env, onProgress),
   loadConfig: (options) => loadConfig(env, options),
@@ -269,6 +271,27 @@ async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => P
     try {
       await nats.connected(NATS_BOUND_MS)
       return await work({ database, messages: taskMessages(nats, silent), cancelUpstream: cancel })
+    } finally {
+      await nats.close()
+    }
+  })
+}
+
+async function withJournals<T>(
+  env: NodeJS.ProcessEnv,
+  work: (database: Database, deps: JournalDeps) => Promise<T>,
+): Promise<T> {
+  const [url, { openNats }, { journalDeps }] = await Promise.all([
+    natsUrl(readSettings(env)),
+    import('../nats/nats.ts'),
+    import('../server/journal-deps.ts'),
+  ])
+  return withDatabase(env, async (database) => {
+    if (url === null) return work(database, { journals: journalDeps(null, silent) })
+    const nats = openNats({ url, name: 'tollgate command line', log: silent })
+    try {
+      await nats.connected(NATS_BOUND_MS)
+      return await work(database, { journals: journalDeps(nats, silent) })
     } finally {
       await nats.close()
     }

@@ -13,6 +13,7 @@ import { addChannelsCommand } from './config/channels.ts'
 import { addConfigCommands } from './config/config.ts'
 import { addProvidersCommand } from './config/providers.ts'
 import type { Context, Output } from './context.ts'
+import { addJournalCommands } from './journal.ts'
 import { addAgentCommands } from './knowledge/agent.ts'
 import { addKnowledgeCommands } from './knowledge/kb.ts'
 import { addLogsCommands } from './logs/logs.ts'
@@ -85,6 +86,7 @@ function buildProgram(context: Context): Command {
   addKnowledgeCommands(program, context)
   addLogsCommands(program, context)
   addTaskCommands(program, context)
+  addJournalCommands(program, context)
   addWebhookCommands(program, context)
   addUsageCommand(program, context)
   addAuditCommand(program, context)

@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import type { Settlement } from '../../schemas/events/event.ts'
 import { Backlog } from './backlog.ts'
 import type { JournalLog } from './clock.ts'
-import { addCost, addCosts } from './costs.ts'
+import { addCost, addCosts, totalOf } from './costs.ts'
 import type { JournalFiles } from './files.ts'
 import { parseLines } from './format.ts'
 import { type PageSlice, Pages } from './pages.ts'
@@ -81,6 +81,7 @@ export class Batches<Call> {
   /** The number behind the last settlement taken. */
   #takenTo: number
   #untaken: number
+  #unbookedCost: bigint
 
   constructor(
     deps: Dependencies<Call>,
@@ -93,12 +94,18 @@ export class Batches<Call> {
     this.#recoveredCosts = new Map(recovered.costs)
     this.#takenTo = recovered.booked
     this.#untaken = recovered.unbooked
+    this.#unbookedCost = totalOf(recovered.costs)
     this.#backlog = recovered.unbooked > 0 ? this.#backlogFrom({ number: 0, offset: 0 }) : null
   }
 
   /** Settlements that no batch has taken yet. */
   get untaken(): number {
     return this.#untaken
+  }
+
+  /** Cost of the settlements that are written and not confirmed, in 1e-8 credit. */
+  get unbookedCost(): bigint {
+    return this.#unbookedCost
   }
 
   /** Every settlement numbered below this is booked. */
@@ -114,6 +121,7 @@ export class Batches<Call> {
   written(group: WrittenGroup<Call>): void {
     this.#untaken += group.count
     group.segment.unbooked += group.count
+    this.#unbookedCost += totalOf(group.costs)
     if (this.#backlog !== null) return
     const slice = this.#pages.copy(group.bytes)
     const { segment, offset, first, count, costs } = group
@@ -154,6 +162,7 @@ export class Batches<Call> {
     const taken = this.#taken.find(({ id }) => id === batch.id)
     if (taken === undefined || taken.isConfirmed) return
     taken.isConfirmed = true
+    this.#unbookedCost -= totalOf(taken.costs)
     for (const { segment, count, slice } of taken.parts) {
       segment.unbooked -= count
       if (slice !== null) this.#pages.release(slice)

@@ -5,6 +5,13 @@ export function addCost(costs: Map<string, bigint>, id: string, cost: bigint): v
   costs.set(id, (costs.get(id) ?? 0n) + cost)
 }
 
+/** Returns the sum of the settlements: each is there twice, for its account and its key. */
+export function totalOf(costs: ReadonlyMap<string, bigint>): bigint {
+  let sum = 0n
+  for (const cost of costs.values()) sum += cost
+  return sum / 2n
+}
+
 /** Adds the cost of a settlement to its account and its key. */
 export function addCosts(costs: Map<string, bigint>, settlement: Settlement): void {
   const cost = BigInt(settlement.cost)

@@ -1,6 +1,5 @@
 /** Implementation of `journal.ts`. */
 import { Buffer } from 'node:buffer'
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Settlement } from '../../schemas/events/event.ts'
 import { Batches, type JournalBatch } from './batches.ts'
@@ -8,9 +7,11 @@ import { type JournalClock, type JournalLog, systemClock } from './clock.ts'
 import { addCosts } from './costs.ts'
 import type { JournalFiles } from './files.ts'
 import { encodeGroup, groupBound } from './format.ts'
+import { newId, readId, writeId } from './id.ts'
 import {
   type Admission,
   admissionLine,
+  estimateIn,
   identityText,
   interruptedSettlement,
   settlementLine,
@@ -18,7 +19,7 @@ import {
 import { PAGE_BYTES } from './pages.ts'
 import { recoverState } from './recovery.ts'
 import { SEGMENT_BYTES, type Segment, Segments, SYNC_INTERVAL_MS } from './segments.ts'
-import type { Journal, JournalDepth, JournalOptions, Recovered, Ticket } from './types.ts'
+import type { Journal, JournalDepth, JournalHoldings, JournalOptions, Recovered, Ticket } from './types.ts'
 
 /** A group takes no further settlement once it holds this much. */
 const GROUP_FULL_CHARS = 128 * 1024
@@ -31,8 +32,6 @@ export const SEGMENTS_BEFORE_CARRY = 8
 /** Delay after which a confirmation is written to the file, so that a restart does not send the batch again. */
 const MARK_DELAY_MS = 250
 const SCRATCH_BYTES = 16 * 1024
-const ID_BYTES = 9
-const ID_FILE = 'id'
 /** Takes up the room in which admissions of open calls are carried forward when the disk is full. */
 const SPARE_FILE = 'spare'
 export const SPARE_BYTES = 64 * 1024
@@ -100,7 +99,7 @@ export class FileJournal implements Journal {
     this.#files = files
     this.#log = log
     this.#clock = clock
-    this.id = readOrMakeId(files, directory)
+    this.id = readId(files, directory) ?? writeId(files, directory)
     const remains = recoverState<OpenCall>(files, directory, log)
     const { segments, interrupted, unbooked, tornBytes, corruptedBytes } = remains
     const {
@@ -111,7 +110,7 @@ export class FileJournal implements Journal {
     this.#next = remains.next
     this.#marked = remains.booked
     this.#segments = new Segments({ directory, files, clock, log, segmentBytes, syncIntervalMs }, segments)
-    const prefix = `${this.id}.${randomBytes(ID_BYTES).toString('base64url')}-`
+    const prefix = `${this.id}.${newId()}-`
     const segmentList = () => this.#segments.list
     this.#batches = new Batches({ prefix, files, log, segments: segmentList, pageBytes }, remains)
     this.recovered = {
@@ -179,6 +178,14 @@ export class FileJournal implements Journal {
       dropped: this.#dropped,
       isWritable: this.#failure === null,
     }
+  }
+
+  holdings(): JournalHoldings {
+    const { open: openCalls, settlementsUnbooked: unbookedCalls } = this.depth()
+    let openEstimate = 0n
+    for (const { open } of this.#segments.list)
+      for (const { identity } of open) openEstimate += estimateIn(identity)
+    return { openCalls, openEstimate, unbookedCalls, unbookedCost: this.#batches.unbookedCost }
   }
 
   recoveredCost(id: string): bigint {
@@ -386,15 +393,4 @@ export class FileJournal implements Journal {
       this.#failed(error as Error)
     }
   }
-}
-
-function readOrMakeId(files: JournalFiles, directory: string): string {
-  const path = join(directory, ID_FILE)
-  if (files.list(directory).includes(ID_FILE)) {
-    const id = files.read(path).toString('utf8').trim()
-    if (/^[\w-]+$/.test(id)) return id
-  }
-  const id = randomBytes(ID_BYTES).toString('base64url')
-  files.replace(path, `${id}\n`)
-  return id
 }

@@ -30,6 +30,10 @@ export const identityText = (call: Admission): string =>
   `{"request_id":${quoted(call.request_id)}${namesText(call)}${call.stream},` +
   `"submitted_at":${call.submitted_at},"estimate":"${call.estimate}"`
 
+/** Returns the estimate, with which an `identityText` ends. */
+export const estimateIn = (identity: string): bigint =>
+  BigInt(identity.slice(identity.lastIndexOf('"', identity.length - 2) + 1, -1))
+
 type Names = Pick<Admission, 'account_id' | 'key_id' | 'model' | 'protocol'>
 
 /** The most keys whose names are cached; then the cache is cleared. */

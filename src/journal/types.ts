@@ -33,6 +33,15 @@ export interface Recovered {
   readonly corruptedBytes: number
 }
 
+/** Calls that only this journal has. Amounts count 1e-8 credit. */
+export interface JournalHoldings {
+  readonly openCalls: number
+  /** The most that the open calls may cost. */
+  readonly openEstimate: bigint
+  readonly unbookedCalls: number
+  readonly unbookedCost: bigint
+}
+
 export interface Journal {
   /** Random, stays with the directory: begins every message id. */
   readonly id: string
@@ -50,6 +59,8 @@ export interface Journal {
    */
   settle(ticket: Ticket | null, settlement: Settlement, written?: () => void): void
   depth(): JournalDepth
+  /** Returns the calls and credits that only this journal has. Visits each open call. */
+  holdings(): JournalHoldings
   /**
    * Returns the cost of unconfirmed settlements of an earlier process for this account or this key, in 1e-8 credit: a
    * new wallet view begins with it as unbooked.

@@ -3,7 +3,7 @@ import type { NatsConnection } from '@nats-io/transport-node'
 import { Connection, type NatsHealth, type NatsLog } from './connection.ts'
 import { Consumer, type Delivery } from './consumer.ts'
 import { type Published, Publisher } from './publisher.ts'
-import { DELIVERIES, ensureStream, SETTLEMENTS, type StreamPlan, TASKS } from './stream.ts'
+import { countMessages, DELIVERIES, ensureStream, SETTLEMENTS, type StreamPlan, TASKS } from './stream.ts'
 import { answersTo } from './survey.ts'
 
 export type { NatsHealth, NatsLog } from './connection.ts'
@@ -48,6 +48,11 @@ export interface Nats {
   survey(subject: string, boundMs: number): Promise<string[] | null>
   /** Answers each request on the subject, over losses of the connection, until `close`. */
   answer(subject: string, reply: () => string): void
+  /**
+   * Counts the settlement messages of a subject that are stored and not acknowledged.
+   * @throws Error when JetStream does not answer
+   */
+  countSettlements(subject: string): Promise<number>
   /** Consumes settlement messages for this settler, at most 64 unfinished ones. The returned function ends it. */
   consume(deliver: (delivery: Delivery) => void): () => void
   /** Consumes messages about tasks for this process, at most 512 unfinished ones. The returned function ends it. */
@@ -109,6 +114,10 @@ export function openNats({ url, name, log }: NatsOptions): Nats {
     survey: async (subject, boundMs) =>
       connection.current === null ? null : answersTo(connection.current, subject, boundMs),
     answer: (subject, reply) => answer(connection, subject, reply),
+    async countSettlements(subject) {
+      if (connection.current === null) throw new Error('NATS is not connected.')
+      return countMessages(connection.current, SETTLEMENTS, subject)
+    },
     consume: (deliver) => settlements.consume(deliver),
     consumeTasks: (deliver) => tasks.consume(deliver),
     consumeDeliveries: (deliver) => deliveries.consume(deliver),

@@ -132,6 +132,25 @@ export async function ensureStream(
   await ensureConsumer(manager, plan)
 }
 
+/**
+ * Counts the messages of one subject in a stream; 0 where there is no stream.
+ * @throws Error when JetStream does not answer
+ */
+export async function countMessages(
+  connection: NatsConnection,
+  { stream }: Pick<StreamPlan, 'stream'>,
+  subject: string,
+): Promise<number> {
+  const manager = await jetstreamManager(connection, { checkAPI: false })
+  try {
+    const { state } = await manager.streams.info(stream, { subjects_filter: subject })
+    return state.subjects?.[subject] ?? 0
+  } catch (error) {
+    if (isMissing(error, STREAM_NOT_FOUND)) return 0
+    throw error
+  }
+}
+
 async function ensureConsumer(manager: JetStreamManager, plan: StreamPlan): Promise<void> {
   const known = await manager.consumers.info(plan.stream, plan.consumer).catch((error) => {
     if (!isMissing(error, CONSUMER_NOT_FOUND)) throw error

@@ -96,6 +96,9 @@ export async function runTasks(boot: Boot): Promise<void> {
       sweep.objects().catch(later(log, 'Failed to remove expired files')),
     ),
     everyUnlessBusy(NOTICE_INTERVAL_MS, () =>
+      opened.recordSilentJournals().then(() => {}, later(log, 'Failed to record notices of silent journals')),
+    ),
+    everyUnlessBusy(NOTICE_INTERVAL_MS, () =>
       opened.recordExpiringKeys().then(() => {}, later(log, 'Failed to record notices of expiring keys')),
     ),
     countOpen(metrics, database),

@@ -24,6 +24,7 @@ import type { Admission } from '../../../src/journal/lines.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { Caller } from '../../stages/authenticate.ts'
 import type { AdmittedCall } from '../../stages/precharge.ts'
+import { admissionOf } from '../../stages/reserve.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 
 /** The ending of a call, which decides what is owed. */
@@ -77,17 +78,7 @@ export class CallRecord {
   constructor(admitted: AdmittedCall, tried: readonly Route[]) {
     this.#tried = tried
     this.admitted = admitted
-    const { request, known, protocol, model, call, estimate } = admitted
-    this.admission = {
-      request_id: request.requestId,
-      account_id: known.account.id,
-      key_id: known.key.id,
-      model: model.id,
-      protocol,
-      stream: call.stream,
-      submitted_at: request.submittedAt,
-      estimate: estimate.toString(),
-    }
+    this.admission = admissionOf(admitted)
   }
 
   /**

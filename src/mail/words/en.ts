@@ -60,6 +60,10 @@ export const EN: Words = {
       text: 'Its circuit breaker is open: calls go to other channels, where there are some.',
     },
     'channel.closed': { subject: 'A channel works again: {channel}', text: 'Its circuit breaker is closed.' },
+    'journal.silent': {
+      subject: 'A gateway has been silent for 5 minutes: {node}',
+      text: 'Its journal may hold calls that are not booked. Start it again, or import or abandon its journal on the page Integrity.',
+    },
     'webhook.disabled': {
       subject: 'A webhook endpoint was switched off',
       text: 'It has failed for 5 days. What failed can be sent again once it is switched on.',

@@ -45,6 +45,10 @@ export const ZH: Words = {
       text: '熔断器已打开:调用会转到其他可用渠道。',
     },
     'channel.closed': { subject: '渠道已恢复:{channel}', text: '熔断器已关闭。' },
+    'journal.silent': {
+      subject: '一个网关已静默 5 分钟:{node}',
+      text: '其日志可能含有尚未入账的调用。请重新启动该网关,或在“完整性”页面导入或放弃其日志。',
+    },
     'webhook.disabled': {
       subject: '一个 Webhook 端点已停用',
       text: '该端点已连续失败 5 天。重新启用后,可以重新发送失败的通知。',

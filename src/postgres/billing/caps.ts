@@ -5,8 +5,16 @@
 import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import { jsonText } from '../json.ts'
 import type { NewTask } from '../tasks/types.ts'
 import { type BudgetJson, budgetOfJson } from './budget-rows.ts'
+
+/** The journal of a reserved call, so that the call can be closed when its machine never comes back. */
+export interface ReservedIn {
+  readonly journalId: string
+  /** The call as the journal has it. */
+  readonly admission: object
+}
 
 export interface SpendReservation {
   readonly keyId: string
@@ -14,12 +22,14 @@ export interface SpendReservation {
   readonly amount: Credits
   /** Epoch milliseconds. The call counts in the period of this instant, whenever it ends. */
   readonly submittedAt: number
+  readonly reservedIn?: ReservedIn
 }
 
 export interface WalletReservation {
   readonly accountId: string
   readonly requestId: string
   readonly amount: Credits
+  readonly reservedIn?: ReservedIn
 }
 
 /** Longer than any call: a reservation outlives its call only where the process died before the journal had it. */
@@ -44,15 +54,21 @@ interface Reserving extends Omit<SpendReservation, 'requestId'> {
 
 async function reserveIn(
   sql: Queryable,
-  { ref, keyId, amount, submittedAt, minutes }: Reserving,
+  { ref, keyId, amount, submittedAt, minutes, reservedIn }: Reserving,
 ): Promise<SpendRefusal | null> {
   const [{ refused_by, budget }] = await sql<
     [{ refused_by: SpendRefusal['by'] | null; budget: RefusedBudget }]
   >`
-    SELECT * FROM reserve_spend(${ref}, ${keyId}, ${amount}, ${submittedAt}, make_interval(mins => ${minutes}))`
+    SELECT * FROM reserve_spend(
+      ${ref}, ${keyId}, ${amount}, ${submittedAt}, make_interval(mins => ${minutes}), ${journalOf(reservedIn)},
+      ${admissionOf(reservedIn)}::text::json)`
   if (refused_by !== 'budget') return refused_by && { by: refused_by }
   return { by: refused_by, budget: budgetOfJson(budget), resetsAt: budget.resets_at }
 }
+
+const journalOf = (reservedIn: ReservedIn | undefined): string | null => reservedIn?.journalId ?? null
+const admissionOf = (reservedIn: ReservedIn | undefined): string | null =>
+  reservedIn === undefined ? null : jsonText(reservedIn.admission)
 
 type RefusedBudget = BudgetJson & { readonly resets_at: number }
 
@@ -62,11 +78,12 @@ type RefusedBudget = BudgetJson & { readonly resets_at: number }
  */
 export async function reserveWallet(
   sql: Sql,
-  { accountId, requestId, amount }: WalletReservation,
+  { accountId, requestId, amount, reservedIn }: WalletReservation,
 ): Promise<boolean> {
   const [row] = await sql<[{ reserved: boolean }]>`
-    SELECT reserve_wallet(${accountId}, ${requestId}, ${amount}, make_interval(mins => ${CAP_RESERVATION_MINUTES}))
-      AS reserved`
+    SELECT reserve_wallet(
+      ${accountId}, ${requestId}, ${amount}, make_interval(mins => ${CAP_RESERVATION_MINUTES}), ${journalOf(reservedIn)},
+      ${admissionOf(reservedIn)}::text::json) AS reserved`
   return row.reserved
 }
 

@@ -54,6 +54,8 @@ export type RefusalCode =
   | 'too_many_views'
   | 'job_open'
   | 'job_ended'
+  | 'journal_not_found'
+  | 'journal_in_use'
   | 'idempotency_key_reuse'
   | 'webhook_not_found'
   | 'delivery_not_found'

@@ -19,9 +19,10 @@ CREATE OR REPLACE FUNCTION reserved_in(account text) RETURNS bigint LANGUAGE sql
 $$;
 
 -- Reserves the amount where the balance covers it beside all other reservations, else returns false. A second time
--- under one ref changes nothing.
-CREATE OR REPLACE FUNCTION reserve_wallet(account text, wanted_ref text, wanted bigint, lifetime interval)
-RETURNS boolean LANGUAGE plpgsql AS $$
+-- under one ref changes nothing. `journal` has the call, which is `admitted`.
+CREATE OR REPLACE FUNCTION reserve_wallet(
+  account text, wanted_ref text, wanted bigint, lifetime interval, journal text DEFAULT NULL, admitted json DEFAULT NULL
+) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   left_over bigint;
 BEGIN
@@ -34,8 +35,8 @@ BEGIN
   IF left_over IS NULL OR wanted > left_over - reserved_in(account) THEN
     RETURN false;
   END IF;
-  INSERT INTO wallet_reservations (ref, account_id, amount, expires_at)
-  VALUES (wanted_ref, account, wanted, now() + lifetime);
+  INSERT INTO wallet_reservations (ref, account_id, amount, expires_at, journal_id, admission)
+  VALUES (wanted_ref, account, wanted, now() + lifetime, journal, admitted);
   RETURN true;
 END
 $$;

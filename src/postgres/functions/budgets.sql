@@ -39,11 +39,12 @@ $$;
 
 -- Reserves what a call or a task may cost, in the spend cap of its key and in the budgets of the key, its member and its
 -- account, in the period of its submission. Returns the limit that leaves too little; nulls where it is reserved, or
--- where nothing limits the key. A second time under one ref changes nothing.
+-- where nothing limits the key. A second time under one ref changes nothing. `journal` has the call, which is `admitted`.
 --
 -- Locks the grant and then the budgets in the order of their ids. A transaction that also locks a wallet does that first.
 CREATE OR REPLACE FUNCTION reserve_spend(
   wanted_ref text, spender text, wanted bigint, at bigint, lifetime interval,
+  journal text DEFAULT NULL, admitted json DEFAULT NULL,
   OUT refused_by text, OUT budget json
 ) LANGUAGE plpgsql AS $$
 DECLARE
@@ -87,8 +88,9 @@ BEGIN
       RETURN;
     END IF;
   END IF;
-  INSERT INTO cap_reservations (ref, key_id, account_id, member_id, amount, submitted_at, expires_at)
-  VALUES (wanted_ref, spender, account, member, wanted, at, now() + lifetime);
+  INSERT INTO cap_reservations (
+    ref, key_id, account_id, member_id, amount, submitted_at, expires_at, journal_id, admission)
+  VALUES (wanted_ref, spender, account, member, wanted, at, now() + lifetime, journal, admitted);
 END
 $$;
 

@@ -9,6 +9,16 @@ import {
 } from './channel-holds.ts'
 import { recordConfiguration } from './configuration.ts'
 import { cancelJob, claimJob, endJob, listJobs, readJob, reportJob, startJob } from './jobs.ts'
+import {
+  announceWallets,
+  callsReservedBy,
+  endJournal,
+  listJournals,
+  lockSilentJournal,
+  recordDrained,
+  recordHeartbeat,
+  recordSilentJournals,
+} from './journals.ts'
 import { renewTaskChain } from './retry-task.ts'
 
 export type Operation = ReturnType<typeof openOperation>
@@ -29,4 +39,12 @@ export const openOperation = ({ main }: Pools) =>
     claimJob,
     reportJob,
     endJob,
+    recordHeartbeat,
+    recordDrained,
+    listJournals,
+    lockSilentJournal,
+    callsReservedBy,
+    endJournal,
+    announceWallets,
+    recordSilentJournals,
   })

@@ -39,6 +39,7 @@ import { observeUpstream } from '../../upstream/observe.ts'
 import { watchChannelHolds } from '../channel-holds.ts'
 import { configEnvironment, openConfiguration } from '../configuration.ts'
 import { countTransitions } from '../count-transitions.ts'
+import { journalDeps } from '../journal-deps.ts'
 import { type Boot, secretsOfBoot } from '../messages.ts'
 import { ParentLink } from '../parent-link.ts'
 import { processReports } from '../process-reports.ts'
@@ -209,6 +210,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       installedAt: database.installedAt,
       limiter,
       journal: journal.journal,
+      journalId: journal.journal.id,
       records: database,
       onRecordLost: (error) =>
         log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),
@@ -258,6 +260,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       identity: openIdentity(),
       publicUrl: boot.publicUrl,
       openProvider: lazyProvider(boot.payments),
+      journals: journalDeps(tasks.nats, log),
       hasSimulatedCards: boot.hasSimulatedCards,
       printReceipt,
       isSecure: boot.tls !== null || boot.publicUrl.startsWith('https:'),

@@ -11,8 +11,10 @@ import { type Journal, type JournalDepth, openJournal } from '../../journal/jour
 import { type OrphanJournal, openOrphans, retireJournal } from '../../journal/orphans.ts'
 import { openNats } from '../../nats/nats.ts'
 import type { Bookings } from '../../postgres/billing/repository.ts'
+import type { Operation } from '../../postgres/operation/repository.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import type { Boot } from '../messages.ts'
+import { startHeartbeats } from './journal-heartbeats.ts'
 
 /** At the end, settlements have this long to be booked; the rest stays in the journal for the next start. */
 const DRAIN_BOUND_MS = 8_000
@@ -23,7 +25,7 @@ const DRAIN_BOUND_MS = 8_000
 const CATCH_UP_BOUND_MS = 2_500
 
 export interface GatewayJournal {
-  readonly journal: Pick<Journal, 'admit' | 'settle'>
+  readonly journal: Pick<Journal, 'id' | 'admit' | 'settle'>
   depth(): JournalDepth
   recoveredCost(id: string): Credits
   /** Starts publishing settlements; passes bookings to the credentials. */
@@ -44,7 +46,7 @@ export interface GatewayJournal {
 
 export interface GatewayJournalOptions {
   readonly boot: Boot
-  readonly database: Pick<Bookings, 'readBooked'>
+  readonly database: Pick<Bookings, 'readBooked'> & Pick<Operation, 'recordHeartbeat' | 'recordDrained'>
   readonly log: LogOutput
 }
 
@@ -56,10 +58,12 @@ export async function openGatewayJournal({
   log,
 }: GatewayJournalOptions): Promise<GatewayJournal> {
   const root = join(boot.dataDir, 'journal')
-  const journal = await openJournal({ directory: join(root, directoryName(boot.index)), log })
+  const directory = join(root, directoryName(boot.index))
+  const journal = await openJournal({ directory, log })
   const orphans = boot.index === 0 ? await openAbandoned(root, boot.gatewayCount, log) : []
   const nats = openNats({ url: boot.natsUrl, name: `tollgate gateway ${boot.index}`, log })
   const all = [journal, ...orphans.map((orphan) => orphan.journal)]
+  const heartbeats = await startHeartbeats(database, [{ directory, journal }, ...orphans], log)
   let publishers: SettlementPublisher[] = []
   const stopAll = async () => {
     for (const publisher of publishers) publisher.stop()
@@ -98,6 +102,7 @@ export async function openGatewayJournal({
     pingNats: () => nats.ping(),
     async close() {
       await Promise.all(publishers.map((publisher) => publisher.drain(DRAIN_BOUND_MS)))
+      await heartbeats.close()
       await stopAll()
       await nats.close()
     },

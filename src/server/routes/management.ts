@@ -23,6 +23,7 @@ import {
 import { endpoint, streamEndpoint } from '../../../pipelines/management/endpoint.ts'
 import type { EndpointDeps } from '../../../pipelines/management/identify.ts'
 import { jobActs } from '../../../pipelines/management/jobs/jobs.ts'
+import { type JournalDeps, journalActs } from '../../../pipelines/management/jobs/journals.ts'
 import { baseActs } from '../../../pipelines/management/knowledge/bases.ts'
 import { type ImportDeps, importActs } from '../../../pipelines/management/knowledge/imports.ts'
 import { pageActs } from '../../../pipelines/management/knowledge/pages.ts'
@@ -67,6 +68,7 @@ export type ManagementRouteDeps = EndpointDeps &
   WebhookDeps &
   Omit<PaymentDeps, 'visit'> &
   ReceiptDeps &
+  JournalDeps &
   Omit<ImportDeps, 'visit'> &
   Omit<PeopleDeps, 'visit'>
 
@@ -106,6 +108,7 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...liveActs,
     ...configurationActs,
     ...jobActs,
+    ...journalActs,
   ]
   const handlers = [
     ...acts.map((act) => ({ operation: act.operation, handler: endpoint(deps, act as never) })),

@@ -110,6 +110,7 @@ t.test('permissions', async (t) => {
     'installation/tokens': token.id,
     invitations: invitation.id,
     jobs: 'job_1',
+    journals: 'journal_1',
     'key-requests': request.id,
     keys: key.id,
     'knowledge-bases': base.id,

@@ -15,6 +15,8 @@ const { engines, database, sql } = await startDatabase(t)
 const CAP = 100n
 const REFUSED = { code: 'quota_exceeded', message: /spend cap/ }
 
+const CALLED = { model: { id: 'fast' }, protocol: 'chat-completions', call: { stream: false } }
+
 /** What a gateway process knows of a key with a cap, and a call of it that is admitted there. */
 async function newCaller(by = database, isShared = false) {
   const accountId = await newAccount(by)
@@ -30,7 +32,7 @@ async function newCaller(by = database, isShared = false) {
   const admitted = (estimate: bigint): AdmittedCall => {
     if (!known.view.admit(estimate, true) || !known.cap.admit(estimate, true)) throw new Error('not admitted')
     const request = { requestId: newId('req'), submittedAt: Date.now() }
-    return { request, known, estimate, isShared } as unknown as AdmittedCall
+    return { ...CALLED, request, known, estimate, isShared } as unknown as AdmittedCall
   }
   return { known, admitted }
 }
@@ -43,7 +45,7 @@ const reservedFor = async (call: AdmittedCall): Promise<bigint | null> => {
 
 const refusals: string[] = []
 const onReservationRefused = (reason: string) => void refusals.push(reason)
-const deps = { caps: database, onReservationRefused }
+const deps = { caps: database, journalId: 'journal', onReservationRefused }
 t.beforeEach(() => void refusals.splice(0))
 
 const reserved = (deps: ReserveDeps, call: AdmittedCall): Observable<AdmittedCall | AnsweredCall> =>
@@ -85,9 +87,7 @@ t.test('a client that leaves before the answer leaves nothing reserved', async (
       return refusal
     },
   }
-  const subscription = reserved({ caps: slow, onReservationRefused }, call).subscribe(() =>
-    t.fail('nobody waits for it'),
-  )
+  const subscription = reserved({ ...deps, caps: slow }, call).subscribe(() => t.fail('nobody waits for it'))
   await eventually('it is reserved', async () => ((await reservedFor(call)) === 60n ? true : undefined))
   subscription.unsubscribe()
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n])
@@ -139,7 +139,7 @@ t.test('while PostgreSQL is away what is known here decides alone', async (t) =>
   const { known, admitted } = await newCaller(doomed, true)
   await doomed.close()
   const call = admitted(60n)
-  t.equal(await firstValueFrom(reserved({ caps: doomed, onReservationRefused }, call)), call)
+  t.equal(await firstValueFrom(reserved({ ...deps, caps: doomed }, call)), call)
   t.notOk(known.cap.admit(60n, true))
   endReservation({ caps: doomed }, call, 10n)
   t.equal(known.cap.balance, CAP - 10n)
@@ -171,7 +171,7 @@ async function newBudgetedCaller(by = database) {
   }
   const call = (estimate: bigint) => {
     const request = { requestId: newId('req'), submittedAt: Date.now() }
-    return { request, known, estimate, isShared: false } as unknown as AdmittedCall
+    return { ...CALLED, request, known, estimate, isShared: false } as unknown as AdmittedCall
   }
   const admitted = (estimate: bigint) => {
     const made = call(estimate)
@@ -206,7 +206,7 @@ t.test('while PostgreSQL is away a budget is what this process knows of it', asy
   const { budget, known, admitted } = await newBudgetedCaller(doomed)
   await doomed.close()
   const call = admitted(60n)
-  t.equal(await firstValueFrom(reserved({ caps: doomed, onReservationRefused }, call)), call)
+  t.equal(await firstValueFrom(reserved({ ...deps, caps: doomed }, call)), call)
   t.throws(() => admitted(41n), { message: /daily budget/ })
   endReservation({ caps: doomed }, call, CAP)
   t.equal(budget.balance, 0n)

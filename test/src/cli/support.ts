@@ -46,6 +46,7 @@ export const noEngines: Wiring = {
   withUsage: never,
   withLibrary: never,
   withTasks: never,
+  withJournals: never,
   withChannels: never,
   rotateMasterKey: never,
   rebuildLog: never,

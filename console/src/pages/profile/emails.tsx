@@ -28,6 +28,7 @@ const eventNames = (): Readonly<Record<string, string>> => ({
   'key.revoked': t('A key was revoked'),
   'channel.opened': t('A channel fails'),
   'channel.closed': t('A channel works again'),
+  'journal.silent': t('A gateway has been silent for 5 minutes'),
   'webhook.disabled': t('A webhook endpoint was switched off'),
 })
 

@@ -1,16 +1,17 @@
-/** Whether the books agree: the last verify, its differences, and the jobs that check and rebuild. */
+/** Whether the books agree: the last verify, its differences, journals that are not drained, and the jobs that check and rebuild. */
 import { useLingui } from '@lingui/react'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { cancelJob, listJobs, startJob } from '../../../schemas/management/jobs.ts'
-import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { get, request } from '../api/client.ts'
-import { useSession } from '../api/session.ts'
-import { t } from '../i18n.ts'
-import { Button } from '../ui/button.tsx'
-import { JobProgress } from '../ui/job-progress.tsx'
-import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../ui/states.tsx'
-import { type Column, Table } from '../ui/table.tsx'
-import { CodeBlock, printTime, Time } from '../ui/text.tsx'
+import type { cancelJob, listJobs, startJob } from '../../../../schemas/management/jobs.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { get, request } from '../../api/client.ts'
+import { useSession } from '../../api/session.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { JobProgress } from '../../ui/job-progress.tsx'
+import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { CodeBlock, printTime, Time } from '../../ui/text.tsx'
+import { Journals } from './journals.tsx'
 
 type Job = AnswerOf<typeof listJobs>['data'][number]
 type Difference = NonNullable<Job['verified']>['differences'][number]
@@ -164,6 +165,7 @@ export function Integrity() {
           <Progress key={job.id} job={job} />
         ))}
         {last && <LastVerify job={last} />}
+        <Journals mayAct={user.installation_role === 'operator'} />
         {jobs.isSuccess && (
           <Panel title={t('Jobs')}>
             {rows.length === 0 ? (

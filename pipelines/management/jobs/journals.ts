@@ -1,0 +1,170 @@
+/** Acts of journals: list them, book one that is found on a disk, close one that can never come back. */
+import { SETTLEMENT_SUBJECT, type Settlement } from '../../../schemas/events/event.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { abandonJournal, importJournal, listJournals } from '../../../schemas/management/journals.ts'
+import type { Operation } from '../../../schemas/management/operation.ts'
+import { type Credits, printCredits } from '../../../schemas/money.ts'
+import type { FoundJournal } from '../../../src/journal/found.ts'
+import type { Admission } from '../../../src/journal/journal.ts'
+import type { Database, Repositories } from '../../../src/postgres/database.ts'
+import { decodeSettlements } from '../../settlement/messages.ts'
+import { type Act, type Context, implement } from '../act.ts'
+
+export interface JournalDeps {
+  readonly journals: {
+    /** Reads the journal of a directory of this machine; null where there is none. */
+    find(directory: string): FoundJournal | null
+    /** Returns the settlement of a call without an end. */
+    interrupted(call: Admission, now: number): Settlement
+    /** Counts messages of a subject that no settler has booked; null while JetStream does not answer. */
+    countSettlements(subject: string): Promise<number | null>
+  }
+}
+
+type JournalContext = Context & JournalDeps
+
+const act = <O extends Operation>(operation: O, run: Act<JournalDeps, O>['run']) =>
+  implement<JournalDeps, O>(operation, run)
+
+/** The most that `bookSettlements` takes at once. */
+const BOOK_MAX_SETTLEMENTS = 1_000
+
+/**
+ * Refuses while JetStream has settlements of the journal: settlers book them. A call that became interrupted before
+ * would not be charged.
+ * @throws Failure `conflict`
+ */
+async function assertBySettlersBooked({ journals }: JournalContext, id: string): Promise<void> {
+  const count = await journals.countSettlements(`${SETTLEMENT_SUBJECT}.${id}`)
+  if (count === null)
+    throw new Failure(
+      'conflict',
+      'NATS does not answer, so it cannot be known whether settlements of the journal wait there. Start it and try again.',
+    )
+  if (count > 0)
+    throw new Failure(
+      'conflict',
+      `JetStream has ${count} messages of the journal ${id} that no settler has booked. Start a settler and try again.`,
+    )
+}
+
+interface Tally {
+  booked: number
+  cost: Credits
+  known: number
+  refused: number
+  readonly accounts: Set<string>
+}
+
+async function bookInto(
+  tally: Tally,
+  database: Pick<Database, 'bookSettlements'>,
+  settlements: readonly Settlement[],
+): Promise<void> {
+  for (let at = 0; at < settlements.length; at += BOOK_MAX_SETTLEMENTS) {
+    const batch = settlements.slice(at, at + BOOK_MAX_SETTLEMENTS)
+    const { booked, refused } = await database.bookSettlements(batch)
+    const fresh = new Set(booked)
+    tally.booked += booked.length
+    tally.refused += refused.length
+    tally.known += batch.length - booked.length - refused.length
+    for (const { request_id, account_id, cost } of batch)
+      if (fresh.has(request_id)) {
+        tally.cost += BigInt(cost)
+        tally.accounts.add(account_id)
+      }
+  }
+}
+
+const newTally = (): Tally => ({ booked: 0, cost: 0n, known: 0, refused: 0, accounts: new Set() })
+
+/** Books what a journal on a disk has: many transactions, and each call once, so that another try goes on. */
+async function bookFound({ database, journals, now }: JournalContext, found: FoundJournal): Promise<Tally> {
+  const tally = newTally()
+  for (const payload of found.settlements()) {
+    const { settlements, malformed } = decodeSettlements(null, payload)
+    for (const { line, reason } of malformed) await database.keepMalformed(line, reason)
+    tally.refused += malformed.length
+    await bookInto(tally, database, settlements)
+  }
+  const interrupted = found.interrupted.map((call) => journals.interrupted(call, now))
+  await bookInto(tally, database, interrupted)
+  return tally
+}
+
+/** Books the calls of a journal that have something reserved as interrupted; returns how many. */
+async function closeReserved(
+  database: Repositories,
+  id: string,
+  { journals, now }: JournalContext,
+): Promise<number> {
+  const tally = newTally()
+  const calls = (await database.callsReservedBy(id)) as Admission[]
+  const interrupted = calls.map((call) => journals.interrupted(call, now))
+  await bookInto(tally, database, interrupted)
+  await database.announceWallets([...new Set(calls.map(({ account_id }) => account_id))])
+  return tally.booked
+}
+
+export const journalActs = [
+  act(listJournals, async ({ database }) => ({
+    object: 'list' as const,
+    data: (await database.listJournals()).map((journal) => ({
+      id: journal.id,
+      node: journal.node,
+      directory: journal.directory,
+      state: journal.isLive ? ('live' as const) : ('silent' as const),
+      last_heartbeat: journal.seenAt.toISOString(),
+      open_calls: journal.openCalls,
+      open_estimate: printCredits(journal.openEstimate),
+      unbooked_calls: journal.unbookedCalls,
+      unbooked_cost: printCredits(journal.unbookedCost),
+    })),
+  })),
+  act(importJournal, async (context, { directory }) => {
+    const { database, journals, write } = context
+    const found = journals.find(directory)
+    if (found === null)
+      throw new Failure(
+        'invalid_request',
+        `directory: ${directory} has no journal. Name a folder with a file \`id\`, such as gateway-0 in the folder \`journal\` of a data directory.`,
+      )
+    const { id } = found
+    if (found.isOwned)
+      throw new Failure('conflict', `The journal ${id} is in use by a process of this machine.`)
+    await database.lockSilentJournal(id)
+    await assertBySettlersBooked(context, id)
+    const tally = await bookFound(context, found)
+    return write(async (writing) => {
+      const journal = await writing.lockSilentJournal(id)
+      const rest = (await writing.callsReservedBy(id)).length
+      const answer = {
+        id,
+        booked_calls: tally.booked,
+        booked_cost: printCredits(tally.cost),
+        known_calls: tally.known,
+        refused_calls: tally.refused,
+        damaged_bytes: found.damagedBytes,
+        rest_calls: rest,
+      }
+      await writing.announceWallets([...tally.accounts])
+      await writing.endJournal(journal, { outcome: 'imported', hasRest: rest > 0, facts: answer })
+      return answer
+    })
+  }),
+  act(abandonJournal, async (context, { id }) => {
+    await context.database.lockSilentJournal(id)
+    await assertBySettlersBooked(context, id)
+    return context.write(async (writing) => {
+      const journal = await writing.lockSilentJournal(id)
+      const answer = {
+        id,
+        interrupted_calls: await closeReserved(writing, id, context),
+        lost_calls: journal.unbookedCalls,
+        lost_cost: printCredits(journal.unbookedCost),
+      }
+      await writing.endJournal(journal, { outcome: 'abandoned', hasRest: false, facts: answer })
+      return answer
+    })
+  }),
+]

@@ -1,0 +1,62 @@
+/** `tollgate journal list|import|abandon`: the journals of gateways, and the end of those that never come back. */
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { journalActs } from '../../pipelines/management/jobs/journals.ts'
+import { abandonJournal, importJournal, listJournals } from '../../schemas/management/journals.ts'
+import type { AnswerOf, Operation } from '../../schemas/management/operation.ts'
+import { answerRecord, answers, answerTable, type Context } from './context.ts'
+import { runCommandAct } from './management.ts'
+
+const FIELDS = [
+  'id',
+  'node',
+  'state',
+  'last_heartbeat',
+  'open_calls',
+  'open_estimate',
+  'unbooked_calls',
+  'unbooked_cost',
+  'directory',
+]
+
+export function addJournalCommands(program: Command, context: Context): void {
+  const { wiring } = context
+  const journal = program
+    .command('journal')
+    .description('journals of gateways, also of machines that are gone')
+  const run = <O extends Operation>(operation: O, input: object): Promise<AnswerOf<O>> =>
+    wiring.withJournals((database, deps) =>
+      runCommandAct(wiring, journalActs, operation, input, { database, deps }),
+    )
+  answers(
+    context,
+    journal.command('list').description('every journal that is not drained; those in use are live'),
+    'journal list',
+    async () => answerTable((await run(listJournals, {})).data, FIELDS),
+  )
+  answers(
+    context,
+    journal
+      .command('import')
+      .description('book the journal that is found on a disk, each call once, however often')
+      .argument('<dir>', 'folder of the journal, such as /mnt/data/journal/gateway-0'),
+    'journal import /mnt/data/journal/gateway-0',
+    async (directory: string) => answerRecord(await run(importJournal, { directory: resolve(directory) })),
+  )
+  answers(
+    context,
+    journal
+      .command('abandon')
+      .description('close a journal that can never come back; what only its disk knew is lost')
+      .argument('<id>', 'journal id')
+      .option('--yes', 'do not ask'),
+    'journal abandon sNk3v8ZqPbTr --yes',
+    async (id: string, { yes = false }: { yes?: boolean }) => {
+      const question = `Calls that only the disk of the journal ${id} knows are lost. Abandon it? [y/N] `
+      const isAgreed = yes || (await wiring.confirm(question))
+      if (isAgreed === null) throw new Error('Calls may be lost. Name --yes. Nothing was changed.')
+      if (!isAgreed) throw new Error('Nothing was changed.')
+      return answerRecord(await run(abandonJournal, { id }))
+    },
+  )
+}

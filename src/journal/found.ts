@@ -1,0 +1,45 @@
+/** A journal that is found on a disk, and read without being taken over or changed. */
+import type { JournalLog } from './clock.ts'
+import { diskFiles, type JournalFiles } from './files.ts'
+import { groupsIn } from './format.ts'
+import { readId } from './id.ts'
+import type { Admission } from './lines.ts'
+import { isOwned } from './owner.ts'
+import { recoverState } from './recovery.ts'
+
+export interface FoundJournal {
+  readonly id: string
+  /** A process of this machine lives in it. */
+  readonly isOwned: boolean
+  /** Calls that were let in and have no end, in the order of admission. */
+  readonly interrupted: readonly Admission[]
+  /** Bytes that could not be read. */
+  readonly damagedBytes: number
+  /** Reads the settlements that are not known to be booked: JSON, one a line. */
+  settlements(): Iterable<Uint8Array>
+}
+
+/**
+ * Reads the journal of a directory; returns null where there is none.
+ * @throws Error of the file system
+ */
+export function findJournal(
+  directory: string,
+  log: JournalLog,
+  files: JournalFiles = diskFiles,
+): FoundJournal | null {
+  const id = readId(files, directory)
+  if (id === null) return null
+  const { segments, interrupted, booked, tornBytes, corruptedBytes } = recoverState(files, directory, log)
+  return {
+    id,
+    isOwned: isOwned(directory),
+    interrupted,
+    damagedBytes: tornBytes + corruptedBytes,
+    *settlements() {
+      for (const { path } of segments)
+        for (const group of groupsIn(files.read(path), 0, () => undefined))
+          if (group.count > 0 && group.first + group.count > booked) yield group.settlements
+    },
+  }
+}

@@ -1,0 +1,51 @@
+/** Keeps the journals of a gateway registered in PostgreSQL, so that those of a machine that never comes back are seen. */
+import { hostname } from 'node:os'
+import type { Journal } from '../../journal/journal.ts'
+import type { Operation } from '../../postgres/operation/repository.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { everyUnlessBusy } from './engine-watch.ts'
+
+const HEARTBEAT_INTERVAL_MS = 5_000
+
+interface HeldJournal {
+  readonly directory: string
+  readonly journal: Pick<Journal, 'id' | 'holdings'>
+}
+
+export interface JournalHeartbeats {
+  /** Records what is left; a journal without anything as drained. Never rejects. */
+  close(): Promise<void>
+}
+
+/** Registers the journals before any call is let in, and sends heartbeats of them until `close`. */
+export async function startHeartbeats(
+  database: Pick<Operation, 'recordHeartbeat' | 'recordDrained'>,
+  journals: readonly HeldJournal[],
+  log: Pick<Log, 'warn'>,
+): Promise<JournalHeartbeats> {
+  const node = hostname()
+  const beat = async () => {
+    for (const { directory, journal } of journals)
+      await database.recordHeartbeat({ id: journal.id, node, directory, ...journal.holdings() })
+  }
+  await beat()
+  // While PostgreSQL is away the check of the engines says so.
+  const timer = everyUnlessBusy(HEARTBEAT_INTERVAL_MS, () => beat().catch(() => {}))
+  return {
+    async close() {
+      clearInterval(timer)
+      try {
+        await beat()
+        for (const { journal } of journals) {
+          const { openCalls, unbookedCalls } = journal.holdings()
+          if (openCalls === 0 && unbookedCalls === 0) await database.recordDrained(journal.id)
+        }
+      } catch (error) {
+        log.warn(
+          { err: error },
+          'Failed to register what is left in the journal; operators are notified of it',
+        )
+      }
+    },
+  }
+}
