@@ -94,7 +94,7 @@ async function confirmed(deps: Omit<CancelDeps, 'tasks'>, task: Task): Promise<T
   const channel = taskChannel(deps, task)?.route.channel
   if (find === null || channel === undefined) return task
   // Who does not answer is as good as one that says nothing.
-  const found = await sendOnce(deps, find.request(channel, task.id)).then(find.read, () => null)
+  const found = await sendOnce(deps, find.request(channel, task.id, task.job)).then(find.read, () => null)
   if (found?.type === 'accepted') {
     const { upstreamId, upstreamState, isRunning } = found
     const changes = { upstreamId, upstreamState, acceptedAt: now() }

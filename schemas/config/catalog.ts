@@ -10,7 +10,7 @@ export const chatProtocol = z.enum(CHAT_PROTOCOLS)
 export type ChatProtocol = z.infer<typeof chatProtocol>
 
 /** Families of providers that report usage in their own way. */
-export const PROVIDERS = [
+export const USAGE_FAMILIES = [
   'openai',
   'azure',
   'anthropic',
@@ -28,6 +28,10 @@ export const PROVIDERS = [
   'minimax',
   'ark',
 ] as const
+export type UsageFamily = (typeof USAGE_FAMILIES)[number]
+
+/** Those of media alone have no usage. */
+export const PROVIDERS = [...USAGE_FAMILIES, 'fal', 'replicate'] as const
 export type Provider = (typeof PROVIDERS)[number]
 
 /** Client protocol to upstream protocol, where the gateway itself translates. */
@@ -43,6 +47,8 @@ export const MEDIA_ADAPTERS = [
   'openai-speech',
   'elevenlabs',
   'suno',
+  'fal',
+  'replicate',
   'task',
 ] as const
 export const channelProtocol = z.enum([...CHAT_PROTOCOLS, ...MEDIA_ADAPTERS])
@@ -252,6 +258,29 @@ export type KeyHeader = (typeof KEY_HEADERS)[number]
 export const QUIRKS = ['nine-character-tool-call-ids', 'known-fields-only', 'no-usage-option'] as const
 export type Quirk = (typeof QUIRKS)[number]
 
+/** Values of a media job whose fields the models of some upstreams name each in their own way. */
+export const INPUT_NAMES = [
+  'image',
+  'images',
+  'last_frame',
+  'mask',
+  'video',
+  'n',
+  'size',
+  'ratio',
+  'duration',
+  'resolution',
+  'fps',
+  'generate_audio',
+  'camera_fixed',
+  'watermark',
+] as const
+export type InputName = (typeof INPUT_NAMES)[number]
+
+const inputField = z
+  .string()
+  .regex(/^([A-Za-z_]\w{0,63}(\[\])?)?$/, 'must be the name of a field, with [] behind it for a list')
+
 const apiKey = z
   .string()
   .trim()
@@ -298,5 +327,7 @@ export const channelEntry = z.strictObject({
   /** The field by which an omitted output limit is raised on the wire. */
   output_limit_field: z.enum(['max_tokens', 'max_completion_tokens']).nullable().default(null),
   quirks: z.array(z.enum(QUIRKS)).default([]),
+  /** Names of the fields of a model's input, for hosts of many models; an empty one leaves the value out. */
+  input_names: z.partialRecord(z.enum(INPUT_NAMES), inputField).default({}),
 })
 export type ChannelEntry = z.infer<typeof channelEntry>

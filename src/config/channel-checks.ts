@@ -87,6 +87,8 @@ const BASE_URL_RULES: Readonly<Record<ChannelProtocol, BaseUrlRule | null>> = {
   'openai-speech': V1,
   elevenlabs: UNVERSIONED,
   suno: UNVERSIONED,
+  fal: UNVERSIONED,
+  replicate: V1,
   task: null,
 }
 
@@ -102,6 +104,8 @@ const APPENDED: Readonly<Record<ChannelProtocol, string>> = {
   'openai-speech': '/audio/speech',
   elevenlabs: '/v1/text-to-speech',
   suno: '/api/v1/generate',
+  fal: '',
+  replicate: '/predictions',
   task: '',
 }
 

@@ -38,7 +38,7 @@ function sendWhole(
   const bytes = body?.type === 'json' ? Buffer.from(JSON.stringify(body.value)) : null
   const fields = bytes === null ? headers : [...headers, JSON_TYPE]
   // A length of 0 where the method lets expect a body, none where it does not.
-  const length = bytes?.length ?? (method === 'POST' ? 0 : null)
+  const length = bytes?.length ?? (method === 'POST' || method === 'PUT' ? 0 : null)
   const head = renderHead(method, pathname + search, origin.authority, fields, length)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

@@ -2,7 +2,7 @@
  * Polls an upstream once: the state of a task, or whether it accepted a submit without an answer. A poll that fails
  * changes nothing; the deadline does. See docs/failure-modes.md, "Money", rows 18, 21 and 22.
  */
-import type { PollOutcome, SubmitOutcome } from '../../../src/channels/media/adapter.ts'
+import type { PollOutcome, PollState, SubmitOutcome } from '../../../src/channels/media/adapter.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED } from '../../chat/forward/upstream-error.ts'
 import {
@@ -45,10 +45,17 @@ async function poll(deps: EngineDeps, task: Task): Promise<PollResult> {
   }
   const outcome = await asked(async () => {
     const request = follow.poll(followed.route.channel, asking)
-    return follow.readPoll(await send(deps, request), asking)
+    return stateIn(deps, followed, follow.readPoll(await send(deps, request), asking))
   })
   deps.metrics.polled(outcome.type)
   return polled(deps, task, followed, outcome)
+}
+
+/** Returns what a poll says; requests the result of a finished task where the upstream keeps it elsewhere. */
+async function stateIn(deps: EngineDeps, { route }: TaskChannel, outcome: PollOutcome): Promise<PollState> {
+  if (outcome.type !== 'finished') return outcome
+  const { request, read } = outcome.result
+  return read(await send(deps, request(route.channel)))
 }
 
 /** Looks up an unconfirmed task at its upstream. Returns null where the upstream has no look-up. */
@@ -57,7 +64,7 @@ export async function findUpstream(deps: EngineDeps, task: Task): Promise<PollRe
   const find = followed?.adapter.follow?.find ?? null
   if (followed === null || find === null) return null
   const outcome = await asked<SubmitOutcome | { type: 'error'; reason: string }>(async () =>
-    find.read(await send(deps, find.request(followed.route.channel, task.id))),
+    find.read(await send(deps, find.request(followed.route.channel, task.id, task.job))),
   )
   switch (outcome.type) {
     case 'accepted': {
@@ -112,7 +119,7 @@ async function polled(
   deps: EngineDeps,
   task: Task,
   { route }: TaskChannel,
-  outcome: PollOutcome,
+  outcome: PollState,
 ): Promise<PollResult> {
   if (outcome.type === 'error') return failed(deps, task, outcome.reason)
   const { upstreamState } = outcome

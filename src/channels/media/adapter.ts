@@ -23,7 +23,7 @@ export type MediaRequestBody =
   | { readonly type: 'form'; readonly parts: readonly FormPart[] }
 
 export interface MediaRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Absolute. */
   readonly url: string
   /** Besides those of the body: the key, and the channel's own. */
@@ -77,7 +77,20 @@ export type SubmitOutcome =
   /** It may have been taken on: it must not be sent again. */
   | { readonly type: 'unknown'; readonly reason: string }
 
+/** State of a task, at once or after a second request. */
 export type PollOutcome =
+  | PollState
+  /** The task is finished, and its result has to be requested separately. */
+  | {
+      readonly type: 'finished'
+      readonly upstreamState: string
+      readonly result: {
+        request(channel: ChannelEntry): MediaRequest
+        read(answer: MediaAnswer): PollState
+      }
+    }
+
+export type PollState =
   | (Produced & { readonly upstreamState: string })
   | { readonly type: 'queued' | 'running' | 'lapsed' | 'cancelled'; readonly upstreamState: string }
   | {
@@ -138,7 +151,7 @@ export interface MediaAdapter {
      * accepted; `unknown`, that the request has to be repeated.
      */
     readonly find: {
-      request(channel: ChannelEntry, reference: string): MediaRequest
+      request(channel: ChannelEntry, reference: string, job: MediaJob): MediaRequest
       read(answer: MediaAnswer): SubmitOutcome
     } | null
   } | null

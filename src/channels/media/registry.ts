@@ -6,6 +6,8 @@ import type { MediaAdapter } from './adapter.ts'
 import { arkImages } from './ark/images.ts'
 import { arkVideo } from './ark/video.ts'
 import { elevenlabs, elevenlabsVoices } from './elevenlabs.ts'
+import { fal } from './hosted/fal.ts'
+import { replicate } from './hosted/replicate.ts'
 import { openaiImages } from './openai/images.ts'
 import { OPENAI_VOICES, openaiSpeech } from './openai/speech.ts'
 import { suno } from './suno.ts'
@@ -21,6 +23,8 @@ export const MEDIA_CHANNELS: Readonly<Record<MediaProtocol, MediaAdapter>> = {
   'openai-speech': openaiSpeech,
   elevenlabs,
   suno,
+  fal,
+  replicate,
   task,
 }
 

@@ -9,17 +9,28 @@ export type KeyHeader = (channel: ChannelEntry) => readonly [string, string]
 
 const bearer: KeyHeader = (channel) => keyField(channel, 'authorization')
 
-const headersOf = (channel: ChannelEntry, key: KeyHeader, accept: string): HeaderFields => [
-  key(channel),
-  ['accept', accept],
-  ['accept-encoding', 'identity'],
-  ['user-agent', 'tollgate'],
-  ...Object.entries(channel.headers).map(([name, value]) => [name.toLowerCase(), value] as const),
-]
+/** Returns the headers: those of the channel replace those of the adapter. */
+function headersOf(
+  channel: ChannelEntry,
+  { key = bearer, accept = 'application/json', headers = {} }: RequestOptions,
+): HeaderFields {
+  const configured = Object.entries(channel.headers).map(
+    ([name, value]) => [name.toLowerCase(), value] as const,
+  )
+  return [
+    key(channel),
+    ['accept', accept],
+    ['accept-encoding', 'identity'],
+    ['user-agent', 'tollgate'],
+    ...Object.entries<string>({ ...headers, ...Object.fromEntries(configured) }),
+  ]
+}
 
-interface Options {
+export interface RequestOptions {
   readonly key?: KeyHeader
   readonly accept?: string
+  /** Further ones, by their names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 function build(
@@ -27,29 +38,33 @@ function build(
   method: MediaRequest['method'],
   path: string,
   body: MediaRequest['body'],
-  { key = bearer, accept = 'application/json' }: Options = {},
+  options: RequestOptions = {},
 ): MediaRequest {
-  return { method, url: `${channel.base_url}${path}`, headers: headersOf(channel, key, accept), body }
+  return { method, url: `${channel.base_url}${path}`, headers: headersOf(channel, options), body }
 }
 
-export const getRequest = (channel: ChannelEntry, path: string, options?: Options): MediaRequest =>
+export const getRequest = (channel: ChannelEntry, path: string, options?: RequestOptions): MediaRequest =>
   build(channel, 'GET', path, null, options)
 
-export const bareRequest = (channel: ChannelEntry, method: 'POST' | 'DELETE', path: string): MediaRequest =>
-  build(channel, method, path, null)
+export const bareRequest = (
+  channel: ChannelEntry,
+  method: 'POST' | 'PUT' | 'DELETE',
+  path: string,
+  options?: RequestOptions,
+): MediaRequest => build(channel, method, path, null, options)
 
 export const jsonRequest = (
   channel: ChannelEntry,
   path: string,
   value: unknown,
-  options?: Options,
+  options?: RequestOptions,
 ): MediaRequest => build(channel, 'POST', path, { type: 'json', value }, options)
 
 export const formRequest = (
   channel: ChannelEntry,
   path: string,
   parts: readonly FormPart[],
-  options?: Options,
+  options?: RequestOptions,
 ): MediaRequest => build(channel, 'POST', path, { type: 'form', parts }, options)
 
 /** Returns a file as a part of a form. One that was never stored stays a link, which the upstream will refuse. */
@@ -59,6 +74,9 @@ export const filePart = (name: string, file: FileRef): FormPart =>
     : { name, file: { key: file.key, mediaType: file.media_type, bytes: file.bytes, name: file.name } }
 
 export const isLink = (file: FileRef): boolean => file.from === 'url'
+
+/** Returns several parts of a path, such as `owner/name`. */
+export const pathParts = (text: string): string => text.split('/').map(pathPart).join('/')
 
 /** Returns one part of a path. Dots alone are refused: they would leave the folder in any spelling. */
 export const pathPart = (text: string): string => (/^\.+$/.test(text) ? '-' : encodeURIComponent(text))

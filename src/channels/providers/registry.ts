@@ -5,6 +5,7 @@ import { anthropic } from './anthropic.ts'
 import { ark } from './ark.ts'
 import { azure } from './azure.ts'
 import { deepseek } from './deepseek.ts'
+import { fal } from './fal.ts'
 import { gemini } from './gemini.ts'
 import { groq } from './groq.ts'
 import { minimax } from './minimax.ts'
@@ -14,6 +15,7 @@ import { openai } from './openai.ts'
 import { openrouter } from './openrouter.ts'
 import { type ChannelFields, type ProviderPreset, protocolsOf } from './provider.ts'
 import { qwen } from './qwen.ts'
+import { replicate } from './replicate.ts'
 import { xai } from './xai.ts'
 import { zhipu } from './zhipu.ts'
 
@@ -32,6 +34,8 @@ export const PRESETS: Readonly<Partial<Record<Provider, ProviderPreset>>> = {
   zhipu,
   minimax,
   ark,
+  fal,
+  replicate,
 }
 
 const isFields = (value: unknown): value is ChannelFields =>

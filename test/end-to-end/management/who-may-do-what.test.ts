@@ -103,7 +103,11 @@ t.test('management', async (t) => {
       const response = await fetch(`${baseUrl}${MANAGE}/sign-in/link`, init)
       t.equal(response.status, 200)
       const [flags, ...others] = response.headers.getSetCookie()
-      t.match(flags, /; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax$/, 'no script reads it, no other site sends it')
+      t.match(
+        flags,
+        /; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax$/,
+        'no script reads it, no other site sends it',
+      )
       t.same(others, [])
       const made = flags!.split(';')[0]!
       return { cookie: made, csrfToken: ((await response.json()) as { csrf_token: string }).csrf_token }

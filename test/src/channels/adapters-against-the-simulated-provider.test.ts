@@ -1,7 +1,7 @@
 /** Every adapter against the dialect that the simulated provider has for it, kind by kind and end by end. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { type ChannelEntry, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { type MediaWork, taskResult } from '../../../schemas/media/job.ts'
 import type {
   MediaAdapter,
@@ -21,18 +21,21 @@ import {
 } from '../../../src/channels/media/task/catalogue.ts'
 import { task } from '../../../src/channels/media/task/task.ts'
 import { startSimulator } from '../../../src/simulator/server.ts'
-import { channelOf, followOf, linked, producedIn, sent, stored, submitOf, urlOf } from './support.ts'
+import { channelOf, followOf, jobOf, linked, producedIn, sent, stored, submitOf, urlOf } from './support.ts'
 
 const POLL_MS = 5
 
 const simulator = await startSimulator({ host: '127.0.0.1', port: 0 })
 t.teardown(() => simulator.close())
 
-const channelAt = (protocol: MediaProtocol): ChannelEntry =>
+/** The protocols that it has a dialect of. */
+type Simulated = keyof typeof BASES
+
+const channelAt = (protocol: Simulated): ChannelEntry =>
   channelOf(protocol, `${simulator.url}${BASES[protocol]}`)
 
 /** Where each dialect stands below the provider's own address. */
-const BASES: Readonly<Record<MediaProtocol, string>> = {
+const BASES = {
   'openai-images': '/v1',
   'ark-images': '/api/v3',
   'ark-video': '/api/v3',
@@ -40,7 +43,7 @@ const BASES: Readonly<Record<MediaProtocol, string>> = {
   elevenlabs: '',
   suno: '',
   task: '/task',
-}
+} satisfies Partial<Record<MediaProtocol, string>>
 
 let references = 0
 const asked = (job: object, model: string): MediaSubmit => ({
@@ -49,14 +52,14 @@ const asked = (job: object, model: string): MediaSubmit => ({
   urlOf: (file) => (file.from === 'url' ? urlOf(file) : 'data:image/png;base64,iVBORw0KGgo='),
 })
 
-async function submitted(protocol: MediaProtocol, submit: MediaSubmit): Promise<SubmitOutcome> {
+async function submitted(protocol: Simulated, submit: MediaSubmit): Promise<SubmitOutcome> {
   const adapter = MEDIA_CHANNELS[protocol]
   return adapter.readSubmit(await sent(adapter.submit(channelAt(protocol), submit)), submit)
 }
 
 /** Polls until the task is neither queued nor running; the test's own time limit ends it. */
 async function polled(
-  protocol: MediaProtocol,
+  protocol: Simulated,
   adapter: MediaAdapter,
   { job, upstreamModel }: MediaSubmit,
   upstreamId: string,
@@ -70,7 +73,7 @@ async function polled(
   }
 }
 
-async function ended(protocol: MediaProtocol, submit: MediaSubmit): Promise<SubmitOutcome | PollOutcome> {
+async function ended(protocol: Simulated, submit: MediaSubmit): Promise<SubmitOutcome | PollOutcome> {
   const outcome = await submitted(protocol, submit)
   const adapter = MEDIA_CHANNELS[protocol]
   return outcome.type === 'accepted' ? polled(protocol, adapter, submit, outcome.upstreamId) : outcome
@@ -115,7 +118,7 @@ const JOBS = {
   subtitle: { work: 'subtitle', video: file },
 } satisfies Readonly<Record<MediaWork, object>>
 
-for (const protocol of MEDIA_ADAPTERS) {
+for (const protocol of Object.keys(BASES) as Simulated[]) {
   for (const work of MEDIA_CHANNELS[protocol].works) {
     t.test(`${protocol} does ${work}`, async (t) => {
       const submit = asked(JOBS[work], 'sim-studio@delay=30,queue=10')
@@ -176,7 +179,8 @@ t.test('a task is found by its reference, and one that nobody has never will be 
   const { find } = followOf(task)
   if (find === null) throw new Error('cannot be looked up')
   const channel = channelAt('task')
-  const lookUp = async (reference: string) => find.read(await sent(find.request(channel, reference)))
+  const lookUp = async (reference: string) =>
+    find.read(await sent(find.request(channel, reference, jobOf(film))))
   const submit = asked(film, 'sim-studio')
   const accepted = await submitted('task', submit)
   t.match(accepted, { type: 'accepted', upstreamId: /^t-/ })

@@ -104,6 +104,10 @@ const GOOD: readonly unknown[] = [
   { id: 't', state: 'succeeded', result: { asr_id: 'a', segments: [{ showRange: [0, 1], content: 'w' }] } },
   { id: 't', state: 'succeeded', result: { avatar_id: 'a', voice_id: 'v' } },
   { id: 't', state: 'failed', error: { code: 'no_speech', message: 'Nobody.' } },
+  { request_id: 'r', status: 'COMPLETED', images: [picture], video: { ...picture, duration: 4, fps: 24 } },
+  { status: 'COMPLETED', detail: [{ type: 'content_policy_violation', msg: 'No.' }] },
+  { id: 'p', status: 'succeeded', output: [link, link], metrics: { video_output_duration_seconds: 4 } },
+  { id: 'p', status: 'failed', error: 'Flagged as sensitive.' },
 ]
 
 /** The same with some of it gone, and some of it anything. */
@@ -172,7 +176,10 @@ function readEverything(
   given: ReturnType<typeof answerOf>,
 ): readonly string[] {
   const outcomes: (SubmitOutcome | PollOutcome)[] = [adapter.readSubmit(given, submitOf(JOBS[work]))]
-  if (adapter.follow !== null) outcomes.push(adapter.follow.readPoll(given, pollOf(JOBS[work])))
+  if (adapter.follow !== null) {
+    const polled = adapter.follow.readPoll(given, pollOf(JOBS[work]))
+    outcomes.push(polled.type === 'finished' ? polled.result.read(given) : polled)
+  }
   if (adapter.follow?.find) outcomes.push(adapter.follow.find.read(given))
   return outcomes.map((outcome) => {
     const wrong = wrongIn(outcome, work)

@@ -29,6 +29,8 @@ t.test('what each can be asked for', async (t) => {
   t.strictSame(worksOf('openai-speech'), ['speech'])
   t.strictSame(worksOf('elevenlabs'), ['speech', 'voice'])
   t.strictSame(worksOf('suno'), ['music'])
+  t.strictSame(worksOf('fal'), ['image', 'image_edit', 'video'])
+  t.strictSame(worksOf('replicate'), ['image', 'image_edit', 'video'])
   t.equal(worksOf('task').length, 13)
 })
 

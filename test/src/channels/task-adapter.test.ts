@@ -149,7 +149,10 @@ t.test('every state is mapped, and an unknown one is recognised', async (t) => {
 })
 
 t.test('only the contract’s own 404 says that nothing was taken on', async (t) => {
-  t.equal(find.request(channel, 'vid_1').url, 'https://studio.example/gateway/tasks?reference=vid_1')
+  t.equal(
+    find.request(channel, 'vid_1', pollOf({ work: 'video', content: [] }).job).url,
+    'https://studio.example/gateway/tasks?reference=vid_1',
+  )
   const read = (status: number, body: unknown) => find.read(answerOf(status, body))
   t.strictSame(read(404, { error: { code: 'not_found', message: 'None.' } }), {
     type: 'refused',

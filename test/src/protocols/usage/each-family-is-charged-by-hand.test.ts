@@ -4,7 +4,12 @@
  */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { type ChatProtocol, PROVIDERS, type Provider, pricing } from '../../../../schemas/config/catalog.ts'
+import {
+  type ChatProtocol,
+  pricing,
+  USAGE_FAMILIES,
+  type UsageFamily,
+} from '../../../../schemas/config/catalog.ts'
 import { printCredits } from '../../../../schemas/money.ts'
 import { tokenCharge, tokenPrice } from '../../../../src/core/pricing/pricing.ts'
 import { NO_USAGE } from '../../../../src/core/pricing/usage.ts'
@@ -23,7 +28,7 @@ const price = tokenPrice(
 )!
 
 /** Credits. The products are tokens x the price of a million of them; cache writes cost 12.5, for an hour 20. */
-const CHARGES: Readonly<Record<Provider, string>> = {
+const CHARGES: Readonly<Record<UsageFamily, string>> = {
   // (500 x 10 + 100 x 30 + 400 x 1 + 120 x 40 + 50 x 60 + 30 x 80) / 1,000,000 x 0.5
   openai: '0.0093',
   // (600 x 10 + 400 x 1 + 200 x 40) / 1,000,000
@@ -58,14 +63,14 @@ const CHARGES: Readonly<Record<Provider, string>> = {
   vertex: '0.0588',
 }
 
-const PROTOCOLS: Readonly<Partial<Record<Provider, ChatProtocol>>> = {
+const PROTOCOLS: Readonly<Partial<Record<UsageFamily, ChatProtocol>>> = {
   anthropic: 'messages',
   bedrock: 'messages',
   gemini: 'generate-content',
   vertex: 'generate-content',
 }
 
-const fixture = (family: Provider, name: string): Buffer =>
+const fixture = (family: UsageFamily, name: string): Buffer =>
   readFileSync(new URL(`../../../fixtures/usage/${family}/${name}`, import.meta.url))
 
 const chargeOf = ({ usage, serviceTier }: Metered) =>
@@ -74,7 +79,7 @@ const chargeOf = ({ usage, serviceTier }: Metered) =>
 const callOf = (protocol: ChatProtocol) =>
   protocol === 'generate-content' ? chatCall({}, { source: { framing: 'sse' } }) : chatCall()
 
-for (const family of PROVIDERS) {
+for (const family of USAGE_FAMILIES) {
   const upstream = PROTOCOLS[family] ?? 'chat-completions'
   const clients: ChatProtocol[] =
     upstream === 'chat-completions' ? [upstream] : [upstream, 'chat-completions']

@@ -1,0 +1,174 @@
+/** Replicate: predictions of models, of their versions and of deployments. */
+import { z } from 'zod'
+import type { MediaJob } from '../../../../schemas/media/job.ts'
+import type { MediaAdapter, MediaAnswer, PollOutcome, PollState, SubmitOutcome } from '../adapter.ts'
+import {
+  anything,
+  asyncRefusal,
+  fieldsOf,
+  isSuccess,
+  jsonIn,
+  looseId,
+  looseSeconds,
+  looseText,
+  looseWord,
+  messageOf,
+  pollError,
+  refused,
+  unknown,
+} from '../answer.ts'
+import type { MediaFailureCode } from '../failure.ts'
+import { type Delivered, produced, sourceOf } from '../files.ts'
+import { bareRequest, getRequest, jsonRequest, notServed, pathPart, pathParts } from '../request.ts'
+import { type Host, imageInput, videoInput } from './input.ts'
+
+const host: Host = {
+  names: {
+    image: 'image',
+    images: 'image_input[]',
+    last_frame: 'last_frame',
+    mask: 'mask',
+    video: 'video',
+    n: 'num_outputs',
+    size: 'size',
+    ratio: 'aspect_ratio',
+    duration: 'duration',
+    resolution: 'resolution',
+    fps: 'fps',
+    generate_audio: 'generate_audio',
+    camera_fixed: 'camera_fixed',
+    watermark: 'watermark',
+  },
+  pixels: (width, height) => ({ width, height }),
+  duration: (seconds) => seconds,
+}
+
+const PREDICTIONS = '/predictions'
+const VERSION = /^[0-9a-f]{64}$/
+const VERSIONED = /:([0-9a-f]{64})$/
+
+/** `owner/name`, `owner/name:version`, a version alone, or `deployments/owner/name`. */
+function target(model: string): { path: string; version?: string } {
+  const version = VERSION.test(model) ? model : VERSIONED.exec(model)?.[1]
+  if (version !== undefined) return { path: PREDICTIONS, version }
+  const folder = model.startsWith('deployments/') ? '' : 'models/'
+  return { path: `/${folder}${pathParts(model)}${PREDICTIONS}` }
+}
+
+/** 402 is the operator's account, not the customer's: another channel may have credit left. */
+const PAYMENT_REQUIRED = 402
+
+function readRefusal(answer: MediaAnswer): SubmitOutcome {
+  const outcome = asyncRefusal(answer)
+  return outcome.type === 'refused' && outcome.status === PAYMENT_REQUIRED
+    ? refused(503, outcome.message)
+    : outcome
+}
+
+const submitted = z.looseObject({ id: looseId, status: looseWord })
+
+/** A prediction may be over already: its first poll reads how it ended. */
+function readSubmit(answer: MediaAnswer): SubmitOutcome {
+  if (!isSuccess(answer)) return readRefusal(answer)
+  const body = fieldsOf(jsonIn(answer))
+  if (body === null) return unknown('The answer is no JSON object.')
+  const { id, status } = submitted.parse(body)
+  if (id === null) return unknown('The answer names no prediction.')
+  const upstreamState = status ?? 'starting'
+  return { type: 'accepted', upstreamId: id, isRunning: upstreamState === 'processing', upstreamState }
+}
+
+const prediction = z.looseObject({
+  status: looseWord,
+  output: anything,
+  error: anything,
+  metrics: anything,
+})
+
+const metrics = z.looseObject({ video_output_duration_seconds: looseSeconds })
+
+/** Returns the links of an output: one, a list, or the fields of an object. */
+function linksIn(output: unknown): readonly string[] {
+  const items = Array.isArray(output) ? output : [output]
+  return items.flatMap((item) => {
+    const text = looseText.parse(item)
+    if (text !== null) return [text]
+    return Object.values(fieldsOf(item) ?? {}).flatMap((value) => looseText.parse(value) ?? [])
+  })
+}
+
+function made(output: unknown, measured: unknown, { work }: MediaJob): PollState | null {
+  const sources = linksIn(output).flatMap((link) => sourceOf(link) ?? [])
+  const seconds = metrics.safeParse(measured).data?.video_output_duration_seconds ?? null
+  const upstreamState = 'succeeded'
+  const [source] = sources
+  if (source === undefined) return null
+  if (work === 'video')
+    return { ...produced([{ role: 'video', source, facts: { seconds } }], { seconds }), upstreamState }
+  const images = sources.map((each): Delivered => ({ role: 'image', source: each, facts: {} }))
+  return { ...produced(images), upstreamState }
+}
+
+const POLICY = /nsfw|flagged|sensitive|safety|moderat|E005/i
+const TIMEOUT = /timed? ?out/i
+const INVALID = /invalid|must be|not supported|unsupported/i
+
+/** An error is a text; only its words say of what kind it is. */
+function codeOf(message: string): MediaFailureCode {
+  if (POLICY.test(message)) return 'content_policy'
+  if (TIMEOUT.test(message)) return 'timeout'
+  return INVALID.test(message) ? 'invalid_input' : 'generation_failed'
+}
+
+function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
+  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const read = prediction.parse(body ?? {})
+  const upstreamState = read.status
+  const failed = (message: string): PollState => {
+    return { type: 'failed', upstreamState: upstreamState ?? '', code: codeOf(message), message }
+  }
+  switch (upstreamState) {
+    case null:
+      return pollError(answer)
+    case 'starting':
+      return { type: 'queued', upstreamState }
+    case 'processing':
+      return { type: 'running', upstreamState }
+    case 'succeeded':
+      return (
+        made(read.output, read.metrics, job) ??
+        failed('The upstream finished the prediction and has no output of it.')
+      )
+    case 'failed':
+      return failed(messageOf(read.error, 'The prediction failed.'))
+    case 'canceled':
+      return { type: 'cancelled', upstreamState }
+    // Its deadline came before it could begin.
+    case 'aborted':
+      return { type: 'lapsed', upstreamState }
+    default:
+      return { type: 'unmapped', upstreamState }
+  }
+}
+
+export const replicate: MediaAdapter = {
+  works: ['image', 'image_edit', 'video'],
+  inlines: () => true,
+  takesIn: () => [],
+  submit(channel, submit) {
+    const { job, upstreamModel } = submit
+    const { path, ...version } = target(upstreamModel)
+    if (job.work === 'video')
+      return jsonRequest(channel, path, { ...version, input: videoInput(channel, submit, job, host) })
+    if (job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
+    return jsonRequest(channel, path, { ...version, input: imageInput(channel, submit, job, host) })
+  },
+  readSubmit,
+  follow: {
+    poll: (channel, { upstreamId }) => getRequest(channel, `${PREDICTIONS}/${pathPart(upstreamId)}`),
+    readPoll: (answer, { job }) => readPoll(answer, job),
+    cancel: (channel, { upstreamId }) =>
+      bareRequest(channel, 'POST', `${PREDICTIONS}/${pathPart(upstreamId)}/cancel`),
+    find: null,
+  },
+}

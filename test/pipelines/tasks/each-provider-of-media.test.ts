@@ -1,0 +1,234 @@
+/**
+ * Every adapter of a provider's media jobs, through the task engine, before a provider that keeps its jobs: what is made is
+ * stored and charged as the provider reports it, and nothing is ever submitted twice.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { cancelFoundTask } from '../../../pipelines/media/cancel-task.ts'
+import { configFile } from '../../../schemas/config/file.ts'
+import { mediaJob } from '../../../schemas/media/job.ts'
+import { ONE_CREDIT, printCredits } from '../../../schemas/money.ts'
+import { type MediaProtocol, mediaAdapterOf } from '../../../src/channels/media/registry.ts'
+import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
+import { createCatalog } from '../../../src/core/routing/catalog.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { mediaCalls } from '../../../src/server/media-calls.ts'
+import { UpstreamClient } from '../../../src/upstream/client.ts'
+import { falDialect } from '../../support/media-providers/fal.ts'
+import {
+  type Dialect,
+  FILM,
+  KEY,
+  type Provider,
+  startProvider,
+} from '../../support/media-providers/provider.ts'
+import { replicateDialect } from '../../support/media-providers/replicate.ts'
+import { silent, startTasks, type TestAccount } from './support.ts'
+
+interface Expected {
+  readonly dialect: Dialect
+  /** Behind the provider's address. */
+  readonly base: string
+  readonly model: string
+  /** Seconds that a film is charged for: 4, or the 5 that were asked for where the provider reports none. */
+  readonly seconds: 4 | 5
+  readonly makesImages: boolean
+  /** How a job ends that came too late; null where the provider has no such end. */
+  readonly late: Task['state'] | null
+  readonly canCancel: boolean
+  readonly canFind: boolean
+  /** Code of a job that failed. */
+  readonly broken: string
+}
+
+const PROVIDERS: Partial<Record<MediaProtocol, Expected>> = {
+  fal: {
+    dialect: falDialect,
+    base: '',
+    model: 'fal-ai/kling-video/v2/text-to-video',
+    seconds: 4,
+    makesImages: true,
+    late: 'failed',
+    canCancel: true,
+    canFind: false,
+    broken: 'generation_failed',
+  },
+  replicate: {
+    dialect: replicateDialect,
+    base: '/v1',
+    model: 'owner/model',
+    seconds: 4,
+    makesImages: true,
+    late: 'expired',
+    canCancel: true,
+    canFind: false,
+    broken: 'generation_failed',
+  },
+}
+
+const DAY_MS = 25 * 3_600_000
+/** Longer than several looks take. */
+const A_WHILE_MS = 300
+
+const tasks = await startTasks(t)
+const { database, storage } = tasks
+const client = new UpstreamClient()
+t.teardown(() => client.close())
+
+const messages = { announce() {}, announceWallets() {} }
+
+const walletOf = async ({ account }: TestAccount) => (await database.readWallets([account.id]))[0]!
+
+for (const [protocol, expected] of Object.entries(PROVIDERS)) {
+  t.test(protocol, async (t) => {
+    const provider: Provider = await startProvider(t, expected.dialect)
+    const catalog = createCatalog(
+      configFile.parse({
+        models: [
+          { id: 'film', pricing: { unit: 'second', per_unit: '2.5' } },
+          { id: 'picture', pricing: { unit: 'image', per_unit: '4' } },
+        ],
+        channels: [
+          {
+            id: protocol,
+            protocol,
+            base_url: provider.url + expected.base,
+            api_key: KEY,
+            models: { film: expected.model, picture: expected.model },
+          },
+        ],
+      }),
+    )
+    const deps = { adapterOf: mediaAdapterOf, catalog: () => catalog }
+    // Two processes: whichever gets a message works on it, and both may get it.
+    const workers = [tasks.worker({ ...deps, hurry: 100 }), tasks.worker({ ...deps, hurry: 100 })]
+    t.teardown(() => {
+      for (const worker of workers) worker.kill()
+    })
+
+    const order = (account: TestAccount, name: 'film' | 'picture', prompt: string) => {
+      const model = catalog.resolve(name)!
+      const job = mediaJob.parse(
+        name === 'film'
+          ? { work: 'video', content: [{ type: 'text', text: prompt }], duration: 5 }
+          : { work: 'image', prompt, n: 2, size: '1024x1024' },
+      )
+      const price = mediaPriceOf(model.entry, null, Date.now())!
+      const routes = catalog.routes(model, protocol as MediaProtocol)
+      return tasks.order(account, name, prompt, { model, job, price, hold: holdOf(price, job), routes })
+    }
+    const submitted = (account: TestAccount, name: 'film' | 'picture', prompt: string) =>
+      tasks.submit(order(account, name, prompt), { adapterOf: mediaAdapterOf })
+    const refusal = (account: TestAccount, prompt: string) =>
+      submitted(account, 'film', prompt).catch((error: unknown) => error)
+    const jobsOf = (prompt: string) => provider.jobs.filter((job) => job.prompt === prompt)
+    const now = async ({ id }: Task) => (await database.readTasks([id]))[0]!
+
+    await t.test('a film is followed, stored, and charged by its reported length', async (t) => {
+      const account = await tasks.newAccount()
+      const { id } = await submitted(account, 'film', 'good film')
+      const ended = await tasks.reached(id, 'succeeded', 'failed')
+      const key = `videos/${id}.mp4`
+      t.match(ended, { state: 'succeeded', result: { files: [{ role: 'video', key, upstream_url: null }] } })
+      t.ok((await storage.read(key, 10_000)).equals(FILM))
+      t.equal(printCredits(ended.cost!), String(2.5 * expected.seconds))
+      t.match(await walletOf(account), { held: 0n, used: ended.cost! })
+      t.equal(jobsOf('good film').length, 1)
+    })
+
+    if (expected.makesImages)
+      await t.test('images are charged by their number', async (t) => {
+        const account = await tasks.newAccount()
+        const { id } = await submitted(account, 'picture', 'good pictures')
+        const ended = await tasks.reached(id, 'succeeded', 'failed')
+        t.match(ended, { state: 'succeeded', cost: ONE_CREDIT * 8n })
+        t.equal(ended.result?.files.filter(({ key }) => key?.startsWith('images/')).length, 2)
+        t.equal(jobsOf('good pictures').length, 1)
+      })
+
+    await t.test('an answer that was lost: looked up where it can be, and never sent again', async (t) => {
+      const account = await tasks.newAccount()
+      const { id } = await submitted(account, 'film', 'cut off')
+      if (expected.canFind) {
+        t.match(await tasks.reached(id, 'succeeded', 'failed', 'expired'), { state: 'succeeded' })
+        t.equal(jobsOf('cut off').length, 1)
+        return
+      }
+      const task = await tasks.reached(id, 'unconfirmed', 'succeeded', 'failed', 'refused')
+      t.match(task, { state: 'unconfirmed', upstreamId: null })
+      await pause(A_WHILE_MS)
+      const later = tasks.worker({ ...deps, now: () => Date.now() + DAY_MS })
+      later.kill()
+      await later.sweep.tasks()
+      t.match(await now(task), { state: 'expired' })
+      t.equal(jobsOf('cut off').length, 1)
+      t.match(await walletOf(account), { held: 0n, used: 0n })
+    })
+
+    await t.test('too many requests: refused, and nothing is held', async (t) => {
+      const account = await tasks.newAccount()
+      t.match(await refusal(account, 'busy'), { status: 429 })
+      t.equal(jobsOf('busy').length, 0)
+      t.match(await walletOf(account), { held: 0n, used: 0n })
+    })
+
+    await t.test('refused content is the customer’s to change', async (t) => {
+      const account = await tasks.newAccount()
+      if (expected.dialect.improper === null) {
+        const { id } = await submitted(account, 'film', 'improper')
+        t.match(await tasks.reached(id, 'failed', 'succeeded'), {
+          state: 'failed',
+          errorCode: 'content_policy',
+        })
+      } else t.match(await refusal(account, 'improper'), { status: 400 })
+      t.match(await walletOf(account), { held: 0n, used: 0n })
+    })
+
+    await t.test('a job that failed says why, and costs nothing', async (t) => {
+      const account = await tasks.newAccount()
+      const { id } = await submitted(account, 'film', 'broken')
+      const failed = await tasks.reached(id, 'failed', 'succeeded')
+      t.match(failed, { state: 'failed', errorCode: expected.broken, errorMessage: /\w/ })
+      t.match(await walletOf(account), { held: 0n, used: 0n })
+    })
+
+    await t.test('a state that nobody knows changes nothing', async (t) => {
+      const account = await tasks.newAccount()
+      const task = await submitted(account, 'film', 'strange')
+      const isTold = () => workers.some(({ unmapped }) => unmapped.some((line) => line.startsWith(task.id)))
+      while (!isTold()) await pause(10)
+      t.match((await now(task)).state, /queued|running/)
+      t.equal(jobsOf('strange').length, 1)
+    })
+
+    if (expected.late !== null)
+      await t.test('a job that came too late at its provider ends', async (t) => {
+        const account = await tasks.newAccount()
+        const { id } = await submitted(account, 'film', 'late')
+        t.match(await tasks.reached(id, 'failed', 'expired', 'succeeded'), { state: expected.late })
+        t.match(await walletOf(account), { held: 0n, used: 0n })
+      })
+
+    await t.test('a link that opens no more is handed on, and what was made is charged', async (t) => {
+      const account = await tasks.newAccount()
+      const { id } = await submitted(account, 'film', 'gone')
+      const ended = await tasks.reached(id, 'succeeded', 'failed')
+      t.match(ended, { state: 'succeeded', result: { files: [{ key: null, upstream_url: /^http/ }] } })
+      t.equal(jobsOf('gone').length, 1)
+    })
+
+    await t.test('a queued job is cancelled where the provider can', async (t) => {
+      const account = await tasks.newAccount()
+      const { id } = await submitted(account, 'film', 'slow')
+      const task = await tasks.reached(id, 'queued', 'running')
+      const cancelled = cancelFoundTask(
+        { ...deps, database, messages, calls: mediaCalls(client, storage), log: silent },
+        task,
+      )
+      const outcome = await cancelled.catch((error: unknown) => error)
+      t.match(outcome, expected.canCancel ? { state: 'cancelled' } : { code: 'task_not_cancellable' })
+      t.equal(jobsOf('slow')[0]?.isCancelled, expected.canCancel)
+      if (expected.canCancel) t.match(await walletOf(account), { held: 0n, used: 0n })
+    })
+  })
+}

@@ -1,0 +1,163 @@
+/**
+ * A provider of media over HTTP that keeps its jobs. What it takes and answers is the dialect's, written from the
+ * documentation of the provider; the first word of a prompt says how its job goes.
+ */
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+
+export const KEY = 'sk-test-upstream-key-1'
+export const FILM = Buffer.concat([Buffer.from('\0\0\0\x18ftypmp42'), Buffer.alloc(500, 7)])
+export const PICTURE = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100, 3)])
+
+const FATES = ['good', 'slow', 'cut', 'busy', 'improper', 'broken', 'strange', 'late', 'gone'] as const
+export type Fate = (typeof FATES)[number]
+export type Stage = 'queued' | 'running' | 'done' | 'broken' | 'improper' | 'strange' | 'late' | 'cancelled'
+
+export interface Call {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly header: (name: string) => string
+  // biome-ignore lint/suspicious/noExplicitAny: a request has any form, and a test reads deep into it.
+  readonly body: any
+}
+
+export interface Reply {
+  readonly status: number
+  readonly body?: unknown
+}
+export const reply = (status: number, body?: unknown): Reply => ({ status, body })
+
+export interface Job {
+  readonly id: string
+  readonly prompt: string
+  readonly fate: Fate
+  readonly call: Call
+  /** The client's own id of it. */
+  readonly reference: string | null
+  looks: number
+  isCancelled: boolean
+}
+
+export interface Desk {
+  readonly url: string
+  readonly jobs: Job[]
+  /** Where a file of a job is; `number` tells several apart. */
+  file(job: Job, kind: 'mp4' | 'png', number?: number): string
+  /** Takes a job on. */
+  take(call: Call, prompt: string, reference?: string | null): Job
+  find(id: string | null | undefined): Job | undefined
+  /** Returns how far a job is: each look brings it further. */
+  look(job: Job): Stage
+}
+
+export interface Dialect {
+  readonly isAuthorized: (call: Call) => boolean
+  readonly unauthorized: Reply
+  /** The answer to too many requests. */
+  readonly busy: Reply
+  /** The answer to a submit whose content is refused; null where a job ends so. */
+  readonly improper: Reply | null
+  answer(call: Call, desk: Desk): Reply
+}
+
+export const fateOf = (prompt: string): Fate => FATES.find((fate) => prompt.startsWith(fate)) ?? 'good'
+
+const STEPS: Readonly<Record<Fate, readonly Stage[]>> = {
+  good: ['queued', 'running', 'done'],
+  slow: ['queued'],
+  cut: ['queued', 'done'],
+  busy: ['queued'],
+  improper: ['running', 'improper'],
+  broken: ['queued', 'running', 'broken'],
+  strange: ['strange'],
+  late: ['queued', 'late'],
+  gone: ['done'],
+}
+
+/** A submit that is answered by nothing. */
+class Cut extends Error {}
+class Refused extends Error {
+  readonly reply: Reply
+  constructor(reply: Reply) {
+    super('refused')
+    this.reply = reply
+  }
+}
+
+export interface Provider extends Desk {
+  readonly calls: Call[]
+}
+
+export async function startProvider(t: Test, dialect: Dialect): Promise<Provider> {
+  const jobs: Job[] = []
+  const provider: Provider = {
+    url: '',
+    jobs,
+    calls: [],
+    file: ({ id }, kind, number = 1) => `${provider.url}/files/${id}-${number}.${kind}`,
+    take(call, prompt, reference = null) {
+      const fate = fateOf(prompt)
+      if (fate === 'busy') throw new Refused(dialect.busy)
+      if (fate === 'improper' && dialect.improper !== null) throw new Refused(dialect.improper)
+      const id = `job-${jobs.length + 1}`
+      const job = { id, prompt, fate, call, reference, looks: 0, isCancelled: false }
+      jobs.push(job)
+      if (fate === 'cut') throw new Cut()
+      return job
+    },
+    find: (id) => jobs.find((job) => job.id === id),
+    look(job) {
+      if (job.isCancelled) return 'cancelled'
+      const steps = STEPS[job.fate]
+      return steps[Math.min(job.looks++, steps.length - 1)]!
+    },
+  }
+  const server = createServer((request, response) => {
+    void callOf(request).then((call) => {
+      if (call.path.startsWith('/files/')) {
+        const job = jobs.find(({ id }) => call.path.startsWith(`/files/${id}-`))
+        if (job === undefined || job.fate === 'gone') return response.writeHead(410).end()
+        const isFilm = call.path.endsWith('.mp4')
+        const type = isFilm ? 'video/mp4' : 'image/png'
+        return response.writeHead(200, { 'content-type': type }).end(isFilm ? FILM : PICTURE)
+      }
+      provider.calls.push(call)
+      try {
+        const { status, body } = dialect.isAuthorized(call)
+          ? dialect.answer(call, provider)
+          : dialect.unauthorized
+        return response
+          .writeHead(status, { 'content-type': 'application/json' })
+          .end(body === undefined ? '' : JSON.stringify(body))
+      } catch (error) {
+        if (error instanceof Cut) return response.destroy()
+        if (!(error instanceof Refused)) return response.writeHead(500).end(String(error))
+        const { status, body } = error.reply
+        return response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      }
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  Object.assign(provider, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  return provider
+}
+
+async function callOf(request: IncomingMessage): Promise<Call> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const text = Buffer.concat(chunks).toString()
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://provider.test')
+  return {
+    method: request.method ?? '',
+    path: pathname,
+    query: searchParams,
+    header: (name) => String(request.headers[name] ?? ''),
+    body: text === '' ? null : JSON.parse(text),
+  }
+}
