@@ -1,11 +1,14 @@
 /** What the task engine needs of the outside: the object store, and calls to an upstream. `src/main.ts` and tests bring them. */
 import type { Readable } from 'node:stream'
+import type { HeaderFields } from '../../src/channels/channel.ts'
 import type { MediaAdapter, MediaAnswer, MediaRequest } from '../../src/channels/media/adapter.ts'
 import type { StoredObject } from '../../src/storage/store.ts'
 
 export interface CopyLimits {
   readonly maxBytes: number
   readonly timeoutMs: number
+  /** Sent to the allowed host alone. */
+  readonly headers?: HeaderFields
 }
 
 /** A file that was fetched. Of a picture its size in pixels, as far as its first bytes show. */

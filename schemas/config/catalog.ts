@@ -31,7 +31,7 @@ export const USAGE_FAMILIES = [
 export type UsageFamily = (typeof USAGE_FAMILIES)[number]
 
 /** Those of media alone have no usage. */
-export const PROVIDERS = [...USAGE_FAMILIES, 'fal', 'replicate'] as const
+export const PROVIDERS = [...USAGE_FAMILIES, 'fal', 'replicate', 'kling'] as const
 export type Provider = (typeof PROVIDERS)[number]
 
 /** Client protocol to upstream protocol, where the gateway itself translates. */
@@ -49,6 +49,8 @@ export const MEDIA_ADAPTERS = [
   'suno',
   'fal',
   'replicate',
+  'kling',
+  'veo',
   'task',
 ] as const
 export const channelProtocol = z.enum([...CHAT_PROTOCOLS, ...MEDIA_ADAPTERS])

@@ -89,6 +89,8 @@ const BASE_URL_RULES: Readonly<Record<ChannelProtocol, BaseUrlRule | null>> = {
   suno: UNVERSIONED,
   fal: UNVERSIONED,
   replicate: V1,
+  kling: V1,
+  veo: UNVERSIONED,
   task: null,
 }
 
@@ -106,6 +108,8 @@ const APPENDED: Readonly<Record<ChannelProtocol, string>> = {
   suno: '/api/v1/generate',
   fal: '',
   replicate: '/predictions',
+  kling: '',
+  veo: '/v1beta/models',
   task: '',
 }
 

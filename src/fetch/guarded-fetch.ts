@@ -21,6 +21,8 @@ export interface FetchLimits {
   readonly isAllowed?: (address: string) => boolean
   /** Name and port, as in a URL: files there may be fetched at whatever address that is. */
   readonly allowedHost?: string | null
+  /** Sent to `allowedHost` alone, and by the protocol of the first URL: never behind a redirect elsewhere. */
+  readonly headers?: ReadonlyArray<readonly [string, string]>
   readonly signal?: AbortSignal
 }
 
@@ -95,6 +97,7 @@ export const guardedLookup =
 function get(
   url: URL,
   isAllowed: (address: string) => boolean,
+  headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
@@ -106,7 +109,7 @@ function get(
       lookup: guardedLookup(isAllowed),
       agent: false,
       signal,
-      headers: { 'user-agent': 'tollgate', accept: '*/*', 'accept-encoding': 'identity' },
+      headers: { 'user-agent': 'tollgate', accept: '*/*', 'accept-encoding': 'identity', ...headers },
     })
     outgoing.once('response', done)
     outgoing.once('error', fail)
@@ -146,12 +149,19 @@ function redirectOf(response: IncomingMessage, from: URL): URL | null {
 /** The answer with the file, behind all redirects. */
 async function follow(
   text: string,
-  { isAllowed = isPublicAddress, allowedHost = null }: FetchLimits,
+  { isAllowed = isPublicAddress, allowedHost = null, headers = [] }: FetchLimits,
   signal: AbortSignal,
 ): Promise<{ response: IncomingMessage; url: URL }> {
   let url = checkedUrl(text)
+  const { protocol } = url
   for (let redirects = 0; ; redirects++) {
-    const response = await get(url, url.host === allowedHost ? () => true : isAllowed, signal)
+    const isOwn = url.host === allowedHost
+    const response = await get(
+      url,
+      isOwn ? () => true : isAllowed,
+      isOwn && url.protocol === protocol ? Object.fromEntries(headers) : {},
+      signal,
+    )
     try {
       const next = redirectOf(response, url)
       if (next === null) {

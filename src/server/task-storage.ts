@@ -41,10 +41,17 @@ export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): 
     return body
   }
   return {
-    copy: (url, key, { maxBytes, timeoutMs }, allowedHost, signal) =>
+    copy: (url, key, { maxBytes, timeoutMs, headers = [] }, allowedHost, signal) =>
       guardedStream(
         url,
-        { maxBytes, timeoutMs, allowedHost, ...(isAllowed && { isAllowed }), ...(signal && { signal }) },
+        {
+          maxBytes,
+          timeoutMs,
+          allowedHost,
+          headers,
+          ...(isAllowed && { isAllowed }),
+          ...(signal && { signal }),
+        },
         async (file): Promise<CopiedObject> => {
           const { type, all, size } = await recognised(url, file)
           const content = Readable.from(all, { objectMode: false })

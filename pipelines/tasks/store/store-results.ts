@@ -57,7 +57,8 @@ async function copied(deps: EngineDeps, task: Task, url: string, key: string) {
   const { storage, log } = deps
   const channel = taskChannel(deps, task)
   const allowedHost = channel === null ? null : new URL(channel.route.channel.base_url).host
-  const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs: COPY_TIMEOUT_MS }
+  const headers = channel?.adapter.fileHeaders?.(channel.route.channel) ?? []
+  const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs: COPY_TIMEOUT_MS, headers }
   for (let attempt = 1; ; attempt++) {
     try {
       const kept_until = await expiresAt(deps, task, key)

@@ -137,6 +137,8 @@ export interface MediaAdapter {
   submit(channel: ChannelEntry, submit: MediaSubmit): MediaRequest
   /** Reads a whole answer of any kind. Never throws, like all readers. */
   readSubmit(answer: MediaAnswer, submit: MediaSubmit): SubmitOutcome
+  /** Returns the headers without which files of results at the channel's own host do not open. Default: none. */
+  readonly fileHeaders?: (channel: ChannelEntry) => HeaderFields
   /** Null where the upstream answers with the result itself. */
   readonly follow: {
     poll(channel: ChannelEntry, poll: MediaPoll): MediaRequest

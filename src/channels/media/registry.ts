@@ -8,11 +8,13 @@ import { arkVideo } from './ark/video.ts'
 import { elevenlabs, elevenlabsVoices } from './elevenlabs.ts'
 import { fal } from './hosted/fal.ts'
 import { replicate } from './hosted/replicate.ts'
+import { kling } from './kling.ts'
 import { openaiImages } from './openai/images.ts'
 import { OPENAI_VOICES, openaiSpeech } from './openai/speech.ts'
 import { suno } from './suno.ts'
 import { taskPresets } from './task/catalogue.ts'
 import { task } from './task/task.ts'
+import { veo } from './veo.ts'
 
 export type MediaProtocol = (typeof MEDIA_ADAPTERS)[number]
 
@@ -25,6 +27,8 @@ export const MEDIA_CHANNELS: Readonly<Record<MediaProtocol, MediaAdapter>> = {
   suno,
   fal,
   replicate,
+  kling,
+  veo,
   task,
 }
 

@@ -1,4 +1,4 @@
-/** Gemini API: the generate-content protocol, and a compatible endpoint of chat-completions. */
+/** Gemini API: the generate-content protocol, a compatible endpoint of chat-completions, and videos by Veo. */
 import type { ProviderPreset } from './provider.ts'
 
 export const gemini: ProviderPreset = {
@@ -6,6 +6,7 @@ export const gemini: ProviderPreset = {
   baseUrls: {
     'generate-content': 'https://generativelanguage.googleapis.com',
     'chat-completions': 'https://generativelanguage.googleapis.com/v1beta/openai',
+    veo: 'https://generativelanguage.googleapis.com',
   },
   outputLimitField: 'max_tokens',
 }

@@ -8,6 +8,7 @@ import { deepseek } from './deepseek.ts'
 import { fal } from './fal.ts'
 import { gemini } from './gemini.ts'
 import { groq } from './groq.ts'
+import { kling } from './kling.ts'
 import { minimax } from './minimax.ts'
 import { mistral } from './mistral.ts'
 import { moonshot } from './moonshot.ts'
@@ -36,6 +37,7 @@ export const PRESETS: Readonly<Partial<Record<Provider, ProviderPreset>>> = {
   ark,
   fal,
   replicate,
+  kling,
 }
 
 const isFields = (value: unknown): value is ChannelFields =>

@@ -107,6 +107,17 @@ const GOOD: readonly unknown[] = [
   { request_id: 'r', status: 'COMPLETED', images: [picture], video: { ...picture, duration: 4, fps: 24 } },
   { status: 'COMPLETED', detail: [{ type: 'content_policy_violation', msg: 'No.' }] },
   { id: 'p', status: 'succeeded', output: [link, link], metrics: { video_output_duration_seconds: 4 } },
+  {
+    code: 0,
+    data: { task_id: 'k', task_status: 'succeed', task_result: { videos: [picture], images: [picture] } },
+  },
+  { code: 0, data: { task_id: 'k', task_status: 'failed', task_status_msg: 'No.' } },
+  {
+    name: 'operations/1',
+    done: true,
+    response: { generateVideoResponse: { generatedSamples: [{ video: { uri: link } }] } },
+  },
+  { name: 'operations/1', done: true, error: { code: 3, message: 'No.' } },
   { id: 'p', status: 'failed', error: 'Flagged as sensitive.' },
 ]
 

@@ -31,6 +31,8 @@ t.test('what each can be asked for', async (t) => {
   t.strictSame(worksOf('suno'), ['music'])
   t.strictSame(worksOf('fal'), ['image', 'image_edit', 'video'])
   t.strictSame(worksOf('replicate'), ['image', 'image_edit', 'video'])
+  t.strictSame(worksOf('kling'), ['image', 'video'])
+  t.strictSame(worksOf('veo'), ['video'])
   t.equal(worksOf('task').length, 13)
 })
 

@@ -59,6 +59,8 @@ export interface Dialect {
   readonly busy: Reply
   /** The answer to a submit whose content is refused; null where a job ends so. */
   readonly improper: Reply | null
+  /** Files open with the key alone. */
+  readonly areFilesClosed?: true
   answer(call: Call, desk: Desk): Reply
 }
 
@@ -119,6 +121,7 @@ export async function startProvider(t: Test, dialect: Dialect): Promise<Provider
       if (call.path.startsWith('/files/')) {
         const job = jobs.find(({ id }) => call.path.startsWith(`/files/${id}-`))
         if (job === undefined || job.fate === 'gone') return response.writeHead(410).end()
+        if (dialect.areFilesClosed && !dialect.isAuthorized(call)) return response.writeHead(403).end()
         const isFilm = call.path.endsWith('.mp4')
         const type = isFilm ? 'video/mp4' : 'image/png'
         return response.writeHead(200, { 'content-type': type }).end(isFilm ? FILM : PICTURE)

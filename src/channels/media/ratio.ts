@@ -1,0 +1,21 @@
+/** Ratios of sides, for upstreams that take no size in pixels. */
+
+const PIXELS = /^(\d{1,5})[x*:](\d{1,5})$/i
+
+/** Returns the sides of a size such as `1024x768` or `16:9`; null for anything else. */
+export function sidesOf(size: string | null): readonly [width: number, height: number] | null {
+  const [, width, height] = PIXELS.exec(size ?? '') ?? []
+  const sides = [Number(width), Number(height)] as const
+  return sides[0] > 0 && sides[1] > 0 ? sides : null
+}
+
+/** Returns the one of `ratios` that is nearest to a size; null without a size. */
+export function nearestRatio(size: string | null, ratios: readonly string[]): string | null {
+  const wanted = sidesOf(size)
+  if (wanted === null) return null
+  const distance = (ratio: string): number => {
+    const [width, height] = sidesOf(ratio) ?? [1, 1]
+    return Math.abs(Math.log(width / height / (wanted[0] / wanted[1])))
+  }
+  return ratios.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best))
+}
