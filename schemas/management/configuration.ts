@@ -38,7 +38,9 @@ export type Difference = z.infer<typeof difference>
 const text = z
   .string()
   .max(MAX_TEXT_CHARS)
-  .describe('YAML. `********` stands for the secret that the file has there.')
+  .describe(
+    'YAML. `********` stands for the secret that the file has there; in a list, `********2` for the second entry of the file.',
+  )
 
 export const showConfiguration = operation({
   method: 'GET',

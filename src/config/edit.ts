@@ -54,7 +54,7 @@ export const editableConfiguration = (path: string, env: Environment): EditableC
       const current = readConfigText(path)
       const whole = withSecretsOf(text, current.text)
       const refusal = whole.includes(MASK)
-        ? `It has "${MASK}" where the file in force has no secret: write the secret, or a variable.`
+        ? `It has "${MASK}" where the file in force has no such secret: write the secret, or a variable.`
         : whole.trim() === ''
           ? 'The text is empty.'
           : null

@@ -1,7 +1,7 @@
 /** Secrets in the text of a configuration: hidden before it is shown, and put back before it is stored. */
 import { isMap, isScalar, isSeq, type Node, parseDocument } from 'yaml'
 
-/** Stands for a secret that stays as it is. */
+/** Stands for a secret that stays as it is. In a list of secrets the place of the secret in the file follows it. */
 export const MASK = '********'
 
 const SECRET_FIELDS = new Set(['api_key', 'token', 'client_secret'])
@@ -10,9 +10,11 @@ const SECRET_SECTIONS = ['headers', 'api_keys']
 const VARIABLE = /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/
 
 interface Found {
-  /** The path of the field. An entry of a list has its id in it, so that it may be moved. */
+  /** The path of the field. An entry of a list has its id in it, so that it may be moved; one without an id has a `*`. */
   readonly path: string
   readonly value: string
+  /** What hides the value. It names one of several secrets that have the same path. */
+  readonly mask: string
   /** Offsets of the value in the text. */
   readonly from: number
   readonly to: number
@@ -22,24 +24,36 @@ interface Found {
 export const isSecretField = (path: readonly string[]): boolean =>
   SECRET_FIELDS.has(path.at(-1) ?? '') || path.slice(0, -1).some((name) => SECRET_SECTIONS.includes(name))
 
-function idOf(node: unknown, index: number): string {
-  const id = isMap(node) ? node.get('id') : undefined
-  return typeof id === 'string' ? id : String(index)
+/** Where a walk is: the path, and the places in lists whose entries have no id. */
+interface Position {
+  readonly path: readonly string[]
+  readonly places: readonly number[]
 }
 
-function* secretsIn(node: unknown, path: readonly string[]): Generator<Found> {
+function entryAt({ path, places }: Position, node: unknown, index: number): Position {
+  const id = isMap(node) ? node.get('id') : undefined
+  return typeof id === 'string'
+    ? { path: [...path, id], places }
+    : { path: [...path, '*'], places: [...places, index + 1] }
+}
+
+function* secretsIn(node: unknown, at: Position): Generator<Found> {
+  const { path, places } = at
   if (isMap(node))
     for (const { key, value } of node.items)
-      yield* secretsIn(value, [...path, String(isScalar(key) ? key.value : key)])
+      yield* secretsIn(value, { path: [...path, String(isScalar(key) ? key.value : key)], places })
   else if (isSeq(node))
-    for (const [index, item] of node.items.entries()) yield* secretsIn(item, [...path, idOf(item, index)])
+    for (const [index, item] of node.items.entries()) yield* secretsIn(item, entryAt(at, item, index))
   else if (isScalar(node) && isSecretField(path)) {
     const [from, to] = (node as Node).range ?? [0, 0]
-    yield { path: path.join('\n'), value: String(node.value ?? ''), from, to }
+    const mask = MASK + places.join('.')
+    yield { path: path.join('\n'), value: String(node.value ?? ''), mask, from, to }
   }
 }
 
-const secretsOf = (text: string): Found[] => [...secretsIn(parseDocument(text).contents, [])]
+const secretsOf = (text: string): Found[] => [
+  ...secretsIn(parseDocument(text).contents, { path: [], places: [] }),
+]
 
 /** Replaces parts of a text, the last first, so that the offsets of the others hold. */
 const replaced = (text: string, parts: readonly { from: number; to: number; by: string }[]): string =>
@@ -53,17 +67,20 @@ export const withoutSecrets = (text: string): string =>
     text,
     secretsOf(text)
       .filter(({ value }) => value !== '' && !VARIABLE.test(value))
-      .map(({ from, to }) => ({ from, to, by: JSON.stringify(MASK) })),
+      .map(({ mask, from, to }) => ({ from, to, by: JSON.stringify(mask) })),
   )
 
-/** Returns the text with the secrets of `current` in place of the masks. A mask without one stays. */
+/**
+ * Returns the text with the secrets of `current` in place of the masks: each is found by its path and its mask, wherever
+ * its entry is now. A mask without a secret stays.
+ */
 export function withSecretsOf(text: string, current: string): string {
-  const known = new Map(secretsOf(current).map(({ path, value }) => [path, value]))
+  const known = new Map(secretsOf(current).map(({ path, mask, value }) => [`${path}\n${mask}`, value]))
   return replaced(
     text,
     secretsOf(text).flatMap(({ path, value, from, to }) => {
-      const secret = known.get(path)
-      return value === MASK && secret !== undefined ? [{ from, to, by: JSON.stringify(secret) }] : []
+      const secret = known.get(`${path}\n${value}`)
+      return secret === undefined ? [] : [{ from, to, by: JSON.stringify(secret) }]
     }),
   )
 }

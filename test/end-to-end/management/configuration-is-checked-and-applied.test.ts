@@ -39,7 +39,7 @@ t.test('configuration', async (t) => {
         text: `${shown.text}\nmetrics: { token: "********" }`,
       }),
       {
-        body: { ok: false, problems: [{ message: /no secret/ }] },
+        body: { ok: false, problems: [{ message: /no such secret/ }] },
       },
     )
     t.match(await auditor.send('POST', '/configuration/check', { text: dearer }), { status: 403 })
@@ -68,4 +68,20 @@ t.test('configuration', async (t) => {
       )
     },
   )
+
+  await t.test('a key is removed from the middle of a masked list, and the others stay', async (t) => {
+    const read = async () => (await operator.send('GET', '/configuration')).body
+    const apply = async (change: (text: string) => string) => {
+      const { text, digest } = await read()
+      const answer = await operator.send('PUT', '/configuration', { text: change(text), digest })
+      t.equal(answer.status, 200, JSON.stringify(answer.body))
+    }
+    await apply((text) => text.replace(/api_key: .*/, 'api_keys: [key-one, key-two, key-three]'))
+    await apply((text) => {
+      const [, first, , third] = /api_keys: \[(.+), (.+), (.+)\]/.exec(text)!
+      return text.replace(/api_keys: .*/, `api_keys: [${third}, ${first}]`)
+    })
+    t.match(readFileSync(service.configPath, 'utf8'), /api_keys: \["key-three", "key-one"\]/)
+    t.notMatch((await read()).text, 'key-')
+  })
 })

@@ -36,6 +36,29 @@ t.test('a masked secret is put back, also where its entry has moved', async (t) 
   t.equal(withSecretsOf(two, TEXT), two.replace(`"${MASK}"`, '"Bearer two"').replace(`"${MASK}"`, '"sk-one"'))
 })
 
+t.test('a list of secrets is put back as it was edited', async (t) => {
+  const listed = (...keys: string[]) => `channels:\n  - id: one\n    api_keys: [${keys.join(', ')}]\n`
+  const current = listed('sk-a', '${B_KEY}', 'sk-c', 'sk-d')
+  const masked = /"[^"]+"/g
+  const shown = withoutSecrets(current)
+  const [a = '', c = '', d = ''] = shown.match(masked) ?? []
+  t.equal(shown, listed(a, '${B_KEY}', c, d))
+  const put = (...keys: string[]) => withSecretsOf(listed(...keys), current)
+  t.equal(put(a, '${B_KEY}', c, d), listed('"sk-a"', '${B_KEY}', '"sk-c"', '"sk-d"'), 'unchanged')
+  t.equal(put(c, d), listed('"sk-c"', '"sk-d"'), 'the earlier ones are removed')
+  t.equal(put(d, c, a), listed('"sk-d"', '"sk-c"', '"sk-a"'), 'moved')
+  t.equal(put('sk-new', d, a), listed('sk-new', '"sk-d"', '"sk-a"'), 'one is added in front')
+  t.equal(put(`"${MASK}"`), listed(`"${MASK}"`), 'a mask that names none of them stays')
+  t.equal(put(`"${MASK}9"`), listed(`"${MASK}9"`), 'a mask of a key that is not there stays')
+})
+
+t.test('a secret below entries without an id is put back where its entry is now', async (t) => {
+  const current = 'proxies:\n  - { name: a, token: one }\n  - { name: b, token: two }\n'
+  const [, second = ''] = withoutSecrets(current).match(/"[^"]+"/g) ?? []
+  const text = `proxies:\n  - { name: b, token: ${second} }\n`
+  t.equal(withSecretsOf(text, current), text.replace(second, '"two"'))
+})
+
 t.test('a mask without a secret in the file stays, and a new secret is taken', async (t) => {
   const text = `channels:\n  - { id: three, api_key: "${MASK}" }\n  - { id: one, api_key: sk-new }\n`
   t.equal(withSecretsOf(text, TEXT), text)
