@@ -12,6 +12,8 @@ import {
   deleteWebhook,
   listWebhooks,
   replayFailed,
+  revealCallbackSecret,
+  rotateCallbackSecret,
   rotateWebhook,
   showWebhook,
   testWebhook,
@@ -34,13 +36,18 @@ const ENDPOINT_FIELDS = ['id', 'url', 'events', 'enabled', 'failing_since']
 const DELIVERY_FIELDS = ['id', 'type', 'state', 'attempts', 'last_status', 'last_error', 'created_at', 'url']
 const MOST_DELIVERIES = 50
 
-function eventList(text: string): EventType[] | null {
-  if (text === 'all') return null
+/** Commander takes no null for the value of an option. */
+type EventList = EventType[] | 'all'
+
+function eventList(text: string): EventList {
+  if (text === 'all') return text
   const names = text.split(',').map((name) => name.trim())
   const unknown = names.find((name) => !EVENT_TYPES.includes(name as EventType))
   if (unknown === undefined) return names as EventType[]
   throw new InvalidArgumentError(`"${unknown}" is no event; there are ${EVENT_TYPES.join(', ')}.`)
 }
+
+const filterOf = (events: EventList): EventType[] | null => (events === 'all' ? null : events)
 
 const accountOption = (command: Command) =>
   command.requiredOption('--account <id>', 'account id, or "installation" for the events of operators')
@@ -57,24 +64,27 @@ export function addWebhookCommands(program: Command, context: Context): void {
   const webhook = program.command('webhook').description('endpoints to which events are posted')
   addEndpoints(webhook, context, runner)
   addDeliveries(webhook, context, runner)
+  addCallbackSecret(webhook, context, runner)
 }
 
 function addEndpoints(webhook: Command, context: Context, { run, list }: Runner): void {
   interface CreateOptions {
     account: string
     url: string
-    events: EventType[] | null
+    events: EventList
     description: string
   }
   answers(
     context,
     accountOption(webhook.command('create').description('a new endpoint; prints its secret, this once'))
       .requiredOption('--url <url>', 'address of the receiver')
-      .option('--events <a,b>', 'events to post', eventList, null)
+      .option('--events <a,b>', 'events to post', eventList, 'all')
       .option('--description <text>', 'what receives there', ''),
     `webhook create --account ${ACCOUNT} --url https://example.com/hooks`,
     async ({ account, url, events, description }: CreateOptions) =>
-      answerRecord(await run(createWebhook, { account_id: account, url, events, description })),
+      answerRecord(
+        await run(createWebhook, { account_id: account, url, events: filterOf(events), description }),
+      ),
   )
   answers(
     context,
@@ -85,7 +95,7 @@ function addEndpoints(webhook: Command, context: Context, { run, list }: Runner)
   )
   interface UpdateOptions {
     url?: string
-    events?: EventType[] | null
+    events?: EventList
     enable?: true
     disable?: true
   }
@@ -102,7 +112,9 @@ function addEndpoints(webhook: Command, context: Context, { run, list }: Runner)
     `webhook update ${ENDPOINT} --events balance.low,balance.empty`,
     async (id: string, { url, events, enable, disable }: UpdateOptions) => {
       const enabled = enable ?? (disable === true ? false : undefined)
-      return answerRecord(await run(updateWebhook, { id, url, events, enabled }))
+      return answerRecord(
+        await run(updateWebhook, { id, url, ...(events && { events: filterOf(events) }), enabled }),
+      )
     },
   )
   for (const [name, operation, description] of [
@@ -157,4 +169,21 @@ function addDeliveries(webhook: Command, context: Context, { run, list }: Runner
     async (id: string, { since }: { since: Date }) =>
       answerRecord(await run(replayFailed, { id, since: since.toISOString() })),
   )
+}
+
+function addCallbackSecret(webhook: Command, context: Context, { run }: Runner): void {
+  for (const [name, operation, description] of [
+    ['callback-secret', revealCallbackSecret, 'the secret that signs the callbacks of an account’s tasks'],
+    [
+      'rotate-callback-secret',
+      rotateCallbackSecret,
+      'another one; the former one signs as well for 24 hours',
+    ],
+  ] as const)
+    answers(
+      context,
+      webhook.command(name).description(description).argument('<account>', 'account id'),
+      `webhook ${name} ${ACCOUNT}`,
+      async (account: string) => answerRecord(await run(operation, { account_id: account })),
+    )
 }
