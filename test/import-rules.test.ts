@@ -196,6 +196,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'playwright-core': ['test', 'bench'],
   '@axe-core/playwright': ['test'],
   'oidc-provider': ['test'],
+  'kubernetes-models': ['test'],
   zod: ['schemas', 'src', 'pipelines', 'test'],
   rxjs: ['pipelines', 'src/http', 'src/upstream', 'src/server', 'src/main.ts', 'test'],
   'uWebSockets.js': ['src/http', 'bench'],
