@@ -21,6 +21,7 @@ const KNOWLEDGE: Rule = { schemas: 'value', 'src/core': 'value' }
 const EDGES = [
   'src/http',
   'src/upstream',
+  'src/access',
   'src/postgres',
   'src/nats',
   'src/clickhouse',
@@ -205,6 +206,10 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@nats-io/transport-node': ['src/nats', 'test'],
   '@clickhouse/client': ['src/clickhouse', 'src/embedded', 'test'],
   chdb: ['src/embedded'],
+  '@smithy/signature-v4': ['src/access'],
+  '@aws-sdk/credential-provider-node': ['src/access'],
+  'google-auth-library': ['src/access'],
+  jose: ['src/access', 'test'],
   '@aws-sdk/client-s3': ['src/storage'],
   '@aws-sdk/lib-storage': ['src/storage'],
   '@aws-sdk/s3-request-presigner': ['src/storage'],

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { creditsText, rateText } from '../money.ts'
+import { channelAuth } from './channel-auth.ts'
 
 export const CHAT_PROTOCOLS = ['chat-completions', 'messages', 'generate-content', 'responses'] as const
 export const chatProtocol = z.enum(CHAT_PROTOCOLS)
@@ -299,6 +300,8 @@ export const channelEntry = z.strictObject({
   api_key: apiKey.default(''),
   /** Several keys, used in turn; `api_key` is the first of them. Empty where there is one. */
   api_keys: z.array(apiKey).max(100).default([]),
+  /** Access by another means than a key. */
+  auth: channelAuth.optional(),
   /** Of Azure OpenAI, where the base URL is the older form. */
   api_version: z
     .string()

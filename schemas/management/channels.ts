@@ -32,7 +32,9 @@ export const channelSchema = z.object({
       }),
     )
     .describe('Of a channel with several keys; the longest rest of all processes.'),
-  configured: z.boolean().describe('False: its `api_key` is empty, so it takes no calls.'),
+  configured: z
+    .boolean()
+    .describe('False: its `api_key` or a secret of its `auth` is empty, so it takes no calls.'),
   state: z
     .enum(CHANNEL_STATES)
     .describe(

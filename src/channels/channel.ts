@@ -41,13 +41,14 @@ export const commonHeaders = (channel: ChannelEntry): HeaderFields => [
   ...Object.entries(channel.headers).map(([name, value]) => [name.toLowerCase(), value] as const),
 ]
 
-/** Returns the header with the channel's key. `usual` is the one of the protocol. */
-export function keyField(
-  { api_key: key, key_header: header }: ChannelEntry,
+/** Returns the header with the channel's key; none for one with `auth`. `usual` is the one of the protocol. */
+export function keyFields(
+  { api_key: key, key_header: header, auth }: ChannelEntry,
   usual: KeyHeader,
-): readonly [string, string] {
+): HeaderFields {
+  if (auth !== undefined) return []
   const name = header ?? usual
-  return [name, name === 'authorization' ? `Bearer ${key}` : key]
+  return [[name, name === 'authorization' ? `Bearer ${key}` : key]]
 }
 
 /** End of a `base_url` with a version, such as `/v1`, `/api/v4` or `/v1beta/openai`. */

@@ -305,23 +305,33 @@ function configWith(env: NodeJS.ProcessEnv, simulatorUrl: string): ConfigFile {
   return loaded.config
 }
 
+/** A command reports the failure of its call, and writes no log. */
+const SILENT = { hideRecent() {}, warn() {} }
+
 async function withChannels<T>(
   env: NodeJS.ProcessEnv,
   work: (database: Database, deps: ChannelDeps) => Promise<T>,
 ): Promise<T> {
-  const [{ upstreamCalls }, { UpstreamClient }, { observeUpstream }, { createCatalog }, { readRunning }] =
-    await Promise.all([
-      import('../server/upstream-calls.ts'),
-      import('../upstream/client.ts'),
-      import('../upstream/observe.ts'),
-      import('../core/routing/catalog.ts'),
-      import('../embedded/data-dir.ts'),
-    ])
+  const [
+    { upstreamCalls },
+    { openChannelAccess },
+    { UpstreamClient },
+    { observeUpstream },
+    { createCatalog },
+    { readRunning },
+  ] = await Promise.all([
+    import('../server/upstream-calls.ts'),
+    import('../server/channel-access.ts'),
+    import('../upstream/client.ts'),
+    import('../upstream/observe.ts'),
+    import('../core/routing/catalog.ts'),
+    import('../embedded/data-dir.ts'),
+  ])
   const settings = readSettings(env)
   const simulatorUrl = readRunning(settings.dataDir)?.simulator_url ?? ANY_SIMULATOR_URL
   const catalog = createCatalog(configWith(env, simulatorUrl))
   const client = new UpstreamClient({ onHandlerError: () => undefined })
-  const call = upstreamCalls(client)
+  const call = upstreamCalls(client, openChannelAccess(SILENT))
   const deps: ChannelDeps = {
     catalog: () => catalog,
     processReports: () => processReports(settings),
@@ -339,6 +349,7 @@ async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<voi
   const [
     { cancelUpstream },
     { mediaCalls },
+    { openChannelAccess },
     { UpstreamClient },
     { mediaAdapterOf },
     { createCatalog },
@@ -346,6 +357,7 @@ async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<voi
   ] = await Promise.all([
     import('../../pipelines/tasks/end/cancel-upstream.ts'),
     import('../server/media-calls.ts'),
+    import('../server/channel-access.ts'),
     import('../upstream/client.ts'),
     import('../channels/media/registry.ts'),
     import('../core/routing/catalog.ts'),
@@ -355,7 +367,8 @@ async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<voi
   const catalog = createCatalog(configWith(env, simulatorUrl))
   const client = new UpstreamClient({ onHandlerError: () => undefined })
   // A cancel sends no file.
-  const calls = mediaCalls(client, { open: () => Promise.reject(new Error('There is no file to send')) })
+  const storage = { open: () => Promise.reject(new Error('There is no file to send')) }
+  const calls = mediaCalls(client, storage, openChannelAccess(SILENT))
   try {
     await cancelUpstream({ calls, adapterOf: mediaAdapterOf, catalog: () => catalog }, task)
   } finally {

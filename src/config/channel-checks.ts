@@ -28,6 +28,7 @@ export function checkChannels(channels: readonly SoundChannel[], names: CatalogN
       ...checkModelNames(channel, names),
       ...checkHeaders(channel),
       ...checkKeys(channel),
+      ...checkAuth(channel),
     ]
     const owner = channel.id === undefined ? undefined : owners.get(channel.id)
     if (owner !== undefined)
@@ -56,6 +57,36 @@ function checkKeys({ protocol, api_keys: keys = [] }: SoundChannel): Finding[] {
   if (keys.length === 0 || protocol === undefined || isChat(protocol)) return []
   const message = 'goes with chat protocols only: a job is polled with the key that submitted it.'
   return [{ path: ['api_keys'], message, atKey: true }]
+}
+
+/** Fields of keys beside `auth`, and kinds of it that need the whole request at hand. */
+function checkAuth({ protocol, auth, api_key: key = '', api_keys: keys = [] }: SoundChannel): Finding[] {
+  if (auth?.type === undefined) return []
+  const findings: Finding[] = []
+  if (key !== '' || keys.length > 0)
+    findings.push({
+      path: ['auth'],
+      message: 'takes the place of a key: leave out api_key and api_keys.',
+      atKey: true,
+    })
+  if (auth.type === 'aws-sigv4') {
+    if (protocol !== undefined && !isChat(protocol))
+      findings.push({ path: ['auth', 'type'], message: 'aws-sigv4 goes with chat protocols only.' })
+    if ((auth.access_key_id === undefined) !== (auth.secret_access_key === undefined))
+      findings.push({
+        path: ['auth'],
+        message:
+          'access_key_id and secret_access_key go together. Without both, the environment has the credentials.',
+        atKey: true,
+      })
+  }
+  if (auth.type === 'google' && auth.credentials_file !== undefined && auth.credentials !== undefined)
+    findings.push({
+      path: ['auth'],
+      message: 'has credentials_file and credentials: leave one out.',
+      atKey: true,
+    })
+  return findings
 }
 
 interface BaseUrlRule {

@@ -2,8 +2,10 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { channelEntry, modelEntry } from '../../schemas/config/catalog.ts'
+import { AUTH_SECRETS } from '../../schemas/config/channel-auth.ts'
 import { type ConfigFile, configFile } from '../../schemas/config/file.ts'
 import { withPresets } from '../channels/providers/registry.ts'
+import { hasAccess } from '../core/routing/channel-access.ts'
 import { checkChannels, namesOf } from './channel-checks.ts'
 import { checkFallbacks } from './fallback-checks.ts'
 import { problemsOf } from './issues.ts'
@@ -135,11 +137,16 @@ const warningsOf = (source: Source, config: ConfigFile): Problem[] =>
 
 /** Finds channels that are off because a variable has no value. */
 function channelsWithoutKey(source: Source, { channels }: ConfigFile): Problem[] {
-  return channels.flatMap(({ api_key }, index): Problem[] => {
-    const path = ['channels', index, 'api_key']
-    const unset = source.unset(path)
-    if (api_key !== '' || unset.length === 0) return []
-    return [source.problem(path, `The channel is off: not set in the environment: ${unset.join(', ')}.`)]
+  return channels.flatMap((channel, index): Problem[] => {
+    if (hasAccess(channel)) return []
+    const { auth } = channel
+    const fields =
+      auth === undefined ? [['api_key']] : AUTH_SECRETS[auth.type].map((field) => ['auth', field])
+    const paths = fields.map((field) => ['channels', index, ...field])
+    const first = paths.find((path) => source.unset(path).length > 0)
+    if (first === undefined) return []
+    const unset = paths.flatMap((path) => source.unset(path))
+    return [source.problem(first, `The channel is off: not set in the environment: ${unset.join(', ')}.`)]
   })
 }
 

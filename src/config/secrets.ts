@@ -1,10 +1,12 @@
 /** Secrets in the text of a configuration: hidden before it is shown, and put back before it is stored. */
+
 import { isMap, isScalar, isSeq, type Node, parseDocument } from 'yaml'
+import { AUTH_SECRETS } from '../../schemas/config/channel-auth.ts'
 
 /** Stands for a secret that stays as it is. In a list of secrets the place of the secret in the file follows it. */
 export const MASK = '********'
 
-const SECRET_FIELDS = new Set(['api_key', 'token', 'client_secret'])
+const SECRET_FIELDS = new Set(['api_key', 'token', ...Object.values(AUTH_SECRETS).flat()])
 /** Every value below one of them is a secret. */
 const SECRET_SECTIONS = ['headers', 'api_keys']
 const VARIABLE = /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/

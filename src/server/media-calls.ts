@@ -5,6 +5,8 @@ import {
   type MediaSendOptions,
   type TaskStorage,
 } from '../../pipelines/tasks/ports.ts'
+import type { ChannelEntry } from '../../schemas/config/catalog.ts'
+import type { Access, Pass } from '../access/access.ts'
 import type { FormPart, MediaAnswer, MediaRequest } from '../channels/media/adapter.ts'
 import {
   parseOrigin,
@@ -16,15 +18,50 @@ import {
 } from '../upstream/client.ts'
 import { type FormFailure, type FormField, sendForm } from '../upstream/request/form.ts'
 
+const NO_BYTES = new Uint8Array()
 const JSON_TYPE: readonly [string, string] = ['content-type', 'application/json']
 const TIMEOUTS: ReadonlySet<UpstreamFailureKind> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
 
-export function mediaCalls(client: UpstreamClient, storage: Pick<TaskStorage, 'open'>): MediaCalls {
+export function mediaCalls(
+  client: UpstreamClient,
+  storage: Pick<TaskStorage, 'open'>,
+  accessOf: (channel: ChannelEntry) => Access,
+): MediaCalls {
+  const send: MediaCalls['send'] = (request, options) =>
+    request.body?.type === 'form'
+      ? sendParts(request, request.body.parts, options, storage)
+      : sendWhole(client, request, options)
   return {
     send: (request, options) =>
-      request.body?.type === 'form'
-        ? sendParts(request, request.body.parts, options, storage)
-        : sendWhole(client, request, options),
+      request.accessOf === undefined
+        ? send(request, options)
+        : sendAuthorized(send, accessOf(request.accessOf), request, options),
+  }
+}
+
+/** Sends a request with the token of its channel, and once more with another one where that is refused. */
+async function sendAuthorized(
+  send: MediaCalls['send'],
+  access: Access,
+  request: MediaRequest,
+  options: MediaSendOptions,
+): Promise<MediaAnswer> {
+  const attempt = async () => {
+    const pass = await passOf(access, request)
+    const answer = await send({ ...request, headers: [...request.headers, ...pass.headers] }, options)
+    return { pass, answer }
+  }
+  const { pass, answer } = await attempt()
+  return access.refused(pass, answer.status) ? (await attempt()).answer : answer
+}
+
+/** @throws MediaCallFailure where there is none: nothing was sent */
+async function passOf(access: Access, { method, url }: MediaRequest): Promise<Pass> {
+  try {
+    // Signatures, which cover a body, are for chat protocols alone.
+    return await access.pass({ method, url: new URL(url), contentType: '', body: NO_BYTES })
+  } catch (error) {
+    throw new MediaCallFailure((error as Error).message, { isSent: false, isTimeout: false })
   }
 }
 

@@ -14,6 +14,7 @@ import { storeOf } from '../storage/open-store.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { createMetrics, type Metrics, observationOf } from '../telemetry/metrics.ts'
 import { UpstreamClient } from '../upstream/client.ts'
+import { openChannelAccess } from './channel-access.ts'
 import { watchChannelHolds } from './channel-holds.ts'
 import { openConfiguration } from './configuration.ts'
 import { countTransitions } from './count-transitions.ts'
@@ -74,7 +75,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     database,
     messages,
     storage,
-    calls: mediaCalls(upstream, storage),
+    calls: mediaCalls(upstream, storage, openChannelAccess(log)),
     adapterOf: mediaAdapterOf,
     catalog: configuration.current,
     health,

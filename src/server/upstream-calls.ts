@@ -1,6 +1,7 @@
 /** Joins channels, which describe requests, to the client, which sends them. */
 import type { UpstreamCallRequest } from '../../pipelines/chat/forward/deps.ts'
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
+import type { Access } from '../access/access.ts'
 import type { ChannelAdapter } from '../channels/channel.ts'
 import { chatAdapterOf } from '../channels/chat/registry.ts'
 import {
@@ -13,17 +14,21 @@ import {
   type UpstreamClient,
   type UpstreamHandler,
 } from '../upstream/client.ts'
+import { AuthorizedCall, type SendWith } from './authorized-call.ts'
 
 interface Target {
   readonly origin: Origin
   /** The part of the request head that is the same for every call of the channel. */
   readonly prefix: HeadPrefix
+  readonly method: string
+  readonly url: URL
 }
 
 function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
   const { method, base, path, headers } = adapter.request(call.channel, call)
   const { origin, pathPrefix } = parseOrigin(base)
-  return { origin, prefix: headPrefix(method, pathPrefix + path, origin.authority, headers) }
+  const url = new URL(pathPrefix + path, base)
+  return { origin, method, url, prefix: headPrefix(method, pathPrefix + path, origin.authority, headers) }
 }
 
 /**
@@ -32,6 +37,7 @@ function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
  */
 export function upstreamCalls(
   client: UpstreamClient,
+  accessOf: (channel: ChannelEntry) => Access,
 ): (call: UpstreamCallRequest, handler: UpstreamHandler, adapter?: ChannelAdapter) => UpstreamCall {
   const targets = new WeakMap<ChannelEntry, Map<string, Target>>()
   const remembered = (adapter: ChannelAdapter, call: UpstreamCallRequest): Target => {
@@ -44,13 +50,22 @@ export function upstreamCalls(
     return target
   }
   return (call, handler, adapter = chatAdapterOf(call.channel, call.protocol)) => {
-    const { origin, prefix } = remembered(adapter, call)
+    const { origin, prefix, method, url } = remembered(adapter, call)
     const { traceparent } = call
     const headers = adapter.callHeaders(call.header)
     const own = traceparent === null ? headers : [...headers, ['traceparent', traceparent] as const]
     const body = adapter.body === undefined ? call.body : adapter.body(call.body, call.channel, call)
-    const head = finishHead(prefix, body.length, own, `x-request-id: ${call.requestId}\r\n`)
     const { deadlineMs, onFreshConnection } = call
-    return client.send({ origin, head, body, deadlineMs, onFreshConnection }, handler)
+    const requestId = `x-request-id: ${call.requestId}\r\n`
+    if (call.channel.auth === undefined) {
+      const head = finishHead(prefix, body.length, own, requestId)
+      return client.send({ origin, head, body, deadlineMs, onFreshConnection }, handler)
+    }
+    const send: SendWith = (pass, deadlineMs, receiver) => {
+      const head = finishHead(prefix, body.length, [...own, ...pass], requestId)
+      return client.send({ origin, head, body, deadlineMs, onFreshConnection }, receiver)
+    }
+    const request = { method, url, contentType: 'application/json', body }
+    return new AuthorizedCall(accessOf(call.channel), request, { send, handler, deadlineMs })
   }
 }

@@ -28,6 +28,8 @@ export interface LogOutput extends Log {
   with(fields: Fields): Log
   /** Masks these values from now on, wherever they appear. */
   hide(secrets: Iterable<string>): void
+  /** Hides a secret that lives shortly: the last ones are hidden. */
+  hideRecent(secret: string): void
   /** Writes the gathered lines; returns when they are out. */
   flush(): void
 }
@@ -96,6 +98,7 @@ export function createLog(options: LogOptions): LogOutput {
   return Object.assign(writers(logger), {
     with: (more: Fields) => writers(logger.child(more)),
     hide: (secrets: Iterable<string>) => scrubber.hide(secrets),
+    hideRecent: (secret: string) => scrubber.hideRecent(secret),
     flush,
   })
 }

@@ -31,8 +31,13 @@ const PATTERNS: readonly RegExp[] = [
   /\b(AKIA|ASIA|AIza|ya29\.|gsk_|xai-|ghp_|eyJ)[\w.-]{12,}/g,
 ]
 
+/** Of the secrets that live shortly. */
+const MAX_RECENT = 64
+
 export class Scrubber {
   #known: readonly string[] = []
+  /** The newest first. */
+  #recent: readonly string[] = []
 
   /** Secrets known by their value, such as the channels' keys. Adds to those known already. */
   hide(secrets: Iterable<string>): void {
@@ -47,8 +52,14 @@ export class Scrubber {
     this.#known = [...all].sort((a, b) => b.length - a.length)
   }
 
+  /** A secret that lives shortly, such as an access token: the last ones are hidden. */
+  hideRecent(secret: string): void {
+    if (secret.length >= MIN_SECRET_CHARS) this.#recent = [secret, ...this.#recent].slice(0, MAX_RECENT)
+  }
+
   scrub(line: string): string {
     let clean = line
+    for (const secret of this.#recent) clean = clean.replaceAll(secret, REDACTED)
     for (const secret of this.#known) {
       if (clean.includes(secret)) clean = clean.replaceAll(secret, REDACTED)
     }

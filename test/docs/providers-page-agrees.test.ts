@@ -1,5 +1,6 @@
 /** The page of providers has each preset in its table, and an example of each that is a sound channel. */
 import t from 'tap'
+import { channelAuth } from '../../schemas/config/channel-auth.ts'
 import { protocolsOf } from '../../src/channels/providers/provider.ts'
 import { PRESETS } from '../../src/channels/providers/registry.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -10,7 +11,7 @@ const MODEL = 'models:\n  - { id: sonata-large, pricing: { unit: 1M_tokens, inpu
 const examples = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text)
 
 t.test('the table has each provider with its protocols, the usual one first', async (t) => {
-  const rows = [...page.matchAll(/^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|/gm)]
+  const rows = [...page.split('## Access')[0]!.matchAll(/^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|/gm)]
   t.same(
     rows.map(([, provider, , protocols = '']) => [
       provider,
@@ -38,11 +39,18 @@ t.test('each provider has an example of ten lines at most that is a sound channe
   }
 })
 
+t.test('each field of each kind of access is named', async (t) => {
+  const [, section = ''] = page.split('## Access without a key\n')
+  for (const kind of channelAuth.options)
+    for (const field of Object.keys(kind.shape)) t.match(section, `\`${field}\``)
+})
+
 t.test('a configuration of all examples starts, and names the keys that are missing', async (t) => {
   const text = `${MODEL}channels:\n${examples.join('').replace(/^/gm, '  ')}`
   const loaded = loadConfig({ path: 'c.yaml', digest: '', text, refusal: null }, {})
   if (!loaded.ok) throw new Error('the configuration is refused')
   t.equal(loaded.config.channels.length, examples.length)
-  for (const { message } of loaded.warnings) t.match(message, /not set in the environment: [A-Z_]+_API_KEY/)
+  for (const { message } of loaded.warnings)
+    t.match(message, /not set in the environment: [A-Z_]+_(API_KEY|CLIENT_SECRET)/)
   t.equal(loaded.warnings.length, examples.length)
 })

@@ -136,8 +136,10 @@ export const ACCESS_REFUSED =
 export const isAboutAccess = (status: number, message: string): boolean =>
   status === 401 || status === 402 || (status === FORBIDDEN && !ABOUT_CONTENT.test(message))
 
-function accessRefused(status: number, detail: string): AttemptFailure {
-  const internal = `The upstream refused the channel's access with status ${status}: ${detail}`
+const accessRefused = (status: number, detail: string): AttemptFailure =>
+  accessRefusedBy(`The upstream refused the channel's access with status ${status}: ${detail}`)
+
+function accessRefusedBy(internal: string): AttemptFailure {
   const error = new Failure('upstream_error', ACCESS_REFUSED, { internal })
   const { code, message } = error
   return {
@@ -240,6 +242,8 @@ export const isStale = ({ mayBeStale }: UpstreamFailure, sentAt: number): boolea
 
 export function brokenConnection(failure: UpstreamFailure): AttemptFailure {
   if (failure.kind === 'exhausted') return noConnectionLeft(failure)
+  // Nothing was worked on: another channel may be let in.
+  if (failure.kind === 'access') return { ...accessRefusedBy(failure.message), isRetryable: true }
   const isTimeout = TIMEOUTS.has(failure.kind)
   const error = isTimeout
     ? new Failure('upstream_timeout', 'The upstream did not answer in time.', { internal: failure.message })

@@ -121,7 +121,10 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
       `id: channel ${channel.id} makes media (${protocol}), which no call tests for next to nothing. Order the smallest job of a model instead.`,
     )
   if (!hasAccess(channel))
-    throw new Failure('invalid_request', `id: channel ${channel.id} has no api_key, so it cannot be called.`)
+    throw new Failure(
+      'invalid_request',
+      `id: channel ${channel.id} has no api_key, or a secret of its auth is empty, so it cannot be called.`,
+    )
   const { id: model, price, upstreamModel } = modelOf(tested)
   const { path, body } = REQUESTS[protocol](model)
   const call = DIALECTS[protocol].read({ path, query: '', body: Buffer.from(JSON.stringify(body)) })

@@ -16,7 +16,7 @@ export interface ConfigurationDeps {
   readonly isConfigurationRefused: () => boolean
 }
 
-const SECRET_FIELDS = ['api_key', 'api_keys', 'headers']
+const SECRET_FIELDS = ['api_key', 'api_keys', 'auth', 'headers']
 const isSecret = (field: string): boolean => SECRET_FIELDS.includes(field)
 
 const problemShape = ({ line, column, field, message }: Problem) => ({ line, column, field, message })

@@ -1,5 +1,5 @@
 /** Adapter for upstreams of the chat-completions protocol. */
-import { baseFor, type ChannelAdapter, commonHeaders, keyField, versioned } from '../channel.ts'
+import { baseFor, type ChannelAdapter, commonHeaders, keyFields, versioned } from '../channel.ts'
 import { rewritten } from '../quirks.ts'
 
 const PROTOCOL = 'chat-completions'
@@ -11,7 +11,7 @@ export const chatCompletionsChannel: ChannelAdapter = {
     method: 'POST',
     base: baseFor(channel, PROTOCOL),
     path: versioned(channel, PROTOCOL, PATH),
-    headers: [keyField(channel, 'authorization'), ...commonHeaders(channel)],
+    headers: [...keyFields(channel, 'authorization'), ...commonHeaders(channel)],
   }),
   callHeaders: () => [],
 }

@@ -1,6 +1,6 @@
 /** Adapter for upstreams of the generate-content protocol: model, method and framing are in the URL. */
 import { resourceName } from '../../core/routing/generate-model-name.ts'
-import { baseFor, type ChannelAdapter, type ChannelCall, commonHeaders, keyField } from '../channel.ts'
+import { baseFor, type ChannelAdapter, type ChannelCall, commonHeaders, keyFields } from '../channel.ts'
 
 const isEventStream = (query: string): boolean => new URLSearchParams(query).get('alt') === 'sse'
 
@@ -18,7 +18,7 @@ const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
     method: 'POST',
     base: baseFor(channel, 'generate-content'),
     path: pathOf(call),
-    headers: [keyField(channel, 'x-goog-api-key'), ...commonHeaders(channel)],
+    headers: [...keyFields(channel, 'x-goog-api-key'), ...commonHeaders(channel)],
   }),
   callHeaders: () => [],
 })

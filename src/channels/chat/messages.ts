@@ -1,5 +1,5 @@
 /** Adapter for upstreams of the messages protocol. */
-import { baseFor, type ChannelAdapter, commonHeaders, type HeaderFields, keyField } from '../channel.ts'
+import { baseFor, type ChannelAdapter, commonHeaders, type HeaderFields, keyFields } from '../channel.ts'
 
 /**
  * The version that a client without an SDK sends, and that translated calls use. See docs/api-rules.md, "Names and
@@ -23,7 +23,7 @@ const adapter = (path: string): ChannelAdapter => ({
     method: 'POST',
     base: baseFor(channel, 'messages'),
     path,
-    headers: [keyField(channel, 'x-api-key'), ...commonHeaders(channel)],
+    headers: [...keyFields(channel, 'x-api-key'), ...commonHeaders(channel)],
   }),
   callHeaders,
 })

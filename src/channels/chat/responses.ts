@@ -1,5 +1,5 @@
 /** Adapter for upstreams of the responses protocol. */
-import { baseFor, type ChannelAdapter, commonHeaders, keyField, versioned } from '../channel.ts'
+import { baseFor, type ChannelAdapter, commonHeaders, keyFields, versioned } from '../channel.ts'
 
 const PROTOCOL = 'responses'
 const PATH = '/responses'
@@ -10,7 +10,7 @@ export const responsesChannel: ChannelAdapter = {
     method: 'POST',
     base: baseFor(channel, PROTOCOL),
     path: versioned(channel, PROTOCOL, PATH),
-    headers: [keyField(channel, 'authorization'), ...commonHeaders(channel)],
+    headers: [...keyFields(channel, 'authorization'), ...commonHeaders(channel)],
   }),
   callHeaders: () => [],
 }

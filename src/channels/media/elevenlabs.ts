@@ -29,7 +29,7 @@ import {
 } from './request.ts'
 import { readSpeech } from './speech-answer.ts'
 
-const key: KeyHeader = (channel) => ['xi-api-key', channel.api_key]
+const key: KeyHeader = (channel) => [['xi-api-key', channel.api_key]]
 
 /** The interface has no default; the vendor's examples all use this one. */
 const DEFAULT_VOICE = 'JBFqnCBsd6RMkjVDRZzb'

@@ -1,13 +1,13 @@
 /** Common parts of the requests of all media adapters. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { FileRef, MediaJob } from '../../../schemas/media/job.ts'
-import { type HeaderFields, keyField } from '../channel.ts'
+import { type HeaderFields, keyFields } from '../channel.ts'
 import type { FormPart, MediaRequest } from './adapter.ts'
 
 /** Returns the key header of an upstream; nearly all use a bearer token. */
-export type KeyHeader = (channel: ChannelEntry) => readonly [string, string]
+export type KeyHeader = (channel: ChannelEntry) => HeaderFields
 
-const bearer: KeyHeader = (channel) => keyField(channel, 'authorization')
+const bearer: KeyHeader = (channel) => keyFields(channel, 'authorization')
 
 /** Returns the headers: those of the channel replace those of the adapter. */
 function headersOf(
@@ -18,7 +18,7 @@ function headersOf(
     ([name, value]) => [name.toLowerCase(), value] as const,
   )
   return [
-    key(channel),
+    ...(channel.auth === undefined ? key(channel) : []),
     ['accept', accept],
     ['accept-encoding', 'identity'],
     ['user-agent', 'tollgate'],
@@ -40,7 +40,13 @@ function build(
   body: MediaRequest['body'],
   options: RequestOptions = {},
 ): MediaRequest {
-  return { method, url: `${channel.base_url}${path}`, headers: headersOf(channel, options), body }
+  return {
+    method,
+    url: `${channel.base_url}${path}`,
+    headers: headersOf(channel, options),
+    body,
+    ...(channel.auth !== undefined && { accessOf: channel }),
+  }
 }
 
 export const getRequest = (channel: ChannelEntry, path: string, options?: RequestOptions): MediaRequest =>

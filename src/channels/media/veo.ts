@@ -32,7 +32,7 @@ import {
 } from './request.ts'
 import { videoParts } from './video-parts.ts'
 
-const key: KeyHeader = (channel) => ['x-goog-api-key', channel.api_key]
+const key: KeyHeader = (channel) => [['x-goog-api-key', channel.api_key]]
 
 const DATA_URI = /^data:([^;,]+)[^,]*,/
 

@@ -3,7 +3,7 @@
  * which ends in `/openai`, names it in the path and needs an `api-version`.
  */
 import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { type ChannelAdapter, type ChannelCall, commonHeaders, keyField } from '../channel.ts'
+import { type ChannelAdapter, type ChannelCall, commonHeaders, keyFields } from '../channel.ts'
 import type { ProviderPreset } from './provider.ts'
 
 export const azure: ProviderPreset = {
@@ -33,7 +33,7 @@ export const olderAzureChannel = (protocol: ChatProtocol): ChannelAdapter => ({
     method: 'POST',
     base: channel.base_url,
     path: `${pathOf(protocol, call)}?api-version=${channel.api_version}`,
-    headers: [keyField(channel, 'api-key'), ...commonHeaders(channel)],
+    headers: [...keyFields(channel, 'api-key'), ...commonHeaders(channel)],
   }),
   callHeaders: () => [],
 })

@@ -1,18 +1,35 @@
 /** The means by which a channel is let in at its upstream. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { AUTH_SECRETS, type ChannelAuth } from '../../../schemas/config/channel-auth.ts'
 
-/** Returns whether the channel may be called: one without a key is off. */
-export const hasAccess = ({ api_key: key }: Pick<ChannelEntry, 'api_key'>): boolean => key !== ''
+/** Returns the secrets of `auth`, those that are given. */
+export const authSecrets = (auth: ChannelAuth | undefined): string[] =>
+  auth === undefined
+    ? []
+    : AUTH_SECRETS[auth.type]
+        .flatMap((field) => (auth as Readonly<Record<string, unknown>>)[field] ?? [])
+        .map(String)
 
-/** Returns the texts that no customer and no log may show: keys and extra headers. */
-export const channelSecrets = ({
-  api_key: key,
-  api_keys: keys,
-  headers,
-}: Pick<ChannelEntry, 'api_key' | 'api_keys' | 'headers'>): string[] => [
-  key,
-  ...keys,
-  ...Object.values(headers),
+/** Returns whether the channel may be called: one without a key, or with an empty secret, is off. */
+export const hasAccess = ({ api_key: key, auth }: Pick<ChannelEntry, 'api_key' | 'auth'>): boolean =>
+  auth === undefined ? key !== '' : !authSecrets(auth).includes('')
+
+/** The last tokens of channels with `auth`. */
+const tokens = new WeakMap<object, readonly string[]>()
+const KEPT_TOKENS = 2
+
+/** Notes a token as a secret of the channel. */
+export const noteToken = (channel: ChannelEntry, token: string): void => {
+  tokens.set(channel, [token, ...(tokens.get(channel) ?? [])].slice(0, KEPT_TOKENS))
+}
+
+/** Returns the texts that no customer and no log may show: keys, tokens and extra headers. */
+export const channelSecrets = (channel: ChannelEntry): string[] => [
+  channel.api_key,
+  ...channel.api_keys,
+  ...authSecrets(channel.auth),
+  ...(tokens.get(channel) ?? []),
+  ...Object.values(channel.headers),
 ]
 
 /** The end of a key that may be shown, so that an operator knows which it is. */

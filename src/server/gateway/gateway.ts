@@ -36,6 +36,7 @@ import { createMetrics, type Metrics, observationOf } from '../../telemetry/metr
 import { startTracing } from '../../telemetry/tracing.ts'
 import { UpstreamClient } from '../../upstream/client.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
+import { openChannelAccess } from '../channel-access.ts'
 import { watchChannelHolds } from '../channel-holds.ts'
 import { configEnvironment, openConfiguration } from '../configuration.ts'
 import { countTransitions } from '../count-transitions.ts'
@@ -138,12 +139,13 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
   })
-  const callUpstream = upstreamCalls(upstream)
+  const accessOf = openChannelAccess(log)
+  const callUpstream = upstreamCalls(upstream, accessOf)
   const keyed = <C extends UpstreamCallRequest>(call: C): C => ({
     ...call,
     channel: health.keys.pick(call.channel),
   })
-  const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, log })
+  const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, accessOf, log })
   showChannels(metrics, health)
   reportProcess({
     process: `gateway ${boot.index}`,

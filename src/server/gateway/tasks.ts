@@ -1,9 +1,12 @@
 /** A gateway's end of the task engine: orders become tasks, and their ends are waited for. The work is done elsewhere. */
+
 import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import { awaitTask, createTask, type SubmitTaskDeps } from '../../../pipelines/tasks/order/create-task.ts'
 import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import type { MediaCalls, TaskStorage } from '../../../pipelines/tasks/ports.ts'
 import { type TaskMessages, taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { Access } from '../../access/access.ts'
 import { mediaAdapterOf } from '../../channels/media/registry.ts'
 import { type Nats, openNats } from '../../nats/nats.ts'
 import { isTransient } from '../../postgres/errors.ts'
@@ -32,6 +35,7 @@ export interface GatewayTasksOptions {
   readonly credentials: Credentials
   readonly store: ObjectStore
   readonly upstream: UpstreamClient
+  readonly accessOf: (channel: ChannelEntry) => Access
   readonly log: Log
 }
 
@@ -54,7 +58,7 @@ export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
   return {
     createTask: createTask(submit),
     awaitTask: awaitTask(submit),
-    calls: mediaCalls(options.upstream, storage),
+    calls: mediaCalls(options.upstream, storage, options.accessOf),
     storage,
     messages,
     nats,

@@ -8,6 +8,7 @@ import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { mediaCalls } from '../../../src/server/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
+import { accessOf } from '../../support/channel-access.ts'
 import { channelAt, resultOf, taskOf } from './support.ts'
 
 const MINUTE_MS = 60_000
@@ -35,7 +36,7 @@ async function startLister() {
 const upstream = new UpstreamClient()
 t.teardown(() => upstream.close())
 const noFile = () => Promise.reject(new Error('nothing is sent along'))
-const calls = mediaCalls(upstream, { open: noFile })
+const calls = mediaCalls(upstream, { open: noFile }, accessOf)
 
 t.test('one question a minute, however many ask', async (t) => {
   const lister = await startLister()

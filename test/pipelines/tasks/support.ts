@@ -28,6 +28,7 @@ import { taskStorage } from '../../../src/server/task-storage.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
+import { accessOf } from '../../support/channel-access.ts'
 import { startEngines, type TestEngines } from '../../support/engines.ts'
 import { filmAdapter, pictureAdapter, startUpstream, type TestUpstream } from './upstream.ts'
 
@@ -129,7 +130,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
       database,
       messages: ownMessages,
       storage,
-      calls: mediaCalls(client, storage),
+      calls: mediaCalls(client, storage, accessOf),
       adapterOf,
       catalog: () => catalogFor(upstream.url),
       health: new ChannelHealth(),

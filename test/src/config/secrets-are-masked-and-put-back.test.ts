@@ -12,12 +12,22 @@ channels:
     api_key: \${TWO_KEY}
     headers:
       authorization: "Bearer two"
+  - id: three
+    auth: { type: aws-sigv4, region: eu-west-1, access_key_id: access-id, secret_access_key: access-secret }
 sign_in:
   oidc:
     - id: company
       client_secret: oidc-secret
 `
-const SECRETS = ['metrics-secret', 'sk-one', 'tenant-secret', 'Bearer two', 'oidc-secret']
+const SECRETS = [
+  'metrics-secret',
+  'sk-one',
+  'tenant-secret',
+  'Bearer two',
+  'access-id',
+  'access-secret',
+  'oidc-secret',
+]
 
 t.test('no secret is shown, and all else stays as it is written', async (t) => {
   const shown = withoutSecrets(TEXT)

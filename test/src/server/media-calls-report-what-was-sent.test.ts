@@ -6,15 +6,20 @@ import { MediaCallFailure } from '../../../pipelines/tasks/ports.ts'
 import type { FormPart, MediaRequest } from '../../../src/channels/media/adapter.ts'
 import { mediaCalls } from '../../../src/server/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
+import { accessOf } from '../../support/channel-access.ts'
 
 const client = new UpstreamClient()
 t.teardown(() => client.close())
 const LARGE = Buffer.alloc(3_000_000, 'film')
 const options = { timeoutMs: 5_000, maxAnswerBytes: 1_000_000 }
-const calls = mediaCalls(client, {
-  open: async (key) =>
-    Readable.from([LARGE.subarray(0, 1_000_000), LARGE.subarray(key === 'short' ? 1_000_001 : 1_000_000)]),
-})
+const calls = mediaCalls(
+  client,
+  {
+    open: async (key) =>
+      Readable.from([LARGE.subarray(0, 1_000_000), LARGE.subarray(key === 'short' ? 1_000_001 : 1_000_000)]),
+  },
+  accessOf,
+)
 
 async function serve(
   t: Test,

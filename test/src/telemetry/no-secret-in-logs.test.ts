@@ -166,3 +166,18 @@ t.test('what was logged last is written when the process ends, by exit or by an 
     t.equal(stderr.match(/Working\./g)?.length, 500, end)
   }
 })
+
+t.test('of secrets that live shortly the last ones are hidden', async (t) => {
+  const { log, lines } = logTo(t)
+  const tokens = Array.from(
+    { length: 65 },
+    (_, index) => `short-lived ${index} ${randomBytes(6).toString('hex')}`,
+  )
+  for (const token of tokens) log.hideRecent(token)
+  log.info({ quoted: tokens.at(-1) }, `quoted ${tokens[1]}`)
+  log.info({}, `forgotten ${tokens[0]}`)
+  const text = JSON.stringify(await lines())
+  t.notMatch(text, tokens.at(-1)!)
+  t.notMatch(text, tokens[1]!)
+  t.match(text, tokens[0]!)
+})

@@ -22,7 +22,7 @@ import { type Delivered, produced, sourceOf } from '../files.ts'
 import { bareRequest, getRequest, jsonRequest, type KeyHeader, notServed, pathParts } from '../request.ts'
 import { type Host, imageInput, videoInput } from './input.ts'
 
-const key: KeyHeader = (channel) => ['authorization', `Key ${channel.api_key}`]
+const key: KeyHeader = (channel) => [['authorization', `Key ${channel.api_key}`]]
 
 /** Models that take a length with its unit, and those that take it as a number; others take digits in a text. */
 const WITH_UNIT = /veo|luma/i

@@ -1,0 +1,32 @@
+/** Tokens of Google Cloud: of a service account, of other credentials in a file, or of the metadata server. */
+import type { AuthOf } from '../../schemas/config/channel-auth.ts'
+import type { AccessDeps, FetchToken } from './interface.ts'
+
+/** Where the server does not say it. */
+const USUAL_LIFE_MS = 60 * 60_000
+
+function parsed(credentials: string): object {
+  try {
+    const value: unknown = JSON.parse(credentials)
+    if (typeof value === 'object' && value !== null) return value
+  } catch {
+    // Its text is a secret, and a parser's message quotes it.
+  }
+  throw new Error('`credentials` is not the JSON text of a file of credentials')
+}
+
+export const googleTokens =
+  (auth: AuthOf<'google'>, { fetch: send, now }: Pick<AccessDeps, 'fetch' | 'now'>): FetchToken =>
+  async () => {
+    const { GoogleAuth } = await import('google-auth-library')
+    // Made for each token: the library would answer one that it kept.
+    const client = await new GoogleAuth({
+      scopes: auth.scopes,
+      ...(auth.credentials_file !== undefined && { keyFile: auth.credentials_file }),
+      ...(auth.credentials !== undefined && { credentials: parsed(auth.credentials) }),
+      clientOptions: { transporterOptions: { fetchImplementation: send } },
+    }).getClient()
+    const { token } = await client.getAccessToken()
+    if (!token) throw new Error('the token endpoint answered without a token')
+    return { text: token, expiresAt: client.credentials.expiry_date ?? now() + USUAL_LIFE_MS }
+  }

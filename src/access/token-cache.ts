@@ -1,0 +1,92 @@
+/** One token, fetched once however many calls wait for it, and again before it ends. */
+
+/** From then on a newer token is fetched while calls go on with the one at hand. */
+const REFRESH_AHEAD_MS = 5 * 60_000
+/** Of a token that lives shorter: this share of its life. */
+const REFRESH_AHEAD_SHARE = 0.2
+/** A token that ends sooner could end on its way. */
+const MIN_LEFT_MS = 10_000
+/** After a failure, calls fail at once for so long. */
+const FAILURE_REST_MS = 1_000
+/** A refused token is replaced at most so often: a channel whose access was withdrawn refuses every one. */
+const MIN_MS_BETWEEN_REPLACEMENTS = 30_000
+const FETCH_TIMEOUT_MS = 15_000
+
+export interface Expiring {
+  /** Epoch milliseconds. */
+  readonly expiresAt: number
+}
+
+export class TokenCache<Token extends Expiring> {
+  readonly #fetch: () => Promise<Token>
+  readonly #now: () => number
+  #token: Token | null = null
+  #refreshAt = 0
+  #refreshing: Promise<Token> | null = null
+  #failure: { readonly at: number; readonly error: unknown } | null = null
+  #replacedAt = Number.NEGATIVE_INFINITY
+
+  /** @param now returns epoch milliseconds */
+  constructor(fetch: () => Promise<Token>, now: () => number) {
+    this.#fetch = fetch
+    this.#now = now
+  }
+
+  /** Returns the token at hand, or a promise of the next one, which all callers share. */
+  get(): Token | Promise<Token> {
+    const now = this.#now()
+    const token = this.#token
+    if (token === null || token.expiresAt - now <= MIN_LEFT_MS) return this.#refresh(now)
+    // A failure shows when the token at hand has ended.
+    if (now >= this.#refreshAt) this.#refresh(now).catch(() => {})
+    return token
+  }
+
+  /** Gives up a token that was refused. Returns whether `get` returns another one. */
+  refused(token: Token): boolean {
+    if (token !== this.#token) return true
+    const now = this.#now()
+    if (now - this.#replacedAt < MIN_MS_BETWEEN_REPLACEMENTS) return false
+    this.#replacedAt = now
+    this.#token = null
+    return true
+  }
+
+  #refresh(now: number): Promise<Token> {
+    if (this.#refreshing !== null) return this.#refreshing
+    if (this.#failure !== null && now - this.#failure.at < FAILURE_REST_MS)
+      return Promise.reject(this.#failure.error)
+    const refreshing = bounded(this.#fetch()).then(
+      (token) => {
+        this.#taken(token)
+        return token
+      },
+      (error) => {
+        this.#refreshing = null
+        this.#failure = { at: this.#now(), error }
+        throw error
+      },
+    )
+    this.#refreshing = refreshing
+    return refreshing
+  }
+
+  #taken(token: Token): void {
+    const now = this.#now()
+    const left = token.expiresAt - now
+    this.#refreshing = null
+    this.#failure = null
+    this.#token = token
+    this.#refreshAt = token.expiresAt - Math.min(REFRESH_AHEAD_MS, left * REFRESH_AHEAD_SHARE)
+  }
+}
+
+/** Rejects when the work takes too long. */
+function bounded<T>(work: Promise<T>): Promise<T> {
+  const timeout = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => timeout.reject(new Error(`There was no token within ${FETCH_TIMEOUT_MS / 1000} seconds.`)),
+    FETCH_TIMEOUT_MS,
+  )
+  return Promise.race([work, timeout.promise]).finally(() => clearTimeout(timer))
+}

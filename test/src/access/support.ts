@@ -1,0 +1,74 @@
+/** A local token server, and the access of a channel whose `auth` leads to it. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { type Access, type AccessDeps, channelAccess } from '../../../src/access/access.ts'
+import { channelOf } from '../channels/providers/support.ts'
+
+export const FIVE_MINUTES_MS = 5 * 60_000
+export const HOUR_MS = 60 * 60_000
+export const NO_REQUEST = {
+  method: 'POST',
+  url: new URL('https://upstream.test/'),
+  contentType: 'application/json',
+  body: new Uint8Array(),
+}
+
+export interface Asked {
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+/** Serves until the test ends. `answer` gets each request with its body, and which it is, from 1 on. */
+export async function serve(
+  t: Test,
+  answer: (asked: Asked, response: ServerResponse, number: number) => void,
+): Promise<{ url: string; asked: Asked[] }> {
+  const asked: Asked[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const one = { path: request.url ?? '', headers: request.headers, body }
+    answer(one, response, asked.push(one))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+}
+
+export const json = (response: ServerResponse, status: number, value: object): void => {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+}
+
+export interface Opened {
+  readonly channel: ChannelEntry
+  readonly access: Access
+  readonly tokens: string[]
+  readonly problems: string[]
+}
+
+/** Opens the access of a channel with this `auth`. */
+export function open(auth: string, deps: Partial<AccessDeps> = {}): Opened {
+  const channel = channelOf(`provider: openai, auth: { ${auth} }`)
+  const tokens: string[] = []
+  const problems: string[] = []
+  const access = channelAccess({
+    fetch,
+    now: Date.now,
+    env: {},
+    onToken: (token) => tokens.push(token),
+    onFailure: (_, problem) => problems.push(problem),
+    ...deps,
+  })(channel)
+  return { channel, access, tokens, problems }
+}
+
+export const authorizationOf = async (access: Access): Promise<string> => {
+  const { headers } = await access.pass(NO_REQUEST)
+  return headers.find(([name]) => name === 'authorization')?.[1] ?? ''
+}

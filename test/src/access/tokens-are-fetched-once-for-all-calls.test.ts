@@ -1,0 +1,169 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
+import t from 'tap'
+import { authorizationOf, FIVE_MINUTES_MS, HOUR_MS, json, NO_REQUEST, open, serve } from './support.ts'
+
+const CALLS = 1_000
+const entra = (url: string) =>
+  `type: azure-entra, tenant_id: tenant-1, client_id: client-1, client_secret: client-secret-1, authority: "${url}"`
+
+const token = (number: number) => ({ access_token: `token-number-${number}`, expires_in: HOUR_MS / 1000 })
+
+/** An answer without a date says nothing about the clock. */
+const undated: typeof fetch = async (...request) => {
+  const answer = await fetch(...request)
+  return new Response(answer.body, { status: answer.status })
+}
+
+t.test('1,000 calls over the end of a token: one refresh', async (t) => {
+  const server = await serve(t, (_, response, number) =>
+    setTimeout(() => json(response, 200, token(number)), 50),
+  )
+  let now = 1_700_000_000_000
+  const { access } = open(entra(server.url), { now: () => now })
+  const all = () => Promise.all(Array.from({ length: CALLS }, () => authorizationOf(access)))
+  t.same([...new Set(await all())], ['Bearer token-number-1'])
+  t.equal(server.asked.length, 1)
+  t.match(server.asked[0], { path: '/tenant-1/oauth2/v2.0/token' })
+  t.same(Object.fromEntries(new URLSearchParams(server.asked[0]!.body)), {
+    grant_type: 'client_credentials',
+    client_id: 'client-1',
+    client_secret: 'client-secret-1',
+    scope: 'https://cognitiveservices.azure.com/.default',
+  })
+  now += HOUR_MS
+  t.same([...new Set(await all())], ['Bearer token-number-2'])
+  t.equal(server.asked.length, 2)
+})
+
+t.test('before its end calls go on with the token while one refresh runs', async (t) => {
+  const server = await serve(t, (_, response, number) => json(response, 200, token(number)))
+  let now = 1_700_000_000_000
+  const { access } = open(entra(server.url), { now: () => now })
+  await authorizationOf(access)
+  now += HOUR_MS - FIVE_MINUTES_MS
+  const passes = Array.from({ length: CALLS }, () => access.pass(NO_REQUEST))
+  t.notOk(
+    passes.some((pass) => pass instanceof Promise),
+    'no call waits',
+  )
+  const renewed = async (): Promise<string> => {
+    const now = await authorizationOf(access)
+    if (now === 'Bearer token-number-2') return now
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    return renewed()
+  }
+  t.equal(await renewed(), 'Bearer token-number-2')
+  t.equal(server.asked.length, 2)
+})
+
+t.test('a refused token is replaced once, however many calls it was refused to', async (t) => {
+  const server = await serve(t, (_, response, number) => json(response, 200, token(number)))
+  const { access } = open(entra(server.url))
+  const passes = await Promise.all(Array.from({ length: CALLS }, () => access.pass(NO_REQUEST)))
+  t.ok(passes.every((pass) => access.refused(pass, 401)))
+  const again = await Promise.all(Array.from({ length: CALLS }, () => access.pass(NO_REQUEST)))
+  t.same([...new Set(again.map(({ secret }) => secret))], ['token-number-2'])
+  t.equal(server.asked.length, 2)
+  t.notOk(access.refused(again[0]!, 401), 'the next one is not replaced so soon')
+  t.notOk(access.refused(passes[0]!, 403), 'another refusal is not about the token')
+})
+
+t.test(
+  'a refusal of the token server names no secret, and calls after it fail without another request',
+  async (t) => {
+    const server = await serve(t, (_, response) =>
+      json(response, 401, {
+        error: 'invalid_client',
+        error_description: 'The secret client-secret-1 is wrong.',
+      }),
+    )
+    const { access, problems } = open(entra(server.url), { now: () => 1_700_000_000_000, fetch: undated })
+    const message =
+      'No access to the upstream by azure-entra: the token endpoint answered with status 401: The secret [secret] is wrong.'
+    await t.rejects(authorizationOf(access), { message })
+    await t.rejects(authorizationOf(access), { message })
+    t.equal(server.asked.length, 1)
+    t.equal(problems.length, 1)
+  },
+)
+
+t.test('a clock that is wrong by five minutes is named', async (t) => {
+  const server = await serve(t, (_, response) => json(response, 400, { error: 'invalid_grant' }))
+  for (const [shift, way] of [
+    [FIVE_MINUTES_MS, 'ahead of'],
+    [-FIVE_MINUTES_MS, 'behind'],
+  ] as const) {
+    const { access } = open(entra(server.url), { now: () => Date.now() + shift })
+    await t.rejects(authorizationOf(access), {
+      message: new RegExp(
+        `The clock of this machine is wrong: it is (29\\d|30\\d) seconds ${way} that of the server`,
+      ),
+    })
+  }
+})
+
+t.test('the key of a service account signs for a token of Google', async (t) => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const key = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+  const server = await serve(t, (_, response, number) => json(response, 200, token(number)))
+  const account = { type: 'service_account', client_email: 'a@p.iam.gserviceaccount.com', private_key: key }
+  const asked: string[] = []
+  const { access } = open(`type: google, credentials: ${JSON.stringify(JSON.stringify(account))}`, {
+    // The library has the address of Google's token endpoint in its code.
+    fetch: (input, init) => {
+      asked.push(String(input))
+      return fetch(server.url, init)
+    },
+  })
+  const all = await Promise.all(Array.from({ length: CALLS }, () => authorizationOf(access)))
+  t.same([...new Set(all)], ['Bearer token-number-1'])
+  t.same(asked, ['https://oauth2.googleapis.com/token'])
+  const { payload } = await jwtVerify(new URLSearchParams(server.asked[0]!.body).get('assertion')!, publicKey)
+  t.match(payload, {
+    iss: 'a@p.iam.gserviceaccount.com',
+    scope: 'https://www.googleapis.com/auth/cloud-platform',
+    aud: 'https://oauth2.googleapis.com/token',
+  })
+})
+
+t.test('without credentials the metadata server of the machine has the token', async (t) => {
+  const server = await serve(t, (_, response, number) => {
+    response.setHeader('metadata-flavor', 'Google')
+    json(response, 200, token(number))
+  })
+  const former = { ...process.env }
+  t.teardown(() => {
+    process.env = former
+  })
+  process.env.GCE_METADATA_HOST = new URL(server.url).host
+  process.env.METADATA_SERVER_DETECTION = 'assume-present'
+  process.env.HOME = t.testdir()
+  const { access } = open('type: google')
+  const all = await Promise.all(Array.from({ length: CALLS }, () => authorizationOf(access)))
+  t.match(all[0], /^Bearer token-number-\d+$/)
+  t.equal(new Set(all).size, 1)
+  const tokens = server.asked.filter(({ path }) => path.includes('/service-accounts/default/token'))
+  t.equal(tokens.length, 1)
+})
+
+t.test('broken credentials are not quoted', async (t) => {
+  const { access } = open('type: google, credentials: "{ private_key-1 "')
+  await t.rejects(authorizationOf(access), {
+    message:
+      'No access to the upstream by google: `credentials` is not the JSON text of a file of credentials',
+  })
+})
+
+t.test('a signed token of 30 minutes, replaced before its end', async (t) => {
+  let now = 1_700_000_000_000
+  const secret = 'secret-key-of-thirty-two-characters'
+  const { access } = open(`type: jwt-hs256, access_key: access-1, secret_key: ${secret}`, { now: () => now })
+  const text = (await authorizationOf(access)).slice('Bearer '.length)
+  t.same(decodeProtectedHeader(text), { alg: 'HS256', typ: 'JWT' })
+  const second = now / 1000
+  t.same(decodeJwt(text), { iss: 'access-1', exp: second + 1800, nbf: second - 5 })
+  await jwtVerify(text, new TextEncoder().encode(secret), { currentDate: new Date(now) })
+  now += 30 * 60_000
+  t.not((await authorizationOf(access)).slice('Bearer '.length), text)
+})

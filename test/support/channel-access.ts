@@ -1,0 +1,4 @@
+/** The access of channels with `auth`, as the service has it, without a log. */
+import { openChannelAccess } from '../../src/server/channel-access.ts'
+
+export const accessOf = openChannelAccess({ hideRecent() {}, warn() {} })
