@@ -1,4 +1,4 @@
-/** How a channel is let in at its upstream by another means than a key. See docs/providers.md, "Access without a key". */
+/** Access of a channel by another means than a key. See docs/providers.md, "Access without a key". */
 import { z } from 'zod'
 
 /** Empty after `${NAME}` was replaced: the channel is off. */

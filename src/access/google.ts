@@ -2,7 +2,7 @@
 import type { AuthOf } from '../../schemas/config/channel-auth.ts'
 import type { AccessDeps, FetchToken } from './interface.ts'
 
-/** Where the server does not say it. */
+/** The life of a token whose server names none. */
 const USUAL_LIFE_MS = 60 * 60_000
 
 function parsed(credentials: string): object {

@@ -11,12 +11,12 @@ export interface SignedRequest {
   readonly body: Uint8Array
 }
 
-/** What a request carries. */
+/** The headers that let a request in. */
 export interface Pass {
   readonly headers: HeaderFields
   /** The token or the credentials that the headers were made of. */
   readonly source: unknown
-  /** The part that nobody else may see. */
+  /** The token itself, to be masked. */
   readonly secret: string
 }
 
