@@ -151,7 +151,7 @@ export const veo: MediaAdapter = {
     return jsonRequest(channel, path, bodyOf(job, urlOf), { key })
   },
   readSubmit,
-  fileHeaders: (channel) => [key(channel)],
+  fileHeaders: key,
   follow: {
     poll: (channel, { upstreamId }) => getRequest(channel, `/v1beta/${pathParts(upstreamId)}`, { key }),
     readPoll,
