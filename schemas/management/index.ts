@@ -25,6 +25,7 @@ import * as webhooks from './notifications/webhooks.ts'
 import type { Operation } from './operation.ts'
 import * as automatic from './payments/automatic.ts'
 import * as payments from './payments/payments.ts'
+import * as refusedEvents from './payments/refused-events.ts'
 import * as profile from './people/profile.ts'
 import * as savedViews from './people/saved-views.ts'
 import * as sessions from './people/sessions.ts'
@@ -42,6 +43,7 @@ export const OPERATIONS: readonly Operation[] = [
   users,
   accounts,
   payments,
+  refusedEvents,
   automatic,
   organizations,
   keys,

@@ -1,6 +1,7 @@
 /** `tollgate payments …`: payments by card. */
 import type { Command } from 'commander'
 import { paymentActs } from '../../pipelines/management/payments/payments.ts'
+import { refusedEventActs } from '../../pipelines/management/payments/refused-events.ts'
 import type { AnswerOf } from '../../schemas/management/operation.ts'
 import {
   listAllPayments,
@@ -9,6 +10,7 @@ import {
   refundPayment,
   showPayment,
 } from '../../schemas/management/payments/payments.ts'
+import { closeRefusedEvent, listRefusedEvents } from '../../schemas/management/payments/refused-events.ts'
 import { operatorConfig } from './config/config.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { runnerOf } from './management.ts'
@@ -27,6 +29,7 @@ const FIELDS = [
   'refunded',
   'disputed',
 ]
+const REFUSED_FIELDS = ['id', 'type', 'account_id', 'payment_id', 'received_at', 'refusal', 'close_reason']
 const silent = { info: () => undefined, warn: () => undefined }
 
 function shownPayment(json: AnswerOf<typeof showPayment>): Answer {
@@ -36,7 +39,7 @@ function shownPayment(json: AnswerOf<typeof showPayment>): Answer {
 
 export function addPaymentCommands(program: Command, context: Context): void {
   const { wiring, output, isNegativeAnswer } = context
-  const { run, list } = runnerOf(wiring, paymentActs, async () => ({
+  const { run, list } = runnerOf(wiring, [...paymentActs, ...refusedEventActs], async () => ({
     config: () => operatorConfig(wiring),
     openProvider: await wiring.openProvider(),
     hasSimulatedCards: false,
@@ -46,7 +49,9 @@ export function addPaymentCommands(program: Command, context: Context): void {
       error: (details: object, message: string) => output.error(`${message}: ${JSON.stringify(details)}\n`),
     },
   }))
-  const payments = program.command('payments').description('payments by card: list, refund, reconcile')
+  const payments = program
+    .command('payments')
+    .description('payments by card: list, refund, reconcile, refused events')
 
   answers(
     context,
@@ -97,5 +102,28 @@ export function addPaymentCommands(program: Command, context: Context): void {
       if (answer.refused > 0) isNegativeAnswer()
       return answerRecord(answer)
     },
+  )
+
+  answers(
+    context,
+    payments
+      .command('refused')
+      .description('events of the provider that contradict a payment and were not booked, the newest first')
+      .option('--all', 'also those that were closed', false),
+    'payments refused',
+    async ({ all }: { all: boolean }) =>
+      answerTable(await list(listRefusedEvents, { state: all ? 'all' : 'open' }), REFUSED_FIELDS),
+  )
+
+  answers(
+    context,
+    payments
+      .command('close')
+      .description('close a refused event that was dealt with: verify names it no more')
+      .argument('<event>', "the provider's id of the event")
+      .requiredOption('--reason <text>', 'what was done about it, for the audit record', noteText),
+    'payments close evt_1SWyQ2Lkd --reason "refunded at the provider"',
+    async (id: string, { reason }: { reason: string }) =>
+      answerRecord(await run(closeRefusedEvent, { id, reason })),
   )
 }

@@ -33,6 +33,8 @@ export type RefusalCode =
   | 'hold_not_found'
   | 'payment_not_found'
   | 'payment_not_refundable'
+  | 'payment_event_not_found'
+  | 'payment_event_closed'
   | 'receipt_not_found'
   | 'method_missing'
   | 'hold_conflict'

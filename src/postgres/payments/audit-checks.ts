@@ -38,7 +38,7 @@ export const PAYMENT_CHECKS: readonly Check[] = [
     find: (sql) => sql`
       SELECT coalesce(p.account_id, '') AS account_id, e.id AS ref, '0' AS expected, '1' AS found
       FROM payment_events AS e LEFT JOIN payments AS p ON p.id = e.payment_id
-      WHERE e.refusal IS NOT NULL ORDER BY e.received_at LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+      WHERE e.refusal IS NOT NULL AND e.closed_at IS NULL ORDER BY e.received_at LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
   },
   {
     kind: 'receipt',

@@ -22,6 +22,7 @@ import {
   showPayment,
 } from './payments.ts'
 import { listReceipts, showReceipt } from './receipts.ts'
+import { closeRefusedEvent, listRefusedEvents } from './refused-events.ts'
 
 export type Payments = ReturnType<typeof openPayments>
 
@@ -47,4 +48,6 @@ export const openPayments = ({ main }: Pools) =>
     claimAttempts,
     listReceipts,
     showReceipt,
+    listRefusedEvents,
+    closeRefusedEvent,
   })

@@ -36,6 +36,7 @@ import { automaticActs } from '../../../pipelines/management/payments/automatic.
 import type { PaymentDeps } from '../../../pipelines/management/payments/deps.ts'
 import { paymentActs } from '../../../pipelines/management/payments/payments.ts'
 import { type ReceiptDeps, receiptActs } from '../../../pipelines/management/payments/receipts.ts'
+import { refusedEventActs } from '../../../pipelines/management/payments/refused-events.ts'
 import { emailActs } from '../../../pipelines/management/people/email.ts'
 import { oidcActs } from '../../../pipelines/management/people/oidc.ts'
 import { passkeyActs } from '../../../pipelines/management/people/passkeys.ts'
@@ -86,6 +87,7 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...paymentActs,
     ...automaticActs,
     ...receiptActs,
+    ...refusedEventActs,
     ...organizationActs,
     ...keyActs,
     ...budgetActs,

@@ -12,6 +12,7 @@ import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, printTime, Time } from '../../ui/text.tsx'
 import { Journals } from './journals.tsx'
+import { RefusedEvents } from './refused-events.tsx'
 
 type Job = AnswerOf<typeof listJobs>['data'][number]
 type Difference = NonNullable<Job['verified']>['differences'][number]
@@ -165,6 +166,7 @@ export function Integrity() {
           <Progress key={job.id} job={job} />
         ))}
         {last && <LastVerify job={last} />}
+        <RefusedEvents mayAct={user.installation_role === 'operator'} />
         <Journals mayAct={user.installation_role === 'operator'} />
         {jobs.isSuccess && (
           <Panel title={t('Jobs')}>

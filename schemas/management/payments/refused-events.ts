@@ -1,0 +1,46 @@
+/** Operations of refused payment events: what the provider reports and our payments contradict. */
+import { z } from 'zod'
+import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+
+const MAX_REASON_CHARS = 500
+
+const refusedEventSchema = z.object({
+  id: z.string().describe("The provider's id."),
+  type: z.string(),
+  payment_id: z.string().nullable(),
+  account_id: z.string().nullable(),
+  refusal: z.string().describe('What it contradicts. Nothing was booked.'),
+  created_at: instantText,
+  received_at: instantText,
+  closed_at: instantText.nullable(),
+  closed_by: z.string().nullable(),
+  close_reason: z.string().nullable(),
+})
+
+export const listRefusedEvents = operation({
+  method: 'GET',
+  path: '/installation/refused-payment-events',
+  summary: 'List payment events that contradict a payment and were not booked, the newest first.',
+  input: z.object({
+    state: z.enum(['open', 'all']).default('open').describe('`all`: also those that were closed.'),
+    ...pageInput,
+  }),
+  answer: { name: 'RefusedPaymentEventList', schema: pageOf(refusedEventSchema) },
+  scope: 'read',
+  allows: 'operators',
+})
+
+export const closeRefusedEvent = operation({
+  method: 'POST',
+  path: '/installation/refused-payment-events/{id}/close',
+  summary: 'Close a refused payment event that was dealt with: verify names it no more.',
+  details: 'It books nothing. 409 when it was closed before.',
+  input: z.object({
+    id: z.string(),
+    reason: z.string().trim().min(1).max(MAX_REASON_CHARS).describe('What was done about it.'),
+  }),
+  answer: { name: 'RefusedPaymentEvent', schema: refusedEventSchema },
+  scope: 'billing',
+  allows: 'operators',
+  isSensitive: true,
+})
