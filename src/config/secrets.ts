@@ -15,7 +15,7 @@ interface Found {
   /** The path of the field. An entry of a list has its id in it, so that it may be moved; one without an id has a `*`. */
   readonly path: string
   readonly value: string
-  /** What hides the value. It names one of several secrets that have the same path. */
+  /** The text that hides the value. It names one of several secrets that have the same path. */
   readonly mask: string
   /** Offsets of the value in the text. */
   readonly from: number
@@ -26,7 +26,7 @@ interface Found {
 export const isSecretField = (path: readonly string[]): boolean =>
   SECRET_FIELDS.has(path.at(-1) ?? '') || path.slice(0, -1).some((name) => SECRET_SECTIONS.includes(name))
 
-/** Where a walk is: the path, and the places in lists whose entries have no id. */
+/** The state of a walk: the path, and the places in lists whose entries have no id. */
 interface Position {
   readonly path: readonly string[]
   readonly places: readonly number[]

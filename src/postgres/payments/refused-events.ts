@@ -10,7 +10,7 @@ export interface RefusedEvent {
   readonly type: string
   readonly paymentId: string | null
   readonly accountId: string | null
-  /** What it contradicts. */
+  /** The contradiction, in words. */
   readonly refusal: string
   readonly createdAt: Date
   readonly receivedAt: Date
