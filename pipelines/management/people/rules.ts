@@ -76,11 +76,15 @@ export async function countAttempt(
 ): Promise<readonly bigint[]> {
   const attempt = await database.takeAttempt(subjects)
   if ('ids' in attempt) return attempt.ids
-  const { retryAfterSeconds } = attempt
+  throw tooMany('attempts to sign in', attempt.retryAfterSeconds)
+}
+
+/** Returns the refusal of what was done too often. */
+export function tooMany(what: string, retryAfterSeconds: number): Failure {
   const minutes = Math.ceil(retryAfterSeconds / 60)
-  throw new Failure(
+  return new Failure(
     'rate_limit_exceeded',
-    `Too many attempts to sign in. Try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`,
+    `Too many ${what}. Try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`,
     { headers: [['retry-after', String(retryAfterSeconds)]] },
   )
 }

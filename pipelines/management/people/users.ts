@@ -23,7 +23,7 @@ import type { NewInvitation } from '../../../src/postgres/people/invitations.ts'
 import { type Act, type Context, implement } from '../act.ts'
 import { afterOf, page } from '../page.ts'
 import { invitationShape, userShape } from '../shapes.ts'
-import { readEmail, type UserDeps } from './rules.ts'
+import { readEmail, tooMany, type UserDeps } from './rules.ts'
 
 const LINK_MINUTES = 15
 
@@ -32,12 +32,18 @@ const act = <O extends Operation>(operation: O, run: Act<UserDeps, O>['run']) =>
 
 /** Creates an invitation, and sends it, or returns it with the link to hand on. */
 async function invite(
-  { write, publicUrl, hasMail, caller }: Context & UserDeps,
+  { database, write, publicUrl, hasMail, caller }: Context & UserDeps,
   { email, ...to }: Omit<NewInvitation, 'tokenHash'>,
 ) {
   const token = generateToken()
   const invitation = { ...to, email: readEmail(email), tokenHash: tokenHash(token) }
   const url = `${publicUrl}/console/sign-up#invitation=${token}`
+  if (hasMail) {
+    const mail = { inviter: caller.actor, accountId: to.accountId, email: invitation.email }
+    const counted = await database.takeInvitationMail(mail)
+    if ('retryAfterSeconds' in counted)
+      throw tooMany('invitations were sent by email', counted.retryAfterSeconds)
+  }
   const created = await write(async (writing) => {
     const made = await writing.createInvitation(invitation)
     if (hasMail)

@@ -1,6 +1,6 @@
 /**
- * Attempts to sign in, counted over all processes. An attempt counts before it is checked, so that many at the same
- * time are no more than the limit; one that succeeds is taken back.
+ * Attempts to sign in, and invitations that are mailed, counted over all processes. An attempt counts before it is
+ * checked, so that many at the same time are no more than the limit; one that succeeds is taken back.
  */
 import { createHash } from 'node:crypto'
 import type { Sql } from '../connection.ts'
@@ -9,6 +9,10 @@ import { inTransaction } from '../transaction.ts'
 const WINDOW_SECONDS = 600
 const MAX_PER_ACCOUNT = 10
 const MAX_PER_ADDRESS = 30
+const MAX_MAILS_PER_INVITER = 30
+const MAX_MAILS_PER_ACCOUNT = 60
+/** Nobody's mailbox is filled by invitations. */
+const MAX_MAILS_PER_INVITED = 5
 
 export interface AttemptSubjects {
   /** A normalized email, whether a user has it or not, or the id of a user; absent: only the address counts. */
@@ -19,14 +23,45 @@ export interface AttemptSubjects {
 /** The counted attempt, or the seconds after which the next one is taken. */
 export type Attempt = { readonly ids: readonly bigint[] } | { readonly retryAfterSeconds: number }
 
+interface Limited {
+  readonly name: string
+  /** The most within the window. */
+  readonly max: number
+}
+
 const hashOf = (subject: string): Buffer => createHash('sha256').update(subject).digest()
 
 export const takeAttempt = (sql: Sql, { account, address }: AttemptSubjects): Promise<Attempt> =>
+  take(sql, [
+    { name: `address ${address}`, max: MAX_PER_ADDRESS },
+    ...(account === undefined ? [] : [{ name: `account ${account}`, max: MAX_PER_ACCOUNT }]),
+  ])
+
+export interface InvitationMail {
+  /** The actor who invites. */
+  readonly inviter: string
+  /** Null: into the installation. */
+  readonly accountId: string | null
+  /** A normalized email. */
+  readonly email: string
+}
+
+/** Counts an invitation that is mailed. */
+export const takeInvitationMail = (
+  sql: Sql,
+  { inviter, accountId, email }: InvitationMail,
+): Promise<Attempt> =>
+  take(sql, [
+    { name: `inviter ${inviter}`, max: MAX_MAILS_PER_INVITER },
+    { name: `inviting ${accountId ?? 'installation'}`, max: MAX_MAILS_PER_ACCOUNT },
+    { name: `invited ${email}`, max: MAX_MAILS_PER_INVITED },
+  ])
+
+const take = (sql: Sql, limited: readonly Limited[]): Promise<Attempt> =>
   inTransaction(sql, async (transaction) => {
-    const subjects = [
-      { hash: hashOf(`address ${address}`), max: MAX_PER_ADDRESS },
-      ...(account === undefined ? [] : [{ hash: hashOf(`account ${account}`), max: MAX_PER_ACCOUNT }]),
-    ].sort((one, other) => one.hash.compare(other.hash))
+    const subjects = limited
+      .map(({ name, max }) => ({ hash: hashOf(name), max }))
+      .sort((one, other) => one.hash.compare(other.hash))
     let retryAfterSeconds = 0
     // In one order, so that no two attempts wait for each other.
     for (const { hash, max } of subjects) {

@@ -7,7 +7,7 @@ import {
   purgeManagementAnswers,
   storeManagementAnswer,
 } from './answers.ts'
-import { purgeAttempts, takeAttempt, takeBackAttempt } from './attempts.ts'
+import { purgeAttempts, takeAttempt, takeBackAttempt, takeInvitationMail } from './attempts.ts'
 import {
   createInvitation,
   findInvitation,
@@ -126,6 +126,7 @@ export const openPeople = ({ main }: Pools, { material }: KnownMasterKey) => ({
     createTicket,
     findTicketUser,
     takeAttempt,
+    takeInvitationMail,
     takeBackAttempt,
     purgeAttempts,
   }),

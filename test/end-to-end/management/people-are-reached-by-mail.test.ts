@@ -1,0 +1,143 @@
+/** Links in mails: recovery, another address, invitations. Each works once, for a time, and for its own email. */
+import t from 'tap'
+import { connect } from '../../../src/postgres/connection.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startMailServer } from '../../support/mail-server.ts'
+import { MANAGE, type ManageClient, signIn } from '../../support/manage.ts'
+import { startService, testConfig } from '../../support/service.ts'
+
+const PASSWORD = 'a long passphrase'
+const IS_OVER = {
+  status: 400,
+  body: { error: { code: 'invalid_request', message: /used|over|ended|valid/ } },
+}
+const MAX_PER_INVITED = 5
+const MAX_PER_INVITER = 30
+
+t.test('mails', async (t) => {
+  const mails = await startMailServer(t)
+  const service = await startService(t, {
+    config: testConfig({ fast: {} }),
+    env: {
+      TOLLGATE_ROLES: 'gateway,settler,tasks',
+      SMTP_URL: mails.url,
+      SMTP_FROM: 'Tollgate <noreply@example.com>',
+    },
+  })
+  const { baseUrl } = service
+  const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
+  t.teardown(() => sql.end({ timeout: 1 }))
+
+  /** Sends a request as a visitor's browser does. */
+  const visit = async (path: string, body: object) => {
+    const answer = await fetch(`${baseUrl}${MANAGE}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: baseUrl },
+      body: JSON.stringify(body),
+    })
+    return { status: answer.status, headers: answer.headers, body: await answer.json() }
+  }
+  /** Returns the token of the link in a mail. */
+  const tokenIn = async (address: string, count = 1): Promise<string> => {
+    const { text } = await eventually(`mail ${count} to ${address}`, () => mails.to(address)[count - 1])
+    return /#(?:link|token|invitation)=([\w-]{43})/.exec(text)![1]!
+  }
+
+  await t.test('a link of recovery signs in once, and not when its time is over', async (t) => {
+    const { user } = await signIn(service)
+    const ask = () => visit('/sign-in/recovery', { email: user.email.toUpperCase() })
+    t.match(await ask(), { status: 200, body: { email: user.email } })
+    const token = await tokenIn(user.email)
+    t.match(await visit('/sign-in/link', { token }), { status: 200, body: { user: { id: user.id } } })
+    t.match(await visit('/sign-in/link', { token }), IS_OVER, 'used twice')
+    await ask()
+    const late = await tokenIn(user.email, 2)
+    await sql`UPDATE sign_in_links SET expires_at = now() WHERE user_id = ${user.id}`
+    t.match(await visit('/sign-in/link', { token: late }), IS_OVER)
+    const unknown = 'nobody@example.com'
+    t.match(await visit('/sign-in/recovery', { email: unknown }), { status: 200, body: { email: unknown } })
+    t.same(await sql`SELECT FROM deliveries WHERE address = ${unknown}`, [], 'nothing is sent')
+  })
+
+  await t.test('another address is in force once its own link was opened', async (t) => {
+    const person = await signIn(service)
+    const former = person.user.email
+    const emailOf = async () => (await service.database.showUser(person.user.id)).email
+    const change = (email: string) => person.send('POST', '/me/email', { email })
+    t.match(await change('new@example.com'), { status: 200 })
+    const token = await tokenIn('new@example.com')
+    t.equal(await emailOf(), former, 'not before it is confirmed')
+    t.match(await visit('/email/confirm', { token }), { status: 200, body: { email: 'new@example.com' } })
+    t.equal(await emailOf(), 'new@example.com')
+    const notice = await eventually('the notice to the former address', () => mails.to(former)[0])
+    t.match(notice.text, 'new@example.com')
+    t.match(await visit('/email/confirm', { token }), IS_OVER, 'used twice')
+    await change('late@example.com')
+    const late = await tokenIn('late@example.com')
+    await sql`UPDATE sign_in_tickets SET expires_at = now() WHERE user_id = ${person.user.id}`
+    t.match(await visit('/email/confirm', { token: late }), IS_OVER)
+    t.equal(await emailOf(), 'new@example.com')
+    const other = await signIn(service)
+    t.match(await change(other.user.email), { status: 200 }, 'the answer does not tell that it is taken')
+    t.same(await sql`SELECT FROM deliveries WHERE address = ${other.user.email}`, [])
+  })
+
+  const newOrganization = async (owner: ManageClient): Promise<string> =>
+    (await owner.send('POST', '/organizations', { name: 'Acme' })).body.id
+
+  await t.test('an invitation is mailed, and makes one user', async (t) => {
+    const owner = await signIn(service)
+    const id = await newOrganization(owner)
+    const invite = (email: string) => owner.send('POST', `/organizations/${id}/invitations`, { email })
+    t.match(
+      await invite('carol@example.com'),
+      { status: 201, body: { url: null } },
+      'the link is in the mail alone',
+    )
+    const token = await tokenIn('carol@example.com')
+    t.match(await visit('/invitations/look-up', { token }), {
+      body: { account_name: 'Acme', role: 'member' },
+    })
+    const sign = (invitation: string) =>
+      visit('/sign-up', { name: 'Carol', password: PASSWORD, invitation, email: 'mallory@example.com' })
+    t.match(await sign(token), { status: 200, body: { email: 'carol@example.com' } })
+    t.match(await sign(token), IS_OVER, 'used twice')
+    const members = await service.database.listMembers(id)
+    t.equal(members.length, 2)
+    await invite('dan@example.com')
+    const late = await tokenIn('dan@example.com')
+    await sql`UPDATE invitations SET expires_at = now() WHERE email = 'dan@example.com'`
+    t.match(await visit('/invitations/look-up', { token: late }), IS_OVER)
+    t.match(await sign(late), IS_OVER)
+  })
+
+  await t.test('mails of invitations are limited for an address and for an inviter', async (t) => {
+    const owner = await signIn(service)
+    const id = await newOrganization(owner)
+    const invite = (email: string) => owner.send('POST', `/organizations/${id}/invitations`, { email })
+    const tooMany = {
+      status: 429,
+      body: { error: { code: 'rate_limit_exceeded', message: /Too many invitations.*Try again in/ } },
+    }
+    const sent = (email: string) => sql`SELECT FROM deliveries WHERE address = ${email}`
+    for (let count = 0; count < MAX_PER_INVITED; count++)
+      t.equal((await invite('eve@example.com')).status, 201)
+    t.match(await invite('Eve@example.com'), tooMany)
+    t.equal((await sent('eve@example.com')).length, MAX_PER_INVITED)
+    const left = MAX_PER_INVITER - MAX_PER_INVITED
+    const many = await Promise.all(
+      Array.from({ length: left + 5 }, (_, one) => invite(`p${one}@example.com`)),
+    )
+    t.equal(many.filter(({ status }) => status === 201).length, left, 'also when they are sent at once')
+    t.match(
+      many.find(({ status }) => status !== 201),
+      tooMany,
+    )
+    const operator = await signIn(service, { role: 'operator' })
+    t.equal(
+      (await operator.send('POST', '/invitations', { email: 'x@example.com' })).status,
+      201,
+      'others go on',
+    )
+  })
+})
