@@ -1,19 +1,17 @@
-/** Receipts and credit notes as PDF. Names may be Chinese: a font that has them is embedded, reduced to what is used. */
-import { fileURLToPath } from 'node:url'
+/** Receipts and credit notes as PDF. Their fonts are embedded, reduced to what is used. */
 import PDFDocument from 'pdfkit'
 import { printCredits } from '../../schemas/money.ts'
 import type { Receipt } from '../../schemas/payments/payment.ts'
 import { printPrice } from '../core/payments/price.ts'
+import { MAIN_FONT, runsOf } from './receipt-fonts.ts'
 
-const FONT_FILE = fileURLToPath(
-  import.meta.resolve('@embedpdf/fonts-sc').replace(/dist\/[^/]*$/, 'fonts/NotoSansHans-Regular.otf'),
-)
-const FONT = 'text'
 const MARGIN_POINTS = 56
 const LABEL_POINTS = 140
 const TITLE_SIZE = 22
 const TEXT_SIZE = 11
 const SMALL_SIZE = 9
+/** Height of the main font above the line of writing, in parts of its size: all fonts of a line have one. */
+const ASCENT = 0.88
 
 const TITLES = { receipt: 'Receipt / 收据', credit_note: 'Credit note / 贷项通知单' } as const
 
@@ -40,13 +38,43 @@ function rowsOf(receipt: Receipt): [label: string, value: string][] {
   ]
 }
 
+const hasGlyph = (document: PDFKit.PDFDocument, font: string, character: string): boolean => {
+  document.font(font)
+  // The library says nowhere else what a font has.
+  const { _font: opened } = document as unknown as { _font: { font: Glyphs } }
+  return opened.font.hasGlyphForCodePoint(character.codePointAt(0)!)
+}
+
+interface Glyphs {
+  hasGlyphForCodePoint(point: number): boolean
+}
+
+interface Place {
+  readonly x: number
+  readonly size: number
+  readonly align?: 'right'
+}
+
+/** Writes lines one below the other, each in fonts that have its characters. */
+function write(document: PDFKit.PDFDocument, lines: readonly string[], { x, size, ...more }: Place): void {
+  const options = { ...more, baseline: -ASCENT * size }
+  document.fontSize(size)
+  for (const line of lines) {
+    const runs = runsOf(line, (font, character) => hasGlyph(document, font, character))
+    document.x = x
+    for (const [index, { text, font }] of runs.entries())
+      document.font(font).text(text, { ...options, continued: index < runs.length - 1 })
+  }
+  document.font(MAIN_FONT)
+}
+
 /** Draws a receipt. Reading the font and reducing it takes a while: a separate thread does it. */
 export function drawReceipt({ receipt, seller }: ReceiptPage): Promise<Buffer> {
   const title = TITLES[receipt.kind]
   const document = new PDFDocument({
     size: 'A4',
     margin: MARGIN_POINTS,
-    font: FONT_FILE,
+    font: MAIN_FONT,
     // The same receipt gives the same file.
     info: { Title: `${title} ${numberText(receipt.number)}`, CreationDate: receipt.issuedAt },
   })
@@ -56,15 +84,16 @@ export function drawReceipt({ receipt, seller }: ReceiptPage): Promise<Buffer> {
     document.once('end', () => resolve(Buffer.concat(chunks)))
     document.once('error', reject)
   })
-  document.registerFont(FONT, FONT_FILE).font(FONT)
-  document.fontSize(SMALL_SIZE).text(seller.join('\n'), { align: 'right' }).moveDown(2)
+  write(document, seller, { x: MARGIN_POINTS, size: SMALL_SIZE, align: 'right' })
+  document.moveDown(2)
   document.fontSize(TITLE_SIZE).text(title).moveDown(1)
   document.fontSize(TEXT_SIZE)
   for (const [label, value] of rowsOf(receipt)) {
     const top = document.y
     document.text(label, MARGIN_POINTS, top, { width: LABEL_POINTS })
     const below = document.y
-    document.text(value, MARGIN_POINTS + LABEL_POINTS, top)
+    document.y = top
+    write(document, value.split('\n'), { x: MARGIN_POINTS + LABEL_POINTS, size: TEXT_SIZE })
     document.y = Math.max(below, document.y)
     document.moveDown(0.5)
   }

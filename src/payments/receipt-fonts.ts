@@ -1,0 +1,44 @@
+/**
+ * Fonts of receipts. A name may be in any script, and a receipt loses no character: a line is set in the first font that
+ * has all of it, else each character in the first that has it. One that no font has is named by its code point.
+ */
+import { fileURLToPath } from 'node:url'
+
+const fontFile = (name: string, file: string): string =>
+  fileURLToPath(import.meta.resolve(name).replace(/dist\/[^/]*$/, `fonts/${file}`))
+
+/** Chinese with the commonest Latin, Greek and Cyrillic; the other letters of Europe and Vietnam; Korean. */
+const FILES = [
+  fontFile('@embedpdf/fonts-sc', 'NotoSansHans-Regular.otf'),
+  fontFile('@embedpdf/fonts-latin', 'NotoSans-Regular.ttf'),
+  fontFile('@embedpdf/fonts-kr', 'NotoSansKR-Regular.otf'),
+]
+
+export const [MAIN_FONT = ''] = FILES
+
+/** A part of a line, and the file of its font. */
+export interface Run {
+  readonly text: string
+  readonly font: string
+}
+
+/** @param has returns whether a font has a character */
+export function runsOf(line: string, has: (font: string, character: string) => boolean): Run[] {
+  // Composed: fonts have the letter with its mark, and the syllable of its parts.
+  const characters = [...line.normalize('NFC')]
+  const whole = FILES.find((font) => characters.every((character) => has(font, character)))
+  if (whole !== undefined) return [{ text: characters.join(''), font: whole }]
+  const runs: Run[] = []
+  for (const character of characters) {
+    const found = FILES.find((font) => has(font, character))
+    const font = found ?? MAIN_FONT
+    const text = found === undefined ? codePointOf(character) : character
+    const last = runs.at(-1)
+    if (last?.font === font) runs[runs.length - 1] = { text: last.text + text, font }
+    else runs.push({ text, font })
+  }
+  return runs
+}
+
+const codePointOf = (character: string): string =>
+  `[U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}]`
