@@ -50,20 +50,21 @@ interface Glyphs {
 }
 
 interface Place {
-  readonly x: number
   readonly size: number
-  readonly align?: 'right'
+  /** Where lines begin. Absent: they end at the right margin. */
+  readonly x?: number
 }
 
 /** Writes lines one below the other, each in fonts that have its characters. */
-function write(document: PDFKit.PDFDocument, lines: readonly string[], { x, size, ...more }: Place): void {
-  const options = { ...more, baseline: -ASCENT * size }
+function write(document: PDFKit.PDFDocument, lines: readonly string[], { size, x }: Place): void {
   document.fontSize(size)
   for (const line of lines) {
     const runs = runsOf(line, (font, character) => hasGlyph(document, font, character))
-    document.x = x
+    // By hand: the library aligns each run of a line by itself.
+    const width = runs.reduce((sum, { text, font }) => sum + document.font(font).widthOfString(text), 0)
+    document.x = x ?? Math.max(MARGIN_POINTS, document.page.width - MARGIN_POINTS - width)
     for (const [index, { text, font }] of runs.entries())
-      document.font(font).text(text, { ...options, continued: index < runs.length - 1 })
+      document.font(font).text(text, { continued: index < runs.length - 1, baseline: -ASCENT * size })
   }
   document.font(MAIN_FONT)
 }
@@ -84,7 +85,8 @@ export function drawReceipt({ receipt, seller }: ReceiptPage): Promise<Buffer> {
     document.once('end', () => resolve(Buffer.concat(chunks)))
     document.once('error', reject)
   })
-  write(document, seller, { x: MARGIN_POINTS, size: SMALL_SIZE, align: 'right' })
+  write(document, seller, { size: SMALL_SIZE })
+  document.x = MARGIN_POINTS
   document.moveDown(2)
   document.fontSize(TITLE_SIZE).text(title).moveDown(1)
   document.fontSize(TEXT_SIZE)
