@@ -4,14 +4,15 @@
  */
 import { fileURLToPath } from 'node:url'
 
-const fontFile = (name: string, file: string): string =>
-  fileURLToPath(import.meta.resolve(name).replace(/dist\/[^/]*$/, `fonts/${file}`))
+/** @param entry the entry of the package, beside whose folder its fonts are */
+const fontFile = (entry: string, file: string): string =>
+  fileURLToPath(entry.replace(/dist\/[^/]*$/, `fonts/${file}`))
 
 /** Chinese with the commonest Latin, Greek and Cyrillic; the other letters of Europe and Vietnam; Korean. */
 const FILES = [
-  fontFile('@embedpdf/fonts-sc', 'NotoSansHans-Regular.otf'),
-  fontFile('@embedpdf/fonts-latin', 'NotoSans-Regular.ttf'),
-  fontFile('@embedpdf/fonts-kr', 'NotoSansKR-Regular.otf'),
+  fontFile(import.meta.resolve('@embedpdf/fonts-sc'), 'NotoSansHans-Regular.otf'),
+  fontFile(import.meta.resolve('@embedpdf/fonts-latin'), 'NotoSans-Regular.ttf'),
+  fontFile(import.meta.resolve('@embedpdf/fonts-kr'), 'NotoSansKR-Regular.otf'),
 ]
 
 export const [MAIN_FONT = ''] = FILES

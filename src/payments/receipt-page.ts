@@ -51,7 +51,7 @@ interface Glyphs {
 
 interface Place {
   readonly size: number
-  /** Where lines begin. Absent: they end at the right margin. */
+  /** The beginning of lines. Absent: they end at the right margin. */
   readonly x?: number
 }
 
