@@ -194,6 +194,8 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   stripe: ['src/payments', 'test'],
   pdfkit: ['src/payments'],
   '@embedpdf/fonts-sc': ['src/payments'],
+  '@embedpdf/fonts-latin': ['src/payments'],
+  '@embedpdf/fonts-kr': ['src/payments'],
   'playwright-core': ['test', 'bench'],
   '@axe-core/playwright': ['test'],
   'oidc-provider': ['test'],

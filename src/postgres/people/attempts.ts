@@ -11,7 +11,7 @@ const MAX_PER_ACCOUNT = 10
 const MAX_PER_ADDRESS = 30
 const MAX_MAILS_PER_INVITER = 30
 const MAX_MAILS_PER_ACCOUNT = 60
-/** The most to one mailbox, so that nobody fills it. */
+/** The most to one mailbox. */
 const MAX_MAILS_PER_INVITED = 5
 
 export interface AttemptSubjects {
