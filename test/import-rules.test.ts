@@ -197,7 +197,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@embedpdf/fonts-latin': ['src/payments'],
   '@embedpdf/fonts-kr': ['src/payments'],
   'playwright-core': ['test', 'bench'],
-  '@axe-core/playwright': ['test'],
+  'axe-core': ['test'],
   'oidc-provider': ['test'],
   'kubernetes-models': ['test'],
   zod: ['schemas', 'src', 'pipelines', 'test'],
