@@ -32,7 +32,7 @@ export const USAGE_FAMILIES = [
 export type UsageFamily = (typeof USAGE_FAMILIES)[number]
 
 /** Those of media alone have no usage. */
-export const PROVIDERS = [...USAGE_FAMILIES, 'fal', 'replicate', 'kling'] as const
+export const PROVIDERS = [...USAGE_FAMILIES, 'fal', 'replicate', 'kling', 'runway'] as const
 export type Provider = (typeof PROVIDERS)[number]
 
 /** Client protocol to upstream protocol, where the gateway itself translates. */
@@ -52,6 +52,10 @@ export const MEDIA_ADAPTERS = [
   'replicate',
   'kling',
   'veo',
+  'minimax-images',
+  'minimax-video',
+  'dashscope',
+  'runway',
   'task',
 ] as const
 export const channelProtocol = z.enum([...CHAT_PROTOCOLS, ...MEDIA_ADAPTERS])

@@ -101,6 +101,7 @@ const VERSIONED: BaseUrlRule = {
   message: 'must end in /v1 (or the version that the vendor has there)',
 }
 const V1: BaseUrlRule = { path: /\/v1$/, message: 'must end in /v1' }
+const API_V1: BaseUrlRule = { path: /\/api\/v1$/, message: 'must end in /api/v1' }
 const API_V3: BaseUrlRule = { path: /\/api\/v3$/, message: 'must end in /api/v3' }
 const UNVERSIONED: BaseUrlRule = {
   path: /^(?!.*\/v\d+[a-z0-9]*$)/,
@@ -122,6 +123,10 @@ const BASE_URL_RULES: Readonly<Record<ChannelProtocol, BaseUrlRule | null>> = {
   replicate: V1,
   kling: V1,
   veo: UNVERSIONED,
+  'minimax-images': V1,
+  'minimax-video': V1,
+  dashscope: API_V1,
+  runway: V1,
   task: null,
 }
 
@@ -141,6 +146,10 @@ const APPENDED: Readonly<Record<ChannelProtocol, string>> = {
   replicate: '/predictions',
   kling: '',
   veo: '/v1beta/models',
+  'minimax-images': '/image_generation',
+  'minimax-video': '/video_generation',
+  dashscope: '/services/aigc',
+  runway: '/tasks',
   task: '',
 }
 

@@ -30,7 +30,7 @@ import { definedFields, getRequest, jsonRequest, notServed, pathPart } from './r
 import { videoParts } from './video-parts.ts'
 
 type UrlOf = MediaSubmit['urlOf']
-type ImageJob = JobOf<'image'>
+type ImageJob = JobOf<'image' | 'image_edit'>
 
 const IMAGES = '/images/generations'
 const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9']
@@ -179,7 +179,7 @@ export const kling: MediaAdapter = {
   takesIn: () => [],
   submit(channel, { job, upstreamModel, reference, urlOf }) {
     if (job.work !== 'video' && job.work !== 'image') return notServed(job)
-    const body = job.work === 'video' ? videoBody(job, urlOf) : imageBody({ ...job, work: 'image' }, urlOf)
+    const body = job.work === 'video' ? videoBody(job, urlOf) : imageBody(job, urlOf)
     return jsonRequest(
       channel,
       pathOf(job),

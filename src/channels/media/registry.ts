@@ -5,12 +5,16 @@ import type { Preset, PresetKind, PresetSource } from '../preset.ts'
 import type { MediaAdapter } from './adapter.ts'
 import { arkImages } from './ark/images.ts'
 import { arkVideo } from './ark/video.ts'
+import { dashscope } from './dashscope/dashscope.ts'
 import { elevenlabs, elevenlabsVoices } from './elevenlabs.ts'
 import { fal } from './hosted/fal.ts'
 import { replicate } from './hosted/replicate.ts'
 import { kling } from './kling.ts'
+import { minimaxImages } from './minimax/images.ts'
+import { minimaxVideo } from './minimax/video.ts'
 import { openaiImages } from './openai/images.ts'
 import { OPENAI_VOICES, openaiSpeech } from './openai/speech.ts'
+import { runway } from './runway.ts'
 import { suno } from './suno.ts'
 import { taskPresets } from './task/catalogue.ts'
 import { task } from './task/task.ts'
@@ -29,6 +33,10 @@ export const MEDIA_CHANNELS: Readonly<Record<MediaProtocol, MediaAdapter>> = {
   replicate,
   kling,
   veo,
+  'minimax-images': minimaxImages,
+  'minimax-video': minimaxVideo,
+  dashscope,
+  runway,
   task,
 }
 

@@ -6,6 +6,8 @@ export const minimax: ProviderPreset = {
   baseUrls: {
     'chat-completions': 'https://api.minimax.io/v1',
     messages: 'https://api.minimax.io/anthropic',
+    'minimax-images': 'https://api.minimax.io/v1',
+    'minimax-video': 'https://api.minimax.io/v1',
   },
   keyHeader: 'authorization',
   outputLimitField: 'max_completion_tokens',

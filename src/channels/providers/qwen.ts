@@ -6,6 +6,7 @@ export const qwen: ProviderPreset = {
   baseUrls: {
     'chat-completions': 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1',
     messages: 'https://dashscope-intl.aliyuncs.com/apps/anthropic',
+    dashscope: 'https://dashscope-intl.aliyuncs.com/api/v1',
   },
   keyHeader: 'authorization',
   outputLimitField: 'max_tokens',

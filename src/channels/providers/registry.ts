@@ -17,6 +17,7 @@ import { openrouter } from './openrouter.ts'
 import { type ChannelFields, type ProviderPreset, protocolsOf } from './provider.ts'
 import { qwen } from './qwen.ts'
 import { replicate } from './replicate.ts'
+import { runway } from './runway.ts'
 import { xai } from './xai.ts'
 import { zhipu } from './zhipu.ts'
 
@@ -38,6 +39,7 @@ export const PRESETS: Readonly<Partial<Record<Provider, ProviderPreset>>> = {
   fal,
   replicate,
   kling,
+  runway,
 }
 
 const isFields = (value: unknown): value is ChannelFields =>

@@ -15,8 +15,10 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { mediaCalls } from '../../../src/server/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { accessOf } from '../../support/channel-access.ts'
+import { dashscopeDialect } from '../../support/media-providers/dashscope.ts'
 import { falDialect } from '../../support/media-providers/fal.ts'
 import { klingDialect } from '../../support/media-providers/kling.ts'
+import { minimaxDialect } from '../../support/media-providers/minimax.ts'
 import {
   type Dialect,
   FILM,
@@ -25,6 +27,7 @@ import {
   startProvider,
 } from '../../support/media-providers/provider.ts'
 import { replicateDialect } from '../../support/media-providers/replicate.ts'
+import { runwayDialect } from '../../support/media-providers/runway.ts'
 import { veoDialect } from '../../support/media-providers/veo.ts'
 import { silent, startTasks, type TestAccount } from './support.ts'
 
@@ -35,7 +38,8 @@ interface Expected {
   readonly model: string
   /** Seconds that a film is charged for: 4, or the 5 that were asked for where the provider reports none. */
   readonly seconds: 4 | 5
-  readonly makesImages: boolean
+  /** How many of two images that were asked for are made. */
+  readonly images: 0 | 1 | 2
   /** False: it says no more than that a job is not done. */
   readonly hasStates: boolean
   /** How a job ends that came too late; null where the provider has no such end. */
@@ -52,7 +56,7 @@ const PROVIDERS: Partial<Record<MediaProtocol, Expected>> = {
     base: '',
     model: 'fal-ai/kling-video/v2/text-to-video',
     seconds: 4,
-    makesImages: true,
+    images: 2,
     hasStates: true,
     late: 'failed',
     canCancel: true,
@@ -64,7 +68,7 @@ const PROVIDERS: Partial<Record<MediaProtocol, Expected>> = {
     base: '/v1',
     model: 'owner/model',
     seconds: 4,
-    makesImages: true,
+    images: 2,
     hasStates: true,
     late: 'expired',
     canCancel: true,
@@ -76,7 +80,7 @@ const PROVIDERS: Partial<Record<MediaProtocol, Expected>> = {
     base: '/v1',
     model: 'kling-v2-6',
     seconds: 4,
-    makesImages: true,
+    images: 2,
     hasStates: true,
     late: null,
     canCancel: false,
@@ -88,10 +92,46 @@ const PROVIDERS: Partial<Record<MediaProtocol, Expected>> = {
     base: '',
     model: 'veo-3.1-generate-preview',
     seconds: 5,
-    makesImages: false,
+    images: 0,
     hasStates: false,
     late: null,
     canCancel: false,
+    canFind: false,
+    broken: 'generation_failed',
+  },
+  'minimax-video': {
+    dialect: minimaxDialect,
+    base: '/v1',
+    model: 'MiniMax-Hailuo-02',
+    seconds: 5,
+    images: 0,
+    hasStates: true,
+    late: null,
+    canCancel: false,
+    canFind: false,
+    broken: 'content_policy',
+  },
+  dashscope: {
+    dialect: dashscopeDialect,
+    base: '/api/v1',
+    model: 'wan2.5-t2v-preview',
+    seconds: 4,
+    images: 2,
+    hasStates: true,
+    late: null,
+    canCancel: true,
+    canFind: false,
+    broken: 'generation_failed',
+  },
+  runway: {
+    dialect: runwayDialect,
+    base: '/v1',
+    model: 'gen4_turbo',
+    seconds: 5,
+    images: 1,
+    hasStates: true,
+    late: null,
+    canCancel: true,
     canFind: false,
     broken: 'generation_failed',
   },
@@ -167,13 +207,13 @@ for (const [protocol, expected] of Object.entries(PROVIDERS)) {
       t.equal(jobsOf('good film').length, 1)
     })
 
-    if (expected.makesImages)
+    if (expected.images > 0)
       await t.test('images are charged by their number', async (t) => {
         const account = await tasks.newAccount()
         const { id } = await submitted(account, 'picture', 'good pictures')
         const ended = await tasks.reached(id, 'succeeded', 'failed')
-        t.match(ended, { state: 'succeeded', cost: ONE_CREDIT * 8n })
-        t.equal(ended.result?.files.filter(({ key }) => key?.startsWith('images/')).length, 2)
+        t.match(ended, { state: 'succeeded', cost: ONE_CREDIT * 4n * BigInt(expected.images) })
+        t.equal(ended.result?.files.filter(({ key }) => key?.startsWith('images/')).length, expected.images)
         t.equal(jobsOf('good pictures').length, 1)
       })
 

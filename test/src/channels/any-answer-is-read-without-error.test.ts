@@ -118,6 +118,16 @@ const GOOD: readonly unknown[] = [
     response: { generateVideoResponse: { generatedSamples: [{ video: { uri: link } }] } },
   },
   { name: 'operations/1', done: true, error: { code: 3, message: 'No.' } },
+  { status: 'Success', file_id: 'f', file: { download_url: link }, base_resp: { status_code: 0 } },
+  { data: { image_urls: [link, link] }, base_resp: { status_code: 0, status_msg: 'success' } },
+  { status: 'Fail', base_resp: { status_code: 1027, status_msg: 'No.' } },
+  {
+    output: { task_id: 'd', task_status: 'SUCCEEDED', video_url: link, results: [picture] },
+    usage: { SR: 720 },
+  },
+  { output: { task_status: 'FAILED', code: 'DataInspectionFailed', message: 'No.' } },
+  { id: 'r', status: 'SUCCEEDED', output: [link] },
+  { id: 'r', status: 'FAILED', failure: 'No.', failureCode: 'SAFETY.INPUT.TEXT' },
   { id: 'p', status: 'failed', error: 'Flagged as sensitive.' },
 ]
 

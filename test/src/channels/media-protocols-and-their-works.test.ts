@@ -33,6 +33,10 @@ t.test('what each can be asked for', async (t) => {
   t.strictSame(worksOf('replicate'), ['image', 'image_edit', 'video'])
   t.strictSame(worksOf('kling'), ['image', 'video'])
   t.strictSame(worksOf('veo'), ['video'])
+  t.strictSame(worksOf('minimax-images'), ['image'])
+  t.strictSame(worksOf('minimax-video'), ['video'])
+  t.strictSame(worksOf('dashscope'), ['image', 'image_edit', 'video'])
+  t.strictSame(worksOf('runway'), ['image', 'image_edit', 'video'])
   t.equal(worksOf('task').length, 13)
 })
 

@@ -142,3 +142,22 @@ t.test('the error for a file that cannot be fetched does not reveal it', async (
     message: /at http:\/\/h\/a cannot/,
   })
 })
+
+t.test('headers go to the allowed host alone, not where it redirects to', async (t) => {
+  const seen: string[] = []
+  const other = await serve(t, ({ headers }, response) => {
+    seen.push(`other ${headers['x-key'] ?? 'none'}`)
+    response.end('picture')
+  })
+  const own = await serve(t, ({ url, headers }, response) => {
+    seen.push(`own ${headers['x-key'] ?? 'none'}`)
+    if (url === '/again') response.writeHead(302, { location: '/file' }).end()
+    else if (url === '/away') response.writeHead(302, { location: other }).end()
+    else response.end('picture')
+  })
+  const limits = { ...here, allowedHost: new URL(own).host, headers: [['x-key', 'secret']] as const }
+  await guardedFetch(`${own}/again`, limits)
+  await guardedFetch(`${own}/away`, limits)
+  await guardedFetch(other, limits)
+  t.same(seen, ['own secret', 'own secret', 'own secret', 'other none', 'other none'])
+})

@@ -1,0 +1,96 @@
+/** Jobs as DashScope takes them: each generation of models has its own service and its own fields. */
+import { furtherIn } from '../../../../schemas/media/images.ts'
+import type { JobOf } from '../../../../schemas/media/job.ts'
+import type { MediaSubmit } from '../adapter.ts'
+import { nearestRatio, sidesOf } from '../ratio.ts'
+import { definedFields } from '../request.ts'
+import { videoParts } from '../video-parts.ts'
+
+type Fields = Record<string, unknown>
+type UrlOf = MediaSubmit['urlOf']
+type ImageJob = JobOf<'image' | 'image_edit'>
+
+export interface Order {
+  readonly path: string
+  readonly body: Fields
+}
+
+const order = (service: string, model: string, input: Fields, parameters: Fields): Order => ({
+  path: `/services/aigc/${service}`,
+  body: { model, input: definedFields(input), parameters: definedFields(parameters) },
+})
+
+/** The sizes of a video by its lines and its ratio. */
+const SIZES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '480P': { '16:9': '832*480', '9:16': '480*832', '1:1': '624*624' },
+  '720P': {
+    '16:9': '1280*720',
+    '9:16': '720*1280',
+    '1:1': '960*960',
+    '4:3': '1088*832',
+    '3:4': '832*1088',
+  },
+  '1080P': {
+    '16:9': '1920*1080',
+    '9:16': '1080*1920',
+    '1:1': '1440*1440',
+    '4:3': '1632*1248',
+    '3:4': '1248*1632',
+  },
+}
+const DEFAULT_RATIO = '16:9'
+/** Wan up to 2.6: videos from words have a size there, later ones a resolution and a ratio. */
+const WITH_SIZE = /^wanx|^wan2\.[0-6]/
+
+/** Returns the size, or the fields that later models have for it. */
+function frameOf({ resolution, ratio }: JobOf<'video'>, model: string, hasImage: boolean): Fields {
+  const lines = resolution?.toUpperCase() ?? null
+  if (hasImage || !WITH_SIZE.test(model)) return { resolution: lines, ratio: hasImage ? null : ratio }
+  const sizes = lines === null ? undefined : SIZES[lines]
+  if (sizes === undefined) return {}
+  return { size: sizes[nearestRatio(ratio ?? DEFAULT_RATIO, Object.keys(sizes)) ?? DEFAULT_RATIO] }
+}
+
+export function videoOrder(job: JobOf<'video'>, model: string, urlOf: UrlOf): Order {
+  const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
+  const parameters = {
+    ...frameOf(job, model, firstFrame !== null || lastFrame !== null),
+    duration: job.duration,
+    seed: job.seed,
+    watermark: job.watermark,
+    audio: job.generate_audio,
+  }
+  if (lastFrame !== null) {
+    const frames = {
+      prompt,
+      first_frame_url: firstFrame && urlOf(firstFrame),
+      last_frame_url: urlOf(lastFrame),
+    }
+    return order('image2video/video-synthesis', model, frames, parameters)
+  }
+  const reference = [...references, ...videos].map(urlOf)
+  const input = {
+    prompt,
+    img_url: firstFrame && urlOf(firstFrame),
+    reference_urls: reference.length === 0 ? null : reference,
+  }
+  return order('video-generation/video-synthesis', model, input, parameters)
+}
+
+/** From Wan 2.6 on images are made from messages. */
+const BY_MESSAGES = /^wan(2\.[6-9]|[3-9])/
+
+export function imageOrder(job: ImageJob, model: string, urlOf: UrlOf): Order {
+  const { negative_prompt, seed, watermark } = furtherIn(job.extra)
+  const sides = sidesOf(job.size)
+  const parameters = { size: sides?.join('*'), n: job.n, seed, watermark }
+  const images = job.images.map(urlOf)
+  if (BY_MESSAGES.test(model)) {
+    const content = [{ text: job.prompt }, ...images.map((image) => ({ image }))]
+    const input = { messages: [{ role: 'user', content }] }
+    return order('image-generation/generation', model, input, { ...parameters, negative_prompt })
+  }
+  const input = { prompt: job.prompt, negative_prompt }
+  if (images.length > 0) return order('image2image/image-synthesis', model, { ...input, images }, parameters)
+  return order('text2image/image-synthesis', model, input, parameters)
+}

@@ -1,0 +1,57 @@
+/** MiniMax's images: made within the request. */
+import { z } from 'zod'
+import { furtherIn } from '../../../../schemas/media/images.ts'
+import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../adapter.ts'
+import { fieldsOf, isSuccess, jsonIn, looseText, refusal, unknown } from '../answer.ts'
+import { type Delivered, produced, sourceOf, sourceOfBase64 } from '../files.ts'
+import { nearestRatio } from '../ratio.ts'
+import { definedFields, jsonRequest, notServed } from '../request.ts'
+import { minimaxFailure, minimaxRefusal } from './failure.ts'
+
+const RATIOS = ['1:1', '16:9', '4:3', '3:2', '2:3', '3:4', '9:16', '21:9']
+
+const texts = z.array(looseText).catch([]).default([])
+const made = z.looseObject({ image_urls: texts, image_base64: texts })
+
+/** Reads the images. Those that were filtered are not there, and are not charged. */
+function readSubmit(answer: MediaAnswer): SubmitOutcome {
+  if (!isSuccess(answer)) return refusal(answer, 502)
+  const failure = minimaxFailure(answer)
+  if (failure !== null) return minimaxRefusal(failure)
+  const { image_urls = [], image_base64 = [] } = made.safeParse(fieldsOf(jsonIn(answer))?.data).data ?? {}
+  const sources = [
+    ...image_urls.map(sourceOf),
+    ...image_base64.map((text) => (text === null ? null : sourceOfBase64(text, 'image/jpeg'))),
+  ]
+  const images = sources.flatMap((source): Delivered[] =>
+    source === null ? [] : [{ role: 'image', source, facts: {} }],
+  )
+  return images.length === 0 ? unknown('The answer holds no image.') : produced(images)
+}
+
+export const minimaxImages: MediaAdapter = {
+  works: ['image'],
+  inlines: () => true,
+  takesIn: () => [],
+  submit(channel, { job, upstreamModel, urlOf }) {
+    if (job.work !== 'image') return notServed(job)
+    const [image] = job.images
+    const { seed, watermark } = furtherIn(job.extra)
+    return jsonRequest(
+      channel,
+      '/image_generation',
+      definedFields({
+        model: upstreamModel,
+        prompt: job.prompt,
+        aspect_ratio: nearestRatio(job.size, RATIOS),
+        n: job.n,
+        response_format: 'url',
+        seed,
+        aigc_watermark: watermark,
+        subject_reference: image && [{ type: 'character', image_file: urlOf(image) }],
+      }),
+    )
+  },
+  readSubmit,
+  follow: null,
+}
