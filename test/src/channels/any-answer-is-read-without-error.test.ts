@@ -219,7 +219,7 @@ for (const [protocol, adapter] of Object.entries(MEDIA_CHANNELS)) {
           fc.property(answer, (given) => {
             for (const type of readEverything(adapter, work, given)) seen.add(type)
           }),
-          { numRuns: RUNS },
+          { numRuns: RUNS, examples: GOOD.map((good) => [answerOf(200, written(good))]) },
         ),
       )
       // Else the answers would be too strange to reach what reads them.
