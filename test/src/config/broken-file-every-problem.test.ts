@@ -123,6 +123,13 @@ t.test('base_url ends where the gateway begins to append', async (t) => {
     ['ark-video', ['/api/v3'], ['/v3', '']],
     ['elevenlabs', [''], ['/v1']],
     ['suno', [''], ['/api/v1']],
+    ['fal', [''], ['/v1']],
+    ['replicate', ['/v1'], ['', '/v1/predictions']],
+    ['kling', ['/v1'], ['']],
+    ['veo', [''], ['/v1beta', '/v1beta/models']],
+    ['minimax-video', ['/v1'], ['', '/v1/video_generation']],
+    ['dashscope', ['/api/v1'], ['', '/compatible-mode/v1']],
+    ['runway', ['/v1'], ['', '/v1/tasks']],
     ['task', ['', '/anything/v7'], []],
   ]
   for (const [protocol, good, bad] of cases) {
