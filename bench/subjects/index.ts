@@ -3,7 +3,7 @@ import { direct } from './direct.ts'
 import { nginx } from './nginx.ts'
 import { portkey } from './portkey.ts'
 import type { Subject } from './subject.ts'
-import { tollgate, tollgateNoSettlement } from './tollgate.ts'
+import { tollgate, tollgateNoSettlement, tollgateStoredFirst } from './tollgate.ts'
 
 /**
  * All subjects, in the order of the tables and of a round. Subjects that are compared follow each other, because other
@@ -17,4 +17,5 @@ export const subjects: Subject[] = [
   nginx,
   tollgate,
   tollgateNoSettlement,
+  tollgateStoredFirst,
 ]

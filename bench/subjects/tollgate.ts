@@ -123,11 +123,17 @@ const moveEngines = (supervisor: number, core: number | null): void => {
   for (const pid of Object.values(behind).flat()) pin(pid, core)
 }
 
-const start = async (stage: Stage, settles: boolean): Promise<RunningSubject> => {
+interface Settlement {
+  /** False: settlements are dropped. */
+  readonly settles: boolean
+  readonly durability?: 'cluster'
+}
+
+const start = async (stage: Stage, { settles, durability }: Settlement): Promise<RunningSubject> => {
   const { child, record, env } = await startTollgate({
     folder: stage.folder,
     program: settles ? PROGRAM : PROGRAM_WITHOUT_SETTLEMENT,
-    configuration: configuration(stage),
+    configuration: { ...configuration(stage), ...(durability && { settlement: { durability } }) },
     core: stage.core,
     env: {
       ...(stage.certFile ? { NODE_EXTRA_CA_CERTS: stage.certFile } : {}),
@@ -155,7 +161,7 @@ export const tollgate: Subject = {
   title: 'Tollgate, everything on',
   effort: FAST,
   holdsManyStreams: true,
-  start: (stage) => start(stage, true),
+  start: (stage) => start(stage, { settles: true }),
 }
 
 /** Calls are authenticated, admitted, metered and priced; their settlements are dropped. */
@@ -164,5 +170,14 @@ export const tollgateNoSettlement: Subject = {
   title: 'Tollgate, no settlement',
   effort: FAST,
   holdsManyStreams: false,
-  start: (stage) => start(stage, false),
+  start: (stage) => start(stage, { settles: false }),
+}
+
+/** The end of an answer waits until JetStream has stored the settlement. */
+export const tollgateStoredFirst: Subject = {
+  name: 'tollgate-stored-first',
+  title: 'Tollgate, settlement.durability: cluster',
+  effort: FAST,
+  holdsManyStreams: false,
+  start: (stage) => start(stage, { settles: true, durability: 'cluster' }),
 }

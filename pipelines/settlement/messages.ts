@@ -31,6 +31,13 @@ export function decodeSettlements(messageId: string | null, payload: Uint8Array)
   return { settlements, malformed }
 }
 
+/**
+ * Returns when the first call of a batch ended, epoch milliseconds. Returns null when its first line cannot be read;
+ * the settler logs that.
+ */
+export const firstEndIn = (payload: Uint8Array): number | null =>
+  decodeSettlements(null, payload).settlements[0]?.created_at ?? null
+
 /** The changes of one commit: the batches that it booked, and the totals after it. */
 export interface CommitNotification {
   readonly batches: readonly string[]

@@ -39,14 +39,18 @@ import {
   decodeCommitNotification,
   decodeSettlements,
   encodeCommitNotification,
+  firstEndIn,
   type Malformed,
 } from './messages.ts'
 import { OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './retrying.ts'
+import { type OnStored, StoredMark } from './stored.ts'
 
-/** Time that a settlement waits for others that share its message. */
-const PUBLISH_LINGER_MS = 150
+/** Time that a settlement waits for others that share its message, and the same while an answer waits. */
+const PUBLISH_LINGER_MS = { usual: 150, awaited: 2 }
 /** Batches published and not booked; further ones stay in the journal. */
 export const PUBLISHED_MAX_BATCHES = 32
+/** The same where answers wait for short messages. Beyond the first half they are longer. */
+const AWAITED_MAX_BATCHES = 1024
 /** After this time without the notification of a stored batch, PostgreSQL is queried. */
 export const BOOKED_WAIT_MS = 10_000
 /** The same, after NATS was away: notifications are more likely lost than late. */
@@ -81,11 +85,17 @@ export interface PublisherDependencies {
   readonly onBooked: (notification: CommittedWallets) => void
   /** Called after NATS was away: notifications of other processes may be lost, so wallets must be read again. Must not throw. */
   readonly onNotificationsMissed?: () => void
+  /** Returns whether answers wait for `whenStored`. Default: they do not. */
+  readonly isAwaited?: () => boolean
   readonly log: PipelineLog
   readonly scheduler?: SchedulerLike
 }
 
 export interface SettlementPublisher {
+  /** Calls `done` once JetStream has every settlement that the journal has taken until now. */
+  whenStored(done: OnStored): void
+  /** Returns how long an answer has been waiting for JetStream, milliseconds. */
+  awaitedMs(): number
   /** Batches published and not known to be booked. */
   readonly inFlight: number
   /**
@@ -99,7 +109,8 @@ export interface SettlementPublisher {
 
 /** Publishes the settlements of a gateway: each batch of the journal until it is booked, then confirms it. */
 export function settlementPublisher(deps: PublisherDependencies): SettlementPublisher {
-  const { journal, nats, database, log, scheduler = asyncScheduler } = deps
+  const { journal, nats, database, log, isAwaited = () => false, scheduler = asyncScheduler } = deps
+  const mark = new StoredMark(scheduler)
   const subject = `${SETTLEMENT_SUBJECT}.${journal.id}`
   const publishing = new OutageLog(log, 'Publishing settlements')
   const asking = new OutageLog(log, 'Asking PostgreSQL for what is booked')
@@ -116,6 +127,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     for (const batch of batches) {
       // A message that was delivered twice can be named twice.
       if (!inFlight.delete(batch.id)) continue
+      mark.stored(batch)
       journal.confirm(batch)
       for (const [id, cost] of batch.costs) costs.set(id, (costs.get(id) ?? 0n) + cost)
     }
@@ -128,6 +140,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     new Observable<void>((subscriber) => {
       nats.publish(subject, batch.id, batch.payload, (error) => {
         if (error !== null) return subscriber.error(error)
+        mark.stored(batch)
         subscriber.next()
         subscriber.complete()
       })
@@ -167,10 +180,11 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   const taken = (): JournalBatch[] => {
     const batches: JournalBatch[] = []
     try {
-      while (inFlight.size < PUBLISHED_MAX_BATCHES) {
+      while (inFlight.size < (isAwaited() ? AWAITED_MAX_BATCHES : PUBLISHED_MAX_BATCHES)) {
         const batch = journal.take()
         if (batch === null) break
         inFlight.set(batch.id, batch)
+        mark.taken(batch)
         batches.push(batch)
       }
     } catch (error) {
@@ -179,6 +193,9 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     }
     return batches
   }
+
+  const lingerMs = () =>
+    PUBLISH_LINGER_MS[isAwaited() && inFlight.size < AWAITED_MAX_BATCHES / 2 ? 'awaited' : 'usual']
 
   const hear = (payload: Uint8Array) => {
     try {
@@ -196,7 +213,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   const running = changed$
     .pipe(
       startWith(undefined),
-      exhaustMap(() => timer(PUBLISH_LINGER_MS, scheduler)),
+      exhaustMap(() => timer(lingerMs(), scheduler)),
       mergeMap(taken),
       mergeMap(delivered),
     )
@@ -204,13 +221,15 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
 
   const isIdle = () => journal.depth().settlementsUnbooked === 0
   return {
+    whenStored: (done) => mark.when(journal.settledTo, done),
+    awaitedMs: () => mark.waitedMs(),
     get inFlight() {
       return inFlight.size
     },
     oldestUnbookedAt() {
       // Batches are taken in order, and a map keeps it; one that is not taken yet is younger.
       const [oldest] = inFlight.values()
-      return oldest === undefined ? null : firstEndIn(oldest)
+      return oldest === undefined ? null : firstEndIn(oldest.payload)
     },
     drain(boundMs) {
       const idle$ = changed$.pipe(
@@ -226,14 +245,6 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       running.unsubscribe()
     },
   }
-}
-
-/**
- * Returns when the first call of a batch ended, epoch milliseconds. Returns null when its first line cannot be read;
- * the settler logs that.
- */
-function firstEndIn({ id, payload }: JournalBatch): number | null {
-  return decodeSettlements(id, payload).settlements[0]?.created_at ?? null
 }
 
 export interface SettlerDependencies {

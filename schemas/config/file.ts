@@ -137,6 +137,8 @@ export const configFile = z.strictObject({
   database: z
     .strictObject({ grace_seconds: z.int().min(0).max(3600).default(DEFAULT_DATABASE_GRACE_SECONDS) })
     .prefault({}),
+  /** `cluster`: JetStream stores a settlement before the end of the answer leaves; `local`: the journal alone has it. */
+  settlement: z.strictObject({ durability: z.enum(['local', 'cluster']).default('local') }).prefault({}),
   /** Months of the call log that ended so long ago are dropped; null keeps them for ever. PostgreSQL keeps its rows. */
   logs: z
     .strictObject({ retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).nullable().default(null) })

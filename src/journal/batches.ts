@@ -23,6 +23,8 @@ export interface JournalBatch {
   /** Settlements as JSON, one a line. Valid until the batch is confirmed: then its memory is used again. */
   readonly payload: Uint8Array
   readonly count: number
+  /** The number behind its last settlement. */
+  readonly end: number
   /** Cost of the batch in 1e-8 credit: by account, and by key under the key's id. */
   readonly costs: ReadonlyMap<string, bigint>
 }
@@ -147,6 +149,7 @@ export class Batches<Call> {
       id: `${this.#deps.prefix}${this.#nextBatch++}`,
       payload: joined(parts),
       count,
+      end: this.#takenTo,
       costs: sumOf(parts),
       first: head.first,
       parts,

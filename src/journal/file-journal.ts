@@ -127,6 +127,10 @@ export class FileJournal implements Journal {
     this.#tryReserveSpace()
   }
 
+  get settledTo(): number {
+    return this.#next + this.#waitingCalls()
+  }
+
   get untaken(): number {
     return this.#batches.untaken
   }
@@ -170,10 +174,10 @@ export class FileJournal implements Journal {
   }
 
   depth(): JournalDepth {
-    const waiting = this.#chunks.reduce((sum, chunk) => sum + chunk.calls.length, 0)
+    const add = (sum: number, { unbooked }: Segment<OpenCall>) => sum + unbooked
     return {
       open: this.#open,
-      settlementsUnbooked: this.#segments.list.reduce((sum, { unbooked }) => sum + unbooked, waiting),
+      settlementsUnbooked: this.#segments.list.reduce(add, this.#waitingCalls()),
       bytes: this.#segments.bytes,
       dropped: this.#dropped,
       isWritable: this.#failure === null,
@@ -220,6 +224,8 @@ export class FileJournal implements Journal {
     await this.#segments.close()
     this.#files.release(this.#directory)
   }
+
+  #waitingCalls = (): number => this.#chunks.reduce((sum, { calls }) => sum + calls.length, 0)
 
   #flushSoon(): void {
     if (this.#isFlushComing) return
@@ -302,10 +308,7 @@ export class FileJournal implements Journal {
     }
   }
 
-  /**
-   * Carries admissions forward: a call that stays open for long, or is never ended by a fault elsewhere, must not
-   * retain earlier files.
-   */
+  /** Carries admissions forward, so that a call that stays open for long does not retain earlier files. */
   #carryForward(): void {
     const segments = this.#segments.list
     const oldest = segments[0]
@@ -331,8 +334,7 @@ export class FileJournal implements Journal {
 
   #retry(): void {
     this.#cancelRetry?.()
-    this.#cancelRetry = null
-    this.#failure = null
+    this.#failure = this.#cancelRetry = null
     const before = this.#next
     this.#freeBooked()
     if (this.#chunks.length > 0) this.#write([])

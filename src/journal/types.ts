@@ -55,9 +55,12 @@ export interface Journal {
    * Ends a call. Never throws, never waits; a second end of one ticket is ignored and logged. `ticket` is null for a
    * call that was refused before it was admitted; with any other, the admission's facts are written again unchanged,
    * and not read from `settlement`. `written` is called when the kernel has it, in this turn of the event loop, or
-   * when the disk does not take it: then it is kept in memory and tried again.
+   * when the disk does not take it: then it is kept in memory and tried again. Where more than the disk is to have it,
+   * `written` comes later, with an error when that fails.
    */
-  settle(ticket: Ticket | null, settlement: Settlement, written?: () => void): void
+  settle(ticket: Ticket | null, settlement: Settlement, written?: (error?: Error) => void): void
+  /** The number behind the last settlement that `settle` has taken. */
+  readonly settledTo: number
   depth(): JournalDepth
   /** Returns the calls and credits that only this journal has. Visits each open call. */
   holdings(): JournalHoldings

@@ -34,6 +34,7 @@ import {
   isStale,
   masked,
   notJournaled,
+  notStored,
 } from './upstream-error.ts'
 import { knowsUsageOption, rejectsUsageOption } from './usage-option.ts'
 
@@ -279,7 +280,6 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   isPaused = (): boolean => this.#upstream?.paused ?? false
-
   hideSecrets = (bytes: Buffer): Buffer => this.#record.hideSecrets(bytes)
 
   finishWhole(headers: HeaderList, body: Buffer): void {
@@ -292,7 +292,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   #succeed(whole?: Reply): void {
     this.#record.ending = { kind: 'success' }
     this.#noteHealth(false)
-    this.#close(() => {
+    this.#close((error) => {
+      if (error !== undefined) return this.#subscriber.error(notStored(error))
       if (whole !== undefined) this.#subscriber.next(whole)
       this.#subscriber.complete()
     })
@@ -307,9 +308,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     const notice = noticeOfBreak(this.#admitted)
     if (notice !== null) this.send(notice)
     // The stream ends here all the same; the store of answers must not keep this one.
-    this.#subscriber.error(
-      new Failure('upstream_error', 'The upstream ended the stream before it was complete.'),
-    )
+    const broken = new Failure('upstream_error', 'The upstream ended the stream before it was complete.')
+    this.#close(() => this.#subscriber.error(broken))
   }
 
   failed(failure: AttemptFailure): void {
@@ -379,8 +379,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     else this.#trace?.attemptEnded(null)
   }
 
-  /** Settles and ends the call. `written` is called when the journal has the settlement. */
-  #close(written?: () => void): void {
+  /** Settles and ends the call. `written` gets an error where the settlement may be lost with this machine. */
+  #close(written?: (error?: Error) => void): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#files?.end()

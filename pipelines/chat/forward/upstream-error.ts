@@ -216,6 +216,16 @@ export const notJournaled = (cause: Error): Failure =>
     internal: `journal: ${cause.message}`,
   })
 
+/** Returns the failure of an answered call whose settlement JetStream has not stored in time: the journal has it. */
+export const notStored = (cause: Error): Failure =>
+  new Failure(
+    'service_unavailable',
+    'The call was answered and is charged, but not stored in time. Its row follows.',
+    {
+      internal: cause.message,
+    },
+  )
+
 const TIMEOUTS: ReadonlySet<string> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
 
 /**

@@ -99,7 +99,12 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   const callLog = openCallLog(boot.clickhouseUrl)
   const files = await storeOf({ ...boot, fileLinkKey: database.fileLinkKey })
   const limiter = openGatewayLimiter(boot, log)
-  const journal = await openJournal({ boot, database, log })
+  const journal = await openJournal({
+    boot,
+    database,
+    isStoredFirst: () => configuration.current().config.settlement.durability === 'cluster',
+    log,
+  })
   const credentials = new Credentials({
     database,
     graceMs: () => configuration.current().config.database.grace_seconds * MS_PER_SECOND,

@@ -15,6 +15,7 @@ import type { Operation } from '../../postgres/operation/repository.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import type { Boot } from '../messages.ts'
 import { startHeartbeats } from './journal-heartbeats.ts'
+import { storedFirst } from './stored-first.ts'
 
 /** At the end, settlements have this long to be booked; the rest stays in the journal for the next start. */
 const DRAIN_BOUND_MS = 8_000
@@ -47,6 +48,8 @@ export interface GatewayJournal {
 export interface GatewayJournalOptions {
   readonly boot: Boot
   readonly database: Pick<Bookings, 'readBooked'> & Pick<Operation, 'recordHeartbeat' | 'recordDrained'>
+  /** Returns whether JetStream is to have a settlement before the end of the answer leaves. */
+  readonly isStoredFirst: () => boolean
   readonly log: LogOutput
 }
 
@@ -55,6 +58,7 @@ const directoryName = (index: number): string => `gateway-${index}`
 export async function openGatewayJournal({
   boot,
   database,
+  isStoredFirst,
   log,
 }: GatewayJournalOptions): Promise<GatewayJournal> {
   const root = join(boot.dataDir, 'journal')
@@ -73,7 +77,11 @@ export async function openGatewayJournal({
   if (journal.recovered.unbooked > 0)
     log.info({ ...journal.recovered }, 'Publishing settlements of an earlier run')
   return {
-    journal,
+    journal: storedFirst(journal, {
+      isStoredFirst,
+      publisher: () => publishers[0],
+      isConnected: () => nats.health().isConnected,
+    }),
     depth: () => sumOf(all.map((j) => j.depth())),
     recoveredCost: (id) => all.reduce((sum, j) => sum + j.recoveredCost(id), 0n),
     start(credentials) {
@@ -87,6 +95,7 @@ export async function openGatewayJournal({
           database,
           onBooked,
           onNotificationsMissed,
+          isAwaited: isStoredFirst,
           log,
         }),
       )
