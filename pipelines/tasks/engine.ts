@@ -9,9 +9,8 @@ import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
 import type { Tasks } from '../../src/postgres/tasks/repository.ts'
 import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
-import type { ResultLinks } from './end/settlement.ts'
 import type { AdapterOf, MediaCalls, TaskStorage } from './ports.ts'
-import { planTransition } from './transition.ts'
+import { planTransition, type TransitionContext } from './transition.ts'
 import type { TaskMessages } from './worker/messages.ts'
 
 export interface EngineDeps {
@@ -61,9 +60,9 @@ export async function transition(
   task: Task,
   event: TaskEvent,
   changes: TaskChanges = {},
-  links?: ResultLinks,
+  made: Omit<TransitionContext, 'now'> = {},
 ): Promise<TransitionResult> {
-  const move = planTransition(task, event, changes, { now: now(), ...(links !== undefined && { links }) })
+  const move = planTransition(task, event, changes, { now: now(), ...made })
   if (move === null) {
     log.warn(
       { task: task.id, state: task.state, event },

@@ -1,4 +1,5 @@
 /** What an event does to a task, money and call log included. Pure. */
+import type { MediaPrice } from '../../schemas/media/price.ts'
 import { isFinal, TASK_RULES, type TaskEvent } from '../../schemas/tasks/task.ts'
 import { chargeOf } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
@@ -9,6 +10,8 @@ export interface TransitionContext {
   readonly now: number
   /** Of what was made, where the task succeeds. */
   readonly links?: ResultLinks
+  /** What the operator pays for it; null where that is not known. */
+  readonly upstreamPrice?: MediaPrice | null
 }
 
 /** Null where the event cannot be in the task's state: it changes nothing. */
@@ -16,7 +19,7 @@ export function planTransition(
   task: Task,
   event: TaskEvent,
   changes: TaskChanges,
-  { now, links = NO_LINKS }: TransitionContext,
+  { now, links = NO_LINKS, upstreamPrice = null }: TransitionContext,
 ): TaskMove | null {
   const transition = TASK_RULES[task.kind].transitions[task.state][event]
   if (transition === null) return null
@@ -33,7 +36,13 @@ export function planTransition(
   return {
     ...move,
     changes: { ...changes, cost: ended.cost, endedAt: now },
-    settlement: taskSettlement(ended, charge, links, now),
+    settlement: {
+      ...taskSettlement(ended, charge, links, now),
+      ...(charge !== null &&
+        upstreamPrice !== null && {
+          upstream_cost: String(chargeOf(upstreamPrice, changed.job, changed.result!).cost),
+        }),
+    },
   }
 }
 

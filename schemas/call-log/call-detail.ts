@@ -99,6 +99,8 @@ export const CALL_DETAIL_FIELDS = {
   waiting_for_upstream_us: count,
   /** Reported counts that no call can have, with the bounds at which they were charged, separated by commas. */
   usage_suspect: z.string(),
+  /** The numbers of such a report, as it came: JSON, cut where it is long. For operators: it may have costs. */
+  usage_reported: z.string(),
   /** 1 where the upstream names another model in its answer than was requested. */
   answered_by_other_model: count,
   /** The result of a job that outlives its request. */

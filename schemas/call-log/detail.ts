@@ -61,8 +61,10 @@ export interface CallWithDetail extends LogRow {
   readonly ttfbMs: number | null
   /** The pre-charge estimate that admitted the call: credits, a decimal string. */
   readonly estimate: string
-  /** Never shown: known so that it can be masked. */
+  /** Never shown to customers: known so that it can be masked. */
   readonly channelId: string | null
+  /** The price that the operator pays: credits, a decimal string. Never shown to customers. Null where it is not known. */
+  readonly upstreamCost: string | null
   /** The JSON of `schemas/call-log/call-detail.ts`; empty for a row from before. */
   readonly detail: string
 }

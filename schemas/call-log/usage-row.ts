@@ -6,7 +6,7 @@
 
 /**
  * Columns in their order. Instants are `2026-01-31 23:59:59.999` in UTC; amounts are decimal credits; absent values
- * are empty, except for `ttfb_ms` and `attempts_count`, which are null. `created_at` comes first: so a line begins
+ * are empty, except for `ttfb_ms`, `attempts_count` and `upstream_cost`, which are null. `created_at` comes first: so a line begins
  * with its month.
  */
 export const USAGE_COLUMNS = [
@@ -45,6 +45,7 @@ export const USAGE_COLUMNS = [
   'result_urls',
   'result_expires_at',
   'call_count',
+  'upstream_cost',
 ] as const
 export type UsageColumn = (typeof USAGE_COLUMNS)[number]
 

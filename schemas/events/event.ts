@@ -81,6 +81,8 @@ export const settlement = z.object({
   result_expires_at: z.int().optional(),
   /** Number of refused calls in the row; absent: one. */
   call_count: z.int().min(1).optional(),
+  /** The price that the operator pays, by the cost of its channel; absent where that is not known. */
+  upstream_cost: units.optional(),
 })
 export type Settlement = z.infer<typeof settlement>
 

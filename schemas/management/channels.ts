@@ -139,6 +139,9 @@ export const testChannel = operation({
       input_tokens: count,
       output_tokens: count,
       cost: amountText.describe('What the call would cost a customer.'),
+      upstream_cost: amountText
+        .nullable()
+        .describe('What it costs the operator; null where the channel has no cost for the model.'),
       error: z.string().nullable(),
     }),
   },

@@ -22,7 +22,7 @@ export interface Books {
 
 export interface UsageBooks {
   readonly database: Database
-  readonly log: Pick<CallLog, 'usageBy'>
+  readonly log: Pick<CallLog, 'usageBy' | 'costsBy'>
 }
 
 export interface WikiBooks {

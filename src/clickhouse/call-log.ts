@@ -20,7 +20,7 @@ import type { CallPageQuery } from './pages/query.ts'
 import { type CallSeriesPoint, type CallSeriesQuery, callSeries } from './summaries/call-series.ts'
 import { type DailyUsage, type DailyUsageQuery, dailyUsage } from './summaries/daily-usage.ts'
 import { type CallSummary, type CallSummaryQuery, summarizeCalls } from './summaries/summarize-calls.ts'
-import { type UsageByQuery, type UsageSums, usageBy } from './summaries/usage-by.ts'
+import { type CostSums, costsBy, type UsageByQuery, type UsageSums, usageBy } from './summaries/usage-by.ts'
 import {
   costByDay,
   type DayCost,
@@ -68,7 +68,9 @@ export interface CallLog {
   /** @throws Failure `service_unavailable` while ClickHouse is away */
   costByDay(window: UsageWindow, signal?: AbortSignal): Promise<DayCost[]>
   /** @throws Failure `service_unavailable` while ClickHouse is away */
-  usageBy(query: UsageByQuery, signal?: AbortSignal): Promise<UsageSums[]>
+  usageBy(query: Parameters<typeof usageBy>[1], signal?: AbortSignal): Promise<UsageSums[]>
+  /** @throws Failure `service_unavailable` while ClickHouse is away */
+  costsBy(query: UsageByQuery, signal?: AbortSignal): Promise<CostSums[]>
   /**
    * Returns the sums of each month: one of the four queries of an audit. Each throws Failure `service_unavailable`
    * while ClickHouse is away.
@@ -164,6 +166,7 @@ export function openCallLog(url: string): CallLog {
     usageTotals: (window, caller) => answering((signal) => usageTotals(client, window, signal), caller),
     costByDay: (window, caller) => answering((signal) => costByDay(client, window, signal), caller),
     usageBy: (query, caller) => answering((signal) => usageBy(client, query, signal), caller),
+    costsBy: (query, caller) => answering((signal) => costsBy(client, query, signal), caller),
     monthSums: (upto) => auditing(() => monthSums(client, upto)),
     bucketSums: (calls, upto, bucketIds) => auditing(() => bucketSums(client, calls, upto, bucketIds)),
     callsBetween: (calls, ids) => auditing(() => callsBetween(client, calls, ids)),

@@ -7,6 +7,7 @@ import { type ConfigFile, configFile } from '../../schemas/config/file.ts'
 import { withPresets } from '../channels/providers/registry.ts'
 import { hasAccess } from '../core/routing/channel-access.ts'
 import { checkChannels, namesOf } from './channel-checks.ts'
+import { checkCosts, missingCosts } from './cost-checks.ts'
 import { checkFallbacks } from './fallback-checks.ts'
 import { problemsOf } from './issues.ts'
 import { checkModels, type Finding } from './model-checks.ts'
@@ -121,6 +122,7 @@ function crossChecks(source: Source): Problem[] {
     ...checkModels(soundModels),
     ...checkFallbacks(soundModels, names),
     ...checkChannels(soundChannels, names),
+    ...checkCosts(soundChannels, soundModels),
   ]
   return placed(source, findings)
 }
@@ -131,9 +133,10 @@ const placed = (source: Source, findings: readonly Finding[]): Problem[] =>
   )
 
 const warningsOf = (source: Source, config: ConfigFile): Problem[] =>
-  [...placed(source, unservedModels(config)), ...channelsWithoutKey(source, config)].sort(
-    (a, b) => a.line - b.line,
-  )
+  [
+    ...placed(source, [...unservedModels(config), ...missingCosts(config)]),
+    ...channelsWithoutKey(source, config),
+  ].sort((a, b) => a.line - b.line)
 
 /** Finds channels that are off because a variable has no value. */
 function channelsWithoutKey(source: Source, { channels }: ConfigFile): Problem[] {

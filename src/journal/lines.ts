@@ -90,6 +90,7 @@ function printed(s: Settlement, identity: string): string {
   if (s.unit_type !== null) line += `,"unit_type":${quoted(s.unit_type)}`
   if (s.detail !== undefined) line += `,"detail":${JSON.stringify(s.detail)}`
   if (s.call_count !== undefined) line += `,"call_count":${s.call_count}`
+  if (s.upstream_cost !== undefined) line += `,"upstream_cost":"${s.upstream_cost}"`
   if (s.attempts.length > 0) line += `,"attempts":${JSON.stringify(s.attempts)}`
   return `${line}}\n`
 }

@@ -74,6 +74,8 @@ export interface Metered {
   readonly model?: string
   /** Contradictions in the reports; empty or absent without any. */
   readonly suspect?: string
+  /** The last usage object, as it came; absent without one. */
+  readonly reported?: unknown
   /** The service tier in which the upstream served the call, in its own word; empty or absent without one. */
   readonly serviceTier?: string
   /** Prompt and output were reported, the output with or after the last character: final, should the answer end here. */

@@ -16,7 +16,7 @@ const ESCAPES = new Map([
   ['\n', '\\n'],
   ['\r', '\\r'],
 ])
-const NULLABLE: readonly UsageColumn[] = ['ttfb_ms', 'attempts_count', 'result_expires_at']
+const NULLABLE: readonly UsageColumn[] = ['ttfb_ms', 'attempts_count', 'result_expires_at', 'upstream_cost']
 
 const decimalCredits = (units: string): string => units.padStart(9, '0').replace(/(.{8})$/, '.$1')
 
@@ -35,6 +35,7 @@ function printed(call: BookedCall, column: UsageColumn): string {
   if (column === 'cost' || column === 'estimate') return decimalCredits(call[column])
   if (column === 'result_urls') return `[${(call[column] ?? []).map((url) => `'${url}'`).join()}]`
   if (column === 'result_expires_at' && call[column] !== undefined) return instant(call[column])
+  if (column === 'upstream_cost' && call[column] !== undefined) return decimalCredits(call[column])
   if (column === 'call_count') return String(call[column] ?? 1)
   if (value == null) return NULLABLE.includes(column) ? '\\N' : ''
   if (typeof value === 'object') return value.length === 0 ? '' : escaped(JSON.stringify(value))

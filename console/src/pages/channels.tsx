@@ -2,6 +2,7 @@
 import { useLingui } from '@lingui/react'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import type { showInstallationUsage } from '../../../schemas/management/calls/usage.ts'
 import type {
   drainChannel,
   listChannels,
@@ -25,6 +26,7 @@ type Act = 'pause' | 'drain' | 'resume'
 
 const REFRESH_MS = 5_000
 const PERCENT = 100
+const MARGIN_PERIOD = '30d'
 
 function State({ state, configured, drained }: Channel) {
   if (!configured) return <Badge>{t('No key configured')}</Badge>
@@ -67,6 +69,20 @@ function Keys({ keys }: Channel) {
   )
 }
 
+interface CostAndMarginProps {
+  readonly upstream_cost?: string | null
+  readonly margin?: string | null
+}
+
+function CostAndMargin({ upstream_cost = null, margin = null }: CostAndMarginProps) {
+  if (upstream_cost === null || margin === null) return <span className="text-quiet">–</span>
+  return (
+    <>
+      <Money amount={upstream_cost} /> / <Money amount={margin} />
+    </>
+  )
+}
+
 const ms = (value: number | null): string => (value === null ? '–' : `${Math.round(value)} ms`)
 
 function TestResult({ tested }: { readonly tested: Tested }) {
@@ -83,6 +99,12 @@ function TestResult({ tested }: { readonly tested: Tested }) {
       <p className="text-sm">
         {tested.upstream_model}: {tested.input_tokens} → {tested.output_tokens},{' '}
         <Money amount={tested.cost} /> {t('credits')}
+        {tested.upstream_cost !== null && (
+          <>
+            {' · '}
+            {t('Provider cost')} <Money amount={tested.upstream_cost} />
+          </>
+        )}
       </p>
     </div>
   )
@@ -114,6 +136,16 @@ export function Channels() {
   const test = useMutation({
     mutationFn: ({ id }: Channel) => request<typeof testChannel>('POST', '/channels/{id}/test', { id }),
   })
+  const margins = useQuery({
+    queryKey: ['/installation/usage', 'channel', MARGIN_PERIOD],
+    queryFn: ({ signal }) =>
+      get<typeof showInstallationUsage>(
+        '/installation/usage',
+        { by: 'channel', period: MARGIN_PERIOD } as never,
+        signal,
+      ),
+  })
+  const marginOf = new Map(margins.data?.rows.map((row) => [row.channel_id, row]))
   const mayAct = user.installation_role === 'operator'
   const columns: Column<Channel>[] = [
     { name: t('Channel'), cell: ({ id }) => <span className="font-medium">{id}</span> },
@@ -128,6 +160,11 @@ export function Channels() {
     {
       name: t('Choice'),
       cell: ({ strategies }) => strategies.map((strategy) => STRATEGY_NAMES[strategy]()).join(', '),
+    },
+    {
+      name: t('Cost / margin, 30 days'),
+      isNumber: true,
+      cell: ({ id }) => <CostAndMargin {...marginOf.get(id)} />,
     },
     { name: t('State'), cell: (channel) => <State {...channel} /> },
     { name: t('Circuit breaker'), cell: (channel) => <Breaker {...channel} /> },

@@ -9,6 +9,7 @@ import type { ChatCall } from '../../../src/protocols/dialect.ts'
 /** A translation's list of dropped fields is cut here: it names every tool by its index. */
 const DROPPED_MAX_CHARS = 500
 const SUSPECT_MAX_CHARS = 200
+const REPORTED_MAX_CHARS = 1000
 const HTTP_OK = 200
 const MICROSECONDS_PER_MS = 1000
 
@@ -47,10 +48,12 @@ function attemptPieces({ route, dropped, beganAt, status, answeredAt }: LastAtte
   return pieces
 }
 
-/** Anomalies of an upstream's answer. Both are empty on a usual call. */
+/** Anomalies of an upstream's answer. The texts are empty on a usual call. */
 export interface Oddities {
   /** Reported counts that no call can have, separated by commas. */
   readonly suspect: string
+  /** The usage object with them, as it came. */
+  readonly reported: unknown
   /** The model that answered in place of the requested one, by its upstream name. */
   readonly otherModel: string
 }
@@ -65,6 +68,16 @@ export interface ForwardedFacts {
   readonly usage: TokenUsage
   /** The prices that held, as JSON; null where nothing was charged. */
   readonly terms: string | null
+}
+
+/** Returns a report's numbers with their names: its texts could be anything. */
+function suspectPieces({ suspect, reported }: Oddities): string {
+  if (suspect === '') return ''
+  const numbers = JSON.stringify(reported, (_, value) => (typeof value === 'string' ? undefined : value))
+  return (
+    textPiece('usage_suspect', suspect, SUSPECT_MAX_CHARS) +
+    textPiece('usage_reported', numbers, REPORTED_MAX_CHARS)
+  )
 }
 
 /** Returns the counts that the row has no columns for; an empty text on most calls. */
@@ -95,7 +108,7 @@ export const forwardedDetail = ({
     sizePiece(call),
     askedPieces(call, model) +
       (attempt === null ? '' : attemptPieces(attempt, startedAt)) +
-      textPiece('usage_suspect', oddities.suspect, SUSPECT_MAX_CHARS) +
+      suspectPieces(oddities) +
       (oddities.otherModel === '' ? '' : numberPiece('answered_by_other_model', 1)) +
       (terms === null ? '' : extraPiece(usage) + jsonPiece('prices', terms)),
   )

@@ -212,6 +212,15 @@ export class CallRecord {
     })
   }
 
+  /** Returns what the operator pays for the usage of the last attempt; null where its channel has no cost. */
+  #costOf(usage: TokenUsage): Credits | null {
+    const cost = this.attempt === null ? null : this.attempt.route.cost
+    if (cost === null) return null
+    const { request, model, call } = this.admitted
+    const { usage: bounded } = boundedUsage(usage, model.entry, call)
+    return tokenCharge(cost, bounded, request.submittedAt, this.metered.serviceTier)
+  }
+
   /** Returns a text from an upstream as the call log may show it. */
   redact(text: string): string {
     const { channels, names, secrets } = this.#upstreamTexts()
@@ -251,7 +260,9 @@ export class CallRecord {
     const usage = suspect === '' ? bounded : this.#trusted(bounded)
     const { serviceTier = '' } = this.metered
     const cost = tokenCharge(model.price!, usage, request.submittedAt, serviceTier)
-    const oddities: Oddities = { suspect, otherModel: this.#otherModel() }
+    // What is not charged costs the operator what was reported of it.
+    const upstreamCost = this.#costOf(source === 'none' ? (this.metered.usage ?? NO_USAGE) : usage)
+    const oddities: Oddities = { suspect, reported: this.metered.reported, otherModel: this.#otherModel() }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
     // Field by field: to spread the admission is a call into the runtime, for each call.
     const settlement: Settlement = {
@@ -295,6 +306,7 @@ export class CallRecord {
             ? null
             : chargeTerms(model.price!, usage.prompt, request.submittedAt, serviceTier),
       }),
+      upstream_cost: upstreamCost === null ? undefined : String(upstreamCost),
     }
     return { settlement, cost, oddities }
   }

@@ -2,8 +2,7 @@
  * Chooses the route of each attempt of a call, within the budgets of retries: channels of its model in turn, another
  * key of a channel whose key is refused, then the models that serve in place of it. See docs/api-rules.md, "Attempts".
  */
-import { worstCase } from '../../../src/core/pricing/estimate.ts'
-import { tokenCharge } from '../../../src/core/pricing/pricing.ts'
+import { estimateCharge } from '../../../src/core/pricing/estimate.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { nextRoute, type RankRoute } from '../../../src/core/routing/order.ts'
 import type { AdmittedCall } from '../../stages/precharge.ts'
@@ -77,10 +76,8 @@ export class RouteChoice {
     if (model.strategy === 'least_latency')
       return this.#random() < MEASURING_SHARE ? null : this.#deps.health.latencies.of
     const { call, request } = this.#admitted
-    const usage = worstCase(model.entry, call)
-    // A cost that is not known comes last.
-    return ({ cost }) =>
-      cost === null ? Number.POSITIVE_INFINITY : Number(tokenCharge(cost, usage, request.submittedAt))
+    // Where the operator's own price is not known, it is taken for the customer's.
+    return ({ cost }) => Number(estimateCharge(cost ?? model.price!, model.entry, call, request.submittedAt))
   }
 
   /** Notes the time to the first byte of an attempt that succeeded. */

@@ -1,9 +1,11 @@
 /** Acts of the call log. */
+import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { listCalls, seriesOfCalls, showCall } from '../../../schemas/management/calls/calls.ts'
-import { printCredits } from '../../../schemas/money.ts'
+import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import { detailView } from '../../../src/core/call-log/detail.ts'
+import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { nextCursor, withAttempts } from '../../call-log/page.ts'
 import { readRefund } from '../../call-log/refund.ts'
@@ -102,11 +104,19 @@ export const callActs = [
     // As a call that is not there: a member does not learn of others' calls.
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null
     if (call === null) throw new Failure('log_not_found', `There is no call ${id} in account ${accountId}.`)
-    const { detail: _, channelId: __, estimate: ___, protocol: ____, ...row } = call
+    const { detail: _, channelId: __, estimate: ___, protocol: ____, upstreamCost: _____, ...row } = call
     const refund = await readRefund(context, accountId, call.task_id ?? call.request_id)
-    return { call: withAttempts(row), detail: detailView(call), refund }
+    const shown = { call: withAttempts(row), detail: detailView(call), refund }
+    return context.caller.installation === null ? shown : { ...shown, operator: costsOf(call) }
   }),
 ]
+
+const costsOf = ({ channelId, cost, upstreamCost, detail }: CallWithDetail) => ({
+  channel_id: channelId,
+  upstream_cost: upstreamCost,
+  margin: upstreamCost === null ? null : printCredits(parseCredits(cost) - parseCredits(upstreamCost)),
+  usage_reported: readDetail(detail).usage_reported ?? null,
+})
 
 const maySee = (context: Context, accountId: string, keyId: string): Promise<boolean> =>
   visibleKey(context, accountId, keyId).then(

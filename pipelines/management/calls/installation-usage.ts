@@ -1,15 +1,16 @@
 /** The act that sums up the calls of all accounts. */
 import { CURRENCY, type LogPeriod } from '../../../schemas/call-log/row.ts'
 import { showInstallationUsage, type UsageGroup } from '../../../schemas/management/calls/usage.ts'
+import { printCredits } from '../../../schemas/money.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
-import type { UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
+import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { windowOf } from '../../query.ts'
 import { type Context, implement } from '../act.ts'
 import { sumOf, sumsShape } from './usage.ts'
 
 export interface InstallationUsageDeps {
-  readonly callLog: Pick<CallLog, 'usageBy'>
+  readonly callLog: Pick<CallLog, 'usageBy' | 'costsBy'>
 }
 
 const DEFAULT_PERIOD: LogPeriod = '30d'
@@ -28,21 +29,51 @@ async function namesOf({ database }: Context, by: UsageGroup, rows: readonly Usa
   return by === 'key' ? database.keyNames(rows.flatMap(({ keyId }) => keyId ?? [])) : new Map()
 }
 
-function rowShape(row: UsageSums, by: UsageGroup, names: Names) {
-  const sums = sumsShape(row)
-  const account_id = row.accountId ?? ''
-  const key_id = row.keyId ?? ''
+/** Returns the id of the group that a row sums up. */
+const groupOf = (row: UsageSums): string =>
+  row.keyId ?? row.accountId ?? row.model ?? row.day ?? row.channelId ?? ''
+
+function groupShape(row: UsageSums, by: UsageGroup, names: Names) {
+  const id = groupOf(row)
   switch (by) {
     case 'account':
-      return { account_id, name: names.get(account_id) ?? null, ...sums }
+      return { account_id: id, name: names.get(id) ?? null }
     case 'key':
-      return { key_id, name: names.get(key_id) ?? null, account_id, ...sums }
+      return { key_id: id, name: names.get(id) ?? null, account_id: row.accountId ?? '' }
     case 'model':
-      return { model: row.model ?? '', ...sums }
+      return { model: id }
     case 'day':
-      return { day: row.day ?? '', ...sums }
+      return { day: id }
+    case 'channel':
+      return { channel_id: id }
   }
 }
+
+/** Returns the sums of calls, with the margin of those of them that have a known cost. */
+function marginShape(costs: readonly CostSums[]) {
+  const { requests, cost } = sumOf(costs)
+  const upstreamCost = costs.reduce((sum, row) => sum + row.upstreamCost, 0n)
+  const isKnown = costs.length > 0
+  return {
+    upstream_cost: isKnown ? printCredits(upstreamCost) : null,
+    margin: isKnown ? printCredits(cost - upstreamCost) : null,
+    requests_with_cost: requests,
+  }
+}
+
+interface Summed {
+  readonly all: readonly UsageSums[]
+  readonly costs: readonly CostSums[]
+}
+
+/** Channels are known of the calls with a cost alone. */
+async function sum({ callLog }: InstallationUsageDeps, query: UsageByQuery): Promise<Summed> {
+  const { by } = query
+  const costs = callLog.costsBy(query)
+  return { costs: await costs, all: by === 'channel' ? await costs : await callLog.usageBy({ ...query, by }) }
+}
+
+const totalShape = ({ all, costs }: Summed) => ({ ...sumsShape(sumOf(all)), ...marginShape(costs) })
 
 const instant = (epochMs: number): string => new Date(epochMs).toISOString()
 
@@ -50,17 +81,18 @@ export const installationUsageActs = [
   implement<InstallationUsageDeps, typeof showInstallationUsage>(
     showInstallationUsage,
     async (context, { account_id: accountId = null, limit, ...input }) => {
-      const { database, callLog, now } = context
+      const { database, now } = context
       const by = input.by ?? (accountId === null ? 'account' : 'model')
       const window = windowOf(input, DEFAULT_PERIOD, now)
       const { from, to } = withCalls(window, now)
       if (accountId !== null) await database.showAccount(accountId)
       const before = { from: Math.max(0, from - (to - from)), to: from }
       const [earlier, found] = await Promise.all([
-        callLog.usageBy({ accountId, by: 'model', ...before }),
-        callLog.usageBy({ accountId, by, from, to }),
+        sum(context, { accountId, by: by === 'channel' ? by : 'model', ...before }),
+        sum(context, { accountId, by, from, to }),
       ])
-      const rows = found.slice(0, limit)
+      const rows = found.all.slice(0, limit)
+      const costs = Map.groupBy(found.costs, groupOf)
       const names = await namesOf(context, by, rows)
       return {
         object: 'usage' as const,
@@ -69,10 +101,14 @@ export const installationUsageActs = [
         period_to: instant(window.to),
         account_id: accountId,
         by,
-        rows: rows.map((row) => rowShape(row, by, names)),
-        has_more: found.length > limit,
-        total: sumsShape(sumOf(found)),
-        before: sumsShape(sumOf(earlier)),
+        rows: rows.map((row) => ({
+          ...groupShape(row, by, names),
+          ...sumsShape(row),
+          ...marginShape(costs.get(groupOf(row)) ?? []),
+        })),
+        has_more: found.all.length > limit,
+        total: totalShape(found),
+        before: totalShape(earlier),
       }
     },
   ),

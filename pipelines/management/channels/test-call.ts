@@ -8,7 +8,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { redact } from '../../../src/core/call-log/redact.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import { tokenCharge } from '../../../src/core/pricing/pricing.ts'
+import { type TokenPrice, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
@@ -157,7 +157,7 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
   const { channels, names, secrets } = upstreamTexts([{ channel, upstreamModel }], model)
   const hidden = (text: string) => redact(text, [...channels, ...names], secrets)
   const base = { id: channel.id, model, upstream_model: upstreamModel, latency_ms: latency }
-  const unpaid = { ...base, ok: false, input_tokens: 0, output_tokens: 0, cost: printCredits(0n) }
+  const unpaid = { ...base, ok: false, input_tokens: 0, output_tokens: 0, cost: '0', upstream_cost: null }
   if (answered instanceof Error) return { ...unpaid, status: null, error: hidden(answered.message) }
   const { status } = answered
   if (status !== 200) {
@@ -166,13 +166,16 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
   }
   const { metered, isAnswer } = adapter.readWhole(call, answered.body, channel.provider)
   const usage = metered.usage ?? NO_USAGE
+  const charge = (by: TokenPrice | null): string | null =>
+    by && printCredits(tokenCharge(by, usage, now, metered.serviceTier))
   return {
     ...base,
     ok: isAnswer,
     status,
     input_tokens: usage.prompt,
     output_tokens: usage.output,
-    cost: printCredits(tokenCharge(price, usage, now, metered.serviceTier)),
+    cost: charge(price)!,
+    upstream_cost: charge(tokenPrice(channel.cost?.[model])),
     error: isAnswer ? null : 'The answer has neither content nor usage.',
   }
 }

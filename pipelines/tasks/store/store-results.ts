@@ -5,6 +5,7 @@
  */
 import type { ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import { emptyResult } from '../../../schemas/media/job.ts'
+import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { ResultLinks } from '../end/settlement.ts'
 import { type EngineDeps, taskChannel, transitionedTask } from '../engine.ts'
@@ -22,7 +23,8 @@ export const storeResults: Step = async (deps, task) => {
   const files = await Promise.all(result.files.map((_, index) => stored(deps, task, result, index)))
   const after = { ...result, files }
   const links = await linksOf(deps, task, files)
-  return stepResult(await transitionedTask(deps, task, 'stored', { result: after }, links))
+  const upstreamPrice = upstreamPriceOf(deps.catalog().config, task)
+  return stepResult(await transitionedTask(deps, task, 'stored', { result: after }, { links, upstreamPrice }))
 }
 
 async function stored(deps: EngineDeps, task: Task, result: TaskResult, index: number): Promise<ResultFile> {

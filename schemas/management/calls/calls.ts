@@ -39,6 +39,19 @@ export const listCalls = operation({
   allows,
 })
 
+/** Facts of a call that only operators may know: its margin among them. */
+const callCosts = z.object({
+  channel_id: z.string().nullable().describe('null: no channel was called.'),
+  upstream_cost: amountText
+    .nullable()
+    .describe('What the operator pays; null where the channel has no cost.'),
+  margin: amountText.nullable().describe('The charge less upstream_cost.'),
+  usage_reported: z
+    .string()
+    .nullable()
+    .describe('The numbers of a report that was not believed, as JSON; null for a usual call.'),
+})
+
 export const showCall = operation({
   method: 'GET',
   path: '/calls/{id}',
@@ -50,6 +63,7 @@ export const showCall = operation({
       call: logRow,
       detail: logDetail,
       refund: shownRefund.nullable(),
+      operator: callCosts.optional().describe('For operators and auditors; absent for others.'),
     }),
   },
   scope: 'read',

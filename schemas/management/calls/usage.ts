@@ -53,7 +53,16 @@ export const showUsage = operation({
   allows: ['owner', 'admin', 'billing', 'member'],
 })
 
-export const USAGE_GROUPS = ['account', 'model', 'day', 'key'] as const
+/** The margin of the calls with a known upstream cost. */
+const margins = {
+  upstream_cost: amountText
+    .nullable()
+    .describe('What the operator pays for the calls with a known cost; null: there are none.'),
+  margin: amountText.nullable().describe('What those calls were charged, less upstream_cost.'),
+  requests_with_cost: z.int().describe('Calls with a known cost.'),
+}
+
+export const USAGE_GROUPS = ['account', 'model', 'day', 'key', 'channel'] as const
 export type UsageGroup = (typeof USAGE_GROUPS)[number]
 export const USAGE_MAX_ROWS = 100_000
 const USAGE_DEFAULT_ROWS = 1000
@@ -61,8 +70,10 @@ const USAGE_DEFAULT_ROWS = 1000
 export const showInstallationUsage = operation({
   method: 'GET',
   path: '/installation/usage',
-  summary: 'Sum up the calls of all accounts, or of one, by account, model, day or key.',
-  details: 'Days are UTC. Refused calls count, attempts do not.',
+  summary:
+    'Sum up the calls of all accounts, or of one, by account, model, day, key or channel, with their margin.',
+  details:
+    'Days are UTC. Refused calls count, attempts do not. By channel, the calls with a known cost are summed up alone.',
   input: z.object({
     account_id: accountId.optional().describe('Of this account alone.'),
     by: z.enum(USAGE_GROUPS).optional().describe('Default: account; of one account, model.'),
@@ -94,13 +105,15 @@ export const showInstallationUsage = operation({
             key_id: z.string().optional(),
             name: z.string().nullable().optional().describe('Of the key or the account; null: not known.'),
             account_id: accountId.optional().describe('Of an account or a key.'),
+            channel_id: z.string().optional(),
             ...sums,
+            ...margins,
           }),
         )
         .describe('Days in their order; all else by cost, the dearest first.'),
       has_more: z.boolean().describe('Rows were left out.'),
-      total: totals,
-      before: totals.describe('Of the period of the same length before.'),
+      total: totals.extend(margins),
+      before: totals.extend(margins).describe('Of the period of the same length before.'),
     }),
   },
   scope: 'read',

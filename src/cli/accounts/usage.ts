@@ -18,12 +18,15 @@ import { printTable } from '../output.ts'
 
 const FORMATS = ['text', 'csv'] as const
 const SUM_FIELDS = ['requests', 'cost', 'input_tokens', 'output_tokens', 'cached_tokens'] as const
+/** Columns behind the sums, where the cost of any call is known. */
+const MARGIN_FIELDS = ['upstream_cost', 'margin', 'requests_with_cost'] as const
 /** Columns before the sums. */
 const GROUP_FIELDS = {
   account: ['account_id', 'name'],
   model: ['model'],
   day: ['day'],
   key: ['key_id', 'name', 'account_id'],
+  channel: ['channel_id'],
 } as const satisfies Record<UsageGroup, readonly string[]>
 
 type Usage = AnswerOf<typeof showInstallationUsage>
@@ -81,7 +84,8 @@ export function addUsageCommand(program: Command, context: Context): void {
       const found = await read({ account_id: account, limit: USAGE_MAX_ROWS, ...input })
       if (found.has_more)
         output.error(`The first ${USAGE_MAX_ROWS} rows are shown; the total counts those beyond too.\n`)
-      const fields = [...GROUP_FIELDS[found.by], ...SUM_FIELDS]
+      const margins = found.total.upstream_cost === null ? [] : MARGIN_FIELDS
+      const fields = [...GROUP_FIELDS[found.by], ...SUM_FIELDS, ...margins]
       return {
         json: found,
         text: () => (format === 'csv' ? printCsv(found, fields) : printUsage(found, fields)),

@@ -104,12 +104,18 @@ function ending({ call }: Found): Group[] {
 }
 
 function money({ call, ledger, hold }: Found): Group[] {
-  const amounts: JsonObject = call === null ? {} : { cost: call.cost, estimate: call.estimate }
+  const amounts: JsonObject = call === null ? {} : costs(call)
   const held = hold && { held: hold.amount, hold_state: hold.state, charged: hold.charged }
   if (call === null && hold === null && ledger.length === 0) return []
   const entries = ledger.length === 0 ? 'no ledger entry\n' : printTable(ledger, ENTRY_FIELDS)
   return [['Money', `${printRecord({ ...amounts, ...held })}${entries}`]]
 }
+
+const costs = ({ cost, estimate, upstream_cost }: NonNullable<Found['call']>): JsonObject => ({
+  cost,
+  estimate,
+  ...(upstream_cost !== null && { upstream_cost }),
+})
 
 function attempts({ call }: Found): Group[] {
   if (call === null) return []

@@ -108,6 +108,7 @@ function detailShape({ call, detail }: FoundCall) {
     usageSource: call.usage_source as CallWithDetail['usageSource'],
     ttfbMs: call.ttfb_ms,
     channelId: call.channel_id,
+    upstreamCost: call.upstream_cost,
     detail,
   })
   return { request, upstream, gateway, request_note }

@@ -18,6 +18,7 @@ interface DetailRow extends PageRow {
   readonly ttfb_ms: string | null
   readonly estimate_text: string
   readonly channel_id: string
+  readonly upstream_cost_text: string | null
   readonly detail: string
 }
 
@@ -30,7 +31,8 @@ export async function findCall(
   const answer = await client.query({
     query: `
       SELECT ${PAGE_COLUMNS},
-        protocol, stream, usage_source, ttfb_ms, toString(estimate) AS estimate_text, channel_id, detail
+        protocol, stream, usage_source, ttfb_ms, toString(estimate) AS estimate_text, channel_id,
+        toString(upstream_cost) AS upstream_cost_text, detail
       FROM calls
       PREWHERE id = {id:UInt64}
       WHERE account_id = {accountId:String}
@@ -50,6 +52,7 @@ export async function findCall(
     ttfbMs: row.ttfb_ms === null ? null : Number(row.ttfb_ms),
     estimate: row.estimate_text,
     channelId: row.channel_id || null,
+    upstreamCost: row.upstream_cost_text,
     detail: row.detail,
   }
 }

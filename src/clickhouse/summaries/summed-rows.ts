@@ -6,7 +6,7 @@
 import type { Credits } from '../../../schemas/money.ts'
 import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
 import { toClickHouseInstant } from '../instant.ts'
-import { LIVE_NAMES, type RollupNames } from '../tables/names.ts'
+import { LIVE_NAMES } from '../tables/names.ts'
 
 export interface CallSums {
   /** Calls of every status, the refused ones too; attempts do not count. */
@@ -17,7 +17,7 @@ export interface CallSums {
   readonly cachedTokens: number
 }
 
-export type SumColumn = 'account_id' | 'key_id' | 'day' | 'model' | 'status'
+export type SumColumn = 'account_id' | 'key_id' | 'day' | 'model' | 'status' | 'channel_id'
 
 export interface SummedCalls extends LogWindow {
   /** Null: all accounts. */
@@ -26,6 +26,8 @@ export interface SummedCalls extends LogWindow {
   readonly keyId: string | null
   /** The columns that distinguish the rows. */
   readonly columns: readonly SumColumn[]
+  /** Of the calls with a known upstream cost alone, and with it. Only these have a channel, and no status. */
+  readonly ofCosts?: boolean
 }
 
 const isSome = ({ from, to }: LogWindow): boolean => from < to
@@ -41,16 +43,17 @@ function parted({ from, to }: LogWindow): { days: LogWindow | null; edges: LogWi
   return { days, edges: edges.filter(isSome) }
 }
 
+const UPSTREAM_COST = 'upstream_cost'
 const TOKENS = 'input_tokens, output_tokens, cached_tokens'
 
-const fromDays = (rollup: RollupNames, columns: readonly SumColumn[], which: string): string => `
-  SELECT ${columns.join(', ')}, requests, cost, ${TOKENS} FROM ${rollup.table}
+const fromDays = (table: string, columns: readonly string[], which: string): string => `
+  SELECT ${columns.join(', ')}, requests, cost, ${TOKENS} FROM ${table}
   WHERE ${which} AND day >= {firstDay:Date} AND day < {dayBehind:Date}`
 
-const columnOfCalls = (column: SumColumn): string =>
+const columnOfCalls = (column: string): string =>
   column === 'day' ? "toDate(created_at, 'UTC') AS day" : column
 
-const fromCalls = (edges: readonly LogWindow[], columns: readonly SumColumn[], which: string): string => `
+const fromCalls = (edges: readonly LogWindow[], columns: readonly string[], which: string): string => `
   SELECT ${columns.map(columnOfCalls).join(', ')}, toUInt64(call_count) AS requests, cost, ${TOKENS} FROM calls
   WHERE ${which} AND (${edges
     .map(
@@ -62,16 +65,19 @@ const fromCalls = (edges: readonly LogWindow[], columns: readonly SumColumn[], w
 const toClickHouseDay = (epochMs: number): string => toClickHouseInstant(epochMs).slice(0, 10)
 
 /** Returns a query that yields the rows, with its parameters; null for an empty window. */
-export function summedRows({ accountId, keyId, columns, ...window }: SummedCalls) {
+export function summedRows({ accountId, keyId, columns: groups, ofCosts = false, ...window }: SummedCalls) {
   const { days, edges } = parted(window)
   const which = [
     accountId === null ? 'true' : 'account_id = {accountId:String}',
     ...(keyId === null ? [] : ['key_id = {keyId:String}']),
   ].join(' AND ')
-  const rollup = keyId === null && !columns.includes('key_id') ? LIVE_NAMES.byModel : LIVE_NAMES.byDay
+  const columns = ofCosts ? [...groups, UPSTREAM_COST] : groups
+  const isKnown = ofCosts ? ` AND ${UPSTREAM_COST} IS NOT NULL` : ''
+  const withoutKeys = keyId === null && !groups.includes('key_id')
+  const rollup = ofCosts ? LIVE_NAMES.costs : withoutKeys ? LIVE_NAMES.byModel : LIVE_NAMES.byDay
   const sources = [
-    ...(days === null ? [] : [fromDays(rollup, columns, which)]),
-    ...(edges.length === 0 ? [] : [fromCalls(edges, columns, which)]),
+    ...(days === null ? [] : [fromDays(rollup.table, columns, which)]),
+    ...(edges.length === 0 ? [] : [fromCalls(edges, columns, which + isKnown)]),
   ]
   if (sources.length === 0) return null
   const ends = edges.flatMap(({ from, to }, edge) => [

@@ -1,6 +1,7 @@
 /** Sums the calls of one account or of all in a window of time, by one column. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { UsageGroup } from '../../../schemas/management/calls/usage.ts'
+import type { Credits } from '../../../schemas/money.ts'
 import type { LogWindow } from '../../core/call-log/window.ts'
 import { type CallSums, SUMS, type SumColumn, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
 
@@ -16,6 +17,12 @@ export interface UsageSums extends CallSums {
   readonly keyId: string | null
   readonly model: string | null
   readonly day: string | null
+  readonly channelId: string | null
+}
+
+/** Sums of the calls with a known upstream cost. */
+export interface CostSums extends UsageSums {
+  readonly upstreamCost: Credits
 }
 
 const COLUMNS: Readonly<Record<UsageGroup, readonly SumColumn[]>> = {
@@ -23,22 +30,37 @@ const COLUMNS: Readonly<Record<UsageGroup, readonly SumColumn[]>> = {
   model: ['model'],
   day: ['day'],
   key: ['account_id', 'key_id'],
+  channel: ['channel_id'],
 }
 
-type Row = SumsRow & { readonly [Column in SumColumn]?: string }
+type Row = SumsRow & { readonly upstream_units?: string } & { readonly [Column in SumColumn]?: string }
 
 /** Days in their order; all else by cost, the dearest first, then by name. */
-export async function usageBy(
+export const usageBy = (
   client: ClickHouseClient,
-  { by, ...window }: UsageByQuery,
+  query: UsageByQuery & { readonly by: Exclude<UsageGroup, 'channel'> },
   signal?: AbortSignal,
-): Promise<UsageSums[]> {
+): Promise<UsageSums[]> => sums(client, { ...query, ofCosts: false }, signal)
+
+/** In the same order, of the calls with a known upstream cost alone. */
+export const costsBy = (
+  client: ClickHouseClient,
+  query: UsageByQuery,
+  signal?: AbortSignal,
+): Promise<CostSums[]> => sums(client, { ...query, ofCosts: true }, signal)
+
+async function sums(
+  client: ClickHouseClient,
+  { by, ...query }: UsageByQuery & { readonly ofCosts: boolean },
+  signal: AbortSignal | undefined,
+): Promise<CostSums[]> {
   const columns = COLUMNS[by]
-  const rows = summedRows({ ...window, keyId: null, columns })
+  const rows = summedRows({ ...query, keyId: null, columns })
   if (rows === null) return []
   const answer = await client.query({
     query: `
       SELECT ${columns.map((column) => `toString(${column}) AS ${column}`).join(', ')}, ${SUMS}
+        ${query.ofCosts ? ', toString(toInt128(sum(upstream_cost) * 100000000)) AS upstream_units' : ''}
       FROM (${rows.query})
       GROUP BY ${columns.join(', ')}
       ORDER BY ${by === 'day' ? 'day' : `sum(cost) DESC, ${columns.join(', ')}`}`,
@@ -51,6 +73,8 @@ export async function usageBy(
     keyId: row.key_id ?? null,
     model: row.model ?? null,
     day: row.day ?? null,
+    channelId: row.channel_id ?? null,
+    upstreamCost: BigInt(row.upstream_units ?? 0),
     ...sumsOf(row),
   }))
 }

@@ -7,7 +7,7 @@ import { readMigrations } from '../migrate.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { MARKS_TABLE } from './marks.ts'
 import { FRESH_NAMES, LIVE_NAMES, type LogNames, tablesOf, viewsOf } from './names.ts'
-import { createViews } from './views.ts'
+import { createViewOfCosts, createViews } from './views.ts'
 
 /** An empty second log without readers. */
 export interface RebuildTables {
@@ -61,6 +61,7 @@ export async function createRebuildTables(client: ClickHouseClient): Promise<Reb
   await drop()
   for (const [fresh, live] of pairs()) await client.command({ query: `CREATE TABLE ${fresh} AS ${live}` })
   await createViews(client, FRESH_NAMES)
+  await createViewOfCosts(client, FRESH_NAMES)
   return {
     insertCalls: (range) => insertCalls(client, range, FRESH_NAMES.calls),
     async swap() {

@@ -13,6 +13,7 @@ import { LIVE_NAMES } from './names.ts'
 const TABLES = [
   { table: LIVE_NAMES.byDay.table, at: 'day' },
   { table: LIVE_NAMES.byModel.table, at: 'day' },
+  { table: LIVE_NAMES.costs.table, at: 'day' },
   { table: LIVE_NAMES.failed, at: 'created_at' },
   { table: LIVE_NAMES.calls, at: 'created_at' },
 ] as const

@@ -3,6 +3,7 @@
  * numbers; the one rounding, half up to 1e-8 credit, comes last. See docs/api-rules.md, "Charges".
  */
 import type { ModelEntry, PricingFields } from '../../../schemas/config/catalog.ts'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { JobOf, MediaJob, TaskResult } from '../../../schemas/media/job.ts'
 import type { MediaPrice } from '../../../schemas/media/price.ts'
 import {
@@ -234,4 +235,24 @@ export function chargeOf(agreed: MediaPrice, job: MediaJob, result: TaskResult):
   if (price.unit === '1000_characters') return charactersCharge(price, job)
   if (price.unit !== 'image' || !isImageJob(job)) return flatCharge(price)
   return imageCharge(price, job, deliveredRates(price, job, result))
+}
+
+/** The parts of a task by which its channel bills it. */
+interface BilledTask {
+  readonly model: string
+  readonly channelId: string | null
+  readonly price: MediaPrice
+  readonly submittedAt: number
+}
+
+/** Returns what the operator pays a task's channel; null where the configuration has no cost. */
+export function upstreamPriceOf(
+  { channels, models }: Pick<ConfigFile, 'channels' | 'models'>,
+  { model, channelId, price, submittedAt }: BilledTask,
+): MediaPrice | null {
+  const cost = channels.find(({ id }) => id === channelId)?.cost?.[model]
+  if (cost === undefined) return null
+  const priced = { pricing: cost, images: models.find(({ id }) => id === model)?.images }
+  // Providers may have one price where the model has one for each variant.
+  return mediaPriceOf(priced, price.variant, submittedAt) ?? mediaPriceOf(priced, null, submittedAt)
 }

@@ -60,6 +60,7 @@ const COLUMNS: { readonly [Field in keyof Settlement]-?: Column } = {
   result_urls: ['result_urls', 'json'],
   result_expires_at: ['result_expires_ats', 'bigint'],
   call_count: ['call_counts', 'integer'],
+  upstream_cost: ['upstream_costs', 'bigint'],
 }
 const FIELDS = Object.keys(COLUMNS) as (keyof Settlement)[]
 

@@ -16,6 +16,8 @@ export interface OperatorCall extends Required<LogRow> {
   readonly ttfb_ms: number | null
   /** The pre-charge estimate that admitted the call. */
   readonly estimate: string
+  /** The price that the operator pays; null where that is not known. */
+  readonly upstream_cost: string | null
   readonly usage_source: string
   /** When PostgreSQL had it. */
   readonly booked_at: string
@@ -76,6 +78,7 @@ interface Row {
   readonly unit_type: LogRow['unit_type']
   readonly cost: Credits
   readonly estimate: Credits
+  readonly upstream_cost: Credits | null
   readonly usage_source: string
   readonly latency_ms: bigint
   readonly ttfb_ms: bigint | null
@@ -95,6 +98,7 @@ const COLUMNS = [
   ...['cache_write_tokens', 'reasoning_tokens', 'server_tool_calls', 'unit_count', 'unit_type', 'cost'],
   ...['estimate', 'usage_source', 'latency_ms', 'ttfb_ms', 'channel_id', 'request_id', 'attempts_count'],
   ...['attempts', 'task_id', 'result_urls', 'result_expires_at', 'call_count'],
+  'upstream_cost',
 ]
 
 const isoInstant = (epochMs: bigint): string => new Date(Number(epochMs)).toISOString()
@@ -125,6 +129,7 @@ const toCall = (row: Row): OperatorCall => ({
   unit_type: row.unit_type,
   cost: printCredits(row.cost),
   estimate: printCredits(row.estimate),
+  upstream_cost: row.upstream_cost === null ? null : printCredits(row.upstream_cost),
   usage_source: row.usage_source,
   latency_ms: Number(row.latency_ms),
   ttfb_ms: row.ttfb_ms === null ? null : Number(row.ttfb_ms),

@@ -81,6 +81,7 @@ const PRINTED: { readonly [Column in UsageColumn]?: string } = {
   task_id: orEmpty('u.task_id'),
   result_urls: links('u.result_urls'),
   result_expires_at: `CASE WHEN u.result_expires_at IS NOT NULL THEN ${instant('u.result_expires_at')} END`,
+  upstream_cost: credits('u.upstream_cost'),
 }
 const SELECTED = USAGE_COLUMNS.map((column) => PRINTED[column] ?? `u.${column}`).join(', ')
 

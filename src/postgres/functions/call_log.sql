@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION book_settlements(
   submitted_ats bigint[], created_ats bigint[], latencies_ms bigint[], ttfbs_ms bigint[], channel_ids text[],
   attempts_counts integer[], attempts json[], details text[] DEFAULT NULL,
   task_ids text[] DEFAULT NULL, result_urls json[] DEFAULT NULL, result_expires_ats bigint[] DEFAULT NULL,
-  call_counts integer[] DEFAULT NULL,
+  call_counts integer[] DEFAULT NULL, upstream_costs bigint[] DEFAULT NULL,
   OUT wallets json, OUT booked json, OUT refused json
 ) LANGUAGE plpgsql
 -- One plan for all batches, made once a session: planning costs more than booking a small batch. Wallets are
@@ -42,13 +42,13 @@ BEGIN
       book_settlements.server_tool_calls, unit_counts, unit_types, costs, estimates, usage_sources,
       submitted_ats, created_ats, latencies_ms, ttfbs_ms, channel_ids, attempts_counts,
       book_settlements.attempts, details, task_ids, book_settlements.result_urls, result_expires_ats,
-      call_counts
+      call_counts, upstream_costs
     ) WITH ORDINALITY AS s(
       request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
       input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
       unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
       channel_id, attempts_count, attempts, detail, task_id, result_urls, result_expires_at, call_count,
-      position)
+      upstream_cost, position)
     LEFT JOIN wallets AS w ON w.account_id = s.account_id
   ), unknown AS (
     INSERT INTO settlements_refused (request_id, reason, settlement)
@@ -61,7 +61,7 @@ BEGIN
       input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
       unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
       channel_id, attempts_count, attempts, detail, task_id, result_urls, result_expires_at,
-      call_count, booked_at)
+      call_count, upstream_cost, booked_at)
     SELECT
       request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
       input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
@@ -69,7 +69,7 @@ BEGIN
       channel_id, attempts_count, attempts, detail, task_id,
       CASE WHEN result_urls IS NOT NULL
         THEN (SELECT array_agg(url) FROM json_array_elements_text(result_urls) AS url) END,
-      result_expires_at, coalesce(call_count, 1), (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+      result_expires_at, coalesce(call_count, 1), upstream_cost, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
     FROM incoming WHERE is_known ORDER BY position
     ON CONFLICT (request_id) DO NOTHING
     RETURNING coalesce(task_id, request_id) AS ref, request_id, account_id, key_id, cost

@@ -49,6 +49,8 @@ export class ReportedUsage {
   #charactersCovered = 0
   /** Contradictions in the reports, separated by commas; empty without any. */
   suspect = ''
+  /** The last usage object, as it came. */
+  reported: unknown
   /** The service tier in which the upstream served the call, in its own word; empty without one. */
   serviceTier = ''
 
@@ -58,6 +60,7 @@ export class ReportedUsage {
    * @param thoughtCharacters the part of them that is reasoning
    */
   takeRead(usage: unknown, report: UsageReport | null, characters: number, thoughtCharacters = 0): void {
+    if (usage != null) this.reported = usage
     if (report === null) this.#distrust(faultIn(usage))
     else this.take(report, characters, thoughtCharacters)
   }
@@ -140,6 +143,7 @@ export function meteredWhole(
   reported.takeRead(usage, report, characters, thoughtCharacters)
   return {
     usage: reported.usage,
+    reported: usage,
     ...(reported.suspect !== '' && { suspect: reported.suspect }),
     ...(serviceTier !== '' && { serviceTier }),
     characters,

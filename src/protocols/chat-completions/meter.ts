@@ -86,6 +86,10 @@ export class ChatCompletionsMeter {
     return this.#reported.suspect
   }
 
+  get reported(): unknown {
+    return this.#reported.reported
+  }
+
   get serviceTier(): string {
     return this.#reported.serviceTier
   }

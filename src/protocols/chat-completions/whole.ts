@@ -120,6 +120,7 @@ export class WholeResponse implements Metered {
   readonly model: string
   readonly serviceTier: string
   readonly suspect: string
+  readonly reported: unknown
   readonly #body: Buffer
 
   constructor(body: Buffer, provider?: Provider) {
@@ -128,6 +129,7 @@ export class WholeResponse implements Metered {
     if (read !== null) {
       this.#report = readUsage(read.usage, provider)
       this.suspect = suspectIn(read.usage, this.#report)
+      this.reported = read.usage
       this.serviceTier = read.serviceTier
       this.model = read.model
       this.isAnswer =
@@ -139,6 +141,7 @@ export class WholeResponse implements Metered {
     const usage = usageAt(body, facts)
     this.#report = readUsage(usage, provider)
     this.suspect = suspectIn(usage, this.#report)
+    this.reported = usage
     this.serviceTier = facts.tierStart < 0 ? '' : body.toString('latin1', facts.tierStart, facts.tierEnd)
     this.model = facts.modelStart < 0 ? '' : body.toString('utf8', facts.modelStart, facts.modelEnd)
     this.isAnswer = !facts.isError && isWholeAnswer(body, isOutputReported(this.#report), hasChoiceContent)

@@ -40,6 +40,10 @@ export class GenerateContentMeter implements AnswerStream {
     return this.#reported.suspect
   }
 
+  get reported(): unknown {
+    return this.#reported.reported
+  }
+
   get serviceTier(): string {
     return this.#usage.serviceTier
   }
@@ -123,11 +127,12 @@ const hasErred = ({ firstError, laterError }: AnswerStream, body: Buffer): boole
 export function readWholeAnswer(body: Buffer): WholeAnswer {
   const meter = new GenerateContentMeter('array')
   meter.push(body)
-  const { usage, characters, charactersSinceUsage, isUsageWhole, model, suspect, serviceTier } = meter
+  const { usage, characters, charactersSinceUsage, isUsageWhole, model, suspect, reported, serviceTier } =
+    meter
   return {
     body,
     metered: {
-      ...{ usage, characters, charactersSinceUsage, isUsageWhole },
+      ...{ usage, characters, charactersSinceUsage, isUsageWhole, reported },
       ...(suspect !== '' && { suspect }),
       ...(serviceTier !== '' && { serviceTier }),
       ...modelIn(model),

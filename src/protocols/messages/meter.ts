@@ -51,6 +51,10 @@ export class MessagesMeter implements AnswerStream {
     return this.#reported.suspect
   }
 
+  get reported(): unknown {
+    return this.#reported.reported
+  }
+
   get serviceTier(): string {
     return this.#usage.serviceTier
   }

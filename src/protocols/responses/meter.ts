@@ -54,6 +54,10 @@ export class ResponsesMeter implements AnswerStream {
     return this.#reported.suspect
   }
 
+  get reported(): unknown {
+    return this.#reported.reported
+  }
+
   get serviceTier(): string {
     return this.#reported.serviceTier
   }

@@ -60,6 +60,10 @@ export class TranslatedStream implements AnswerStream {
     return this.#reported.suspect
   }
 
+  get reported(): unknown {
+    return this.#reported.reported
+  }
+
   get serviceTier(): string {
     return this.#reader.serviceTier
   }

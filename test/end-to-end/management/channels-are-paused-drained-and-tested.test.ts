@@ -25,6 +25,7 @@ channels:
     base_url: \${TEST_SIMULATOR_URL}/v1
     api_key: ${UPSTREAM_KEY}
     models: { ${MODEL}: "${UPSTREAM}@${PACED}" }
+    cost: { ${MODEL}: { unit: 1M_tokens, input: "500000", output: "250000" } }
   - id: ${OTHER}
     protocol: chat-completions
     base_url: \${TEST_SIMULATOR_URL}/v1
@@ -77,6 +78,7 @@ t.test('operators', async (t) => {
     t.match(tested, { id: CHANNEL, model: MODEL, ok: true, status: 200, error: null })
     t.equal(tested.cost, String(tested.input_tokens + 2 * tested.output_tokens))
     t.ok(Number(tested.cost) > 0)
+    t.equal(Number(tested.upstream_cost), tested.input_tokens / 2 + tested.output_tokens / 4)
     t.match(await operator.send('POST', `/channels/${OTHER}/test`, {}), { status: 400 })
     t.match(await operator.send('POST', '/channels/none/test', {}), { status: 404 })
   })

@@ -106,7 +106,7 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
     [other, foreign],
   ] as const
   const random = new Random(SEED)
-  const rows = Array.from({ length: ROWS }, () => {
+  const rows = Array.from({ length: ROWS }, (_, index) => {
     const [account_id, key_id] = random.pick(owners)
     const status = random.pick(CALL_STATUSES)
     const at = NOW - random.int(-DAY_MS, 42 * DAY_MS)
@@ -125,6 +125,7 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
       input_tokens: random.int(0, 10 ** 6),
       output_tokens: random.int(0, 10 ** 6),
       cached_tokens: random.int(0, 10 ** 5),
+      ...(index % 2 === 0 && { upstream_cost: String(index * 1_234_567) }),
     })
   })
   await database.bookSettlements(rows)
@@ -334,7 +335,22 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
           WHERE (${only}::text IS NULL OR account_id = ${only})
             AND created_at >= ${window.from} AND created_at < ${window.to}
           GROUP BY 1 ORDER BY ${by === 'day' ? sql`1` : sql`sum(cost) DESC, 1`}`
-        const told = found.map(({ accountId, keyId, model, day: ofDay, ...sums }) => [
+        const costs = await callLog.costsBy({ accountId: only, by, from: window.from, to: window.to })
+        const paid = await sql`
+          SELECT ${sql.unsafe(names[by])} AS name, count(*)::int AS requests, sum(cost)::bigint AS cost,
+            sum(upstream_cost)::bigint AS upstream_cost
+          FROM usage_rows
+          WHERE (${only}::text IS NULL OR account_id = ${only}) AND upstream_cost IS NOT NULL
+            AND created_at >= ${window.from} AND created_at < ${window.to}
+          GROUP BY 1 ORDER BY ${by === 'day' ? sql`1` : sql`sum(cost) DESC, 1`}`
+        deepEqual(
+          costs.map((row) => [
+            { account: row.accountId, key: row.keyId, model: row.model, day: row.day }[by],
+            ...[row.requests, row.cost, row.upstreamCost],
+          ]),
+          paid.map((row) => [row.name, row.requests, row.cost, row.upstream_cost]),
+        )
+        const told = found.map(({ accountId, keyId, model, day: ofDay, channelId: _, ...sums }) => [
           { account: accountId, key: keyId, model, day: ofDay }[by],
           ...[sums.requests, sums.cost, sums.inputTokens, sums.outputTokens, sums.cachedTokens],
         ])

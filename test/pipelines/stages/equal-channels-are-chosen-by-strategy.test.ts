@@ -17,7 +17,7 @@ function servedBy(options: ConstructorParameters<typeof RunningCall>[0]): string
   return call.attempt.request.channel.id
 }
 
-t.test('the cheapest first, by what the operator pays; one without a cost comes last', async (t) => {
+t.test('the cheapest first, by what the operator pays, and by the price without that', async (t) => {
   const options = {
     channels: ['unknown', 'dear', 'cheap'],
     modelFields: { strategy: 'least_cost' },
@@ -37,6 +37,34 @@ t.test('the cheapest first, by what the operator pays; one without a cost comes 
     'the next cheapest when one fails',
   )
   call.abort()
+})
+
+t.test('a price below a cost comes first, and the dearest kind and tier of the call count', async (t) => {
+  const byCost = { modelFields: { strategy: 'least_cost' } }
+  const equal = { priority: 0 }
+  const channels = ['one', 'other']
+  t.equal(
+    servedBy({ ...byCost, channels, channelFields: { one: equal, other: costing('3000000', '3000000') } }),
+    'one',
+  )
+  const priced = (more: object) => ({
+    ...equal,
+    cost: { [MODEL]: { unit: '1M_tokens', input: '1', output: '1', ...more } },
+  })
+  const dearer = costing('2', '2')
+  t.equal(
+    servedBy({ ...byCost, channels, channelFields: { one: priced({ reasoning: '100' }), other: dearer } }),
+    'other',
+    'its reasoning would cost more',
+  )
+  const channelFields = { one: priced({ service_tiers: { priority: '9' } }), other: dearer }
+  const request = { service_tier: 'priority' }
+  const { pricing } = {
+    pricing: { unit: '1M_tokens', input: '1', output: '1', service_tiers: { priority: '2' } },
+  }
+  const modelFields = { strategy: 'least_cost', pricing }
+  t.equal(servedBy({ channels, modelFields, channelFields, request }), 'other', 'its tier would cost more')
+  t.equal(servedBy({ channels, modelFields, channelFields }), 'one')
 })
 
 t.test('a lower priority number stands above the cost', async (t) => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Wiring } from '../../../src/cli/wiring.ts'
-import type { UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
+import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { newAccount, startDatabase } from '../postgres/support.ts'
 import { command, commandsOn, noEngines } from './support.ts'
 
@@ -9,10 +9,10 @@ const { database } = await startDatabase(t)
 const [rich, poor] = [await newAccount(database), await newAccount(database)]
 const { key } = await database.createKey({ accountId: rich, name: '=laptop, "blue"' })
 
-const NOTHING = { accountId: null, keyId: null, model: null, day: null }
+const NOTHING = { accountId: null, keyId: null, model: null, day: null, channelId: null }
 const SUMS = { requests: 3, cost: 250_000_000n, inputTokens: 30, outputTokens: 20, cachedTokens: 10 }
 const LESS = { requests: 1, cost: 1n, inputTokens: 3, outputTokens: 2, cachedTokens: 0 }
-const ROWS: Readonly<Record<UsageByQuery['by'], UsageSums[]>> = {
+const ROWS: Readonly<Record<Exclude<UsageByQuery['by'], 'channel'>, UsageSums[]>> = {
   account: [
     { ...NOTHING, accountId: rich, ...SUMS },
     { ...NOTHING, accountId: poor, ...LESS },
@@ -24,6 +24,10 @@ const ROWS: Readonly<Record<UsageByQuery['by'], UsageSums[]>> = {
     { ...NOTHING, accountId: poor, keyId: 'key_gone', ...LESS },
   ],
 }
+/** Two of the three calls of one account have a known cost. */
+const COSTS: CostSums[] = [
+  { ...NOTHING, accountId: rich, ...SUMS, requests: 2, cost: 200_000_000n, upstreamCost: 150_000_001n },
+]
 const asked: UsageByQuery[] = []
 const wiring: Wiring = {
   ...noEngines,
@@ -35,6 +39,10 @@ const wiring: Wiring = {
           asked.push(query)
           return ROWS[query.by]
         },
+        costsBy: async ({ by }) => {
+          if (by === 'channel') return COSTS.map((row) => ({ ...row, accountId: null, channelId: 'main' }))
+          return by === 'account' ? COSTS : []
+        },
       },
     }),
 }
@@ -44,6 +52,8 @@ t.test('by account, with names and a total; a month of days is included whole', 
   const found = await json('usage', '--from', '2026-10-01', '--to', '2026-10-31')
   const sums = { requests: 3, cost: '2.5', input_tokens: 30, output_tokens: 20, cached_tokens: 10 }
   const less = { requests: 1, cost: '0.00000001', input_tokens: 3, output_tokens: 2, cached_tokens: 0 }
+  const margin = { upstream_cost: '1.50000001', margin: '0.49999999', requests_with_cost: 2 }
+  const noMargin = { upstream_cost: null, margin: null, requests_with_cost: 0 }
   t.same(found, {
     object: 'usage',
     currency: 'points',
@@ -52,12 +62,15 @@ t.test('by account, with names and a total; a month of days is included whole', 
     account_id: null,
     by: 'account',
     rows: [
-      { account_id: rich, name: 'Test', ...sums },
-      { account_id: poor, name: 'Test', ...less },
+      { account_id: rich, name: 'Test', ...sums, ...margin },
+      { account_id: poor, name: 'Test', ...less, ...noMargin },
     ],
     has_more: false,
-    total: { requests: 4, cost: '2.50000001', input_tokens: 33, output_tokens: 22, cached_tokens: 10 },
-    before: sums,
+    total: {
+      ...{ requests: 4, cost: '2.50000001', input_tokens: 33, output_tokens: 22, cached_tokens: 10 },
+      ...margin,
+    },
+    before: { ...sums, ...noMargin },
   })
   t.match(
     asked.at(-2),
@@ -91,7 +104,15 @@ t.test('CSV has a header, whole cells and no total; text has one', async (t) => 
   )
   const lines = (await text('usage', '--by', 'account', '--period', '7d')).split('\n')
   t.match(lines[0], /^\d{4}-\S+Z to \d{4}-\S+Z$/)
-  t.match(lines.at(-2), /^total +- +4 +2\.50000001 +33 +22 +10$/)
+  t.match(lines.at(-2), /^total +- +4 +2\.50000001 +33 +22 +10 +1\.50000001 +0\.49999999 +2$/)
+})
+
+t.test('by channel, the calls with a known cost and their margin', async (t) => {
+  t.equal(
+    await text('usage', '--by', 'channel', '--format', 'csv'),
+    'channel_id,requests,cost,input_tokens,output_tokens,cached_tokens,upstream_cost,margin,requests_with_cost\r\n' +
+      'main,2,2,30,20,10,1.50000001,0.49999999,2\r\n',
+  )
 })
 
 t.test('a window that is none, and what does not go together, is wrong usage', async (t) => {

@@ -12,7 +12,15 @@ import { bookedCall } from './support.ts'
 
 const FORMER = readText('test/fixtures/clickhouse-before-squash.sql').split(';\n\n')
 /** Views first: they are dropped before what they feed. */
-const TABLES = [...viewsOf(LIVE_NAMES), ...tablesOf(LIVE_NAMES), 'tollgate_marks', 'tollgate_migrations']
+const PRESENT_TABLES = [
+  ...viewsOf(LIVE_NAMES),
+  ...tablesOf(LIVE_NAMES),
+  'tollgate_marks',
+  'tollgate_migrations',
+]
+
+const isFormer = (table: string): boolean => !table.startsWith(LIVE_NAMES.costs.table)
+const TABLES = PRESENT_TABLES.filter(isFormer)
 
 const { clickhouseUrl } = await startEngines(t, { only: ['clickhouse'] })
 // Errors are expected here, and checked.
@@ -22,17 +30,23 @@ const run = (query: string) => client.command({ query })
 const list = async (query: string) => (await client.query({ query, format: 'JSONEachRow' })).json()
 
 /** Without the condition that former views have: calls with ids up to 7 are older than they are. */
-async function describe(): Promise<string[]> {
-  const statements = await Promise.all(TABLES.map((table) => list(`SHOW CREATE TABLE ${table}`)))
+async function describe(tables = TABLES): Promise<string[]> {
+  const statements = await Promise.all(tables.map((table) => list(`SHOW CREATE TABLE ${table}`)))
   return statements.map((rows) =>
     (rows[0] as { statement: string }).statement
       .replace('\nWHERE id > 7', '')
+      // Former views pass the cost on to a table that has no column for it, which ignores it.
+      .replace('EXCEPT (detail, upstream_cost)', 'EXCEPT detail')
       .replace(/WHERE \((.+)\) AND \(id > 7\)$/, 'WHERE $1'),
   )
 }
 const applied = () => list('SELECT DISTINCT number, file FROM tollgate_migrations ORDER BY number')
 const rows = () =>
-  Promise.all(tablesOf(LIVE_NAMES).map((table) => list(`SELECT * FROM ${table} ORDER BY ALL`)))
+  Promise.all(
+    tablesOf(LIVE_NAMES)
+      .filter(isFormer)
+      .map((table) => list(`SELECT * FROM ${table} ORDER BY ALL`)),
+  )
 const requests = () => list(`SELECT toUInt64(sum(requests)) AS count FROM calls_by_day`)
 
 /** Ids from the first on; every second call failed. */
@@ -48,8 +62,10 @@ const range = (first: number, count: number) => ({
 const PRESENT = readMigrations().map(({ number, file }) => ({ number, file }))
 
 t.beforeEach(async () => {
-  for (const table of TABLES) await run(`DROP TABLE IF EXISTS ${table} SYNC`)
+  for (const table of PRESENT_TABLES) await run(`DROP TABLE IF EXISTS ${table} SYNC`)
   for (const statement of FORMER) await run(statement)
+  // The present program inserts it.
+  await run(readText('src/clickhouse/migrations/007-upstream-cost.sql'))
 })
 
 t.test('tables and views are those of a new log, and no row is lost or counted twice', async (t) => {
@@ -59,14 +75,14 @@ t.test('tables and views are those of a new log, and no row is lost or counted t
   t.same(await rows(), before)
   t.same(await applied(), PRESENT)
   t.same(await migrate(client), [], 'once')
-  const carried = await describe()
+  const carried = await describe(PRESENT_TABLES)
   await insertCalls(client, range(8, 20))
   t.same(await rows(), before, 'a range that is sent again changes nothing')
   await insertCalls(client, range(28, 4))
   t.same(await requests(), [{ count: 24 }])
-  for (const table of TABLES) await run(`DROP TABLE ${table} SYNC`)
+  for (const table of PRESENT_TABLES) await run(`DROP TABLE ${table} SYNC`)
   await migrate(client)
-  t.same(carried, await describe())
+  t.same(carried, await describe(PRESENT_TABLES))
 })
 
 t.test('a start that was broken off in between is completed by the next', async (t) => {

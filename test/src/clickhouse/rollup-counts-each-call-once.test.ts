@@ -41,14 +41,14 @@ t.test('the sums by day', async (t) => {
       await list(`SELECT ${MODEL_SUMS} FROM (${FROM_CALLS}) GROUP BY ALL ORDER BY ALL`),
       `${message}: without keys`,
     )
-    const failed = `SELECT * EXCEPT detail FROM calls WHERE status != 'success' OR error_code != '' ORDER BY id`
+    const failed = `SELECT * EXCEPT (detail, upstream_cost) FROM calls WHERE status != 'success' OR error_code != '' ORDER BY id`
     t.strictSame(
       await list('SELECT * FROM calls_failed ORDER BY id'),
       await list(failed),
       `${message}: failed calls`,
     )
     const stored = await list<{ page_row: string }>('SELECT page_row FROM calls_failed ORDER BY id')
-    const shown = await list<PageRow>(failed.replace('* EXCEPT detail', PAGE_COLUMNS))
+    const shown = await list<PageRow>(failed.replace('* EXCEPT (detail, upstream_cost)', PAGE_COLUMNS))
     t.strictSame(
       stored.map((row) => toLogRow(pageRowOf(row.page_row))),
       shown.map(toLogRow),

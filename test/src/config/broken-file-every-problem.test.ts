@@ -321,3 +321,52 @@ t.test('several keys go with chat protocols; empty ones do not count', async (t)
   t.equal(channelWith('["${ONE}", "${TWO}"]').api_keys.length, 0, 'one key is no pool')
   t.equal(channelWith('["${TWO}"]').api_key, '', 'the channel is off')
 })
+
+t.test('costs are of models that the channel serves, in a unit that goes with them', async (t) => {
+  const served = 'protocol: chat-completions, base_url: "https://x.test/v1", models: { a: up }'
+  t.same(problemsOf(t, channel(`${served}, cost: { a: { unit: 1M_tokens, input: 1, output: 1 } }`)), [])
+  const [problem, ...others] = problemsOf(t, channel(`${served}, cost: { b: { unit: image, per_unit: 1 } }`))
+  t.match(problem, /channels\[0\]\.cost\.b: The channel does not serve a model "b"\./)
+  t.same(others, [])
+  t.match(problemsOf(t, channel(`${served}, cost: { a: { unit: image, per_unit: 1 } }`)), [
+    /channels\[0\]\.cost\.a\.unit: must be 1M_tokens for a chat model/,
+  ])
+  t.match(problemsOf(t, channel(`${served}, cost: { a: { unit: 1M_tokens, input: 1 } }`)), [
+    /channels\[0\]\.cost\.a\.output: is required with unit 1M_tokens\./,
+  ])
+})
+
+t.test('gaps in the costs of a channel are warnings', async (t) => {
+  const path = join(t.testdir(), 'c.yaml')
+  writeFileSync(
+    path,
+    `
+models:
+  - { id: a, pricing: { unit: 1M_tokens, input: 1, output: 2, service_tiers: { flex: 0.5 } } }
+  - { id: b, ${priced} }
+  - id: i
+    endpoint_type: images_generations
+    pricing: { unit: image, variants: { small: 1, large: 2 } }
+channels:
+  - id: x
+    protocol: chat-completions
+    base_url: https://x.test/v1
+    api_key: k
+    models: { a: up, b: up }
+    cost: { a: { unit: 1M_tokens, input: 1, output: 1 } }
+  - id: y
+    protocol: openai-images
+    base_url: https://x.test/v1
+    api_key: k
+    models: { i: up }
+    cost: { i: { unit: image, variants: { small: 1 } } }
+  - { id: z, protocol: chat-completions, base_url: https://x.test/v1, api_key: k, models: { b: up } }
+`,
+  )
+  const result = loadConfigFile(path, {})
+  t.same(result.ok && result.warnings.map(({ field, message }) => `${field}: ${message}`), [
+    'channels[0].cost.a: has no factor for the service tier flex: it counts as 1.',
+    'channels[0].cost: has no price for b: the cost of its calls is unknown.',
+    'channels[1].cost.i: has neither a price for large nor per_unit.',
+  ])
+})

@@ -130,6 +130,7 @@ const CALL: CallWithDetail = {
   ttfbMs: null,
   estimate: '19.41',
   channelId: 'acme-eu',
+  upstreamCost: null,
   detail: JSON.stringify({
     ep: '/v1/music/generations',
     rq: [['instrumental', 'true']],

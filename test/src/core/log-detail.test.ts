@@ -45,6 +45,7 @@ const CALL: CallWithDetail = {
   ttfbMs: 400,
   estimate: '20',
   channelId: 'acme-eu',
+  upstreamCost: null,
   detail: '',
 }
 const DETAIL: CallDetail = {

@@ -40,6 +40,7 @@ const settlements: fc.Arbitrary<Settlement> = fc.record({
   channel_id: orNull(text),
   attempts_count: orNull(count),
   call_count: fc.integer({ min: 1 }),
+  upstream_cost: units,
   attempts: fc.array(
     fc.record({
       seq: fc.integer({ min: 1, max: 9 }),

@@ -13,7 +13,7 @@ const SETTLED = {
   latency_ms: 5,
   ttfb_ms: 1,
 } as unknown as Settlement
-const USUAL = { suspect: '', otherModel: '' }
+const USUAL = { suspect: '', reported: undefined, otherModel: '' }
 
 t.test('calls are counted by the source of their usage, and odd answers apart', async (t) => {
   const warnings: unknown[][] = []
@@ -27,7 +27,7 @@ t.test('calls are counted by the source of their usage, and odd answers apart', 
     for (let i = 0; i < times; i++) count({ ...SETTLED, usage_source }, USUAL, 'fast-1')
   t.same(warnings, [])
 
-  const odd = { suspect: 'output 9 > 8', otherModel: 'slow-1' }
+  const odd = { suspect: 'output 9 > 8', reported: undefined, otherModel: 'slow-1' }
   for (let i = 0; i < 2; i++) count({ ...SETTLED, usage_source: 'upstream' }, odd, 'fast-1')
   metrics.metering.unbooked('malformed')
   const text = await metrics.text()

@@ -6,6 +6,7 @@ import type { LogRow } from '../../../../schemas/call-log/row.ts'
 import type { showCall } from '../../../../schemas/management/calls/calls.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { get } from '../../api/client.ts'
+import { viewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Fact } from '../../ui/fact.tsx'
 import { ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
@@ -115,7 +116,33 @@ function Charge({ call, detail, refund }: Call) {
   )
 }
 
-function CallInFull({ call, detail, refund }: Call) {
+/** What only operators and auditors see. In the view of an account it stays away: that shows what its owner sees. */
+function Margin({ operator }: Call) {
+  if (operator === undefined || viewedAccount() !== null) return null
+  const { channel_id, upstream_cost, margin, usage_reported } = operator
+  return (
+    <Panel title={t('Margin')}>
+      <dl className="py-1.5">
+        <Fact name={t('Channel')}>{channel_id ?? '–'}</Fact>
+        <Fact name={t('Provider cost')}>
+          {upstream_cost === null ? t('Not known') : <Money amount={upstream_cost} />}
+        </Fact>
+        {margin !== null && (
+          <Fact name={t('Margin')}>
+            <Money amount={margin} />
+          </Fact>
+        )}
+        {usage_reported !== null && (
+          <Fact name={t('Usage as reported')}>
+            <code className="break-all font-mono text-xs">{usage_reported}</code>
+          </Fact>
+        )}
+      </dl>
+    </Panel>
+  )
+}
+
+function CallInFull({ call, detail, refund, operator }: Call) {
   const isRest = ({ k }: DetailItem) => !/^(charge|time_|cost$|request_id$|status$)/.test(k)
   return (
     <>
@@ -152,6 +179,7 @@ function CallInFull({ call, detail, refund }: Call) {
       </Panel>
       {detail.request_note && <p className="rounded-md bg-accent-wash p-3">{detail.request_note}</p>}
       <Charge call={call} detail={detail} refund={refund} />
+      <Margin call={call} detail={detail} refund={refund} operator={operator} />
       <Timing gateway={detail.gateway} />
       <Attempts attempts={call.attempts} />
       {call.result_urls.length > 0 && (

@@ -15,7 +15,7 @@ import { ScopeField } from '../scope-field.tsx'
 
 const route = getRouteApi('/signed-in/usage')
 
-export type Dimension = 'account' | 'model' | 'key' | 'member' | 'status'
+export type Dimension = 'account' | 'model' | 'key' | 'member' | 'status' | 'channel'
 
 export const dimensionNames = (): Readonly<Record<Dimension, string>> => ({
   account: t('Account'),
@@ -23,6 +23,7 @@ export const dimensionNames = (): Readonly<Record<Dimension, string>> => ({
   key: t('Key'),
   member: t('Member'),
   status: t('State'),
+  channel: t('Channel'),
 })
 
 export const SUM_COLUMNS = ['requests', 'cost', 'input_tokens', 'output_tokens', 'cached_tokens'] as const

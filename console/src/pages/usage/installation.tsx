@@ -1,16 +1,21 @@
-/** What all accounts used: by day and by account, model or key. */
+/** What all accounts used, and the margin: by day and by account, model, key or channel. */
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import type { showInstallationUsage } from '../../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { get } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
+import { Stat } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { Money } from '../../ui/text.tsx'
 import { dimensionNames, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
 import { Report } from './report.tsx'
 
 const route = getRouteApi('/signed-in/usage')
 const PATH = '/installation/usage'
-const DIMENSIONS = ['account', 'model', 'key'] as const
+const DIMENSIONS = ['account', 'model', 'key', 'channel'] as const
+const COLUMNS = [...SUM_COLUMNS, 'upstream_cost', 'margin', 'requests_with_cost'] as const
 type Dimension = (typeof DIMENSIONS)[number]
 
 type Usage = AnswerOf<typeof showInstallationUsage>
@@ -18,7 +23,8 @@ type Row = Usage['rows'][number]
 
 const isDimension = (text: string | undefined): text is Dimension => DIMENSIONS.includes(text as Dimension)
 
-const idOf = ({ key_id, account_id, model }: Row): string => key_id ?? account_id ?? model ?? ''
+const idOf = ({ key_id, account_id, model, channel_id }: Row): string =>
+  key_id ?? account_id ?? model ?? channel_id ?? ''
 
 /** Returns the sums of the groups with those of the days. */
 const joined = (groups: Usage, days: Usage) => ({
@@ -31,14 +37,32 @@ type Group = Joined['groups'][number]
 
 /** Returns a record for each group. */
 const linesOf = ({ groups }: Joined, by: Dimension) => [
-  [by, 'name', ...(by === 'key' ? ['account'] : []), ...SUM_COLUMNS],
+  [by, 'name', ...(by === 'key' ? ['account'] : []), ...COLUMNS],
   ...groups.map((group) => [
     group.id,
     group.name,
     ...(by === 'key' ? [group.account_id ?? ''] : []),
-    ...SUM_COLUMNS.map((column) => group[column]),
+    ...COLUMNS.map((column) => group[column]),
   ]),
 ]
+
+const amountOf = (amount: string | null): ReactNode => (amount === null ? '–' : <Money amount={amount} />)
+
+/** What the operator pays and keeps of the calls with a known cost. */
+const marginColumns = (): Column<Group>[] => [
+  { name: t('Provider cost'), isNumber: true, cell: ({ upstream_cost }) => amountOf(upstream_cost) },
+  { name: t('Margin'), isNumber: true, cell: ({ margin }) => amountOf(margin) },
+]
+
+function MarginStats({ upstream_cost, margin, requests_with_cost }: Usage['total']) {
+  const note = t('of {count} calls with a known cost', { count: requests_with_cost.toLocaleString('en') })
+  return (
+    <>
+      <Stat name={t('Provider cost')} value={amountOf(upstream_cost)} note={note} />
+      <Stat name={t('Margin')} value={amountOf(margin)} note={note} />
+    </>
+  )
+}
 
 export function InstallationUsage() {
   const { by: given } = route.useSearch()
@@ -71,7 +95,22 @@ export function InstallationUsage() {
     <UsageFrame by={by} dimensions={DIMENSIONS} query={usage} linesOf={(data) => linesOf(data, by)}>
       {(data) => (
         <>
-          <Report usage={data} title={dimensionNames()[by]} nameOf={nameOf} />
+          <Report
+            usage={data}
+            title={dimensionNames()[by]}
+            nameOf={nameOf}
+            {...(data.total.upstream_cost !== null && {
+              columns: marginColumns(),
+              stats: <MarginStats {...data.total} />,
+            })}
+          />
+          {by === 'channel' && (
+            <p className="mt-3 text-quiet">
+              {t(
+                'Only calls whose channel has a cost are listed and in the totals; the charts have all calls.',
+              )}
+            </p>
+          )}
           {data.has_more && (
             <p className="mt-3 text-quiet">
               {t('The first {count} rows are shown; the totals count all.', {

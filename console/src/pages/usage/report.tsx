@@ -102,9 +102,12 @@ interface ReportProps<G extends Group> {
   /** What the groups are, in the language of the page. */
   readonly title: string
   nameOf(group: G): ReactNode
+  /** Further columns, and further totals. */
+  readonly columns?: readonly Column<G>[]
+  readonly stats?: ReactNode
 }
 
-export function Report<G extends Group>({ usage, title, nameOf }: ReportProps<G>) {
+export function Report<G extends Group>({ usage, title, nameOf, columns: more = [], stats }: ReportProps<G>) {
   const { total, before, groups } = usage
   const all = Number(total.cost)
   const count = (value: number) => value.toLocaleString('en')
@@ -120,6 +123,7 @@ export function Report<G extends Group>({ usage, title, nameOf }: ReportProps<G>
       isNumber: true,
       cell: ({ cost }) => (all > 0 ? `${((Number(cost) / all) * 100).toFixed(1)} %` : '–'),
     },
+    ...more,
   ]
   return (
     <div className="flex flex-col gap-4">
@@ -135,6 +139,7 @@ export function Report<G extends Group>({ usage, title, nameOf }: ReportProps<G>
           value={count(tokensOf(total))}
           note={trend(tokensOf(total), tokensOf(before))}
         />
+        {stats}
       </dl>
       {groups.length === 0 ? (
         <Panel>

@@ -123,6 +123,7 @@ t.test('every field of a call is kept as it was, whatever characters it has', as
     channel_id: null,
     attempts_count: null,
     call_count: 7,
+    upstream_cost: '123456789012345678',
     input_tokens: Number.MAX_SAFE_INTEGER,
     attempts: [{ ...attempt, error_message: hostile }],
   })

@@ -1,0 +1,54 @@
+/** Checks what channels cost the operator, against the models that they serve. See docs/pricing.md, "Cost and margin". */
+import type { ConfigFile } from '../../schemas/config/file.ts'
+import { suggestion } from '../core/suggest.ts'
+import type { SoundChannel } from './channel-checks.ts'
+import { checkPricing, type Finding, type SoundModel } from './model-checks.ts'
+
+/** Returns the mistakes: costs of models that the channel does not serve, and prices that cannot be. */
+export const checkCosts = (channels: readonly SoundChannel[], models: readonly SoundModel[]): Finding[] =>
+  channels.flatMap(({ cost = {}, models: served = {} }, index) =>
+    Object.entries(cost).flatMap(([id, pricing]): Finding[] => {
+      const path = ['channels', index, 'cost', id]
+      if (!Object.hasOwn(served, id)) {
+        const message = `The channel does not serve a model "${id}".${suggestion(id, Object.keys(served))}`
+        return [{ path, message, atKey: true }]
+      }
+      const model = models.find((entry) => entry.id === id)
+      if (model === undefined || pricing === undefined) return []
+      return checkPricing(model, pricing).map(([at, message]) => ({ path: [...path, ...at], message }))
+    }),
+  )
+
+/** Returns the gaps in the costs of channels that have some: the cost of such calls is unknown, or that of others. */
+export function missingCosts({ channels, models }: ConfigFile): Finding[] {
+  const byId = new Map(models.map((model) => [model.id, model]))
+  return channels.flatMap(({ cost, models: served }, index) =>
+    Object.keys(cost === undefined ? {} : served).flatMap((id): Finding[] => {
+      const price = byId.get(id)?.pricing
+      const own = cost?.[id]
+      const path = ['channels', index, 'cost']
+      if (price === undefined) return []
+      if (own === undefined)
+        return [{ path, message: `has no price for ${id}: the cost of its calls is unknown.`, atKey: true }]
+      const missing = (names: object = {}, known: object = {}): string =>
+        Object.keys(names)
+          .filter((name) => !Object.hasOwn(known, name))
+          .join(', ')
+      const variants = own.per_unit === undefined ? missing(price.variants, own.variants) : ''
+      const tiers = missing(price.service_tiers, own.service_tiers)
+      return [
+        ...(variants === ''
+          ? []
+          : [{ path: [...path, id], message: `has neither a price for ${variants} nor per_unit.` }]),
+        ...(tiers === ''
+          ? []
+          : [
+              {
+                path: [...path, id],
+                message: `has no factor for the service tier ${tiers}: it counts as 1.`,
+              },
+            ]),
+      ]
+    }),
+  )
+}
