@@ -54,6 +54,7 @@ export const MEDIA_ADAPTERS = [
   'veo',
   'minimax-images',
   'minimax-video',
+  'minimax-speech',
   'dashscope',
   'runway',
   'task',

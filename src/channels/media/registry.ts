@@ -11,6 +11,7 @@ import { fal } from './hosted/fal.ts'
 import { replicate } from './hosted/replicate.ts'
 import { kling } from './kling.ts'
 import { minimaxImages } from './minimax/images.ts'
+import { minimaxSpeech } from './minimax/speech.ts'
 import { minimaxVideo } from './minimax/video.ts'
 import { openaiImages } from './openai/images.ts'
 import { OPENAI_VOICES, openaiSpeech } from './openai/speech.ts'
@@ -35,6 +36,7 @@ export const MEDIA_CHANNELS: Readonly<Record<MediaProtocol, MediaAdapter>> = {
   veo,
   'minimax-images': minimaxImages,
   'minimax-video': minimaxVideo,
+  'minimax-speech': minimaxSpeech,
   dashscope,
   runway,
   task,

@@ -8,6 +8,7 @@ export const minimax: ProviderPreset = {
     messages: 'https://api.minimax.io/anthropic',
     'minimax-images': 'https://api.minimax.io/v1',
     'minimax-video': 'https://api.minimax.io/v1',
+    'minimax-speech': 'https://api.minimax.io/v1',
   },
   keyHeader: 'authorization',
   outputLimitField: 'max_completion_tokens',

@@ -120,6 +120,7 @@ const GOOD: readonly unknown[] = [
   { name: 'operations/1', done: true, error: { code: 3, message: 'No.' } },
   { status: 'Success', file_id: 'f', file: { download_url: link }, base_resp: { status_code: 0 } },
   { data: { image_urls: [link, link] }, base_resp: { status_code: 0, status_msg: 'success' } },
+  { data: { audio: 'fffb9064'.repeat(20), status: 2 }, extra_info: { audio_length: 1500 } },
   { status: 'Fail', base_resp: { status_code: 1027, status_msg: 'No.' } },
   {
     output: { task_id: 'd', task_status: 'SUCCEEDED', video_url: link, results: [picture] },

@@ -3,6 +3,7 @@ import t from 'tap'
 import { dashscope } from '../../../src/channels/media/dashscope/dashscope.ts'
 import { kling } from '../../../src/channels/media/kling.ts'
 import { minimaxImages } from '../../../src/channels/media/minimax/images.ts'
+import { minimaxSpeech } from '../../../src/channels/media/minimax/speech.ts'
 import { minimaxVideo } from '../../../src/channels/media/minimax/video.ts'
 import { runway } from '../../../src/channels/media/runway.ts'
 import { veo } from '../../../src/channels/media/veo.ts'
@@ -184,6 +185,24 @@ t.test('MiniMax: images come with the answer, without those that were filtered',
   t.match(await drawn('improper'), { type: 'refused', status: 400, message: 'input new_sensitive' })
   t.match(await drawn('busy'), { type: 'refused', status: 429 })
   t.match(await drawn('broken'), { type: 'unknown' })
+})
+
+t.test('MiniMax: sound comes in the answer', async (t) => {
+  const provider = await startProvider(t, minimaxDialect)
+  const channel = { ...channelOf('minimax-speech', `${provider.url}/v1`), api_key: KEY }
+  const spoken = async (input: string) => {
+    const submit = submitOf({ work: 'speech', input, speed: 1.25 }, 'speech-2.6-hd')
+    return minimaxSpeech.readSubmit(await sent(minimaxSpeech.submit(channel, submit)), submit)
+  }
+  const { result, inline } = producedIn(await spoken('good morning'))
+  t.equal(result.seconds, 1.5)
+  t.equal(inline[0]?.mediaType, 'audio/mpeg')
+  t.equal(inline[0]?.bytes.length, 417)
+  t.match(provider.calls[0]?.body, { voice_setting: { voice_id: 'Wise_Woman', speed: 1.25 } })
+  t.match(await spoken('improper'), { type: 'refused', status: 400 })
+  const none = { data: { audio: 'no' }, base_resp: { status_code: 0 } }
+  const submit = submitOf({ work: 'speech', input: 'x', speed: 1 })
+  t.match(minimaxSpeech.readSubmit(answerOf(200, none), submit), { type: 'unknown' })
 })
 
 t.test('DashScope: each generation of models has its service and its fields', async (t) => {

@@ -14,6 +14,18 @@ function draw(call: Call, desk: Desk): Reply {
   return reply(200, { id: job.id, data: { image_urls: kept }, metadata, ...OK })
 }
 
+/** A frame of MP3: a head, and nothing but zeros. */
+const SOUND = Buffer.concat([Buffer.from('fffb9064', 'hex'), Buffer.alloc(413)])
+
+function speak(call: Call, desk: Desk): Reply {
+  const { body } = call
+  if (typeof body.voice_setting?.voice_id !== 'string')
+    return reply(200, base(2013, 'invalid params, voice_id'))
+  desk.take(call, body.text)
+  const extra_info = { audio_length: 1500, audio_format: 'mp3', usage_characters: body.text.length }
+  return reply(200, { data: { audio: SOUND.toString('hex'), status: 2 }, extra_info, trace_id: 't', ...OK })
+}
+
 function taskOf(job: Job, desk: Desk): Reply {
   const stage = desk.look(job)
   const status = stage in STATUS ? STATUS[stage as keyof typeof STATUS] : 'Fail'
@@ -36,6 +48,7 @@ export const minimaxDialect: Dialect = {
   answer(call, desk) {
     const { method, path, query, body } = call
     if (method === 'POST' && path === '/v1/image_generation') return draw(call, desk)
+    if (method === 'POST' && path === '/v1/t2a_v2') return speak(call, desk)
     if (method === 'POST' && path === '/v1/video_generation') {
       if (typeof body.duration === 'string') return reply(200, base(2013, 'invalid params, duration'))
       return reply(200, { task_id: desk.take(call, body.prompt).id, ...OK })

@@ -1,0 +1,50 @@
+/** MiniMax's speech: sound in hexadecimal digits within the answer. */
+import { z } from 'zod'
+import { audioSeconds } from '../../../core/media/audio-length.ts'
+import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../adapter.ts'
+import { fieldsOf, isSuccess, jsonIn, looseSeconds, looseText, refusal, unknown } from '../answer.ts'
+import { isText, produced } from '../files.ts'
+import { jsonRequest, notServed } from '../request.ts'
+import { minimaxFailure, minimaxRefusal } from './failure.ts'
+
+/** The interface has no default. */
+const DEFAULT_VOICE = 'Wise_Woman'
+const MEDIA_TYPE = 'audio/mpeg'
+const MILLISECONDS = 1000
+const HEX = /^(?:[0-9a-f]{2})+$/i
+
+const made = z.looseObject({ audio: looseText })
+const measured = z.looseObject({ audio_length: looseSeconds })
+
+function readSubmit(answer: MediaAnswer): SubmitOutcome {
+  if (!isSuccess(answer)) return refusal(answer, 502)
+  const failure = minimaxFailure(answer)
+  if (failure !== null) return minimaxRefusal(failure)
+  const body = fieldsOf(jsonIn(answer))
+  const { audio = null } = made.safeParse(body?.data).data ?? {}
+  if (audio === null || !HEX.test(audio)) return unknown('The answer holds no sound.')
+  const bytes = Buffer.from(audio, 'hex')
+  if (isText(bytes)) return unknown('The answer holds no sound.')
+  const { audio_length = null } = measured.safeParse(body?.extra_info).data ?? {}
+  const seconds = audio_length === null ? audioSeconds(bytes) : audio_length / MILLISECONDS
+  const source = { type: 'bytes', bytes, mediaType: MEDIA_TYPE } as const
+  return produced([{ role: 'audio', source, facts: { seconds } }], { seconds })
+}
+
+export const minimaxSpeech: MediaAdapter = {
+  works: ['speech'],
+  inlines: () => false,
+  takesIn: () => [],
+  submit(channel, { job, upstreamModel }) {
+    if (job.work !== 'speech') return notServed(job)
+    return jsonRequest(channel, '/t2a_v2', {
+      model: upstreamModel,
+      text: job.input,
+      stream: false,
+      voice_setting: { voice_id: job.voice ?? DEFAULT_VOICE, speed: job.speed },
+      audio_setting: { format: 'mp3' },
+    })
+  },
+  readSubmit,
+  follow: null,
+}

@@ -1,0 +1,95 @@
+/**
+ * A host of models behind the whole service: a video and images from the request to the settled row, charged by what fal
+ * reports, stored, and opened by the links that are handed out.
+ */
+import t from 'tap'
+import { borrowService } from '../../support/lend-services.ts'
+import { falDialect } from '../../support/media-providers/fal.ts'
+import { FILM, KEY, startProvider } from '../../support/media-providers/provider.ts'
+import { rowOf } from '../support.ts'
+import { checkEntries, checkWallet, demonstration, newClient } from './support.ts'
+
+const VIDEOS = '/v1/videos/generations'
+const IMAGES = '/v1/images/generations'
+const MODELS = `
+  - id: hosted-film
+    endpoint_type: videos_generations
+    pricing: { unit: second, per_unit: "3", variants: { 720p: "3", 1080p: "5" } }
+  - id: hosted-picture
+    endpoint_type: images_generations
+    pricing: { unit: image, per_unit: "2" }
+`
+const channelAt = (url: string): string => `
+  - id: fal-main
+    provider: fal
+    base_url: ${url}
+    api_key: ${KEY}
+    models: { hosted-film: fal-ai/kling-video/v2/pro, hosted-picture: fal-ai/flux/dev }
+    input_names: { last_frame: tail_image_url }
+`
+
+t.test('fal behind the service', async (t) => {
+  const provider = await startProvider(t, falDialect)
+  const config = demonstration((yaml) =>
+    yaml
+      .replace(/^models:$/m, (line) => line + MODELS)
+      .replace(/^channels:$/m, (line) => line + channelAt(provider.url)),
+  )
+  const service = await borrowService(t, config)
+
+  await t.test('a video: followed, fetched, charged by its own length and size', async (t) => {
+    const client = await newClient(service, '100')
+    const submitted = await client.post(VIDEOS, {
+      model: 'hosted-film',
+      prompt: 'good film',
+      duration: 5,
+      resolution: '1080p',
+    })
+    t.equal(submitted.status, 200)
+    const id = String(submitted.body.id)
+    const video = await client.ended(`${VIDEOS}/${id}`)
+    t.match(video, { id, status: 'succeeded', model: 'hosted-film', duration_sec: 4 })
+    const file = await fetch(String(video.video_url))
+    t.ok(Buffer.from(await file.arrayBuffer()).equals(FILM), 'byte for byte')
+    t.match(provider.jobs[0]?.call, {
+      path: '/fal-ai/kling-video/v2/pro',
+      body: { prompt: 'good film', duration: '5', resolution: '1080p' },
+    })
+    // 4 seconds of 720 lines at 3, where 5 of 1,080 at 5 were asked for.
+    await checkEntries(t, service, client, id, { held: '25', charged: '12' })
+    t.match(await rowOf(service, client.key, submitted.trace), {
+      status: 'success',
+      unit_type: 'video',
+      unit_count: '4',
+      cost: '12',
+      task_id: id,
+    })
+    await checkWallet(t, service, client, '100', ['12'])
+  })
+
+  await t.test('images within one request: as many as were made', async (t) => {
+    const client = await newClient(service, '100')
+    const drawn = await client.post(IMAGES, { model: 'hosted-picture', prompt: 'good pictures', n: 2 })
+    t.equal(drawn.status, 200)
+    t.equal((drawn.body.data as unknown[]).length, 2)
+    await checkWallet(t, service, client, '100', ['4'])
+  })
+
+  await t.test('refused content gives everything back, in the words of the host', async (t) => {
+    const client = await newClient(service, '100')
+    const { body } = await client.post(VIDEOS, { model: 'hosted-film', prompt: 'improper', duration: 5 })
+    const id = String(body.id)
+    const video = await client.ended(`${VIDEOS}/${id}`)
+    t.match(video, { status: 'failed', error: { message: 'The prompt was flagged.' } })
+    await checkEntries(t, service, client, id, { held: '15', charged: null })
+    await checkWallet(t, service, client, '100', [])
+  })
+
+  await t.test('a lost answer: the task says so, and nothing is sent again', async (t) => {
+    const client = await newClient(service, '100')
+    const { body } = await client.post(VIDEOS, { model: 'hosted-film', prompt: 'cut off', duration: 5 })
+    const found = (await client.get(`${VIDEOS}/${String(body.id)}`)).body
+    t.match(found, { message: /not sent again/ })
+    t.equal(provider.jobs.filter(({ prompt }) => prompt === 'cut off').length, 1)
+  })
+})
