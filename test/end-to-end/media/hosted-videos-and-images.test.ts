@@ -1,10 +1,11 @@
 /**
- * A host of models behind the whole service: a video and images from the request to the settled row, charged by what fal
- * reports, stored, and opened by the links that are handed out.
+ * Providers of media behind the whole service: a video and images from the request to the settled row, charged by what fal
+ * reports, stored, and opened by the links that are handed out; and a submit to Kling whose answer is lost.
  */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { falDialect } from '../../support/media-providers/fal.ts'
+import { ACCESS_KEY, klingDialect, SECRET_KEY } from '../../support/media-providers/kling.ts'
 import { FILM, KEY, startProvider } from '../../support/media-providers/provider.ts'
 import { rowOf } from '../support.ts'
 import { checkEntries, checkWallet, demonstration, newClient } from './support.ts'
@@ -18,22 +19,31 @@ const MODELS = `
   - id: hosted-picture
     endpoint_type: images_generations
     pricing: { unit: image, per_unit: "2" }
+  - id: kling-film
+    endpoint_type: videos_generations
+    pricing: { unit: second, per_unit: "3" }
 `
-const channelAt = (url: string): string => `
+const channelsAt = (fal: string, kling: string): string => `
   - id: fal-main
     provider: fal
-    base_url: ${url}
+    base_url: ${fal}
     api_key: ${KEY}
     models: { hosted-film: fal-ai/kling-video/v2/pro, hosted-picture: fal-ai/flux/dev }
     input_names: { last_frame: tail_image_url }
+  - id: kling-main
+    provider: kling
+    base_url: ${kling}/v1
+    auth: { type: jwt-hs256, access_key: ${ACCESS_KEY}, secret_key: ${SECRET_KEY} }
+    models: { kling-film: kling-v2-6 }
 `
 
-t.test('fal behind the service', async (t) => {
+t.test('fal and Kling behind the service', async (t) => {
   const provider = await startProvider(t, falDialect)
+  const kling = await startProvider(t, klingDialect)
   const config = demonstration((yaml) =>
     yaml
       .replace(/^models:$/m, (line) => line + MODELS)
-      .replace(/^channels:$/m, (line) => line + channelAt(provider.url)),
+      .replace(/^channels:$/m, (line) => line + channelsAt(provider.url, kling.url)),
   )
   const service = await borrowService(t, config)
 
@@ -91,5 +101,15 @@ t.test('fal behind the service', async (t) => {
     const found = (await client.get(`${VIDEOS}/${String(body.id)}`)).body
     t.match(found, { message: /not sent again/ })
     t.equal(provider.jobs.filter(({ prompt }) => prompt === 'cut off').length, 1)
+  })
+
+  await t.test('a lost answer of Kling: found by the id of the task, with a signed token', async (t) => {
+    const client = await newClient(service, '100')
+    const submitted = await client.post(VIDEOS, { model: 'kling-film', prompt: 'cut off', duration: 5 })
+    const id = String(submitted.body.id)
+    t.match(await client.ended(`${VIDEOS}/${id}`), { status: 'succeeded', duration_sec: 4 })
+    t.equal(kling.jobs.length, 1)
+    t.equal(kling.jobs[0]?.reference, id)
+    await checkWallet(t, service, client, '100', ['12'])
   })
 })
