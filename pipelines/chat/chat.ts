@@ -6,6 +6,7 @@ import type { Dialect } from '../../src/protocols/dialect.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
 import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
 import type { IdempotencyDeps } from '../stages/claim.ts'
+import { followState, type StateDeps } from '../stages/follow-state.ts'
 import { forward } from '../stages/forward.ts'
 import { idempotent } from '../stages/idempotency.ts'
 import { pipeline } from '../stages/pipeline.ts'
@@ -29,6 +30,7 @@ export interface ChatDeps
     AgentDeps,
     IdempotencyDeps,
     LinkDeps,
+    StateDeps,
     ReadDeps,
     ReserveDeps,
     ForwardDeps,
@@ -43,6 +45,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     applyAgent(),
     readCall(deps, dialect),
     selectModel(deps),
+    followState(deps),
     requireServerTools(),
     requireVision(),
     idempotent(deps),

@@ -101,6 +101,25 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O>(
   o: Stage<N, O>,
   end?: RefusalStage,
 ): Handler
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P>(
+  a: Stage<Call, A>,
+  b: Stage<A, B>,
+  c: Stage<B, C>,
+  d: Stage<C, D>,
+  e: Stage<D, E>,
+  f: Stage<E, F>,
+  g: Stage<F, G>,
+  h: Stage<G, H>,
+  i: Stage<H, I>,
+  j: Stage<I, J>,
+  k: Stage<J, K>,
+  l: Stage<K, L>,
+  m: Stage<L, M>,
+  n: Stage<M, N>,
+  o: Stage<N, O>,
+  p: Stage<O, P>,
+  end?: RefusalStage,
+): Handler
 export function pipeline(...all: ReadonlyArray<Stage<never, unknown> | RefusalStage | undefined>): Handler {
   const given = all.filter((one) => one !== undefined)
   const refusals = given.find(isRefusalStage)

@@ -62,8 +62,19 @@ export const responsesRequest = z.looseObject({
     .nullish()
     .describe('auto, none, or an object that selects a function by name.'),
   parallel_tool_calls: z.boolean().nullish().describe('Default true.'),
-  previous_response_id: stateful('it is not available; send the full history in input'),
-  conversation: stateful('it is not available; send the full history in input'),
+  previous_response_id: z
+    .string()
+    .min(1)
+    .max(200)
+    .nullish()
+    .describe('Goes on with an earlier response of the account, where the channel that made it keeps it.'),
+  store: z
+    .boolean()
+    .nullish()
+    .describe('false: the response is not kept, and cannot be continued. Default true.'),
+  conversation: stateful(
+    'it is not available; go on with previous_response_id, or send the full history in input',
+  ),
   background: z
     .literal(false, { error: 'background answers are not available; leave it out, or set stream' })
     .nullish()

@@ -319,6 +319,11 @@ export const channelEntry = z.strictObject({
   /** Prices that the operator pays, by catalog id: in the same form as the price of a model. */
   cost: z.record(name, pricing).optional(),
   tools: z.array(z.enum(SERVER_TOOLS)).default([]),
+  /**
+   * Of the responses protocol: days for which the upstream keeps responses that are not `store: false`; 0: it keeps
+   * none. Its keys, if there are several, must be of one account there.
+   */
+  keeps_responses_days: z.int().min(0).max(3650).default(0),
   /** Client protocols that this channel's upstream converts itself. */
   converts: z.array(chatProtocol).default([]),
   /** Lower is tried first. */

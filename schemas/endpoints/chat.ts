@@ -14,6 +14,7 @@ import { countTokensRequest, messagesRequest } from '../chat/messages.ts'
 import { responsesRequest } from '../chat/responses.ts'
 import type { FailureCode } from '../failure.ts'
 import { type Endpoint, EVENT_STREAM } from './endpoint.ts'
+import { STORED_RESPONSE_ENDPOINTS } from './stored-responses.ts'
 
 const TAG = 'Chat'
 const MODEL = 'sonata-large'
@@ -171,7 +172,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     method: 'POST',
     path: '/v1/responses',
     summary: 'Answer a conversation, responses protocol.',
-    details: `${NATIVE} No conversation is kept: the full history goes in input every turn. ${BILLED}`,
+    details: `${NATIVE} A turn goes on with previous_response_id where the channel keeps responses; else the full history goes in input. ${BILLED}`,
     headers: billedHeaders,
     body: { name: 'ResponsesRequest', schema: responsesRequest },
     example: { model: MODEL, instructions: 'Be brief.', input: [HELLO] },
@@ -183,6 +184,7 @@ export const chatEndpoints: readonly Endpoint[] = [
       },
     ],
   },
+  ...STORED_RESPONSE_ENDPOINTS,
   {
     method: 'POST',
     path: '/v1/embeddings',

@@ -305,74 +305,48 @@ function configWith(env: NodeJS.ProcessEnv, simulatorUrl: string): ConfigFile {
   return loaded.config
 }
 
-/** A command reports the failure of its call, and writes no log. */
-const SILENT = { hideRecent() {}, warn() {} }
-
 async function withChannels<T>(
   env: NodeJS.ProcessEnv,
   work: (database: Database, deps: ChannelDeps) => Promise<T>,
 ): Promise<T> {
-  const [
-    { upstreamCalls },
-    { openChannelAccess },
-    { UpstreamClient },
-    { observeUpstream },
-    { createCatalog },
-    { readRunning },
-  ] = await Promise.all([
-    import('../server/upstream-calls.ts'),
-    import('../server/channel-access.ts'),
-    import('../upstream/client.ts'),
-    import('../upstream/observe.ts'),
+  const [{ openCalls }, { createCatalog }, { readRunning }] = await Promise.all([
+    import('./upstream-calls.ts'),
     import('../core/routing/catalog.ts'),
     import('../embedded/data-dir.ts'),
   ])
   const settings = readSettings(env)
   const simulatorUrl = readRunning(settings.dataDir)?.simulator_url ?? ANY_SIMULATOR_URL
   const catalog = createCatalog(configWith(env, simulatorUrl))
-  const client = new UpstreamClient({ onHandlerError: () => undefined })
-  const call = upstreamCalls(client, openChannelAccess(SILENT))
+  const { openUpstream, close } = openCalls()
   const deps: ChannelDeps = {
     catalog: () => catalog,
     processReports: () => processReports(settings),
-    openUpstream: (request) => observeUpstream((handler) => call(request, handler)),
+    openUpstream,
   }
   try {
     return await withDatabase(env, (database) => work(database, deps))
   } finally {
-    client.close()
+    close()
   }
 }
 
 /** Requests a cancel from the provider as the gateway does, with the channels of the service's configuration. */
 async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<void> {
-  const [
-    { cancelUpstream },
-    { mediaCalls },
-    { openChannelAccess },
-    { UpstreamClient },
-    { mediaAdapterOf },
-    { createCatalog },
-    { readRunning },
-  ] = await Promise.all([
-    import('../../pipelines/tasks/end/cancel-upstream.ts'),
-    import('../server/media-calls.ts'),
-    import('../server/channel-access.ts'),
-    import('../upstream/client.ts'),
-    import('../channels/media/registry.ts'),
-    import('../core/routing/catalog.ts'),
-    import('../embedded/data-dir.ts'),
-  ])
+  const [{ cancelUpstream }, { openCalls }, { mediaAdapterOf }, { createCatalog }, { readRunning }] =
+    await Promise.all([
+      import('../../pipelines/tasks/end/cancel-upstream.ts'),
+      import('./upstream-calls.ts'),
+      import('../channels/media/registry.ts'),
+      import('../core/routing/catalog.ts'),
+      import('../embedded/data-dir.ts'),
+    ])
   const simulatorUrl = readRunning(readSettings(env).dataDir)?.simulator_url ?? ANY_SIMULATOR_URL
   const catalog = createCatalog(configWith(env, simulatorUrl))
-  const client = new UpstreamClient({ onHandlerError: () => undefined })
-  // A cancel sends no file.
-  const storage = { open: () => Promise.reject(new Error('There is no file to send')) }
-  const calls = mediaCalls(client, storage, openChannelAccess(SILENT))
+  const { media: calls, close } = openCalls()
   try {
     await cancelUpstream({ calls, adapterOf: mediaAdapterOf, catalog: () => catalog }, task)
   } finally {
-    client.close()
+    close()
   }
 }
 

@@ -26,7 +26,7 @@ import { openOperation } from './operation/repository.ts'
 import { openPayments } from './payments/repository.ts'
 import { openPeople } from './people/repository.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from './repository.ts'
-import { openIdempotencyRecords } from './requests/repository.ts'
+import { openIdempotencyRecords, openStoredResponses } from './requests/repository.ts'
 import { openTasks } from './tasks/repository.ts'
 import { inTransaction } from './transaction.ts'
 
@@ -112,6 +112,7 @@ const openRepositories = (pools: Pools, masterKey: KnownMasterKey) => ({
   ...openCallCopy(pools),
   ...openWiki(pools),
   ...openIdempotencyRecords(pools),
+  ...openStoredResponses(pools),
 })
 
 /** Reads when the first migration was applied. */

@@ -6,6 +6,14 @@ import type { ChatProtocol, Provider, ServerTool } from '../../schemas/config/ca
 import type { TokenUsage } from '../core/pricing/usage.ts'
 import type { LinkedParts } from './request/linked-parts.ts'
 
+/** Memory at the upstream that a call reads or leaves. */
+export interface CallState {
+  /** The response that the call goes on with; null without one. */
+  readonly previous: string | null
+  /** False where the client asks that the response is not kept. */
+  readonly isStored: boolean
+}
+
 /** The pipeline's view of a request in any protocol. */
 export interface ChatCall {
   readonly model: string
@@ -23,6 +31,8 @@ export interface ChatCall {
   readonly toolCallLimit: number | null
   /** The requested service tier, where it can change the price. */
   readonly serviceTier?: string
+  /** In the responses protocol alone. */
+  readonly state?: CallState
   /**
    * Other settings of the answer, for the call log: pieces of `src/core/call-log/detail-text.ts`. Short, and without
    * any prompt.
@@ -78,6 +88,8 @@ export interface Metered {
   readonly reported?: unknown
   /** The service tier in which the upstream served the call, in its own word; empty or absent without one. */
   readonly serviceTier?: string
+  /** The upstream's id of a response that it may keep; empty or absent without one. */
+  readonly responseId?: string
   /** Prompt and output were reported, the output with or after the last character: final, should the answer end here. */
   readonly isUsageWhole: boolean
 }

@@ -1,9 +1,10 @@
-/** What one simulated provider remembers from one call to the next: its tasks, its files, the voices it was given. */
+/** What one simulated provider remembers from one call to the next: its tasks, its files, the voices it was given, the responses it keeps. */
 
 import { FileShelf } from './media/file-shelf.ts'
 import { PaymentBook } from './payments/book.ts'
 import type { SimulatedPayments } from './payments/control.ts'
 import { Webhooks } from './payments/webhooks.ts'
+import { ResponseShelf } from './response-shelf.ts'
 import { TaskStore } from './tasks/task-book.ts'
 import { VoiceList } from './voice-list.ts'
 
@@ -11,6 +12,7 @@ export type World = {
   readonly tasks: TaskStore
   readonly files: FileShelf
   readonly voices: VoiceList
+  readonly responses: ResponseShelf
   readonly payments: SimulatedPayments
 }
 
@@ -22,6 +24,7 @@ export function newWorld(paymentsFile: string | null): World {
     tasks: new TaskStore(),
     files: new FileShelf(),
     voices: new VoiceList(),
+    responses: new ResponseShelf(),
     payments: { book, webhooks },
   }
 }

@@ -3,6 +3,7 @@ import type { FetchedFile } from '../../../src/protocols/dialect.ts'
 import type { ForwardDeps } from './deps.ts'
 
 export type CallFileMap = ReadonlyMap<string, FetchedFile>
+export const NO_FILES: CallFileMap = new Map()
 
 export class CallFiles {
   readonly #fetchFiles: ForwardDeps['fetchFiles']

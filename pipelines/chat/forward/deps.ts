@@ -6,6 +6,7 @@ import type { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import type { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { HeaderLookup } from '../../../src/http/handler.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
+import type { ResponseToStore } from '../../../src/postgres/requests/stored-responses.ts'
 import type { FetchedFile } from '../../../src/protocols/dialect.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/client.ts'
@@ -54,6 +55,8 @@ export interface ForwardDeps extends ReservationDeps {
   /** Returns a number in [0, 1); `Math.random` where it is absent. */
   readonly random?: () => number
   readonly health: ChannelHealth
+  /** Notes a response that its upstream keeps. Never rejects. */
+  readonly storeResponse: (response: ResponseToStore) => Promise<void>
   /** Called with each settlement, for metrics and traces. Must not throw. */
   readonly onSettled: (settlement: Settlement, oddities: Oddities, upstreamModel: string) => void
   /** Called when a call is admitted, and when it is over. */

@@ -22,11 +22,12 @@ import { endReservation } from '../../stages/reserve.ts'
 import type { ServedModel } from '../../stages/select-model.ts'
 import { noticeOfBreak } from '../../stages/server-tools.ts'
 import { type Answer, type AnsweredCall, answerTo } from './answers.ts'
-import { type CallFileMap, CallFiles } from './call-files.ts'
+import { type CallFileMap, CallFiles, NO_FILES } from './call-files.ts'
 import { CallRecord, type Ending } from './call-record.ts'
 import type { ForwardDeps } from './deps.ts'
 import { RouteChoice } from './route-choice.ts'
-import { servedModelHeaders, translationHeaders } from './translation-headers.ts'
+import { afterwards, noteStored } from './stored-response.ts'
+import { addedHeaders } from './translation-headers.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -40,7 +41,6 @@ import { knowsUsageOption, rejectsUsageOption } from './usage-option.ts'
 
 /** The whole of a chat call, streaming included. See docs/api-rules.md, "Timeouts". */
 export const CHAT_DEADLINE_MS = 180_000
-const NO_FILES: CallFileMap = new Map()
 /** A translated stream always uses this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
 const msLeft = (startedAt: number, now: number): number => Math.max(1, CHAT_DEADLINE_MS - (now - startedAt))
@@ -146,8 +146,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     const now = performance.now()
     this.#record.attemptBegins(route, dropped, now)
     this.#deps.health.began(channel.id)
-    const served = servedModelHeaders(this.#admitted)
-    this.#addedHeaders = route.isTranslated ? [...served, ...translationHeaders(adapter, dropped)] : served
+    this.#addedHeaders = addedHeaders(this.#admitted, route, adapter, dropped)
     this.#upstream = this.#deps.callUpstream(
       {
         channel,
@@ -292,10 +291,13 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   #succeed(whole?: Reply): void {
     this.#record.ending = { kind: 'success' }
     this.#noteHealth(false)
+    const stored = noteStored(this.#deps, this.#admitted, this.#route!, this.#answer!)
     this.#close((error) => {
       if (error !== undefined) return this.#subscriber.error(notStored(error))
-      if (whole !== undefined) this.#subscriber.next(whole)
-      this.#subscriber.complete()
+      afterwards(stored, () => {
+        if (whole !== undefined) this.#subscriber.next(whole)
+        this.#subscriber.complete()
+      })
     })
   }
 

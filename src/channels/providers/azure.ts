@@ -12,6 +12,7 @@ export const azure: ProviderPreset = {
   baseUrls: { 'chat-completions': () => null, responses: () => null },
   keyHeader: 'api-key',
   outputLimitField: 'max_completion_tokens',
+  keepsResponsesDays: 30,
 }
 
 const OLDER_BASE = /\/openai$/

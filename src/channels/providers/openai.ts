@@ -12,4 +12,5 @@ export const openai: ProviderPreset = {
     'openai-speech': BASE_URL,
   },
   outputLimitField: 'max_completion_tokens',
+  keepsResponsesDays: 30,
 }

@@ -18,7 +18,9 @@ export interface ProviderPreset {
   readonly keyHeader?: KeyHeader
   /** Of channels of the chat-completions protocol. */
   readonly outputLimitField?: NonNullable<ChannelEntry['output_limit_field']>
-  /** Of the same. */
+  /** Of channels of the responses protocol. */
+  readonly keepsResponsesDays?: number
+  /** Of channels of the chat-completions protocol. */
   readonly quirks?: readonly Quirk[]
 }
 

@@ -58,6 +58,9 @@ function presetFields(preset: ProviderPreset, protocol: unknown, fields: Channel
     protocol,
     ...(url != null && { base_url: url }),
     ...(isChat && preset.keyHeader !== undefined && { key_header: preset.keyHeader }),
+    ...(protocol === 'responses' && {
+      ...(preset.keepsResponsesDays !== undefined && { keeps_responses_days: preset.keepsResponsesDays }),
+    }),
     ...(protocol === 'chat-completions' && {
       ...(preset.outputLimitField !== undefined && { output_limit_field: preset.outputLimitField }),
       ...(preset.quirks !== undefined && { quirks: preset.quirks }),

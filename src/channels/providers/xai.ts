@@ -12,4 +12,5 @@ export const xai: ProviderPreset = {
   },
   keyHeader: 'authorization',
   outputLimitField: 'max_completion_tokens',
+  keepsResponsesDays: 30,
 }

@@ -10,6 +10,9 @@ const CHARACTERS_PER_TOKEN = 4
 
 export const estimateInputTokens = (jsonBytes: number): number => Math.ceil(jsonBytes / BYTES_PER_TOKEN)
 
+/** Returns the bytes that the estimate counts for so many tokens: for a prompt that is not in the request. */
+export const bytesOfTokens = (tokens: number): number => tokens * BYTES_PER_TOKEN
+
 /** A later byte of a UTF-8 character adds an eighth of a token: three bytes of Chinese are about one token. */
 const LATER_BYTES_PER_TOKEN = 8
 

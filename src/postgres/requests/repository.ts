@@ -1,4 +1,4 @@
-/** Answers kept for requests with an idempotency key. */
+/** Answers kept for requests with an idempotency key, and responses that upstreams keep. */
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import {
   claimIdempotencyKey,
@@ -6,6 +6,19 @@ import {
   purgeIdempotencyRecords,
   storeIdempotentAnswer,
 } from './idempotency.ts'
+import {
+  findStoredResponse,
+  forgetStoredResponse,
+  purgeStoredResponses,
+  storeResponse,
+} from './stored-responses.ts'
+
+export type StoredResponses = ReturnType<typeof openStoredResponses>
+
+export const openStoredResponses = ({ main }: Pools) => ({
+  ...onPool(main, { storeResponse, findStoredResponse }, READ_DEADLINE_MS),
+  ...onPool(main, { forgetStoredResponse, purgeStoredResponses }),
+})
 
 export type IdempotencyRecords = ReturnType<typeof openIdempotencyRecords>
 

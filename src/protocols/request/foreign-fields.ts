@@ -112,7 +112,11 @@ function rulesOf(protocol: ChatProtocol): Map<string, Rule> {
 
 const OWN_RULES: Readonly<Record<ChatProtocol, ReadonlyArray<readonly [string, Rule]>>> = {
   'chat-completions': [],
-  responses: [['prompt', unlessIn(STORED)]],
+  responses: [
+    ['prompt', unlessIn(STORED)],
+    // The gateway finds the channel that keeps it.
+    ['previous_response_id', () => null],
+  ],
   messages: [['container', unlessIn(STORED)]],
   'generate-content': [
     ['modelArmorConfig', unlessIn(STORED)],

@@ -95,6 +95,7 @@ function read({ body }: ClientRequest): ChatCall {
     builtInTools: builtInTools(request),
     toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,
     ...requestedTier('responses', request),
+    state: { previous: request.previous_response_id ?? null, isStored: request.store !== false },
     settings: settingsOf(request, counts),
     source,
   }

@@ -37,6 +37,7 @@ export class ResponsesMeter implements AnswerStream {
   laterError: Buffer | null = null
   #hasItem = false
   model = ''
+  responseId = ''
   /** An item has ended and nothing followed: the last event ends the answer and reports the usage. */
   #isBehindItem = false
   hasBegun = false
@@ -111,6 +112,7 @@ export class ResponsesMeter implements AnswerStream {
     if (isError(facts, bytes, start, end)) this.#err(facts, data)
     this.#take(facts)
     if (facts.model !== '') this.model = facts.model
+    if (facts.id !== '') this.responseId = facts.id
     if (facts.kind === 'delta' && facts.spokenStart >= 0) this.#remember(facts, data, bytes, start, end)
   }
 
@@ -125,6 +127,7 @@ export class ResponsesMeter implements AnswerStream {
     const { texts, error } = facts
     if (error !== null) this.#err({ error: null }, Buffer.from(error))
     const kind = kindOf(texts.type ?? '')
+    this.responseId = texts.response_id ?? this.responseId
     this.#take({
       kind,
       characters: kind === 'delta' ? facts.characters : 0,

@@ -32,6 +32,8 @@ export interface EventFacts {
   numberStart: number
   numberEnd: number
   usage: LooseObject | null
+  /** The id of the response; empty without one. */
+  id: string
   /** The upstream's name of the model; empty without one. */
   model: string
   /** The type of the item that the event ends, where it is a tool that the upstream ran itself; else null. */
@@ -51,6 +53,7 @@ const ITEM = bytesOf('item')
 const ERROR = bytesOf('error')
 const OUTCOME = bytesOf('base_resp')
 const USAGE = bytesOf('usage')
+const ID = bytesOf('id')
 const MODEL = bytesOf('model')
 const SERVICE_TIER = bytesOf('service_tier')
 
@@ -84,6 +87,7 @@ const newFacts = (): EventFacts => ({
   numberStart: -1,
   numberEnd: -1,
   usage: null,
+  id: '',
   model: '',
   serverTool: null,
   serviceTier: '',
@@ -141,6 +145,8 @@ function readResponse(bytes: Buffer, at: number, facts: EventFacts): void {
     if (nested.isNull) continue
     if (nested.is(MODEL) && nested.isString)
       facts.model = bytes.toString('utf8', nested.start + 1, nested.end - 1)
+    else if (nested.is(ID) && nested.isString)
+      facts.id = bytes.toString('utf8', nested.start + 1, nested.end - 1)
     else if (nested.is(SERVICE_TIER) && nested.isString)
       facts.serviceTier = bytes.toString('latin1', nested.start + 1, nested.end - 1)
     else if (nested.is(USAGE)) facts.usage = parsedFields(bytes.toString('utf8', nested.start, nested.end))

@@ -39,6 +39,7 @@ export function readWholeResponse(body: Buffer): WholeAnswer {
         serviceTier: textOf(response?.service_tier),
       }),
       ...modelIn(response?.model),
+      responseId: textOf(response?.id),
     },
     isAnswer:
       response !== null && !hasFailed(response) && (isOutputReported(report) || hasItemContent(response)),

@@ -64,6 +64,7 @@ const RESPONSES = object({
   delta: SAID,
   item: object({ type: { is: 'text', name: 'item' } }),
   response: object({
+    id: { is: 'text', name: 'response_id' },
     usage: object({
       ...counts('input_tokens', 'output_tokens'),
       input_tokens_details: object(counts('cached_tokens', 'cache_write_tokens')),

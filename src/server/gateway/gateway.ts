@@ -242,6 +242,17 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
         await database.callbackSecret(accountId)
       },
       hasMail: boot.mail !== null,
+      storeResponse: (response) =>
+        database
+          .storeResponse(response)
+          .catch((error: Error) =>
+            log.warn(
+              { err: error, channel: response.channelId },
+              'Failed to note a response: no call can go on with it',
+            ),
+          ),
+      findStoredResponse: database.findStoredResponse,
+      forgetStoredResponse: database.forgetStoredResponse,
       usageOptionRefusals,
       silence: new SilenceWatch(),
       lateUsage,

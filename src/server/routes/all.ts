@@ -27,11 +27,13 @@ import { type ImageRouteDeps, imageRoutes } from './images.ts'
 import { type ManagementRouteDeps, managementRoutes } from './management.ts'
 import { type ModelRouteDeps, modelRoutes } from './models.ts'
 import { makeReference } from './reference.ts'
+import { responseRoutes, type StoredResponsesDeps } from './responses.ts'
 import { pathRouter } from './routed.ts'
 import { type VideoRouteDeps, videoRoutes } from './videos.ts'
 import { type WikiRouteDeps, wikiRoutes } from './wiki.ts'
 
 export type RouteDeps = ChatDeps &
+  StoredResponsesDeps &
   EmbeddingsDeps &
   LogsDeps &
   UsageDeps &
@@ -75,6 +77,7 @@ export function routes(deps: RouteDeps): Routes {
   const ofLog = get(showLog(deps))
   const ofModels = modelRoutes(deps)
   const families = [
+    ...responseRoutes(deps),
     ...imageRoutes(deps),
     ...videoRoutes(deps),
     ...audioRoutes(deps),

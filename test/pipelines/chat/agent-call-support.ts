@@ -178,6 +178,7 @@ export class Call {
       health: new ChannelHealth(),
       startTrace: null,
       fetchFiles: async () => new Map(),
+      storeResponse: async () => {},
       usageOptionRefusals: new UsageOptionRefusals(),
       callUpstream: (request, handler) => {
         const attempt = new ScriptedUpstream(request, handler)

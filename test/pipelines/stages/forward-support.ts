@@ -234,6 +234,7 @@ export class RunningCall {
       health: this.health,
       silence: options.silence ?? SILENCE,
       lateUsage: options.lateUsage ?? NOT_LATE,
+      storeResponse: async () => {},
       usageOptionRefusals: options.usageOptionRefusals ?? new UsageOptionRefusals(),
       caps: {
         reserveSpend: async () => null,

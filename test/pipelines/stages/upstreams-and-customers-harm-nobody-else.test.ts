@@ -55,6 +55,7 @@ function clientCall(protocol: ChatProtocol, text: string, stream: boolean): Clie
 const memory = () => ({
   health: new ChannelHealth(),
   retryBudget: new RetryBudget(),
+  storeResponse: async () => {},
   usageOptionRefusals: new UsageOptionRefusals(),
 })
 type Memory = ReturnType<typeof memory>

@@ -1,7 +1,6 @@
 /** The responses dialect: `POST /v1/responses` in OpenAI's public shapes. */
 
-import type { IncomingHttpHeaders } from 'node:http'
-import { BAD_KEY, namedModel } from '../../access.ts'
+import { namedModel } from '../../access.ts'
 import { NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
 import { hexadecimalId, seededRandom } from '../../answers/words.ts'
@@ -14,9 +13,11 @@ import {
   SimulatedFailure,
 } from '../../dialect.ts'
 import type { Directives, UsageMode } from '../../directives/grammar.ts'
+import type { ResponseShelf } from '../../response-shelf.ts'
 import { errorBody } from '../chat-completions/error.ts'
 import { invalid, missing } from './input.ts'
 import { type OutputItem, outputItems } from './items.ts'
+import { KEPT_ENDPOINTS, refuseBadKey } from './kept.ts'
 import { type ResponsesRequest, readResponsesRequest } from './request.ts'
 
 const EPOCH_SECONDS = 1_735_689_600
@@ -24,7 +25,7 @@ const YEAR_SECONDS = 31_536_000
 
 export const responses: Dialect = {
   name: 'responses',
-  endpoints: [{ method: 'POST', path: /^\/v1\/responses$/, open }],
+  endpoints: [{ method: 'POST', path: /^\/v1\/responses$/, open }, ...KEPT_ENDPOINTS],
   failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
   failureFrame: ({ message, param }, eventsBefore) => ({
     event: 'error',
@@ -41,7 +42,7 @@ export const responses: Dialect = {
 
 function open(request: ReceivedRequest): OpenedRequest {
   refuseBadKey(request.headers)
-  const asked = readResponsesRequest(request.body)
+  const asked = readResponsesRequest(request.body, request.world.responses)
   const { model, directives, isServed } = namedModel(asked.model)
   if (!isServed) {
     const message = `The requested model '${model}' does not exist.`
@@ -51,16 +52,16 @@ function open(request: ReceivedRequest): OpenedRequest {
     model: asked.model,
     stream: asked.stream,
     directives: [directives, asked.messageDirectives, asked.bodyDirectives],
-    answer: (merged) => answer(asked, model, merged),
+    answer: (merged) => answer(asked, model, merged, request.world.responses),
   }
 }
 
-function refuseBadKey(headers: IncomingHttpHeaders): void {
-  if (headers.authorization?.replace(/^Bearer\s+/i, '') !== BAD_KEY) return
-  throw new SimulatedFailure(401, 'invalid_api_key', 'Incorrect API key provided: sim-*****key.')
-}
-
-function answer(request: ResponsesRequest, model: string, directives: Directives): Answer {
+function answer(
+  request: ResponsesRequest,
+  model: string,
+  directives: Directives,
+  shelf: ResponseShelf,
+): Answer {
   if (directives.strict_input === true) refuseLoose(request)
   const script = writeScript({ ...request.prompt, model }, directives)
   const [choice] = script.choices
@@ -75,6 +76,12 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
   const ending = endingOf(choice.finish, directives.finish)
   const usage = usageOf(script.usage, directives.usage)
   const finished = { ...response, ...ending, output: items.map(({ whole }) => whole), usage }
+  if (request.isStored)
+    shelf.keep(finished.id, {
+      response: finished,
+      input: request.input,
+      json: request.prompt.json + JSON.stringify(finished.output),
+    })
   if (!request.stream) return { ...jsonAnswer(200, finished), tokens: script.usage.completion }
   return {
     kind: 'streamed',

@@ -3,6 +3,7 @@
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, jsonObjectOf } from '../../dialect.ts'
 import { directivesIn } from '../../directives/in-messages.ts'
+import type { KeptResponse, ResponseShelf } from '../../response-shelf.ts'
 import { checkInput, invalid, missing } from './input.ts'
 import { readToolChoice, readTools } from './tools.ts'
 
@@ -31,6 +32,10 @@ export type ResponsesRequest = {
   /** Whether reasoning is to come with what only the provider can read. */
   readonly sealsReasoning: boolean
   readonly prompt: Omit<Prompt, 'model'>
+  /** Whether the response is kept. */
+  readonly isStored: boolean
+  /** As a list. */
+  readonly input: readonly unknown[]
   /** Fields of the request that the answer repeats. */
   readonly repeated: Record<string, unknown>
   readonly messageDirectives: string | null
@@ -38,7 +43,7 @@ export type ResponsesRequest = {
 }
 
 /** @throws {SimulatedFailure} 400, with the field at fault in `param`. */
-export function readResponsesRequest(bytes: Buffer): ResponsesRequest {
+export function readResponsesRequest(bytes: Buffer, shelf: ResponseShelf): ResponsesRequest {
   const body = jsonObjectOf(bytes)
   for (const field of Object.keys(body)) {
     if (!FIELDS.includes(field)) throw invalid(field, `Unknown parameter: '${field}'.`)
@@ -46,6 +51,7 @@ export function readResponsesRequest(bytes: Buffer): ResponsesRequest {
   if (typeof body.model !== 'string' || body.model === '') throw missing('model')
   checkInput(body.input)
   checkFields(body)
+  const previous = previousOf(body, shelf)
   const tools = readTools(body.tools)
   const toolChoice = readToolChoice(body.tool_choice, tools)
   const last = Array.isArray(body.input) ? body.input.at(-1) : null
@@ -56,23 +62,33 @@ export function readResponsesRequest(bytes: Buffer): ResponsesRequest {
     hasInstructions: typeof body.instructions === 'string',
     sealsReasoning: Array.isArray(body.include) && body.include.includes('reasoning.encrypted_content'),
     prompt: {
-      json: JSON.stringify(body.input) + (body.instructions ? JSON.stringify(body.instructions) : ''),
+      json:
+        (previous?.json ?? '') +
+        JSON.stringify(body.input) +
+        (body.instructions ? JSON.stringify(body.instructions) : ''),
       ...{ seed: null, choices: 1, maxTokens: readMaxTokens(body.max_output_tokens) },
       ...{ tools: tools.functions, builtIns: tools.builtIns, toolChoice },
       format: readFormat(body.text),
       thinking: readThinking(body.reasoning),
     },
+    isStored: body.store !== false,
+    input: Array.isArray(body.input) ? body.input : [{ type: 'message', role: 'user', content: body.input }],
     repeated: repeatedOf(body),
     messageDirectives: directivesIn(isObject(last) ? (last.content ?? last.output) : body.input),
     bodyDirectives: body.simulate,
   }
 }
 
+/** Returns the kept response that the request goes on with; null without one. */
+function previousOf(body: Record<string, unknown>, shelf: ResponseShelf): KeptResponse | null {
+  const id = body.previous_response_id ?? null
+  if (id === null) return null
+  const kept = shelf.find(String(id))
+  if (kept !== null) return kept
+  throw invalid('previous_response_id', `Previous response with id '${id}' not found.`)
+}
+
 function checkFields(body: Record<string, unknown>): void {
-  if (body.previous_response_id !== undefined && body.previous_response_id !== null) {
-    const message = `Previous response with id '${body.previous_response_id}' not found.`
-    throw invalid('previous_response_id', message)
-  }
   if (typeof (body.instructions ?? '') !== 'string')
     throw invalid('instructions', "Invalid type for 'instructions': expected a string.")
   for (const [field, min, max] of SAMPLING) {
@@ -125,7 +141,7 @@ function repeatedOf(body: Record<string, unknown>): Record<string, unknown> {
     max_output_tokens: body.max_output_tokens ?? null,
     max_tool_calls: body.max_tool_calls ?? null,
     parallel_tool_calls: body.parallel_tool_calls ?? true,
-    previous_response_id: null,
+    previous_response_id: body.previous_response_id ?? null,
     prompt_cache_key: body.prompt_cache_key ?? null,
     reasoning: { context: null, effort: reasoning.effort ?? null, summary: reasoning.summary ?? null },
     safety_identifier: body.safety_identifier ?? null,

@@ -1,0 +1,52 @@
+/** Endpoints of responses that an upstream keeps. */
+import { z } from 'zod'
+import { response } from '../chat/answers.ts'
+import type { FailureCode } from '../failure.ts'
+import type { Endpoint } from './endpoint.ts'
+
+const FAILURES: readonly FailureCode[] = [
+  'invalid_request',
+  'not_found',
+  'rate_limit_exceeded',
+  'upstream_error',
+  'upstream_unreachable',
+  'no_channel_available',
+  'service_unavailable',
+  'upstream_timeout',
+]
+
+const stored = {
+  tag: 'Chat',
+  key: 'anywhere',
+  failures: FAILURES,
+} as const
+
+const deleted = z.looseObject({ id: z.string(), object: z.string(), deleted: z.literal(true) })
+const items = z.looseObject({ object: z.literal('list'), data: z.array(z.looseObject({})) })
+
+export const STORED_RESPONSE_ENDPOINTS: readonly Endpoint[] = [
+  {
+    ...stored,
+    method: 'GET',
+    path: '/v1/responses/{id}',
+    summary: 'Read a response that its upstream keeps.',
+    details: 'Free. Those of the account alone; include is passed on.',
+    answers: [{ contentType: 'application/json', body: { name: 'Response', schema: response } }],
+  },
+  {
+    ...stored,
+    method: 'DELETE',
+    path: '/v1/responses/{id}',
+    summary: 'Delete a response at the upstream that keeps it.',
+    details: 'Free. Its row in the call log and its charge stay.',
+    answers: [{ contentType: 'application/json', body: { name: 'ResponseDeleted', schema: deleted } }],
+  },
+  {
+    ...stored,
+    method: 'GET',
+    path: '/v1/responses/{id}/input_items',
+    summary: 'List the items of the input of a response that its upstream keeps.',
+    details: 'Free. limit, order, after, before and include are passed on.',
+    answers: [{ contentType: 'application/json', body: { name: 'ResponseInputItems', schema: items } }],
+  },
+]

@@ -1,0 +1,27 @@
+/** Calls of a command to upstreams. Imported where one is made: most commands make none. */
+import type { ChannelTestDeps } from '../../pipelines/management/channels/test-call.ts'
+import type { MediaCalls } from '../../pipelines/tasks/ports.ts'
+import { openChannelAccess } from '../server/channel-access.ts'
+import { mediaCalls } from '../server/media-calls.ts'
+import { upstreamCalls } from '../server/upstream-calls.ts'
+import { UpstreamClient } from '../upstream/client.ts'
+import { observeUpstream } from '../upstream/observe.ts'
+
+export interface CommandCalls extends ChannelTestDeps {
+  /** They send no file. */
+  readonly media: MediaCalls
+  readonly close: () => void
+}
+
+/** Opens a client. A command reports the failure of its call, and writes no log. */
+export function openCalls(): CommandCalls {
+  const client = new UpstreamClient({ onHandlerError: () => undefined })
+  const accessOf = openChannelAccess({ hideRecent() {}, warn() {} })
+  const call = upstreamCalls(client, accessOf)
+  const storage = { open: () => Promise.reject(new Error('There is no file to send')) }
+  return {
+    openUpstream: (request) => observeUpstream((handler) => call(request, handler)),
+    media: mediaCalls(client, storage, accessOf),
+    close: () => client.close(),
+  }
+}

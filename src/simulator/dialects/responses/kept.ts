@@ -1,0 +1,50 @@
+/** Responses that are kept: shown, deleted, and the items of their input. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { BAD_KEY } from '../../access.ts'
+import {
+  type Endpoint,
+  jsonAnswer,
+  type OpenedRequest,
+  type ReceivedRequest,
+  SimulatedFailure,
+} from '../../dialect.ts'
+import type { KeptResponse } from '../../response-shelf.ts'
+
+export function refuseBadKey(headers: IncomingHttpHeaders): void {
+  if (headers.authorization?.replace(/^Bearer\s+/i, '') !== BAD_KEY) return
+  throw new SimulatedFailure(401, 'invalid_api_key', 'Incorrect API key provided: sim-*****key.')
+}
+
+function kept({ path, headers, world }: ReceivedRequest): { id: string; found: KeptResponse } {
+  refuseBadKey(headers)
+  const id = decodeURIComponent(path[1] ?? '')
+  const found = world.responses.find(id)
+  if (found !== null) return { id, found }
+  throw new SimulatedFailure(404, 'not_found', `Response with id '${id}' not found.`)
+}
+
+const opened = (value: unknown): OpenedRequest => ({
+  model: null,
+  stream: false,
+  directives: [],
+  answer: () => jsonAnswer(200, value),
+})
+
+function remove(request: ReceivedRequest): OpenedRequest {
+  const { id } = kept(request)
+  request.world.responses.delete(id)
+  return opened({ id, object: 'response.deleted', deleted: true })
+}
+
+function inputItems(request: ReceivedRequest): OpenedRequest {
+  const data = kept(request).found.input
+  return opened({ object: 'list', data, first_id: null, last_id: null, has_more: false })
+}
+
+const ONE = /^\/v1\/responses\/([^/]+)$/
+
+export const KEPT_ENDPOINTS: readonly Endpoint[] = [
+  { method: 'GET', path: ONE, open: (request) => opened(kept(request).found.response) },
+  { method: 'DELETE', path: ONE, open: remove },
+  { method: 'GET', path: /^\/v1\/responses\/([^/]+)\/input_items$/, open: inputItems },
+]
