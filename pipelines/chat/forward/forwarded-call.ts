@@ -182,7 +182,6 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     }
   }
 
-  /** Takes every chunk of the upstream. */
   onData(bytes: Uint8Array): void {
     try {
       this.#answer!.data(bytes as Buffer)

@@ -61,6 +61,7 @@ import { type GatewayJournal, openGatewayJournal } from './journal.ts'
 import { openGatewayLimiter } from './limiter.ts'
 import { longRequests } from './long-requests.ts'
 import { settledCalls } from './settled-calls.ts'
+import { storedResponses } from './stored-responses.ts'
 import { openGatewayTasks } from './tasks.ts'
 
 const MAX_CONNECTIONS = 4
@@ -242,17 +243,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
         await database.callbackSecret(accountId)
       },
       hasMail: boot.mail !== null,
-      storeResponse: (response) =>
-        database
-          .storeResponse(response)
-          .catch((error: Error) =>
-            log.warn(
-              { err: error, channel: response.channelId },
-              'Failed to note a response: no call can go on with it',
-            ),
-          ),
-      findStoredResponse: database.findStoredResponse,
-      forgetStoredResponse: database.forgetStoredResponse,
+      ...storedResponses(database, log),
       usageOptionRefusals,
       silence: new SilenceWatch(),
       lateUsage,
