@@ -203,7 +203,7 @@ const knowledge = createRoute({
 const billing = createRoute({
   getParentRoute: () => signedIn,
   path: '/billing',
-  validateSearch: texts('payment'),
+  validateSearch: texts('payment', 'saved'),
   component: lazyRouteComponent(() => import('./pages/billing/billing.tsx'), 'Billing'),
 })
 

@@ -63,9 +63,14 @@ t.test('organization', async (t) => {
           const issue = admin.getByRole('dialog', { name: 'Issue Nightly report' })
           await hand.write(issue.getByLabel('Spend cap in credits'), CAP)
           await hand.write(issue.getByLabel('Models'), 'fast')
+          await hand.write(issue.getByLabel('Requests per minute'), '100')
           await look('members-issue')
           await hand.press(button(issue, 'Issue the key'))
           const key = (await issue.locator('pre').textContent()) ?? ''
+          await issue.getByText('Budgets', { exact: true }).waitFor()
+          await look('members-issued')
+          const [{ limits }] = (await service.database.listKeys(account)) as [{ limits: object }]
+          t.match(limits, { requestsPerMinute: 100 })
           await hand.press(button(issue, 'Done'))
 
           const call = { model: 'fast', max_tokens: 5, messages: [{ role: 'user', content: 'Hello!' }] }

@@ -14,6 +14,7 @@ import { printCount, printShortAmount } from '../ui/numbers.ts'
 import { EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../ui/states.tsx'
 import { CodeBlock, Money } from '../ui/text.tsx'
 import { NamedBudgets } from './budgets/named.tsx'
+import { OpenAlert } from './open-alert.tsx'
 
 type HomeData = AnswerOf<typeof showHome>
 
@@ -92,6 +93,7 @@ export function Home() {
       )}
       {isAllowed && home.isPending && <Skeleton rows={8} />}
       {home.error && <ErrorState error={home.error} onRetry={() => void home.refetch()} />}
+      {home.data && role !== 'admin' && <OpenAlert accountId={accountId} wallet={home.data.wallet} />}
       {home.data && <Figures data={home.data} />}
     </>
   )

@@ -18,7 +18,7 @@ import { afterOf, page } from '../page.ts'
 import { keyShape } from '../shapes.ts'
 
 /** @throws Failure naming the text that is no network */
-function networksOf(texts: readonly string[] | null): string[] | null {
+export function networksOf(texts: readonly string[] | null): string[] | null {
   try {
     return texts && [...new Set(texts.map(plainNetwork))]
   } catch (error) {

@@ -16,6 +16,7 @@ import type { Repositories } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
 import { afterOf, page } from '../page.ts'
 import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
+import { networksOf } from './keys.ts'
 
 const withSpend = (member: Member, spend: ReadonlyMap<string, MemberSpend>) => {
   const { email = null, spent = 0n } = spend.get(member.accountId) ?? {}
@@ -113,6 +114,9 @@ export const organizationActs = [
       spendCap: input.spend_cap,
       allowedModels: input.allowed_models,
       expiresAt: input.expires_at === null ? null : new Date(input.expires_at),
+      requestsPerMinute: input.requests_per_minute,
+      concurrency: input.concurrency,
+      allowedAddresses: networksOf(input.allowed_addresses),
     }
     const issued = await context.write(async (database) => {
       await assertRequestOf(database, organizationId, id)

@@ -38,6 +38,12 @@ const limits = {
     .describe('Addresses and networks that the key works from, such as `10.0.0.0/8`. null: from anywhere.'),
 }
 
+export const limitsOfNewKey = {
+  requests_per_minute: limits.requests_per_minute.default(null),
+  concurrency: limits.concurrency.default(null),
+  allowed_addresses: limits.allowed_addresses.default(null),
+}
+
 export const keySchema = z.object({
   id: z.string(),
   account_id: z.string(),
@@ -88,9 +94,7 @@ export const createKey = operation({
     spend_cap: creditsText.nullable().default(null),
     account_logs: z.boolean().default(false),
     opens_draft: z.boolean().default(false).describe('Of an agent key: to try the draft of its agent.'),
-    requests_per_minute: limits.requests_per_minute.default(null),
-    concurrency: limits.concurrency.default(null),
-    allowed_addresses: limits.allowed_addresses.default(null),
+    ...limitsOfNewKey,
   }),
   answer: { name: 'CreatedKey', schema: keyWithSecret },
   scope: 'keys',

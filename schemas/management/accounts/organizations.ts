@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { KEY_REQUEST_STATES, memberRole } from '../../accounts/organization.ts'
 import { creditsText } from '../../money.ts'
 import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
-import { keySchema } from './keys.ts'
+import { keySchema, limitsOfNewKey } from './keys.ts'
 
 const MAX_NAME_CHARS = 100
 const MAX_NOTE_CHARS = 500
@@ -111,6 +111,7 @@ export const approveKey = operation({
     spend_cap: creditsText,
     allowed_models: z.array(z.string()).nullable().default(null),
     expires_at: instantText.nullable().default(null),
+    ...limitsOfNewKey,
   }),
   answer: {
     name: 'IssuedKey',

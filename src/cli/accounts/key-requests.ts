@@ -11,7 +11,7 @@ import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { assertKnownModels } from '../config/model-names.ts'
 import { answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { type Runner, runnerOf } from '../management.ts'
-import { credits, expiry, modelList, nameText, orNull } from '../option-values.ts'
+import { addressList, credits, expiry, keyLimit, modelList, nameText, orNull } from '../option-values.ts'
 import { keyInWords } from './key-text.ts'
 
 const LIST_FIELDS = ['id', 'member_id', 'name', 'agent_id', 'state', 'decided_by', 'key_id', 'created_at']
@@ -29,6 +29,9 @@ interface ApproveOptions {
   spendCap: Credits
   models?: string[] | 'all'
   expires?: Date
+  rpm?: number
+  concurrency?: number
+  addresses?: string[]
 }
 
 export function addKeyRequestCommands(key: Command, context: Context): void {
@@ -73,9 +76,12 @@ function addDecisions(key: Command, context: Context, { run }: Runner): void {
       .requiredOption('--by <id>', 'account id of an admin of the organization')
       .requiredOption('--spend-cap <credits>', 'what the key may spend in all', credits)
       .option('--models <a,b>', 'model ids that it may call (default: every model)', modelList)
-      .option('--expires <time>', 'RFC 3339 time from which it is refused (default: never)', expiry),
+      .option('--expires <time>', 'RFC 3339 time from which it is refused (default: never)', expiry)
+      .option('--rpm <n>', 'requests per minute of the key', keyLimit)
+      .option('--concurrency <n>', 'calls of the key at the same time', keyLimit)
+      .option('--addresses <a,b>', 'addresses and networks that it works from (default: any)', addressList),
     'key approve kreq_01J8Z3N4V9QKX2T5W7Y0ABCDEF --by acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN --spend-cap 50',
-    async (requestId: string, { by, spendCap, models, expires }: ApproveOptions) => {
+    async (requestId: string, { by, spendCap, models, expires, ...limits }: ApproveOptions) => {
       assertKnownModels(wiring, models)
       const approval = {
         account_id: await organizationOf(requestId),
@@ -83,6 +89,9 @@ function addDecisions(key: Command, context: Context, { run }: Runner): void {
         spend_cap: printCredits(spendCap),
         allowed_models: orNull(models, 'all'),
         expires_at: expires?.toISOString(),
+        requests_per_minute: limits.rpm,
+        concurrency: limits.concurrency,
+        allowed_addresses: limits.addresses,
       }
       const json = await run(approveKey, approval, by)
       return answerRecord(json, { ...keyInWords(json), request: json.request.id })

@@ -12,7 +12,7 @@ import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
 import { actForAccount } from './audit-record.ts'
-import { checkBindable, createKeyIn } from './keys.ts'
+import { checkBindable, createKeyIn, type NewKey } from './keys.ts'
 import { actingRoleOf, assertOrganization, decides, lockMembers, memberNotFound } from './members.ts'
 
 export interface NewKeyRequest {
@@ -23,13 +23,15 @@ export interface NewKeyRequest {
   readonly note?: string | null
 }
 
-export interface KeyApproval {
+export interface KeyApproval
+  extends Pick<
+    NewKey,
+    'allowedModels' | 'expiresAt' | 'requestsPerMinute' | 'concurrency' | 'allowedAddresses'
+  > {
   readonly requestId: string
   /** An admin of the organization. */
   readonly by: string
   readonly spendCap: Credits
-  readonly allowedModels?: readonly string[] | null
-  readonly expiresAt?: Date | null
 }
 
 interface RequestRow {
@@ -133,11 +135,11 @@ export interface IssuedKey {
 /** @throws Refusal `request_not_found`, `request_decided`, `not_an_admin` */
 export const approveKey = (sql: Sql, material: KeyMaterial, approval: KeyApproval): Promise<IssuedKey> =>
   inTransaction(sql, async (transaction) => {
-    const { requestId, by, spendCap, allowedModels = null, expiresAt = null } = approval
+    const { requestId, by, ...terms } = approval
     const asked = await openFor(transaction, requestId, by)
     const { organization_id: accountId, member_id: memberId, agent_id: agentId, name } = asked
     const kind = agentId === null ? 'employee' : 'agent'
-    const wanted = { accountId, name, kind, agentId, allowedModels, expiresAt, spendCap } as const
+    const wanted = { accountId, name, kind, agentId, ...terms } as const
     const { key, raw } = await createKeyIn(transaction, material, wanted, { memberId, approvedBy: by })
     return { request: await decide(transaction, asked, { state: 'approved', by, keyId: key.id }), key, raw }
   })

@@ -39,13 +39,17 @@ t.test('organizations and wallets', async (t) => {
   await t.test('a member requests a key, an admin issues it with a cap', async (t) => {
     const { body: asked, status } = await member.send('POST', '/key-requests', { account_id, name: 'laptop' })
     t.equal(status, 201)
-    const approval = { account_id, spend_cap: '50' }
+    const limits = { requests_per_minute: 60, concurrency: 2, allowed_addresses: ['10.0.0.0/8'] }
+    const approval = { account_id, spend_cap: '50', ...limits }
+    const odd = { ...approval, allowed_addresses: ['here'] }
+    t.match(await admin.send('POST', `/key-requests/${asked.id}/approve`, odd), { status: 400 })
     t.match(await member.send('POST', `/key-requests/${asked.id}/approve`, approval), { status: 403 })
     const { body: issued } = await admin.send('POST', `/key-requests/${asked.id}/approve`, approval)
     t.match(issued, {
       key: /^sk-tollgate-/,
       spend_cap: '50',
       kind: 'employee',
+      ...limits,
       request: { state: 'approved' },
     })
     t.match(await admin.send('POST', `/key-requests/${asked.id}/deny`, { account_id }), { status: 409 })

@@ -15,6 +15,7 @@ import { Budgets } from '../budgets/budgets.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
 import { AutomaticTopUp, Cards } from './automatic.tsx'
 import { Payments } from './payments.tsx'
+import { SavedCard } from './saved-card.tsx'
 import { ReturnedPayment, TopUp } from './top-up.tsx'
 
 const route = getRouteApi('/signed-in/billing')
@@ -39,7 +40,7 @@ function Wallet({ accountId }: { accountId: string }) {
 export function Billing() {
   useLingui()
   const { account_id: accountId, role } = useAccount()
-  const { payment } = route.useSearch()
+  const { payment, saved } = route.useSearch()
   const offer = useQuery({
     queryKey: ['/payments/offer', accountId],
     queryFn: ({ signal }) => get<typeof showOffer>('/payments/offer', { account_id: accountId }, signal),
@@ -54,6 +55,7 @@ export function Billing() {
         )}
       />
       {payment !== undefined && <ReturnedPayment id={payment} />}
+      {saved === 'card' && <SavedCard accountId={accountId} />}
       <Wallet accountId={accountId} />
       <div className="flex flex-col gap-5">
         {offer.data?.takes_cards && (

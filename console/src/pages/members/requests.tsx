@@ -19,6 +19,8 @@ import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
+import { Budgets } from '../budgets/budgets.tsx'
+import { LimitFields, limitsOf, NO_LIMITS } from '../keys/limits.tsx'
 
 type KeyRequest = AnswerOf<typeof listKeyRequests>['data'][number]
 type Issued = AnswerOf<typeof approveKey>
@@ -37,6 +39,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
   const [cap, setCap] = useState('')
   const [models, setModels] = useState('')
   const [expires, setExpires] = useState('')
+  const [limits, setLimits] = useState(NO_LIMITS)
   const [issued, setIssued] = useState<Issued | null>(null)
   const approve = useMutation({
     meta: { done: t('Request approved') },
@@ -51,6 +54,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
         spend_cap: cap,
         allowed_models: allowed.length > 0 ? allowed : null,
         expires_at: expires === '' ? null : new Date(expires).toISOString(),
+        ...limitsOf(limits),
       })
     },
     onSuccess: async (key) => {
@@ -68,6 +72,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
       {issued ? (
         <div className="flex flex-col gap-3">
           <CodeBlock isWrapped label={t('Key')} code={issued.key} />
+          <Budgets title={t('Budgets')} subject={{ account_id: accountId, key_id: issued.id }} mayChange />
           <Actions>
             <Button kind="primary" onClick={onClose}>
               {t('Done')}
@@ -104,6 +109,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
             value={expires}
             onChange={(event) => setExpires(event.target.value)}
           />
+          <LimitFields texts={limits} onChange={setLimits} />
           {approve.error && <ErrorState error={approve.error} />}
           <Actions>
             <Button onClick={onClose}>{t('Cancel')}</Button>

@@ -25,6 +25,7 @@ import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { ScopeField, useIsWhole } from '../scope-field.tsx'
+import { CallbackSecret } from './callback-secret.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { DeliveryDetail } from './detail.tsx'
 import { EndpointDialog } from './form.tsx'
@@ -47,13 +48,15 @@ function EndpointState({ endpoint }: { readonly endpoint: Endpoint }) {
   )
 }
 
-const SecretDialog = ({ secret, onClose }: { readonly secret: string | null; onClose(): void }) => (
-  <Dialog
-    title={t('Secret of the endpoint')}
-    description={t('It is shown this once. Your receiver verifies signatures with it.')}
-    isOpen={secret !== null}
-    onClose={onClose}
-  >
+interface SecretDialogProps {
+  readonly secret: string | null
+  readonly title: string
+  readonly description: string
+  onClose(): void
+}
+
+const SecretDialog = ({ secret, title, description, onClose }: SecretDialogProps) => (
+  <Dialog title={title} description={description} isOpen={secret !== null} onClose={onClose}>
     <div className="flex flex-col gap-3">
       <CodeBlock isWrapped label={t('Secret')} code={secret ?? ''} />
       <CodeBlock label="JavaScript" code={VERIFY} />
@@ -79,6 +82,7 @@ export function Webhooks() {
     queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).startsWith('/webhook') })
   const list = useList<typeof listWebhooks>('/webhooks', { account_id: accountId })
   const [secret, setSecret] = useState<string | null>(null)
+  const [callbackSecret, setCallbackSecret] = useState<string | null>(null)
   const [edited, setEdited] = useState<Endpoint | 'new' | null>(null)
   const [deleted, setDeleted] = useState<Endpoint | null>(null)
   const test = useMutation({
@@ -184,6 +188,11 @@ export function Webhooks() {
           </EmptyState>
         }
       />
+      {mayChange && !isWhole && (
+        <div className="mt-5">
+          <CallbackSecret accountId={accountId} onSecret={setCallbackSecret} />
+        </div>
+      )}
       <div className="mt-5">
         <Deliveries
           accountId={accountId}
@@ -215,7 +224,18 @@ export function Webhooks() {
           }}
         />
       )}
-      <SecretDialog secret={secret} onClose={() => setSecret(null)} />
+      <SecretDialog
+        title={t('Secret of the endpoint')}
+        description={t('It is shown this once. Your receiver verifies signatures with it.')}
+        secret={secret}
+        onClose={() => setSecret(null)}
+      />
+      <SecretDialog
+        title={t('Secret of callbacks')}
+        description={t('Your receiver verifies signatures with it.')}
+        secret={callbackSecret}
+        onClose={() => setCallbackSecret(null)}
+      />
       {deleted && (
         <ConfirmByTyping
           title={t('Delete the endpoint')}

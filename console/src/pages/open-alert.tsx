@@ -1,0 +1,40 @@
+/** The alert of a balance that is low or used up, for those who can top it up. */
+import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { showHome } from '../../../schemas/management/calls/usage.ts'
+import type { showAlerts } from '../../../schemas/management/notifications/alerts.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import { get } from '../api/client.ts'
+import { t } from '../i18n.ts'
+
+interface OpenAlertProps {
+  readonly accountId: string
+  readonly wallet: AnswerOf<typeof showHome>['wallet']
+}
+
+export function OpenAlert({ accountId, wallet: { balance, held } }: OpenAlertProps) {
+  useLingui()
+  const alerts = useQuery({
+    queryKey: ['/alerts', accountId],
+    queryFn: ({ signal }) => get<typeof showAlerts>('/alerts', { account_id: accountId }, signal),
+  })
+  const threshold = alerts.data?.balance_low ?? null
+  // What is held counts as the alert counts it.
+  const total = Number(balance) + Number(held)
+  const isEmpty = total <= 0
+  if (!isEmpty && (threshold === null || total >= Number(threshold))) return null
+  return (
+    <p
+      role="alert"
+      className={`mb-4 rounded-md border p-3 ${isEmpty ? 'border-bad bg-bad-wash text-bad' : 'border-line text-warn'}`}
+    >
+      {isEmpty
+        ? t('The balance is used up: calls are refused.')
+        : t('The balance is below {threshold} credits.', { threshold: threshold ?? '' })}{' '}
+      <Link to="/billing" search={{ account: accountId }} className="underline">
+        {t('Billing')}
+      </Link>
+    </p>
+  )
+}
