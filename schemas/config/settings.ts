@@ -95,6 +95,7 @@ export const environment = z.object({
   TOLLGATE_WORKERS: wholeNumber(1, MAX_WORKERS, `must be a whole number from 1 to ${MAX_WORKERS}`).default(1),
   TOLLGATE_ROLES: roles.default(ROLES),
   DATABASE_URL: databaseUrl.optional(),
+  DATABASE_SESSION_URL: databaseUrl.optional(),
   TOLLGATE_DATABASE_OWNER_URL: databaseUrl.optional(),
   NATS_URL: natsUrl.optional(),
   CLICKHOUSE_URL: url(['http', 'https'], 'http://127.0.0.1:8123').optional(),
@@ -169,7 +170,10 @@ export interface Settings {
   readonly workers: number
   readonly roles: readonly Role[]
   /** null: embedded, here and below. */
+  /** PostgreSQL itself, or a pooler in session mode: sessions listen and hold locks. */
   readonly databaseUrl: string | null
+  /** A pooler in transaction mode in front of it, for all but sessions; null: there is none. */
+  readonly databasePoolUrl: string | null
   /** Migrates, and grants the role of `databaseUrl` its privileges; null: that role does both. */
   readonly databaseOwnerUrl: string | null
   readonly natsUrl: string | null

@@ -44,6 +44,7 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
   const problems = [
     ...checkMasterKey(values),
     ...checkOwner(values),
+    ...checkSession(values),
     ...checkObjectStore(values),
     ...checkMail(values),
     ...checkTls(values),
@@ -67,7 +68,8 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     keys: values.TOLLGATE_KEYS ?? null,
     workers: values.TOLLGATE_WORKERS,
     roles: values.TOLLGATE_ROLES,
-    databaseUrl: values.DATABASE_URL ?? null,
+    databaseUrl: values.DATABASE_SESSION_URL ?? values.DATABASE_URL ?? null,
+    databasePoolUrl: values.DATABASE_SESSION_URL ? (values.DATABASE_URL ?? null) : null,
     databaseOwnerUrl: values.TOLLGATE_DATABASE_OWNER_URL ?? null,
     natsUrl: values.NATS_URL ?? null,
     clickhouseUrl: values.CLICKHOUSE_URL ?? null,
@@ -120,6 +122,12 @@ function checkTls({ TOLLGATE_TLS_CERT: cert, TOLLGATE_TLS_KEY: key }: Environmen
   if ((cert === undefined) === (key === undefined)) return []
   const [missing, given] = cert === undefined ? ['CERT', 'KEY'] : ['KEY', 'CERT']
   return [{ variable: `TOLLGATE_TLS_${missing}`, message: `is required where TOLLGATE_TLS_${given} is set` }]
+}
+
+function checkSession(values: EnvironmentValues): SettingProblem[] {
+  if (values.DATABASE_URL || !values.DATABASE_SESSION_URL) return []
+  const message = 'has no place where DATABASE_URL is not set: that one leads to the pooler'
+  return [{ variable: 'DATABASE_SESSION_URL', message }]
 }
 
 function checkOwner(values: EnvironmentValues): SettingProblem[] {

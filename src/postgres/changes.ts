@@ -45,4 +45,4 @@ export async function listenChanges(
 
 export type Changes = ReturnType<typeof openChanges>
 
-export const openChanges = ({ main }: Pools) => onPool(main, { listenChanges })
+export const openChanges = ({ session }: Pools) => onPool(session, { listenChanges })

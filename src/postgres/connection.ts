@@ -28,6 +28,11 @@ export interface ConnectOptions {
   readonly statementTimeoutMs?: number
   /** Plan each prepared statement once, whatever its parameters. Default: the server weighs it. */
   readonly plansOnce?: boolean
+  /**
+   * Through a pooler in transaction mode: statements are not prepared by name, one waits for the other, and the server's
+   * settings are those of the role.
+   */
+  readonly isPooled?: boolean
   /** Whom the audit record names. */
   readonly actor?: string
 }
@@ -56,13 +61,18 @@ export function connect(url: string, options: ConnectOptions): Sql {
     ...(options.idleSeconds === undefined ? {} : { idle_timeout: options.idleSeconds }),
     ...(options.lifetimeSeconds === undefined ? {} : { max_lifetime: options.lifetimeSeconds }),
     onnotice: () => {},
+    ...(options.isPooled && { prepare: false, max_pipeline: 1 }),
     connection: {
       application_name: options.name,
       TimeZone: 'UTC',
       DateStyle: 'ISO',
-      ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
-      ...(options.plansOnce && { plan_cache_mode: 'force_generic_plan' }),
-      ...(options.actor === undefined ? {} : { 'tollgate.actor': options.actor }),
+      ...(options.isPooled ? {} : sessionSettings(options)),
     },
   })
 }
+
+const sessionSettings = (options: ConnectOptions) => ({
+  ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+  ...(options.plansOnce && { plan_cache_mode: 'force_generic_plan' }),
+  ...(options.actor === undefined ? {} : { 'tollgate.actor': options.actor }),
+})

@@ -19,7 +19,7 @@ import {
 } from './billing/repository.ts'
 import { openCallCopy, openCalls } from './call-log/repository.ts'
 import { openChanges } from './changes.ts'
-import { connect, type Sql } from './connection.ts'
+import { type ConnectOptions, connect, type Sql } from './connection.ts'
 import { openWiki } from './knowledge/repository.ts'
 import { openNotifications } from './notifications/repository.ts'
 import { openOperation } from './operation/repository.ts'
@@ -42,6 +42,8 @@ const CLOSE_SECONDS = 5
 export interface DatabaseOptions {
   /** Straight to PostgreSQL or to a pooler in session mode: sessions hold locks and listen. */
   readonly url: string
+  /** To a pooler in transaction mode, for all but sessions. Default: there is none. */
+  readonly poolUrl?: string | null
   /** 32 bytes. */
   readonly masterKey: Buffer
   readonly maxConnections?: number
@@ -63,7 +65,8 @@ export type Database = Awaited<ReturnType<typeof openDatabase>>
 export async function openDatabase(options: DatabaseOptions) {
   const pools = openPools(options)
   const close = async () => {
-    await Promise.all(Object.values(pools).map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
+    const all = new Set<Sql>(Object.values(pools))
+    await Promise.all([...all].map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
   }
   let masterKey: KnownMasterKey
   let installedAt: Date
@@ -126,18 +129,22 @@ async function ping(sql: Sql): Promise<void> {
   await sql`SELECT 1`
 }
 
-function openPools({ url, name = 'tollgate', maxConnections, actor }: DatabaseOptions): Pools {
+function openPools(options: DatabaseOptions): Pools {
+  const { url, poolUrl = null, name = 'tollgate', maxConnections, actor } = options
   const acting = actor === undefined ? {} : { actor }
+  const pool = (more: ConnectOptions) => connect(poolUrl ?? url, { ...more, isPooled: poolUrl !== null })
+  const main = pool({
+    max: maxConnections ?? DEFAULT_MAX_CONNECTIONS,
+    name,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    ...acting,
+  })
   return {
-    main: connect(url, {
-      max: maxConnections ?? DEFAULT_MAX_CONNECTIONS,
-      name,
-      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-      ...acting,
-    }),
+    main,
+    session: poolUrl === null ? main : connect(url, { max: 1, name: `${name} session` }),
     copying: connect(url, { max: 1, name: `${name} copying`, lifetimeSeconds: null }),
-    auditing: connect(url, { max: 1, name: `${name} audit`, idleSeconds: IDLE_SECONDS, ...acting }),
-    searching: connect(url, {
+    auditing: pool({ max: 1, name: `${name} audit`, idleSeconds: IDLE_SECONDS, ...acting }),
+    searching: pool({
       max: SEARCH_CONNECTIONS,
       name: `${name} search`,
       idleSeconds: IDLE_SECONDS,

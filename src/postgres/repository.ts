@@ -12,6 +12,8 @@ export const BOOKING_DEADLINE_MS = 30_000
 /** The connections of one process. */
 export interface Pools {
   readonly main: Sql
+  /** For subscriptions to notifications, which belong to a session. */
+  readonly session: Sql
   /** One connection that stays: its session is the copier's lock. */
   readonly copying: Sql
   /** For long statements, such as an audit of a large ledger. */

@@ -25,6 +25,8 @@ export interface Boot {
   readonly dataDir: string
   readonly configPath: string
   readonly databaseUrl: string
+  /** A pooler in transaction mode; null: `databaseUrl` takes everything. */
+  readonly databasePoolUrl: string | null
   readonly natsUrl: string
   readonly clickhouseUrl: string
   readonly simulatorUrl: string | null

@@ -52,6 +52,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
   const opened = await openDatabase({
     url: boot.databaseUrl,
+    poolUrl: boot.databasePoolUrl,
     masterKey: Buffer.from(boot.masterKey, 'base64'),
     maxConnections: MAX_CONNECTIONS,
     name: 'tollgate tasks',

@@ -28,7 +28,7 @@ import { listDeliveries, replayDelivery, replayFailed, showDelivery, testEndpoin
 
 export type Notifications = ReturnType<typeof openNotifications>
 
-export const openNotifications = ({ main }: Pools, { material }: KnownMasterKey) => ({
+export const openNotifications = ({ main, session }: Pools, { material }: KnownMasterKey) => ({
   ...onPool(main, {
     recordEvent,
     dispatchEvents,
@@ -36,7 +36,6 @@ export const openNotifications = ({ main }: Pools, { material }: KnownMasterKey)
     endAttempts,
     touchDeliveries,
     purgeDeliveries,
-    listenEvents,
     listEndpoints,
     showEndpoint,
     updateEndpoint,
@@ -52,6 +51,7 @@ export const openNotifications = ({ main }: Pools, { material }: KnownMasterKey)
     setEmailChoices,
     recordBreakers,
   }),
+  ...onPool(session, { listenEvents }),
   readDeliveries: (ids: readonly string[]) => readDeliveries(main, material, ids),
   sendMail: (address: string, mail: NewMail) => sendMail(main, material, address, mail),
   createEndpoint: (endpoint: NewEndpoint) => createEndpoint(main, material, endpoint),

@@ -86,6 +86,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   const database = countTransitions(
     await openDatabase({
       url: boot.databaseUrl,
+      poolUrl: boot.databasePoolUrl,
       masterKey: Buffer.from(boot.masterKey, 'base64'),
       maxConnections: MAX_CONNECTIONS,
       name: `tollgate gateway ${boot.index}`,

@@ -36,6 +36,7 @@ export async function runSettler(boot: Boot): Promise<void> {
   const metrics = createMetrics(VERSION)
   const database = await openDatabase({
     url: boot.databaseUrl,
+    poolUrl: boot.databasePoolUrl,
     masterKey: Buffer.from(boot.masterKey, 'base64'),
     maxConnections: MAX_CONNECTIONS,
     name: 'tollgate settler',

@@ -278,6 +278,7 @@ class Service {
       dataDir: settings.dataDir,
       configPath: this.#configPath,
       databaseUrl: settings.databaseUrl ?? urls.databaseUrl!,
+      databasePoolUrl: settings.databasePoolUrl,
       natsUrl: settings.natsUrl ?? urls.natsUrl!,
       clickhouseUrl: settings.clickhouseUrl ?? urls.clickhouseUrl!,
       simulatorUrl: urls.simulatorUrl,

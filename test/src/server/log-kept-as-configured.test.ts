@@ -38,6 +38,7 @@ t.test('the call log is kept as configured', async (t) => {
     dataDir: engines.dataDir,
     configPath: path,
     databaseUrl: '',
+    databasePoolUrl: null,
     natsUrl: '',
     clickhouseUrl: engines.clickhouseUrl,
     simulatorUrl: null,
