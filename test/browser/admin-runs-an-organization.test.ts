@@ -69,8 +69,8 @@ t.test('organization', async (t) => {
           const key = (await issue.locator('pre').textContent()) ?? ''
           await issue.getByText('Budgets', { exact: true }).waitFor()
           await look('members-issued')
-          const [{ limits }] = (await service.database.listKeys(account)) as [{ limits: object }]
-          t.match(limits, { requestsPerMinute: 100 })
+          const [issuedKey] = await service.database.listKeys(account)
+          t.match(issuedKey?.limits, { requestsPerMinute: 100 })
           await hand.press(button(issue, 'Done'))
 
           const call = { model: 'fast', max_tokens: 5, messages: [{ role: 'user', content: 'Hello!' }] }
