@@ -9,6 +9,7 @@ import {
 } from '../../../src/config/demonstration.ts'
 import { type LoadResult, loadConfigFile } from '../../../src/config/load.ts'
 import type { Environment } from '../../../src/config/source.ts'
+import { MEDIA_DIALECTS } from '../../../src/simulator/dialects/media.ts'
 
 const CONFIG = `
 models: [{ id: a, pricing: { unit: 1M_tokens, input: 1, output: 2 } }]
@@ -87,7 +88,8 @@ t.test('the demonstration is a sound configuration of simulated models', async (
   t.ok(models.some(({ pricing }) => pricing?.tiers[0]?.from_prompt_tokens === 200_000))
   const on = channels.filter(({ api_key }) => api_key !== '')
   t.same([...new Set(on.map(({ base_url }) => new URL(base_url).origin))], ['http://127.0.0.1:7'])
-  t.same(new Set(on.map(({ protocol }) => protocol)), new Set([...CHAT_PROTOCOLS, ...MEDIA_ADAPTERS]))
+  const simulated = MEDIA_ADAPTERS.filter((name) => MEDIA_DIALECTS.some((dialect) => dialect.name === name))
+  t.same(new Set(on.map(({ protocol }) => protocol)), new Set([...CHAT_PROTOCOLS, ...simulated]))
   const served = new Set(on.flatMap((channel) => Object.keys(channel.models)))
   for (const { id, callable } of models) t.equal(served.has(id), callable, id)
   for (const name of on.flatMap((channel) => Object.values(channel.models))) t.match(name, /^sim-/)
