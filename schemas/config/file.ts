@@ -137,6 +137,15 @@ export const configFile = z.strictObject({
   database: z
     .strictObject({ grace_seconds: z.int().min(0).max(3600).default(DEFAULT_DATABASE_GRACE_SECONDS) })
     .prefault({}),
+  /** Replicas of each stream; null: 3 on a cluster of at least three servers, else 1. */
+  nats: z
+    .strictObject({
+      replicas: z
+        .union([z.literal(1), z.literal(3), z.literal(5)])
+        .nullable()
+        .default(null),
+    })
+    .prefault({}),
   /** `cluster`: JetStream stores a settlement before the end of the answer leaves; `local`: the journal alone has it. */
   settlement: z.strictObject({ durability: z.enum(['local', 'cluster']).default('local') }).prefault({}),
   /** Months of the call log that ended so long ago are dropped; null keeps them for ever. PostgreSQL keeps its rows. */

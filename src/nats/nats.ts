@@ -67,14 +67,17 @@ export interface NatsOptions {
   /** Shown by the server among its connections. */
   readonly name: string
   readonly log: NatsLog
+  /** Replicas that streams are to have; null: as the cluster allows. Default: those that are there stay as they are. */
+  readonly replicas?: number | null
 }
 
 /** Answers at once and connects for ever: NATS may come later, go, and come back. */
-export function openNats({ url, name, log }: NatsOptions): Nats {
+export function openNats({ url, name, log, replicas }: NatsOptions): Nats {
   const connection = new Connection(url, name, log)
-  const settlements = new StreamMonitor(connection, log, SETTLEMENTS)
-  const tasks = new StreamMonitor(connection, log, TASKS)
-  const deliveries = new StreamMonitor(connection, log, DELIVERIES)
+  const monitor = (plan: StreamPlan) => new StreamMonitor(connection, log, plan, replicas)
+  const settlements = monitor(SETTLEMENTS)
+  const tasks = monitor(TASKS)
+  const deliveries = monitor(DELIVERIES)
   const publisher = new Publisher(connection, {
     missing() {
       settlements.ensure()
@@ -192,6 +195,8 @@ class StreamMonitor {
   readonly #connection: Connection
   readonly #log: NatsLog
   readonly #plan: StreamPlan
+  readonly #replicas: number | null | undefined
+  #lastRefusal = ''
   readonly #consumers = new Set<Consumer>()
   #isRunning = false
   #isStopped = false
@@ -200,7 +205,8 @@ class StreamMonitor {
   /** Consumers wait for the stream. */
   #isAwaited = false
 
-  constructor(connection: Connection, log: NatsLog, plan: StreamPlan) {
+  constructor(connection: Connection, log: NatsLog, plan: StreamPlan, replicas?: number | null) {
+    this.#replicas = replicas
     this.#connection = connection
     this.#log = log
     this.#plan = plan
@@ -243,13 +249,24 @@ class StreamMonitor {
     this.#isStopped = true
   }
 
+  #replicasRefused(reason: string): void {
+    if (reason === this.#lastRefusal) return
+    this.#lastRefusal = reason
+    const title = `NATS refuses nats.replicas of the stream of ${this.#plan.title}; it stays as it is`
+    this.#log.warn({ reason, replicas: this.#replicas }, title)
+  }
+
   async #run(): Promise<void> {
     let lastMessage = ''
     while (!this.#isStopped) {
       const { current } = this.#connection
       if (current === null) return
       try {
-        await ensureStream(current, this.#plan, this.#wasThere ? REMOVAL_MS : 0)
+        await ensureStream(current, this.#plan, {
+          missingPauseMs: this.#wasThere ? REMOVAL_MS : 0,
+          replicas: this.#replicas,
+          onRefused: (reason) => this.#replicasRefused(reason),
+        })
         this.#wasThere = true
         this.#checkedAt = performance.now()
         if (this.#isAwaited) for (const consumer of this.#consumers) consumer.ready()

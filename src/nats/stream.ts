@@ -106,19 +106,31 @@ const CONSUMER_NOT_FOUND = 10_014
 const isMissing = (error: unknown, code: number): boolean =>
   error instanceof JetStreamApiError && error.apiError().err_code === code
 
+/** Replicas of a stream on a cluster that has enough servers. */
+const USUAL_REPLICAS = 3
+
+export interface EnsureOptions {
+  /** Before a missing stream is created. */
+  readonly missingPauseMs: number
+  /** Null: as many as the cluster allows, three at most; never fewer than there are. Undefined: those that there are. */
+  readonly replicas?: number | null | undefined
+  /** Called when the server refuses that many: the stream stays as it is. */
+  onRefused?(reason: string): void
+}
+
 /**
- * Creates the stream where it is missing, after `missingPauseMs`.
+ * Creates the stream where it is missing, and gives it its replicas.
  * @throws Error when JetStream does not answer or refuses
  */
 export async function ensureStream(
   connection: NatsConnection,
   plan: StreamPlan,
-  missingPauseMs: number,
+  options: EnsureOptions,
 ): Promise<void> {
   const manager = await jetstreamManager(connection, { checkAPI: false })
-  await manager.streams.info(plan.stream).catch(async (error) => {
+  const found = await manager.streams.info(plan.stream).catch(async (error) => {
     if (!isMissing(error, STREAM_NOT_FOUND)) throw error
-    await sleep(missingPauseMs)
+    await sleep(options.missingPauseMs)
     return manager.streams.add({
       name: plan.stream,
       subjects: [plan.subject],
@@ -129,7 +141,27 @@ export async function ensureStream(
       duplicate_window: nanos(plan.duplicateWindowMs),
     })
   })
+  await replicate(connection, manager, { name: plan.stream, count: found.config.num_replicas }, options)
   await ensureConsumer(manager, plan)
+}
+
+async function replicate(
+  connection: NatsConnection,
+  manager: JetStreamManager,
+  stream: { readonly name: string; readonly count: number },
+  { replicas, onRefused }: EnsureOptions,
+): Promise<void> {
+  if (replicas === undefined) return
+  const isClustered = connection.info?.cluster !== undefined
+  const wanted = replicas ?? (isClustered ? Math.max(USUAL_REPLICAS, stream.count) : stream.count)
+  if (wanted === stream.count) return
+  try {
+    await manager.streams.update(stream.name, { num_replicas: wanted })
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError)) throw error
+    // A cluster of two servers has no place for three: that is as many as it allows.
+    if (replicas !== null) onRefused?.(error.message)
+  }
 }
 
 /**

@@ -28,6 +28,8 @@ export interface Boot {
   /** A pooler in transaction mode; null: `databaseUrl` takes everything. */
   readonly databasePoolUrl: string | null
   readonly natsUrl: string
+  /** Replicas of streams; null: as the cluster allows. */
+  readonly natsReplicas: number | null
   readonly clickhouseUrl: string
   readonly simulatorUrl: string | null
   /** Null: a folder of the data directory. */

@@ -61,7 +61,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   const database = countTransitions(opened, (settlement) =>
     metrics.call(observationOf(settlement, settlement.model)),
   )
-  const nats = openNats({ url: boot.natsUrl, name: 'tollgate tasks', log })
+  const nats = openNats({ url: boot.natsUrl, name: 'tollgate tasks', log, replicas: boot.natsReplicas })
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
   })

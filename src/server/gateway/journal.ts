@@ -65,7 +65,12 @@ export async function openGatewayJournal({
   const directory = join(root, directoryName(boot.index))
   const journal = await openJournal({ directory, log })
   const orphans = boot.index === 0 ? await openAbandoned(root, boot.gatewayCount, log) : []
-  const nats = openNats({ url: boot.natsUrl, name: `tollgate gateway ${boot.index}`, log })
+  const nats = openNats({
+    url: boot.natsUrl,
+    name: `tollgate gateway ${boot.index}`,
+    log,
+    replicas: boot.natsReplicas,
+  })
   const all = [journal, ...orphans.map((orphan) => orphan.journal)]
   const heartbeats = await startHeartbeats(database, [{ directory, journal }, ...orphans], log)
   let publishers: SettlementPublisher[] = []

@@ -42,7 +42,12 @@ export interface GatewayTasksOptions {
 export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
   const { boot, database, credentials, log } = options
   // A separate connection: notifications of tasks do not queue behind settlements.
-  const nats = openNats({ url: boot.natsUrl, name: `tollgate gateway ${boot.index} tasks`, log })
+  const nats = openNats({
+    url: boot.natsUrl,
+    name: `tollgate gateway ${boot.index} tasks`,
+    log,
+    replicas: boot.natsReplicas,
+  })
   const messages = taskMessages(nats, log)
   const watch = watchTasks({ database, messages, log })
   const storage = taskStorage({ store: options.store })

@@ -42,7 +42,7 @@ export async function runSettler(boot: Boot): Promise<void> {
     name: 'tollgate settler',
   })
   const callLog = openCallLog(boot.clickhouseUrl)
-  const nats = openNats({ url: boot.natsUrl, name: 'tollgate settler', log })
+  const nats = openNats({ url: boot.natsUrl, name: 'tollgate settler', log, replicas: boot.natsReplicas })
   const copier = usageCopier({
     database,
     callLog,

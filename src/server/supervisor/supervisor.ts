@@ -170,7 +170,7 @@ class Service {
     const ownerBoot = await this.#boot(engines, port, await this.#chooseAdmin())
     const config = this.#loadConfig(engines.urls.simulatorUrl)
     const databaseUrl = await prepareDatabase(ownerBoot.databaseUrl, settings, this.#log)
-    const boot = { ...ownerBoot, databaseUrl }
+    const boot = { ...ownerBoot, databaseUrl, natsReplicas: config.nats.replicas }
     signal.throwIfAborted()
     const [, first] = await Promise.all([this.#startChildren(boot), this.#firstAccess(boot, config)])
     const hasGateway = settings.roles.includes('gateway')
@@ -261,7 +261,7 @@ class Service {
     { urls }: EmbeddedEngines,
     port: number,
     admin: Settings['admin'],
-  ): Promise<Omit<Boot, 'role' | 'index'>> {
+  ): Promise<Omit<Boot, 'role' | 'index' | 'natsReplicas'>> {
     const settings = this.#settings
     const masterKey = settings.masterKey ?? (await this.#savedMasterKey(urls.databaseUrl))
     this.#log.hide([masterKey.toString('hex'), masterKey.toString('base64')])

@@ -40,6 +40,7 @@ t.test('the call log is kept as configured', async (t) => {
     databaseUrl: '',
     databasePoolUrl: null,
     natsUrl: '',
+    natsReplicas: null,
     clickhouseUrl: engines.clickhouseUrl,
     simulatorUrl: null,
     objectStore: null,
