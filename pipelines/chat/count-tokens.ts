@@ -82,7 +82,11 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
 
 /** Returns the client's request to the one channel in use. */
 function requestFor(protocol: CountingProtocol, { call, model, routes, request }: PricedCall): CountRequest {
-  const native = routes.filter(({ channel }) => channel.protocol === protocol)
+  // The paths of these platforms have no count of this form.
+  const native = routes.filter(
+    ({ channel }) =>
+      channel.protocol === protocol && channel.provider !== 'bedrock' && channel.provider !== 'vertex',
+  )
   const route = nextRoute(native, [], null)
   if (route === null)
     throw new Failure('no_channel_available', `No channel counts tokens for the model '${model.id}'.`)

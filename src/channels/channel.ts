@@ -29,7 +29,7 @@ export interface ChannelAdapter {
   /** Returns headers that differ from call to call, from those of the client. */
   callHeaders(header: (name: string) => string): HeaderFields
   /** Returns the body for this upstream; absent where it takes the protocol's own. */
-  body?(body: Buffer, channel: ChannelEntry, call: ChannelCall): Buffer
+  body?(body: Buffer, channel: ChannelEntry, call: ChannelCall, header: (name: string) => string): Buffer
 }
 
 /** Returns the headers of every upstream call besides the key. */

@@ -1,6 +1,7 @@
 /** Checks a channel beyond the form of its fields. See docs/operating.md, "The configuration file". */
 import { CHAT_PROTOCOLS, type ChannelEntry, type ChannelProtocol } from '../../schemas/config/catalog.ts'
 import { isOlderAzure } from '../channels/providers/azure.ts'
+import { VERTEX_BASE } from '../channels/providers/vertex.ts'
 import { suggestion } from '../core/suggest.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'
@@ -161,6 +162,8 @@ function checkBaseUrl({ base_url, protocol, provider, api_version }: SoundChanne
     return api_version === undefined
       ? [{ path: ['api_version'], message: 'is required with this form of base_url, such as 2024-10-21.' }]
       : []
+  if (provider === 'vertex' && !VERTEX_BASE.test(base_url))
+    return [{ path: ['base_url'], message: 'must end in /v1/projects/PROJECT/locations/LOCATION.' }]
   const url = new URL(base_url)
   const messages: string[] = []
   if (url.username !== '' || url.password !== '')

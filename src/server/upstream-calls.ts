@@ -54,7 +54,8 @@ export function upstreamCalls(
     const { traceparent } = call
     const headers = adapter.callHeaders(call.header)
     const own = traceparent === null ? headers : [...headers, ['traceparent', traceparent] as const]
-    const body = adapter.body === undefined ? call.body : adapter.body(call.body, call.channel, call)
+    const body =
+      adapter.body === undefined ? call.body : adapter.body(call.body, call.channel, call, call.header)
     const { deadlineMs, onFreshConnection } = call
     const requestId = `x-request-id: ${call.requestId}\r\n`
     if (call.channel.auth === undefined) {

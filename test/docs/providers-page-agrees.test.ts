@@ -51,6 +51,9 @@ t.test('a configuration of all examples starts, and names the keys that are miss
   if (!loaded.ok) throw new Error('the configuration is refused')
   t.equal(loaded.config.channels.length, examples.length)
   for (const { message } of loaded.warnings)
-    t.match(message, /not set in the environment: [A-Z_]+_(API_KEY|CLIENT_SECRET|ACCESS_KEY|SECRET_KEY)/)
+    t.match(
+      message,
+      /not set in the environment: [A-Z_]+_(API_KEY|CLIENT_SECRET|ACCESS_KEY|SECRET_KEY|CREDENTIALS)/,
+    )
   t.equal(loaded.warnings.length, examples.length)
 })

@@ -5,6 +5,8 @@
 import { Buffer } from 'node:buffer'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
+import { BedrockStream, EVENT_STREAM_TYPE } from '../../../src/protocols/aws/bedrock-stream.ts'
+import { withHeaderUsage } from '../../../src/protocols/aws/header-usage.ts'
 import type {
   AnswerStream,
   ChatCall,
@@ -382,8 +384,16 @@ export function answerTo(asked: ChatCall, call: AnsweredCall, head: AnswerHead):
   if (status >= 300 || status < 200) return new ErrorAnswer(call, status, headers.get('retry-after') ?? null)
   if (isCompressed(headers)) return null
   const contentType = headers.contentType ?? 'application/json'
+  if (asked.stream && contentType.toLowerCase().startsWith(EVENT_STREAM_TYPE)) {
+    const stream = new BedrockStream(adapter.openStream(asked, provider))
+    return new StreamAnswer(call, adapter.streamContentType ?? EVENT_STREAM, stream, waiting)
+  }
   if (!asked.stream || !isStreamed(contentType, adapter))
-    return new WholeAnswer(call, contentType, (body) => adapter.readWhole(asked, body, provider))
+    return new WholeAnswer(call, contentType, (body) => {
+      const read = adapter.readWhole(asked, body, provider)
+      if (provider !== 'bedrock') return read
+      return { ...read, metered: withHeaderUsage(read.metered, (name) => headers.get(name)) }
+    })
   const streamType = adapter.streamContentType ?? contentType
   return new StreamAnswer(call, streamType, adapter.openStream(asked, provider), waiting)
 }

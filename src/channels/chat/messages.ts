@@ -8,7 +8,7 @@ import { baseFor, type ChannelAdapter, commonHeaders, type HeaderFields, keyFiel
 const PROTOCOL_VERSION = '2023-06-01'
 const VERSION_HEADER = 'anthropic-version'
 /** Features that the client requests by name. */
-const FEATURES_HEADER = 'anthropic-beta'
+export const FEATURES_HEADER = 'anthropic-beta'
 
 function callHeaders(header: (name: string) => string): HeaderFields {
   const version = header(VERSION_HEADER) || header('vendor-version') || PROTOCOL_VERSION

@@ -2,6 +2,8 @@
 import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { ChannelAdapter } from '../channel.ts'
 import { isOlderAzure, olderAzureChannel } from '../providers/azure.ts'
+import { bedrockChannel } from '../providers/bedrock.ts'
+import { VERTEX_CHANNELS } from '../providers/vertex.ts'
 import { chatCompletionsChannel, quirkyChatCompletionsChannel } from './chat-completions.ts'
 import { generateContentChannel, generateContentCountChannel } from './generate-content.ts'
 import { countTokensChannel, messagesChannel } from './messages.ts'
@@ -16,6 +18,9 @@ export const CHANNEL_ADAPTERS: Readonly<Record<ChatProtocol, ChannelAdapter>> = 
 
 /** Returns the adapter to a channel's upstream. */
 export function chatAdapterOf(channel: ChannelEntry, protocol: ChatProtocol): ChannelAdapter {
+  if (channel.provider === 'bedrock' && protocol === 'messages') return bedrockChannel
+  const ofVertex = channel.provider === 'vertex' ? VERTEX_CHANNELS[protocol] : undefined
+  if (ofVertex !== undefined) return ofVertex
   const older = channel.provider === 'azure' ? OLDER_AZURE[protocol] : undefined
   if (older !== undefined && isOlderAzure(channel)) return older
   return channel.quirks.length > 0 && protocol === 'chat-completions'

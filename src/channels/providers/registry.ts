@@ -4,6 +4,7 @@ import { withOneFormOfKeys } from '../../core/routing/channel-access.ts'
 import { anthropic } from './anthropic.ts'
 import { ark } from './ark.ts'
 import { azure } from './azure.ts'
+import { bedrock } from './bedrock.ts'
 import { deepseek } from './deepseek.ts'
 import { fal } from './fal.ts'
 import { gemini } from './gemini.ts'
@@ -18,6 +19,7 @@ import { type ChannelFields, type ProviderPreset, protocolsOf } from './provider
 import { qwen } from './qwen.ts'
 import { replicate } from './replicate.ts'
 import { runway } from './runway.ts'
+import { vertex } from './vertex.ts'
 import { xai } from './xai.ts'
 import { zhipu } from './zhipu.ts'
 
@@ -25,6 +27,8 @@ export const PRESETS: Readonly<Partial<Record<Provider, ProviderPreset>>> = {
   openai,
   azure,
   anthropic,
+  bedrock,
+  vertex,
   gemini,
   deepseek,
   mistral,

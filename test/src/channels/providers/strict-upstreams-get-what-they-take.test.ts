@@ -8,7 +8,7 @@ const mistral = channelOf('provider: mistral, api_key: k')
 function sent(request: string | object, channel = mistral): string {
   const body = Buffer.from(typeof request === 'string' ? request : JSON.stringify(request))
   const adapter = chatAdapterOf(channel, 'chat-completions')
-  return (adapter.body?.(body, channel, CALL) ?? body).toString()
+  return (adapter.body?.(body, channel, CALL, () => '') ?? body).toString()
 }
 
 t.test('ids of tool calls have nine characters, the same for a call and its result', async (t) => {

@@ -1,0 +1,216 @@
+/**
+ * Messages at Amazon Bedrock and Vertex AI, and generate-content at Vertex AI: played by a server that answers as their
+ * references say. The charge is computed by hand from the price list below.
+ */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { chunk } from '../../support/event-stream.ts'
+import { borrowService } from '../../support/lend-services.ts'
+import { rowOf, traceOf } from '../support.ts'
+import { type ChannelPlan, configOf, post } from './support.ts'
+
+/** Credits per million tokens. */
+const PRICING = {
+  unit: '1M_tokens',
+  input: '3',
+  cached_input: '0.3',
+  cache_write: '3.75',
+  output: '15',
+} as const
+/** 1000 x 3 + 2000 x 0.3 + 400 x 3.75 + 300 x 15, by a million. */
+const WHOLE_COST = '0.0096'
+/** The same prompt, and 80 characters of output, which are 20 tokens: 5100 + 20 x 15, by a million. */
+const LEFT_COST = '0.0054'
+/** 3000 x 3, of which 2000 x 0.3, and 300 x 15: 1000 x 3 + 600 + 4500, by a million. */
+const GEMINI_COST = '0.0081'
+const PROMPT = { input_tokens: 1000, cache_read_input_tokens: 2000, cache_creation_input_tokens: 400 }
+const TEXT = 'abcdefgh'.repeat(10)
+const MODEL = 'claude-sonnet-4-5'
+
+const EVENTS = [
+  {
+    type: 'message_start',
+    message: {
+      ...{ id: 'msg_1', type: 'message', role: 'assistant', model: MODEL, content: [], stop_reason: null },
+      usage: { ...PROMPT, output_tokens: 1 },
+    },
+  },
+  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: TEXT } },
+]
+const END = [
+  { type: 'content_block_stop', index: 0 },
+  { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 300 } },
+  {
+    type: 'message_stop',
+    'amazon-bedrock-invocationMetrics': { inputTokenCount: 1000, outputTokenCount: 300 },
+  },
+]
+const WHOLE = {
+  ...{ id: 'msg_1', type: 'message', role: 'assistant', model: MODEL, stop_reason: 'end_turn' },
+  content: [{ type: 'text', text: TEXT }],
+  usage: { ...PROMPT, output_tokens: 300 },
+}
+const GEMINI = {
+  candidates: [{ index: 0, finishReason: 'STOP', content: { role: 'model', parts: [{ text: TEXT }] } }],
+  usageMetadata: {
+    ...{
+      promptTokenCount: 3000,
+      cachedContentTokenCount: 2000,
+      candidatesTokenCount: 300,
+      totalTokenCount: 3300,
+    },
+    trafficType: 'ON_DEMAND',
+  },
+  modelVersion: 'gemini-2.5-pro',
+}
+
+interface Received {
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: Readonly<Record<string, unknown>>
+}
+const received: Received[] = []
+
+const sse = (event: { type: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+
+/** A request with `top_k: 1` gets no end. */
+function stream(
+  response: ServerResponse,
+  type: string,
+  print: (event: { type: string }) => string | Buffer,
+  isCut: boolean,
+) {
+  response.writeHead(200, { 'content-type': type })
+  for (const event of isCut ? EVENTS : [...EVENTS, ...END]) response.write(print(event))
+  if (!isCut) response.end()
+}
+
+const platform = createServer(async (request, response) => {
+  let text = ''
+  for await (const bytes of request) text += bytes
+  const path = request.url ?? ''
+  const body = JSON.parse(text) as Record<string, unknown>
+  received.push({ path, headers: request.headers, body })
+  const isCut = body.top_k === 1
+  if (path.includes('invoke-with-response-stream'))
+    stream(response, 'application/vnd.amazon.eventstream', chunk, isCut)
+  else if (path.includes(':streamRawPredict')) stream(response, 'text/event-stream', sse, isCut)
+  else if (path.includes(':streamGenerateContent'))
+    response
+      .writeHead(200, { 'content-type': 'text/event-stream' })
+      .end(`data: ${JSON.stringify(GEMINI)}\n\n`)
+  else
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(path.includes(':generateContent') ? GEMINI : WHOLE))
+})
+platform.listen(0, '127.0.0.1')
+await once(platform, 'listening')
+t.teardown(() => {
+  platform.closeAllConnections()
+  platform.close()
+})
+const URL_OF_IT = `http://127.0.0.1:${(platform.address() as AddressInfo).port}`
+const vertex = {
+  provider: 'vertex',
+  api_key: 'vertex-key-0123456789',
+  base_url: `${URL_OF_IT}/v1/projects/p/locations/l`,
+} as const
+const CHANNELS: ChannelPlan[] = [
+  {
+    ...{ id: 'bedrock', provider: 'bedrock', protocol: 'messages', base_url: URL_OF_IT },
+    auth: {
+      ...{ type: 'aws-sigv4', region: 'us-east-1' },
+      ...{ access_key_id: 'AKIDEXAMPLE', secret_access_key: 'secret-of-bedrock-0123' },
+    },
+    models: { rock: 'anthropic.claude-v1:0' },
+  },
+  { ...vertex, id: 'vertex-messages', protocol: 'messages', models: { vertex: 'claude@1' } },
+  { ...vertex, id: 'vertex-generate', protocol: 'generate-content', models: { gemini: 'gemini-2.5-pro' } },
+]
+const CONFIG = configOf(
+  { rock: { pricing: PRICING }, vertex: { pricing: PRICING }, gemini: { pricing: PRICING } },
+  CHANNELS,
+)
+
+t.test('platforms', async (t) => {
+  const service = await borrowService(t, CONFIG)
+  const { key } = await service.newKey('1000')
+  const ask = (model: string, more: object = {}) =>
+    post(service, key, '/v1/messages', {
+      ...{ model, max_tokens: 1000, messages: [{ role: 'user', content: 'hi' }], ...more },
+    })
+  const costOf = async (response: Response) => (await rowOf(service, key, traceOf(response))).cost
+
+  for (const model of ['rock', 'vertex']) {
+    await t.test(`${model}: a whole answer`, async (t) => {
+      const response = await ask(model)
+      t.same(await response.json(), WHOLE)
+      t.equal(await costOf(response), WHOLE_COST)
+      const { body } = received.at(-1)!
+      t.match(body.anthropic_version, model === 'rock' ? 'bedrock-2023-05-31' : 'vertex-2023-10-16')
+      t.notOk('model' in body)
+    })
+
+    await t.test(`${model}: a streamed answer, as the protocol has it`, async (t) => {
+      const response = await ask(model, { stream: true })
+      t.match(response.headers.get('content-type'), 'text/event-stream')
+      const text = await response.text()
+      const end = END.map(({ type }) => type)
+      t.same(
+        [...text.matchAll(/^event: (.*)$/gm)].map(([, type]) => type),
+        [...EVENTS.map(({ type }) => type), ...end],
+      )
+      t.match(text, TEXT)
+      if (model === 'rock') t.notMatch(text, 'invocationMetrics')
+      t.equal(await costOf(response), WHOLE_COST)
+    })
+
+    await t.test(`${model}: a client that leaves pays for what it got`, async (t) => {
+      const leaving = new AbortController()
+      const response = await fetch(`${service.baseUrl}/v1/messages`, {
+        method: 'POST',
+        signal: leaving.signal,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          ...{ model, max_tokens: 1000, stream: true, top_k: 1, messages: [{ role: 'user', content: 'hi' }] },
+        }),
+      })
+      const reader = response.body!.getReader()
+      let text = ''
+      while (!text.includes(TEXT)) text += Buffer.from((await reader.read()).value!).toString()
+      leaving.abort()
+      const row = await rowOf(service, key, traceOf(response))
+      t.equal(row.status, 'interrupted')
+      t.equal(row.cost, LEFT_COST)
+    })
+  }
+
+  await t.test('requests to Bedrock are signed, and those to Vertex carry the key', async (t) => {
+    const [rock] = received.filter(({ path }) => path.startsWith('/model/'))
+    t.equal(rock!.path, '/model/anthropic.claude-v1%3A0/invoke')
+    t.match(
+      rock!.headers.authorization,
+      /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/us-east-1\/bedrock\/aws4_request, SignedHeaders=content-type;host;x-amz-date, Signature=[0-9a-f]{64}$/,
+    )
+    const ofVertex = received.find(({ path }) => path.includes('rawPredict'))
+    t.equal(ofVertex!.path, '/v1/projects/p/locations/l/publishers/anthropic/models/claude%401:rawPredict')
+    t.equal(ofVertex!.headers['x-goog-api-key'], vertex.api_key)
+  })
+
+  await t.test('generate-content at Vertex, whole and streamed', async (t) => {
+    for (const method of ['generateContent', 'streamGenerateContent?alt=sse']) {
+      const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
+      const response = await post(service, key, `/v1beta/models/gemini:${method}`, { contents })
+      t.match(await response.text(), TEXT)
+      t.equal(await costOf(response), GEMINI_COST)
+      t.equal(
+        received.at(-1)!.path,
+        `/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-pro:${method}`,
+      )
+    }
+  })
+})

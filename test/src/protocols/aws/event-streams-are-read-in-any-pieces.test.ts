@@ -1,0 +1,89 @@
+import t from 'tap'
+import { BedrockStream } from '../../../../src/protocols/aws/bedrock-stream.ts'
+import { EventStreamReader } from '../../../../src/protocols/aws/event-stream.ts'
+import { withHeaderUsage } from '../../../../src/protocols/aws/header-usage.ts'
+import { DIALECTS, protocolAdapter } from '../../../../src/protocols/registry.ts'
+import { chunk, exception, message } from '../../../support/event-stream.ts'
+
+const CALL = DIALECTS.messages.read({
+  path: '/v1/messages',
+  query: '',
+  body: Buffer.from('{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}'),
+})
+const newStream = () => new BedrockStream(protocolAdapter('messages', 'messages').openStream(CALL))
+const DELTA = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Grüße' } }
+
+t.test('a message without headers and payload has the published checksums', async (t) => {
+  // From the format's own examples: 16 bytes, of which both checksums are known.
+  const empty = Buffer.from('00000010000000000 5c248eb7d98c8ff'.replace(' ', ''), 'hex')
+  t.same(new EventStreamReader().push(empty), [{ headers: {}, payload: Buffer.alloc(0) }])
+  t.same(message({}, ''), empty)
+})
+
+t.test('messages in pieces of any length are the same', async (t) => {
+  const all = Buffer.concat([message({ a: 'ä', b: '' }, 'one'), message({}, 'x'.repeat(3000)), chunk(DELTA)])
+  const whole = new EventStreamReader().push(all)
+  t.equal(whole.length, 3)
+  t.same(whole[0], { headers: { a: 'ä', b: '' }, payload: Buffer.from('one') })
+  for (const size of [1, 2, 3, 7, 64, 1000]) {
+    const reader = new EventStreamReader()
+    const read = []
+    for (let at = 0; at < all.length; at += size) read.push(...reader.push(all.subarray(at, at + size)))
+    t.same(read, whole, `${size}`)
+  }
+})
+
+t.test('one wrong bit anywhere is found', async (t) => {
+  const sound = message({ name: 'value' }, 'payload')
+  for (let at = 0; at < sound.length; at++) {
+    const damaged = Buffer.from(sound)
+    damaged[at]! ^= 1
+    t.throws(() => new EventStreamReader().push(damaged), { name: 'EventStreamError' }, `byte ${at}`)
+  }
+})
+
+t.test('a damaged stream is an error of the answer, and nothing after it is read', async (t) => {
+  const stream = newStream()
+  t.match(String(stream.push(chunk(DELTA))), /^event: content_block_delta\ndata: .*Grüße.*\n\n$/)
+  const damaged = chunk(DELTA)
+  damaged[damaged.length - 1]! ^= 1
+  t.match(String(stream.push(damaged)), /^event: error\n.*checksum/s)
+  t.equal(stream.push(chunk(DELTA)), null)
+  t.not(stream.laterError, null)
+})
+
+t.test('an exception is an error in the words of the protocol', async (t) => {
+  const stream = newStream()
+  stream.push(exception('throttlingException', 'Too many tokens'))
+  t.match(String(stream.firstError), /"rate_limit_error".*Too many tokens/)
+})
+
+t.test('metrics of the platform are not shown', async (t) => {
+  const stop = { type: 'message_stop', 'amazon-bedrock-invocationMetrics': { inputTokenCount: 8 } }
+  t.equal(String(newStream().push(chunk(stop))), 'event: message_stop\ndata: {"type":"message_stop"}\n\n')
+})
+
+t.test('headers report the usage where the body has none', async (t) => {
+  const none = { usage: null, characters: 8, charactersSinceUsage: 8, isUsageWhole: false }
+  const counts: Record<string, string> = {
+    'x-amzn-bedrock-input-token-count': '20',
+    'x-amzn-bedrock-output-token-count': '5',
+    'x-amzn-bedrock-cache-read-input-token-count': '100',
+    'x-amzn-bedrock-cache-write-input-token-count': '30',
+  }
+  t.match(
+    withHeaderUsage(none, (name) => counts[name]),
+    {
+      usage: { prompt: 150, cached: 100, cacheWrite: 30, output: 5 },
+      isUsageWhole: true,
+    },
+  )
+  t.equal(
+    withHeaderUsage(none, () => undefined),
+    none,
+  )
+  t.equal(
+    withHeaderUsage(none, () => '-1'),
+    none,
+  )
+})
