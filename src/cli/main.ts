@@ -1,5 +1,4 @@
 /** The command line on the real engines. Loads only the modules that a command needs. */
-import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
@@ -68,7 +67,7 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   rebuildLog: (onProgress) => rebuildLog(env, onProgress),
   loadConfig: (options) => loadConfig(env, options),
   channelHealth: () => channelHealth(env),
-  readList,
+  readList: async (source) => (await import('./config/price-list-source.ts')).readList(source),
   processReports: () => processReports(readSettings(env)),
   findInJournals: (requestId) => findInJournals(join(readSettings(env).dataDir, JOURNAL_FOLDER), requestId),
   openProvider: () => openProvider(env),
@@ -199,12 +198,6 @@ async function rebuildLog(
 ): Promise<RebuildResult> {
   const { rebuildLog: rebuild } = await import('../../pipelines/call-log/rebuild.ts')
   return withStores(env, (stores) => rebuild({ ...stores, onProgress }))
-}
-
-async function readList(source: string): Promise<string> {
-  if (!/^https?:\/\//.test(source)) return readFile(source, 'utf8')
-  const { guardedFetch } = await import('../fetch/guarded-fetch.ts')
-  return String((await guardedFetch(source)).bytes)
 }
 
 async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {

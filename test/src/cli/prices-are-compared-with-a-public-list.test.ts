@@ -1,5 +1,10 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import t from 'tap'
 import { configFile } from '../../../schemas/config/file.ts'
+import { readList } from '../../../src/cli/config/price-list-source.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import { readPriceList } from '../../../src/core/pricing/price-list.ts'
 import { commandsOn, noEngines } from './support.ts'
@@ -89,6 +94,34 @@ t.test('both formats propose the same changes, exact to the last digit', async (
       unlisted: ['own'],
     })
   }
+})
+
+t.test('a list is read from a file, and from a URL at a public address', async (t) => {
+  const server = createServer((request, response) => {
+    response.statusCode = request.url === '/prices.json' ? 200 : 404
+    response.end(JSON.stringify(LITELLM))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const file = join(t.testdir({ 'prices.json': JSON.stringify(LITELLM) }), 'prices.json')
+  const reading = (isAllowed?: () => boolean) =>
+    commandsOn({
+      ...wiringWith({}),
+      readList: (source) => readList(source, isAllowed && { isAllowed }),
+    })
+  const expected = await commandsOn(wiringWith(LITELLM)).json('catalogue', 'diff', 'prices.json')
+  t.same(await reading().json('catalogue', 'diff', file), expected)
+  t.same(await reading(() => true).json('catalogue', 'diff', `${base}/prices.json`), expected)
+  t.match(
+    await reading(() => true).refused('catalogue', 'diff', `${base}/gone.json`),
+    /cannot be fetched: its server answered with status 404/,
+  )
+  t.match(
+    await reading().refused('catalogue', 'diff', `${base}/prices.json`),
+    /cannot be reached at a public address/,
+  )
 })
 
 t.test('the changes are YAML', async (t) => {
