@@ -36,10 +36,10 @@ function State({ state, configured, drained }: Channel) {
 }
 
 function Breaker({ breaker, last_error }: Channel) {
-  if (breaker === null || breaker === 'closed') return <span className="text-quiet">{t('Closed')}</span>
+  if (breaker === null || breaker === 'closed') return null
   return (
     <span title={last_error === null ? '' : `${last_error.code}: ${last_error.message}`}>
-      <Badge tone="bad">{breaker === 'open' ? t('Open') : t('Half open')}</Badge>
+      <Badge tone="bad">{breaker === 'open' ? t('Open circuit') : t('Half-open circuit')}</Badge>
     </span>
   )
 }
@@ -148,9 +148,19 @@ export function Channels() {
   const marginOf = new Map(margins.data?.rows.map((row) => [row.channel_id, row]))
   const mayAct = user.installation_role === 'operator'
   const columns: Column<Channel>[] = [
-    { name: t('Channel'), cell: ({ id }) => <span className="font-medium">{id}</span> },
-    { name: t('Provider'), cell: ({ provider }) => provider ?? '–' },
-    { name: t('Protocol'), cell: ({ protocol }) => protocol },
+    {
+      name: t('Channel'),
+      cell: ({ id, provider, protocol }) => (
+        <>
+          <span className="font-medium">{id}</span>
+          <br />
+          <span className="text-quiet text-sm">
+            {provider !== null && `${provider} · `}
+            {protocol}
+          </span>
+        </>
+      ),
+    },
     {
       name: t('Models'),
       isNumber: true,
@@ -166,8 +176,15 @@ export function Channels() {
       isNumber: true,
       cell: ({ id }) => <CostAndMargin {...marginOf.get(id)} />,
     },
-    { name: t('State'), cell: (channel) => <State {...channel} /> },
-    { name: t('Circuit breaker'), cell: (channel) => <Breaker {...channel} /> },
+    {
+      name: t('State'),
+      cell: (channel) => (
+        <span className="flex flex-col items-start gap-1">
+          <State {...channel} />
+          <Breaker {...channel} />
+        </span>
+      ),
+    },
     { name: t('Under way'), isNumber: true, cell: ({ in_flight, open_tasks }) => in_flight + open_tasks },
     {
       name: t('Failed in 5 min'),
