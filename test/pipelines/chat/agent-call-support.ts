@@ -33,13 +33,22 @@ const model = (id: string, capabilities: object = {}) => ({
 })
 const catalog = createCatalog(
   configFile.parse({
-    models: [model('blind'), model('seeing', { vision: true }), model('searching', { web_search: true })],
+    models: [
+      model('blind'),
+      model('seeing', { vision: true }),
+      model('searching', { web_search: true }),
+      { ...model('failing'), fallbacks: ['blind'] },
+    ],
     channels: ['one', 'two'].map((id) => ({
       id,
       protocol: 'chat-completions',
       base_url: `http://host-of-${id}:1/v1`,
       api_key: 'key',
-      models: { blind: 'wire-blind', seeing: 'wire-seeing', searching: 'wire-searching' },
+      models: {
+        ...{ blind: 'wire-blind', seeing: 'wire-seeing' },
+        ...{ searching: 'wire-searching', failing: 'wire-failing' },
+      },
+      cost: { blind: { unit: '1M_tokens', input: '250000', output: '500000' } },
       tools: ['web_search'],
     })),
   }),
