@@ -97,7 +97,7 @@ const OUTSIDE = new RegExp(
   [
     /\bSource: /,
     /(?<!OpenTelemetry |JSON Schema |Webhooks )\b[Ss]pecification('s)?\b/,
-    /\b(decisions|failures|design|operator|management|cluster|prices)\.md\b/,
+    /\b(decisions|failures|design|operator|management|prices)\.md\b/,
     /\b([Dd]ecisions|[Ff]ailures|[Oo]perator|[Dd]esign)[:,] ("|rows? \d|rule)/,
     /\b[Dd]esign rules?\b/,
     /\/work\//,

@@ -22,6 +22,8 @@ const ADDED = [
   'callback_url',
   'low_below',
   'upstream_cost',
+  'journal_id',
+  'admission',
 ]
 /** Number of migrations that the former ones were squashed into. */
 const SQUASHED = 6
