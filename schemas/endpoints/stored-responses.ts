@@ -18,6 +18,7 @@ const FAILURES: readonly FailureCode[] = [
 const stored = {
   tag: 'Chat',
   key: 'anywhere',
+  pathParameters: z.object({ id: z.string().describe('Id of the response, such as resp_1.') }),
   failures: FAILURES,
 } as const
 
@@ -30,7 +31,8 @@ export const STORED_RESPONSE_ENDPOINTS: readonly Endpoint[] = [
     method: 'GET',
     path: '/v1/responses/{id}',
     summary: 'Read a response that its upstream keeps.',
-    details: 'Free. Those of the account alone; include is passed on.',
+    details: 'Free. Those of the account alone.',
+    query: z.object({ include: z.string().optional().describe('Passed on.') }),
     answers: [{ contentType: 'application/json', body: { name: 'Response', schema: response } }],
   },
   {
@@ -46,7 +48,14 @@ export const STORED_RESPONSE_ENDPOINTS: readonly Endpoint[] = [
     method: 'GET',
     path: '/v1/responses/{id}/input_items',
     summary: 'List the items of the input of a response that its upstream keeps.',
-    details: 'Free. limit, order, after, before and include are passed on.',
+    details: 'Free. Parameters are passed on.',
+    query: z.object({
+      limit: z.string().optional(),
+      order: z.string().optional(),
+      after: z.string().optional(),
+      before: z.string().optional(),
+      include: z.string().optional(),
+    }),
     answers: [{ contentType: 'application/json', body: { name: 'ResponseInputItems', schema: items } }],
   },
 ]
