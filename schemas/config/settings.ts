@@ -68,7 +68,10 @@ const databaseUrl = z
 const natsUrl = z
   .string()
   .refine(
-    (text) => text.split(',').every((server) => /^(nats|tls):\/\/[^\s/]+\/?$/.test(server.trim())),
+    (text) =>
+      text
+        .split(',')
+        .every((server) => /^(nats|tls):\/\/[^\s/?]+\/?(\?credentials=[^\s,]+)?$/.test(server.trim())),
     'must be one or more URLs that start with nats:// or tls://, such as nats://127.0.0.1:4222',
   )
 

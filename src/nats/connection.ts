@@ -1,5 +1,12 @@
 /** One connection to NATS that reconnects for ever and notifies its listeners. */
-import { connect, type NatsConnection } from '@nats-io/transport-node'
+import { readFileSync } from 'node:fs'
+import {
+  type Authenticator,
+  connect,
+  credsAuthenticator,
+  type NatsConnection,
+  nkeyAuthenticator,
+} from '@nats-io/transport-node'
 
 const RECONNECT_FIRST_MS = 50
 const RECONNECT_MAX_MS = 1_000
@@ -34,6 +41,8 @@ export class Connection {
   /** The client itself reads no more of a URL than the host: without this, a server without TLS would do. */
   readonly #tls: { tls?: object }
   readonly #login: { user?: string; pass?: string; token?: string }
+  /** Path of a file with credentials; null: there is none. */
+  readonly #credentials: string | null
   readonly #name: string
   readonly #log: NatsLog
   readonly #listeners: ConnectionListener[] = []
@@ -45,14 +54,15 @@ export class Connection {
   readonly #running: Promise<void>
 
   /**
-   * @param url may name several servers with commas, and a user and password. Where one of them is `tls://`, all are
-   *   reached by TLS.
+   * @param url may name several servers with commas, and a user and password, or a file with `?credentials=`. Where one
+   *   of them is `tls://`, all are reached by TLS.
    */
   constructor(url: string, name: string, log: NatsLog) {
     const urls = url.split(',').map((part) => new URL(part.includes('://') ? part : `nats://${part}`))
     this.#servers = urls.map(({ protocol, host }) => `${protocol}//${host}`)
     this.#tls = urls.some(({ protocol }) => protocol === 'tls:') ? { tls: {} } : {}
     this.#login = loginOf(urls[0])
+    this.#credentials = urls.map((one) => one.searchParams.get('credentials')).find(Boolean) ?? null
     this.#name = name
     this.#log = log
     this.#running = this.#run()
@@ -121,6 +131,10 @@ export class Connection {
         servers: this.#servers,
         ...this.#tls,
         ...this.#login,
+        // Read for each connection: a file that was replaced is in force at the next one.
+        ...(this.#credentials !== null && {
+          authenticator: authenticatorOf(readFileSync(this.#credentials)),
+        }),
         name: this.#name,
         reconnect: false,
         timeout: CONNECT_TIMEOUT_MS,
@@ -150,6 +164,12 @@ export class Connection {
       }
     })
   }
+}
+
+/** Returns the proof of a `.creds` file, which has a JWT and a seed, or of a file with the seed of an nkey alone. */
+function authenticatorOf(file: Buffer): Authenticator {
+  if (file.includes('BEGIN NATS USER JWT')) return credsAuthenticator(file)
+  return nkeyAuthenticator(Buffer.from(file.toString('utf8').trim()))
 }
 
 function loginOf(url: URL | undefined): { user?: string; pass?: string; token?: string } {
