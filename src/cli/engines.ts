@@ -9,7 +9,7 @@ import { completeRotation, currentMasterKey, findMasterKey } from '../postgres/a
 import { migrateAsOwner, migrateEmbedded } from '../postgres/roles.ts'
 
 /** Time to wait for another command, or a service that is starting. */
-const LOCK_WAIT_MS = 20_000
+const LOCK_WAIT_MS = 60_000
 const LOCK_POLL_MS = 100
 
 export type Needed = 'postgres' | 'clickhouse' | 'simulator'

@@ -87,7 +87,7 @@ t.test('alerts', async (t) => {
     const low = page.getByLabel('The balance is low')
     await low.waitFor()
     t.ok(await low.isChecked(), 'owners get it unless they choose otherwise')
-    await low.uncheck()
+    await low.click()
     await inspectPage(t, page, 'email-choices')
     await eventually('the choice is kept', async () => {
       const kept = await service.database.readEmailChoices(user.id)

@@ -3,36 +3,42 @@ import t from 'tap'
 import { tokenHash } from '../../src/core/keys/bearer-token.ts'
 import { startProvider } from '../pipelines/management/identity-provider.ts'
 import { withPage } from '../support/browser.ts'
+import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { button, heading, link, STORY_CONFIG } from './support.ts'
 
 t.test('a provider', async (t) => {
-  const email = 'linus@corp.example'
-  const provider = await startProvider(t, { linus: { email, email_verified: true, name: 'Linus' } })
-  provider.become('linus')
+  const person = (name: string) => ({ email: `${name}@corp.example`, email_verified: true, name: 'Linus' })
+  const provider = await startProvider(t, { linus: person('linus'), torvald: person('torvald') })
   const signIn = JSON.stringify({ oidc: [provider.config] })
   const service = await borrowService(t, `sign_in: ${signIn}\n${STORY_CONFIG}`)
   provider.redirectTo(`${service.baseUrl}/console/sign-in/oidc/corp`)
-  const token = 'another-invitation-of-a-test-that-nobody-guesses'
   const invitation = { accountId: null, role: null, installationRole: null }
-  await service.database.createInvitation({ ...invitation, tokenHash: tokenHash(token), email })
-  await withPage(t, 'provider', async (page) => {
-    await page.goto(`${service.baseUrl}/console/sign-in`)
-    await button(page, 'Continue with Corp').click()
-    await page.getByRole('alert').getByText('Sign-up is by invitation').waitFor()
-    t.notMatch(page.url(), 'code=', 'the code is in no history')
+  for (const hand of HANDS)
+    await t.test(hand.name, async (t) => {
+      const name = hand === mouse ? 'linus' : 'torvald'
+      const email = `${name}@corp.example`
+      const token = `another-invitation-for-${name}-that-nobody-guesses`
+      provider.become(name)
+      await service.database.createInvitation({ ...invitation, tokenHash: tokenHash(token), email })
+      await withPage(t, `provider ${hand.name}`, async (page) => {
+        await page.goto(`${service.baseUrl}/console/sign-in`)
+        await hand.press(button(page, 'Continue with Corp'))
+        await page.getByRole('alert').getByText('Sign-up is by invitation').waitFor()
+        t.notMatch(page.url(), 'code=', 'the code is in no history')
 
-    await page.goto(`${service.baseUrl}/console/sign-up#invitation=${token}`)
-    await button(page, 'Continue with Corp').click()
-    await heading(page, 'Home').waitFor()
-    await link(page, 'Profile & security').click()
-    await page.getByText('Connected').waitFor()
-    t.equal(await page.getByLabel('Email').inputValue(), email)
-    await button(page, 'Disconnect').click()
-    await page.getByText('This is your last way to sign in').waitFor()
+        await page.goto(`${service.baseUrl}/console/sign-up#invitation=${token}`)
+        await hand.press(button(page, 'Continue with Corp'))
+        await heading(page, 'Home').waitFor()
+        await hand.press(link(page, 'Profile & security'))
+        await page.getByText('Connected').waitFor()
+        t.equal(await page.getByLabel('Email').inputValue(), email)
+        await hand.press(button(page, 'Disconnect'))
+        await page.getByText('This is your last way to sign in').waitFor()
 
-    await button(page, 'Sign out').click()
-    await button(page, 'Continue with Corp').click()
-    await heading(page, 'Home').waitFor()
-  })
+        await hand.press(button(page, 'Sign out'))
+        await hand.press(button(page, 'Continue with Corp'))
+        await heading(page, 'Home').waitFor()
+      })
+    })
 })

@@ -258,7 +258,7 @@ t.test('every error', async (t) => {
       const wrong = await fetch(service.baseUrl + path, { method: 'PUT', body: '{}' })
       t.equal(wrong.headers.get('allow'), 'POST')
       await checkRefused(t, wrong, protocol, ERRORS.methodNotAllowed)
-      const nowhere = path.includes(':') ? '/v1beta/models/m:embedContent' : `${path}/nowhere`
+      const nowhere = path.includes(':') ? '/v1beta/models/m:embedContent' : `${path}/nowhere/at/all`
       await checkRefused(t, await post(service, key, nowhere, '{}'), protocol, ERRORS.notFound)
       await checkRefused(t, await announce(service, key, path), protocol, ERRORS.tooLarge, /32/)
     })

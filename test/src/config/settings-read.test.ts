@@ -32,6 +32,7 @@ t.test('nothing set: everything embedded, in the working folder', async (t) => {
     roles: ['gateway', 'settler', 'tasks'],
     databaseUrl: null,
     databaseOwnerUrl: null,
+    databasePoolUrl: null,
     natsUrl: null,
     clickhouseUrl: null,
     objectStore: null,
