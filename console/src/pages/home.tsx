@@ -79,6 +79,8 @@ export function Home() {
     queryKey: ['/home', accountId],
     enabled: isAllowed,
     queryFn: ({ signal }) => get<typeof showHome>('/home', { account_id: accountId }, signal),
+    // Who comes back from a call or a top-up wants to see what it changed.
+    refetchOnMount: 'always',
   })
   return (
     <>

@@ -18,6 +18,7 @@ export function OpenAlert({ accountId, wallet: { balance, held } }: OpenAlertPro
   const alerts = useQuery({
     queryKey: ['/alerts', accountId],
     queryFn: ({ signal }) => get<typeof showAlerts>('/alerts', { account_id: accountId }, signal),
+    refetchOnMount: 'always',
   })
   const threshold = alerts.data?.balance_low ?? null
   // What is held counts as the alert counts it.
