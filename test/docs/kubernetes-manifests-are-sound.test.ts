@@ -28,7 +28,7 @@ const SECRET = {
   OPENAI_API_KEY: 'secret',
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds; the API's schemas say what each has.
+// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, whose fields the first test checks against the schemas of the API.
 type Manifest = any
 
 async function kubectl(): Promise<string> {

@@ -12,7 +12,7 @@ interface Service {
 
 export interface ManageAnswer {
   readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: each operation answers otherwise; a test asserts the fields that it reads.
+  // biome-ignore lint/suspicious/noExplicitAny: each operation has a different response body, and a test asserts the fields that it reads.
   readonly body: any
 }
 

@@ -79,7 +79,7 @@ export function CodeBlock({ code, label, isWrapped = false }: CodeBlockProps) {
         {label}
         <CopyButton text={code} />
       </figcaption>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls takes the focus, or the keyboard cannot scroll it; axe demands it. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without the focus a scrollable area cannot be scrolled by keyboard (axe, scrollable-region-focusable). */}
       <pre tabIndex={0} className={`p-3 font-mono text-xs leading-relaxed ${lines}`}>
         {code}
       </pre>

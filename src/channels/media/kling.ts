@@ -110,7 +110,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
   return accepted(data) ?? unknown('The answer names no task.')
 }
 
-/** Reads a looked-up submit. A task that is not there yet may still come: it is looked up again. */
+/** Reads the answer to a query for an unconfirmed task. "Not found" is no proof: the task may appear later, so the query repeats. */
 function readFound(answer: MediaAnswer): SubmitOutcome {
   const body = fieldsOf(jsonIn(answer))
   const { code, data } = envelope.parse(body ?? {})

@@ -1,6 +1,6 @@
 /**
- * What calls cost the operator, from the request to the margin by call, channel, model and customer, exact; and that no
- * answer to a customer has any of it. Chat costs in this test are credits a token.
+ * The operator's cost of calls and the margins by call, channel, model and customer are exact, and no response to a
+ * customer contains them. The channels of this test bill chat in credits per token.
  */
 import t from 'tap'
 import { OPERATIONS } from '../../../schemas/management/index.ts'

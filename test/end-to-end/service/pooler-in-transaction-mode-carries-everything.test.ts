@@ -1,6 +1,6 @@
 /**
- * PgBouncer in transaction mode stands in front of PostgreSQL: calls, tasks, changes of keys, jobs and commands work, and
- * no process has more than one session beside it. See docs/cluster.md, "A pooler in transaction mode".
+ * The service connects to PostgreSQL through PgBouncer in transaction mode: calls, tasks, key changes, jobs and commands
+ * work, and each process has at most one direct session. See docs/cluster.md, "A pooler in transaction mode".
  */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** MiniMax: failures come as 200 with a code in `base_resp`; a finished video is a file with a look-up of its own. */
+/** MiniMax: failures have status 200 and a code in `base_resp`; a finished video has a file id, and a separate endpoint returns its link. */
 import { type Call, type Desk, type Dialect, fateOf, type Job, KEY, type Reply, reply } from './provider.ts'
 
 const base = (status_code: number, status_msg: string) => ({ base_resp: { status_code, status_msg } })

@@ -19,7 +19,7 @@ export interface Call {
   readonly path: string
   readonly query: URLSearchParams
   readonly header: (name: string) => string
-  // biome-ignore lint/suspicious/noExplicitAny: a request has any form, and a test reads deep into it.
+  // biome-ignore lint/suspicious/noExplicitAny: each provider has a different request body, which its mock reads without a schema.
   readonly body: any
 }
 

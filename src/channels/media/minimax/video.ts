@@ -1,4 +1,4 @@
-/** MiniMax's videos: a task, whose result is a file that is looked up by its id. */
+/** Videos by MiniMax. A finished task names a file id; a second request returns the link to the file. */
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
 import type { JobOf } from '../../../../schemas/media/job.ts'
@@ -53,7 +53,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
 
 const stored = z.looseObject({ download_url: looseText })
 
-/** Reads the file of a finished task. Its link opens for nine hours; each look-up makes a new one. */
+/** Reads the file of a finished task. Its link opens for nine hours; each request creates a new one. */
 function readFile(answer: MediaAnswer, facts: FileFacts): PollState {
   const failure = minimaxFailure(answer)
   const file = isSuccess(answer) && failure === null ? fieldsOf(jsonIn(answer))?.file : undefined

@@ -116,7 +116,7 @@ function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
 }
 
 /**
- * Reads a looked-up submit. Only the contract's own 404 proves that no work was accepted: any other server may lack
+ * Reads the answer to a query for an unconfirmed task. Only the contract's own 404 proves that no work was accepted: any other server may lack
  * the path. To the client it is the upstream's failure, not a missing resource.
  */
 function readFound(answer: MediaAnswer): SubmitOutcome {
