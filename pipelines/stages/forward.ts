@@ -7,7 +7,7 @@ import { Observable } from 'rxjs'
 import type { Reply } from '../../src/http/handler.ts'
 import type { ForwardDeps } from '../chat/forward/deps.ts'
 import { ForwardedCall } from '../chat/forward/forwarded-call.ts'
-import type { AdmittedCall } from './precharge.ts'
+import type { AdmittedCall } from './billing/precharge.ts'
 import { AnsweredCall, type Stage, stage } from './stage.ts'
 
 /** Sends the call on subscription, which must be one; unsubscribing aborts it. */

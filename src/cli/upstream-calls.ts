@@ -1,9 +1,9 @@
 /** Calls of a command to upstreams. Imported where one is made: most commands make none. */
 import type { ChannelTestDeps } from '../../pipelines/management/channels/test-call.ts'
 import type { MediaCalls } from '../../pipelines/tasks/ports.ts'
-import { openChannelAccess } from '../server/channel-access.ts'
-import { mediaCalls } from '../server/media-calls.ts'
-import { upstreamCalls } from '../server/upstream-calls.ts'
+import { openChannelAccess } from '../server/channels/access.ts'
+import { mediaCalls } from '../server/channels/media-calls.ts'
+import { upstreamCalls } from '../server/channels/upstream-calls.ts'
 import { UpstreamClient } from '../upstream/client.ts'
 import { observeUpstream } from '../upstream/observe.ts'
 

@@ -20,7 +20,7 @@ function receiveBoot(): Promise<Boot> {
 /** Runs the role of a child process. Loads only the modules of that role, so that a start is quick. */
 async function runRole(boot: Boot): Promise<void> {
   if (boot.role === 'gateway') return (await import('./gateway/gateway.ts')).runGateway(boot)
-  if (boot.role === 'tasks') return (await import('./task-worker.ts')).runTasks(boot)
+  if (boot.role === 'tasks') return (await import('./tasks/worker.ts')).runTasks(boot)
   return (await import('./settler/settler.ts')).runSettler(boot)
 }
 

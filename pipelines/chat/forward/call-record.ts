@@ -23,8 +23,8 @@ import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Admission } from '../../../src/journal/lines.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { Caller } from '../../stages/authenticate.ts'
-import type { AdmittedCall } from '../../stages/precharge.ts'
-import { admissionOf } from '../../stages/reserve.ts'
+import type { AdmittedCall } from '../../stages/billing/precharge.ts'
+import { admissionOf } from '../../stages/billing/reserve.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 
 /** The ending of a call, which decides what is owed. */

@@ -10,7 +10,7 @@ import type { ResponseToStore } from '../../../src/postgres/requests/stored-resp
 import type { FetchedFile } from '../../../src/protocols/dialect.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/client.ts'
-import type { ReservationDeps } from '../../stages/reserve.ts'
+import type { ReservationDeps } from '../../stages/billing/reserve.ts'
 import type { Oddities } from './call-detail.ts'
 import type { LateUsage } from './late-usage.ts'
 import type { SilenceWatch } from './silence-watch.ts'

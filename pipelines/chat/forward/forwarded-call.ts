@@ -17,8 +17,8 @@ import type {
   UpstreamFailure,
   UpstreamHandler,
 } from '../../../src/upstream/client.ts'
-import type { AdmittedCall } from '../../stages/precharge.ts'
-import { endReservation } from '../../stages/reserve.ts'
+import type { AdmittedCall } from '../../stages/billing/precharge.ts'
+import { endReservation } from '../../stages/billing/reserve.ts'
 import type { ServedModel } from '../../stages/select-model.ts'
 import { noticeOfBreak } from '../../stages/server-tools.ts'
 import { type Answer, type AnsweredCall, answerTo } from './answers.ts'

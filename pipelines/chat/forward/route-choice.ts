@@ -5,7 +5,7 @@
 import { estimateCharge } from '../../../src/core/pricing/estimate.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { nextRoute, type RankRoute } from '../../../src/core/routing/order.ts'
-import type { AdmittedCall } from '../../stages/precharge.ts'
+import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import type { ServedModel } from '../../stages/select-model.ts'
 import type { ForwardDeps } from './deps.ts'
 import type { AttemptFailure } from './upstream-error.ts'

@@ -1,6 +1,6 @@
 /** Notes which channel keeps a response, before the end of the answer leaves: the next call may go on with it. */
 import type { Route } from '../../../src/core/routing/catalog.ts'
-import type { AdmittedCall } from '../../stages/precharge.ts'
+import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import type { Answer } from './answers.ts'
 import type { ForwardDeps } from './deps.ts'
 

@@ -14,9 +14,9 @@ import type { Tasks } from '../../postgres/tasks/repository.ts'
 import type { ObjectStore } from '../../storage/store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
-import { mediaCalls } from '../media-calls.ts'
+import { mediaCalls } from '../channels/media-calls.ts'
 import type { Boot } from '../messages.ts'
-import { taskStorage } from '../task-storage.ts'
+import { taskStorage } from '../tasks/storage.ts'
 
 export interface GatewayTasks {
   readonly createTask: ReturnType<typeof createTask>

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { CallRecord, type Ending } from '../../../pipelines/chat/forward/call-record.ts'
-import type { AdmittedCall } from '../../../pipelines/stages/precharge.ts'
+import type { AdmittedCall } from '../../../pipelines/stages/billing/precharge.ts'
 import { modelEntry } from '../../../schemas/config/catalog.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'

@@ -6,7 +6,7 @@ import { channelLists, mergedLists } from '../../../pipelines/media/channel-list
 import { resolveMediaResource } from '../../../pipelines/media/select-voice-or-avatar.ts'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { mediaCalls } from '../../../src/server/media-calls.ts'
+import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { accessOf } from '../../support/channel-access.ts'
 import { channelAt, resultOf, taskOf } from './support.ts'

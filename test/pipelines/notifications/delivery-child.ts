@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { openNats } from '../../../src/nats/nats.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
-import { deliverNotifications } from '../../../src/server/deliveries.ts'
+import { deliverNotifications } from '../../../src/server/tasks/deliveries.ts'
 
 /** Its parent is gone: it must not outlive the test. */
 const MAX_LIFE_MS = 120_000

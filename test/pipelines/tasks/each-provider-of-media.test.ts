@@ -12,7 +12,7 @@ import { type MediaProtocol, mediaAdapterOf } from '../../../src/channels/media/
 import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { mediaCalls } from '../../../src/server/media-calls.ts'
+import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { accessOf } from '../../support/channel-access.ts'
 import { dashscopeDialect } from '../../support/media-providers/dashscope.ts'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { referenceProblem } from '../../../pipelines/tasks/submit/check-reference.ts'
 import { fileLinks } from '../../../src/core/media/file-link.ts'
-import { taskStorage } from '../../../src/server/task-storage.ts'
+import { taskStorage } from '../../../src/server/tasks/storage.ts'
 import { soundMp3 } from '../../../src/simulator/media/mp3.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 

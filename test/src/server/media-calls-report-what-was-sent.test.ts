@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { MediaCallFailure } from '../../../pipelines/tasks/ports.ts'
 import type { FormPart, MediaRequest } from '../../../src/channels/media/adapter.ts'
-import { mediaCalls } from '../../../src/server/media-calls.ts'
+import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { accessOf } from '../../support/channel-access.ts'
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { taskStorage } from '../../../src/server/task-storage.ts'
+import { taskStorage } from '../../../src/server/tasks/storage.ts'
 import { bytesOf, folderStore } from '../storage/support.ts'
 
 const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100_000, 1)])

@@ -1,12 +1,12 @@
 /** Work on payments in the task worker: automatic top-ups, and the comparison with the provider's books. */
-import { topUpAutomatically } from '../../pipelines/payments/automatic.ts'
-import { reconcile } from '../../pipelines/payments/reconcile.ts'
-import { priceOf } from '../core/payments/price.ts'
-import { lazyProvider } from '../payments/provider.ts'
-import type { Database } from '../postgres/database.ts'
-import type { LogOutput } from '../telemetry/log.ts'
-import type { Configuration } from './configuration.ts'
-import type { Boot } from './messages.ts'
+import { topUpAutomatically } from '../../../pipelines/payments/automatic.ts'
+import { reconcile } from '../../../pipelines/payments/reconcile.ts'
+import { priceOf } from '../../core/payments/price.ts'
+import { lazyProvider } from '../../payments/provider.ts'
+import type { Database } from '../../postgres/database.ts'
+import type { LogOutput } from '../../telemetry/log.ts'
+import type { Configuration } from '../configuration.ts'
+import type { Boot } from '../messages.ts'
 
 const AUTOMATIC_INTERVAL_MS = 1_000
 const RECONCILE_INTERVAL_MS = 5 * 60_000

@@ -1,9 +1,9 @@
 /** Joins channels, which describe requests, to the client, which sends them. */
-import type { UpstreamCallRequest } from '../../pipelines/chat/forward/deps.ts'
-import type { ChannelEntry } from '../../schemas/config/catalog.ts'
-import type { Access } from '../access/access.ts'
-import type { ChannelAdapter } from '../channels/channel.ts'
-import { chatAdapterOf } from '../channels/chat/registry.ts'
+import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { Access } from '../../access/access.ts'
+import type { ChannelAdapter } from '../../channels/channel.ts'
+import { chatAdapterOf } from '../../channels/chat/registry.ts'
 import {
   finishHead,
   type HeadPrefix,
@@ -13,7 +13,7 @@ import {
   type UpstreamCall,
   type UpstreamClient,
   type UpstreamHandler,
-} from '../upstream/client.ts'
+} from '../../upstream/client.ts'
 import { AuthorizedCall, type SendWith } from './authorized-call.ts'
 
 interface Target {

@@ -1,9 +1,9 @@
 /** Amazon Bedrock: the messages protocol by InvokeModel. The path names the model, and the body a version. */
 import type { Buffer } from 'node:buffer'
-import { type ChannelAdapter, commonHeaders, keyFields } from '../channel.ts'
-import { FEATURES_HEADER } from '../chat/messages.ts'
+import { type ChannelAdapter, commonHeaders, keyFields } from '../../channel.ts'
+import { FEATURES_HEADER } from '../../chat/messages.ts'
+import type { ChannelFields, ProviderPreset } from '../provider.ts'
 import { modelInPath } from './model-in-path.ts'
-import type { ChannelFields, ProviderPreset } from './provider.ts'
 
 const VERSION = 'bedrock-2023-05-31'
 

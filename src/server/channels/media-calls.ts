@@ -4,10 +4,10 @@ import {
   type MediaCalls,
   type MediaSendOptions,
   type TaskStorage,
-} from '../../pipelines/tasks/ports.ts'
-import type { ChannelEntry } from '../../schemas/config/catalog.ts'
-import type { Access, Pass } from '../access/access.ts'
-import type { FormPart, MediaAnswer, MediaRequest } from '../channels/media/adapter.ts'
+} from '../../../pipelines/tasks/ports.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { Access, Pass } from '../../access/access.ts'
+import type { FormPart, MediaAnswer, MediaRequest } from '../../channels/media/adapter.ts'
 import {
   parseOrigin,
   type ResponseHeaders,
@@ -15,8 +15,8 @@ import {
   type UpstreamClient,
   type UpstreamFailure,
   type UpstreamFailureKind,
-} from '../upstream/client.ts'
-import { type FormFailure, type FormField, sendForm } from '../upstream/request/form.ts'
+} from '../../upstream/client.ts'
+import { type FormFailure, type FormField, sendForm } from '../../upstream/request/form.ts'
 
 const NO_BYTES = new Uint8Array()
 const JSON_TYPE: readonly [string, string] = ['content-type', 'application/json']

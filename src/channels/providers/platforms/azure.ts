@@ -2,9 +2,9 @@
  * Azure OpenAI. A base URL that ends in `/openai/v1` names the deployment in the body, like other APIs; the older form,
  * which ends in `/openai`, names it in the path and needs an `api-version`.
  */
-import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { type ChannelAdapter, type ChannelCall, commonHeaders, keyFields } from '../channel.ts'
-import type { ProviderPreset } from './provider.ts'
+import type { ChannelEntry, ChatProtocol } from '../../../../schemas/config/catalog.ts'
+import { type ChannelAdapter, type ChannelCall, commonHeaders, keyFields } from '../../channel.ts'
+import type { ProviderPreset } from '../provider.ts'
 
 export const azure: ProviderPreset = {
   title: 'Azure OpenAI',

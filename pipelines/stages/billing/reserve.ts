@@ -4,15 +4,15 @@
  * While PostgreSQL is away, this process's own view of the balance decides.
  */
 import { Observable } from 'rxjs'
-import type { SpendRefusal } from '../../schemas/accounts/budget.ts'
-import { Failure } from '../../schemas/failure.ts'
-import type { Credits } from '../../schemas/money.ts'
-import type { Admission } from '../../src/journal/journal.ts'
-import type { Reservations } from '../../src/postgres/billing/repository.ts'
+import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import type { Admission } from '../../../src/journal/journal.ts'
+import type { Reservations } from '../../../src/postgres/billing/repository.ts'
+import { type Stage, stage } from '../stage.ts'
 import type { AdmittedCall } from './precharge.ts'
 import { insufficientBalance } from './require-balance.ts'
 import { endWithinLimits, failureOf, isLimited } from './spend-limits.ts'
-import { type Stage, stage } from './stage.ts'
 
 export interface ReservationDeps {
   readonly caps: Reservations

@@ -2,11 +2,11 @@
  * The limits of a key besides its wallet, as this process sees them: its spend cap, and the budgets that cover the key,
  * its member and its account. See docs/api-rules.md, "Budgets".
  */
-import type { Budget, SpendRefusal } from '../../schemas/accounts/budget.ts'
-import { Failure } from '../../schemas/failure.ts'
-import { type Credits, printCredits } from '../../schemas/money.ts'
-import type { BudgetView } from '../../src/core/pricing/budget.ts'
-import type { KnownKey } from '../accounts/credentials.ts'
+import type { Budget, SpendRefusal } from '../../../schemas/accounts/budget.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { type Credits, printCredits } from '../../../schemas/money.ts'
+import type { BudgetView } from '../../../src/core/pricing/budget.ts'
+import type { KnownKey } from '../../accounts/credentials.ts'
 
 type Limited = Pick<KnownKey, 'cap' | 'budgets'>
 

@@ -1,6 +1,6 @@
 /** Bodies of the messages protocol for platforms whose path names the model. */
 import { Buffer } from 'node:buffer'
-import { parseRawJson } from '../../core/json/exact.ts'
+import { parseRawJson } from '../../../core/json/exact.ts'
 
 /** Returns the body without the fields that the path says, and with further ones. Numbers stay as they are written. */
 export function modelInPath(

@@ -2,11 +2,11 @@
  * Vertex AI: generate-content, and the messages protocol by rawPredict, below the path of a project and a location. The
  * path names the model.
  */
-import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { type ChannelAdapter, type ChannelCall, commonHeaders, keyFields } from '../channel.ts'
-import { FEATURES_HEADER } from '../chat/messages.ts'
+import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
+import { type ChannelAdapter, type ChannelCall, commonHeaders, keyFields } from '../../channel.ts'
+import { FEATURES_HEADER } from '../../chat/messages.ts'
+import type { ProviderPreset } from '../provider.ts'
 import { modelInPath } from './model-in-path.ts'
-import type { ProviderPreset } from './provider.ts'
 
 const VERSION = 'vertex-2023-10-16'
 

@@ -1,7 +1,7 @@
 /** Counts each call that ends as a task, in the process that ended it. */
-import type { Settlement } from '../../schemas/events/event.ts'
-import type { Tasks } from '../postgres/tasks/repository.ts'
-import type { TaskMove } from '../postgres/tasks/types.ts'
+import type { Settlement } from '../../../schemas/events/event.ts'
+import type { Tasks } from '../../postgres/tasks/repository.ts'
+import type { TaskMove } from '../../postgres/tasks/types.ts'
 
 /** Wraps `tasks`: calls `onSettled` with the settlement of each transition that ends a task. */
 export const countTransitions = <Repositories extends Pick<Tasks, 'applyTransition'>>(

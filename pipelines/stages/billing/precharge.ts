@@ -2,13 +2,13 @@
  * Compares the worst case of the call with the free balance of the wallet, and with the spend cap and the budgets that
  * cover the key. Above any: 402, and nothing goes upstream. See docs/api-rules.md, "Pre-charge".
  */
-import type { Credits } from '../../schemas/money.ts'
-import { estimateCharge } from '../../src/core/pricing/estimate.ts'
-import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import { estimateCharge } from '../../../src/core/pricing/estimate.ts'
+import type { Catalog, Model } from '../../../src/core/routing/catalog.ts'
+import type { PricedCall } from '../select-model.ts'
+import { type Stage, stage } from '../stage.ts'
 import { insufficientBalance } from './require-balance.ts'
-import type { PricedCall } from './select-model.ts'
 import { admitWithinLimits, isLimited } from './spend-limits.ts'
-import { type Stage, stage } from './stage.ts'
 
 export interface AdmittedCall extends PricedCall {
   /** Reserved in the views of the wallet, of the key's spend cap and of budgets from here on; the end of the call releases it. */

@@ -3,14 +3,14 @@
  * with another one where the upstream refuses it.
  */
 import { performance } from 'node:perf_hooks'
-import { type Access, AccessFailure, type Pass, type SignedRequest } from '../access/access.ts'
-import { clockProblem } from '../access/clock.ts'
+import { type Access, AccessFailure, type Pass, type SignedRequest } from '../../access/access.ts'
+import { clockProblem } from '../../access/clock.ts'
 import {
   type ResponseHeaders,
   type UpstreamCall,
   UpstreamFailure,
   type UpstreamHandler,
-} from '../upstream/client.ts'
+} from '../../upstream/client.ts'
 
 /** Sends the request with these headers beside its own. */
 export type SendWith = (

@@ -1,13 +1,13 @@
 /** The object store for the task engine: fetches results into it through the guard, and reads jobs' files from it. */
 import { Readable } from 'node:stream'
-import type { CopiedObject, TaskStorage } from '../../pipelines/tasks/ports.ts'
-import { IMAGE_HEAD_BYTES, imageFacts } from '../core/media/image-size.ts'
-import { peekStream } from '../core/media/peeked.ts'
-import { sniffMediaType } from '../core/media/type.ts'
-import { type FetchedStream, guardedStream, shownLink } from '../fetch/guarded-fetch.ts'
-import type { Resolve } from '../fetch/public-link.ts'
-import type { ObjectBody, ObjectStore } from '../storage/store.ts'
-import { linkChecker } from './gateway/check-links.ts'
+import type { CopiedObject, TaskStorage } from '../../../pipelines/tasks/ports.ts'
+import { IMAGE_HEAD_BYTES, imageFacts } from '../../core/media/image-size.ts'
+import { peekStream } from '../../core/media/peeked.ts'
+import { sniffMediaType } from '../../core/media/type.ts'
+import { type FetchedStream, guardedStream, shownLink } from '../../fetch/guarded-fetch.ts'
+import type { Resolve } from '../../fetch/public-link.ts'
+import type { ObjectBody, ObjectStore } from '../../storage/store.ts'
+import { linkChecker } from '../gateway/check-links.ts'
 
 /** An error page with status 200 is not the file. */
 const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/

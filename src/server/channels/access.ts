@@ -1,7 +1,7 @@
 /** The access of channels with `auth` in one process. */
-import type { ChannelEntry } from '../../schemas/config/catalog.ts'
-import { type Access, channelAccess } from '../access/access.ts'
-import type { LogOutput } from '../telemetry/log.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { type Access, channelAccess } from '../../access/access.ts'
+import type { LogOutput } from '../../telemetry/log.ts'
 
 export const openChannelAccess = (
   log: Pick<LogOutput, 'hideRecent' | 'warn'>,

@@ -1,5 +1,5 @@
 /** Kling: in China the host is `api-beijing.klingai.com`. */
-import type { ProviderPreset } from './provider.ts'
+import type { ProviderPreset } from '../provider.ts'
 
 export const kling: ProviderPreset = {
   title: 'Kling',

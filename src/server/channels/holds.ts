@@ -1,9 +1,9 @@
 /** Keeps the calls of this process from channels that operators pause or drain. */
-import type { ChannelHealth } from '../core/routing/circuit-breaker.ts'
-import type { Changes } from '../postgres/changes.ts'
-import type { Operation } from '../postgres/operation/repository.ts'
-import type { Log } from '../telemetry/log.ts'
-import type { Configuration } from './configuration.ts'
+import type { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
+import type { Changes } from '../../postgres/changes.ts'
+import type { Operation } from '../../postgres/operation/repository.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Configuration } from '../configuration.ts'
 
 const RETRY_MS = 500
 

@@ -1,5 +1,5 @@
 /** Replicate: models by owner and name, with or without a version. */
-import type { ProviderPreset } from './provider.ts'
+import type { ProviderPreset } from '../provider.ts'
 
 export const replicate: ProviderPreset = {
   title: 'Replicate',

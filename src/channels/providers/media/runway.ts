@@ -1,5 +1,5 @@
 /** Runway: models by their names, such as `gen4_turbo`. */
-import type { ProviderPreset } from './provider.ts'
+import type { ProviderPreset } from '../provider.ts'
 
 export const runway: ProviderPreset = {
   title: 'Runway',

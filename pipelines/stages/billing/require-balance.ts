@@ -1,8 +1,8 @@
 /** An empty wallet is refused before anything is read. See docs/api-rules.md, "Accounts and wallets". */
-import { Failure } from '../../schemas/failure.ts'
-import type { AuthenticatedCall, Caller } from './authenticate.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import type { AuthenticatedCall, Caller } from '../authenticate.ts'
+import { type Stage, stage } from '../stage.ts'
 import { assertLimitsLeft, isLimited } from './spend-limits.ts'
-import { type Stage, stage } from './stage.ts'
 
 export const insufficientBalance = (): Failure =>
   new Failure(
