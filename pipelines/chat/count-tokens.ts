@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { catchError, Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import type { CountingProtocol } from '../../src/channels/chat/registry.ts'
+import { type CountingProtocol, countsTokens } from '../../src/channels/chat/registry.ts'
 import { mask } from '../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../src/core/routing/order.ts'
@@ -82,12 +82,8 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
 
 /** Returns the client's request to the one channel in use. */
 function requestFor(protocol: CountingProtocol, { call, model, routes, request }: PricedCall): CountRequest {
-  // The paths of these platforms have no count of this form.
-  const native = routes.filter(
-    ({ channel }) =>
-      channel.protocol === protocol && channel.provider !== 'bedrock' && channel.provider !== 'vertex',
-  )
-  const route = nextRoute(native, [], null)
+  const counting = routes.filter(({ channel }) => countsTokens(channel, protocol))
+  const route = nextRoute(counting, [], null)
   if (route === null)
     throw new Failure('no_channel_available', `No channel counts tokens for the model '${model.id}'.`)
   const { channel, upstreamModel } = route

@@ -1,7 +1,7 @@
 /** Calls of a command to upstreams. Imported where one is made: most commands make none. */
 import type { ChannelTestDeps } from '../../pipelines/management/channels/test-call.ts'
 import type { MediaCalls } from '../../pipelines/tasks/ports.ts'
-import { openChannelAccess } from '../server/channels/access.ts'
+import { openAuthorizers } from '../server/channels/authorizers.ts'
 import { mediaCalls } from '../server/channels/media-calls.ts'
 import { upstreamCalls } from '../server/channels/upstream-calls.ts'
 import { UpstreamClient } from '../upstream/client.ts'
@@ -16,12 +16,12 @@ export interface CommandCalls extends ChannelTestDeps {
 /** Opens a client. A command reports the failure of its call, and writes no log. */
 export function openCalls(): CommandCalls {
   const client = new UpstreamClient({ onHandlerError: () => undefined })
-  const accessOf = openChannelAccess({ hideRecent() {}, warn() {} })
-  const call = upstreamCalls(client, accessOf)
+  const authorizerOf = openAuthorizers({ hideRecent() {}, warn() {} })
+  const call = upstreamCalls(client, authorizerOf)
   const storage = { open: () => Promise.reject(new Error('There is no file to send')) }
   return {
     openUpstream: (request) => observeUpstream((handler) => call(request, handler)),
-    media: mediaCalls(client, storage, accessOf),
+    media: mediaCalls(client, storage, authorizerOf),
     close: () => client.close(),
   }
 }

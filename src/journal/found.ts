@@ -11,7 +11,7 @@ export interface FoundJournal {
   readonly id: string
   /** A process of this machine lives in it. */
   readonly isOwned: boolean
-  /** Calls that were let in and have no end, in the order of admission. */
+  /** Calls that were admitted and have no end, in the order of admission. */
   readonly interrupted: readonly Admission[]
   /** Bytes that could not be read. */
   readonly damagedBytes: number

@@ -1,7 +1,7 @@
 /**
- * Brings a database to this program's schema. `migrations` has numbered files: tables, indexes and data; an applied file
- * is never edited. `functions` has functions and their triggers: a file is applied again when it has changed, after all
- * migrations.
+ * Brings a database to this program's schema. `migrations` has numbered files: tables, indexes and data. An applied file
+ * is never edited. All are in one folder, because their numbers are the order in which they are applied. `functions` has
+ * functions and their triggers: a file is applied again when it has changed, after all migrations.
  *
  * To change a function, edit its file. What the file cannot undo (another list of arguments, a function or trigger that
  * goes) a migration drops, with `IF EXISTS`: migrations come first, so a new database has no functions then. A change

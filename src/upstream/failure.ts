@@ -15,7 +15,7 @@
  * | `truncated` | orderly close before the end of the body |
  * | `malformed` | what came is not HTTP/1.1 as this client accepts it |
  * | `too_large` | a bound was passed: head, trailers, chunk extensions or body |
- * | `access` | no token or signature was to be had for it, or the upstream refused it for a clock that is wrong |
+ * | `authorization` | no token or signature is available, or the upstream refused it because of a wrong clock |
  * | `closed` | orderly close before a response head, this client was closed, or a handler threw |
  */
 export type UpstreamFailureKind =
@@ -31,7 +31,7 @@ export type UpstreamFailureKind =
   | 'truncated'
   | 'malformed'
   | 'too_large'
-  | 'access'
+  | 'authorization'
   | 'closed'
 
 export interface UpstreamFailureFacts {

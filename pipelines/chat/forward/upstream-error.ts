@@ -252,8 +252,8 @@ export const isStale = ({ mayBeStale }: UpstreamFailure, sentAt: number): boolea
 
 export function brokenConnection(failure: UpstreamFailure): AttemptFailure {
   if (failure.kind === 'exhausted') return noConnectionLeft(failure)
-  // Nothing was worked on: another channel may be let in.
-  if (failure.kind === 'access') return { ...accessRefusedBy(failure.message), isRetryable: true }
+  // The upstream has processed nothing: another channel may be authorized.
+  if (failure.kind === 'authorization') return { ...accessRefusedBy(failure.message), isRetryable: true }
   const isTimeout = TIMEOUTS.has(failure.kind)
   const error = isTimeout
     ? new Failure('upstream_timeout', 'The upstream did not answer in time.', { internal: failure.message })

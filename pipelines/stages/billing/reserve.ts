@@ -19,7 +19,7 @@ export interface ReservationDeps {
 }
 
 export interface ReserveDeps extends ReservationDeps {
-  /** Reservations name it: so their calls can be closed when this machine never comes back. */
+  /** Each reservation names its journal, so that `journal abandon` finds the calls of a lost machine. */
   readonly journalId: string
   /** Called for each call that the reservations of all processes refuse. Must not throw. */
   readonly onReservationRefused: (reason: 'wallet' | SpendRefusal['by']) => void
@@ -45,19 +45,18 @@ export const admissionOf = (admitted: AdmittedCall): Admission => ({
   estimate: admitted.estimate.toString(),
 })
 
-const reservedIn = ({ journalId }: ReserveDeps, call: AdmittedCall) => ({
-  journalId,
-  admission: admissionOf(call),
-})
+type ReservedIn = Parameters<Reservations['reserveWallet']>[0]['reservedIn']
 
-async function reserveInWallet(deps: ReserveDeps, call: AdmittedCall): Promise<boolean> {
-  const { caps } = deps
-  const { known, request, estimate } = call
+async function reserveInWallet(
+  { caps }: ReserveDeps,
+  { known, request, estimate }: AdmittedCall,
+  reservedIn: ReservedIn,
+): Promise<boolean> {
   const wanted = {
     accountId: known.account.id,
     requestId: request.requestId,
     amount: estimate,
-    reservedIn: reservedIn(deps, call),
+    reservedIn,
   }
   for (const ms of RETRY_AFTER_MS) {
     if (await caps.reserveWallet(wanted)) return true
@@ -69,7 +68,8 @@ async function reserveInWallet(deps: ReserveDeps, call: AdmittedCall): Promise<b
 /** @throws Failure `quota_exceeded`; any other error when PostgreSQL does not answer */
 async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Promise<void> {
   const { known, request, estimate, isShared } = call
-  if (isShared && !(await reserveInWallet(deps, call))) {
+  const reservedIn = { journalId: deps.journalId, admission: admissionOf(call) }
+  if (isShared && !(await reserveInWallet(deps, call, reservedIn))) {
     deps.onReservationRefused('wallet')
     throw insufficientBalance()
   }
@@ -80,7 +80,7 @@ async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Prom
     requestId,
     amount: estimate,
     submittedAt,
-    reservedIn: reservedIn(deps, call),
+    reservedIn,
   })
   if (refusal === null) return
   deps.onReservationRefused(refusal.by)

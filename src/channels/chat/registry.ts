@@ -38,4 +38,8 @@ export const COUNTING_ADAPTERS = {
   messages: countTokensChannel,
   'generate-content': generateContentCountChannel,
 } as const satisfies Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>>
+/** Returns whether the channel has the endpoint that counts tokens; one that names the model in another path has none. */
+export const countsTokens = (channel: ChannelEntry, protocol: CountingProtocol): boolean =>
+  channel.protocol === protocol && chatAdapterOf(channel, protocol) === CHANNEL_ADAPTERS[protocol]
+
 export type CountingProtocol = keyof typeof COUNTING_ADAPTERS

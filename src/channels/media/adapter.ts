@@ -29,8 +29,8 @@ export interface MediaRequest {
   /** Besides those of the body: the key, and the channel's own. */
   readonly headers: HeaderFields
   readonly body: MediaRequestBody | null
-  /** The channel, where the request needs its access by `auth`. */
-  readonly accessOf?: ChannelEntry
+  /** The channel whose `auth` authorizes the request; absent where a key in `headers` does. */
+  readonly authorizedAs?: ChannelEntry
 }
 
 export interface MediaAnswer {

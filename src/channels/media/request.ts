@@ -45,7 +45,7 @@ function build(
     url: `${channel.base_url}${path}`,
     headers: headersOf(channel, options),
     body,
-    ...(channel.auth !== undefined && { accessOf: channel }),
+    ...(channel.auth !== undefined && { authorizedAs: channel }),
   }
 }
 

@@ -105,7 +105,7 @@ export async function lockSilentJournal(sql: Queryable, id: string): Promise<Reg
   return journalOfRow(row)
 }
 
-/** Returns the calls of a journal that have something reserved and no row, as they were let in. */
+/** Returns the calls of a journal that have something reserved and no row, as they were admitted. */
 export async function callsReservedBy(sql: Queryable, journalId: string): Promise<object[]> {
   const rows = await sql<{ admission: object }[]>`
     SELECT DISTINCT ON (ref) admission FROM (

@@ -3,8 +3,13 @@
  * with another one where the upstream refuses it.
  */
 import { performance } from 'node:perf_hooks'
-import { type Access, AccessFailure, type Pass, type SignedRequest } from '../../access/access.ts'
-import { clockProblem } from '../../access/clock.ts'
+import {
+  type Authorization,
+  AuthorizationFailure,
+  type Authorizer,
+  type SignedRequest,
+} from '../../auth/authorizer.ts'
+import { clockProblem } from '../../auth/clock.ts'
 import {
   type ResponseHeaders,
   type UpstreamCall,
@@ -14,7 +19,7 @@ import {
 
 /** Sends the request with these headers beside its own. */
 export type SendWith = (
-  headers: Pass['headers'],
+  headers: Authorization['headers'],
   deadlineMs: number,
   handler: UpstreamHandler,
 ) => UpstreamCall
@@ -23,12 +28,12 @@ const NOT_SENT = { sent: false, headReceived: false, reused: false }
 const isRefusal = (status: number): boolean => status === 401 || status === 403
 
 export class AuthorizedCall implements UpstreamCall, UpstreamHandler {
-  readonly #access: Access
+  readonly #authorizer: Authorizer
   readonly #request: SignedRequest
   readonly #send: SendWith
   readonly #handler: UpstreamHandler
   readonly #deadlineAt: number
-  #pass: Pass | null = null
+  #authorization: Authorization | null = null
   #call: UpstreamCall | null = null
   #isPaused = false
   #isOver = false
@@ -36,11 +41,11 @@ export class AuthorizedCall implements UpstreamCall, UpstreamHandler {
   #timer: NodeJS.Timeout | null = null
 
   constructor(
-    access: Access,
+    authorizer: Authorizer,
     request: SignedRequest,
     { send, handler, deadlineMs }: { send: SendWith; handler: UpstreamHandler; deadlineMs: number },
   ) {
-    this.#access = access
+    this.#authorizer = authorizer
     this.#request = request
     this.#send = send
     this.#handler = handler
@@ -49,22 +54,25 @@ export class AuthorizedCall implements UpstreamCall, UpstreamHandler {
   }
 
   #authorize(): void {
-    const pass = this.#access.pass(this.#request)
-    if (!(pass instanceof Promise)) return this.#sendWith(pass)
-    const failed = (kind: 'access' | 'deadline', detail: string) => {
+    const authorization = this.#authorizer.authorize(this.#request)
+    if (!(authorization instanceof Promise)) return this.#sendWith(authorization)
+    const failed = (kind: 'authorization' | 'deadline', detail: string) => {
       if (this.#isOver) return
       this.#end()
       this.#handler.onError(new UpstreamFailure(kind, detail, NOT_SENT))
     }
-    this.#timer = setTimeout(() => failed('deadline', 'no access in time'), this.#msLeft())
-    pass.then(
+    this.#timer = setTimeout(() => failed('deadline', 'no token in time'), this.#msLeft())
+    authorization.then(
       (ready) => {
         if (this.#isOver) return
         clearTimeout(this.#timer!)
         this.#sendWith(ready)
       },
       (error: unknown) =>
-        failed('access', error instanceof AccessFailure ? error.message : 'the request could not be signed'),
+        failed(
+          'authorization',
+          error instanceof AuthorizationFailure ? error.message : 'the request could not be signed',
+        ),
     )
   }
 
@@ -72,9 +80,9 @@ export class AuthorizedCall implements UpstreamCall, UpstreamHandler {
     return Math.max(1, this.#deadlineAt - performance.now())
   }
 
-  #sendWith(pass: Pass): void {
-    this.#pass = pass
-    this.#call = this.#send(pass.headers, this.#msLeft(), this)
+  #sendWith(authorization: Authorization): void {
+    this.#authorization = authorization
+    this.#call = this.#send(authorization.headers, this.#msLeft(), this)
     if (this.#isPaused) this.#call.pause()
   }
 
@@ -91,7 +99,8 @@ export class AuthorizedCall implements UpstreamCall, UpstreamHandler {
   /** Answers a refusal: sends the request once more with another token, or names the clock that is wrong. */
   #isAnswered(status: number, headers: ResponseHeaders): boolean {
     const clock = clockProblem(headers.get('date') ?? null, Date.now())
-    const again = !this.#hasRepeated && clock === null && this.#access.refused(this.#pass!, status)
+    const again =
+      !this.#hasRepeated && clock === null && this.#authorizer.refused(this.#authorization!, status)
     if (clock === null && !again) return false
     this.#call!.abort()
     if (again) {
@@ -100,7 +109,7 @@ export class AuthorizedCall implements UpstreamCall, UpstreamHandler {
     } else {
       this.#end()
       this.#handler.onError(
-        new UpstreamFailure('access', clock!, { ...NOT_SENT, sent: true, headReceived: true }),
+        new UpstreamFailure('authorization', clock!, { ...NOT_SENT, sent: true, headReceived: true }),
       )
     }
     return true

@@ -6,7 +6,7 @@ import {
   type TaskStorage,
 } from '../../../pipelines/tasks/ports.ts'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
-import type { Access, Pass } from '../../access/access.ts'
+import type { Authorization, Authorizer } from '../../auth/authorizer.ts'
 import type { FormPart, MediaAnswer, MediaRequest } from '../../channels/media/adapter.ts'
 import {
   parseOrigin,
@@ -25,7 +25,7 @@ const TIMEOUTS: ReadonlySet<UpstreamFailureKind> = new Set(['head_timeout', 'idl
 export function mediaCalls(
   client: UpstreamClient,
   storage: Pick<TaskStorage, 'open'>,
-  accessOf: (channel: ChannelEntry) => Access,
+  authorizerOf: (channel: ChannelEntry) => Authorizer,
 ): MediaCalls {
   const send: MediaCalls['send'] = (request, options) =>
     request.body?.type === 'form'
@@ -33,33 +33,39 @@ export function mediaCalls(
       : sendWhole(client, request, options)
   return {
     send: (request, options) =>
-      request.accessOf === undefined
+      request.authorizedAs === undefined
         ? send(request, options)
-        : sendAuthorized(send, accessOf(request.accessOf), request, options),
+        : sendAuthorized(send, authorizerOf(request.authorizedAs), request, options),
   }
 }
 
 /** Sends a request with the token of its channel, and once more with another one where that is refused. */
 async function sendAuthorized(
   send: MediaCalls['send'],
-  access: Access,
+  authorizer: Authorizer,
   request: MediaRequest,
   options: MediaSendOptions,
 ): Promise<MediaAnswer> {
   const attempt = async () => {
-    const pass = await passOf(access, request)
-    const answer = await send({ ...request, headers: [...request.headers, ...pass.headers] }, options)
-    return { pass, answer }
+    const authorization = await authorizationOf(authorizer, request)
+    const answer = await send(
+      { ...request, headers: [...request.headers, ...authorization.headers] },
+      options,
+    )
+    return { authorization, answer }
   }
-  const { pass, answer } = await attempt()
-  return access.refused(pass, answer.status) ? (await attempt()).answer : answer
+  const { authorization, answer } = await attempt()
+  return authorizer.refused(authorization, answer.status) ? (await attempt()).answer : answer
 }
 
 /** @throws MediaCallFailure where there is none: nothing was sent */
-async function passOf(access: Access, { method, url }: MediaRequest): Promise<Pass> {
+async function authorizationOf(
+  authorizer: Authorizer,
+  { method, url }: MediaRequest,
+): Promise<Authorization> {
   try {
     // Signatures, which cover a body, are for chat protocols alone.
-    return await access.pass({ method, url: new URL(url), contentType: '', body: NO_BYTES })
+    return await authorizer.authorize({ method, url: new URL(url), contentType: '', body: NO_BYTES })
   } catch (error) {
     throw new MediaCallFailure((error as Error).message, { isSent: false, isTimeout: false })
   }

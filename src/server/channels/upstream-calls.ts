@@ -1,7 +1,7 @@
 /** Joins channels, which describe requests, to the client, which sends them. */
 import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
-import type { Access } from '../../access/access.ts'
+import type { Authorizer } from '../../auth/authorizer.ts'
 import type { ChannelAdapter } from '../../channels/channel.ts'
 import { chatAdapterOf } from '../../channels/chat/registry.ts'
 import {
@@ -37,7 +37,7 @@ function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
  */
 export function upstreamCalls(
   client: UpstreamClient,
-  accessOf: (channel: ChannelEntry) => Access,
+  authorizerOf: (channel: ChannelEntry) => Authorizer,
 ): (call: UpstreamCallRequest, handler: UpstreamHandler, adapter?: ChannelAdapter) => UpstreamCall {
   const targets = new WeakMap<ChannelEntry, Map<string, Target>>()
   const remembered = (adapter: ChannelAdapter, call: UpstreamCallRequest): Target => {
@@ -62,11 +62,11 @@ export function upstreamCalls(
       const head = finishHead(prefix, body.length, own, requestId)
       return client.send({ origin, head, body, deadlineMs, onFreshConnection }, handler)
     }
-    const send: SendWith = (pass, deadlineMs, receiver) => {
-      const head = finishHead(prefix, body.length, [...own, ...pass], requestId)
+    const send: SendWith = (authorization, deadlineMs, receiver) => {
+      const head = finishHead(prefix, body.length, [...own, ...authorization], requestId)
       return client.send({ origin, head, body, deadlineMs, onFreshConnection }, receiver)
     }
     const request = { method, url, contentType: 'application/json', body }
-    return new AuthorizedCall(accessOf(call.channel), request, { send, handler, deadlineMs })
+    return new AuthorizedCall(authorizerOf(call.channel), request, { send, handler, deadlineMs })
   }
 }

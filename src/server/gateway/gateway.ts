@@ -36,7 +36,7 @@ import { createMetrics, type Metrics, observationOf } from '../../telemetry/metr
 import { startTracing } from '../../telemetry/tracing.ts'
 import { UpstreamClient } from '../../upstream/client.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
-import { openChannelAccess } from '../channels/access.ts'
+import { openAuthorizers } from '../channels/authorizers.ts'
 import { watchChannelHolds } from '../channels/holds.ts'
 import { upstreamCalls } from '../channels/upstream-calls.ts'
 import { configEnvironment, openConfiguration } from '../configuration.ts'
@@ -146,13 +146,13 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
   })
-  const accessOf = openChannelAccess(log)
-  const callUpstream = upstreamCalls(upstream, accessOf)
+  const authorizerOf = openAuthorizers(log)
+  const callUpstream = upstreamCalls(upstream, authorizerOf)
   const keyed = <C extends UpstreamCallRequest>(call: C): C => ({
     ...call,
     channel: health.keys.pick(call.channel),
   })
-  const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, accessOf, log })
+  const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, authorizerOf, log })
   showChannels(metrics, health)
   reportProcess({
     process: `gateway ${boot.index}`,

@@ -17,7 +17,7 @@ export interface JournalHeartbeats {
   close(): Promise<void>
 }
 
-/** Registers the journals before any call is let in, and sends heartbeats of them until `close`. */
+/** Registers the journals before any call is admitted, and sends heartbeats of them until `close`. */
 export async function startHeartbeats(
   database: Pick<Operation, 'recordHeartbeat' | 'recordDrained'>,
   journals: readonly HeldJournal[],

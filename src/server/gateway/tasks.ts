@@ -6,7 +6,7 @@ import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import type { MediaCalls, TaskStorage } from '../../../pipelines/tasks/ports.ts'
 import { type TaskMessages, taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
-import type { Access } from '../../access/access.ts'
+import type { Authorizer } from '../../auth/authorizer.ts'
 import { mediaAdapterOf } from '../../channels/media/registry.ts'
 import { type Nats, openNats } from '../../nats/nats.ts'
 import { isTransient } from '../../postgres/errors.ts'
@@ -35,7 +35,7 @@ export interface GatewayTasksOptions {
   readonly credentials: Credentials
   readonly store: ObjectStore
   readonly upstream: UpstreamClient
-  readonly accessOf: (channel: ChannelEntry) => Access
+  readonly authorizerOf: (channel: ChannelEntry) => Authorizer
   readonly log: Log
 }
 
@@ -63,7 +63,7 @@ export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
   return {
     createTask: createTask(submit),
     awaitTask: awaitTask(submit),
-    calls: mediaCalls(options.upstream, storage, options.accessOf),
+    calls: mediaCalls(options.upstream, storage, options.authorizerOf),
     storage,
     messages,
     nats,

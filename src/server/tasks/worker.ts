@@ -14,7 +14,7 @@ import { storeOf } from '../../storage/open-store.ts'
 import { createLog, type Log } from '../../telemetry/log.ts'
 import { createMetrics, type Metrics, observationOf } from '../../telemetry/metrics.ts'
 import { UpstreamClient } from '../../upstream/client.ts'
-import { openChannelAccess } from '../channels/access.ts'
+import { openAuthorizers } from '../channels/authorizers.ts'
 import { watchChannelHolds } from '../channels/holds.ts'
 import { mediaCalls } from '../channels/media-calls.ts'
 import { openConfiguration } from '../configuration.ts'
@@ -76,7 +76,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     database,
     messages,
     storage,
-    calls: mediaCalls(upstream, storage, openChannelAccess(log)),
+    calls: mediaCalls(upstream, storage, openAuthorizers(log)),
     adapterOf: mediaAdapterOf,
     catalog: configuration.current,
     health,

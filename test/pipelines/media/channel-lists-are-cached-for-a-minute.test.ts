@@ -8,7 +8,7 @@ import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
-import { accessOf } from '../../support/channel-access.ts'
+import { authorizerOf } from '../../support/channel-authorizer.ts'
 import { channelAt, resultOf, taskOf } from './support.ts'
 
 const MINUTE_MS = 60_000
@@ -36,7 +36,7 @@ async function startLister() {
 const upstream = new UpstreamClient()
 t.teardown(() => upstream.close())
 const noFile = () => Promise.reject(new Error('nothing is sent along'))
-const calls = mediaCalls(upstream, { open: noFile }, accessOf)
+const calls = mediaCalls(upstream, { open: noFile }, authorizerOf)
 
 t.test('one question a minute, however many ask', async (t) => {
   const lister = await startLister()

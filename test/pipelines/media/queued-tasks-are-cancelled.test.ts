@@ -14,7 +14,7 @@ import { startSimulator } from '../../../src/simulator/server.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
 import { newVideo } from '../../src/postgres/tasks/support.ts'
-import { accessOf } from '../../support/channel-access.ts'
+import { authorizerOf } from '../../support/channel-authorizer.ts'
 import { startEngines } from '../../support/engines.ts'
 
 const HOLD = 5n * ONE_CREDIT
@@ -24,7 +24,11 @@ const simulator = await startSimulator({ host: '127.0.0.1', port: 0 })
 t.teardown(() => simulator.close())
 const client = new UpstreamClient()
 t.teardown(() => client.close())
-const calls = mediaCalls(client, { open: () => Promise.reject(new Error('nothing is sent along')) }, accessOf)
+const calls = mediaCalls(
+  client,
+  { open: () => Promise.reject(new Error('nothing is sent along')) },
+  authorizerOf,
+)
 const channel = {
   protocol: 'task',
   base_url: `${simulator.url}/task`,

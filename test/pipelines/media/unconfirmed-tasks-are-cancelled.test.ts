@@ -17,7 +17,7 @@ import { startSimulator } from '../../../src/simulator/server.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
 import { newVideo } from '../../src/postgres/tasks/support.ts'
-import { accessOf } from '../../support/channel-access.ts'
+import { authorizerOf } from '../../support/channel-authorizer.ts'
 import { startEngines } from '../../support/engines.ts'
 import { taskOf } from './support.ts'
 
@@ -29,7 +29,11 @@ const simulator = await startSimulator({ host: '127.0.0.1', port: 0 })
 t.teardown(() => simulator.close())
 const client = new UpstreamClient()
 t.teardown(() => client.close())
-const calls = mediaCalls(client, { open: () => Promise.reject(new Error('nothing is sent along')) }, accessOf)
+const calls = mediaCalls(
+  client,
+  { open: () => Promise.reject(new Error('nothing is sent along')) },
+  authorizerOf,
+)
 const channel = { api_key: 'studio-key-1', models: { film: 'sim-film' } }
 const catalog = createCatalog(
   configFile.parse({

@@ -14,7 +14,7 @@ import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
-import { accessOf } from '../../support/channel-access.ts'
+import { authorizerOf } from '../../support/channel-authorizer.ts'
 import { dashscopeDialect } from '../../support/media-providers/dashscope.ts'
 import { falDialect } from '../../support/media-providers/fal.ts'
 import { klingDialect } from '../../support/media-providers/kling.ts'
@@ -294,7 +294,7 @@ for (const [protocol, expected] of Object.entries(PROVIDERS)) {
       const { id } = await submitted(account, 'film', 'slow')
       const task = await tasks.reached(id, 'queued', 'running')
       const cancelled = cancelFoundTask(
-        { ...deps, database, messages, calls: mediaCalls(client, storage, accessOf), log: silent },
+        { ...deps, database, messages, calls: mediaCalls(client, storage, authorizerOf), log: silent },
         task,
       )
       const outcome = await cancelled.catch((error: unknown) => error)

@@ -28,7 +28,7 @@ import { taskStorage } from '../../../src/server/tasks/storage.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
-import { accessOf } from '../../support/channel-access.ts'
+import { authorizerOf } from '../../support/channel-authorizer.ts'
 import { startEngines, type TestEngines } from '../../support/engines.ts'
 import { filmAdapter, pictureAdapter, startUpstream, type TestUpstream } from './upstream.ts'
 
@@ -130,7 +130,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
       database,
       messages: ownMessages,
       storage,
-      calls: mediaCalls(client, storage, accessOf),
+      calls: mediaCalls(client, storage, authorizerOf),
       adapterOf,
       catalog: () => catalogFor(upstream.url),
       health: new ChannelHealth(),

@@ -9,7 +9,7 @@ import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { upstreamCalls } from '../../../src/server/channels/upstream-calls.ts'
 import { UpstreamClient, type UpstreamFailure } from '../../../src/upstream/client.ts'
-import { type Asked, FIVE_MINUTES_MS, HOUR_MS, json, type Opened, open, serve } from '../access/support.ts'
+import { type Asked, FIVE_MINUTES_MS, HOUR_MS, json, type Opened, open, serve } from '../auth/support.ts'
 
 const client = new UpstreamClient()
 t.teardown(() => client.close())
@@ -119,7 +119,11 @@ t.test('without a token nothing is sent', async (t) => {
     (response) => json(response, 401, { error: 'invalid_client' }),
   )
   const { failure } = await call(opened).answered
-  t.match(failure, { kind: 'access', sent: false, message: /azure-entra: .* status 401: invalid_client$/ })
+  t.match(failure, {
+    kind: 'authorization',
+    sent: false,
+    message: /azure-entra: .* status 401: invalid_client$/,
+  })
   t.same(upstream.asked, [])
 })
 
@@ -129,7 +133,10 @@ t.test('a refusal by a server whose clock differs by five minutes names the cloc
     json(response, 403, { message: 'Signature expired' })
   })
   const { failure } = await call(opened).answered
-  t.match(failure, { kind: 'access', message: /clock of this machine is wrong: it is \d+ seconds ahead of/ })
+  t.match(failure, {
+    kind: 'authorization',
+    message: /clock of this machine is wrong: it is \d+ seconds ahead of/,
+  })
 })
 
 t.test('a call that is given up while it waits for its token sends nothing', async (t) => {

@@ -6,7 +6,7 @@ import { MediaCallFailure } from '../../../pipelines/tasks/ports.ts'
 import type { FormPart, MediaRequest } from '../../../src/channels/media/adapter.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
-import { accessOf } from '../../support/channel-access.ts'
+import { authorizerOf } from '../../support/channel-authorizer.ts'
 
 const client = new UpstreamClient()
 t.teardown(() => client.close())
@@ -18,7 +18,7 @@ const calls = mediaCalls(
     open: async (key) =>
       Readable.from([LARGE.subarray(0, 1_000_000), LARGE.subarray(key === 'short' ? 1_000_001 : 1_000_000)]),
   },
-  accessOf,
+  authorizerOf,
 )
 
 async function serve(

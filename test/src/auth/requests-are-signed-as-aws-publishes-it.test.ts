@@ -70,7 +70,7 @@ t.test('the published cases', async (t) => {
   })
   for (const [name, { method, path, contentType = '', body = '', signature }] of Object.entries(CASES)) {
     const url = new URL(path, 'https://example.amazonaws.com')
-    const { headers } = await access.pass({ method, url, contentType, body: Buffer.from(body) })
+    const { headers } = await access.authorize({ method, url, contentType, body: Buffer.from(body) })
     const signedHeaders = contentType === '' ? 'host;x-amz-date' : 'content-type;host;x-amz-date'
     t.same(
       Object.fromEntries(headers),
@@ -87,7 +87,7 @@ t.test('a session token is signed and sent along', async (t) => {
   const { access, tokens } = open(
     `type: aws-sigv4, region: us-east-1, ${KEYS}, session_token: session-token-1`,
   )
-  const { headers } = await access.pass(NO_REQUEST)
+  const { headers } = await access.authorize(NO_REQUEST)
   t.equal(Object.fromEntries(headers)['x-amz-security-token'], 'session-token-1')
   t.match(
     Object.fromEntries(headers).authorization,
@@ -149,7 +149,7 @@ t.test('a refused role says why, without the keys', async (t) => {
     env: { AWS_ENDPOINT_URL_STS: sts.url },
   })
   await t.rejects(authorizationOf(access), {
-    name: 'AccessFailure',
+    name: 'AuthorizationFailure',
     message:
       'No access to the upstream by aws-sigv4: the role was refused with status 403: AccessDenied [secret] may not assume it',
   })

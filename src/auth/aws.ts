@@ -3,7 +3,7 @@ import { createHash, createHmac } from 'node:crypto'
 import type { SignatureV4 } from '@smithy/signature-v4'
 import { z } from 'zod'
 import type { AuthOf } from '../../schemas/config/channel-auth.ts'
-import type { Access, AccessDeps, Pass, SignedRequest } from './interface.ts'
+import type { Authorization, Authorizer, AuthorizerDeps, SignedRequest } from './interface.ts'
 import { type Expiring, TokenCache } from './token-cache.ts'
 
 type Auth = AuthOf<'aws-sigv4'>
@@ -47,7 +47,7 @@ async function signed(
   signer: SignatureV4,
   { method, url, contentType, body }: SignedRequest,
   now: number,
-): Promise<Pass['headers']> {
+): Promise<Authorization['headers']> {
   const request = {
     method,
     protocol: url.protocol,
@@ -95,7 +95,7 @@ const stsError = z.object({
 const MS_PER_SECOND = 1000
 
 /** Takes on the role by one signed request to the Security Token Service of the region. */
-async function roleCredentials(auth: Auth, roleArn: string, deps: AccessDeps): Promise<Credentials> {
+async function roleCredentials(auth: Auth, roleArn: string, deps: AuthorizerDeps): Promise<Credentials> {
   const own = await ownCredentials(auth)
   const url = new URL(deps.env.AWS_ENDPOINT_URL_STS ?? `https://sts.${auth.region}.amazonaws.com/`)
   const contentType = 'application/x-www-form-urlencoded'
@@ -138,9 +138,9 @@ async function roleCredentials(auth: Auth, roleArn: string, deps: AccessDeps): P
 
 export function awsSignatures(
   auth: Auth,
-  deps: AccessDeps,
+  deps: AuthorizerDeps,
   named: <T>(work: () => Promise<T>) => () => Promise<T>,
-): Access {
+): Authorizer {
   const { region, service, role_arn: role } = auth
   const cache = new TokenCache<Signing>(
     named(async () => {
@@ -153,7 +153,7 @@ export function awsSignatures(
     deps.now,
   )
   return {
-    async pass(request) {
+    async authorize(request) {
       const source = await cache.get()
       return { headers: await signed(source.signer, request, deps.now()), source, secret: source.secret }
     },

@@ -1,6 +1,6 @@
 /** Tokens that are signed here, with the access and secret key of an upstream. */
 import type { AuthOf } from '../../schemas/config/channel-auth.ts'
-import type { AccessDeps, FetchToken } from './interface.ts'
+import type { AuthorizerDeps, FetchToken } from './interface.ts'
 
 const LIFE_SECONDS = 30 * 60
 /** Valid a moment ago: clocks differ. */
@@ -8,7 +8,7 @@ const EARLY_SECONDS = 5
 const MS_PER_SECOND = 1000
 
 export const hs256Tokens =
-  (auth: AuthOf<'jwt-hs256'>, { now }: Pick<AccessDeps, 'now'>): FetchToken =>
+  (auth: AuthOf<'jwt-hs256'>, { now }: Pick<AuthorizerDeps, 'now'>): FetchToken =>
   async () => {
     const { SignJWT } = await import('jose')
     const second = Math.floor(now() / MS_PER_SECOND)

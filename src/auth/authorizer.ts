@@ -1,7 +1,4 @@
-/**
- * Access of channels with `auth`: what their requests carry in place of a key. Channels with the same `auth` share one
- * access, and so one token.
- */
+/** Opens the authorizers of channels with `auth`. Channels with the same `auth` share one token. */
 import type { ChannelEntry } from '../../schemas/config/catalog.ts'
 import type { ChannelAuth } from '../../schemas/config/channel-auth.ts'
 import { maskSecrets } from '../core/call-log/redact.ts'
@@ -12,31 +9,31 @@ import { entraTokens } from './entra.ts'
 import { googleTokens } from './google.ts'
 import { hs256Tokens } from './hs256.ts'
 import {
-  type Access,
-  type AccessDeps,
-  AccessFailure,
+  type Authorization,
+  AuthorizationFailure,
+  type Authorizer,
+  type AuthorizerDeps,
   type FetchToken,
-  type Pass,
   type Token,
 } from './interface.ts'
 import { TokenCache } from './token-cache.ts'
 
-export type { Access, AccessDeps, Pass, SignedRequest } from './interface.ts'
-export { AccessFailure } from './interface.ts'
+export type { Authorization, Authorizer, AuthorizerDeps, SignedRequest } from './interface.ts'
+export { AuthorizationFailure } from './interface.ts'
 
 const UNAUTHORIZED = 401
 
-function bearer(fetchToken: FetchToken, now: () => number): Access {
+function bearer(fetchToken: FetchToken, now: () => number): Authorizer {
   const cache = new TokenCache(fetchToken, now)
-  const passOf = (token: Token): Pass => ({
+  const authorizationOf = (token: Token): Authorization => ({
     headers: [['authorization', `Bearer ${token.text}`]],
     source: token,
     secret: token.text,
   })
   return {
-    pass() {
+    authorize() {
       const token = cache.get()
-      return token instanceof Promise ? token.then(passOf) : passOf(token)
+      return token instanceof Promise ? token.then(authorizationOf) : authorizationOf(token)
     },
     refused: ({ source }, status) => status === UNAUTHORIZED && cache.refused(source as Token),
   }
@@ -55,7 +52,7 @@ function dated(send: typeof fetch): { fetch: typeof fetch; lastDate: () => strin
   }
 }
 
-function open(auth: ChannelAuth, deps: AccessDeps): Access {
+function open(auth: ChannelAuth, deps: AuthorizerDeps): Authorizer {
   const { fetch: send, lastDate } = dated(deps.fetch)
   const own = { ...deps, fetch: send }
   const secrets = authSecrets(auth)
@@ -73,7 +70,7 @@ function open(auth: ChannelAuth, deps: AccessDeps): Access {
           secrets,
         )
         deps.onFailure(auth.type, problem)
-        throw new AccessFailure(`No access to the upstream by ${problem}`)
+        throw new AuthorizationFailure(`No access to the upstream by ${problem}`)
       }
     }
   switch (auth.type) {
@@ -88,39 +85,43 @@ function open(auth: ChannelAuth, deps: AccessDeps): Access {
   }
 }
 
-/** Returns what gives the access of a channel that has `auth`. */
-export function channelAccess(deps: AccessDeps): (channel: ChannelEntry) => Access {
-  const byChannel = new WeakMap<ChannelEntry, Access>()
+/** Returns a function that opens the authorizer of a channel with `auth`, once for each channel. */
+export function authorizers(deps: AuthorizerDeps): (channel: ChannelEntry) => Authorizer {
+  const byChannel = new WeakMap<ChannelEntry, Authorizer>()
   // A changed configuration has new objects of channels, and mostly the same `auth`: its token goes on.
-  const byAuth = new Map<string, Access>()
+  const byAuth = new Map<string, Authorizer>()
   return (channel) => {
     const known = byChannel.get(channel)
     if (known !== undefined) return known
     const text = JSON.stringify(channel.auth)
     const shared = byAuth.get(text) ?? open(channel.auth!, deps)
     byAuth.set(text, shared)
-    const access = noting(shared, channel, deps.onToken)
-    byChannel.set(channel, access)
-    return access
+    const authorizer = noting(shared, channel, deps.onToken)
+    byChannel.set(channel, authorizer)
+    return authorizer
   }
 }
 
-/** Returns the access, noting each token as a secret of the channel: an upstream may quote it. */
-function noting(access: Access, channel: ChannelEntry, onToken: AccessDeps['onToken']): Access {
+/** Returns the authorizer, noting each token as a secret of the channel: an upstream may quote it. */
+function noting(
+  authorizer: Authorizer,
+  channel: ChannelEntry,
+  onToken: AuthorizerDeps['onToken'],
+): Authorizer {
   let last = ''
-  const noted = (pass: Pass): Pass => {
-    if (pass.secret !== last) {
-      last = pass.secret
+  const noted = (authorization: Authorization): Authorization => {
+    if (authorization.secret !== last) {
+      last = authorization.secret
       noteToken(channel, last)
       onToken(last)
     }
-    return pass
+    return authorization
   }
   return {
-    pass(request) {
-      const pass = access.pass(request)
-      return pass instanceof Promise ? pass.then(noted) : noted(pass)
+    authorize(request) {
+      const authorization = authorizer.authorize(request)
+      return authorization instanceof Promise ? authorization.then(noted) : noted(authorization)
     },
-    refused: (pass, status) => access.refused(pass, status),
+    refused: (authorization, status) => authorizer.refused(authorization, status),
   }
 }

@@ -1,12 +1,12 @@
-/** The access of channels with `auth` in one process. */
+/** The authorizers of the channels with `auth`, shared by the process. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
-import { type Access, channelAccess } from '../../access/access.ts'
+import { type Authorizer, authorizers } from '../../auth/authorizer.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 
-export const openChannelAccess = (
+export const openAuthorizers = (
   log: Pick<LogOutput, 'hideRecent' | 'warn'>,
-): ((channel: ChannelEntry) => Access) =>
-  channelAccess({
+): ((channel: ChannelEntry) => Authorizer) =>
+  authorizers({
     fetch,
     now: Date.now,
     env: process.env,

@@ -1,4 +1,4 @@
-/** The interface of access to upstreams: what a request carries in place of a key, and what is needed for it. */
+/** The interface of authorizers: they add a token or a signature to requests of channels without an API key. */
 import type { ChannelAuth } from '../../schemas/config/channel-auth.ts'
 
 export type HeaderFields = ReadonlyArray<readonly [name: string, value: string]>
@@ -11,8 +11,8 @@ export interface SignedRequest {
   readonly body: Uint8Array
 }
 
-/** The headers that let a request in. */
-export interface Pass {
+/** The headers that authorize a request. */
+export interface Authorization {
   readonly headers: HeaderFields
   /** The token or the credentials that the headers were made of. */
   readonly source: unknown
@@ -20,30 +20,30 @@ export interface Pass {
   readonly secret: string
 }
 
-/** The means of one kind of `auth`. */
-export interface Access {
-  /** Returns at once where a token is at hand. Rejects with an `AccessFailure`. */
-  pass(request: SignedRequest): Pass | Promise<Pass>
-  /** Notes that the upstream refused a pass with this status. Returns whether another attempt would carry a newer one. */
-  refused(pass: Pass, status: number): boolean
+/** Authorizes requests by one kind of `auth`. */
+export interface Authorizer {
+  /** Returns at once where a token is at hand. Rejects with an `AuthorizationFailure`. */
+  authorize(request: SignedRequest): Authorization | Promise<Authorization>
+  /** Notes that the upstream refused an authorization with this status. Returns whether another attempt would carry a newer one. */
+  refused(authorization: Authorization, status: number): boolean
 }
 
-export interface AccessDeps {
+export interface AuthorizerDeps {
   readonly fetch: typeof fetch
   /** Returns epoch milliseconds. */
   readonly now: () => number
   readonly env: Readonly<Record<string, string | undefined>>
   /** Called with each new token. */
   readonly onToken: (secret: string) => void
-  /** Called when no token could be had. The text holds no secret. */
+  /** Called when fetching a token failed. The text holds no secret. */
   readonly onFailure: (auth: ChannelAuth['type'], problem: string) => void
 }
 
-/** No token could be had. The message is for operators, and holds no secret. */
-export class AccessFailure extends Error {
+/** Fetching a token or signing failed. The message is for operators, and holds no secret. */
+export class AuthorizationFailure extends Error {
   constructor(message: string) {
     super(message)
-    this.name = 'AccessFailure'
+    this.name = 'AuthorizationFailure'
   }
 }
 

@@ -42,7 +42,7 @@ t.test('before its end calls go on with the token while one refresh runs', async
   const { access } = open(entra(server.url), { now: () => now })
   await authorizationOf(access)
   now += HOUR_MS - FIVE_MINUTES_MS
-  const passes = Array.from({ length: CALLS }, () => access.pass(NO_REQUEST))
+  const passes = Array.from({ length: CALLS }, () => access.authorize(NO_REQUEST))
   t.notOk(
     passes.some((pass) => pass instanceof Promise),
     'no call waits',
@@ -60,9 +60,9 @@ t.test('before its end calls go on with the token while one refresh runs', async
 t.test('a refused token is replaced once, however many calls it was refused to', async (t) => {
   const server = await serve(t, (_, response, number) => json(response, 200, token(number)))
   const { access } = open(entra(server.url))
-  const passes = await Promise.all(Array.from({ length: CALLS }, () => access.pass(NO_REQUEST)))
+  const passes = await Promise.all(Array.from({ length: CALLS }, () => access.authorize(NO_REQUEST)))
   t.ok(passes.every((pass) => access.refused(pass, 401)))
-  const again = await Promise.all(Array.from({ length: CALLS }, () => access.pass(NO_REQUEST)))
+  const again = await Promise.all(Array.from({ length: CALLS }, () => access.authorize(NO_REQUEST)))
   t.same([...new Set(again.map(({ secret }) => secret))], ['token-number-2'])
   t.equal(server.asked.length, 2)
   t.notOk(access.refused(again[0]!, 401), 'the next one is not replaced so soon')

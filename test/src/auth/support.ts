@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
-import { type Access, type AccessDeps, channelAccess } from '../../../src/access/access.ts'
+import { type Authorizer, type AuthorizerDeps, authorizers } from '../../../src/auth/authorizer.ts'
 import { channelOf } from '../channels/providers/support.ts'
 
 export const FIVE_MINUTES_MS = 5 * 60_000
@@ -47,17 +47,17 @@ export const json = (response: ServerResponse, status: number, value: object): v
 
 export interface Opened {
   readonly channel: ChannelEntry
-  readonly access: Access
+  readonly access: Authorizer
   readonly tokens: string[]
   readonly problems: string[]
 }
 
 /** Opens the access of a channel with this `auth`. */
-export function open(auth: string, deps: Partial<AccessDeps> = {}): Opened {
+export function open(auth: string, deps: Partial<AuthorizerDeps> = {}): Opened {
   const channel = channelOf(`provider: openai, auth: { ${auth} }`)
   const tokens: string[] = []
   const problems: string[] = []
-  const access = channelAccess({
+  const access = authorizers({
     fetch,
     now: Date.now,
     env: {},
@@ -68,7 +68,7 @@ export function open(auth: string, deps: Partial<AccessDeps> = {}): Opened {
   return { channel, access, tokens, problems }
 }
 
-export const authorizationOf = async (access: Access): Promise<string> => {
-  const { headers } = await access.pass(NO_REQUEST)
+export const authorizationOf = async (access: Authorizer): Promise<string> => {
+  const { headers } = await access.authorize(NO_REQUEST)
   return headers.find(([name]) => name === 'authorization')?.[1] ?? ''
 }

@@ -1,6 +1,6 @@
 /** Tokens of Google Cloud: of a service account, of other credentials in a file, or of the metadata server. */
 import type { AuthOf } from '../../schemas/config/channel-auth.ts'
-import type { AccessDeps, FetchToken } from './interface.ts'
+import type { AuthorizerDeps, FetchToken } from './interface.ts'
 
 /** The life of a token whose server names none. */
 const USUAL_LIFE_MS = 60 * 60_000
@@ -16,7 +16,7 @@ function parsed(credentials: string): object {
 }
 
 export const googleTokens =
-  (auth: AuthOf<'google'>, { fetch: send, now }: Pick<AccessDeps, 'fetch' | 'now'>): FetchToken =>
+  (auth: AuthOf<'google'>, { fetch: send, now }: Pick<AuthorizerDeps, 'fetch' | 'now'>): FetchToken =>
   async () => {
     const { GoogleAuth } = await import('google-auth-library')
     // Made for each token: the library would answer one that it kept.

@@ -1,7 +1,7 @@
 /** Tokens of Microsoft Entra by the client credentials of an application. */
 import { z } from 'zod'
 import type { AuthOf } from '../../schemas/config/channel-auth.ts'
-import type { AccessDeps, FetchToken } from './interface.ts'
+import type { AuthorizerDeps, FetchToken } from './interface.ts'
 
 const MS_PER_SECOND = 1000
 const answered = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive() })
@@ -15,7 +15,7 @@ function wordsOf(body: unknown): string {
 
 export const entraTokens = (
   auth: AuthOf<'azure-entra'>,
-  { fetch: send, now }: Pick<AccessDeps, 'fetch' | 'now'>,
+  { fetch: send, now }: Pick<AuthorizerDeps, 'fetch' | 'now'>,
 ): FetchToken => {
   const url = `${auth.authority}/${encodeURIComponent(auth.tenant_id)}/oauth2/v2.0/token`
   return async () => {
