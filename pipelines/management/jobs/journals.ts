@@ -34,7 +34,7 @@ const BOOK_MAX_SETTLEMENTS = 1_000
  * would not be charged.
  * @throws Failure `conflict`
  */
-async function assertBySettlersBooked({ journals }: JournalContext, id: string): Promise<void> {
+async function assertNoneInJetStream({ journals }: JournalContext, id: string): Promise<void> {
   const count = await journals.countSettlements(`${SETTLEMENT_SUBJECT}.${id}`)
   if (count === null)
     throw new Failure(
@@ -133,7 +133,7 @@ export const journalActs = [
     if (found.isOwned)
       throw new Failure('conflict', `The journal ${id} is in use by a process of this machine.`)
     await database.lockSilentJournal(id)
-    await assertBySettlersBooked(context, id)
+    await assertNoneInJetStream(context, id)
     const tally = await bookFound(context, found)
     return write(async (writing) => {
       const journal = await writing.lockSilentJournal(id)
@@ -154,7 +154,7 @@ export const journalActs = [
   }),
   act(abandonJournal, async (context, { id }) => {
     await context.database.lockSilentJournal(id)
-    await assertBySettlersBooked(context, id)
+    await assertNoneInJetStream(context, id)
     return context.write(async (writing) => {
       const journal = await writing.lockSilentJournal(id)
       const answer = {

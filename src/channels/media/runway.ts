@@ -29,7 +29,7 @@ import { bareRequest, definedFields, getRequest, jsonRequest, notServed, pathPar
 import { videoParts } from './video-parts.ts'
 
 type UrlOf = MediaSubmit['urlOf']
-type Order = readonly [path: string, fields: Record<string, unknown>]
+type RequestParts = readonly [path: string, fields: Record<string, unknown>]
 
 const headers = { 'x-runway-version': '2024-11-06' }
 
@@ -55,7 +55,7 @@ function videoRatio({ ratio, resolution }: JobOf<'video'>): string | null {
   return nearestRatio(ratio ?? DEFAULT_RATIO, resolution?.toLowerCase() === '1080p' ? LARGE_VIDEOS : VIDEOS)
 }
 
-function videoOrder(job: JobOf<'video'>, urlOf: UrlOf): Order {
+function videoRequest(job: JobOf<'video'>, urlOf: UrlOf): RequestParts {
   const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
   const common = { promptText: prompt, ratio: videoRatio(job), seed: job.seed }
   const timed = { ...common, duration: job.duration, audio: job.generate_audio }
@@ -76,7 +76,10 @@ function videoOrder(job: JobOf<'video'>, urlOf: UrlOf): Order {
   return ['/image_to_video', { ...timed, promptText, promptImage: frames }]
 }
 
-function imageOrder({ prompt, size, images, extra }: JobOf<'image' | 'image_edit'>, urlOf: UrlOf): Order {
+function imageRequest(
+  { prompt, size, images, extra }: JobOf<'image' | 'image_edit'>,
+  urlOf: UrlOf,
+): RequestParts {
   const referenceImages = images.map((file, index) => ({ uri: urlOf(file), tag: `image${index + 1}` }))
   const exact = size?.replace(/[x*]/i, ':') ?? null
   const ratio = exact !== null && IMAGES.includes(exact) ? exact : nearestRatio(size, IMAGES)
@@ -153,7 +156,7 @@ export const runway: MediaAdapter = {
   takesIn: () => [],
   submit(channel, { job, upstreamModel, urlOf }) {
     if (job.work !== 'video' && job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
-    const [path, fields] = job.work === 'video' ? videoOrder(job, urlOf) : imageOrder(job, urlOf)
+    const [path, fields] = job.work === 'video' ? videoRequest(job, urlOf) : imageRequest(job, urlOf)
     return jsonRequest(channel, path, definedFields({ model: upstreamModel, ...fields }), { headers })
   },
   readSubmit,

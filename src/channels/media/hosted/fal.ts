@@ -20,7 +20,7 @@ import {
 import type { MediaFailureCode } from '../failure.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
 import { bareRequest, getRequest, jsonRequest, type KeyHeader, notServed, pathParts } from '../request.ts'
-import { type Host, imageInput, videoInput } from './input.ts'
+import { type Host, inputOf } from './input.ts'
 
 const key: KeyHeader = (channel) => [['authorization', `Key ${channel.api_key}`]]
 
@@ -100,13 +100,13 @@ function imagesMade(body: Readonly<Record<string, unknown>>): PollState | null {
   return images.length === 0 ? null : { ...produced(images), upstreamState: 'COMPLETED' }
 }
 
-const film = z.looseObject({ duration: looseSeconds, resolution: looseWord })
+const videoFacts = z.looseObject({ duration: looseSeconds, resolution: looseWord })
 
 function videoMade(body: Readonly<Record<string, unknown>>): PollState | null {
   const made = filesIn(body, ['video', 'videos']).find(({ url }) => sourceOf(url) !== null)
   const source = sourceOf(made?.url ?? null)
   if (made === undefined || source === null) return null
-  const { duration, resolution } = film.parse(body)
+  const { duration, resolution } = videoFacts.parse(body)
   const { width, height } = made
   const seconds = secondsOf(made) ?? duration
   const facts = { width, height, seconds }
@@ -188,12 +188,9 @@ export const fal: MediaAdapter = {
   inlines: () => true,
   takesIn: () => [],
   submit(channel, submit) {
-    const { job, upstreamModel } = submit
-    const path = `/${pathParts(upstreamModel)}`
-    if (job.work === 'video')
-      return jsonRequest(channel, path, videoInput(channel, submit, job, host), { key })
-    if (job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
-    return jsonRequest(channel, path, imageInput(channel, submit, job, host), { key })
+    const input = inputOf(channel, submit, host)
+    if (input === null) return notServed(submit.job)
+    return jsonRequest(channel, `/${pathParts(submit.upstreamModel)}`, input, { key })
   },
   readSubmit,
   follow: {

@@ -52,7 +52,7 @@ function sizeOf(size: string | null, channel: ChannelEntry, host: Host): Input {
   return host.pixels(Number(width), Number(height))
 }
 
-export function imageInput(
+function imageInput(
   channel: ChannelEntry,
   { urlOf }: Pick<MediaSubmit, 'urlOf'>,
   job: ImageJob,
@@ -70,7 +70,7 @@ export function imageInput(
   }
 }
 
-export function videoInput(
+function videoInput(
   channel: ChannelEntry,
   { urlOf, upstreamModel }: Pick<MediaSubmit, 'urlOf' | 'upstreamModel'>,
   job: JobOf<'video'>,
@@ -92,4 +92,11 @@ export function videoInput(
     ['watermark', job.watermark],
   ]
   return { ...definedFields({ prompt, seed: job.seed }), ...inputOf(values, channel, host) }
+}
+
+/** Returns the input of a job; null where the host makes nothing of its kind. */
+export function inputOf(channel: ChannelEntry, submit: MediaSubmit, host: Host): Input | null {
+  const { job } = submit
+  if (job.work === 'video') return videoInput(channel, submit, job, host)
+  return job.work === 'image' || job.work === 'image_edit' ? imageInput(channel, submit, job, host) : null
 }

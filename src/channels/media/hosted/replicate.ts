@@ -20,7 +20,7 @@ import {
 import type { MediaFailureCode } from '../failure.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
 import { bareRequest, getRequest, jsonRequest, notServed, pathPart, pathParts } from '../request.ts'
-import { type Host, imageInput, videoInput } from './input.ts'
+import { type Host, inputOf } from './input.ts'
 
 const host: Host = {
   names: {
@@ -156,12 +156,10 @@ export const replicate: MediaAdapter = {
   inlines: () => true,
   takesIn: () => [],
   submit(channel, submit) {
-    const { job, upstreamModel } = submit
-    const { path, ...version } = target(upstreamModel)
-    if (job.work === 'video')
-      return jsonRequest(channel, path, { ...version, input: videoInput(channel, submit, job, host) })
-    if (job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
-    return jsonRequest(channel, path, { ...version, input: imageInput(channel, submit, job, host) })
+    const input = inputOf(channel, submit, host)
+    if (input === null) return notServed(submit.job)
+    const { path, ...version } = target(submit.upstreamModel)
+    return jsonRequest(channel, path, { ...version, input })
   },
   readSubmit,
   follow: {
