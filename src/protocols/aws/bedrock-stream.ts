@@ -85,6 +85,9 @@ export class BedrockStream implements AnswerStream {
   get suspect(): string {
     return this.#events.suspect ?? ''
   }
+  get reported(): unknown {
+    return this.#events.reported
+  }
   get serviceTier(): string {
     return this.#events.serviceTier ?? ''
   }

@@ -19,7 +19,7 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return value
 })
 
-/** Returns the CRC-32 of a part of the bytes. */
+/** Returns the CRC-32 of a part of the bytes. `node:zlib` has one too, but protocols import no module that does I/O. */
 function checksum(bytes: Buffer, start: number, end: number): number {
   let crc = 0xffffffff
   for (let at = start; at < end; at++) crc = TABLE[(crc ^ bytes[at]!) & 0xff]! ^ (crc >>> 8)

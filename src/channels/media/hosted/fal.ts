@@ -20,7 +20,7 @@ import {
 import type { MediaFailureCode } from '../failure.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
 import { bareRequest, getRequest, jsonRequest, type KeyHeader, notServed, pathParts } from '../request.ts'
-import { type Host, inputOf } from './input.ts'
+import { type Host, jobInput } from './input.ts'
 
 const key: KeyHeader = (channel) => [['authorization', `Key ${channel.api_key}`]]
 
@@ -188,7 +188,7 @@ export const fal: MediaAdapter = {
   inlines: () => true,
   takesIn: () => [],
   submit(channel, submit) {
-    const input = inputOf(channel, submit, host)
+    const input = jobInput(channel, submit, host)
     if (input === null) return notServed(submit.job)
     return jsonRequest(channel, `/${pathParts(submit.upstreamModel)}`, input, { key })
   },

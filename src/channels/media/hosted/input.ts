@@ -95,7 +95,7 @@ function videoInput(
 }
 
 /** Returns the input of a job; null where the host makes nothing of its kind. */
-export function inputOf(channel: ChannelEntry, submit: MediaSubmit, host: Host): Input | null {
+export function jobInput(channel: ChannelEntry, submit: MediaSubmit, host: Host): Input | null {
   const { job } = submit
   if (job.work === 'video') return videoInput(channel, submit, job, host)
   return job.work === 'image' || job.work === 'image_edit' ? imageInput(channel, submit, job, host) : null

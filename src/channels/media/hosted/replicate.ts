@@ -20,7 +20,7 @@ import {
 import type { MediaFailureCode } from '../failure.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
 import { bareRequest, getRequest, jsonRequest, notServed, pathPart, pathParts } from '../request.ts'
-import { type Host, inputOf } from './input.ts'
+import { type Host, jobInput } from './input.ts'
 
 const host: Host = {
   names: {
@@ -156,7 +156,7 @@ export const replicate: MediaAdapter = {
   inlines: () => true,
   takesIn: () => [],
   submit(channel, submit) {
-    const input = inputOf(channel, submit, host)
+    const input = jobInput(channel, submit, host)
     if (input === null) return notServed(submit.job)
     const { path, ...version } = target(submit.upstreamModel)
     return jsonRequest(channel, path, { ...version, input })
