@@ -18,7 +18,7 @@ CREATE TABLE journals (
   CHECK ((outcome IS NULL) = (closed_at IS NULL))
 );
 
--- The journal that has the call, and the call as it was let in; null of a task.
+-- The journal that has the call, and the call as it was admitted; null for a task.
 ALTER TABLE wallet_reservations ADD COLUMN journal_id text, ADD COLUMN admission json;
 ALTER TABLE cap_reservations ADD COLUMN journal_id text, ADD COLUMN admission json;
 CREATE INDEX wallet_reservations_journal ON wallet_reservations (journal_id) WHERE journal_id IS NOT NULL;
