@@ -5,7 +5,11 @@
 import { Buffer } from 'node:buffer'
 import { catchError, Observable } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { type CountingProtocol, countsTokens } from '../../src/channels/chat/registry.ts'
+import {
+  type CountingAdapter,
+  type CountingProtocol,
+  countingAdapterOf,
+} from '../../src/channels/chat/counting.ts'
 import { mask } from '../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../src/core/routing/order.ts'
@@ -46,6 +50,7 @@ export interface CountTokensDeps extends AuthenticateDeps, RateDeps, ReadDeps, L
 
 export interface CountRequest extends UpstreamCallRequest {
   readonly protocol: CountingProtocol
+  readonly adapter: CountingAdapter
 }
 
 /** Token counting in one protocol. */
@@ -54,7 +59,7 @@ interface Counting {
   readonly reader: ReaderName
   /** Returns the client's body with the upstream's name of the model. */
   readonly bodyFor: (call: ChatCall, upstreamModel: string) => Buffer
-  /** The field with the count: an answer without it counts as a failure. */
+  /** The field with the count in an answer to a client. */
   readonly countField: string
 }
 
@@ -82,12 +87,13 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
 
 /** Returns the client's request to the one channel in use. */
 function requestFor(protocol: CountingProtocol, { call, model, routes, request }: PricedCall): CountRequest {
-  const counting = routes.filter(({ channel }) => countsTokens(channel, protocol))
+  const counting = routes.filter(({ channel }) => countingAdapterOf(channel, protocol) !== null)
   const route = nextRoute(counting, [], null)
   if (route === null)
     throw new Failure('no_channel_available', `No channel counts tokens for the model '${model.id}'.`)
   const { channel, upstreamModel } = route
   return {
+    adapter: countingAdapterOf(channel, protocol)!,
     channel,
     protocol,
     upstreamModel,
@@ -118,10 +124,13 @@ function asked(
   )
 }
 
-/** Returns the upstream's answer in one piece, or its refusal in the protocol's shape, masked for the client. */
+/**
+ * Returns the upstream's answer in one piece, as it is where it has the count in the protocol's own field, or its
+ * refusal in the protocol's shape, masked for the client. An answer without the count is a failure.
+ */
 function answer(
   events: Observable<UpstreamEvent>,
-  countField: string,
+  fields: { readonly own: string; readonly upstream: string },
   mask: (text: string) => string,
 ): Observable<Reply> {
   return new Observable((subscriber) => {
@@ -143,9 +152,12 @@ function answer(
       },
       error: (failure: UpstreamFailure) => fail(brokenConnection(failure)),
       complete() {
-        const body = Buffer.concat(pieces, length)
-        if (status !== 200) return fail(refusedByUpstream(status, body, retryAfter))
-        if (typeof answerFields(body)?.[countField] !== 'number') return fail(unusableAnswer(body))
+        const answered = Buffer.concat(pieces, length)
+        if (status !== 200) return fail(refusedByUpstream(status, answered, retryAfter))
+        const counted = answerFields(answered)?.[fields.upstream]
+        if (typeof counted !== 'number') return fail(unusableAnswer(answered))
+        const isOwn = fields.upstream === fields.own
+        const body = isOwn ? answered : Buffer.from(JSON.stringify({ [fields.own]: counted }))
         subscriber.next({ type: 'full', status, headers: [['content-type', 'application/json']], body })
         subscriber.complete()
       },
@@ -160,7 +172,8 @@ const count = (deps: CountTokensDeps, protocol: CountingProtocol): Stage<PricedC
     const { names, secrets } = upstreamTexts([request], call.model.id)
     const events = asked(deps.openCountTokens, request)
     const masked = (text: string) => mask(text, names, secrets)
-    return new AnsweredCall(call, answer(events, COUNTINGS[protocol].countField, masked))
+    const fields = { own: COUNTINGS[protocol].countField, upstream: request.adapter.countField }
+    return new AnsweredCall(call, answer(events, fields, masked))
   })
 
 export const countTokens = (deps: CountTokensDeps, protocol: CountingProtocol): Handler =>

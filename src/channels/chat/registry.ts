@@ -5,8 +5,8 @@ import { isOlderAzure, olderAzureChannel } from '../providers/platforms/azure.ts
 import { bedrockChannel } from '../providers/platforms/bedrock.ts'
 import { VERTEX_CHANNELS } from '../providers/platforms/vertex.ts'
 import { chatCompletionsChannel, quirkyChatCompletionsChannel } from './chat-completions.ts'
-import { generateContentChannel, generateContentCountChannel } from './generate-content.ts'
-import { countTokensChannel, messagesChannel } from './messages.ts'
+import { generateContentChannel } from './generate-content.ts'
+import { messagesChannel } from './messages.ts'
 import { responsesChannel } from './responses.ts'
 
 export const CHANNEL_ADAPTERS: Readonly<Record<ChatProtocol, ChannelAdapter>> = {
@@ -32,14 +32,3 @@ const OLDER_AZURE: Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>> = {
   'chat-completions': olderAzureChannel('chat-completions'),
   responses: olderAzureChannel('responses'),
 }
-
-/** By the protocols that have a way to count tokens. */
-export const COUNTING_ADAPTERS = {
-  messages: countTokensChannel,
-  'generate-content': generateContentCountChannel,
-} as const satisfies Readonly<Partial<Record<ChatProtocol, ChannelAdapter>>>
-/** Returns whether the channel has the endpoint that counts tokens; one that names the model in another path has none. */
-export const countsTokens = (channel: ChannelEntry, protocol: CountingProtocol): boolean =>
-  channel.protocol === protocol && chatAdapterOf(channel, protocol) === CHANNEL_ADAPTERS[protocol]
-
-export type CountingProtocol = keyof typeof COUNTING_ADAPTERS

@@ -13,7 +13,6 @@ import { errorReply } from '../../../pipelines/replies/error.ts'
 import { cancelUpstream } from '../../../pipelines/tasks/end/cancel-upstream.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { COUNTING_ADAPTERS } from '../../channels/chat/registry.ts'
 import { mediaAdapterOf } from '../../channels/media/registry.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
 import { editableConfiguration } from '../../config/edit.ts'
@@ -226,7 +225,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       callUpstream,
       readLong: long.read,
       openCountTokens: (call) =>
-        observeUpstream((handler) => callUpstream(keyed(call), handler, COUNTING_ADAPTERS[call.protocol])),
+        observeUpstream((handler) => callUpstream(keyed(call), handler, call.adapter)),
       openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
       ...published,
       overviews: overviews(published),

@@ -25,6 +25,9 @@ const WHOLE_COST = '0.0096'
 const LEFT_COST = '0.0054'
 /** 3000 x 3, of which 2000 x 0.3, and 300 x 15: 1000 x 3 + 600 + 4500, by a million. */
 const GEMINI_COST = '0.0081'
+/** 2000 x 0.3 + 1000 x 3, and 100 x 15 for what was reported, and 20 tokens for 80 characters behind that report. */
+const GEMINI_LEFT_COST = '0.0054'
+const COUNTED = 321
 const PROMPT = { input_tokens: 1000, cache_read_input_tokens: 2000, cache_creation_input_tokens: 400 }
 const TEXT = 'abcdefgh'.repeat(10)
 const MODEL = 'claude-sonnet-4-5'
@@ -67,6 +70,24 @@ const GEMINI = {
   modelVersion: 'gemini-2.5-pro',
 }
 
+const GEMINI_BEGUN = [
+  {
+    candidates: [{ index: 0, content: { role: 'model', parts: [{ text: 'first' }] } }],
+    usageMetadata: { promptTokenCount: 3000, cachedContentTokenCount: 2000, candidatesTokenCount: 100 },
+  },
+  { candidates: [{ index: 0, content: { role: 'model', parts: [{ text: TEXT }] } }] },
+]
+
+/** Answers of the endpoints that count, by the end of their paths. */
+const COUNTS: Readonly<Record<string, object>> = {
+  '/model/anthropic.claude-v1%3A0/count-tokens': { inputTokens: COUNTED },
+  '/publishers/anthropic/models/count-tokens:rawPredict': { input_tokens: COUNTED },
+  '/publishers/google/models/gemini-2.5-pro:countTokens': {
+    totalTokens: COUNTED,
+    totalBillableCharacters: 9,
+  },
+}
+
 interface Received {
   readonly path: string
   readonly headers: IncomingMessage['headers']
@@ -76,7 +97,7 @@ const received: Received[] = []
 
 const sse = (event: { type: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 
-/** A request with `top_k: 1` gets no end. */
+/** A request with `top_k: 1`, or with `toolConfig` in the other protocol, gets no end. */
 function stream(
   response: ServerResponse,
   type: string,
@@ -94,15 +115,18 @@ const platform = createServer(async (request, response) => {
   const path = request.url ?? ''
   const body = JSON.parse(text) as Record<string, unknown>
   received.push({ path, headers: request.headers, body })
-  const isCut = body.top_k === 1
+  const isCut = body.top_k === 1 || 'toolConfig' in body
+  const counts = Object.entries(COUNTS).find(([end]) => path.endsWith(end))
+  if (counts !== undefined)
+    return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(counts[1]))
   if (path.includes('invoke-with-response-stream'))
     stream(response, 'application/vnd.amazon.eventstream', chunk, isCut)
   else if (path.includes(':streamRawPredict')) stream(response, 'text/event-stream', sse, isCut)
-  else if (path.includes(':streamGenerateContent'))
-    response
-      .writeHead(200, { 'content-type': 'text/event-stream' })
-      .end(`data: ${JSON.stringify(GEMINI)}\n\n`)
-  else
+  else if (path.includes(':streamGenerateContent')) {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const chunk of isCut ? GEMINI_BEGUN : [GEMINI]) response.write(`data: ${JSON.stringify(chunk)}\n\n`)
+    if (!isCut) response.end()
+  } else
     response
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify(path.includes(':generateContent') ? GEMINI : WHOLE))
@@ -126,13 +150,16 @@ const CHANNELS: ChannelPlan[] = [
       ...{ type: 'aws-sigv4', region: 'us-east-1' },
       ...{ access_key_id: 'AKIDEXAMPLE', secret_access_key: 'secret-of-bedrock-0123' },
     },
-    models: { rock: 'anthropic.claude-v1:0' },
+    models: { rock: 'anthropic.claude-v1:0', profile: 'us.anthropic.claude-v1:0' },
   },
   { ...vertex, id: 'vertex-messages', protocol: 'messages', models: { vertex: 'claude@1' } },
   { ...vertex, id: 'vertex-generate', protocol: 'generate-content', models: { gemini: 'gemini-2.5-pro' } },
 ]
 const CONFIG = configOf(
-  { rock: { pricing: PRICING }, vertex: { pricing: PRICING }, gemini: { pricing: PRICING } },
+  {
+    ...{ rock: { pricing: PRICING }, profile: { pricing: PRICING }, vertex: { pricing: PRICING } },
+    gemini: { pricing: PRICING },
+  },
   CHANNELS,
 )
 
@@ -144,6 +171,22 @@ t.test('platforms', async (t) => {
       ...{ model, max_tokens: 1000, messages: [{ role: 'user', content: 'hi' }], ...more },
     })
   const costOf = async (response: Response) => (await rowOf(service, key, traceOf(response))).cost
+
+  /** Reads a stream until it has said the text, leaves, and returns the row. */
+  async function leave(path: string, body: object) {
+    const leaving = new AbortController()
+    const response = await fetch(service.baseUrl + path, {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const reader = response.body!.getReader()
+    let text = ''
+    while (!text.includes(TEXT)) text += Buffer.from((await reader.read()).value!).toString()
+    leaving.abort()
+    return rowOf(service, key, traceOf(response))
+  }
 
   for (const model of ['rock', 'vertex']) {
     await t.test(`${model}: a whole answer`, async (t) => {
@@ -170,22 +213,10 @@ t.test('platforms', async (t) => {
     })
 
     await t.test(`${model}: a client that leaves pays for what it got`, async (t) => {
-      const leaving = new AbortController()
-      const response = await fetch(`${service.baseUrl}/v1/messages`, {
-        method: 'POST',
-        signal: leaving.signal,
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          ...{ model, max_tokens: 1000, stream: true, top_k: 1, messages: [{ role: 'user', content: 'hi' }] },
-        }),
+      const row = await leave('/v1/messages', {
+        ...{ model, max_tokens: 1000, stream: true, top_k: 1, messages: [{ role: 'user', content: 'hi' }] },
       })
-      const reader = response.body!.getReader()
-      let text = ''
-      while (!text.includes(TEXT)) text += Buffer.from((await reader.read()).value!).toString()
-      leaving.abort()
-      const row = await rowOf(service, key, traceOf(response))
-      t.equal(row.status, 'interrupted')
-      t.equal(row.cost, LEFT_COST)
+      t.match(row, { status: 'interrupted', cost: LEFT_COST })
     })
   }
 
@@ -211,6 +242,45 @@ t.test('platforms', async (t) => {
         received.at(-1)!.path,
         `/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-pro:${method}`,
       )
+    }
+  })
+
+  await t.test('a client that leaves generate-content at Vertex pays for what it got', async (t) => {
+    const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
+    const path = '/v1beta/models/gemini:streamGenerateContent?alt=sse'
+    const row = await leave(path, { contents, toolConfig: {} })
+    t.match(row, { status: 'interrupted', input_tokens: 3000, output_tokens: 120, cost: GEMINI_LEFT_COST })
+  })
+
+  await t.test('tokens are counted where each platform counts them', async (t) => {
+    const messages = [{ role: 'user', content: 'hi' }]
+    for (const model of ['rock', 'profile', 'vertex']) {
+      const body = { model, system: 'be brief', messages }
+      const response = await post(service, key, '/v1/messages/count_tokens', body)
+      t.equal(response.status, 200, model)
+      t.same(await response.json(), { input_tokens: COUNTED }, model)
+      const { body: sent } = received.at(-1)!
+      if (model === 'vertex')
+        t.same(sent, { ...body, model: 'claude@1', anthropic_version: 'vertex-2023-10-16' })
+      else {
+        const { input } = sent as { input: { invokeModel: { body: string } } }
+        t.same(JSON.parse(Buffer.from(input.invokeModel.body, 'base64').toString()), {
+          ...{ system: 'be brief', messages, max_tokens: 1, anthropic_version: 'bedrock-2023-05-31' },
+        })
+      }
+    }
+    const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
+    const whole = { model: 'models/gemini', contents, systemInstruction: { parts: [{ text: 'be brief' }] } }
+    for (const [body, expected] of [
+      [{ contents }, { contents }],
+      [
+        { generateContentRequest: { ...whole, safetySettings: [] } },
+        { contents, systemInstruction: whole.systemInstruction },
+      ],
+    ]) {
+      const response = await post(service, key, '/v1beta/models/gemini:countTokens', body)
+      t.match(await response.json(), { totalTokens: COUNTED })
+      t.same(received.at(-1)!.body, expected)
     }
   })
 })

@@ -1,6 +1,6 @@
 /** Amazon Bedrock: the messages protocol by InvokeModel. The path names the model, and the body a version. */
-import type { Buffer } from 'node:buffer'
-import { type ChannelAdapter, commonHeaders, keyFields } from '../../channel.ts'
+import { Buffer } from 'node:buffer'
+import { type ChannelAdapter, type ChannelCall, commonHeaders, keyFields } from '../../channel.ts'
 import { FEATURES_HEADER } from '../../chat/messages.ts'
 import type { ChannelFields, ProviderPreset } from '../provider.ts'
 import { modelInPath } from './model-in-path.ts'
@@ -20,20 +20,48 @@ export const bedrock: ProviderPreset = {
   keyHeader: 'authorization',
 }
 
-export const bedrockChannel: ChannelAdapter = {
-  variant: ({ upstreamModel, stream }) => `${upstreamModel} ${stream}`,
-  request: (channel, { upstreamModel, stream }) => ({
+const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
+  variant: pathOf,
+  request: (channel, call) => ({
     method: 'POST',
     base: channel.base_url,
-    path: `/model/${encodeURIComponent(upstreamModel)}/${stream ? 'invoke-with-response-stream' : 'invoke'}`,
+    path: `/model/${pathOf(call)}`,
     headers: [...keyFields(channel, 'authorization'), ...commonHeaders(channel)],
   }),
   callHeaders: () => [],
-  body: (body: Buffer, _channel, _call, header) => {
-    const features = header(FEATURES_HEADER)
-    return modelInPath(body, ['model', 'stream'], {
-      anthropic_version: VERSION,
-      ...(features !== '' && { anthropic_beta: features.split(',').map((name) => name.trim()) }),
-    })
+})
+
+type HeaderOf = (name: string) => string
+
+function invokeBody(body: Buffer, header: HeaderOf, fields: Readonly<Record<string, unknown>> = {}): Buffer {
+  const features = header(FEATURES_HEADER)
+  return modelInPath(body, ['model', 'stream'], {
+    anthropic_version: VERSION,
+    ...(features !== '' && { anthropic_beta: features.split(',').map((name) => name.trim()) }),
+    ...fields,
+  })
+}
+
+export const bedrockChannel: ChannelAdapter = {
+  ...adapter(
+    ({ upstreamModel, stream }) =>
+      `${encodeURIComponent(upstreamModel)}/${stream ? 'invoke-with-response-stream' : 'invoke'}`,
+  ),
+  body: (body, _channel, _call, header) => invokeBody(body, header),
+}
+
+/** Geography of an inference profile. Tokens are counted for the model alone. */
+const GEOGRAPHY = /^(?:global|us-gov|[a-z]{2,5})\.(?=[a-z]+\.)/
+/** InvokeModel demands a limit, which a request to count has none of. It changes no count. */
+const ANY_LIMIT = { max_tokens: 1 }
+
+/** CountTokens: it takes the body of an InvokeModel request in base64. */
+export const bedrockCountChannel: ChannelAdapter = {
+  ...adapter(
+    ({ upstreamModel }) => `${encodeURIComponent(upstreamModel.replace(GEOGRAPHY, ''))}/count-tokens`,
+  ),
+  body(body, _channel, _call, header) {
+    const invoked = invokeBody(body, header, ANY_LIMIT).toString('base64')
+    return Buffer.from(JSON.stringify({ input: { invokeModel: { body: invoked } } }))
   },
 }

@@ -1,6 +1,7 @@
 /** Platforms whose path names the model: Amazon Bedrock and Vertex AI. */
 import t from 'tap'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
+import { countingAdapterOf } from '../../../../src/channels/chat/counting.ts'
 import { chatAdapterOf } from '../../../../src/channels/chat/registry.ts'
 import { channelOf, loadChannels } from './support.ts'
 
@@ -52,6 +53,19 @@ t.test('Vertex', async (t) => {
   )
   t.same(messages.headers.at(-1), ['anthropic-beta', 'one'])
   t.match(sent(`${auth}, protocol: messages`, 'm', false).url, /:rawPredict$/)
+})
+
+t.test('Bedrock counts for a model without the geography of its profile', async (t) => {
+  const channel = channelOf('provider: bedrock, auth: { type: aws-sigv4, region: eu-west-1 }')
+  const pathOf = (upstreamModel: string) =>
+    countingAdapterOf(channel, 'messages')!.request(channel, { upstreamModel, stream: false, query: '' }).path
+  for (const geography of ['', 'us.', 'apac.', 'us-gov.', 'global.'])
+    t.equal(pathOf(`${geography}anthropic.claude-v1:0`), '/model/anthropic.claude-v1%3A0/count-tokens')
+  t.equal(
+    pathOf('arn:aws:bedrock:us-east-1:1:x/y'),
+    '/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ax%2Fy/count-tokens',
+  )
+  t.equal(countingAdapterOf(channel, 'generate-content'), null)
 })
 
 t.test('what is missing is named', async (t) => {
