@@ -39,6 +39,10 @@ export interface CredentialsOptions {
   readonly graceMs: () => number
   /** Returns the cost that an earlier run of this process charged an account or a key and that is not booked yet. */
   readonly recoveredCost: (id: string) => Credits
+  /** Whether an error says that PostgreSQL does not answer. */
+  readonly isAway: (error: unknown) => boolean
+  /** Called when totals of wallets could not be read though PostgreSQL answers. Must not throw. */
+  readonly onFault: (error: unknown) => void
   readonly now?: () => number
 }
 
@@ -85,7 +89,10 @@ export class Credentials {
     return entry.known
   }
 
-  /** Reads the key from PostgreSQL; null when there is no such key. Throws `service_unavailable`. */
+  /**
+   * Reads the key from PostgreSQL; null when there is no such key. Throws `service_unavailable` while PostgreSQL is away,
+   * and any other error of it: a key that cannot be read must not go on by what was known of it.
+   */
   load(rawKey: string): Promise<KnownKey | null> {
     const until = this.#unknown.get(rawKey)
     if (until !== undefined && until > this.#now()) return Promise.resolve(null)
@@ -184,8 +191,9 @@ export class Credentials {
     if (known.length === 0) return
     try {
       this.update(await this.#options.database.readWallets(known))
-    } catch {
-      // PostgreSQL is away; the health check calls `onDatabaseLost`.
+    } catch (error) {
+      // While PostgreSQL is away the health check calls `onDatabaseLost`.
+      if (!this.#options.isAway(error)) this.#options.onFault(error)
     }
   }
 
@@ -201,6 +209,7 @@ export class Credentials {
     try {
       credential = await database.findCredential(database.lookupHash(rawKey))
     } catch (error) {
+      if (!this.#options.isAway(error)) throw error
       const entry = this.#entries.get(rawKey)
       this.onDatabaseLost()
       this.#checkGrace()

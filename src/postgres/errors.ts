@@ -28,6 +28,10 @@ const TRANSIENT_CODES = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ])
+/** A replica that is being promoted; and connections that this process has closed, as it does when it ends. */
+const AWAY_CODES = new Set(['25006', 'CONNECTION_ENDED'])
+/** Those of the transient classes that are about the server, and not about one transaction. */
+const AWAY_CLASSES = new Set(['08', '53', '57', '58'])
 /** Sent to a session just before it is ended. */
 const SESSION_ENDED_STATES = new Set(['57P01', '57P02', '57P04', '57P05'])
 /** Errors of the values sent: a retry fails as well. */
@@ -60,6 +64,16 @@ export function isTransient(error: unknown): boolean {
   const code = codeOf(error)
   if (TRANSIENT_CODES.has(code) || TRANSIENT_STATES.has(code)) return true
   return SQLSTATE.test(code) && TRANSIENT_CLASSES.has(code.slice(0, 2))
+}
+
+/**
+ * Returns true when PostgreSQL does not answer, or says that it cannot work now; false for an error of the statement, and
+ * for a transaction that it rolled back: there it answers, and what a caller knows by itself must not decide instead.
+ */
+export function isAway(error: unknown): boolean {
+  const code = codeOf(error)
+  if (TRANSIENT_CODES.has(code) || AWAY_CODES.has(code)) return true
+  return SQLSTATE.test(code) && AWAY_CLASSES.has(code.slice(0, 2))
 }
 
 /** Returns true when the server reported that it ended the session. */

@@ -191,6 +191,8 @@ export class Gateway {
       graceMs: () => Number.MAX_SAFE_INTEGER,
       recoveredCost: (account) =>
         faults.mutation === 'recovered costs forgotten' ? 0n : journal.recoveredCost(account),
+      isAway: () => true,
+      onFault() {},
       now: () => time.now,
     })
     this.#credentials = credentials

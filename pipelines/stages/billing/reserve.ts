@@ -1,11 +1,11 @@
 /**
  * Reserves what a call may cost in PostgreSQL, over all processes, before anything goes upstream: in the wallet where
  * its balance is low, and in the spend cap and the budgets that cover the key. It stays reserved until the call's row is booked.
- * While PostgreSQL is away, this process's own view of the balance decides.
+ * While PostgreSQL is away, this process's own view of the balance decides. Any other error of it fails the call: a
+ * statement that is wrong must not switch reservations off.
  */
 import { Observable } from 'rxjs'
 import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
-import { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { Admission } from '../../../src/journal/journal.ts'
 import type { Reservations } from '../../../src/postgres/billing/repository.ts'
@@ -16,6 +16,10 @@ import { endWithinLimits, failureOf, isLimited } from './spend-limits.ts'
 
 export interface ReservationDeps {
   readonly caps: Reservations
+  /** Whether an error says that PostgreSQL does not answer. */
+  readonly isAway: (error: unknown) => boolean
+  /** Called when a reservation could not be changed though PostgreSQL answers. Must not throw. */
+  readonly onReservationFault: (error: unknown) => void
 }
 
 export interface ReserveDeps extends ReservationDeps {
@@ -28,8 +32,12 @@ export interface ReserveDeps extends ReservationDeps {
 /** A call that has just ended gives back the rest of its estimate this soon: a client's next call is not refused for it. */
 const RETRY_AFTER_MS = [50, 250]
 
-/** A failed write is corrected when the row is booked, or when the reservation expires. */
-const ignored = () => {}
+/** Takes a failed write: it is corrected when the row is booked, or when the reservation expires. */
+const reportFault =
+  ({ isAway, onReservationFault }: ReservationDeps) =>
+  (error: unknown): void => {
+    if (!isAway(error)) onReservationFault(error)
+  }
 
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -65,7 +73,7 @@ async function reserveInWallet(
   return caps.reserveWallet(wanted)
 }
 
-/** @throws Failure `quota_exceeded`; any other error when PostgreSQL does not answer */
+/** @throws Failure `quota_exceeded`; any other error as PostgreSQL has it */
 async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Promise<void> {
   const { known, request, estimate, isShared } = call
   const reservedIn = { journalId: deps.journalId, admission: admissionOf(call) }
@@ -97,12 +105,15 @@ const reserved = <C extends AdmittedCall>(deps: ReserveDeps, admitted: C): Obser
       known.view.end(estimate, 0n)
       endWithinLimits(known, { estimate, cost: 0n }, request.submittedAt)
     })
-    const giveBack = () => void deps.caps.releaseReservation(request.requestId).catch(ignored)
+    const giveBack = () => void deps.caps.releaseReservation(request.requestId).catch(reportFault(deps))
     void reserveOverProcesses(deps, admitted)
-      .catch((error: unknown) => (error instanceof Failure ? error : null))
+      .then(
+        () => null,
+        (error: unknown) => (deps.isAway(error) ? null : error),
+      )
       .then((refusal) => {
         if (subscriber.closed) giveBack()
-        else if (refusal == null) {
+        else if (refusal === null) {
           isHandedOver = true
           subscriber.next(admitted)
           subscriber.complete()
@@ -115,14 +126,14 @@ const reserved = <C extends AdmittedCall>(deps: ReserveDeps, admitted: C): Obser
 
 /**
  * Reserves the estimate over all processes, where the balance is low or a spend cap or budget covers the key.
- * @throws Failure `quota_exceeded`
+ * @throws Failure `quota_exceeded`; any other error that is no absence of PostgreSQL
  */
 export const reserve = <C extends AdmittedCall>(deps: ReserveDeps): Stage<C, C> =>
   stage((call: C) => (!isLimited(call.known) && !call.isShared ? call : reserved(deps, call)))
 
 /** Ends the reservations of an admitted call, in this process and over all of them. */
 export function endReservation(
-  { caps }: ReservationDeps,
+  deps: ReservationDeps,
   { request, known, estimate, isShared }: AdmittedCall,
   cost: Credits,
 ): void {
@@ -130,5 +141,5 @@ export function endReservation(
   if (isLimited(known)) endWithinLimits(known, { estimate, cost }, request.submittedAt)
   else if (!isShared) return
   // Until the row is booked its cost stays reserved, and no more: the rest is free for the next call.
-  caps.shrinkReservation(request.requestId, cost).catch(ignored)
+  deps.caps.shrinkReservation(request.requestId, cost).catch(reportFault(deps))
 }

@@ -1,6 +1,8 @@
 /** Keeps the credentials of a gateway process true: changes as they happen, and totals that a lost message left behind. */
 import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import type { Changes } from '../../postgres/changes.ts'
+import { isAway } from '../../postgres/errors.ts'
+import type { Log } from '../../telemetry/log.ts'
 import { everyUnlessBusy } from './engine-watch.ts'
 
 /** Totals are published as they are booked; this interval covers a lost message. */
@@ -11,7 +13,7 @@ export interface ChangeWatch {
   close(): Promise<void>
 }
 
-export function watchChanges(changes: Changes, credentials: Credentials): ChangeWatch {
+export function watchChanges(changes: Changes, credentials: Credentials, log: Log): ChangeWatch {
   let isClosed = false
   let stopListening: (() => Promise<void>) | null = null
   let listenTimer: NodeJS.Timeout | null = null
@@ -25,7 +27,9 @@ export function watchChanges(changes: Changes, credentials: Credentials): Change
         onReset: () => credentials.reset(),
       })
       credentials.reset()
-    } catch {
+    } catch (error) {
+      if (!isAway(error))
+        log.error({ err: error }, 'Failed to listen for changes of keys and wallets; trying again')
       if (!isClosed) listenTimer = setTimeout(() => void listen(), LISTEN_RETRY_MS).unref()
     }
   }

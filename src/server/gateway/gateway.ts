@@ -28,6 +28,7 @@ import { openMcp } from '../../mcp/open.ts'
 import { lazyProvider } from '../../payments/provider.ts'
 import { printReceipt } from '../../payments/receipt.ts'
 import { openDatabase } from '../../postgres/database.ts'
+import { isAway } from '../../postgres/errors.ts'
 import { storeOf } from '../../storage/open-store.ts'
 import { CallTrace } from '../../telemetry/call-trace.ts'
 import { createLog, type LogOutput } from '../../telemetry/log.ts'
@@ -106,13 +107,16 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     isStoredFirst: () => configuration.current().config.settlement.durability === 'cluster',
     log,
   })
+  const failed = (message: string) => (error: unknown) => log.error({ err: error }, message)
   const credentials = new Credentials({
     database,
     graceMs: () => configuration.current().config.database.grace_seconds * MS_PER_SECOND,
     recoveredCost: journal.recoveredCost,
+    isAway,
+    onFault: failed('Failed to read wallet totals; balances here follow notifications alone'),
   })
   journal.start(credentials)
-  const changes = watchChanges(database, credentials)
+  const changes = watchChanges(database, credentials, log)
   const engines = watchEngines(
     [
       {
@@ -260,7 +264,9 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       files,
       fileLinkKey: database.fileLinkKey,
       caps: database,
+      isAway,
       onReservationRefused: metrics.reservationRefused,
+      onReservationFault: failed('Failed to change a reservation; it ends with its booking or expires'),
       tasks: database,
       database,
       objects: database,

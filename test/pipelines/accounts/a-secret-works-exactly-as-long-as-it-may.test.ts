@@ -8,6 +8,7 @@ import { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
 import { assertUsable } from '../../../pipelines/stages/authenticate.ts'
 import type { Failure } from '../../../schemas/failure.ts'
+import { isAway } from '../../../src/postgres/errors.ts'
 import { newAccount, startDatabase } from '../../src/postgres/support.ts'
 
 const TIMEOUT_MS = 240_000
@@ -47,7 +48,13 @@ t.test('validity', async (t) => {
         noted.push(work)
         return work
       }
-      const credentials = new Credentials({ database: one, graceMs: () => 0, recoveredCost: () => 0n })
+      const credentials = new Credentials({
+        database: one,
+        graceMs: () => 0,
+        recoveredCost: () => 0n,
+        isAway,
+        onFault() {},
+      })
       // Each process notes by itself what it sees, as if it had seen nothing before.
       const use = secretUses({ database: { noteSecretUse }, log: { warn() {} }, now: () => Infinity })
       return { credentials, use, noted }

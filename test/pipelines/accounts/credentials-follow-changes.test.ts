@@ -5,6 +5,7 @@ import type { Failure } from '../../../schemas/failure.ts'
 import { ONE_CREDIT, parseCredits } from '../../../schemas/money.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
 import type { Database } from '../../../src/postgres/database.ts'
+import { isAway } from '../../../src/postgres/errors.ts'
 import { openFresh, settlement, startDatabase } from '../../src/postgres/support.ts'
 
 const AGENT = agentFile.parse({ name: 'Support', model: 'sonata', persona: 'Be polite.' })
@@ -15,6 +16,7 @@ function watched(database: Database) {
   let asked = 0
   let hold: Promise<void> = Promise.resolve()
   const clock = { now: 1_000_000 }
+  const faults: unknown[] = []
   const findCredential: Database['findCredential'] = async (hash) => {
     asked++
     const found = await database.findCredential(hash)
@@ -29,11 +31,14 @@ function watched(database: Database) {
     },
     graceMs: () => GRACE_MS,
     recoveredCost: () => 0n,
+    isAway,
+    onFault: (error) => void faults.push(error),
     now: () => clock.now,
   })
   return {
     credentials,
     clock,
+    faults,
     asked: () => asked,
     /** Answers read from here on arrive when the returned function is called. */
     holdAnswers(): () => void {
@@ -286,5 +291,18 @@ t.test('credentials', async (t) => {
       'a stale key is for load to answer',
     )
     await t.rejects(credentials.load(raw), { code: 'service_unavailable' })
+  })
+
+  await t.test('a key that cannot be read while PostgreSQL answers is not served as it was', async (t) => {
+    const { database: broken, sql } = await openFresh(t, engines)
+    const { account } = await broken.createAccount({ name: 'three', credit: 0n })
+    const { raw, key } = await broken.createKey({ accountId: account.id, name: 'test' })
+    const { credentials, faults } = watched(broken)
+    await credentials.load(raw)
+    await sql`ALTER TABLE wallets RENAME TO former_wallets`
+    credentials.changed('key', key.id)
+    await t.rejects(credentials.load(raw), { code: /^42/ })
+    await credentials.refreshWallets([account.id])
+    t.match(faults, [{ code: /^42/ }])
   })
 })

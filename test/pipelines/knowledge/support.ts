@@ -10,6 +10,7 @@ import { GatewayServer } from '../../../src/http/server.ts'
 import { openMcp } from '../../../src/mcp/open.ts'
 import type { NewKey } from '../../../src/postgres/accounts/keys.ts'
 import type { Database } from '../../../src/postgres/database.ts'
+import { isAway } from '../../../src/postgres/errors.ts'
 import type { PageDraft } from '../../../src/postgres/knowledge/types.ts'
 import { pathRouter } from '../../../src/server/routes/routed.ts'
 import { wikiRoutes } from '../../../src/server/routes/wiki.ts'
@@ -50,7 +51,13 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
   const { database, sql } = await startDatabase(t)
   const { store } = await folderStore(t)
   const unforeseen: unknown[] = []
-  const credentials = new Credentials({ database, graceMs: () => GRACE_MS, recoveredCost: () => 0n })
+  const credentials = new Credentials({
+    database,
+    graceMs: () => GRACE_MS,
+    recoveredCost: () => 0n,
+    isAway,
+    onFault() {},
+  })
   const routed = wikiRoutes({
     credentials,
     onSecretUsed: () => undefined,

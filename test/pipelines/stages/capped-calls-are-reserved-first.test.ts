@@ -8,6 +8,7 @@ import type { AnsweredCall, RefusedCall } from '../../../pipelines/stages/stage.
 import { newId } from '../../../src/core/keys/ids.ts'
 import { BudgetView } from '../../../src/core/pricing/budget.ts'
 import { capTotals, WalletView } from '../../../src/core/pricing/wallet.ts'
+import { isAway } from '../../../src/postgres/errors.ts'
 import { newAccount, openFresh, reserveCap, startDatabase } from '../../src/postgres/support.ts'
 import { eventually } from '../../support/service.ts'
 
@@ -45,8 +46,16 @@ const reservedFor = async (call: AdmittedCall): Promise<bigint | null> => {
 
 const refusals: string[] = []
 const onReservationRefused = (reason: string) => void refusals.push(reason)
-const deps = { caps: database, journalId: 'journal', onReservationRefused }
-t.beforeEach(() => void refusals.splice(0))
+const faults: unknown[] = []
+const deps = {
+  ...{ caps: database, journalId: 'journal', onReservationRefused },
+  isAway,
+  onReservationFault: (error: unknown) => void faults.push(error),
+}
+t.beforeEach(() => {
+  refusals.splice(0)
+  faults.splice(0)
+})
 
 const reserved = (deps: ReserveDeps, call: AdmittedCall): Observable<AdmittedCall | AnsweredCall> =>
   of(call).pipe(
@@ -141,8 +150,28 @@ t.test('while PostgreSQL is away what is known here decides alone', async (t) =>
   const call = admitted(60n)
   t.equal(await firstValueFrom(reserved({ ...deps, caps: doomed }, call)), call)
   t.notOk(known.cap.admit(60n, true))
-  endReservation({ caps: doomed }, call, 10n)
+  endReservation({ ...deps, caps: doomed }, call, 10n)
   t.equal(known.cap.balance, CAP - 10n)
+})
+
+t.test('a statement that fails is no absence of PostgreSQL: the call fails', async (t) => {
+  const { database: broken, sql: hands } = await openFresh(t, engines)
+  const { known, admitted } = await newCaller(broken, true)
+  await hands`ALTER FUNCTION reserve_spend RENAME TO reserve_nothing`
+  const capped = admitted(60n)
+  await t.rejects(firstValueFrom(reserved({ ...deps, caps: broken }, capped)), { code: '42883' })
+  t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n])
+  await eventually('nothing stays reserved in the wallet', async () => {
+    const [row] = await hands<[{ reserved: bigint }]>`SELECT reserved_in(${known.account.id}) AS reserved`
+    return row.reserved === 0n ? true : undefined
+  })
+  await hands`ALTER FUNCTION reserve_wallet RENAME TO reserve_no_wallet`
+  await t.rejects(firstValueFrom(reserved({ ...deps, caps: broken }, admitted(60n))), { code: '42883' })
+  t.same(faults, [])
+  await hands`ALTER TABLE cap_reservations RENAME TO no_reservations`
+  endReservation({ ...deps, caps: broken }, admitted(60n), 10n)
+  await eventually('what cannot be shrunk is reported', async () => (faults.length > 0 ? true : undefined))
+  t.match(faults, [{ code: '42P01' }])
 })
 
 t.test('a cap that is spent refuses before anything is read', async (t) => {
@@ -208,7 +237,7 @@ t.test('while PostgreSQL is away a budget is what this process knows of it', asy
   const call = admitted(60n)
   t.equal(await firstValueFrom(reserved({ ...deps, caps: doomed }, call)), call)
   t.throws(() => admitted(41n), { message: /daily budget/ })
-  endReservation({ caps: doomed }, call, CAP)
+  endReservation({ ...deps, caps: doomed }, call, CAP)
   t.equal(budget.balance, 0n)
   t.throws(() => assertBalance({ known, request: call.request }), { message: /daily budget/ })
 })

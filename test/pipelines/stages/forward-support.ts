@@ -242,6 +242,10 @@ export class RunningCall {
         reserveWallet: async () => true,
         releaseReservation: async () => {},
       },
+      isAway: () => false,
+      onReservationFault(error) {
+        throw error
+      },
     }
     this.view.admit(ESTIMATE, true)
     options.cap?.admit(ESTIMATE, true)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isBadData, isTransient } from '../../../../src/postgres/errors.ts'
+import { isAway, isBadData, isTransient } from '../../../../src/postgres/errors.ts'
 import { newAccount, settlement, startDatabase } from '../support.ts'
 import { newVideo } from '../tasks/support.ts'
 
@@ -25,8 +25,12 @@ t.test('every call says that another try may do, and does once the engine is bac
     readBooked: () => database.readBooked([], [account]),
     claimCopyRange: () => database.claimCopyRange(),
     createTask: () => database.createTask(task),
+    reserveWallet: () => database.reserveWallet({ accountId: account, requestId: 'req_1', amount: 1n }),
   }
-  for (const [name, attempt] of Object.entries(attempts)) t.ok(isTransient(await failureOf(attempt())), name)
+  for (const [name, attempt] of Object.entries(attempts)) {
+    const error = await failureOf(attempt())
+    t.ok(isTransient(error) && isAway(error), name)
+  }
   await engines.startEngine('postgres')
   for (const [name, attempt] of Object.entries(attempts)) {
     let failures = 0
@@ -78,6 +82,7 @@ t.test('what will fail the same way next time is not transient', async (t) => {
   t.same([isTransient(bad), isBadData(bad)], [false, true])
   const wrong = await failureOf(sql`SELECT FROM no_such_table`)
   t.same([isTransient(wrong), isBadData(wrong)], [false, false])
+  t.same([isAway(bad), isAway(wrong), isAway(new Error('any'))], [false, false, false])
   t.same([isTransient(new Error('any')), isTransient(null), isBadData(undefined)], [false, false, false])
 })
 
@@ -103,6 +108,7 @@ t.test('a deadlock and a statement cut short are transient', async (t) => {
   const failed = outcomes.find((outcome) => outcome.status === 'rejected')
   t.match(failed?.reason, { code: '40P01' })
   t.ok(isTransient(failed?.reason))
+  t.notOk(isAway(failed?.reason), 'it answers')
   const cut = await failureOf(
     sql.begin(async (transaction) => {
       await transaction`SET LOCAL statement_timeout = 20`
