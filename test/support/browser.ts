@@ -11,7 +11,7 @@ import { findChromium } from './chromium-binary.ts'
 
 const SCREENSHOTS = fileURLToPath(new URL('../screenshots/', import.meta.url))
 const DOCS = new URL('../../docs/', import.meta.url)
-const ACTION_BOUND_MS = 20_000
+const ACTION_BOUND_MS = 60_000
 const HEIGHT = 900
 const WIDE = 1440
 const NARROW = 360

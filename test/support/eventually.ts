@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Far above what anything takes, for a machine under load. */
-const BOUND_MS = 20_000
+const BOUND_MS = 60_000
 /** What is asked is often a program's work, and costs more than the wait: the gaps grow. */
 const FIRST_POLL_MS = 25
 const LONGEST_POLL_MS = 250
 const POLL_GROWTH = 1.5
-const LONG_BOUND_MS = 60_000
+const LONG_BOUND_MS = 120_000
 const SHORT_POLL_MS = 5
 
 /** Polls until the check gives something; the error names what was waited for. */

@@ -19,8 +19,8 @@ import { eventually, type LentService, ServiceClient } from './service-client.ts
 export { eventually, type LentService, type LogJson } from './service-client.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const START_BOUND_MS = 60_000
-const STOP_BOUND_MS = 30_000
+const START_BOUND_MS = 120_000
+const STOP_BOUND_MS = 90_000
 export const TEST_MASTER_KEY = Buffer.alloc(32, 7)
 
 /** One model of a test's catalog: what the simulated provider is to do, and what it costs per 1M tokens. */

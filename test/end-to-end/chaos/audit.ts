@@ -9,7 +9,7 @@ import { eventually, type TestService } from '../../support/service.ts'
 import { gauge } from './gauge.ts'
 import type { SeenCall } from './load.ts'
 
-const BOOKED_BOUND_MS = 60_000
+const BOOKED_BOUND_MS = 120_000
 const MAX_SHOWN = 10
 
 export interface Caller {

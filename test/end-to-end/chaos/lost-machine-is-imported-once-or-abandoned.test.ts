@@ -23,7 +23,7 @@ const CONFIG = testConfig(
 )
 const COPIED_CALLS = 5
 
-t.setTimeout(180_000)
+t.setTimeout(240_000)
 
 const engines = await startEngines(t)
 const lost = await startService(t, { engines, config: CONFIG, env: { TOLLGATE_ROLES: 'gateway' } })

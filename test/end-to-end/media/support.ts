@@ -9,7 +9,7 @@ import { balanceOf } from '../support.ts'
 
 const DEMONSTRATION = new URL('../../../config/demonstration.yaml', import.meta.url)
 const POLL_MS = 200
-const TASK_BOUND_MS = 30_000
+const TASK_BOUND_MS = 90_000
 
 /** Those between which a model has a choice: a service is lent to nobody whose choice another test may have narrowed. */
 const CHOSEN_CHANNEL = /- id: (?:simulated|simulated-responses|example)$/gm

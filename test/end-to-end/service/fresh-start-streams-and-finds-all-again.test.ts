@@ -18,9 +18,9 @@ import { type ServeProcess, serveProcess } from './serve-process.ts'
 const run = promisify(execFile)
 const STAND_IN = fileURLToPath(new URL('./curl-stand-in.ts', import.meta.url))
 const USUAL_PORT = 8080
-const START_BOUND_MS = 60_000
+const START_BOUND_MS = 120_000
 
-t.setTimeout(110_000)
+t.setTimeout(240_000)
 const cwd = await testDataDir(t)
 const dataDir = join(cwd, '.tollgate')
 

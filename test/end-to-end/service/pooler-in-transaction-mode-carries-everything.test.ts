@@ -19,7 +19,7 @@ const CALLS = 30
 /** More than a start needs. */
 const MANY_TRANSACTIONS = 100
 
-t.setTimeout(180_000)
+t.setTimeout(240_000)
 
 const engines = await startEngines(t)
 const pooler = await startPgBouncer(t, engines.databaseUrl)

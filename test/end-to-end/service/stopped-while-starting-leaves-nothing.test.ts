@@ -12,11 +12,11 @@ import { isRunning } from '../chaos/processes.ts'
 import { serveProcess } from './serve-process.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-const START_BOUND_MS = 60_000
+const START_BOUND_MS = 120_000
 /** From before the first engine runs to about when the gateways begin. */
 const MOMENTS_MS = [150, 700, 1_500]
 
-t.setTimeout(180_000)
+t.setTimeout(240_000)
 const cwd = await testDataDir(t)
 const dataDir = join(cwd, '.tollgate')
 

@@ -5,7 +5,7 @@ import { childrenOf, type Role } from '../chaos/processes.ts'
 
 const UNCAUGHT = 'Uncaught error'
 
-t.setTimeout(180_000)
+t.setTimeout(240_000)
 /** A drain waits for its books, and a process on a machine under load takes long to begin. */
 const REPLACED_WITHIN_MS = 60_000
 const service = await startService(t, {

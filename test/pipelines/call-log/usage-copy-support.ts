@@ -17,7 +17,7 @@ import { bookedByDay, loggedByDay } from '../../support/rollup.ts'
 
 const CHILD = fileURLToPath(new URL('./usage-copy-child.ts', import.meta.url))
 /** A bound for waiting, far above what it takes. */
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 90_000
 const DECEMBER_END = Date.UTC(2025, 11, 31, 23, 59, 59, 999)
 const MODELS = ['sonata-large', 'sonata-small', 'étude "n°1"\t\\N'] as const
 const STATUSES = ['success', 'error', 'interrupted'] as const

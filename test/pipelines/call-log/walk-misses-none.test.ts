@@ -17,7 +17,7 @@ import { logs, NO_OPEN_JOBS, reader, request } from './support.ts'
 
 const ALL = process.env.TOLLGATE_TEST_ALL_REQUESTS === '1'
 const HISTORY_ROWS = ALL ? 1_000_000 : 15_000
-const BOUND = { timeout: ALL ? 900_000 : 90_000 }
+const BOUND = { timeout: ALL ? 900_000 : 240_000 }
 /** More than a page looks through at a time. */
 const HISTORY_DAYS = 100
 const PAGE_ROWS = 200

@@ -15,7 +15,7 @@ const PROGRAM = fileURLToPath(new URL('call-without-files.ts', import.meta.url))
 async function callsThere(baseUrl: string): Promise<Ends> {
   const node = [process.execPath, PROGRAM, baseUrl, String(CALLS)]
   const limited = ['-c', `ulimit -n ${MAX_OPEN_FILES}; exec "$@"`, 'sh', ...node]
-  return JSON.parse(await text(execFile('sh', limited, { timeout: 15_000 }).stdout!))
+  return JSON.parse(await text(execFile('sh', limited, { timeout: 60_000 }).stdout!))
 }
 
 // A name is looked up, which takes files too.

@@ -58,7 +58,7 @@ async function callElsewhere(origin: string, options: string): Promise<string> {
     })`
   const child = execFile(process.execPath, ['--input-type=module', '-e', program], {
     env: { ...process.env, NODE_EXTRA_CA_CERTS: TEST_CA_PATH },
-    timeout: 15_000,
+    timeout: 60_000,
   })
   return text(child.stdout!)
 }
