@@ -17,14 +17,14 @@ import {
   timer,
 } from 'rxjs'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
-import type { CopyRange } from '../../src/postgres/call-log/copy.ts'
+import { type CopyRange, MAX_RANGE_ROWS } from '../../src/postgres/call-log/copy.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
 
 /**
- * At most two inserts a second: each costs ClickHouse some 15 ms of CPU whatever its rows, and leaves a part on disk to
- * be merged. A row is to be in the log within two seconds.
+ * About one insert a second: each costs ClickHouse some 15 ms of CPU whatever its rows, and leaves a part on disk to be
+ * merged. A row is to be in the log within two seconds.
  */
-export const INSERT_GAP_MS = 500
+export const INSERT_GAP_MS = 800
 /** Rows that another process booked are found without a call of `wake`. */
 export const POLL_MS = 500
 export const FIRST_RETRY_MS = 250
@@ -76,8 +76,11 @@ export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopi
   let failures = 0
   let lastError: string | null = null
 
-  /** Copies one range. Returns null when there is nothing to copy, or another process copies. */
-  async function copyNext(): Promise<CopyRange | null> {
+  /**
+   * Copies one range, and returns how many rows it put into the log. Returns null when there is nothing to copy, or
+   * another process copies.
+   */
+  async function copyNext(): Promise<number | null> {
     const range = await database.claimCopyRange()
     if (range === null) return null
     waitingSince = range.oldestBookedAt
@@ -86,7 +89,7 @@ export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopi
     await database.finishCopyRange(range)
     waitingSince = null
     copiedRows += rows
-    return range
+    return rows
   }
 
   function succeeded(): void {
@@ -104,25 +107,26 @@ export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopi
   }
 
   /**
-   * Waits before the next range: not at all after a copied one, because more may wait; until the next booking after an
-   * empty one.
+   * Waits before the next range: not at all after a full one, because more rows wait; a gap after one that was not full;
+   * until the next booking after none.
    */
-  function untilNext(last: CopyRange | null): Observable<unknown> {
-    const goesOn = last !== null || isWoken
+  function untilNext(rows: number | null): Observable<unknown> {
+    const goesOn = rows !== null || isWoken
     isWoken = false
-    return goesOn ? timer(INSERT_GAP_MS) : race(wakes, timer(POLL_MS)).pipe(take(1))
+    if (!goesOn) return race(wakes, timer(POLL_MS)).pipe(take(1))
+    return timer(rows !== null && rows >= MAX_RANGE_ROWS ? 0 : INSERT_GAP_MS)
   }
 
-  function rounds(): Observable<CopyRange | null> {
-    let last: CopyRange | null = null
+  function rounds(): Observable<number | null> {
+    let last: number | null = null
     return defer(() => {
       isWoken = false
       const round = copyNext()
       running = round.catch(() => {})
       return round
     }).pipe(
-      tap((range) => {
-        last = range
+      tap((rows) => {
+        last = rows
         succeeded()
       }),
       repeat({ delay: () => untilNext(last) }),

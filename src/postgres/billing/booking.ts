@@ -74,18 +74,33 @@ const BOOK = `SELECT booked, refused, end_reservations(booked, wallets) AS walle
 
 // PostgreSQL's text cannot hold this one character.
 const NUL = /\0/g
+const IS_PLAIN = /^[\w.:-]*$/
 
-const quote = (text: string): string => quotedElement(text.replace(NUL, ''))
+const storable = (text: string): string => text.replace(NUL, '')
+
+const quote = (text: string): string => (IS_PLAIN.test(text) ? `"${text}"` : quotedElement(storable(text)))
+
+const isEmpty = (value: Settlement[keyof Settlement]): boolean =>
+  value == null || (typeof value === 'object' && value.length === 0)
 
 function element(value: Settlement[keyof Settlement]): string {
-  if (value == null) return 'NULL'
-  if (typeof value === 'object') return value.length === 0 ? 'NULL' : quote(jsonText(value))
+  if (isEmpty(value)) return 'NULL'
+  if (typeof value === 'object') return quote(jsonText(value))
   return typeof value === 'string' ? quote(value) : String(value)
 }
 
+/** Fields that are 0 for most calls. */
+const USUALLY_ZERO: ReadonlySet<keyof Settlement> = new Set([
+  'cached_tokens',
+  'cache_write_tokens',
+  'reasoning_tokens',
+  'server_tool_calls',
+])
+
 /** Returns PostgreSQL's text form of an array with one field of all settlements; null where none of them has it. */
 function arrayLiteral(settlements: readonly Settlement[], field: keyof Settlement): string | null {
-  if (settlements.every((settlement) => settlement[field] === undefined)) return null
+  const isZero = USUALLY_ZERO.has(field)
+  if (settlements.every(({ [field]: value }) => isEmpty(value) || (isZero && value === 0))) return null
   let literal = '{'
   for (const settlement of settlements) {
     if (literal.length > 1) literal += ','
@@ -104,11 +119,11 @@ interface BookRow {
 export async function bookBatch(sql: Queryable, settlements: readonly Settlement[]): Promise<Booking> {
   const columns = FIELDS.map((field) => arrayLiteral(settlements, field))
   const [row] = await sql.unsafe<BookRow[]>(BOOK, columns, { prepare: true })
-  return {
-    wallets: (row?.wallets ?? []).map(walletOfJson),
-    booked: row?.booked ?? [],
-    refused: row?.refused ?? [],
-  }
+  const refused = new Set(row?.refused)
+  for (const settlement of settlements)
+    if (refused.has(storable(settlement.request_id)))
+      await refuse(sql, settlement, `unknown account ${settlement.account_id}`)
+  return { wallets: (row?.wallets ?? []).map(walletOfJson), booked: row?.booked ?? [], refused: [...refused] }
 }
 
 /**
@@ -150,11 +165,11 @@ async function bookByHalves(sql: Sql, settlements: readonly Settlement[], reason
 /** An id of ours is far shorter; whatever this one is, it must be kept. */
 const MAX_REFUSED_ID_CHARS = 200
 
-async function refuse(sql: Sql, settlement: Settlement, reason: unknown): Promise<Booking> {
+async function refuse(sql: Queryable, settlement: Settlement, reason: unknown): Promise<Booking> {
   const message = reason instanceof Error ? reason.message : String(reason)
   await sql`
     INSERT INTO settlements_refused (request_id, reason, settlement)
-    VALUES (${settlement.request_id.replace(NUL, '').slice(0, MAX_REFUSED_ID_CHARS)}, ${message}, ${jsonText(settlement)})
+    VALUES (${storable(settlement.request_id).slice(0, MAX_REFUSED_ID_CHARS)}, ${message}, ${jsonText(settlement)})
     ON CONFLICT DO NOTHING`
   return { wallets: [], booked: [], refused: [settlement.request_id] }
 }

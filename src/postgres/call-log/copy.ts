@@ -24,7 +24,7 @@ export interface ClaimedRange extends CopyRange {
   readonly oldestBookedAt: number | null
 }
 
-export const MAX_RANGE_ROWS = 10_000
+export const MAX_RANGE_ROWS = 20_000
 
 /**
  * Returns the rows to copy next; null: there are none, or another process copies. A claim that was not finished comes

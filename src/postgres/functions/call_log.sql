@@ -1,6 +1,12 @@
+-- Moves the ids of usage rows up to the clock, in microseconds. Once for a booking, whose rows then take a step each.
+CREATE OR REPLACE FUNCTION advance_usage_row_ids() RETURNS void LANGUAGE sql AS $$
+  SELECT setval('usage_row_ids', greatest(
+    nextval('usage_row_ids'), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint))
+$$;
+
 -- Books settlements in the caller's transaction; each argument holds one field of all of them. Returns one row: the
--- wallets that were charged, the request ids that are new, and those refused because their account is not known. A
--- settler that does not know the later fields leaves them out.
+-- wallets that were charged, the request ids that are new, and those refused because their account is not known, which
+-- the caller keeps. A field that no settlement of the batch has is null: no array costs nothing to read.
 --
 -- Charges of keys that have a grant count as spent of it, those that a budget covers count in its period, and both end
 -- their reservations. Such keys and budgets are among the wallets returned, under their ids, with what they leave.
@@ -30,32 +36,21 @@ DECLARE
   granted_keys text[];
   granted_costs bigint[];
   budgeted_accounts text[];
+  unknown_accounts text[];
+  booked_ms bigint;
 BEGIN
   PERFORM pg_advisory_xact_lock(7811001);
+  PERFORM advance_usage_row_ids();
   -- A statement of its own, so that it sees what was committed while the lock was waited for.
-  WITH incoming AS MATERIALIZED (
-    SELECT s.*, w.account_id IS NOT NULL AS is_known
-    FROM unnest(
-      book_settlements.request_ids, account_ids, key_ids, models, protocols, streams, statuses, error_codes,
-      error_messages, book_settlements.input_tokens, book_settlements.output_tokens,
-      book_settlements.cached_tokens, book_settlements.cache_write_tokens, book_settlements.reasoning_tokens,
-      book_settlements.server_tool_calls, unit_counts, unit_types, costs, estimates, usage_sources,
-      submitted_ats, created_ats, latencies_ms, ttfbs_ms, channel_ids, attempts_counts,
-      book_settlements.attempts, details, task_ids, book_settlements.result_urls, result_expires_ats,
-      call_counts, upstream_costs
-    ) WITH ORDINALITY AS s(
-      request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
-      input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
-      unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
-      channel_id, attempts_count, attempts, detail, task_id, result_urls, result_expires_at, call_count,
-      upstream_cost, position)
-    LEFT JOIN wallets AS w ON w.account_id = s.account_id
-  ), unknown AS (
-    INSERT INTO settlements_refused (request_id, reason, settlement)
-    SELECT request_id, 'unknown account ' || account_id, to_json(incoming)::text
-    FROM incoming WHERE NOT is_known
-    ON CONFLICT DO NOTHING
-  ), inserted AS (
+  SELECT array_agg(account_id) FROM (SELECT DISTINCT unnest(account_ids) AS account_id) AS s
+  WHERE NOT EXISTS (SELECT FROM wallets AS w WHERE w.account_id = s.account_id)
+  INTO unknown_accounts;
+  IF unknown_accounts IS NOT NULL THEN
+    SELECT json_agg(request_id) FROM unnest(book_settlements.request_ids, account_ids) AS s(request_id, account_id)
+    WHERE account_id = ANY (unknown_accounts) INTO refused;
+  END IF;
+  booked_ms := extract(epoch FROM clock_timestamp()) * 1000;
+  WITH inserted AS (
     INSERT INTO usage_rows (
       request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
       input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
@@ -64,13 +59,28 @@ BEGIN
       call_count, upstream_cost, booked_at)
     SELECT
       request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
-      input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
+      coalesce(input_tokens, 0), coalesce(output_tokens, 0), coalesce(cached_tokens, 0),
+      coalesce(cache_write_tokens, 0), coalesce(reasoning_tokens, 0), coalesce(server_tool_calls, 0),
       unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
       channel_id, attempts_count, attempts, detail, task_id,
       CASE WHEN result_urls IS NOT NULL
         THEN (SELECT array_agg(url) FROM json_array_elements_text(result_urls) AS url) END,
-      result_expires_at, coalesce(call_count, 1), upstream_cost, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-    FROM incoming WHERE is_known ORDER BY position
+      result_expires_at, coalesce(call_count, 1), upstream_cost, booked_ms
+    FROM unnest(
+      book_settlements.request_ids, account_ids, key_ids, models, protocols, streams, statuses, error_codes,
+      error_messages, book_settlements.input_tokens, book_settlements.output_tokens,
+      book_settlements.cached_tokens, book_settlements.cache_write_tokens, book_settlements.reasoning_tokens,
+      book_settlements.server_tool_calls, unit_counts, unit_types, costs, estimates, usage_sources,
+      submitted_ats, created_ats, latencies_ms, ttfbs_ms, channel_ids, attempts_counts,
+      book_settlements.attempts, details, task_ids, book_settlements.result_urls, result_expires_ats,
+      call_counts, upstream_costs
+    ) AS s(
+      request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
+      input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
+      unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
+      channel_id, attempts_count, attempts, detail, task_id, result_urls, result_expires_at, call_count,
+      upstream_cost)
+    WHERE unknown_accounts IS NULL OR account_id <> ALL (unknown_accounts)
     ON CONFLICT (request_id) DO NOTHING
     RETURNING coalesce(task_id, request_id) AS ref, request_id, account_id, key_id, cost
   ), charged AS (
@@ -90,12 +100,11 @@ BEGIN
   SELECT
     (SELECT json_agg(totals) FROM totals),
     (SELECT json_agg(request_id) FROM inserted),
-    (SELECT json_agg(request_id) FROM incoming WHERE NOT is_known),
     granted.key_ids, granted.costs,
     (SELECT array_agg(account_id) FROM (SELECT DISTINCT account_id FROM inserted) AS s
       WHERE EXISTS (SELECT FROM budgets AS b WHERE b.account_id = s.account_id))
   FROM granted
-  INTO wallets, booked, refused, granted_keys, granted_costs, budgeted_accounts;
+  INTO wallets, booked, granted_keys, granted_costs, budgeted_accounts;
   -- Most keys have no grant, and most accounts no budget.
   IF granted_keys IS NULL AND budgeted_accounts IS NULL THEN
     RETURN;

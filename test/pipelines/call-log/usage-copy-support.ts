@@ -83,6 +83,14 @@ export class CopyBench {
     return bench
   }
 
+  /** From now on the ids of booked rows are 1, 2, 3 and so on, as earlier versions gave them. */
+  async countIds(): Promise<void> {
+    await this.sql.unsafe(`
+      CREATE OR REPLACE FUNCTION advance_usage_row_ids() RETURNS void LANGUAGE sql AS 'SELECT';
+      ALTER SEQUENCE usage_row_ids INCREMENT BY 1;
+      ALTER TABLE usage_rows ALTER COLUMN id SET DEFAULT nextval('usage_row_ids')`)
+  }
+
   /** Rows on both sides of the turn of a month, of several models and statuses. */
   async book(count: number, more: Partial<Settlement> = {}): Promise<void> {
     const calls = Array.from({ length: count }, (_, index) =>

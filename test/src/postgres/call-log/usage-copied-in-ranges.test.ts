@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { USAGE_COLUMNS } from '../../../../schemas/call-log/usage-row.ts'
-import type { CopyRange } from '../../../../src/postgres/call-log/copy.ts'
+import { type CopyRange, MAX_RANGE_ROWS } from '../../../../src/postgres/call-log/copy.ts'
 import type { Database } from '../../../../src/postgres/database.ts'
 import { openDatabase } from '../../../../src/postgres/database.ts'
 import { usageText } from '../../../support/usage-text.ts'
@@ -59,7 +59,7 @@ t.test('many rows are copied in several ranges, none left out', async (t) => {
   const { database } = await openFresh(t, engines)
   const accountId = await newAccount(database)
   const booked: string[] = []
-  for (let batch = 0; batch < 11; batch++) {
+  for (let batch = 0; batch <= MAX_RANGE_ROWS / 1000; batch++) {
     const calls = Array.from({ length: 1000 }, () => settlement(accountId, { cost: '1' }))
     booked.push(...calls.map(({ request_id }) => request_id))
     // A second delivery burns ids: ranges have gaps.
