@@ -23,6 +23,7 @@ import { type ConnectOptions, connect, type Sql } from './connection.ts'
 import { openWiki } from './knowledge/repository.ts'
 import { openNotifications } from './notifications/repository.ts'
 import { openOperation } from './operation/repository.ts'
+import { openPartitions } from './partitions/repository.ts'
 import { openPayments } from './payments/repository.ts'
 import { openPeople } from './people/repository.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from './repository.ts'
@@ -109,6 +110,7 @@ const openRepositories = (pools: Pools, masterKey: KnownMasterKey) => ({
   ...openReservations(pools),
   ...openBudgets(pools),
   ...openWalletAudits(pools),
+  ...openPartitions(pools),
   ...openPayments(pools),
   ...openTasks(pools),
   ...openCalls(pools),

@@ -55,6 +55,8 @@ export class DeadlineExceeded extends Error {
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
+export const isLockTimeout = (error: unknown): boolean => codeOf(error) === '55P03'
+
 export const isUniqueViolation = (error: unknown): boolean => codeOf(error) === '23505'
 
 /**

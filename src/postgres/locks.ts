@@ -10,4 +10,6 @@ export const LOCKS = {
   rebuilding: 7_811_003,
   /** Held by the transaction that replaces the master key; shared by those that seal with it. */
   masterKey: 7_811_004,
+  /** Held by the transaction that makes or retires a partition; written out in `make_next_partition`. */
+  partitions: 7_811_005,
 } as const

@@ -54,6 +54,7 @@ export const meteringReport = (
   inTransaction(sql, (snapshot) => readReport(snapshot, since), 'isolation level repeatable read read only')
 
 async function readReport(sql: Queryable, since: number): Promise<MeteringReport> {
+  // No call lasts longer than a day: what was admitted before is in months that need not be read.
   const groups = await sql<GroupRow[]>`
     SELECT * FROM (
       SELECT account_id, model, channel_id, count(*) AS calls,
@@ -61,7 +62,7 @@ async function readReport(sql: Queryable, since: number): Promise<MeteringReport
         count(*) FILTER (WHERE detail LIKE ${HAS_SUSPECT}) AS suspect,
         count(*) FILTER (WHERE detail LIKE ${HAS_OTHER_MODEL}) AS other_model
       FROM usage_rows
-      WHERE created_at >= ${since} AND usage_source <> 'none' AND channel_id IS NOT NULL AND task_id IS NULL
+      WHERE created_at >= ${since} AND submitted_at >= ${since - METERED_WINDOW_MS} AND usage_source <> 'none' AND channel_id IS NOT NULL AND task_id IS NULL
       GROUP BY 1, 2, 3
     ) AS metered
     WHERE estimated + suspect + other_model > 0

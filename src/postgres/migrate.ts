@@ -7,6 +7,9 @@
  * goes) a migration drops, with `IF EXISTS`: migrations come first, so a new database has no functions then. A change
  * that the new version needs comes with a migration too: the version before then refuses the database. Without one it
  * would restore its own functions at its next start.
+ *
+ * A migration that locks a table of calls in use sets a `lock_timeout` far below a second, and is tried again: whatever
+ * waits for such a lock keeps every call behind it waiting.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -14,6 +17,7 @@ import { Refusal } from './billing/refusal.ts'
 import { carryOver, isBeforeSquash } from './carry-over.ts'
 import { connect, type Sql } from './connection.ts'
 import { LOCKS } from './locks.ts'
+import { hasPartitions, makePartitions, untilLocked } from './partitions/make.ts'
 import { inTransaction } from './transaction.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
@@ -21,6 +25,8 @@ const FUNCTIONS = new URL('./functions/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 /** Time to wait for another process that migrates. */
 const LOCK_WAIT_MS = 60_000
+/** For a table that calls use: whatever waits for it keeps every call behind it waiting. */
+const TABLE_LOCK_WAIT = '20ms'
 /** The client (3.4.9) waits for ever for the end of a connection that was lost while it was being set up. */
 const CLOSE_SECONDS = 1
 
@@ -75,7 +81,9 @@ export async function migrate(
     // A session's lock, not a transaction's: each file commits separately.
     await sql`SELECT set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, false)`
     await sql`SELECT pg_advisory_lock(${LOCKS.migrations})`
-    return [...(await applyMissing(sql, migrations)), ...(await applyChanged(sql, functions))]
+    const applied = [...(await applyMissing(sql, migrations)), ...(await applyChanged(sql, functions))]
+    if (await hasPartitions(sql)) await makePartitions(sql)
+    return applied
   } finally {
     await sql.end({ timeout: CLOSE_SECONDS })
   }
@@ -102,12 +110,14 @@ async function applyMissing(sql: Sql, migrations: readonly Migration[]): Promise
   for (const [index, row] of applied.entries()) checkApplied(row, migrations[index])
   const missing = migrations.slice(applied.length)
   for (const migration of missing) {
-    await inTransaction(sql, async (transaction) => {
-      await transaction.unsafe(migration.text)
-      await transaction`
-        INSERT INTO schema_migrations (version, name, checksum)
-        VALUES (${migration.version}, ${migration.name}, ${migration.checksum})`
-    })
+    const apply = () =>
+      inTransaction(sql, async (transaction) => {
+        await transaction.unsafe(migration.text)
+        await transaction`
+          INSERT INTO schema_migrations (version, name, checksum)
+          VALUES (${migration.version}, ${migration.name}, ${migration.checksum})`
+      })
+    await untilLocked(apply)
   }
   return missing.map((migration) => migration.name)
 }
@@ -133,12 +143,17 @@ async function applyChanged(sql: Sql, functions: readonly SchemaFile[]): Promise
   const applied = new Map(rows.map(({ name, checksum }) => [name, checksum]))
   const changed = functions.filter(({ name, checksum }) => applied.get(name) !== checksum)
   for (const { name, text, checksum } of changed) {
-    await inTransaction(sql, async (transaction) => {
-      await transaction.unsafe(text)
-      await transaction`
-        INSERT INTO schema_functions (name, checksum) VALUES (${name}, ${checksum})
-        ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`
-    })
+    const apply = () =>
+      inTransaction(sql, async (transaction) => {
+        // Triggers lock their tables: a booking has all of its tables, or waits for all of them.
+        await transaction`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
+        await transaction`SELECT set_config('lock_timeout', ${TABLE_LOCK_WAIT}, true)`
+        await transaction.unsafe(text)
+        await transaction`
+          INSERT INTO schema_functions (name, checksum) VALUES (${name}, ${checksum})
+          ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`
+      })
+    await untilLocked(apply)
   }
   return changed.map(({ name }) => `functions/${name}`)
 }

@@ -2,7 +2,7 @@
  * Two roles of PostgreSQL: the owner migrates; the service has no DDL, and only ever adds to the ledger, the calls and
  * the audit record.
  */
-import { connect, type Sql } from './connection.ts'
+import { connect, type Queryable, type Sql } from './connection.ts'
 import { LOCKS } from './locks.ts'
 import { migrate } from './migrate.ts'
 import { inTransaction } from './transaction.ts'
@@ -55,6 +55,9 @@ export async function grantService(ownerUrl: string, serviceUrl: string): Promis
       await transaction`GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA ${where} TO ${to}`
       for (const table of ONLY_ADDED_TO)
         await transaction`REVOKE UPDATE, DELETE, TRUNCATE ON ${transaction(table)} FROM ${to}`
+      for (const partition of await partitionsOf(transaction))
+        await transaction`REVOKE ALL ON ${transaction(partition)} FROM ${to}`
+      await transaction`GRANT EXECUTE ON FUNCTION make_next_partition(integer) TO ${to}`
       await transaction`REVOKE INSERT, UPDATE, DELETE ON schema_migrations, schema_functions FROM ${to}`
     })
   })
@@ -72,6 +75,14 @@ export async function migrateEmbedded(ownerUrl: string, password: string): Promi
 export async function migrateAsOwner(url: string, ownerUrl: string | null): Promise<void> {
   await migrate(ownerUrl ?? url)
   if (ownerUrl !== null) await grantService(ownerUrl, url)
+}
+
+/** Returns the names of all partitions. Rows are read and written through the table that has them. */
+const partitionsOf = async (sql: Queryable): Promise<string[]> => {
+  const rows = await sql<{ name: string }[]>`
+    SELECT relname AS name FROM pg_class WHERE relispartition AND relkind = 'r'
+      AND relnamespace = current_schema()::regnamespace`
+  return rows.map(({ name }) => name)
 }
 
 const roleOf = async (sql: Sql): Promise<string> => {
@@ -93,7 +104,7 @@ export const excessOf = (url: string): Promise<string[]> =>
       FROM pg_roles WHERE rolname = current_user`
     if (role.is_superuser) return ['is a superuser']
     const tables = await sql<{ name: string; may: string }[]>`
-      SELECT name, may FROM unnest(${ONLY_ADDED_TO as readonly string[] as string[]}::text[]) AS name,
+      SELECT name, may FROM unnest(${[...ONLY_ADDED_TO, ...(await partitionsOf(sql))]}::text[]) AS name,
         unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) AS may
       WHERE has_table_privilege(name, may)`
     return [

@@ -5,6 +5,7 @@ import { quotedElement } from '../array-types.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { isBadData } from '../errors.ts'
 import { jsonText } from '../json.ts'
+import { readKeptSince } from '../partitions/make.ts'
 import { type WalletJson, walletOfJson } from './wallet-rows.ts'
 
 export interface Booking {
@@ -120,11 +121,17 @@ export async function bookBatch(sql: Queryable, settlements: readonly Settlement
   const columns = FIELDS.map((field) => arrayLiteral(settlements, field))
   const [row] = await sql.unsafe<BookRow[]>(BOOK, columns, { prepare: true })
   const refused = new Set(row?.refused)
+  const keptSince = refused.size === 0 ? null : await readKeptSince(sql, 'usage_rows')
   for (const settlement of settlements)
     if (refused.has(storable(settlement.request_id)))
-      await refuse(sql, settlement, `unknown account ${settlement.account_id}`)
+      await refuse(sql, settlement, refusalReason(settlement, keptSince))
   return { wallets: (row?.wallets ?? []).map(walletOfJson), booked: row?.booked ?? [], refused: [...refused] }
 }
+
+const refusalReason = ({ account_id, submitted_at }: Settlement, keptSince: Date | null): string =>
+  keptSince !== null && submitted_at < keptSince.getTime()
+    ? `admitted before ${keptSince.toISOString()}: retention has taken away the calls of that time, so it cannot be said whether this one was booked`
+    : `unknown account ${account_id}`
 
 /**
  * Books 1 to 1,000 ended calls in one transaction, each exactly once by its `request_id`, also after an earlier or a

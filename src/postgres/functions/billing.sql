@@ -66,3 +66,12 @@ CREATE OR REPLACE TRIGGER ledger_entries_stay BEFORE UPDATE OR DELETE OR TRUNCAT
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_booked_change();
 CREATE OR REPLACE TRIGGER usage_rows_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON usage_rows
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_booked_change();
+
+CREATE OR REPLACE FUNCTION ms_of(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT (extract(epoch FROM at) * 1000)::bigint
+$$;
+
+-- Rows before this instant were taken away by retention; null: none were.
+CREATE OR REPLACE FUNCTION kept_since(wanted_table text) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+  SELECT max(ends_at) FROM partitions WHERE table_name = wanted_table AND state <> 'attached'
+$$;

@@ -119,8 +119,9 @@ CREATE OR REPLACE FUNCTION print_instant(at bigint) RETURNS text LANGUAGE sql ST
   SELECT to_char(to_timestamp(at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 $$;
 
--- Counts booked calls of accounts that have budgets, each in the period of its submission. Returns the periods as wallets.
-CREATE OR REPLACE FUNCTION spend_budgets(accounts text[], refs json) RETURNS jsonb LANGUAGE plpgsql AS $$
+-- Counts booked calls of accounts that have budgets, all admitted since an instant, each in the period of its submission.
+-- Returns the periods as wallets.
+CREATE OR REPLACE FUNCTION spend_budgets(accounts text[], refs json, since bigint) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   totals jsonb;
 BEGIN
@@ -130,7 +131,8 @@ BEGIN
     LEFT JOIN grants AS g ON g.key_id = u.key_id
     JOIN budgets AS b ON b.account_id = u.account_id AND b.subject_id IN (u.account_id, g.member_id, u.key_id)
       AND u.submitted_at >= b.counts_from
-    WHERE u.request_id IN (SELECT json_array_elements_text(refs)) AND u.account_id = ANY (accounts) AND u.cost > 0
+    WHERE u.request_id IN (SELECT json_array_elements_text(refs)) AND u.submitted_at >= since
+      AND u.account_id = ANY (accounts) AND u.cost > 0
     GROUP BY 1, 2, 3
   ), spent AS (
     INSERT INTO budget_periods AS p (budget_id, starts_at, spent)

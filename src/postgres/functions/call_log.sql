@@ -5,8 +5,9 @@ CREATE OR REPLACE FUNCTION advance_usage_row_ids() RETURNS void LANGUAGE sql AS 
 $$;
 
 -- Books settlements in the caller's transaction; each argument holds one field of all of them. Returns one row: the
--- wallets that were charged, the request ids that are new, and those refused because their account is not known, which
--- the caller keeps. A field that no settlement of the batch has is null: no array costs nothing to read.
+-- wallets that were charged, the request ids that are new, and those refused, which the caller keeps: their account is
+-- not known, or retention has taken away the calls of their month, so that it cannot be said whether they were booked. A
+-- field that no settlement of the batch has is null: no array costs nothing to read.
 --
 -- Charges of keys that have a grant count as spent of it, those that a budget covers count in its period, and both end
 -- their reservations. Such keys and budgets are among the wallets returned, under their ids, with what they leave.
@@ -37,6 +38,7 @@ DECLARE
   granted_costs bigint[];
   budgeted_accounts text[];
   unknown_accounts text[];
+  kept_since_ms bigint;
   booked_ms bigint;
 BEGIN
   PERFORM pg_advisory_xact_lock(7811001);
@@ -45,9 +47,11 @@ BEGIN
   SELECT array_agg(account_id) FROM (SELECT DISTINCT unnest(account_ids) AS account_id) AS s
   WHERE NOT EXISTS (SELECT FROM wallets AS w WHERE w.account_id = s.account_id)
   INTO unknown_accounts;
-  IF unknown_accounts IS NOT NULL THEN
-    SELECT json_agg(request_id) FROM unnest(book_settlements.request_ids, account_ids) AS s(request_id, account_id)
-    WHERE account_id = ANY (unknown_accounts) INTO refused;
+  kept_since_ms := ms_of(kept_since('usage_rows'));
+  IF unknown_accounts IS NOT NULL OR kept_since_ms IS NOT NULL THEN
+    SELECT json_agg(request_id)
+    FROM unnest(book_settlements.request_ids, account_ids, submitted_ats) AS s(request_id, account_id, submitted_at)
+    WHERE account_id = ANY (unknown_accounts) OR submitted_at < kept_since_ms INTO refused;
   END IF;
   booked_ms := extract(epoch FROM clock_timestamp()) * 1000;
   WITH inserted AS (
@@ -80,8 +84,10 @@ BEGIN
       unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
       channel_id, attempts_count, attempts, detail, task_id, result_urls, result_expires_at, call_count,
       upstream_cost)
-    WHERE unknown_accounts IS NULL OR account_id <> ALL (unknown_accounts)
-    ON CONFLICT (request_id) DO NOTHING
+    WHERE (unknown_accounts IS NULL OR account_id <> ALL (unknown_accounts))
+      AND (kept_since_ms IS NULL OR submitted_at >= kept_since_ms)
+    -- By the request id: it comes to the same partition each time.
+    ON CONFLICT DO NOTHING
     RETURNING coalesce(task_id, request_id) AS ref, request_id, account_id, key_id, cost
   ), charged AS (
     INSERT INTO ledger_entries (account_id, kind, amount, ref)
@@ -121,7 +127,10 @@ BEGIN
   ) AS totals
   INTO wallets;
   IF budgeted_accounts IS NOT NULL THEN
-    wallets := (wallets::jsonb || spend_budgets(budgeted_accounts, book_settlements.booked))::json;
+    wallets := (wallets::jsonb || spend_budgets(
+      budgeted_accounts, book_settlements.booked, (SELECT min(at) FROM unnest(submitted_ats) AS at)))::json;
   END IF;
 END
 $$;
+-- The one without an instant, which the function of before called.
+DROP FUNCTION IF EXISTS spend_budgets(text[], json);

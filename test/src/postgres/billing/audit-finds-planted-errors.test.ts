@@ -44,6 +44,15 @@ const MALFORMED = /^malformed_[0-9a-f]{32}$/
 type Plant = (sql: Sql, planted: Planted, database: Database) => Promise<unknown>
 type Expected = (planted: Planted) => (Omit<Difference, 'ref'> & { readonly ref?: string | RegExp })[]
 
+/** Drops a unique index of the ledger in all partitions. */
+async function dropIndexes(sql: Sql, name: string): Promise<void> {
+  const rows = await sql<{ index: string }[]>`
+    SELECT indexname AS index FROM pg_indexes
+    WHERE starts_with(tablename, 'ledger_entries') AND indexname = tablename || '_' || ${name}
+      OR indexname = 'ledger_entries_' || ${name}`
+  for (const { index } of rows) await sql`DROP INDEX ${sql(index)}`
+}
+
 const ERRORS: readonly [what: string, Plant, Expected][] = [
   [
     'a balance that is not the sum of the entries',
@@ -74,7 +83,7 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
   [
     'two refunds that are above the charge together',
     async (sql, { account, call }) => {
-      await sql`DROP INDEX ledger_entries_ref_kind`
+      await dropIndexes(sql, 'ref_kind')
       await sql`
         WITH entry AS (
           INSERT INTO ledger_entries (account_id, kind, amount, ref, note, actor)
@@ -162,7 +171,7 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
   [
     'a call charged twice',
     async (sql, { account, call }) => {
-      await sql`DROP INDEX ledger_entries_ref_kind`
+      await dropIndexes(sql, 'ref_kind')
       await sql`
         INSERT INTO ledger_entries (account_id, kind, amount, ref) VALUES (${account}, 'charge', -4900000, ${call})`
     },
@@ -190,7 +199,7 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
   [
     'a reference that counted twice',
     async (sql, { account }) => {
-      await sql`DROP INDEX ledger_entries_reference`
+      await dropIndexes(sql, 'reference')
       await sql`
         INSERT INTO ledger_entries (account_id, kind, amount, reference)
         SELECT ${account}, 'topup', 100000000, 'invoice 17' FROM generate_series(1, 2)`
@@ -247,7 +256,10 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
   [
     'a request id with several rows',
     async (sql, { call }) => {
-      await sql`ALTER TABLE usage_rows DROP CONSTRAINT usage_rows_request_id_key`
+      const parts = await sql<{ name: string; key: string }[]>`
+        SELECT conrelid::regclass::text AS name, conname AS key FROM pg_constraint
+        WHERE conname LIKE 'usage_rows%request_id_key'`
+      for (const { name, key } of parts) await sql`ALTER TABLE ${sql(name)} DROP CONSTRAINT ${sql(key)}`
       await sql`UPDATE usage_rows SET request_id = ${call}`
     },
     ({ account, call }) => [

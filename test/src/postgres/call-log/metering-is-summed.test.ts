@@ -9,6 +9,7 @@ t.test('only groups with something to tell, and negative balances, are named', a
   const { database } = await openFresh(t, engines)
   const [one, other] = [await newAccount(database), await newAccount(database)]
   const call = {
+    submitted_at: NOW,
     created_at: NOW,
     channel_id: 'primary',
     usage_source: 'upstream',

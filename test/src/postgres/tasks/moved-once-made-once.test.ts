@@ -179,15 +179,22 @@ t.test('what came from elsewhere is kept as far as it can be', async (t) => {
   t.match(after.task, { upstreamId: 'no  such \ufffd thing', result: { made_id: 'no  such \ufffd thing' } })
 })
 
+/** Of the request that made a task, which was answered as failed. */
+const rowOf = ({ requestId, submittedAt }: Task) => ({
+  request_id: requestId,
+  submitted_at: submittedAt,
+  cost: '0',
+})
+
 t.test(
   'a row without cost that is there already stands; a charge has its row all the same, and the hold comes back',
   async (t) => {
     const accountId = await newAccount(database)
     const refused = await moved(await made(accountId), ['claimed'])
-    await database.bookSettlements([settlement(accountId, { request_id: refused.requestId, cost: '0' })])
+    await database.bookSettlements([settlement(accountId, rowOf(refused))])
     t.equal((await database.applyTransition(move(refused, 'refused'))).outcome, 'moved')
     const storing = await moved(await made(accountId), ['claimed'], ['produced'])
-    await database.bookSettlements([settlement(accountId, { request_id: storing.requestId, cost: '0' })])
+    await database.bookSettlements([settlement(accountId, rowOf(storing))])
     const ended = await database.applyTransition(move(storing, 'stored', {}, 5n))
     t.match(ended, { outcome: 'moved', task: { state: 'succeeded' }, wallet: { held: 0n, used: 5n } })
     const rows = await sql`
