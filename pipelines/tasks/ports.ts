@@ -60,6 +60,8 @@ export const MAX_ANSWER_BYTES = 128 * 1024 * 1024
 export interface MediaCalls {
   /** The whole answer, whatever its status. @throws MediaCallFailure */
   send(request: MediaRequest, options: MediaSendOptions): Promise<MediaAnswer>
+  /** The headers of a request, with the token of its channel where it has one. @throws MediaCallFailure */
+  headersOf(request: MediaRequest): Promise<HeaderFields>
 }
 
 /** A call that brought no whole answer. */

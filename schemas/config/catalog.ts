@@ -55,6 +55,7 @@ export const MEDIA_ADAPTERS = [
   'minimax-images',
   'minimax-video',
   'minimax-speech',
+  'minimax-music',
   'dashscope',
   'runway',
   'task',
@@ -342,6 +343,14 @@ export const channelEntry = z.strictObject({
   /** The field by which an omitted output limit is raised on the wire. */
   output_limit_field: z.enum(['max_tokens', 'max_completion_tokens']).nullable().default(null),
   quirks: z.array(z.enum(QUIRKS)).default([]),
+  /** Of Veo at Vertex AI: the folder of a bucket into which its videos go. Default: they come in the answer. */
+  storage_uri: z
+    .string()
+    .regex(
+      /^gs:\/\/[a-z0-9][a-z0-9._-]+(\/[^\s]*)?$/,
+      'must be the folder of a bucket, such as gs://my-bucket/films',
+    )
+    .optional(),
   /** Names of the fields of a model's input, for hosts of many models; an empty one leaves the value out. */
   input_names: z.partialRecord(z.enum(INPUT_NAMES), inputField).default({}),
 })

@@ -65,7 +65,7 @@ export const musicTask = z.object({
   status: z.enum(['processing', 'succeeded', 'failed', 'expired', 'cancelled']),
   upstream_status: z.string().nullable().describe("The upstream's own word, once there is one."),
   ...unconfirmedMessage,
-  tracks: z.array(track).describe('Two songs, or the one of them that could be made; empty until then.'),
+  tracks: z.array(track).describe('One or two songs, as many as the upstream makes; empty until then.'),
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),
   created_at: z.iso.datetime(),

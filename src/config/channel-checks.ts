@@ -30,6 +30,7 @@ export function checkChannels(channels: readonly SoundChannel[], names: CatalogN
       ...checkHeaders(channel),
       ...checkKeys(channel),
       ...checkAuth(channel),
+      ...checkStorage(channel),
     ]
     const owner = channel.id === undefined ? undefined : owners.get(channel.id)
     if (owner !== undefined)
@@ -90,6 +91,12 @@ function checkAuth({ protocol, auth, api_key: key = '', api_keys: keys = [] }: S
   return findings
 }
 
+function checkStorage({ protocol, provider, storage_uri: folder }: SoundChannel): Finding[] {
+  if (folder === undefined || (protocol === 'veo' && provider === 'vertex')) return []
+  const message = 'goes with protocol veo of provider vertex only.'
+  return [{ path: ['storage_uri'], message, atKey: true }]
+}
+
 interface BaseUrlRule {
   /** Form of the path. */
   readonly path: RegExp
@@ -127,6 +134,7 @@ const BASE_URL_RULES: Readonly<Record<ChannelProtocol, BaseUrlRule | null>> = {
   'minimax-images': V1,
   'minimax-video': V1,
   'minimax-speech': V1,
+  'minimax-music': V1,
   dashscope: API_V1,
   runway: V1,
   task: null,
@@ -151,6 +159,7 @@ const APPENDED: Readonly<Record<ChannelProtocol, string>> = {
   'minimax-images': '/image_generation',
   'minimax-video': '/video_generation',
   'minimax-speech': '/t2a_v2',
+  'minimax-music': '/music_generation',
   dashscope: '/services/aigc',
   runway: '/tasks',
   task: '',

@@ -58,11 +58,13 @@ export async function expiresAt(
 async function copied(deps: EngineDeps, task: Task, url: string, key: string) {
   const { storage, log } = deps
   const channel = taskChannel(deps, task)
-  const allowedHost = channel === null ? null : new URL(channel.route.channel.base_url).host
-  const headers = channel?.adapter.fileHeaders?.(channel.route.channel) ?? []
-  const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs: COPY_TIMEOUT_MS, headers }
+  const request = channel?.adapter.fileRequest?.(channel.route.channel, url) ?? null
+  const opensAt = request?.url ?? channel?.route.channel.base_url
+  const allowedHost = opensAt === undefined ? null : new URL(opensAt).host
   for (let attempt = 1; ; attempt++) {
     try {
+      const headers = request === null ? [] : await deps.calls.headersOf(request)
+      const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs: COPY_TIMEOUT_MS, headers }
       const kept_until = await expiresAt(deps, task, key)
       return { ...(await storage.copy(url, key, limits, allowedHost)), kept_until }
     } catch (error) {

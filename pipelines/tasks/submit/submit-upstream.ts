@@ -88,6 +88,10 @@ async function submitted(deps: EngineDeps, task: Task): Promise<Task> {
   return new SubmitLadder(deps, task, task.isEarly ? deps.now() + rules.ladderTimeoutMs : untilAt).run()
 }
 
+/** Returns how long the work of a channel takes that answers with its result; 0 for others. */
+const workMsOf = ({ adapterOf }: EngineDeps, { protocol }: Route['channel']): number =>
+  adapterOf(protocol)?.workTimeoutMs ?? 0
+
 /** The attempts at one submit. */
 class SubmitLadder {
   readonly #deps: EngineDeps
@@ -100,8 +104,9 @@ class SubmitLadder {
   constructor(deps: EngineDeps, task: Task, untilAt: number) {
     this.#deps = deps
     this.#task = task
-    this.#untilAt = Math.min(untilAt, task.deadlineAt)
     this.#routes = routesOf(deps, task)
+    const workMs = task.isEarly ? this.#routes.map(({ channel }) => workMsOf(deps, channel)) : []
+    this.#untilAt = Math.min(untilAt + Math.max(0, ...workMs), task.deadlineAt)
   }
 
   async run(): Promise<Task> {
@@ -186,7 +191,8 @@ class SubmitLadder {
     const isAsync = adapter.follow !== null
     const left = this.#untilAt - now()
     try {
-      const timeoutMs = Math.max(1, Math.min(TASK_RULES[kind].submitTimeoutMs, left))
+      const workMs = this.#task.isEarly ? workMsOf(this.#deps, route.channel) : 0
+      const timeoutMs = Math.max(1, Math.min(workMs || TASK_RULES[kind].submitTimeoutMs, left))
       const request = adapter.submit(route.channel, submit)
       const answer = await calls.send(request, { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES })
       const outcome = adapter.readSubmit(answer, submit)

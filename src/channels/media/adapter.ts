@@ -139,8 +139,16 @@ export interface MediaAdapter {
   submit(channel: ChannelEntry, submit: MediaSubmit): MediaRequest
   /** Reads a whole answer of any kind. Never throws, like all readers. */
   readSubmit(answer: MediaAnswer, submit: MediaSubmit): SubmitOutcome
-  /** Returns the headers without which files of results at the channel's own host do not open. Default: none. */
-  readonly fileHeaders?: (channel: ChannelEntry) => HeaderFields
+  /**
+   * Returns the request for a file of a result that opens with the access of the channel alone; null where its link is
+   * enough. Default: null for each.
+   */
+  readonly fileRequest?: (channel: ChannelEntry, url: string) => MediaRequest | null
+  /**
+   * Of an upstream that answers with the result itself to requests whose clients do not wait: how long its work may take,
+   * milliseconds. Default: as for any submit of the kind.
+   */
+  readonly workTimeoutMs?: number
   /** Null where the upstream answers with the result itself. */
   readonly follow: {
     poll(channel: ChannelEntry, poll: MediaPoll): MediaRequest

@@ -11,6 +11,7 @@ import { fal } from './hosted/fal.ts'
 import { replicate } from './hosted/replicate.ts'
 import { kling } from './kling.ts'
 import { minimaxImages } from './minimax/images.ts'
+import { minimaxMusic } from './minimax/music.ts'
 import { minimaxSpeech } from './minimax/speech.ts'
 import { minimaxVideo } from './minimax/video.ts'
 import { openaiImages } from './openai/images.ts'
@@ -37,6 +38,7 @@ export const MEDIA_CHANNELS: Readonly<Record<MediaProtocol, MediaAdapter>> = {
   'minimax-images': minimaxImages,
   'minimax-video': minimaxVideo,
   'minimax-speech': minimaxSpeech,
+  'minimax-music': minimaxMusic,
   dashscope,
   runway,
   task,

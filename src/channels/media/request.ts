@@ -87,6 +87,15 @@ export const pathParts = (text: string): string => text.split('/').map(pathPart)
 /** Returns one part of a path. Dots alone are refused: they would leave the folder in any spelling. */
 export const pathPart = (text: string): string => (/^\.+$/.test(text) ? '-' : encodeURIComponent(text))
 
+/** Returns the request for a file of a result, with the access of the channel and nothing else of it. */
+export const fileRequest = (channel: ChannelEntry, url: string, key: KeyHeader): MediaRequest => ({
+  method: 'GET',
+  url,
+  headers: channel.auth === undefined ? key(channel) : [],
+  body: null,
+  ...(channel.auth !== undefined && { authorizedAs: channel }),
+})
+
 type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the fields that are defined. */

@@ -35,7 +35,10 @@ const headers = { 'x-runway-version': '2024-11-06' }
 
 /** Sizes of videos: a ratio is written in pixels. */
 const VIDEOS = ['1280:720', '720:1280', '1104:832', '832:1104', '960:960', '1584:672']
-const LARGE_VIDEOS = ['1920:1080', '1080:1920', '1440:1080', '1080:1440', '1440:1440', '2112:912']
+/** Those of Veo, which alone makes 1080p. */
+const VEO_VIDEOS = ['1280:720', '720:1280']
+const LARGE_VIDEOS = ['1920:1080', '1080:1920']
+const GEN3_VIDEOS = ['1280:768', '768:1280']
 const IMAGES = [
   '1920:1080',
   '1080:1920',
@@ -45,19 +48,33 @@ const IMAGES = [
   '1168:880',
   '1440:1080',
   '1080:1440',
+  '1808:768',
+  '2112:912',
+  '1280:720',
+  '720:1280',
+  '720:720',
+  '960:720',
+  '720:960',
+  '1680:720',
 ]
 const PIXELS = /^\d{3,4}:\d{3,4}$/
 const DEFAULT_RATIO = '16:9'
 
-/** Returns a ratio in pixels: as it is given, else the nearest one of this resolution. */
-function videoRatio({ ratio, resolution }: JobOf<'video'>): string | null {
-  if (ratio !== null && PIXELS.test(ratio)) return ratio
-  return nearestRatio(ratio ?? DEFAULT_RATIO, resolution?.toLowerCase() === '1080p' ? LARGE_VIDEOS : VIDEOS)
+function sizesOf(model: string, resolution: string | null): readonly string[] {
+  if (resolution?.toLowerCase() === '1080p') return LARGE_VIDEOS
+  if (model.startsWith('gen3')) return GEN3_VIDEOS
+  return model.startsWith('veo') ? VEO_VIDEOS : VIDEOS
 }
 
-function videoRequest(job: JobOf<'video'>, urlOf: UrlOf): RequestParts {
+/** Returns a ratio in pixels: as it is given, else the nearest one of this model and resolution. */
+function videoRatio({ ratio, resolution }: JobOf<'video'>, model: string): string | null {
+  if (ratio !== null && PIXELS.test(ratio)) return ratio
+  return nearestRatio(ratio ?? DEFAULT_RATIO, sizesOf(model, resolution))
+}
+
+function videoRequest(job: JobOf<'video'>, model: string, urlOf: UrlOf): RequestParts {
   const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
-  const common = { promptText: prompt, ratio: videoRatio(job), seed: job.seed }
+  const common = { promptText: prompt, ratio: videoRatio(job, model), seed: job.seed }
   const timed = { ...common, duration: job.duration, audio: job.generate_audio }
   const [video] = videos
   if (video !== undefined) {
@@ -156,7 +173,8 @@ export const runway: MediaAdapter = {
   takesIn: () => [],
   submit(channel, { job, upstreamModel, urlOf }) {
     if (job.work !== 'video' && job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
-    const [path, fields] = job.work === 'video' ? videoRequest(job, urlOf) : imageRequest(job, urlOf)
+    const [path, fields] =
+      job.work === 'video' ? videoRequest(job, upstreamModel, urlOf) : imageRequest(job, urlOf)
     return jsonRequest(channel, path, definedFields({ model: upstreamModel, ...fields }), { headers })
   },
   readSubmit,

@@ -1,10 +1,20 @@
 /**
- * Veo by the Gemini API: operations of a model, polled by their names. Frames are sent as bytes, and a video opens with
- * the channel's key alone.
+ * Veo by the Gemini API and by Vertex AI: operations of a model, polled by their names. Frames are sent as bytes. A video
+ * opens with the channel's access alone, at the API or in a bucket; Vertex answers with its bytes where no bucket is
+ * configured.
  */
 import { z } from 'zod'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
-import type { MediaAdapter, MediaAnswer, MediaSubmit, PollOutcome, SubmitOutcome } from './adapter.ts'
+import type {
+  MediaAdapter,
+  MediaAnswer,
+  MediaPoll,
+  MediaRequest,
+  MediaSubmit,
+  PollOutcome,
+  SubmitOutcome,
+} from './adapter.ts'
 import {
   anything,
   asyncRefusal,
@@ -22,6 +32,7 @@ import type { MediaFailureCode } from './failure.ts'
 import { type FileSource, produced, sourceOf, sourceOfBase64 } from './files.ts'
 import {
   definedFields,
+  fileRequest,
   getRequest,
   isLink,
   jsonRequest,
@@ -34,6 +45,18 @@ import { videoParts } from './video-parts.ts'
 
 const key: KeyHeader = (channel) => [['x-goog-api-key', channel.api_key]]
 
+const isVertex = ({ provider }: ChannelEntry): boolean => provider === 'vertex'
+
+/** The API of Cloud Storage, at which an object of a bucket opens. */
+const STORAGE_ORIGIN = 'https://storage.googleapis.com'
+const OBJECT = /^gs:\/\/([a-z0-9][\w.-]+\/.+)$/
+
+/** Returns the link to an object of Cloud Storage; null for another text. */
+function objectLink(uri: string | null): string | null {
+  const [, path] = OBJECT.exec(uri ?? '') ?? []
+  return path === undefined ? null : `${STORAGE_ORIGIN}/${pathParts(path)}`
+}
+
 const DATA_URI = /^data:([^;,]+)[^,]*,/
 
 /** Returns a file as bytes in base64 with their type; null for a link, which the upstream would refuse. */
@@ -43,7 +66,15 @@ function mediaOf(file: FileRef | null, urlOf: MediaSubmit['urlOf']): Record<stri
   return head === undefined ? null : { bytesBase64Encoded: text.slice(head.length), mimeType }
 }
 
-function bodyOf(job: JobOf<'video'>, urlOf: MediaSubmit['urlOf']): Record<string, unknown> {
+/** Parameters that the Gemini API does not have. Each video is charged by the provider: one is asked for. */
+const vertexParameters = (channel: ChannelEntry, { generate_audio }: JobOf<'video'>) =>
+  isVertex(channel) ? { sampleCount: 1, generateAudio: generate_audio, storageUri: channel.storage_uri } : {}
+
+function bodyOf(
+  channel: ChannelEntry,
+  job: JobOf<'video'>,
+  urlOf: MediaSubmit['urlOf'],
+): Record<string, unknown> {
   const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
   const referenceImages = references.flatMap((file) => {
     const image = mediaOf(file, urlOf)
@@ -64,6 +95,7 @@ function bodyOf(job: JobOf<'video'>, urlOf: MediaSubmit['urlOf']): Record<string
       durationSeconds: job.duration,
       resolution: job.resolution,
       seed: job.seed,
+      ...vertexParameters(channel, job),
     }),
   }
 }
@@ -78,19 +110,30 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
 }
 
 const operation = z.looseObject({ done: z.boolean().catch(false).default(false), response: anything })
+const list = z.array(z.unknown()).catch([]).default([])
 const generated = z.looseObject({
-  generatedSamples: z.array(z.unknown()).catch([]).default([]),
-  raiMediaFilteredReasons: z.array(z.unknown()).catch([]).default([]),
+  /** Of the Gemini API: each holds a `video`. */
+  generatedSamples: list,
+  /** Of Vertex AI. */
+  videos: list,
+  raiMediaFilteredReasons: list,
   raiMediaFilteredCount: anything,
 })
-const sample = z.looseObject({
-  video: z.looseObject({ uri: looseText, encodedVideo: looseText }).nullable().catch(null).default(null),
+const video = z.looseObject({
+  uri: looseText,
+  gcsUri: looseText,
+  encodedVideo: looseText,
+  bytesBase64Encoded: looseText,
 })
 
-function videoIn(samples: readonly unknown[]): FileSource | null {
-  for (const each of samples) {
-    const video = sample.safeParse(each).data?.video ?? null
-    const source = sourceOf(video?.uri ?? null) ?? sourceOfBase64(video?.encodedVideo ?? '', 'video/mp4')
+function videoIn({ generatedSamples, videos }: z.infer<typeof generated>): FileSource | null {
+  for (const each of [...generatedSamples.map((sample) => fieldsOf(sample)?.video), ...videos]) {
+    const read = video.safeParse(each).data
+    if (read === undefined) continue
+    const { uri, gcsUri, encodedVideo, bytesBase64Encoded } = read
+    const source =
+      sourceOf(objectLink(gcsUri) ?? uri) ??
+      sourceOfBase64(encodedVideo ?? bytesBase64Encoded ?? '', 'video/mp4')
     if (source !== null) return source
   }
   return null
@@ -111,8 +154,8 @@ function codeOf(code: unknown, message: string): MediaFailureCode {
 
 function ended(response: unknown): PollOutcome {
   const upstreamState = 'done'
-  const read = generated.safeParse(fieldsOf(response)?.generateVideoResponse).data
-  const source = videoIn(read?.generatedSamples ?? [])
+  const read = generated.safeParse(fieldsOf(response)?.generateVideoResponse ?? response).data
+  const source = read === undefined ? null : videoIn(read)
   if (source !== null) {
     // How long it is the upstream does not report.
     return { ...produced([{ role: 'video', source, facts: {} }]), upstreamState }
@@ -138,6 +181,16 @@ function readPoll(answer: MediaAnswer): PollOutcome {
   return { type: 'failed', upstreamState: 'done', code: codeOf(error.code, message), message }
 }
 
+const OPERATION_MODEL = /\/models\/([^/]+)\/operations\//
+
+/** Vertex is asked for an operation by the model that has it. */
+function pollRequest(channel: ChannelEntry, { upstreamId, upstreamModel }: MediaPoll): MediaRequest {
+  if (!isVertex(channel)) return getRequest(channel, `/v1beta/${pathParts(upstreamId)}`, { key })
+  const model = OPERATION_MODEL.exec(upstreamId)?.[1] ?? upstreamModel
+  const path = `/publishers/google/models/${pathPart(model)}:fetchPredictOperation`
+  return jsonRequest(channel, path, { operationName: upstreamId }, { key })
+}
+
 export const veo: MediaAdapter = {
   works: ['video'],
   inlines: () => true,
@@ -147,13 +200,17 @@ export const veo: MediaAdapter = {
   },
   submit(channel, { job, upstreamModel, urlOf }) {
     if (job.work !== 'video') return notServed(job)
-    const path = `/v1beta/models/${pathPart(upstreamModel)}:predictLongRunning`
-    return jsonRequest(channel, path, bodyOf(job, urlOf), { key })
+    const models = isVertex(channel) ? '/publishers/google/models' : '/v1beta/models'
+    const path = `${models}/${pathPart(upstreamModel)}:predictLongRunning`
+    return jsonRequest(channel, path, bodyOf(channel, job, urlOf), { key })
   },
   readSubmit,
-  fileHeaders: key,
+  fileRequest(channel, url) {
+    const origin = isVertex(channel) ? STORAGE_ORIGIN : new URL(channel.base_url).origin
+    return new URL(url).origin === origin ? fileRequest(channel, url, key) : null
+  },
   follow: {
-    poll: (channel, { upstreamId }) => getRequest(channel, `/v1beta/${pathParts(upstreamId)}`, { key }),
+    poll: pollRequest,
     readPoll,
     cancel: null,
     find: null,

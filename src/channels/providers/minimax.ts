@@ -9,6 +9,7 @@ export const minimax: ProviderPreset = {
     'minimax-images': 'https://api.minimax.io/v1',
     'minimax-video': 'https://api.minimax.io/v1',
     'minimax-speech': 'https://api.minimax.io/v1',
+    'minimax-music': 'https://api.minimax.io/v1',
   },
   keyHeader: 'authorization',
   outputLimitField: 'max_completion_tokens',

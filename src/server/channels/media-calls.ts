@@ -36,6 +36,11 @@ export function mediaCalls(
       request.authorizedAs === undefined
         ? send(request, options)
         : sendAuthorized(send, authorizerOf(request.authorizedAs), request, options),
+    async headersOf(request) {
+      const { authorizedAs: channel, headers } = request
+      if (channel === undefined) return headers
+      return [...headers, ...(await authorizationOf(authorizerOf(channel), request)).headers]
+    },
   }
 }
 

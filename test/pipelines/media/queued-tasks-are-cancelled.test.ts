@@ -131,6 +131,7 @@ t.test('a concurrent poll changes nothing about that', async (t) => {
     const task = await queued(account, QUEUED)
     // The upstream has called it off, and before that is written another process has moved the task.
     const racing: CancelDeps['calls'] = {
+      ...calls,
       async send(request, options) {
         const answer = await calls.send(request, options)
         if (request.url.endsWith('/cancel')) await move(task, seen)

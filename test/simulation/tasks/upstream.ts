@@ -56,6 +56,7 @@ export class Upstream {
 
   callsOf(process: Process): MediaCalls {
     return {
+      headersOf: async ({ headers }) => headers,
       send: (request, options) =>
         new Promise((resolve, reject) => this.#send(process, request, options, resolve, reject)),
     }

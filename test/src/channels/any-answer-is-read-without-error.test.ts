@@ -121,6 +121,8 @@ const GOOD: readonly unknown[] = [
   { status: 'Success', file_id: 'f', file: { download_url: link }, base_resp: { status_code: 0 } },
   { data: { image_urls: [link, link] }, base_resp: { status_code: 0, status_msg: 'success' } },
   { data: { audio: 'fffb9064'.repeat(20), status: 2 }, extra_info: { audio_length: 1500 } },
+  { data: { audio: link, status: 2 }, extra_info: { music_duration: 1500 }, trace_id: 't' },
+  { name: 'operations/1', done: true, response: { videos: [{ gcsUri: 'gs://films/1.mp4' }] } },
   { status: 'Fail', base_resp: { status_code: 1027, status_msg: 'No.' } },
   {
     output: { task_id: 'd', task_status: 'SUCCEEDED', video_url: link, results: [picture] },

@@ -36,6 +36,7 @@ t.test('what each can be asked for', async (t) => {
   t.strictSame(worksOf('minimax-images'), ['image'])
   t.strictSame(worksOf('minimax-video'), ['video'])
   t.strictSame(worksOf('minimax-speech'), ['speech'])
+  t.strictSame(worksOf('minimax-music'), ['music'])
   t.strictSame(worksOf('dashscope'), ['image', 'image_edit', 'video'])
   t.strictSame(worksOf('runway'), ['image', 'image_edit', 'video'])
   t.equal(worksOf('task').length, 13)

@@ -198,7 +198,9 @@ t.test('MiniMax: sound comes in the answer', async (t) => {
   t.equal(result.seconds, 1.5)
   t.equal(inline[0]?.mediaType, 'audio/mpeg')
   t.equal(inline[0]?.bytes.length, 417)
-  t.match(provider.calls[0]?.body, { voice_setting: { voice_id: 'Wise_Woman', speed: 1.25 } })
+  t.match(provider.calls[0]?.body, {
+    voice_setting: { voice_id: 'English_expressive_narrator', speed: 1.25 },
+  })
   t.match(await spoken('improper'), { type: 'refused', status: 400 })
   const none = { data: { audio: 'no' }, base_resp: { status_code: 0 } }
   const submit = submitOf({ work: 'speech', input: 'x', speed: 1 })

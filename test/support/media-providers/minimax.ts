@@ -1,5 +1,15 @@
 /** MiniMax: failures have status 200 and a code in `base_resp`; a finished video has a file id, and a separate endpoint returns its link. */
-import { type Call, type Desk, type Dialect, fateOf, type Job, KEY, type Reply, reply } from './provider.ts'
+import {
+  type Call,
+  type Desk,
+  type Dialect,
+  fateOf,
+  type Job,
+  KEY,
+  type Reply,
+  reply,
+  SOUND,
+} from './provider.ts'
 
 const base = (status_code: number, status_msg: string) => ({ base_resp: { status_code, status_msg } })
 const OK = base(0, 'success')
@@ -14,9 +24,6 @@ function draw(call: Call, desk: Desk): Reply {
   return reply(200, { id: job.id, data: { image_urls: kept }, metadata, ...OK })
 }
 
-/** A frame of MP3: a head, and nothing but zeros. */
-const SOUND = Buffer.concat([Buffer.from('fffb9064', 'hex'), Buffer.alloc(413)])
-
 function speak(call: Call, desk: Desk): Reply {
   const { body } = call
   if (typeof body.voice_setting?.voice_id !== 'string')
@@ -24,6 +31,16 @@ function speak(call: Call, desk: Desk): Reply {
   desk.take(call, body.text)
   const extra_info = { audio_length: 1500, audio_format: 'mp3', usage_characters: body.text.length }
   return reply(200, { data: { audio: SOUND.toString('hex'), status: 2 }, extra_info, trace_id: 't', ...OK })
+}
+
+function sing(call: Call, desk: Desk): Reply {
+  const { prompt = '', lyrics, is_instrumental, lyrics_optimizer } = call.body
+  if (lyrics === undefined && !is_instrumental && !lyrics_optimizer)
+    return reply(200, base(2013, 'invalid params, lyrics'))
+  const job = desk.take(call, prompt)
+  const audio = fateOf(prompt) === 'broken' ? '' : desk.file(job, 'mp3')
+  const extra_info = { music_duration: 25_364, music_sample_rate: 44_100 }
+  return reply(200, { data: { audio, status: 2 }, extra_info, trace_id: `trace-${job.id}`, ...OK })
 }
 
 function taskOf(job: Job, desk: Desk): Reply {
@@ -48,6 +65,7 @@ export const minimaxDialect: Dialect = {
   answer(call, desk) {
     const { method, path, query, body } = call
     if (method === 'POST' && path === '/v1/image_generation') return draw(call, desk)
+    if (method === 'POST' && path === '/v1/music_generation') return sing(call, desk)
     if (method === 'POST' && path === '/v1/t2a_v2') return speak(call, desk)
     if (method === 'POST' && path === '/v1/video_generation') {
       if (typeof body.duration === 'string') return reply(200, base(2013, 'invalid params, duration'))

@@ -10,6 +10,14 @@ export const KEY = 'sk-test-upstream-key-1'
 export const FILM = Buffer.concat([Buffer.from('\0\0\0\x18ftypmp42'), Buffer.alloc(500, 7)])
 export const PICTURE = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100, 3)])
 
+/** A frame of MP3: a head, and nothing but zeros. */
+export const SOUND = Buffer.concat([Buffer.from('fffb9064', 'hex'), Buffer.alloc(413)])
+const FILES = {
+  mp4: { type: 'video/mp4', bytes: FILM },
+  png: { type: 'image/png', bytes: PICTURE },
+  mp3: { type: 'audio/mpeg', bytes: SOUND },
+} as const
+
 const FATES = ['good', 'slow', 'cut', 'busy', 'improper', 'broken', 'strange', 'late', 'gone'] as const
 export type Fate = (typeof FATES)[number]
 export type Stage = 'queued' | 'running' | 'done' | 'broken' | 'improper' | 'strange' | 'late' | 'cancelled'
@@ -44,7 +52,7 @@ export interface Desk {
   readonly url: string
   readonly jobs: Job[]
   /** Where a file of a job is; `number` tells several apart. */
-  file(job: Job, kind: 'mp4' | 'png', number?: number): string
+  file(job: Job, kind: keyof typeof FILES, number?: number): string
   /** Takes a job on. */
   take(call: Call, prompt: string, reference?: string | null): Job
   find(id: string | null | undefined): Job | undefined
@@ -122,9 +130,8 @@ export async function startProvider(t: Test, dialect: Dialect): Promise<Provider
         const job = jobs.find(({ id }) => call.path.startsWith(`/files/${id}-`))
         if (job === undefined || job.fate === 'gone') return response.writeHead(410).end()
         if (dialect.areFilesClosed && !dialect.isAuthorized(call)) return response.writeHead(403).end()
-        const isFilm = call.path.endsWith('.mp4')
-        const type = isFilm ? 'video/mp4' : 'image/png'
-        return response.writeHead(200, { 'content-type': type }).end(isFilm ? FILM : PICTURE)
+        const { type, bytes } = FILES[call.path.slice(-3) as keyof typeof FILES]
+        return response.writeHead(200, { 'content-type': type }).end(bytes)
       }
       provider.calls.push(call)
       try {

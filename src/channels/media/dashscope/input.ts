@@ -51,6 +51,28 @@ function frameOf({ resolution, ratio }: JobOf<'video'>, model: string, hasImage:
   return { size: sizes[nearestRatio(ratio ?? DEFAULT_RATIO, Object.keys(sizes)) ?? DEFAULT_RATIO] }
 }
 
+/** From Wan 2.7 on all that a video is made of is one list. */
+const BY_MEDIA = /^wan(2\.[7-9]|[3-9])/
+
+/** Returns what a video of the request is for: the beginning of the new one, the one that is edited, or a reference. */
+function videoUse(model: string): string {
+  if (model.includes('i2v')) return 'first_clip'
+  return model.includes('videoedit') ? 'video' : 'reference_video'
+}
+
+function mediaOf(job: JobOf<'video'>, model: string, urlOf: UrlOf): Fields[] {
+  const { firstFrame, lastFrame } = videoParts(job)
+  return job.content.flatMap((part) => {
+    if (part.type === 'text') return []
+    const { file } = part
+    const ofImage = () => {
+      if (file === firstFrame) return model.includes('r2v') ? 'reference_image' : 'first_frame'
+      return file === lastFrame ? 'last_frame' : 'reference_image'
+    }
+    return [{ type: part.type === 'image' ? ofImage() : videoUse(model), url: urlOf(file) }]
+  })
+}
+
 export function videoOrder(job: JobOf<'video'>, model: string, urlOf: UrlOf): Order {
   const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
   const parameters = {
@@ -60,6 +82,11 @@ export function videoOrder(job: JobOf<'video'>, model: string, urlOf: UrlOf): Or
     watermark: job.watermark,
     audio: job.generate_audio,
   }
+  if (BY_MEDIA.test(model)) {
+    const media = mediaOf(job, model, urlOf)
+    const input = { prompt, media: media.length === 0 ? null : media }
+    return order('video-generation/video-synthesis', model, input, parameters)
+  }
   if (lastFrame !== null) {
     const frames = {
       prompt,
@@ -68,7 +95,9 @@ export function videoOrder(job: JobOf<'video'>, model: string, urlOf: UrlOf): Or
     }
     return order('image2video/video-synthesis', model, frames, parameters)
   }
-  const reference = [...references, ...videos].map(urlOf)
+  // A prompt names them by their number: they keep the order of the request.
+  const shown = job.content.flatMap((part) => (part.type === 'text' ? [] : [part.file]))
+  const reference = shown.filter((file) => references.includes(file) || videos.includes(file)).map(urlOf)
   const input = {
     prompt,
     img_url: firstFrame && urlOf(firstFrame),

@@ -7,8 +7,8 @@ import { isText, produced } from '../files.ts'
 import { jsonRequest, notServed } from '../request.ts'
 import { minimaxFailure, minimaxRefusal } from './failure.ts'
 
-/** The interface has no default. */
-const DEFAULT_VOICE = 'Wise_Woman'
+/** The interface has no default. A voice of its own list, which speaks every language. */
+const DEFAULT_VOICE = 'English_expressive_narrator'
 const MEDIA_TYPE = 'audio/mpeg'
 const MILLISECONDS = 1000
 const HEX = /^(?:[0-9a-f]{2})+$/i

@@ -1,6 +1,6 @@
 /**
- * Vertex AI: generate-content, and the messages protocol by rawPredict, below the path of a project and a location. The
- * path names the model.
+ * Vertex AI: generate-content, the messages protocol by rawPredict, and videos by Veo, below the path of a project and a
+ * location. The path names the model.
  */
 import { Buffer } from 'node:buffer'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
@@ -15,7 +15,7 @@ const VERSION = 'vertex-2023-10-16'
 export const vertex: ProviderPreset = {
   title: 'Vertex AI',
   // Each project and location has its own path.
-  baseUrls: { 'generate-content': () => null, messages: () => null },
+  baseUrls: { 'generate-content': () => null, messages: () => null, veo: () => null },
 }
 
 /** The form of its base URLs. */

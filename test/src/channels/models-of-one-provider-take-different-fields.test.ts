@@ -1,0 +1,125 @@
+/** Generations of models, and platforms of one model, are asked for the same in different fields. */
+import t from 'tap'
+import { channelEntry } from '../../../schemas/config/catalog.ts'
+import { dashscope } from '../../../src/channels/media/dashscope/dashscope.ts'
+import { minimaxMusic } from '../../../src/channels/media/minimax/music.ts'
+import { runway } from '../../../src/channels/media/runway.ts'
+import { veo } from '../../../src/channels/media/veo.ts'
+import { answerOf, channelOf, followOf, jsonOf, linked, pollOf, producedIn, submitOf } from './support.ts'
+
+const words = { type: 'text', text: 'the dough rises' }
+const linkTo = (name: string) => `https://example.com/${name}`
+const image = (name: string, role: string | null = null) => ({
+  type: 'image',
+  file: linked(linkTo(`${name}.png`)),
+  role,
+})
+const video = { type: 'video', file: linked(linkTo('a.mp4')), role: null }
+const film = { work: 'video', content: [words], duration: 5, resolution: '720p', ratio: '16:9' }
+
+t.test('DashScope: references keep the order of the request; from Wan 2.7 on all is one list', async (t) => {
+  const channel = channelOf('dashscope', 'https://dashscope.example/api/v1')
+  const inputOf = (model: string, ...content: object[]) => {
+    const request = dashscope.submit(channel, submitOf({ ...film, content: [words, ...content] }, model))
+    t.match(request.url, /video-generation\/video-synthesis$/)
+    const { input } = jsonOf(request) as { input: Record<string, unknown> }
+    return input
+  }
+  const [one, two] = [image('1', 'reference'), image('2', 'reference')]
+  t.strictSame(inputOf('wan2.6-r2v', one, video, two), {
+    prompt: 'the dough rises',
+    reference_urls: ['1.png', 'a.mp4', '2.png'].map(linkTo),
+  })
+  const kinds = (model: string, ...content: object[]) =>
+    (inputOf(model, ...content).media as { type: string; url: string }[]).map(
+      ({ type, url }) => `${type} ${url.slice(-5)}`,
+    )
+  t.strictSame(kinds('wan2.7-i2v', image('a'), image('z', 'last_frame')), [
+    'first_frame a.png',
+    'last_frame z.png',
+  ])
+  t.strictSame(kinds('wan2.7-i2v', video), ['first_clip a.mp4'])
+  t.strictSame(kinds('wan2.7-r2v', video, image('a'), two), [
+    'reference_video a.mp4',
+    'reference_image a.png',
+    'reference_image 2.png',
+  ])
+  t.strictSame(kinds('wan2.7-videoedit', video, one), ['video a.mp4', 'reference_image 1.png'])
+  t.strictSame(inputOf('wan2.7-t2v'), { prompt: 'the dough rises' })
+})
+
+t.test('Runway: each family of models has its own sizes', async (t) => {
+  const channel = channelOf('runway', 'https://runway.example/v1')
+  const ratioOf = (model: string, more: object) =>
+    (jsonOf(runway.submit(channel, submitOf({ ...film, ...more }, model))) as { ratio: string }).ratio
+  t.equal(ratioOf('gen4_turbo', { ratio: '21:9' }), '1584:672')
+  t.equal(ratioOf('veo3.1', { ratio: '21:9' }), '1280:720')
+  t.equal(ratioOf('veo3.1', { ratio: '1:2', resolution: '1080p' }), '1080:1920')
+  t.equal(ratioOf('gen3a_turbo', {}), '1280:768')
+  const picture = { work: 'image', prompt: 'a loaf', n: 1, size: '720x720' }
+  t.match(jsonOf(runway.submit(channel, submitOf(picture, 'gen4_image'))), { ratio: '720:720' })
+})
+
+const vertex = (more: object = {}) =>
+  channelEntry.parse({
+    ...{ id: 'vertex', protocol: 'veo', provider: 'vertex', api_key: 'k-1', models: {} },
+    base_url: 'https://aiplatform.example/v1/projects/p/locations/l',
+    ...more,
+  })
+
+t.test('Veo at Vertex: one video, with its sound and its bucket where they are asked for', async (t) => {
+  const ofModel = 'https://aiplatform.example/v1/projects/p/locations/l/publishers/google/models/veo-3.1'
+  const request = veo.submit(
+    vertex({ storage_uri: 'gs://films/new' }),
+    submitOf({ ...film, generate_audio: false }, 'veo-3.1'),
+  )
+  t.equal(request.url, `${ofModel}:predictLongRunning`)
+  t.strictSame(jsonOf(request), {
+    instances: [{ prompt: 'the dough rises' }],
+    parameters: {
+      ...{ aspectRatio: '16:9', durationSeconds: 5, resolution: '720p' },
+      ...{ sampleCount: 1, generateAudio: false, storageUri: 'gs://films/new' },
+    },
+  })
+  const name = 'projects/p/locations/l/publishers/google/models/veo-3.1/operations/o-1'
+  const asked = followOf(veo).poll(vertex(), pollOf(film, name))
+  t.equal(asked.url, `${ofModel}:fetchPredictOperation`)
+  t.strictSame(jsonOf(asked), { operationName: name })
+})
+
+t.test('Veo at Vertex: the access goes to Cloud Storage and nowhere else', async (t) => {
+  const read = (made: object) =>
+    followOf(veo).readPoll(
+      answerOf(200, { name: 'o', done: true, response: { videos: [made] } }),
+      pollOf(film),
+    )
+  const { result } = producedIn(read({ gcsUri: 'gs://films/a b/../1.mp4' }))
+  const url = result.files[0]!.upstream_url!
+  t.equal(url, 'https://storage.googleapis.com/films/a%20b/-/1.mp4')
+  t.strictSame(veo.fileRequest?.(vertex(), url)?.headers, [['x-goog-api-key', 'k-1']])
+  for (const other of ['https://storage.googleapis.com.evil.example/x', 'http://storage.googleapis.com/x'])
+    t.equal(veo.fileRequest?.(vertex(), other), null)
+  const gemini = channelOf('veo', 'https://gemini.example')
+  t.equal(veo.fileRequest?.(gemini, 'https://gemini.example/v1beta/files/1')?.headers[0]?.[1], 'k-1')
+  t.equal(veo.fileRequest?.(gemini, url), null)
+  for (const made of [{ gcsUri: 'gs://' }, { gcsUri: 7 }, {}, { bytesBase64Encoded: 'no video' }])
+    t.match(read(made), { type: 'failed', code: 'generation_failed' })
+})
+
+t.test('MiniMax: songs with words, with those that it writes, and without any', async (t) => {
+  const channel = channelOf('minimax-music', 'https://minimax.example/v1')
+  const bodyOf = (job: object) => {
+    const whole = { work: 'music', instrumental: false, ...job }
+    const request = minimaxMusic.submit(channel, submitOf(whole, 'music-2.6'))
+    t.equal(request.url, 'https://minimax.example/v1/music_generation')
+    const { model, output_format, audio_setting, ...rest } = jsonOf(request) as Record<string, unknown>
+    t.strictSame([model, output_format, audio_setting], ['music-2.6', 'url', { format: 'mp3' }])
+    return rest
+  }
+  t.strictSame(bodyOf({ lyrics: '[Verse] Rise', tags: 'folk' }), { prompt: 'folk', lyrics: '[Verse] Rise' })
+  t.strictSame(bodyOf({ prompt: 'of bread', tags: 'folk' }), {
+    prompt: 'of bread. folk',
+    lyrics_optimizer: true,
+  })
+  t.strictSame(bodyOf({ instrumental: true }), { prompt: 'pop', is_instrumental: true })
+})
