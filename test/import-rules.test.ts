@@ -258,6 +258,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   tap: ['test'],
   'node:net': [
     'src/http',
+    'src/postgres',
     'src/upstream',
     'src/fetch',
     'src/embedded',

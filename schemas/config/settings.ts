@@ -63,6 +63,13 @@ const databaseUrl = z
     /^postgres(ql)?:\/\/[^\s/]+/,
     'must be a URL that starts with postgres:// or postgresql://, such as postgres://user:password@127.0.0.1:5432/tollgate',
   )
+  .refine(
+    (text) =>
+      !/[?&]target_session_attrs=(?!(any|read-write|read-only|primary|standby|prefer-standby)(&|$))/.test(
+        text,
+      ),
+    'must have a target_session_attrs of any, read-write, read-only, primary, standby or prefer-standby',
+  )
 
 /** Several servers of one cluster may be named, with commas between. */
 const natsUrl = z
@@ -99,6 +106,7 @@ export const environment = z.object({
   TOLLGATE_ROLES: roles.default(ROLES),
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_SESSION_URL: databaseUrl.optional(),
+  DATABASE_READ_URL: databaseUrl.optional(),
   TOLLGATE_DATABASE_OWNER_URL: databaseUrl.optional(),
   NATS_URL: natsUrl.optional(),
   CLICKHOUSE_URL: url(['http', 'https'], 'http://127.0.0.1:8123').optional(),
@@ -177,6 +185,8 @@ export interface Settings {
   readonly databaseUrl: string | null
   /** A pooler in transaction mode in front of it, for all but sessions; null: there is none. */
   readonly databasePoolUrl: string | null
+  /** A standby, for lists and logs; null: the primary has them. */
+  readonly databaseReadUrl: string | null
   /** Migrates, and grants the role of `databaseUrl` its privileges; null: that role does both. */
   readonly databaseOwnerUrl: string | null
   readonly natsUrl: string | null

@@ -45,6 +45,7 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     ...checkMasterKey(values),
     ...checkOwner(values),
     ...checkSession(values),
+    ...checkReading(values),
     ...checkObjectStore(values),
     ...checkMail(values),
     ...checkTls(values),
@@ -70,6 +71,7 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     roles: values.TOLLGATE_ROLES,
     databaseUrl: values.DATABASE_SESSION_URL ?? values.DATABASE_URL ?? null,
     databasePoolUrl: values.DATABASE_SESSION_URL ? (values.DATABASE_URL ?? null) : null,
+    databaseReadUrl: values.DATABASE_READ_URL ?? null,
     databaseOwnerUrl: values.TOLLGATE_DATABASE_OWNER_URL ?? null,
     natsUrl: values.NATS_URL ?? null,
     clickhouseUrl: values.CLICKHOUSE_URL ?? null,
@@ -128,6 +130,12 @@ function checkSession(values: EnvironmentValues): SettingProblem[] {
   if (values.DATABASE_URL || !values.DATABASE_SESSION_URL) return []
   const message = 'has no place where DATABASE_URL is not set: that one leads to the pooler'
   return [{ variable: 'DATABASE_SESSION_URL', message }]
+}
+
+function checkReading(values: EnvironmentValues): SettingProblem[] {
+  if (values.DATABASE_URL || !values.DATABASE_READ_URL) return []
+  const message = 'has no place where DATABASE_URL is not set: the embedded PostgreSQL has no standby'
+  return [{ variable: 'DATABASE_READ_URL', message }]
 }
 
 function checkOwner(values: EnvironmentValues): SettingProblem[] {

@@ -1,10 +1,14 @@
-import postgres from 'postgres'
+import type { ISql, Sql as PostgresSql } from 'postgres'
 import { isTooDeep, parseExactJson } from '../core/json/exact.ts'
 import { ARRAY_TYPES } from './array-types.ts'
+import { postgres } from './client.ts'
+import { parseServerUrl } from './servers/address.ts'
+import { closeSockets, openSockets } from './servers/cluster.ts'
+import type { Sockets } from './servers/sockets.ts'
 
-export type Sql = postgres.Sql<{ bigint: bigint }>
+export type Sql = PostgresSql<{ bigint: bigint }>
 /** A pool or an open transaction: what one statement runs on. */
-export type Queryable = postgres.ISql<{ bigint: bigint }>
+export type Queryable = ISql<{ bigint: bigint }>
 
 const CONNECT_TIMEOUT_SECONDS = 5
 /** With the kernel's ten probes a second apart, a peer that vanished is noticed within 15 seconds. */
@@ -33,6 +37,8 @@ export interface ConnectOptions {
    * settings are those of the role.
    */
   readonly isPooled?: boolean
+  /** Of several hosts without `target_session_attrs` use a standby. */
+  readonly isReading?: boolean
   /** Whom the audit record names. */
   readonly actor?: string
 }
@@ -49,9 +55,32 @@ const EXACT_JSON = {
   parse: (text: string): unknown => (isTooDeep(text) ? JSON.parse(text) : parseExactJson(text)),
 }
 
-/** Returns a pool that connects when first used. BIGINT is read as `bigint`, timestamps as `Date`. */
+const SOCKETS = new WeakMap<object, Sockets>()
+
+/**
+ * Returns a pool that connects when first used. BIGINT is read as `bigint`, timestamps as `Date`. Of several hosts in
+ * the URL each connection leads to the one that takes writes, or that `target_session_attrs` asks for.
+ */
 export function connect(url: string, options: ConnectOptions): Sql {
-  return postgres(url, {
+  const server = parseServerUrl(url, options.isReading ? 'standby' : 'read-write')
+  const sockets = openSockets(url, server)
+  const sql = postgres(server.url, {
+    ...postgresOptions(options),
+    ...(server.tls !== null && { ssl: server.tls }),
+    // The client (3.4.9) takes a standby for `read-write`, and tries hosts of which none answers without a pause.
+    socket: () => sockets.open(),
+  } as Parameters<typeof postgres>[1]) as unknown as Sql
+  SOCKETS.set(sql, sockets)
+  const end = sql.end
+  sql.end = (ending) => end(ending).finally(() => closeSockets(url, sockets))
+  return sql
+}
+
+/** Ends the connections of a pool: statements under way fail as closed, and later ones get new connections. */
+export const dropConnections = (sql: Sql): void => SOCKETS.get(sql)?.drop()
+
+function postgresOptions(options: ConnectOptions) {
+  return {
     max: options.max,
     types: { bigint: postgres.BigInt, json: EXACT_JSON, ...ARRAY_TYPES },
     fetch_types: false,
@@ -68,7 +97,7 @@ export function connect(url: string, options: ConnectOptions): Sql {
       DateStyle: 'ISO',
       ...(options.isPooled ? {} : sessionSettings(options)),
     },
-  })
+  }
 }
 
 const sessionSettings = (options: ConnectOptions) => ({

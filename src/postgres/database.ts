@@ -19,13 +19,15 @@ import {
 } from './billing/repository.ts'
 import { openCallCopy, openCalls } from './call-log/repository.ts'
 import { openChanges } from './changes.ts'
-import { type ConnectOptions, connect, type Sql } from './connection.ts'
+import { type ConnectOptions, connect, dropConnections, type Sql } from './connection.ts'
+import { isReadOnly } from './errors.ts'
 import { openWiki } from './knowledge/repository.ts'
 import { openNotifications } from './notifications/repository.ts'
 import { openOperation } from './operation/repository.ts'
 import { openPartitions } from './partitions/repository.ts'
 import { openPayments } from './payments/repository.ts'
 import { openPeople } from './people/repository.ts'
+import { standbyOf } from './reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from './repository.ts'
 import { openIdempotencyRecords, openStoredResponses } from './requests/repository.ts'
 import { openTasks } from './tasks/repository.ts'
@@ -36,6 +38,7 @@ const STATEMENT_TIMEOUT_MS = 30_000
 /** A search takes milliseconds; a longer one is cancelled. */
 const SEARCH_TIMEOUT_MS = 2_000
 const SEARCH_CONNECTIONS = 4
+const READ_CONNECTIONS = 4
 /** Connections for the rare: copying and auditing. */
 const IDLE_SECONDS = 60
 const CLOSE_SECONDS = 5
@@ -45,6 +48,8 @@ export interface DatabaseOptions {
   readonly url: string
   /** To a pooler in transaction mode, for all but sessions. Default: there is none. */
   readonly poolUrl?: string | null
+  /** A standby for lists and logs. Default: the primary has them. */
+  readonly readUrl?: string | null
   /** 32 bytes. */
   readonly masterKey: Buffer
   readonly maxConnections?: number
@@ -66,8 +71,7 @@ export type Database = Awaited<ReturnType<typeof openDatabase>>
 export async function openDatabase(options: DatabaseOptions) {
   const pools = openPools(options)
   const close = async () => {
-    const all = new Set<Sql>(Object.values(pools))
-    await Promise.all([...all].map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
+    await Promise.all(allOf(pools).map((pool) => pool.end({ timeout: CLOSE_SECONDS })))
   }
   let masterKey: KnownMasterKey
   let installedAt: Date
@@ -79,7 +83,7 @@ export async function openDatabase(options: DatabaseOptions) {
     await close()
     throw error
   }
-  return {
+  return leavingReadOnly(pools, {
     ...openRepositories(pools, masterKey),
     ...openChanges(pools),
     ...onPool(pools.main, { ping }, READ_DEADLINE_MS),
@@ -87,11 +91,32 @@ export async function openDatabase(options: DatabaseOptions) {
     inNameOf: <T>(actor: string, work: (database: Repositories) => Promise<T>): Promise<T> =>
       inTransaction(pools.main, async (transaction) => {
         await actAs(transaction, actor)
-        return work(openRepositories({ ...pools, main: transaction as never }, masterKey))
+        return work(openRepositories({ ...pools, main: transaction as never, standby: null }, masterKey))
       }),
     installedAt,
     close,
+  })
+}
+
+/**
+ * Ends all connections of the process after a statement that a read-only server refused: a pooler, a proxy or a name
+ * led to a standby, or the server became one, and the connections would lead there as long as they live.
+ */
+function leavingReadOnly<Functions extends object>(pools: Pools, functions: Functions): Functions {
+  const onError = (error: unknown): void => {
+    if (isReadOnly(error)) for (const pool of allOf(pools)) dropConnections(pool)
   }
+  const watched =
+    (work: (...args: unknown[]) => unknown) =>
+    (...args: unknown[]): unknown => {
+      const answer = work(...args)
+      if (answer instanceof Promise) answer.catch(onError)
+      return answer
+    }
+  const entries = Object.entries(functions)
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, typeof value === 'function' ? watched(value) : value]),
+  ) as Functions
 }
 
 export type Repositories = ReturnType<typeof openRepositories>
@@ -132,7 +157,7 @@ async function ping(sql: Sql): Promise<void> {
 }
 
 function openPools(options: DatabaseOptions): Pools {
-  const { url, poolUrl = null, name = 'tollgate', maxConnections, actor } = options
+  const { url, poolUrl = null, readUrl = null, name = 'tollgate', maxConnections, actor } = options
   const acting = actor === undefined ? {} : { actor }
   const pool = (more: ConnectOptions) => connect(poolUrl ?? url, { ...more, isPooled: poolUrl !== null })
   const main = pool({
@@ -154,5 +179,22 @@ function openPools(options: DatabaseOptions): Pools {
       // Searches differ in size alone, and their plan takes longer to make than a small search.
       plansOnce: true,
     }),
+    standby:
+      readUrl === null
+        ? null
+        : standbyOf(
+            connect(readUrl, {
+              max: READ_CONNECTIONS,
+              name: `${name} reading`,
+              idleSeconds: IDLE_SECONDS,
+              // It may lead to a pooler as well, which knows no parameters of a session.
+              isPooled: true,
+              isReading: true,
+            }),
+          ),
   }
 }
+
+const allOf = ({ standby, ...pools }: Pools): Sql[] => [
+  ...new Set([...Object.values(pools), ...(standby === null ? [] : [standby.sql])]),
+]

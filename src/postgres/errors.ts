@@ -8,9 +8,11 @@ const TRANSIENT_CLASSES = new Set([
   '57', // operator intervention: shutdown, starting up, cancelled by a timeout
   '58', // system error: an input/output error
 ])
+/** The server takes no writes: a standby, or one that an operator has made read-only. */
+const READ_ONLY_STATE = '25006'
 const TRANSIENT_STATES = new Set([
   '55P03', // lock not available
-  '25006', // read only: a replica is being promoted
+  READ_ONLY_STATE,
 ])
 /** The client's own codes and the kernel's. */
 const TRANSIENT_CODES = new Set([
@@ -29,7 +31,7 @@ const TRANSIENT_CODES = new Set([
   'EAI_AGAIN',
 ])
 /** A replica that is being promoted; and connections that this process has closed, as it does when it ends. */
-const AWAY_CODES = new Set(['25006', 'CONNECTION_ENDED'])
+const AWAY_CODES = new Set([READ_ONLY_STATE, 'CONNECTION_ENDED'])
 /** Those of the transient classes that are about the server, and not about one transaction. */
 const AWAY_CLASSES = new Set(['08', '53', '57', '58'])
 /** Sent to a session just before it is ended. */
@@ -77,6 +79,9 @@ export function isAway(error: unknown): boolean {
   if (TRANSIENT_CODES.has(code) || AWAY_CODES.has(code)) return true
   return SQLSTATE.test(code) && AWAY_CLASSES.has(code.slice(0, 2))
 }
+
+/** Returns true when the statement was sent to a server that takes no writes. */
+export const isReadOnly = (error: unknown): boolean => codeOf(error) === READ_ONLY_STATE
 
 /** Returns true when the server reported that it ended the session. */
 export const isSessionEnded = (error: unknown): boolean => SESSION_ENDED_STATES.has(codeOf(error))

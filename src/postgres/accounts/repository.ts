@@ -3,6 +3,7 @@
 import { deriveKeyMaterial } from '../../core/keys/material.ts'
 import type { Sql } from '../connection.ts'
 import { recordExpiringKeys } from '../notifications/expiring-keys.ts'
+import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import { retryOnStaleEnd } from '../tasks/stale-end.ts'
 import {
@@ -50,19 +51,20 @@ export type Agents = ReturnType<typeof openAgents>
 export type Keys = ReturnType<typeof openKeys>
 export type AuditRecord = ReturnType<typeof openAuditRecord>
 
-export const openAccounts = ({ main }: Pools) =>
-  onPool(main, {
+export const openAccounts = (pools: Pools) => ({
+  ...onStandby(pools, { listAccounts }),
+  ...onPool(pools.main, {
     createAccount,
     findAccounts,
     renameAccount,
     recordView,
-    listAccounts,
     accountNames,
     showAccount,
     setAccountEnabled,
     setAccountLimits,
     setAccountModels,
-  })
+  }),
+})
 
 export const openOrganizations = ({ main }: Pools) =>
   onPool(main, { putMember, removeMember, listMembers, memberSpend })
@@ -80,7 +82,7 @@ export const openAgents = ({ main }: Pools) =>
     publishAgent,
   })
 
-export const openAuditRecord = ({ main }: Pools) => onPool(main, { listAudit })
+export const openAuditRecord = (pools: Pools) => onStandby(pools, { listAudit })
 
 export const openKeys = ({ main, auditing }: Pools, { material, replacedAt }: KnownMasterKey) => ({
   ...onPool(main, { listKeys, keyNames, showKey, revokeKey, updateKey, endFormerSecret }),

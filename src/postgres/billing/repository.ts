@@ -1,5 +1,6 @@
 /** Wallets: credits put in, calls booked, what calls in flight reserve, and the audit of all of it. */
 import { countNegativeBalances, keepMalformed, meteringReport } from '../metering.ts'
+import { onStandby } from '../reading.ts'
 import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import { bookSettlements, readBooked } from './booking.ts'
 import { deleteBudget, listBudgets, putBudget, showBudget } from './budgets.ts'
@@ -13,8 +14,9 @@ export type Reservations = ReturnType<typeof openReservations>
 export type Budgets = ReturnType<typeof openBudgets>
 export type WalletAudits = ReturnType<typeof openWalletAudits>
 
-export const openWallets = ({ main }: Pools) => ({
-  ...onPool(main, { topUp, adjust, refund, ledgerPage }),
+export const openWallets = ({ main, ...pools }: Pools) => ({
+  ...onPool(main, { topUp, adjust, refund }),
+  ...onStandby({ main, ...pools }, { ledgerPage }),
   ...onPool(main, { readWallets, findRefund }, READ_DEADLINE_MS),
 })
 

@@ -1,4 +1,5 @@
 /** Booked calls as operators read them here, and on their way to the call log in ClickHouse. */
+import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import { callsSince, newestCalls } from './calls.ts'
 import { claimCopyRange, copiedUpto, finishCopyRange, readUsageRows } from './copy.ts'
@@ -8,8 +9,8 @@ import { type CopyMark, claimRebuild, countUsageRows, holdCopying, rangeEnd } fr
 export type Calls = ReturnType<typeof openCalls>
 export type CallCopy = ReturnType<typeof openCallCopy>
 
-export const openCalls = ({ main }: Pools) =>
-  onPool(main, { newestCalls, callsSince, findCall }, READ_DEADLINE_MS)
+export const openCalls = (pools: Pools) =>
+  onStandby(pools, { newestCalls, callsSince, findCall }, READ_DEADLINE_MS)
 
 export const openCallCopy = ({ main, copying, auditing }: Pools) => ({
   ...onPool(copying, { claimCopyRange, readUsageRows, finishCopyRange, claimRebuild }),

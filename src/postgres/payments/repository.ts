@@ -1,4 +1,5 @@
 /** Payments by card: rows, saved cards, automatic top-ups, receipts. */
+import { onStandby } from '../reading.ts'
 import { onPool, type Pools } from '../repository.ts'
 import {
   beginAutomatic,
@@ -26,11 +27,11 @@ import { closeRefusedEvent, listRefusedEvents } from './refused-events.ts'
 
 export type Payments = ReturnType<typeof openPayments>
 
-export const openPayments = ({ main }: Pools) =>
-  onPool(main, {
+export const openPayments = (pools: Pools) => ({
+  ...onStandby(pools, { listPayments, listReceipts }),
+  ...onPool(pools.main, {
     createPayment,
     showPayment,
-    listPayments,
     listOpenPayments,
     recordRefundRequest,
     findCustomer,
@@ -46,8 +47,8 @@ export const openPayments = ({ main }: Pools) =>
     beginAutomatic,
     readAttempt,
     claimAttempts,
-    listReceipts,
     showReceipt,
     listRefusedEvents,
     closeRefusedEvent,
-  })
+  }),
+})

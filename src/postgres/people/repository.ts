@@ -1,5 +1,6 @@
 /** People, their sessions, and management tokens. */
 import type { KnownMasterKey } from '../accounts/master-key.ts'
+import { onStandby } from '../reading.ts'
 import { onPool, type Pools } from '../repository.ts'
 import {
   findManagementAnswer,
@@ -71,12 +72,12 @@ import {
 
 export type People = ReturnType<typeof openPeople>
 
-export const openPeople = ({ main }: Pools, { material }: KnownMasterKey) => ({
+export const openPeople = ({ main, ...pools }: Pools, { material }: KnownMasterKey) => ({
+  ...onStandby({ main, ...pools }, { listUsers }),
   ...onPool(main, {
     createUser,
     showUser,
     userEmails,
-    listUsers,
     findUserByEmail,
     updateUser,
     setEmail,

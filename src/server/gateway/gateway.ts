@@ -87,6 +87,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     await openDatabase({
       url: boot.databaseUrl,
       poolUrl: boot.databasePoolUrl,
+      readUrl: boot.databaseReadUrl,
       masterKey: Buffer.from(boot.masterKey, 'base64'),
       maxConnections: MAX_CONNECTIONS,
       name: `tollgate gateway ${boot.index}`,

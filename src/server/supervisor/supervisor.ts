@@ -23,6 +23,8 @@ import { completeRotation, currentMasterKey } from '../../postgres/accounts/mast
 import { Refusal } from '../../postgres/billing/refusal.ts'
 import { openDatabase } from '../../postgres/database.ts'
 import { excessOf, migrateAsOwner, migrateEmbedded } from '../../postgres/roles.ts'
+import { serversOf } from '../../postgres/servers/address.ts'
+import { losesCommits } from '../../postgres/servers/replication.ts'
 import { createLog, type LogOutput } from '../../telemetry/log.ts'
 import { ConfigurationError, configEnvironment } from '../configuration.ts'
 import type { Boot, ChildRole } from '../messages.ts'
@@ -107,13 +109,17 @@ async function prepareDatabase(url: string, settings: Settings, log: LogOutput):
         { excess },
         'The role of DATABASE_URL may do more than the service needs. Set TOLLGATE_DATABASE_OWNER_URL, and another role in DATABASE_URL',
       )
+    if (await losesCommits(settings.databasePoolUrl ?? url))
+      log.warn(
+        {},
+        'DATABASE_URL names several servers, and PostgreSQL commits without waiting for a standby: a failover may lose booked calls. Set synchronous_standby_names there',
+      )
     return url
   } catch (error) {
     if (error instanceof Refusal) throw error
     const { message, code } = error as Error & { code?: string }
-    const { host, pathname } = new URL(url)
     throw new Error(
-      `PostgreSQL at ${host}${pathname} cannot be used: ${message || code}. Is it up, and is DATABASE_URL right?`,
+      `PostgreSQL at ${serversOf(url)} cannot be used: ${message || code}. Is it up, and is DATABASE_URL right?`,
       { cause: error },
     )
   }
@@ -279,6 +285,7 @@ class Service {
       configPath: this.#configPath,
       databaseUrl: settings.databaseUrl ?? urls.databaseUrl!,
       databasePoolUrl: settings.databasePoolUrl,
+      databaseReadUrl: settings.databaseReadUrl,
       natsUrl: settings.natsUrl ?? urls.natsUrl!,
       clickhouseUrl: settings.clickhouseUrl ?? urls.clickhouseUrl!,
       simulatorUrl: urls.simulatorUrl,

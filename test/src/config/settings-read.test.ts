@@ -33,6 +33,7 @@ t.test('nothing set: everything embedded, in the working folder', async (t) => {
     databaseUrl: null,
     databaseOwnerUrl: null,
     databasePoolUrl: null,
+    databaseReadUrl: null,
     natsUrl: null,
     clickhouseUrl: null,
     objectStore: null,
@@ -73,6 +74,7 @@ t.test('everything set', async (t) => {
     TOLLGATE_WORKERS: '4',
     TOLLGATE_ROLES: 'settler, gateway',
     DATABASE_URL: 'postgresql://u:p@one:5432,two:5432/tollgate',
+    DATABASE_READ_URL: 'postgresql://u:p@two:5432/tollgate?target_session_attrs=standby&sslmode=verify-full',
     TOLLGATE_DATABASE_OWNER_URL: 'postgresql://o:p@one/tollgate',
     NATS_URL: 'nats://one:4222,tls://two:4222',
     CLICKHOUSE_URL: 'http://u:p@clickhouse:8123',
@@ -92,6 +94,7 @@ t.test('everything set', async (t) => {
     workers: 4,
     roles: ['gateway', 'settler'],
     databaseUrl: 'postgresql://u:p@one:5432,two:5432/tollgate',
+    databaseReadUrl: 'postgresql://u:p@two:5432/tollgate?target_session_attrs=standby&sslmode=verify-full',
     databaseOwnerUrl: 'postgresql://o:p@one/tollgate',
     natsUrl: 'nats://one:4222,tls://two:4222',
     objectStore: { endpoint: 'http://minio:9000', region: 'us-east-1', bucket: 'b' },
@@ -124,6 +127,13 @@ t.test('every wrong variable is named, with what to do and without its value', a
   t.throws(() => readSettings(wrong), { message: /^(?!.*planted-secret)/s })
   for (const port of ['65536', '-1', '0x10', '1.5', '1e3'])
     t.same(problemsOf({ TOLLGATE_PORT: port }), ['TOLLGATE_PORT'])
+})
+
+t.test('a standby is read where a primary is named, of servers of a known kind', async (t) => {
+  const url = 'postgres://u:p@one,two/x'
+  t.same(problemsOf({ DATABASE_READ_URL: url }), ['DATABASE_READ_URL'])
+  const given = { DATABASE_URL: `${url}?target_session_attrs=slave`, TOLLGATE_MASTER_KEY: '00'.repeat(32) }
+  t.same(problemsOf(given), ['DATABASE_URL'])
 })
 
 t.test('a database of your own needs a master key of your own', async (t) => {

@@ -39,6 +39,7 @@ t.test('the call log is kept as configured', async (t) => {
     configPath: path,
     databaseUrl: '',
     databasePoolUrl: null,
+    databaseReadUrl: null,
     natsUrl: '',
     natsReplicas: null,
     clickhouseUrl: engines.clickhouseUrl,

@@ -1,0 +1,81 @@
+/**
+ * The PostgreSQL primary is killed in mid-load and its standby promoted: calls go on, and each is booked once.
+ * See docs/cluster.md, "PostgreSQL with a standby".
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { startEngines } from '../../support/engines.ts'
+import { eventually } from '../../support/service.ts'
+import { startPostgresPair } from '../../support/standby.ts'
+import { say } from '../support.ts'
+import { refusals, underLoad } from './outage.ts'
+import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'
+
+const ENOUGH = 80
+const PAUSE_MS = 30
+
+t.setTimeout(TIMEOUT_MS * 2)
+for (const seed of seeds())
+  await t.test(seedNote(seed), async (t) => {
+    const pair = await startPostgresPair(t)
+    const others = await startEngines(t, { only: ['nats', 'clickhouse', 'simulator'], withCallLog: true })
+    const engines = Object.create(others, { databaseUrl: { value: pair.bothUrl } })
+    const { service, callers, load, more, finish } = await underLoad(t, seed, { engines })
+    const body = { model: 'steady', max_tokens: 4, messages: say('hello') }
+    // These ask PostgreSQL before each call: a key with a spend cap, and one that no process has seen before.
+    const asking = { capped: [] as [at: number, status: number][], unknown: [] as [number, number][] }
+    const capped = await service.database.createKey({
+      accountId: callers[0]!.accountId,
+      name: 'capped',
+      kind: 'employee',
+      spendCap: 100_000_000_000_000n,
+    })
+    const fresh = await Promise.all(
+      Array.from({ length: 150 }, () =>
+        service.database.createKey({ accountId: callers[1]!.accountId, name: 'fresh', kind: 'console' }),
+      ),
+    )
+    let isOver = false
+    const ask = async (kind: keyof typeof asking, next: () => string | undefined) => {
+      for (let key = next(); key !== undefined && !isOver; key = next()) {
+        const began = performance.now()
+        const response = await service.chat(key, body)
+        await response.text()
+        asking[kind].push([began, response.status])
+        await sleep(PAUSE_MS)
+      }
+    }
+    const askers = [ask('capped', () => capped.raw), ask('unknown', () => fresh.pop()?.raw)]
+
+    await more(ENOUGH)
+    const killedAt = performance.now()
+    await pair.kill('one')
+    await sleep(1_000)
+    await pair.promote('two')
+    const promotedAt = performance.now()
+    await more(ENOUGH)
+    await eventually('calls that ask PostgreSQL are served again', () =>
+      Object.values(asking).every((seen) => seen.some(([at, status]) => at > promotedAt && status === 200))
+        ? true
+        : undefined,
+    )
+    await more(ENOUGH)
+    isOver = true
+    await Promise.all(askers)
+
+    t.same(refusals(load.seen), [], 'no call of a known key was refused')
+    for (const [kind, seen] of Object.entries(asking)) {
+      const failed = seen.filter(([, status]) => status !== 200)
+      t.same(
+        failed.filter(([, status]) => status !== 503),
+        [],
+        'others were answered, or are 503',
+      )
+      const last = Math.max(killedAt, ...failed.map(([at]) => at))
+      t.comment(
+        `${kind} keys: ${failed.length} of ${seen.length} calls failed; the last began ${Math.round(last - promotedAt)} ms after the promotion, which ended ${Math.round(promotedAt - killedAt)} ms after the kill`,
+      )
+    }
+    t.comment(`known keys: 0 of ${load.seen.length} calls failed`)
+    await finish(t)
+  })
