@@ -8,6 +8,8 @@ import {
   nkeyAuthenticator,
 } from '@nats-io/transport-node'
 
+import { describeTlsFailure } from '../core/tls-failure.ts'
+
 const RECONNECT_FIRST_MS = 50
 const RECONNECT_MAX_MS = 1_000
 const CONNECT_TIMEOUT_MS = 3_000
@@ -148,7 +150,9 @@ export class Connection {
       return connection
     } catch (error) {
       const message = (error as Error).message
-      if (message !== this.#lastError) this.#log.warn({ reason: message }, 'NATS does not answer; retrying')
+      const remedy = describeTlsFailure('NATS', error)
+      if (message !== this.#lastError)
+        this.#log.warn({ reason: message, ...(remedy && { remedy }) }, 'NATS does not answer; retrying')
       this.#lastError = message
       return null
     }

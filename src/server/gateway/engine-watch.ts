@@ -1,4 +1,5 @@
 /** Whether the engines answer, for `/readyz` and `/metrics`. Each is pinged in turn, wherever it runs. */
+import { describeTlsFailure } from '../../core/tls-failure.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 
@@ -29,15 +30,20 @@ export function watchEngines(engines: readonly WatchedEngine[], metrics: Metrics
   let isClosed = false
 
   async function ping({ title, ping, onPinged }: WatchedEngine): Promise<void> {
-    const isUp = await Promise.race([ping(), late(title)]).then(
-      () => true,
-      () => false,
+    const problem = await Promise.race([ping(), late(title)]).then(
+      () => null,
+      (error: Error) => error,
     )
+    const isUp = problem === null
     if (isClosed) return
     if (isUp && down.delete(title)) log.info({ engine: title }, 'Engine answers again')
     if (!isUp && !down.has(title)) {
       down.add(title)
-      log.error({ engine: title }, 'Engine does not answer')
+      const remedy = describeTlsFailure(title, problem)
+      log.error(
+        { engine: title, reason: problem.message, ...(remedy && { remedy }) },
+        'Engine does not answer',
+      )
     }
     onPinged?.(isUp)
   }

@@ -13,6 +13,7 @@ import { DEMONSTRATION_FILE, needsSimulator } from '../../config/demonstration.t
 import { loadConfigFile } from '../../config/load.ts'
 import { localUrl, readSettings } from '../../config/settings.ts'
 import { createCatalog } from '../../core/routing/catalog.ts'
+import { describeTlsFailure } from '../../core/tls-failure.ts'
 import { type DataDirLock, lockDataDir } from '../../embedded/data-dir.ts'
 import type { EngineEvent, EngineName } from '../../embedded/engine.ts'
 import { servicePasswordOf } from '../../embedded/postgres/postgres.ts'
@@ -119,7 +120,7 @@ async function prepareDatabase(url: string, settings: Settings, log: LogOutput):
     if (error instanceof Refusal) throw error
     const { message, code } = error as Error & { code?: string }
     throw new Error(
-      `PostgreSQL at ${serversOf(url)} cannot be used: ${message || code}. Is it up, and is DATABASE_URL right?`,
+      `PostgreSQL at ${serversOf(url)} cannot be used: ${message || code}. ${describeTlsFailure('PostgreSQL', error) ?? 'Is it up, and is DATABASE_URL right?'}`,
       { cause: error },
     )
   }

@@ -16,7 +16,7 @@ import { NODE_ARGS } from '../../support/plain-children.ts'
 import { bucketStore } from '../storage/support.ts'
 import type { Reached } from './reach.ts'
 
-type Certificate = 'localhost' | 'other'
+type Certificate = 'localhost' | 'other' | 'expired'
 
 const fixture = (name: string): string =>
   fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url))
@@ -99,6 +99,13 @@ const postgres = new URL(databaseUrl)
 postgres.hostname = 'localhost'
 postgres.searchParams.set('sslmode', 'verify-full')
 
+/** Files of certificates that are PostgreSQL's alone. */
+function withFiles(files: Readonly<Record<string, string>>): string {
+  const url = new URL(postgres)
+  for (const [name, path] of Object.entries(files)) url.searchParams.set(name, path)
+  return url.href
+}
+
 async function postgresShows(certificate: Certificate): Promise<void> {
   const { uid, gid } = statSync(join(cluster, 'PG_VERSION'))
   const key = join(cluster, 'test.key')
@@ -143,8 +150,40 @@ t.test('an engine is reached by TLS under its name, of an authority of NODE_EXTR
   const [trusting, other] = await Promise.all([reach(TEST_CA, engines), reach(null, engines)])
   for (const name of Object.keys(engines)) {
     t.equal(trusting[name], 'connected', name)
-    t.match(other[name], /^refused: .*(certificate|issuer)/, `${name} without the authority`)
+    t.match(
+      other[name],
+      /^refused: .*The certificate of \w+ is not of a trusted authority: set NODE_EXTRA_CA_CERTS/,
+      `${name} without the authority`,
+    )
   }
+  const [named] = Object.values(
+    await reach(null, { postgres: ['postgres', withFiles({ sslrootcert: TEST_CA })] }),
+  )
+  t.equal(named, 'connected', 'an authority of PostgreSQL alone')
+  const [another] = Object.values(
+    await reach(TEST_CA, { postgres: ['postgres', withFiles({ sslrootcert: certOf('expired') })] }),
+  )
+  t.match(another, /^refused: .*not of a trusted authority/, 'which then is the only one')
+  const [missing] = Object.values(
+    await reach(TEST_CA, { postgres: ['postgres', withFiles({ sslrootcert: '/none' })] }),
+  )
+  t.match(missing, /^refused: The file of sslrootcert .* cannot be read: ENOENT/)
+  const byAddress = new URL(postgres)
+  byAddress.hostname = LOOPBACK
+  const [addressed] = Object.values(await reach(TEST_CA, { postgres: ['postgres', byAddress.href] }))
+  t.equal(addressed, 'connected', 'an address that the certificate names')
+})
+
+t.test('an expired certificate is refused', async (t) => {
+  await postgresShows('expired')
+  const found = await reach(certOf('expired'), {
+    postgres: ['postgres', postgres.href],
+    nats: ['nats', await startNats('expired')],
+    clickhouse: ['clickhouse', await behindTls(clickhouseUrl, 'expired')],
+    bucket: ['bucket', await behindTls(settings.endpoint, 'expired')],
+  })
+  for (const [name, outcome] of Object.entries(found))
+    t.match(outcome, new RegExp(`^refused: .*The certificate of ${name} has expired`, 'i'), name)
 })
 
 t.test('an engine with the certificate of another name is refused', async (t) => {
@@ -156,5 +195,9 @@ t.test('an engine with the certificate of another name is refused', async (t) =>
     bucket: ['bucket', await behindTls(settings.endpoint, 'other')],
   })
   for (const [name, outcome] of Object.entries(found))
-    t.match(outcome, /^refused: .*does not match certificate's altnames/, name)
+    t.match(outcome, /^refused: .*does not match certificate's altnames.* is for another name/, name)
+  const byAddress = new URL(postgres)
+  byAddress.hostname = LOOPBACK
+  const [addressed] = Object.values(await reach(TEST_CA, { postgres: ['postgres', byAddress.href] }))
+  t.match(addressed, /^refused: .*does not match/, 'nor at an address')
 })

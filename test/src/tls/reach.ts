@@ -5,6 +5,7 @@
 import type { ObjectStoreSettings } from '../../../schemas/config/settings.ts'
 import { connect as connectClickHouse } from '../../../src/clickhouse/connection.ts'
 import { fileLinks, linkKey } from '../../../src/core/media/file-link.ts'
+import { describeTlsFailure } from '../../../src/core/tls-failure.ts'
 import { Connection } from '../../../src/nats/connection.ts'
 import { connect as connectPostgres } from '../../../src/postgres/connection.ts'
 import { BucketStore } from '../../../src/storage/bucket-store.ts'
@@ -24,7 +25,10 @@ async function postgres(url: string): Promise<void> {
 
 function nats(url: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const refused = ({ reason }: { reason?: unknown }) => reject(new Error(String(reason)))
+    const refused = (details: object) => {
+      const { reason = '', remedy = '' } = details as { reason?: string; remedy?: string }
+      reject(new Error(`${reason} ${remedy}`))
+    }
     const connection = new Connection(url, 'test of TLS', { info() {}, warn: refused, error: refused })
     connection.use({ onConnected: () => resolve(), onDisconnected() {} })
   })
@@ -56,7 +60,7 @@ const reached: Record<string, string> = {}
 for (const [name, [engine, url]] of Object.entries(asked)) {
   reached[name] = await ENGINES[engine]!(url).then(
     () => 'connected',
-    (error: Error) => `refused: ${error.message}`,
+    (error: Error) => `refused: ${error.message} ${describeTlsFailure(name, error) ?? ''}`,
   )
 }
 process.stdout.write(JSON.stringify(reached), () => process.exit())
