@@ -146,6 +146,16 @@ export const configFile = z.strictObject({
         .default(null),
     })
     .prefault({}),
+  /** The cluster of ClickHouse whose servers all have the call log; null: one server has it. */
+  clickhouse: z
+    .strictObject({
+      cluster: z
+        .string()
+        .regex(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/, 'must be the name of a cluster as ClickHouse has it')
+        .nullable()
+        .default(null),
+    })
+    .prefault({}),
   /** `cluster`: JetStream stores a settlement before the end of the answer leaves; `local`: the journal alone has it. */
   settlement: z.strictObject({ durability: z.enum(['local', 'cluster']).default('local') }).prefault({}),
   /** Months of the call log that ended so long ago are dropped; null keeps them for ever. PostgreSQL keeps its rows. */

@@ -22,7 +22,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Task } from '../postgres/tasks/types.ts'
 import { askOnTerminal } from './accounts/confirm.ts'
 import { ConfigProblems } from './config/config.ts'
-import { findConfigFile } from './config/file.ts'
+import { findConfigFile, UnknownConfig } from './config/file.ts'
 import type { EngineUrls } from './engines.ts'
 import { run } from './program.ts'
 import type {
@@ -172,13 +172,24 @@ async function withStores<T>(env: NodeJS.ProcessEnv, work: (stores: Stores) => P
   return withEngines(settings, ['postgres', 'clickhouse'], async (urls) => {
     if (urls.clickhouseUrl === null) throw new Error('There is no ClickHouse to work on')
     const database = await openDatabase(urls, settings)
-    const callLog = openCallLog(urls.clickhouseUrl)
+    const callLog = openCallLog(urls.clickhouseUrl, clickhouseCluster(env))
     try {
       return await work({ database, callLog })
     } finally {
       await Promise.all([database.close(), callLog.close()])
     }
   })
+}
+
+/** Returns the cluster of the call log; null also where no configuration is known. */
+function clickhouseCluster(env: NodeJS.ProcessEnv): string | null {
+  try {
+    const loaded = loadConfigFile(findConfigFile(env), withSimulator(env, ANY_SIMULATOR_URL))
+    return loaded.ok ? loaded.config.clickhouse.cluster : null
+  } catch (error) {
+    if (error instanceof UnknownConfig) return null
+    throw error
+  }
 }
 
 const withBooks = <T>(env: NodeJS.ProcessEnv, work: (books: Books) => Promise<T>): Promise<T> =>

@@ -11,6 +11,7 @@ import {
   monthSums,
 } from './audit/calls.ts'
 import { type DayDifference, dayDifferences } from './audit/days.ts'
+import { checkTables, commandOnCluster } from './cluster.ts'
 import { asFailure, connect, isUnknownTable } from './connection.ts'
 import { migrate } from './migrate.ts'
 import { type CallQuery, findCall } from './pages/find-call.ts'
@@ -96,16 +97,22 @@ const aborted = (signal: AbortSignal): Promise<never> =>
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   })
 
-/** Opens nothing yet: ClickHouse may be away, now and at any time. */
-export function openCallLog(url: string): CallLog {
+/**
+ * Opens nothing yet: ClickHouse may be away, now and at any time.
+ * @param cluster name of the cluster whose servers all have the tables; null: they are on one server
+ */
+export function openCallLog(url: string, cluster: string | null = null): CallLog {
   const client = connect(url)
+  if (cluster !== null) commandOnCluster(client, cluster)
   let migrated: Promise<unknown> | null = null
 
   const prepare = (): Promise<unknown> => {
-    migrated ??= migrate(client).catch((error: unknown) => {
-      migrated = null
-      throw error
-    })
+    migrated ??= checkTables(client, cluster)
+      .then(() => migrate(client))
+      .catch((error: unknown) => {
+        migrated = null
+        throw error
+      })
     return migrated
   }
   /**

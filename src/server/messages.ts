@@ -33,6 +33,8 @@ export interface Boot {
   /** Replicas of streams; null: as the cluster allows. */
   readonly natsReplicas: number | null
   readonly clickhouseUrl: string
+  /** The cluster whose servers all have the call log; null: one server has it. */
+  readonly clickhouseCluster: string | null
   readonly simulatorUrl: string | null
   /** Null: a folder of the data directory. */
   readonly objectStore: ObjectStoreSettings | null

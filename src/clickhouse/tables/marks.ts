@@ -9,7 +9,13 @@ async function insertMark(client: ClickHouseClient, name: string, value: bigint,
     columns: ['name', 'value'],
     values: [{ name, value: value.toString() }],
     format: 'JSONEachRow',
-    clickhouse_settings: { async_insert: 0, insert_deduplicate: 1, insert_deduplication_token: token },
+    clickhouse_settings: {
+      async_insert: 0,
+      insert_deduplicate: 1,
+      insert_deduplication_token: token,
+      // On a cluster: what the reader below sees on any replica.
+      insert_quorum_parallel: 0,
+    },
   })
 }
 
@@ -18,6 +24,7 @@ async function readMark(client: ClickHouseClient, name: string): Promise<bigint 
     query: `SELECT count() AS marks, max(value) AS value FROM ${MARKS_TABLE} WHERE name = {name:String}`,
     query_params: { name },
     format: 'JSONEachRow',
+    clickhouse_settings: { select_sequential_consistency: '1' },
   })
   const [row] = await answer.json<{ marks: string; value: string }>()
   return row === undefined || Number(row.marks) === 0 ? null : BigInt(row.value)

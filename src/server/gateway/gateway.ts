@@ -99,7 +99,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       { replaced_at: database.masterKeyReplacedAt },
       'This master key was replaced: calls are served, and no key can be created or revealed. Restart with the new TOLLGATE_MASTER_KEY',
     )
-  const callLog = openCallLog(boot.clickhouseUrl)
+  const callLog = openCallLog(boot.clickhouseUrl, boot.clickhouseCluster)
   const files = await storeOf({ ...boot, fileLinkKey: database.fileLinkKey })
   const limiter = openGatewayLimiter(boot, log)
   const journal = await openJournal({

@@ -43,7 +43,7 @@ export async function runSettler(boot: Boot): Promise<void> {
     maxConnections: MAX_CONNECTIONS,
     name: 'tollgate settler',
   })
-  const callLog = openCallLog(boot.clickhouseUrl)
+  const callLog = openCallLog(boot.clickhouseUrl, boot.clickhouseCluster)
   const nats = openNats({ url: boot.natsUrl, name: 'tollgate settler', log, replicas: boot.natsReplicas })
   const copier = usageCopier({
     database,

@@ -177,7 +177,12 @@ class Service {
     const ownerBoot = await this.#boot(engines, port, await this.#chooseAdmin())
     const config = this.#loadConfig(engines.urls.simulatorUrl)
     const databaseUrl = await prepareDatabase(ownerBoot.databaseUrl, settings, this.#log)
-    const boot = { ...ownerBoot, databaseUrl, natsReplicas: config.nats.replicas }
+    const boot = {
+      ...ownerBoot,
+      databaseUrl,
+      natsReplicas: config.nats.replicas,
+      clickhouseCluster: config.clickhouse.cluster,
+    }
     signal.throwIfAborted()
     const [, first] = await Promise.all([this.#startChildren(boot), this.#firstAccess(boot, config)])
     const hasGateway = settings.roles.includes('gateway')
@@ -268,7 +273,7 @@ class Service {
     { urls }: EmbeddedEngines,
     port: number,
     admin: Settings['admin'],
-  ): Promise<Omit<Boot, 'role' | 'index' | 'natsReplicas'>> {
+  ): Promise<Omit<Boot, 'role' | 'index' | 'natsReplicas' | 'clickhouseCluster'>> {
     const settings = this.#settings
     const masterKey = settings.masterKey ?? (await this.#savedMasterKey(urls.databaseUrl))
     this.#log.hide([masterKey.toString('hex'), masterKey.toString('base64')])

@@ -42,6 +42,7 @@ t.test('the call log is kept as configured', async (t) => {
     databaseReadUrl: null,
     natsUrl: '',
     natsReplicas: null,
+    clickhouseCluster: null,
     clickhouseUrl: engines.clickhouseUrl,
     simulatorUrl: null,
     objectStore: null,
