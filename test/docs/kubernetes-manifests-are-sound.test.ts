@@ -20,6 +20,7 @@ const SECRET = {
   TOLLGATE_MASTER_KEY: '0'.repeat(64),
   TOLLGATE_DATABASE_OWNER_URL: 'postgres://tollgate_owner:secret@postgres-rw:5432/tollgate',
   DATABASE_URL: 'postgres://tollgate:secret@postgres-rw:5432/tollgate',
+  DATABASE_READ_URL: 'postgres://tollgate:secret@postgres-ro:5432/tollgate',
   NATS_URL: 'nats://tollgate:secret@nats:4222',
   CLICKHOUSE_URL: 'http://tollgate:secret@clickhouse:8123/tollgate',
   S3_ENDPOINT: 'https://s3.example.com',
