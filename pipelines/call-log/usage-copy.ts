@@ -16,8 +16,9 @@ import {
   tap,
   timer,
 } from 'rxjs'
+import { MAX_RANGE_ROWS } from '../../schemas/call-log/usage-row.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
-import { type CopyRange, MAX_RANGE_ROWS } from '../../src/postgres/call-log/copy.ts'
+import type { CopyRange } from '../../src/postgres/call-log/copy.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
 
 /**

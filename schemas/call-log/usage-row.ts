@@ -52,3 +52,6 @@ export type UsageColumn = (typeof USAGE_COLUMNS)[number]
 /** The first and the last instant (epoch milliseconds) that the log holds; others are taken for the nearer of them. */
 export const FIRST_LOG_INSTANT_MS = 0
 export const LAST_LOG_INSTANT_MS = Date.UTC(2299, 0, 1)
+
+/** Rows that are copied into the log at once, at most. */
+export const MAX_RANGE_ROWS = 20_000

@@ -7,6 +7,7 @@ import { finished } from 'node:stream/promises'
 import {
   FIRST_LOG_INSTANT_MS,
   LAST_LOG_INSTANT_MS,
+  MAX_RANGE_ROWS,
   USAGE_COLUMNS,
   type UsageColumn,
 } from '../../../schemas/call-log/usage-row.ts'
@@ -23,8 +24,6 @@ export interface ClaimedRange extends CopyRange {
   /** Epoch milliseconds; null where the rows do not exist any more. */
   readonly oldestBookedAt: number | null
 }
-
-export const MAX_RANGE_ROWS = 20_000
 
 /**
  * Returns the rows to copy next; null: there are none, or another process copies. A claim that was not finished comes

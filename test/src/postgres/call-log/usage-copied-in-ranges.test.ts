@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { USAGE_COLUMNS } from '../../../../schemas/call-log/usage-row.ts'
-import { type CopyRange, MAX_RANGE_ROWS } from '../../../../src/postgres/call-log/copy.ts'
+import { MAX_RANGE_ROWS, USAGE_COLUMNS } from '../../../../schemas/call-log/usage-row.ts'
+import type { CopyRange } from '../../../../src/postgres/call-log/copy.ts'
 import type { Database } from '../../../../src/postgres/database.ts'
 import { openDatabase } from '../../../../src/postgres/database.ts'
 import { usageText } from '../../../support/usage-text.ts'
