@@ -89,7 +89,8 @@ export function trustedUsage(usage: TokenUsage, delivered: Delivered): TokenUsag
     cached: Math.min(usage.cached, prompt),
     cacheWrite: 0,
     output,
-    reasoning: Math.min(usage.reasoning, output),
+    // As output: its separate price may be the dearer one.
+    reasoning: 0,
     serverToolCalls: Math.min(usage.serverToolCalls, delivered.serverToolCalls),
   }
 }

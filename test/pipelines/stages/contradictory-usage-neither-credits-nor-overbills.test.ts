@@ -1,17 +1,20 @@
 /**
- * Whatever counts an upstream reports, in each protocol and family, streamed and whole, with the client leaving in the
- * middle: a call never raises a balance, and a report that contradicts itself bills no more than what was delivered.
+ * Whatever counts an upstream reports, in the form of each protocol and family, native and translated, streamed and
+ * whole, with the client leaving in the middle: a call never raises a balance, and a report that contradicts itself
+ * bills no more than what was delivered.
  */
 import fc from 'fast-check'
 import t from 'tap'
-import type { ChatProtocol, Provider } from '../../../schemas/config/catalog.ts'
+import { type ChatProtocol, type Provider, USAGE_FAMILIES } from '../../../schemas/config/catalog.ts'
 import { parseCredits } from '../../../schemas/money.ts'
+import { PRESETS } from '../../../src/channels/providers/registry.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
+import { chunk } from '../../support/event-stream.ts'
 import { type ClientCall, DONE, event, MODEL, RunningCall } from './forward-support.ts'
 
 const SEED = 20_261_124
-const RUNS = 250
+const RUNS = 150
 const SAID = 'hello hello hello'
 const messages = [{ role: 'user', content: 'hi' }]
 
@@ -23,6 +26,11 @@ const some = <T>(fields: { [Name in keyof T]: fc.Arbitrary<T[Name]> }) =>
   fc.record(fields, { requiredKeys: [] })
 const counts = (...names: string[]) => some(Object.fromEntries(names.map((name) => [name, count])))
 
+const modalities = fc.array(
+  some({ modality: fc.constantFrom('TEXT', 'AUDIO', 'IMAGE', 'VIDEO', 7), tokenCount: count }),
+  { maxLength: 3 },
+)
+
 const USAGES = {
   'chat-completions': some({
     ...Object.fromEntries(
@@ -33,6 +41,9 @@ const USAGES = {
     prompt_tokens_details: counts('cached_tokens', 'cache_write_tokens', 'audio_tokens', 'image_tokens'),
     completion_tokens_details: counts('reasoning_tokens', 'audio_tokens', 'image_tokens'),
     server_tool_use: counts('web_search_requests'),
+    server_side_tool_usage_details: counts('web_search_calls', 'SERVER_SIDE_TOOL_CODE_EXECUTION'),
+    // An amount of money, which is not read.
+    cost: count,
   }),
   messages: some({
     ...Object.fromEntries(
@@ -48,27 +59,32 @@ const USAGES = {
     input_tokens_details: counts('cached_tokens', 'audio_tokens'),
     output_tokens_details: counts('reasoning_tokens'),
   }),
-  'generate-content': counts(
-    ...['promptTokenCount', 'candidatesTokenCount', 'cachedContentTokenCount', 'thoughtsTokenCount'],
-    ...['toolUsePromptTokenCount', 'totalTokenCount'],
-  ),
+  'generate-content': some({
+    ...Object.fromEntries(
+      ['promptTokenCount', 'candidatesTokenCount', 'cachedContentTokenCount', 'thoughtsTokenCount']
+        .concat(['toolUsePromptTokenCount', 'totalTokenCount'])
+        .map((name) => [name, count]),
+    ),
+    promptTokensDetails: modalities,
+    cacheTokensDetails: modalities,
+    candidatesTokensDetails: modalities,
+  }),
 } as const satisfies Record<ChatProtocol, fc.Arbitrary<object>>
 
-interface Way {
-  readonly path: string
-  readonly body: object
+/** How an upstream answers: its whole answer with headers, and the parts of a stream, behind each of which the client may leave. */
+interface Form {
   readonly whole: (usage: object) => object
-  /** The parts of a stream: the client may leave behind each. */
-  readonly stream: (first: object, last: object) => readonly string[]
+  readonly headers?: (usage: object) => Readonly<Record<string, string>>
+  readonly stream: (first: object, last: object) => readonly (string | Buffer)[]
+  /** Of the stream. Default: server-sent events. */
+  readonly type?: string
 }
 
 const generated = (text: string, more: object) => ({
   candidates: [{ content: { parts: [{ text }] }, ...more }],
 })
-const WAYS: Readonly<Record<ChatProtocol, Way>> = {
+const USUAL: Readonly<Record<ChatProtocol, Form>> = {
   'chat-completions': {
-    path: '/v1/chat/completions',
-    body: { messages },
     whole: (usage) => ({
       choices: [{ index: 0, message: { content: SAID }, finish_reason: 'stop' }],
       usage,
@@ -80,8 +96,6 @@ const WAYS: Readonly<Record<ChatProtocol, Way>> = {
     ],
   },
   messages: {
-    path: '/v1/messages',
-    body: { messages, max_tokens: 100 },
     whole: (usage) => ({
       ...{ type: 'message', role: 'assistant', content: [{ type: 'text', text: SAID }] },
       ...{ stop_reason: 'end_turn', usage },
@@ -94,8 +108,6 @@ const WAYS: Readonly<Record<ChatProtocol, Way>> = {
     ],
   },
   responses: {
-    path: '/v1/responses',
-    body: { input: messages },
     whole: (usage) => ({
       ...{ object: 'response', status: 'completed', usage },
       output: [{ type: 'message', content: [{ type: 'output_text', text: SAID }] }],
@@ -110,8 +122,6 @@ const WAYS: Readonly<Record<ChatProtocol, Way>> = {
     ],
   },
   'generate-content': {
-    path: `/v1beta/models/${MODEL}:streamGenerateContent`,
-    body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
     whole: (usage) => ({ ...generated(SAID, { finishReason: 'STOP' }), usageMetadata: usage }),
     stream: (first, last) => [
       event({ ...generated(SAID, {}), usageMetadata: first }),
@@ -120,15 +130,138 @@ const WAYS: Readonly<Record<ChatProtocol, Way>> = {
   },
 }
 
-const FAMILIES: Readonly<Record<ChatProtocol, readonly (Provider | undefined)[]>> = {
-  'chat-completions': [undefined, 'deepseek', 'groq', 'xai', 'mistral', 'qwen', 'openrouter', 'zhipu', 'ark'],
-  messages: [undefined, 'anthropic', 'bedrock'],
-  responses: [undefined, 'openai', 'azure'],
-  'generate-content': [undefined, 'gemini', 'vertex'],
+const REQUESTS: Readonly<Record<ChatProtocol, { readonly path: string; readonly body: object }>> = {
+  'chat-completions': { path: '/v1/chat/completions', body: { messages } },
+  messages: { path: '/v1/messages', body: { messages, max_tokens: 100 } },
+  responses: { path: '/v1/responses', body: { input: messages } },
+  'generate-content': {
+    path: `/v1beta/models/${MODEL}:streamGenerateContent`,
+    body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+  },
 }
 
-/** The dearest token of a prompt, written to a cache for an hour, and each of the output, costs 2 credits. */
-const DEAREST = 2
+/** Every family that speaks a protocol, and a channel without one. */
+const familiesOf = (protocol: ChatProtocol): readonly (Provider | undefined)[] => [
+  undefined,
+  ...USAGE_FAMILIES.filter((family) => PRESETS[family]?.baseUrls[protocol] !== undefined),
+]
+
+const said = { choices: [{ index: 0, delta: { content: SAID } }] }
+const finish = { index: 0, delta: {}, finish_reason: 'stop' }
+const chat = USUAL['chat-completions']
+/** Forms of the chat-completions protocol that are those of one family. */
+const OF_FAMILIES: Readonly<Partial<Record<Provider, Form>>> = {
+  groq: {
+    ...chat,
+    stream: (first, last) => [
+      event({ ...said, x_groq: { id: 'req_1', usage: first } }),
+      event({ choices: [finish], x_groq: { id: 'req_1', usage: last } }) + DONE,
+    ],
+  },
+  moonshot: {
+    ...chat,
+    stream: (first, last) => [
+      event({ choices: [{ index: 0, delta: { content: SAID }, usage: first }] }),
+      event({ choices: [{ ...finish, usage: last }] }) + DONE,
+    ],
+  },
+  qwen: {
+    ...chat,
+    stream: (first, last) => [
+      event({ ...said, usage: first }),
+      event({ choices: [finish], usage: last }),
+      event({ choices: [], usage: last }) + DONE,
+    ],
+  },
+}
+
+const asText = (value: unknown): string => String(value ?? '')
+
+/** Bedrock: its own framing and counts in a stream, and counts in headers of a whole answer. */
+const BEDROCK: Form = {
+  type: 'application/vnd.amazon.eventstream',
+  whole: () => ({ ...USUAL.messages.whole({}), usage: undefined }),
+  headers: (usage) => {
+    const { input_tokens, output_tokens, ...cache } = usage as Record<string, unknown>
+    return {
+      'x-amzn-bedrock-input-token-count': asText(input_tokens),
+      'x-amzn-bedrock-output-token-count': asText(output_tokens),
+      'x-amzn-bedrock-cache-read-input-token-count': asText(cache.cache_read_input_tokens),
+      'x-amzn-bedrock-cache-write-input-token-count': asText(cache.cache_creation_input_tokens),
+    }
+  },
+  stream: (first, last) => {
+    const { input_tokens, output_tokens, cache_read_input_tokens } = last as Record<string, unknown>
+    const metrics = {
+      inputTokenCount: input_tokens,
+      outputTokenCount: output_tokens,
+      cacheReadInputTokenCount: cache_read_input_tokens,
+    }
+    return [
+      { type: 'message_start', message: { id: 'msg_1', usage: first } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: SAID } },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: first },
+      { type: 'message_stop', 'amazon-bedrock-invocationMetrics': metrics },
+    ].map(chunk)
+  },
+}
+
+interface Reader {
+  readonly client: ChatProtocol
+  readonly upstream: ChatProtocol
+  readonly families: readonly (Provider | undefined)[]
+  readonly form: Form
+}
+
+const readers: Readonly<Record<string, Reader>> = {
+  ...Object.fromEntries(
+    (Object.keys(USUAL) as ChatProtocol[]).map((protocol): [string, Reader] => [
+      protocol,
+      { client: protocol, upstream: protocol, families: familiesOf(protocol), form: USUAL[protocol] },
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(OF_FAMILIES).map(([family, form]): [string, Reader] => [
+      family,
+      {
+        ...{ client: 'chat-completions', upstream: 'chat-completions' },
+        families: [family as Provider, undefined],
+        form,
+      },
+    ]),
+  ),
+  ...Object.fromEntries(
+    (['messages', 'generate-content'] as const).map((upstream): [string, Reader] => [
+      `${upstream}, translated`,
+      {
+        ...{ client: 'chat-completions', upstream },
+        families: familiesOf(upstream),
+        form: USUAL[upstream],
+      },
+    ]),
+  ),
+  'bedrock, in its framing and headers': {
+    ...{ client: 'messages', upstream: 'messages', families: ['bedrock'], form: BEDROCK },
+  },
+}
+
+t.test('every family has its place here', async (t) => {
+  const covered = new Set(Object.values(readers).flatMap(({ families }) => families))
+  t.same(
+    USAGE_FAMILIES.filter((family) => !covered.has(family)),
+    [],
+  )
+})
+
+/** Each kind of token has a price here; that of the dearest is `DEAREST`. Credits for a million tokens. */
+const PRICING = {
+  ...{ unit: '1M_tokens', input: '1000000', output: '2000000', cached_input: '100000', reasoning: '3000000' },
+  ...{ input_audio: '4000000', output_audio: '5000000', input_image: '2000000', output_image: '7000000' },
+  server_tool_call: '1',
+}
+const DEAREST = 7
+/** What a report that contradicts itself is billed with. */
+const [INPUT, OUTPUT] = [1, 2]
 
 /** Throws where the settlement bills more than it may, or gives credits back. */
 function check(call: RunningCall, promptBytes: number): void {
@@ -145,24 +278,25 @@ function check(call: RunningCall, promptBytes: number): void {
     fault('a count is none')
   if (row.cached_tokens + row.cache_write_tokens > row.input_tokens) fault('more than the prompt')
   if (row.reasoning_tokens > row.output_tokens) fault('more than the output')
-  if (cost > parseCredits(String((row.input_tokens + row.output_tokens) * DEAREST)))
-    fault('more than its tokens')
-  if (Math.max(row.input_tokens, row.output_tokens) > MAX_CONTEXT_TOKENS) fault('beyond any call')
+  const { input_tokens: input, output_tokens: output, server_tool_calls: tools } = row
+  if (cost > parseCredits(String((input + output) * DEAREST + tools))) fault('more than its tokens')
+  if (Math.max(input, output) > MAX_CONTEXT_TOKENS) fault('beyond any call')
   const { usage_suspect: suspect } = JSON.parse(row.detail ?? '{}') as { usage_suspect?: string }
   if (suspect === undefined) return
-  if (row.input_tokens > estimateInputTokens(promptBytes)) fault('more than the prompt that was sent')
-  if (row.output_tokens > estimateOutputTokens(SAID.length)) fault('more than what was said')
+  if (input > estimateInputTokens(promptBytes)) fault('more than the prompt that was sent')
+  if (output > estimateOutputTokens(SAID.length)) fault('more than what was said')
+  if (cost > parseCredits(String(input * INPUT + output * OUTPUT + tools))) fault('more than plain prices')
 }
 
-for (const protocol of Object.keys(WAYS) as ChatProtocol[])
-  t.test(`usage of ${protocol}`, async (t) => {
-    const { path, body, whole, stream } = WAYS[protocol]
-    const usage = USAGES[protocol]
+for (const [name, { client: protocol, upstream, families, form }] of Object.entries(readers))
+  t.test(`usage of ${name}`, async (t) => {
+    const { path, body } = REQUESTS[protocol]
+    const usage = USAGES[upstream]
     let suspects = 0
     const run = fc.record({
       first: usage,
       last: usage,
-      provider: fc.constantFrom(...FAMILIES[protocol]),
+      provider: fc.constantFrom(...families),
       isStream: fc.boolean(),
       /** The parts of the stream that come before the client leaves. */
       seen: fc.nat({ max: 5 }),
@@ -177,11 +311,16 @@ for (const protocol of Object.keys(WAYS) as ChatProtocol[])
         }
         const call = new RunningCall({
           client,
-          upstream: protocol,
+          upstream,
+          modelFields: { pricing: PRICING },
           channelFields: { only: provider === undefined ? {} : { provider } },
           retries: 0,
         })
-        call.attempt.head(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
+        const { whole, stream, headers, type = 'text/event-stream' } = form
+        call.attempt.head(200, {
+          'content-type': isStream ? type : 'application/json',
+          ...(isStream ? {} : headers?.(last)),
+        })
         const parts = isStream ? stream(first, last) : [JSON.stringify(whole(last))]
         for (const part of parts.slice(0, seen)) call.attempt.data(part)
         if (seen < parts.length) call.abort()
