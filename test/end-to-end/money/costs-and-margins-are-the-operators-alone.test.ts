@@ -5,6 +5,7 @@
 import t from 'tap'
 import { OPERATIONS } from '../../../schemas/management/index.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
+import { startReceiver } from '../../pipelines/notifications/support.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { MANAGE, signIn } from '../../support/manage.ts'
 import { eventually } from '../../support/service.ts'
@@ -56,6 +57,7 @@ const CONFIG = configOf(
       cost: { [PAINT]: { unit: 'image', per_unit: '2.5' } },
     },
   ],
+  { webhooks: { private_addresses: true } },
 )
 
 const SECRET = /upstream_cost|margin|requests_with_cost|usage_reported/
@@ -77,6 +79,8 @@ t.test('costs', async (t) => {
   const { key, accountId: account } = await service.newKey('10000000')
   const owner = await signIn(service, { accountId: account })
   const live = await watchLive()
+  const hooks = await startReceiver(t)
+  const { body: hook } = await owner.send('POST', '/webhooks', { account_id: account, url: hooks.url })
 
   async function watchLive() {
     const leaving = new AbortController()
@@ -214,6 +218,18 @@ t.test('costs', async (t) => {
       t.notMatch(text, SECRET, `GET ${path}`)
     }
     t.ok(answered > 5)
+    const sent = await eventually('the webhook of the task', () =>
+      hooks.received.find(({ body }) => body.includes('task.succeeded')),
+    )
+    t.match(sent.body, /"cost":"14"/)
+    const { body: list } = await owner.send('GET', `/webhook-deliveries?account_id=${account}`)
+    t.ok(list.data.some((one: { endpoint_id: string }) => one.endpoint_id === hook.id))
+    for (const { id } of list.data as { id: string }[]) {
+      const { body: detail } = await owner.send('GET', `/webhook-deliveries/${id}`)
+      t.match(detail.body, /"type":"/)
+      t.notMatch(JSON.stringify(detail), SECRET, detail.type)
+    }
+    for (const { headers, body } of hooks.received) t.notMatch(JSON.stringify([headers, body]), SECRET)
     const csv = await get('/v1/logs?format=csv')
     t.match(csv.text, /request_id/)
     t.notMatch(csv.text, SECRET)
