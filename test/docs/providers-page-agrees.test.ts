@@ -1,14 +1,38 @@
-/** The page of providers has each preset in its table, and an example of each that is a sound channel. */
+/** The page of providers has each preset in its table, and an example of each, and of each protocol of media, that works. */
 import t from 'tap'
 import { channelAuth } from '../../schemas/config/channel-auth.ts'
+import type { MediaWork } from '../../schemas/media/job.ts'
+import { worksOf } from '../../src/channels/media/registry.ts'
 import { protocolsOf } from '../../src/channels/providers/provider.ts'
 import { PRESETS } from '../../src/channels/providers/registry.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { readText } from '../support/source-files.ts'
 
 const page = readText('docs/providers.md')
-const MODEL = 'models:\n  - { id: sonata-large, pricing: { unit: 1M_tokens, input: "1", output: "2" } }\n'
-const examples = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text)
+const blocks = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text)
+const [media = ''] = blocks.filter((text) => text.startsWith('models:'))
+const examples = blocks.filter((text) => text !== media)
+/** Models of the examples: those of the page, and one of chat. */
+const MODELS = `${media}  - { id: sonata-large, pricing: { unit: 1M_tokens, input: "1", output: "2" } }\n`
+
+/** Kinds of work by the endpoint at which a model is called. */
+const WORKS: Readonly<Record<string, MediaWork>> = {
+  images_generations: 'image',
+  videos_generations: 'video',
+  music_generations: 'music',
+  audio_speech: 'speech',
+}
+
+/** Returns the configuration of the example and its models alone, its environment filled in. */
+function loaded(example: string) {
+  const env = Object.fromEntries(
+    [...example.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, 'k-0123456789']),
+  )
+  const isServed = (line: string) => example.includes(`${/ id: ([\w-]+),/.exec(line)?.[1]}: `)
+  const models = MODELS.split('\n').filter((line) => line === 'models:' || isServed(line))
+  const text = `${models.join('\n')}\nchannels:\n${example.replace(/^/gm, '  ')}`
+  return loadConfig({ path: 'c.yaml', digest: '', text, refusal: null }, env)
+}
 
 t.test('the table has each provider with its protocols, the usual one first', async (t) => {
   const rows = [...page.split('## Access')[0]!.matchAll(/^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|/gm)]
@@ -26,17 +50,32 @@ t.test('each provider has an example of ten lines at most that is a sound channe
   t.same([...new Set(shown)].sort(), Object.keys(PRESETS).sort())
   for (const example of examples) {
     t.ok(example.trimEnd().split('\n').length <= 10, example)
-    const env = Object.fromEntries(
-      [...example.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, 'k-0123456789']),
-    )
-    const text = `${MODEL}channels:\n${example.replace(/^/gm, '  ')}`
-    const loaded = loadConfig({ path: 'c.yaml', digest: '', text, refusal: null }, env)
-    t.ok(
-      loaded.ok,
-      loaded.ok ? '' : loaded.problems.map(({ field, message }) => `${field}: ${message}`).join('\n'),
-    )
-    if (loaded.ok) t.same(loaded.warnings, [])
+    const read = loaded(example)
+    t.ok(read.ok, read.ok ? '' : read.problems.map(({ field, message }) => `${field}: ${message}`).join('\n'))
+    if (read.ok) t.same(read.warnings, [])
   }
+})
+
+t.test('each protocol of media of each provider has an example, whose models it makes', async (t) => {
+  const shown = examples.flatMap((example) => {
+    const read = loaded(example)
+    if (!read.ok) throw new Error(example)
+    const [channel] = read.config.channels
+    const { provider, protocol, models } = channel!
+    const works = worksOf(protocol)
+    if (works.length === 0) return []
+    for (const id of Object.keys(models)) {
+      const { endpoint_type } = read.config.models.find((model) => model.id === id)!
+      t.ok(works.includes(WORKS[endpoint_type!]!), `${provider} ${protocol}: ${id}`)
+    }
+    return [`${provider} ${protocol}`]
+  })
+  const made = Object.entries(PRESETS).flatMap(([provider, preset]) =>
+    protocolsOf(preset)
+      .filter((protocol) => worksOf(protocol).length > 0)
+      .map((protocol) => `${provider} ${protocol}`),
+  )
+  t.same(shown.sort(), made.sort())
 })
 
 t.test('each field of each kind of access is named', async (t) => {
@@ -46,7 +85,7 @@ t.test('each field of each kind of access is named', async (t) => {
 })
 
 t.test('a configuration of all examples starts, and names the keys that are missing', async (t) => {
-  const text = `${MODEL}channels:\n${examples.join('').replace(/^/gm, '  ')}`
+  const text = `${MODELS}channels:\n${examples.join('').replace(/^/gm, '  ')}`
   const loaded = loadConfig({ path: 'c.yaml', digest: '', text, refusal: null }, {})
   if (!loaded.ok) throw new Error('the configuration is refused')
   t.equal(loaded.config.channels.length, examples.length)
