@@ -1,0 +1,82 @@
+/**
+ * A client leaves behind the first word of a stream of each family: what was reported by then is charged as reported, and
+ * the rest by the gateway's own count. The charges are computed by hand from these prices. See docs/pricing.md.
+ */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { type ChatProtocol, USAGE_FAMILIES, type UsageFamily } from '../../../schemas/config/catalog.ts'
+import { parseCredits } from '../../../schemas/money.ts'
+import { chunk } from '../../support/event-stream.ts'
+import { MODEL, RunningCall } from './forward-support.ts'
+
+const PRICING = {
+  unit: '1M_tokens',
+  ...{ input: '10', output: '40', cached_input: '1', reasoning: '60' },
+  ...{ input_audio: '30', output_audio: '80', output_image: '120' },
+  ...{ server_tool_call: '0.01', server_tools: { web_search: '0.02' } },
+}
+/** With what is around it in JSON, 4,000 characters: 1,000 tokens by the gateway's own count. */
+const CONTENT = 'x'.repeat(3970)
+const messages = [{ role: 'user', content: CONTENT }]
+/** Six characters: 2 tokens by the gateway's own count. */
+const WORD = 'Hello '
+
+/** Nothing is reported before the end: (1000 x 10 + 2 x 40) / 1,000,000. */
+const ESTIMATED = '0.01008'
+const CHARGES: Readonly<Partial<Record<UsageFamily, string>>> = {
+  // In every chunk: (500 x 10 + 300 x 1 + 200 x 12.5 + 90 x 40) / 1,000,000
+  qwen: '0.0114',
+  // The prompt at the beginning: (500 x 10 + 200 x 1 + 100 x 12.5 + 200 x 20 + 2 x 40) / 1,000,000
+  anthropic: '0.01053',
+  // (700 x 10 + 200 x 1 + 100 x 12.5 + 2 x 40) / 1,000,000
+  bedrock: '0.00853',
+  // All but the text: (300 x 10 + 300 x 30 + 400 x 1 + 50 x 60 + 2 x 40) / 1,000,000
+  gemini: '0.01548',
+  vertex: '0.01548',
+}
+
+const PROTOCOLS: Readonly<Partial<Record<UsageFamily, ChatProtocol>>> = {
+  anthropic: 'messages',
+  bedrock: 'messages',
+  gemini: 'generate-content',
+  vertex: 'generate-content',
+}
+const REQUESTS = {
+  'chat-completions': { path: '/v1/chat/completions', body: { messages } },
+  messages: { path: '/v1/messages', body: { messages, max_tokens: 9000 } },
+  'generate-content': {
+    path: `/v1beta/models/${MODEL}:streamGenerateContent`,
+    body: { contents: [{ role: 'user', parts: [{ text: CONTENT }] }] },
+  },
+} as const
+
+/** The events of a family's recorded stream up to the first word. */
+function begun(family: UsageFamily): readonly (string | Buffer)[] {
+  const url = new URL(`../../fixtures/usage/${family}/stream.txt`, import.meta.url)
+  const text = readFileSync(url, 'utf8')
+  const events = text.slice(0, text.indexOf('\n\n', text.indexOf(WORD)) + 2).split(/(?<=\n\n)/)
+  if (family !== 'bedrock') return events
+  return events.map((event) => chunk(JSON.parse(event.slice(event.indexOf('{')))))
+}
+
+for (const family of USAGE_FAMILIES)
+  t.test(family, async (t) => {
+    const protocol = (PROTOCOLS[family] ?? 'chat-completions') as keyof typeof REQUESTS
+    const { path, body } = REQUESTS[protocol]
+    const call = new RunningCall({
+      client: { protocol, path, query: 'alt=sse', body: { model: MODEL, stream: true, ...body } },
+      upstream: protocol,
+      modelFields: { pricing: PRICING },
+      channelFields: { only: { provider: family } },
+    })
+    const framed = { 'content-type': 'application/vnd.amazon.eventstream' }
+    call.attempt.head(200, family === 'bedrock' ? framed : {})
+    for (const event of begun(family)) call.attempt.data(event)
+    t.match(call.sent, WORD)
+    call.abort()
+    t.match(call.settlement, {
+      status: 'interrupted',
+      cost: parseCredits(CHARGES[family] ?? ESTIMATED).toString(),
+    })
+    t.equal(call.attempt.isLeft, true)
+  })
