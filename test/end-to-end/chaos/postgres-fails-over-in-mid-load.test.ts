@@ -2,25 +2,32 @@
  * The PostgreSQL primary is killed in mid-load and its standby promoted: calls go on, and each is booked once.
  * See docs/cluster.md, "PostgreSQL with a standby".
  */
+import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { startEngines } from '../../support/engines.ts'
-import { eventually } from '../../support/service.ts'
+import { eventually, TEST_MASTER_KEY } from '../../support/service.ts'
 import { startPostgresPair } from '../../support/standby.ts'
 import { say } from '../support.ts'
 import { refusals, underLoad } from './outage.ts'
 import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 
-const ENOUGH = 80
-const PAUSE_MS = 30
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+const ENOUGH = 40
+const PAUSE_MS = 100
 
-t.setTimeout(TIMEOUT_MS * 2)
+t.setTimeout(TIMEOUT_MS)
 for (const seed of seeds())
   await t.test(seedNote(seed), async (t) => {
     const pair = await startPostgresPair(t)
     const others = await startEngines(t, { only: ['nats', 'clickhouse', 'simulator'], withCallLog: true })
     const engines = Object.create(others, { databaseUrl: { value: pair.bothUrl } })
-    const { service, callers, load, more, finish } = await underLoad(t, seed, { engines })
+    const { service, callers, load, more, finish } = await underLoad(t, seed, {
+      engines,
+      env: { TOLLGATE_ROLES: 'gateway,settler,tasks' },
+    })
     const body = { model: 'steady', max_tokens: 4, messages: say('hello') }
     // These ask PostgreSQL before each call: a key with a spend cap, and one that no process has seen before.
     const asking = { capped: [] as [at: number, status: number][], unknown: [] as [number, number][] }
@@ -31,7 +38,7 @@ for (const seed of seeds())
       spendCap: 100_000_000_000_000n,
     })
     const fresh = await Promise.all(
-      Array.from({ length: 150 }, () =>
+      Array.from({ length: 60 }, () =>
         service.database.createKey({ accountId: callers[1]!.accountId, name: 'fresh', kind: 'console' }),
       ),
     )
@@ -78,4 +85,36 @@ for (const seed of seeds())
     }
     t.comment(`known keys: 0 of ${load.seen.length} calls failed`)
     await finish(t)
+
+    const processes = await eventually('every process is connected to the new primary', async () => {
+      const rows = await pair.run(
+        'two',
+        (sql) => sql`SELECT DISTINCT application_name AS name FROM pg_stat_activity`,
+      )
+      const names = rows
+        .map(({ name }) => name)
+        .filter((name) => /^tollgate (gateway|settler|tasks)/.test(name))
+      return names.length >= 3 ? names.sort() : undefined
+    })
+    for (const name of ['gateway 0', 'settler', 'tasks'])
+      t.ok(
+        processes.some((one) => one.startsWith(`tollgate ${name}`)),
+        name,
+      )
+    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'wallet', 'verify', '--json'], {
+      env: {
+        ...process.env,
+        DATABASE_URL: pair.bothUrl,
+        NATS_URL: others.natsUrl,
+        CLICKHOUSE_URL: others.clickhouseUrl,
+        TOLLGATE_MASTER_KEY: TEST_MASTER_KEY.toString('hex'),
+        TOLLGATE_CONFIG: service.configPath,
+      },
+    })
+    t.same(JSON.parse(stdout).differences, [], 'a command finds the new primary, and no difference')
+    t.equal((await service.chat(capped.raw, body)).status, 200)
+    await service.database.revokeKey(capped.key.id)
+    await eventually('the gateway is notified by the new primary', async () =>
+      (await service.chat(capped.raw, body)).status === 401 ? true : undefined,
+    )
   })

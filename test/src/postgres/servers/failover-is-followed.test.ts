@@ -6,6 +6,7 @@ import { connect, dropConnections } from '../../../../src/postgres/connection.ts
 import { openDatabase } from '../../../../src/postgres/database.ts'
 import { isTransient } from '../../../../src/postgres/errors.ts'
 import { migrate } from '../../../../src/postgres/migrate.ts'
+import { losesCommits } from '../../../../src/postgres/servers/replication.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { type ServerName, startPostgresPair } from '../../../support/standby.ts'
 
@@ -38,6 +39,7 @@ t.test(
   'the primary is used, wherever it stands in the list, or the standby where that is asked for',
   async (t) => {
     t.equal(await whereIs(), 'one')
+    t.notOk(await losesCommits(pair.bothUrl), 'commits wait for the standby')
     const [first, second] = pair.bothUrl.split('@')[1]!.split('/')[0]!.split(',')
     const reversed = connect(pair.bothUrl.replace(`${first},${second}`, `${second},${first}`), {
       max: 1,

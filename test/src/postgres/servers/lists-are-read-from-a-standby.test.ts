@@ -3,6 +3,7 @@ import t from 'tap'
 import { ONE_CREDIT } from '../../../../schemas/money.ts'
 import { openDatabase } from '../../../../src/postgres/database.ts'
 import { migrate } from '../../../../src/postgres/migrate.ts'
+import { losesCommits } from '../../../../src/postgres/servers/replication.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { startPostgresPair } from '../../../support/standby.ts'
 
@@ -49,6 +50,11 @@ const isReadFrom = (name: 'one' | 'two') =>
     }
     return undefined
   })
+
+t.test('commits do not wait for this standby, which an operator is warned of', async (t) => {
+  t.ok(await losesCommits(pair.bothUrl))
+  t.notOk(await losesCommits(pair.url('one')), 'of one host nothing is known')
+})
 
 t.test('the standby has them', async (t) => {
   t.ok(await isReadFrom('two'))
