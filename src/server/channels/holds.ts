@@ -1,6 +1,7 @@
 /** Keeps the calls of this process from channels that operators pause or drain. */
 import type { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
 import type { Changes } from '../../postgres/changes.ts'
+import { isAway } from '../../postgres/errors.ts'
 import type { Operation } from '../../postgres/operation/repository.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Configuration } from '../configuration.ts'
@@ -58,7 +59,9 @@ export async function watchChannelHolds({
         onReset: read,
       })
       read()
-    } catch {
+    } catch (error) {
+      if (!isAway(error))
+        log.warn({ err: error }, 'Failed to listen for changes of channel states; trying again')
       later(() => void listen())
     }
   }

@@ -1,6 +1,7 @@
 /** Keeps the journals of a gateway registered in PostgreSQL, so that those of a machine that never comes back are seen. */
 import { hostname } from 'node:os'
 import type { Journal } from '../../journal/journal.ts'
+import { isAway } from '../../postgres/errors.ts'
 import type { Operation } from '../../postgres/operation/repository.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { everyUnlessBusy } from './engine-watch.ts'
@@ -29,8 +30,12 @@ export async function startHeartbeats(
       await database.recordHeartbeat({ id: journal.id, node, directory, ...journal.holdings() })
   }
   await beat()
-  // While PostgreSQL is away the check of the engines says so.
-  const timer = everyUnlessBusy(HEARTBEAT_INTERVAL_MS, () => beat().catch(() => {}))
+  const timer = everyUnlessBusy(HEARTBEAT_INTERVAL_MS, () =>
+    beat().catch((error) => {
+      // While PostgreSQL is away the check of the engines says so.
+      if (!isAway(error)) log.warn({ err: error }, 'Failed to record a heartbeat of the journals')
+    }),
+  )
   return {
     async close() {
       clearInterval(timer)

@@ -8,7 +8,7 @@ import { divideHalfUp, printCredits } from '../../../schemas/money.ts'
 import { detailView } from '../../../src/core/call-log/detail.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { chargeTerms, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
-import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
+import { extraOf, NO_USAGE } from '../../../src/core/pricing/usage.ts'
 
 const CALL: CallWithDetail = {
   object: 'log',
@@ -164,34 +164,64 @@ t.test('the lines of a charge add up to the cost, which is their sum rounded hal
     cache_write: rate,
     output: rate,
     server_tool_call: rate,
+    ...{ cache_write_1h: rate, reasoning: rate, input_audio: rate, input_image: rate },
+    ...{ output_audio: rate, output_image: rate },
+    server_tools: fc.record({ web_search: rate }),
+    service_tiers: fc.record({ flex: rate }),
   })
   const usage = fc.record({
     fresh: tokens,
     cached: tokens,
     cacheWrite: tokens,
     output: tokens,
+    reasoning: tokens,
     calls: fc.nat(9),
   })
+  /** Parts of the others, as a report may have them. */
+  const counts = fc.record({
+    ...{ cache_write_1h: tokens, input_audio: tokens, input_image: tokens },
+    ...{ output_audio: tokens, output_image: tokens },
+    server_tools: fc.record({ web_search: fc.nat(9) }),
+  })
+  const seen = new Set<string>()
   fc.assert(
-    fc.property(offer, usage, fc.boolean(), (prices, { fresh, calls, ...used }, isDiscounted) => {
-      const discount = isDiscounted ? { discount: '0.35' } : {}
+    fc.property(offer, usage, counts, fc.boolean(), (prices, { fresh, calls, ...used }, parts, isReduced) => {
+      const [discount, tier] = isReduced ? [{ discount: '0.35' }, 'flex'] : [{}, '']
       const price = tokenPrice(pricing.parse({ unit: '1M_tokens', ...prices, ...discount }))!
       const prompt = fresh + used.cached + used.cacheWrite
-      const charge = tokenCharge(price, { ...NO_USAGE, ...used, prompt, serverToolCalls: calls }, 0)
+      const extra = extraOf({
+        ...{
+          cacheWrite1h: parts.cache_write_1h,
+          inputAudio: parts.input_audio,
+          inputImage: parts.input_image,
+        },
+        ...{ outputAudio: parts.output_audio, outputImage: parts.output_image, tools: parts.server_tools },
+      })
+      const billed = { ...NO_USAGE, ...used, ...extra, prompt, serverToolCalls: calls }
+      const charge = tokenCharge(price, billed, 0, tier)
       const call = {
         input_tokens: prompt,
         cached_tokens: used.cached,
         cache_write_tokens: used.cacheWrite,
         output_tokens: used.output,
+        reasoning_tokens: used.reasoning,
         server_tool_calls: calls,
         cost: printCredits(charge),
       }
-      const { gateway } = shown(call, { prices: JSON.parse(chargeTerms(price, prompt, 0)) })
+      const { gateway } = shown(call, {
+        prices: JSON.parse(chargeTerms(price, prompt, 0, tier)),
+        counts: parts,
+      })
       const lines = Object.entries(gateway).filter(([name]) => name.startsWith('charge_'))
+      for (const [name] of lines) seen.add(name)
       const sum = lines.reduce((total, [, line]) => total + exact(line.split(' = ')[1]!), 0n)
       return divideHalfUp(sum, 10n ** 22n) === charge
     }),
   )
+  const items = ['input', 'cached_input', 'cache_write', 'cache_write_1h', 'input_audio', 'input_image']
+    .concat(['output', 'reasoning', 'output_audio', 'output_image', 'web_search', 'built_in_tools'])
+    .map((name) => `charge_${name}`)
+  t.same([...seen].sort(), items.sort(), 'each price has its line')
   t.end()
 })
 

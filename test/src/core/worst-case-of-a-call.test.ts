@@ -1,7 +1,11 @@
 /** What the pre-charge takes for the worst case of a call. */
+import fc from 'fast-check'
 import t from 'tap'
 import { modelEntry } from '../../../schemas/config/catalog.ts'
-import { type EstimatedCall, worstCase } from '../../../src/core/pricing/estimate.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import { type EstimatedCall, estimateCharge, worstCase } from '../../../src/core/pricing/estimate.ts'
+import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
+import { extraOf, NO_USAGE } from '../../../src/core/pricing/usage.ts'
 
 const model = modelEntry.parse({ id: 'm' })
 const call: EstimatedCall = {
@@ -36,4 +40,44 @@ t.test('a part given by URL counts as many tokens as the model says', async (t) 
   t.match(worstCase(model, { ...call, links }), { prompt: 11 + 2 * 1600 + 16_000 + 2000, output: 7 })
   const cheap = modelEntry.parse({ id: 'm', estimate: { image_tokens: 5, file_tokens: 1, audio_tokens: 0 } })
   t.match(worstCase(cheap, { ...call, links }), { prompt: 22 })
+})
+
+t.test('no kind of output, tool or service tier costs more than the worst case', async (t) => {
+  const rate = fc.integer({ min: 0, max: 9_999 }).map(String)
+  const offer = fc.record(
+    {
+      ...{ input: rate, output: rate, reasoning: rate, output_audio: rate, output_image: rate },
+      ...{ server_tool_call: rate, server_tools: fc.record({ web_search: rate }) },
+      ...{
+        service_tiers: fc.record({ flex: fc.constant('0.5'), priority: fc.constant('2') }),
+        minimum: rate,
+      },
+    },
+    { requiredKeys: ['input', 'output'] },
+  )
+  const share = fc.nat(7)
+  const used = fc.record({
+    ...{ prompt: fc.nat(11), output: share, reasoning: share, audio: share, image: share },
+    ...{ searches: fc.nat(10), runs: fc.nat(10) },
+    tier: fc.constantFrom('', 'flex', 'priority'),
+    isServedAsAsked: fc.boolean(),
+  })
+  const held = fc.property(offer, used, (fields, { prompt, output, reasoning, audio, image, ...rest }) => {
+    const { searches, runs, tier, isServedAsAsked } = rest
+    const price = tokenPrice(
+      modelEntry.parse({ id: 'm', pricing: { unit: '1M_tokens', ...fields } }).pricing,
+    )!
+    const tools: EstimatedCall['builtInTools'] = ['web_search', 'code_interpreter']
+    const asked = { ...call, builtInTools: tools, ...(tier !== '' && { serviceTier: tier }) }
+    const estimate = estimateCharge(price, model, asked, 0)
+    const extra = extraOf({
+      ...{ outputAudio: audio, outputImage: image },
+      tools: { web_search: searches, code_interpreter: runs },
+    })
+    const usage = { ...NO_USAGE, prompt, output, reasoning, serverToolCalls: searches + runs, ...extra }
+    const charge = tokenCharge(price, usage, 0, isServedAsAsked ? tier : '')
+    if (charge > estimate) throw new Error(`${printCredits(charge)} > ${printCredits(estimate)}`)
+  })
+  const runs = { seed: 20_261_125, numRuns: 500 }
+  t.doesNotThrow(() => fc.assert(held, runs))
 })

@@ -44,9 +44,11 @@ const tokens = (count: number | null): string => (count === null ? '–' : count
 const capabilitiesOf = ({ capabilities }: PublicModel): string[] =>
   Object.entries(capabilities).flatMap(([name, has]) => (has ? [name.replaceAll('_', ' ')] : []))
 
+type Prices = Omit<Pricing['tiers'][number], 'from_prompt_tokens' | 'input' | 'output'> &
+  Pick<Pricing, 'input' | 'output'>
+
 /** Returns the kinds of tokens that cost something else than the rest of the input or of the output. */
-function ownKinds(pricing: Pricing): [name: string, price: string | null][] {
-  if (pricing.unit !== '1M_tokens') return []
+function ownKinds(pricing: Prices): [name: string, price: string | null][] {
   const { input, output } = pricing
   const kinds: [name: string, price: string | null, usual: string | null][] = [
     [t('Cache write for an hour'), pricing.cache_write_1h, null],
@@ -59,13 +61,25 @@ function ownKinds(pricing: Pricing): [name: string, price: string | null][] {
   return kinds.flatMap(([name, price, usual]) => (price === usual ? [] : [[name, price]]))
 }
 
-function Prices({ pricing }: { pricing: Pricing }) {
+/** Prints all prices of tokens in a line. */
+const tokenPrices = (pricing: Prices): string =>
+  [
+    t('{input} input, {cached} cached, {write} cache write, {output} output', {
+      input: pricing.input,
+      cached: pricing.cached_input,
+      write: pricing.cache_write,
+      output: pricing.output,
+    }),
+    ...ownKinds(pricing).map(([name, price]) => `${name} ${price}`),
+  ].join(', ')
+
+function PricePanel({ pricing }: { pricing: Pricing }) {
   const single = [
     [t('Input'), pricing.input],
     [t('Cached input'), pricing.cached_input],
     [t('Cache write'), pricing.cache_write],
     [t('Output'), pricing.output],
-    ...ownKinds(pricing),
+    ...(pricing.unit === '1M_tokens' ? ownKinds(pricing) : []),
     [t('Each unit'), pricing.per_unit],
     [t('Each image that goes in'), pricing.unit === '1M_tokens' ? null : pricing.input_image],
     [t('Each call of a tool of the provider'), pricing.server_tool_call],
@@ -104,17 +118,12 @@ function Prices({ pricing }: { pricing: Pricing }) {
             key={tier.from_prompt_tokens}
             name={t('From {count} tokens of input', { count: tokens(tier.from_prompt_tokens) })}
           >
-            {t('{input} input, {cached} cached, {write} cache write, {output} output', {
-              input: tier.input,
-              cached: tier.cached_input,
-              write: tier.cache_write,
-              output: tier.output,
-            })}
+            {tokenPrices(tier)}
           </Fact>
         ))}
         {pricing.changes.map((change) => (
           <Fact key={change.from} name={t('Planned')}>
-            {change.per_unit ?? `${change.input} → ${change.output}`} <Time at={change.from} />
+            {change.per_unit ?? tokenPrices(change)} <Time at={change.from} />
           </Fact>
         ))}
         {pricing.discount && (
@@ -204,7 +213,7 @@ function ModelInFull({ model }: { model: PublicModel }) {
           )}
         </dl>
       </Panel>
-      {model.pricing && <Prices pricing={model.pricing} />}
+      {model.pricing && <PricePanel pricing={model.pricing} />}
       <Snippets model={model} />
     </>
   )
