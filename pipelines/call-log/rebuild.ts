@@ -1,7 +1,8 @@
 /**
  * Rebuilds the call log from PostgreSQL's usage rows into a second table, while calls arrive and are read. Rows copied
  * meanwhile still go to the live log, and the new one follows; for the last of them copying is paused, the two tables
- * change places, and the claimed range goes to the new one.
+ * change places, and the claimed range goes to the new one. Calls whose usage rows retention has taken away are taken over
+ * from the live log.
  */
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
@@ -29,7 +30,13 @@ export interface RebuildResult {
 export interface LogRebuildDeps {
   readonly database: Pick<
     CallCopy,
-    'claimRebuild' | 'countUsageRows' | 'copiedUpto' | 'readUsageRows' | 'rangeEnd' | 'holdCopying'
+    | 'claimRebuild'
+    | 'callsKeptSince'
+    | 'countUsageRows'
+    | 'copiedUpto'
+    | 'readUsageRows'
+    | 'rangeEnd'
+    | 'holdCopying'
   >
   readonly callLog: Pick<CallLog, 'insertCalls' | 'createRebuildTables'>
   /** Called with the progress; the rebuild continues when the result has resolved. */
@@ -60,6 +67,8 @@ export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
   const fresh = await callLog.createRebuildTables()
   let upto = 0n
   let read = 0
+  const keptSince = await database.callsKeptSince()
+  const taken = keptSince === null ? 0 : await fresh.keepCallsBefore(keptSince.getTime())
   let rows = 0
 
   async function follow(mark: bigint): Promise<void> {
@@ -92,5 +101,5 @@ export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
     read += countLines(text)
   })
   await fresh.drop()
-  return { rows, dropped: read - rows }
+  return { rows: rows + taken, dropped: read - rows }
 }

@@ -14,9 +14,11 @@ export interface IntegrityDeps {
 
 export const integrityJobs = ({ database, callLog, openProvider }: IntegrityDeps) =>
   ({
-    verify: async (_, report) => ({
-      result: await verifyBooks({ database, callLog, payments: await openProvider?.() }, report),
-    }),
+    verify: async ({ input }, report) => {
+      const isFull = (input as { full?: boolean } | null)?.full === true
+      const deps = { database, callLog, payments: await openProvider?.(), isFull }
+      return { result: await verifyBooks(deps, report) }
+    },
     rebuild: async (_, report) => ({
       result: (await rebuildLog({
         database,

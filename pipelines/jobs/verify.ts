@@ -13,6 +13,8 @@ export interface VerifyDeps {
   readonly callLog: AuditedLog
   /** The payment provider, where there is one. */
   readonly payments?: AuditedPayments | undefined
+  /** Reads everything. Default: what was written since the last audit without a difference. */
+  readonly isFull?: boolean
 }
 
 const PERCENT = 100
@@ -34,12 +36,16 @@ function meteringShape({ groups, negative }: MeteringReport): Partial<Verified> 
   }
 }
 
-/** Audits every wallet, ledger, the call log and payments, and reports how the calls of the last day were metered. */
+/** Audits every wallet, the ledger, the call log and payments, and reports how the calls of the last day were metered. */
 export async function verifyBooks(
-  { database, callLog, payments }: VerifyDeps,
+  { database, callLog, payments, isFull = false }: VerifyDeps,
   onStep?: OnStep,
 ): Promise<Verified> {
-  const audit = await database.verifyWallets(callLog, { payments, ...(onStep && { onStep }) })
+  const audit = await database.verifyWallets(callLog, {
+    isIncremental: !isFull,
+    payments,
+    ...(onStep && { onStep }),
+  })
   const metering = await database.meteringReport()
   return { ...auditReportShape(audit), ...meteringShape(metering) }
 }

@@ -197,9 +197,11 @@ export const auditReportShape = ({
   logTrouble,
   paymentsTrouble,
   differences,
+  since,
   ...report
 }: AuditReport): Verified => ({
   ...report,
+  ...(since !== undefined && { since: since.toISOString() }),
   differences: differences.map((difference) => ({ ...difference })),
   ...(logTrouble !== undefined && { call_log_not_compared: logTrouble }),
   ...(paymentsTrouble !== undefined && { payments_not_compared: paymentsTrouble }),

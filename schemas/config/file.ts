@@ -17,6 +17,10 @@ const MAX_KEEP_ALIVE_AFTER_SECONDS = 90
 
 /** A century: an instant that long ago can still be reckoned. */
 const MAX_RETENTION_DAYS = 36_500
+/** Budgets, refunds and late settlements need the last months. */
+const MIN_RETAINED_MONTHS = 2
+const MAX_RETAINED_MONTHS = 1200
+const retainedMonths = z.int().min(MIN_RETAINED_MONTHS).max(MAX_RETAINED_MONTHS).nullable().default(null)
 
 /** A link opens for seven days: its file lasts as long. */
 const MIN_FILE_RETENTION_DAYS = 7
@@ -158,9 +162,20 @@ export const configFile = z.strictObject({
     .prefault({}),
   /** `cluster`: JetStream stores a settlement before the end of the answer leaves; `local`: the journal alone has it. */
   settlement: z.strictObject({ durability: z.enum(['local', 'cluster']).default('local') }).prefault({}),
-  /** Months of the call log that ended so long ago are dropped; null keeps them for ever. PostgreSQL keeps its rows. */
+  /** Months of the call log that ended so long ago are dropped; null keeps them for ever. PostgreSQL has `retention`. */
   logs: z
     .strictObject({ retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).nullable().default(null) })
+    .prefault({}),
+  /** Full months that PostgreSQL keeps besides the current one; null keeps all. */
+  retention: z
+    .strictObject({
+      calls_months: retainedMonths,
+      ledger_months: retainedMonths,
+      audit_months: retainedMonths,
+      tasks_months: retainedMonths,
+      /** `detach` leaves a month as a table that nothing reads. */
+      mode: z.enum(['drop', 'detach']).default('drop'),
+    })
     .prefault({}),
   storage: z
     .strictObject({

@@ -23,6 +23,7 @@ import * as alerts from './notifications/alerts.ts'
 import * as deliveries from './notifications/deliveries.ts'
 import * as webhooks from './notifications/webhooks.ts'
 import type { Operation } from './operation.ts'
+import * as partitions from './partitions.ts'
 import * as automatic from './payments/automatic.ts'
 import * as payments from './payments/payments.ts'
 import * as refusedEvents from './payments/refused-events.ts'
@@ -67,4 +68,5 @@ export const OPERATIONS: readonly Operation[] = [
   configuration,
   jobs,
   journals,
+  partitions,
 ].flatMap((domain) => Object.values<unknown>(domain).filter(isOperation))

@@ -15,6 +15,9 @@ const difference = z.object({
 
 const verified = z.object({
   ok: z.boolean(),
+  since: instantText
+    .optional()
+    .describe('The instant since which what was written was read; absent: everything was.'),
   accounts: z.int(),
   entries: z.int(),
   differences: z.array(difference),
@@ -73,7 +76,15 @@ export const startJob = operation({
   path: '/jobs',
   summary: 'Start a job: verify every wallet against the ledger and the call log, or rebuild the call log.',
   details: 'A settler runs it. 409 while one of its kind is under way.',
-  input: z.object({ kind }),
+  input: z.object({
+    kind,
+    full: z
+      .boolean()
+      .default(false)
+      .describe(
+        'A verify reads everything, and not only what was written since the last one without a difference.',
+      ),
+  }),
   answer: { name: 'Job', schema: job },
   scope: 'admin',
   allows: 'operators',

@@ -18,6 +18,7 @@ import { addAgentCommands } from './knowledge/agent.ts'
 import { addKnowledgeCommands } from './knowledge/kb.ts'
 import { addLogsCommands } from './logs/logs.ts'
 import { addWebhookCommands } from './notifications/webhook.ts'
+import { addPartitionsCommand } from './partitions.ts'
 import { addPaymentCommands } from './payments.ts'
 import { addTaskCommands } from './task.ts'
 import type { Wiring } from './wiring.ts'
@@ -87,6 +88,7 @@ function buildProgram(context: Context): Command {
   addLogsCommands(program, context)
   addTaskCommands(program, context)
   addJournalCommands(program, context)
+  addPartitionsCommand(program, context)
   addWebhookCommands(program, context)
   addUsageCommand(program, context)
   addAuditCommand(program, context)

@@ -7,6 +7,7 @@ import {
   type AuditCall,
   type AuditSum,
   bucketSums,
+  type ComparedCalls,
   callsBetween,
   monthSums,
 } from './audit/calls.ts'
@@ -76,10 +77,14 @@ export interface CallLog {
    * Returns the sums of each month: one of the four queries of an audit. Each throws Failure `service_unavailable`
    * while ClickHouse is away.
    */
-  monthSums(upto: bigint): Promise<(AccountMonth & AuditSum)[]>
-  bucketSums(calls: AccountMonth, upto: bigint, bucketIds: number): Promise<(AuditSum & { bucket: bigint })[]>
-  callsBetween(calls: AccountMonth, ids: { from: bigint; to: bigint }): Promise<AuditCall[]>
-  dayDifferences(upto: bigint): Promise<DayDifference[]>
+  monthSums(compared: ComparedCalls): Promise<(AccountMonth & AuditSum)[]>
+  bucketSums(
+    calls: AccountMonth,
+    compared: ComparedCalls,
+    bucketIds: number,
+  ): Promise<(AuditSum & { bucket: bigint })[]>
+  callsBetween(calls: AccountMonth, compared: ComparedCalls): Promise<AuditCall[]>
+  dayDifferences(upto: bigint, since: Date | null): Promise<DayDifference[]>
   /** Returns an empty second log with its tables, which are created again where they were lost. */
   createRebuildTables(): Promise<RebuildTables>
   /** Drops the months that ended before this instant (epoch milliseconds) permanently, and returns them: `202601`. */
@@ -174,10 +179,11 @@ export function openCallLog(url: string, cluster: string | null = null): CallLog
     costByDay: (window, caller) => answering((signal) => costByDay(client, window, signal), caller),
     usageBy: (query, caller) => answering((signal) => usageBy(client, query, signal), caller),
     costsBy: (query, caller) => answering((signal) => costsBy(client, query, signal), caller),
-    monthSums: (upto) => auditing(() => monthSums(client, upto)),
-    bucketSums: (calls, upto, bucketIds) => auditing(() => bucketSums(client, calls, upto, bucketIds)),
-    callsBetween: (calls, ids) => auditing(() => callsBetween(client, calls, ids)),
-    dayDifferences: (upto) => auditing(() => dayDifferences(client, upto)),
+    monthSums: (compared) => auditing(() => monthSums(client, compared)),
+    bucketSums: (calls, compared, bucketIds) =>
+      auditing(() => bucketSums(client, calls, compared, bucketIds)),
+    callsBetween: (calls, compared) => auditing(() => callsBetween(client, calls, compared)),
+    dayDifferences: (upto, since) => auditing(() => dayDifferences(client, upto, since)),
     async createRebuildTables() {
       await prepare()
       return createRebuildTables(client)

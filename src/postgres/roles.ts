@@ -57,7 +57,8 @@ export async function grantService(ownerUrl: string, serviceUrl: string): Promis
         await transaction`REVOKE UPDATE, DELETE, TRUNCATE ON ${transaction(table)} FROM ${to}`
       for (const partition of await partitionsOf(transaction))
         await transaction`REVOKE ALL ON ${transaction(partition)} FROM ${to}`
-      await transaction`GRANT EXECUTE ON FUNCTION make_next_partition(integer) TO ${to}`
+      await transaction`
+        GRANT EXECUTE ON FUNCTION make_next_partition(integer), retire_partition(text, timestamptz, boolean) TO ${to}`
       await transaction`REVOKE INSERT, UPDATE, DELETE ON schema_migrations, schema_functions FROM ${to}`
     })
   })

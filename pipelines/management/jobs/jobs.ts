@@ -42,8 +42,8 @@ function shapeOf(job: Job) {
 }
 
 export const jobActs = [
-  implement(startJob, async ({ write }, { kind }) =>
-    shapeOf(await write((database) => database.startJob({ kind }))),
+  implement(startJob, async ({ write }, { kind, full }) =>
+    shapeOf(await write((database) => database.startJob({ kind, input: full ? { full } : null }))),
   ),
   implement(listJobs, async ({ database }, { kind, limit }) => {
     const kinds = kind === undefined ? INTEGRITY_KINDS : [kind]

@@ -127,12 +127,16 @@ export function addWalletCommands(program: Command, context: Context): void {
       .description(
         'audit every wallet: balance and holds against the ledger, ledger against the call log and payments',
       )
+      .option(
+        '--full',
+        'read everything, and not only what was written since the last one without a difference',
+      )
       .addHelpText('after', `\nKinds of differences: ${DIFFERENCE_KINDS.join(', ')}`),
     'wallet verify --json',
-    async () => {
+    async ({ full: isFull = false }: { full?: boolean }) => {
       const provider = await wiring.openProvider()
       const verified = await wiring.withBooks(async ({ database, log }) =>
-        verifyBooks({ database, callLog: log, payments: await provider?.() }),
+        verifyBooks({ database, callLog: log, payments: await provider?.(), isFull }),
       )
       if (verified.call_log_not_compared !== undefined)
         output.error(
@@ -148,8 +152,8 @@ export function addWalletCommands(program: Command, context: Context): void {
   )
 }
 
-function printReport({ ok, accounts, entries, differences }: Verified): string {
-  const looked = `${accounts} accounts, ${entries} ledger entries`
+function printReport({ ok, since, accounts, entries, differences }: Verified): string {
+  const looked = `${accounts} accounts, ${entries} ledger entries${since === undefined ? '' : ` since ${since}`}`
   if (ok) return `ok: ${looked}, no difference\n`
   return `${looked}, ${differences.length} differences\n\n${printTable(differences, DIFFERENCE_FIELDS)}`
 }

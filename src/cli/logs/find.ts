@@ -14,9 +14,13 @@ import { type JsonObject, printable } from '../output.ts'
 export type Place = 'booked' | 'refused' | 'in_journal' | 'in_flight' | 'cut_off' | 'task' | 'ledger_only'
 
 export class NothingFound extends Error {
-  constructor(ref: string) {
+  constructor(ref: string, keptSince: Date | null) {
+    const gone =
+      keptSince === null
+        ? ''
+        : `. It is of before ${keptSince.toISOString()}: retention has taken away the calls of that time`
     super(
-      `There is no call or task ${printable(ref)}: neither booked, nor refused by the books, nor in a journal of this machine`,
+      `There is no call or task ${printable(ref)}: neither booked, nor refused by the books, nor in a journal of this machine${gone}`,
     )
     this.name = 'NothingFound'
   }
@@ -36,7 +40,7 @@ export async function readFound(
   // Between the two reads it may have been booked, and its segment removed.
   const looked = trace === null && placeOf(found, null) === null ? await database.findCall(ref) : found
   const place = placeOf(looked, trace)
-  if (place === null) throw new NothingFound(ref)
+  if (place === null) throw new NothingFound(ref, looked.keptSince)
   return foundShape(ref, place, looked, trace)
 }
 

@@ -23,6 +23,23 @@ export interface AuditCall {
   readonly cost: Credits
 }
 
+/** Both ends of the ids count. */
+export interface ComparedCalls {
+  readonly from: bigint
+  readonly upto: bigint
+  /** Epoch milliseconds. */
+  readonly admittedSince: number
+}
+
+const IS_COMPARED = `id >= {from:UInt64} AND id <= {upto:UInt64}
+  AND submitted_at >= fromUnixTimestamp64Milli({admittedSince:Int64}, 'UTC')`
+
+const paramsOf = ({ from, upto, admittedSince }: ComparedCalls) => ({
+  from: from.toString(),
+  upto: upto.toString(),
+  admittedSince,
+})
+
 const SUMS = `
   toString(count()) AS rows, toString(sum(toInt128(id))) AS ids, toString(toInt128(sum(cost) * 100000000)) AS cost_units`
 
@@ -42,15 +59,15 @@ const toSum = ({ rows, ids, cost_units }: SumRow): AuditSum => ({
 /** Returns the sums of each month. One statement a month: none takes long, however long the history. */
 export async function monthSums(
   client: ClickHouseClient,
-  upto: bigint,
+  compared: ComparedCalls,
 ): Promise<(AccountMonth & AuditSum)[]> {
   const sums: (AccountMonth & AuditSum)[] = []
   for (const month of await monthsOf(client, [{ table: 'calls', at: 'created_at' }])) {
     const answer = await client.query({
       query: `
         SELECT account_id, ${SUMS} FROM calls
-        WHERE ${isInMonth('created_at')} AND id <= {upto:UInt64} GROUP BY account_id`,
-      query_params: { month, upto: upto.toString() },
+        WHERE ${isInMonth('created_at')} AND ${IS_COMPARED} GROUP BY account_id`,
+      query_params: { month, ...paramsOf(compared) },
       format: 'JSONEachRow',
     })
     for (const { account_id, ...sum } of await answer.json<SumRow & { account_id: string }>())
@@ -63,34 +80,33 @@ export async function monthSums(
 export async function bucketSums(
   client: ClickHouseClient,
   { accountId, month }: AccountMonth,
-  upto: bigint,
+  compared: ComparedCalls,
   bucketIds: number,
 ): Promise<(AuditSum & { bucket: bigint })[]> {
   const answer = await client.query({
     query: `
       SELECT toString(intDiv(id, {bucketIds:UInt64})) AS bucket, ${SUMS} FROM calls
-      WHERE account_id = {accountId:String} AND ${isInMonth('created_at')} AND id <= {upto:UInt64}
+      WHERE account_id = {accountId:String} AND ${isInMonth('created_at')} AND ${IS_COMPARED}
       GROUP BY bucket`,
-    query_params: { accountId, month, upto: upto.toString(), bucketIds },
+    query_params: { accountId, month, ...paramsOf(compared), bucketIds },
     format: 'JSONEachRow',
   })
   const rows = await answer.json<SumRow & { bucket: string }>()
   return rows.map(({ bucket, ...sum }) => ({ bucket: BigInt(bucket), ...toSum(sum) }))
 }
 
-/** Returns calls. Both ends of the ids are included. */
+/** Returns calls. */
 export async function callsBetween(
   client: ClickHouseClient,
   { accountId, month }: AccountMonth,
-  ids: { readonly from: bigint; readonly to: bigint },
+  compared: ComparedCalls,
 ): Promise<AuditCall[]> {
   const answer = await client.query({
     query: `
       SELECT toString(id) AS call_id, request_id, toString(toInt128(cost * 100000000)) AS cost_units FROM calls
-      WHERE account_id = {accountId:String} AND ${isInMonth('created_at')}
-        AND id >= {from:UInt64} AND id <= {to:UInt64}
+      WHERE account_id = {accountId:String} AND ${isInMonth('created_at')} AND ${IS_COMPARED}
       ORDER BY id`,
-    query_params: { accountId, month, from: ids.from.toString(), to: ids.to.toString() },
+    query_params: { accountId, month, ...paramsOf(compared) },
     format: 'JSONEachRow',
   })
   const rows = await answer.json<{ call_id: string; request_id: string; cost_units: string }>()

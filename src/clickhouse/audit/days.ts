@@ -5,7 +5,7 @@
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 import { printCredits } from '../../../schemas/money.ts'
-import { isInMonth, monthsOf } from '../tables/months.ts'
+import { isInMonth, monthOf, monthsOf } from '../tables/months.ts'
 
 /** With keys and without: a difference that both have is named once. */
 const ROLLUPS = ['calls_by_day', 'calls_by_model'] as const
@@ -102,10 +102,19 @@ const differencesOf = (summed: SumRows, counted: SumRows): DayDifference[] =>
     }),
   )
 
-/** Returns the days that differ. Rows with the id `upto` and below were copied permanently. */
-export async function dayDifferences(client: ClickHouseClient, upto: bigint): Promise<DayDifference[]> {
+/**
+ * Returns the days that differ, in the months from an instant on; null: in all. Rows with the id `upto` and below were
+ * copied permanently.
+ */
+export async function dayDifferences(
+  client: ClickHouseClient,
+  upto: bigint,
+  since: Date | null,
+): Promise<DayDifference[]> {
   const accountMonths: Span[] = []
+  const first = since === null ? '' : monthOf(since.getTime())
   for (const month of await monthsOf(client, TABLES)) {
+    if (month < first) continue
     const found = await differencesIn(client, { month, upto, accountId: null })
     const accountIds = [...new Set(found.map(({ account_id }) => account_id))].sort()
     accountMonths.push(...accountIds.map((accountId) => ({ month, upto, accountId })))

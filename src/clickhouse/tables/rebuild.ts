@@ -6,6 +6,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { readMigrations } from '../migrate.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { MARKS_TABLE } from './marks.ts'
+import { isInMonth, monthsOf } from './months.ts'
 import { FRESH_NAMES, LIVE_NAMES, type LogNames, tablesOf, viewsOf } from './names.ts'
 import { createViewOfCosts, createViews } from './views.ts'
 
@@ -13,6 +14,8 @@ import { createViewOfCosts, createViews } from './views.ts'
 export interface RebuildTables {
   /** Adds rows as `CallLog.insertCalls` does. */
   insertCalls(range: CallRange): Promise<number>
+  /** Takes over the calls admitted before an instant (epoch milliseconds) from the live log. Returns how many. */
+  keepCallsBefore(epochMs: number): Promise<number>
   /** Makes this the log; readers no longer see the former one. */
   swap(): Promise<void>
   /** Removes the former log; before a swap, this one. */
@@ -64,6 +67,22 @@ export async function createRebuildTables(client: ClickHouseClient): Promise<Reb
   await createViewOfCosts(client, FRESH_NAMES)
   return {
     insertCalls: (range) => insertCalls(client, range, FRESH_NAMES.calls),
+    async keepCallsBefore(epochMs) {
+      const where = "submitted_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')"
+      const dated = [{ table: LIVE_NAMES.calls, at: 'created_at' }]
+      for (const month of await monthsOf(client, dated))
+        await client.command({
+          query: `INSERT INTO ${FRESH_NAMES.calls} SELECT * FROM ${LIVE_NAMES.calls}
+            WHERE ${isInMonth('created_at')} AND ${where}`,
+          query_params: { month, before: epochMs },
+        })
+      const answer = await client.query({
+        query: `SELECT toUInt32(count()) AS rows FROM ${FRESH_NAMES.calls} WHERE ${where}`,
+        query_params: { before: epochMs },
+        format: 'JSONEachRow',
+      })
+      return (await answer.json<{ rows: number }>())[0]!.rows
+    },
     async swap() {
       // The calls first: after an interruption the derived tables still match the same calls.
       for (const [fresh, live] of pairs())

@@ -6,14 +6,14 @@
 
 import { FIRST_LOG_INSTANT_MS, LAST_LOG_INSTANT_MS } from '../../../schemas/call-log/usage-row.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { MAX_DIFFERENCES_PER_KIND } from '../billing/audit-checks.ts'
+import { type AuditScope, firstIdOf, MAX_DIFFERENCES_PER_KIND } from '../billing/audit-checks.ts'
 import type {
   AuditedCall,
   AuditedLog,
   BucketSum,
   CallSum,
+  ComparedCalls,
   Difference,
-  IdRange,
   MonthCalls,
   MonthSum,
 } from '../billing/audit-report.ts'
@@ -28,7 +28,8 @@ const BUCKET_IDS = 10_000_000
 const MS_PER_DAY = 24 * 60 * 60 * 1000
 
 export interface CopiedCalls {
-  readonly upto: bigint
+  readonly compared: ComparedCalls
+  readonly since: Date | null
   readonly sums: readonly MonthSum[]
 }
 
@@ -45,9 +46,11 @@ const SUMS = 'count(*) AS rows, sum(id)::text AS ids, sum(cost)::text AS cost'
 /** The instant that the call log has. */
 const LOGGED_AT = `least(greatest(created_at, ${FIRST_LOG_INSTANT_MS}), ${LAST_LOG_INSTANT_MS})`
 
-/** Returns the rows that the call log must have: those copied permanently. */
-export async function readCopied(sql: Queryable): Promise<CopiedCalls> {
-  const [mark] = await sql<[{ copied_upto: bigint }]>`SELECT copied_upto FROM usage_copy`
+/** Returns the rows that the call log must have: of those that the audit reads, those copied permanently. */
+export async function readCopied(sql: Queryable, scope: AuditScope): Promise<CopiedCalls> {
+  const [mark] = await sql<[{ copied_upto: bigint; kept_since: Date | null }]>`
+    SELECT copied_upto, kept_since('usage_rows') AS kept_since FROM usage_copy`
+  const from = firstIdOf(scope)
   // By day first: to print the month of every row would take longer than all the rest.
   const sums = await sql<(SumRow & { account_id: string; month: string })[]>`
     SELECT account_id, to_char(timestamp 'epoch' + interval '1 day' * day, 'YYYYMM') AS month,
@@ -55,11 +58,12 @@ export async function readCopied(sql: Queryable): Promise<CopiedCalls> {
     FROM (
       SELECT account_id, ${sql.unsafe(LOGGED_AT)} / ${MS_PER_DAY}::bigint AS day,
         count(*) AS rows, sum(id) AS ids, sum(cost) AS cost
-      FROM usage_rows WHERE id <= ${mark.copied_upto} GROUP BY 1, 2
+      FROM usage_rows WHERE id >= ${from} AND id <= ${mark.copied_upto} GROUP BY 1, 2
     ) AS days
     GROUP BY 1, 2`
   return {
-    upto: mark.copied_upto,
+    compared: { from, upto: mark.copied_upto, admittedSince: mark.kept_since?.getTime() ?? 0 },
+    since: scope.since,
     sums: sums.map(({ account_id, month, ...sum }) => ({ accountId: account_id, month, ...toSum(sum) })),
   }
 }
@@ -70,15 +74,16 @@ export async function compareLog(
   copied: CopiedCalls,
   log: AuditedLog,
 ): Promise<Difference[]> {
-  const inLog = await log.monthSums(copied.upto)
+  const { compared } = copied
+  const inLog = await log.monthSums(compared)
   // Read second: it includes a month that was dropped meanwhile.
   const isKept = keptSince(await log.retainedFrom())
   const [booked, logged] = [copied.sums.filter(isKept), inLog.filter(isKept)]
   const months = differing(booked, logged)
   const named: Difference[] = []
   for (const month of months.slice(0, MAX_NAMED_MONTHS))
-    named.push(...(await callsOfMonth({ sql, log, upto: copied.upto }, month)))
-  const days = await log.dayDifferences(copied.upto)
+    named.push(...(await callsOfMonth({ sql, log, compared }, month)))
+  const days = await log.dayDifferences(compared.upto, copied.since)
   return [
     ...accountTotals(booked, logged, new Set(months.map(({ accountId }) => accountId))),
     ...capped(named),
@@ -139,26 +144,30 @@ function accountTotals(
 interface BothSides {
   readonly sql: Queryable
   readonly log: AuditedLog
-  readonly upto: bigint
+  readonly compared: ComparedCalls
 }
 
-async function callsOfMonth({ sql, log, upto }: BothSides, calls: MonthCalls): Promise<Difference[]> {
-  const booked = await bookedBuckets(sql, calls, upto)
-  const logged = await log.bucketSums(calls, upto, BUCKET_IDS)
+async function callsOfMonth({ sql, log, compared }: BothSides, calls: MonthCalls): Promise<Difference[]> {
+  const booked = await bookedBuckets(sql, calls, compared)
+  const logged = await log.bucketSums(calls, compared, BUCKET_IDS)
   const [ours, theirs] = [booked, logged].map((sums) => new Map(sums.map((sum) => [sum.bucket, sum])))
   const buckets = [...new Set([...ours!.keys(), ...theirs!.keys()])]
     .filter((bucket) => !isSame(ours!.get(bucket) ?? NOTHING, theirs!.get(bucket) ?? NOTHING))
     .toSorted(compare)
   const found: Difference[] = []
   for (const bucket of buckets.slice(0, MAX_NAMED_BUCKETS)) {
-    const from = bucket * BigInt(BUCKET_IDS)
-    const last = from + BigInt(BUCKET_IDS) - 1n
-    const ids = { from, to: last < upto ? last : upto }
+    const first = bucket * BigInt(BUCKET_IDS)
+    const last = first + BigInt(BUCKET_IDS) - 1n
+    const some = {
+      ...compared,
+      from: first > compared.from ? first : compared.from,
+      upto: last < compared.upto ? last : compared.upto,
+    }
     found.push(
       ...compareCalls(
         calls.accountId,
-        await bookedBetween(sql, calls, ids),
-        await log.callsBetween(calls, ids),
+        await bookedBetween(sql, calls, some),
+        await log.callsBetween(calls, some),
       ),
     )
   }
@@ -203,20 +212,24 @@ const inMonth = (sql: Queryable, { accountId, month }: MonthCalls) => {
   return sql`account_id = ${accountId} AND ${loggedAt} >= ${from} AND ${loggedAt} < ${to}`
 }
 
-async function bookedBuckets(sql: Queryable, calls: MonthCalls, upto: bigint): Promise<BucketSum[]> {
+async function bookedBuckets(
+  sql: Queryable,
+  calls: MonthCalls,
+  { from, upto }: ComparedCalls,
+): Promise<BucketSum[]> {
   const rows = await sql<(SumRow & { bucket: bigint })[]>`
     SELECT id / ${BUCKET_IDS} AS bucket, ${sql.unsafe(SUMS)} FROM usage_rows
-    WHERE id <= ${upto} AND ${inMonth(sql, calls)} GROUP BY 1`
+    WHERE id >= ${from} AND id <= ${upto} AND ${inMonth(sql, calls)} GROUP BY 1`
   return rows.map(({ bucket, ...sum }) => ({ bucket, ...toSum(sum) }))
 }
 
 async function bookedBetween(
   sql: Queryable,
   calls: MonthCalls,
-  { from, to }: IdRange,
+  { from, upto }: ComparedCalls,
 ): Promise<AuditedCall[]> {
   const rows = await sql<{ id: bigint; request_id: string; cost: bigint }[]>`
     SELECT id, request_id, cost FROM usage_rows
-    WHERE id BETWEEN ${from} AND ${to} AND ${inMonth(sql, calls)} ORDER BY id`
+    WHERE id BETWEEN ${from} AND ${upto} AND ${inMonth(sql, calls)} ORDER BY id`
   return rows.map(({ id, request_id, cost }) => ({ id, requestId: request_id, cost }))
 }

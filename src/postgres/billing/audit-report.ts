@@ -84,6 +84,8 @@ export interface Difference {
 export interface AuditReport {
   /** Nothing that was compared differs. */
   readonly ok: boolean
+  /** The instant since which what was written was read; absent: everything was. */
+  readonly since?: Date
   /** Number of checked wallets and ledger entries. */
   readonly accounts: number
   readonly entries: number
@@ -129,22 +131,27 @@ export interface AuditedCall {
   readonly cost: Credits
 }
 
-/** Both ends count. */
-export interface IdRange {
+/** The calls that both sides of a comparison read; both ends count. */
+export interface ComparedCalls {
   readonly from: bigint
-  readonly to: bigint
+  readonly upto: bigint
+  /** Epoch milliseconds: calls admitted before were taken away from the usage rows by retention; 0: none were. */
+  readonly admittedSince: number
 }
 
 /** The call log for audits. Each throws Failure `service_unavailable` while it is away. */
 export interface AuditedLog {
   /** Months that ended before this instant (epoch milliseconds) were dropped by age; 0: none was. */
   retainedFrom(): Promise<number>
-  /** Returns sums over all calls whose id is at most `upto`. A month without calls is absent. */
-  monthSums(upto: bigint): Promise<readonly MonthSum[]>
-  /** Returns sums of the calls of one month, by buckets of this many ids. */
-  bucketSums(calls: MonthCalls, upto: bigint, bucketIds: number): Promise<readonly BucketSum[]>
-  /** Returns calls; a duplicate is returned twice. */
-  callsBetween(calls: MonthCalls, ids: IdRange): Promise<readonly AuditedCall[]>
-  /** Returns the days whose sums differ from their calls; calls above `upto` may not be in the sums yet. */
-  dayDifferences(upto: bigint): Promise<readonly Difference[]>
+  /** Returns sums over the compared calls. A month without calls is absent. */
+  monthSums(compared: ComparedCalls): Promise<readonly MonthSum[]>
+  /** Returns sums of the compared calls of one month, by buckets of this many ids. */
+  bucketSums(calls: MonthCalls, compared: ComparedCalls, bucketIds: number): Promise<readonly BucketSum[]>
+  /** Returns compared calls; a duplicate is returned twice. */
+  callsBetween(calls: MonthCalls, compared: ComparedCalls): Promise<readonly AuditedCall[]>
+  /**
+   * Returns the days whose sums differ from their calls, in the months from an instant on (null: all); calls above `upto`
+   * may not be in the sums yet.
+   */
+  dayDifferences(upto: bigint, since: Date | null): Promise<readonly Difference[]>
 }

@@ -80,11 +80,11 @@ export const refund = (sql: Sql, accountId: string, ref: string, { amount, reaso
       SELECT * FROM ledger_entries
       WHERE account_id = ${accountId} AND ref = ${ref} AND kind IN ('charge', 'adjustment')`
     const charge = entries.find(({ kind }) => kind === 'charge')
-    if (charge === undefined)
-      throw new Refusal('charge_not_found', `No charge of ${ref} is in the ledger of ${accountId}`)
-    const charged = -charge.amount
-    const wanted = amount ?? charged
     const earlier = entries.find(({ kind }) => kind === 'adjustment')
+    // Retention takes charges away, and leaves refunds.
+    if (charge === undefined && earlier === undefined) throw await chargeNotFound(transaction, accountId, ref)
+    const charged = charge === undefined ? earlier!.amount : -charge.amount
+    const wanted = amount ?? charged
     if (earlier !== undefined) {
       if (earlier.amount === wanted) return { entry: entryOfRow(earlier), wallet, isRepeated: true }
       throw new Refusal(
@@ -106,6 +106,15 @@ export const refund = (sql: Sql, accountId: string, ref: string, { amount, reaso
       ref,
     })
   })
+
+async function chargeNotFound(sql: Queryable, accountId: string, ref: string): Promise<Refusal> {
+  const [row] = await sql<[{ since: Date | null }]>`
+    SELECT since FROM kept_since('ledger_entries') AS since WHERE id_ms(${ref}) < ms_of(since)`
+  const reason = row?.since
+    ? `: the charges of before ${row.since.toISOString()} were taken away by retention. Adjust the wallet instead`
+    : ''
+  return new Refusal('charge_not_found', `No charge of ${ref} is in the ledger of ${accountId}${reason}`)
+}
 
 /** Returns the refund of a call or a task; null without one. */
 export async function findRefund(

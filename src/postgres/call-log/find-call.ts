@@ -45,6 +45,8 @@ export interface FoundCall {
   /** The name of the task's key. */
   readonly taskKeyName: string | null
   readonly refused: RefusedSettlement | null
+  /** The instant before which retention has taken calls away, where the id is of before; null: it is not. */
+  readonly keptSince: Date | null
 }
 
 const NUMERIC_ID = /^[1-9]\d{0,15}$/
@@ -73,6 +75,7 @@ async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
     task,
     taskKeyName: task === null ? null : ((await keyNames(sql, [task.keyId])).get(task.keyId) ?? null),
     refused: await refusedOf(sql, call?.request_id ?? ref),
+    keptSince: await keptSinceOf(sql, ref),
   }
 }
 
@@ -101,6 +104,12 @@ async function accountOf(sql: Queryable, id: string): Promise<Account | null> {
 async function entriesOf(sql: Queryable, ref: string): Promise<LedgerEntry[]> {
   const rows = await sql<EntryRow[]>`SELECT * FROM ledger_entries WHERE ref = ${ref} ORDER BY id`
   return rows.map(entryOfRow)
+}
+
+async function keptSinceOf(sql: Queryable, ref: string): Promise<Date | null> {
+  const [row] = await sql<{ since: Date }[]>`
+    SELECT since FROM kept_since('usage_rows') AS since WHERE id_ms(${ref}) < ms_of(since)`
+  return row?.since ?? null
 }
 
 async function holdOf(sql: Queryable, ref: string): Promise<HoldRecord | null> {

@@ -1,6 +1,7 @@
 /** PostgreSQL's part in a rebuild of the call log. */
 import type { Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
+import { readKeptSince } from '../partitions/make.ts'
 import { inTransaction } from '../transaction.ts'
 import type { CopyRange } from './copy.ts'
 
@@ -21,6 +22,9 @@ export async function claimRebuild(sql: Sql): Promise<boolean> {
   >`SELECT pg_try_advisory_lock(${LOCKS.rebuilding}) AS is_ours`
   return lock.is_ours
 }
+
+/** Returns the instant of admission before which retention has taken usage rows away; null: it has taken none. */
+export const callsKeptSince = (sql: Sql): Promise<Date | null> => readKeptSince(sql, 'usage_rows')
 
 /** Reads an index from end to end. */
 export async function countUsageRows(sql: Sql): Promise<number> {

@@ -4,7 +4,14 @@ import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import { callsSince, newestCalls } from './calls.ts'
 import { claimCopyRange, copiedUpto, finishCopyRange, readUsageRows } from './copy.ts'
 import { findCall } from './find-call.ts'
-import { type CopyMark, claimRebuild, countUsageRows, holdCopying, rangeEnd } from './rebuild.ts'
+import {
+  type CopyMark,
+  callsKeptSince,
+  claimRebuild,
+  countUsageRows,
+  holdCopying,
+  rangeEnd,
+} from './rebuild.ts'
 
 export type Calls = ReturnType<typeof openCalls>
 export type CallCopy = ReturnType<typeof openCallCopy>
@@ -15,7 +22,7 @@ export const openCalls = (pools: Pools) =>
 export const openCallCopy = ({ main, copying, auditing }: Pools) => ({
   ...onPool(copying, { claimCopyRange, readUsageRows, finishCopyRange, claimRebuild }),
   ...onPool(main, { copiedUpto }),
-  ...onPool(auditing, { countUsageRows, rangeEnd }),
+  ...onPool(auditing, { callsKeptSince, countUsageRows, rangeEnd }),
   holdCopying: <T>(work: (mark: CopyMark, assertHeld: () => Promise<void>) => Promise<T>) =>
     holdCopying(main, work),
 })

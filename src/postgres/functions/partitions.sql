@@ -126,3 +126,110 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION make_next_partition(integer) FROM PUBLIC;
+
+-- Says why the partition cannot be retired yet; null: it can.
+CREATE OR REPLACE FUNCTION retirement_obstacle(part partitions) RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  newest bigint;
+BEGIN
+  IF part.table_name <> 'audit_entries' AND EXISTS (
+    SELECT FROM tasks WHERE submitted_at < ms_of(part.ends_at) AND ended_at IS NULL)
+  THEN
+    RETURN 'a task of its time is open';
+  END IF;
+  IF part.table_name = 'usage_rows' THEN
+    EXECUTE format('SELECT max(id) FROM %I', part.name) INTO newest;
+    IF newest > (SELECT copied_upto FROM usage_copy) THEN
+      RETURN 'the call log does not have all of its calls';
+    END IF;
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+-- Adds the closing balances of a partition of the ledger.
+CREATE OR REPLACE FUNCTION close_ledger(part partitions) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format($sql$
+    INSERT INTO closing_balances (account_id, closed_at, balance, held, used, entry_count)
+    SELECT m.account_id, $1, coalesce(c.balance, 0) + m.balance, coalesce(c.held, 0) + m.held,
+      coalesce(c.used, 0) + m.used, coalesce(c.entry_count, 0) + m.entry_count
+    FROM (
+      SELECT account_id, sum(amount) AS balance, count(*) AS entry_count,
+        coalesce(-sum(amount) FILTER (WHERE kind IN ('hold', 'release', 'refund')), 0) AS held,
+        coalesce(-sum(amount) FILTER (WHERE kind = 'charge'), 0) AS used
+      FROM %I GROUP BY account_id
+    ) AS m LEFT JOIN last_closings AS c ON c.account_id = m.account_id
+  $sql$, part.name) USING part.ends_at;
+END
+$$;
+
+-- Takes the oldest partition of a table away that ended before an instant, and two months ago at least: drops it, or
+-- detaches it and leaves it as a table. What replaces it is written in the same transaction. Credits stay: entries of
+-- the ledger that belong to no call and no task become a smaller partition of the same time. Returns the partition, with
+-- what keeps it where it was not taken; nulls where there is none.
+CREATE OR REPLACE FUNCTION retire_partition(
+  wanted_table text, before timestamptz, detaches boolean, OUT name text, OUT row_count bigint, OUT obstacle text
+) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$
+DECLARE
+  part partitions;
+  credits text;
+  newest bigint;
+  newest_now bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(7811005);
+  SELECT p.* INTO part FROM partitions AS p
+  WHERE p.table_name = wanted_table AND p.state = 'attached' AND p.ends_at <= before
+    AND p.ends_at <= months_later(date_trunc('month', now(), 'UTC'), -2)
+  ORDER BY p.ends_at LIMIT 1;
+  name := part.name;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  obstacle := retirement_obstacle(part);
+  IF obstacle IS NOT NULL THEN
+    RETURN;
+  END IF;
+  IF wanted_table = 'usage_rows' THEN
+    EXECUTE format('SELECT max(id) FROM %I', part.name) INTO newest;
+  END IF;
+  EXECUTE format('SELECT count(*) FROM %I', part.name) INTO row_count;
+  IF wanted_table = 'ledger_entries' THEN
+    PERFORM close_ledger(part);
+    credits := part.name || '_credits';
+    PERFORM make_partition_table(wanted_table, credits);
+    EXECUTE format(
+      'INSERT INTO %I SELECT * FROM %I WHERE kind NOT IN (''charge'', ''hold'', ''release'', ''refund'')', credits, part.name);
+    EXECUTE format('ALTER TABLE %I ADD CONSTRAINT %I CHECK (created_at < %L AND created_at >= %L)',
+      credits, credits, part.ends_at, coalesce(part.starts_at, '-infinity'));
+  ELSIF wanted_table = 'usage_rows' THEN
+    EXECUTE format($sql$
+      INSERT INTO closing_usage (key_id, account_id, closed_at, row_count, call_count, cost)
+      SELECT key_id, account_id, $1, count(*), sum(call_count), sum(cost) FROM %I GROUP BY key_id, account_id
+    $sql$, part.name) USING part.ends_at;
+  END IF;
+  UPDATE partitions AS p SET state = CASE WHEN detaches THEN 'detached' ELSE 'dropped' END,
+    row_count = retire_partition.row_count, retired_at = now()
+  WHERE p.name = part.name;
+  -- From here on calls wait. Bookings wait here, and not in the middle of their tables.
+  PERFORM pg_advisory_xact_lock(7811001);
+  PERFORM set_config('lock_timeout', '20ms', true);
+  IF wanted_table = 'usage_rows' THEN
+    EXECUTE format('SELECT max(id) FROM %I', part.name) INTO newest_now;
+    IF newest_now IS DISTINCT FROM newest THEN
+      RAISE EXCEPTION 'a call of the month was booked while its sums were made' USING ERRCODE = 'lock_not_available';
+    END IF;
+  END IF;
+  EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', wanted_table, part.name);
+  IF credits IS NOT NULL THEN
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', wanted_table, credits,
+      CASE WHEN part.starts_at IS NULL THEN 'MINVALUE' ELSE quote_literal(part.starts_at) END,
+      quote_literal(part.ends_at));
+  END IF;
+  IF NOT detaches THEN
+    EXECUTE format('DROP TABLE %I', part.name);
+  END IF;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION retire_partition(text, timestamptz, boolean) FROM PUBLIC;

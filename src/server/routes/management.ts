@@ -24,6 +24,7 @@ import { endpoint, streamEndpoint } from '../../../pipelines/management/endpoint
 import type { EndpointDeps } from '../../../pipelines/management/identify.ts'
 import { jobActs } from '../../../pipelines/management/jobs/jobs.ts'
 import { type JournalDeps, journalActs } from '../../../pipelines/management/jobs/journals.ts'
+import { partitionActs } from '../../../pipelines/management/jobs/partitions.ts'
 import { baseActs } from '../../../pipelines/management/knowledge/bases.ts'
 import { type ImportDeps, importActs } from '../../../pipelines/management/knowledge/imports.ts'
 import { pageActs } from '../../../pipelines/management/knowledge/pages.ts'
@@ -111,6 +112,7 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...configurationActs,
     ...jobActs,
     ...journalActs,
+    ...partitionActs,
   ]
   const handlers = [
     ...acts.map((act) => ({ operation: act.operation, handler: endpoint(deps, act as never) })),

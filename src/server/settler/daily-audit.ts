@@ -26,10 +26,14 @@ export async function logAudit(
   log: Pick<LogOutput, 'info' | 'warn' | 'error'>,
   payments?: AuditedPayments,
 ) {
-  const { ok, accounts, entries, differences } = await database.verifyWallets(undefined, { payments })
+  const { ok, since, accounts, entries, differences } = await database.verifyWallets(undefined, {
+    isIncremental: true,
+    payments,
+  })
   const { groups, negative } = await database.meteringReport()
   const facts = {
     ok,
+    since,
     accounts,
     entries,
     differences: differences.length,

@@ -18,12 +18,11 @@ import { exitOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { dailyAudit } from './daily-audit.ts'
 import { startLogMaintenance } from './log-retention.ts'
+import { maintainPartitions } from './partitions.ts'
 
 const MAX_CONNECTIONS = 3
 /** Idempotency records outlive their seven days by this much at most. */
 const PURGE_INTERVAL_MS = 60_000
-/** Partitions are made three months ahead. */
-const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 const STOP_BOUND_MS = 5_000
 const CLOSE_BOUND_MS = 2_000
 /** Lines that are no settlement: kept beside the journals, for a person to read. */
@@ -82,14 +81,7 @@ export async function runSettler(boot: Boot): Promise<void> {
   const purging = setInterval(() => {
     purgeExpired(database).catch((error) => log.warn({ err: error }, 'Failed to remove expired records'))
   }, PURGE_INTERVAL_MS)
-  const partitioning = setInterval(() => {
-    database.makePartitions().then(
-      (partitions) => {
-        if (partitions.length > 0) log.info({ partitions }, 'Made the partitions of coming months')
-      },
-      (error) => log.warn({ err: error }, 'Failed to make partitions; rows go to the default partition'),
-    )
-  }, PARTITIONS_INTERVAL_MS)
+  const partitions = maintainPartitions(boot, database, log)
   metrics.observe('tollgate_log_lag_seconds', () => copier.health().lagMs / MS_PER_SECOND)
   reportProcess({ process: 'settler', nats, metrics, channels: null })
 
@@ -98,10 +90,9 @@ export async function runSettler(boot: Boot): Promise<void> {
     if (isEnding) return
     isEnding = true
     clearInterval(purging)
-    clearInterval(partitioning)
     audit.stop()
     await booking.stop(boundMs)
-    await within(boundMs, Promise.all([jobs.stop(), copier.stop(), keeper.stop()]))
+    await within(boundMs, Promise.all([jobs.stop(), copier.stop(), keeper.stop(), partitions.stop()]))
     await within(CLOSE_BOUND_MS, Promise.allSettled([nats.close(), callLog.close(), database.close()]))
     log.info({}, 'Settler ended')
     log.flush()

@@ -36,6 +36,7 @@ await rebuildLog({
       const fresh = await callLog.createRebuildTables()
       return {
         insertCalls: fresh.insertCalls,
+        keepCallsBefore: fresh.keepCallsBefore,
         async swap() {
           if (dieAt === 'one of two tables exchanged') {
             await client.command({ query: 'EXCHANGE TABLES calls AND calls_rebuilt' })

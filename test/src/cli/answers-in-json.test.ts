@@ -226,7 +226,8 @@ t.test('key forget', async (t) => {
 t.test('wallet verify', async (t) => {
   const report = await json('wallet', 'verify')
   t.same(report, { ok: true, accounts: 2, entries: 2, differences: [] })
-  t.equal(await text('wallet', 'verify'), 'ok: 2 accounts, 2 ledger entries, no difference\n')
+  t.match(await text('wallet', 'verify'), /^ok: 2 accounts, 2 ledger entries since 20\S+Z, no difference\n$/)
+  t.equal(await text('wallet', 'verify', '--full'), 'ok: 2 accounts, 2 ledger entries, no difference\n')
   const away: Wiring = {
     ...wiring,
     withBooks: (work) =>

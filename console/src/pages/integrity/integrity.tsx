@@ -12,6 +12,7 @@ import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, printTime, Time } from '../../ui/text.tsx'
 import { Journals } from './journals.tsx'
+import { Partitions } from './partitions.tsx'
 import { RefusedEvents } from './refused-events.tsx'
 
 type Job = AnswerOf<typeof listJobs>['data'][number]
@@ -76,7 +77,14 @@ function LastVerify({ job }: { readonly job: Job }) {
         <Stat
           name={t('Last verify')}
           value={<StateBadge job={job} />}
-          {...(job.ended_at && { note: printTime(job.ended_at) })}
+          {...(job.ended_at && {
+            note: verified.since
+              ? t('{at}, what was written since {since}', {
+                  at: printTime(job.ended_at),
+                  since: printTime(verified.since),
+                })
+              : printTime(job.ended_at),
+          })}
         />
         <Stat name={t('Wallets')} value={verified.accounts.toLocaleString('en')} />
         <Stat name={t('Entries of the ledger')} value={verified.entries.toLocaleString('en')} />
@@ -111,7 +119,7 @@ export function Integrity() {
     refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false),
   })
   const start = useMutation({
-    mutationFn: (kind: Job['kind']) => request<typeof startJob>('POST', PATH, { kind }),
+    mutationFn: (job: { kind: Job['kind']; full?: boolean }) => request<typeof startJob>('POST', PATH, job),
     onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),
   })
   const rows = jobs.data?.data ?? []
@@ -143,14 +151,21 @@ export function Integrity() {
                 kind="primary"
                 disabled={!mayStart('verify')}
                 isBusy={start.isPending}
-                onClick={() => start.mutate('verify')}
+                onClick={() => start.mutate({ kind: 'verify' })}
               >
                 {t('Verify now')}
               </Button>
               <Button
+                disabled={!mayStart('verify')}
+                isBusy={start.isPending}
+                onClick={() => start.mutate({ kind: 'verify', full: true })}
+              >
+                {t('Verify everything')}
+              </Button>
+              <Button
                 disabled={!mayStart('rebuild')}
                 isBusy={start.isPending}
-                onClick={() => start.mutate('rebuild')}
+                onClick={() => start.mutate({ kind: 'rebuild' })}
               >
                 {t('Rebuild the call log')}
               </Button>
@@ -168,6 +183,7 @@ export function Integrity() {
         {last && <LastVerify job={last} />}
         <RefusedEvents mayAct={user.installation_role === 'operator'} />
         <Journals mayAct={user.installation_role === 'operator'} />
+        <Partitions />
         {jobs.isSuccess && (
           <Panel title={t('Jobs')}>
             {rows.length === 0 ? (

@@ -1,0 +1,53 @@
+/** The months of the tables that grow for ever, and what retention has taken away. */
+import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type { listPartitions } from '../../../../schemas/management/partitions.ts'
+import { get } from '../../api/client.ts'
+import { t } from '../../i18n.ts'
+import { Badge, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/text.tsx'
+
+type Partition = AnswerOf<typeof listPartitions>['data'][number]
+
+const PATH = '/partitions'
+const MIB = 1024 * 1024
+
+export function Partitions() {
+  useLingui()
+  const list = useQuery({
+    queryKey: [PATH],
+    queryFn: ({ signal }) => get<typeof listPartitions>(PATH, {}, signal),
+  })
+  const states: Readonly<Record<Partition['state'], string>> = {
+    attached: t('In use'),
+    detached: t('Detached'),
+    dropped: t('Dropped'),
+  }
+  const columns: Column<Partition>[] = [
+    { name: t('Partition'), cell: ({ name }) => <code className="font-mono text-xs">{name}</code> },
+    {
+      name: t('State'),
+      cell: ({ state }) => <Badge tone={state === 'attached' ? 'good' : 'neutral'}>{states[state]}</Badge>,
+    },
+    { name: t('From'), cell: ({ from }) => (from === null ? '–' : <Time at={from} />) },
+    { name: t('To'), cell: ({ to }) => <Time at={to} /> },
+    { name: t('Rows'), isNumber: true, cell: ({ rows }) => rows.toLocaleString('en') },
+    { name: t('MiB'), isNumber: true, cell: ({ bytes }) => Math.ceil(bytes / MIB).toLocaleString('en') },
+  ]
+  return (
+    <Panel title={t('Months in PostgreSQL')}>
+      {list.isPending && <Skeleton />}
+      {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
+      {list.isSuccess && (
+        <Table
+          caption={t('Months in PostgreSQL')}
+          columns={columns}
+          rows={list.data.data}
+          keyOf={({ name }) => name}
+        />
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,30 @@
+/** Operations on the months of the tables that grow for ever. */
+import { z } from 'zod'
+import { instantText, operation } from './operation.ts'
+
+const partition = z.object({
+  name: z.string(),
+  table: z.enum(['usage_rows', 'ledger_entries', 'audit_entries', 'tasks']),
+  from: instantText.nullable().describe('The first instant of it; null: the beginning.'),
+  to: instantText.describe('The first instant after it.'),
+  state: z
+    .enum(['attached', 'detached', 'dropped'])
+    .describe('Attached: in use. The others were taken away by retention; a detached one is a table still.'),
+  rows: z.int().describe('An estimate while it is attached.'),
+  bytes: z.int().describe('With its indexes; 0 once it is gone.'),
+  retired_at: instantText.nullable(),
+})
+
+export const listPartitions = operation({
+  method: 'GET',
+  path: '/partitions',
+  summary: 'List the months of calls, ledger, audit record and tasks in PostgreSQL, the newest first.',
+  details: 'Also those that `retention` has taken away; closing balances replace their entries.',
+  input: z.object({}),
+  answer: {
+    name: 'PartitionList',
+    schema: z.object({ object: z.literal('list'), data: z.array(partition) }),
+  },
+  scope: 'admin',
+  allows: 'operators',
+})

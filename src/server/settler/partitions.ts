@@ -1,0 +1,58 @@
+/** Makes the partitions of coming months and applies the retention, at the start and every hour. */
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { loadConfigFile } from '../../config/load.ts'
+import type { Partitions } from '../../postgres/partitions/repository.ts'
+import type { Retention } from '../../postgres/partitions/retire.ts'
+import type { LogOutput } from '../../telemetry/log.ts'
+import { configEnvironment } from '../configuration.ts'
+import type { Boot } from '../messages.ts'
+
+const INTERVAL_MS = 60 * 60 * 1000
+
+export const retentionOf = ({ retention }: Pick<ConfigFile, 'retention'>): Retention => ({
+  months: {
+    usage_rows: retention.calls_months,
+    ledger_entries: retention.ledger_months,
+    audit_entries: retention.audit_months,
+    tasks: retention.tasks_months,
+  },
+  detaches: retention.mode === 'detach',
+})
+
+export interface PartitionMaintenance {
+  /** Stops; resolves when a running round has ended. */
+  stop(): Promise<void>
+}
+
+/** Starts the rounds. Retires nothing while the configuration file cannot be used. */
+export function maintainPartitions(
+  { configPath, simulatorUrl }: Pick<Boot, 'configPath' | 'simulatorUrl'>,
+  database: Pick<Partitions, 'makePartitions' | 'retirePartitions'>,
+  log: Pick<LogOutput, 'info' | 'warn'>,
+): PartitionMaintenance {
+  async function round(): Promise<void> {
+    const made = await database.makePartitions()
+    if (made.length > 0) log.info({ partitions: made }, 'Made the partitions of coming months')
+    const loaded = loadConfigFile(configPath, configEnvironment(simulatorUrl))
+    if (!loaded.ok) return
+    const { retired, waiting } = await database.retirePartitions(retentionOf(loaded.config))
+    for (const { name, rows } of retired)
+      log.info({ partition: name, rows: Number(rows), mode: loaded.config.retention.mode }, 'Retired a month')
+    for (const { name, reason } of waiting)
+      log.warn({ partition: name, reason }, 'A month beyond the retention stays')
+  }
+  let running: Promise<void> = Promise.resolve()
+  const start = () => {
+    running = round().catch((error) =>
+      log.warn({ err: error }, 'Failed to maintain partitions; the next round is in an hour'),
+    )
+  }
+  start()
+  const timer = setInterval(start, INTERVAL_MS)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
