@@ -18,7 +18,7 @@ export interface FoundRow {
   found: string
 }
 
-/** What an audit reads: everything that there is, or what was written since an instant; sums of before are known then. */
+/** Rows that an audit reads: all, or those written since an instant; sums of before are known then. */
 export interface AuditScope {
   /** Null: everything. */
   readonly since: Date | null
@@ -186,14 +186,17 @@ const calls: Check[] = [
     counts: 'credits',
     // A charge whose call was admitted in a month that was taken away has no row any more.
     find: (sql, scope) => sql`
-      SELECT l.account_id, l.ref, '0' AS expected, (-l.amount)::text AS found
-      FROM ledger_entries AS l
-      LEFT JOIN usage_rows AS u ON coalesce(u.task_id, u.request_id) = l.ref AND u.account_id = l.account_id
-        AND u.id >= ${firstIdOf(earlier(scope))}
-      WHERE l.kind = 'charge' AND u.request_id IS NULL
-        AND l.created_at >= ${writtenSince(sql, scope, 'ledger_entries')}
-        AND l.created_at >= ${keptSince(sql, 'usage_rows')}
-        AND coalesce(id_ms(l.ref) >= ${keptSinceMs(sql, 'usage_rows', MONTH_MARGIN_MS)}, true)
+      WITH missing AS MATERIALIZED (
+        SELECT l.account_id, l.ref, l.amount
+        FROM ledger_entries AS l
+        LEFT JOIN usage_rows AS u ON coalesce(u.task_id, u.request_id) = l.ref AND u.account_id = l.account_id
+          AND u.id >= ${firstIdOf(earlier(scope))}
+        WHERE l.kind = 'charge' AND u.request_id IS NULL
+          AND l.created_at >= ${writtenSince(sql, scope, 'ledger_entries')}
+          AND l.created_at >= ${keptSince(sql, 'usage_rows')}
+      )
+      SELECT account_id, ref, '0' AS expected, (-amount)::text AS found FROM missing
+      WHERE coalesce(id_ms(ref) >= ${keptSinceMs(sql, 'usage_rows', MONTH_MARGIN_MS)}, true)
       ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
   },
   {

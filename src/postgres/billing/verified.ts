@@ -4,7 +4,7 @@ import { inTransaction } from '../transaction.ts'
 import { type AuditScope, firstIdOf, grantSums, ledgerSums, MAX_TRANSACTION_MS } from './audit-checks.ts'
 
 export interface VerifiedState {
-  /** What was written before is in the sums. */
+  /** The instant before which what was written is in the sums. */
   readonly markedAt: Date
   /** When everything was read last. */
   readonly fullAt: Date

@@ -1,0 +1,156 @@
+/**
+ * The bench of the ledger at size: how long the upgrade to partitions takes and for how long calls wait for it, then an
+ * audit of everything, an audit of one day, making partitions, and taking old months away. It starts its own PostgreSQL.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { startEmbedded } from '../../src/embedded/start.ts'
+import { verifyWallets } from '../../src/postgres/billing/verify.ts'
+import { connect, type Sql } from '../../src/postgres/connection.ts'
+import { migrate, readMigrations } from '../../src/postgres/migrate.ts'
+import { retirePartitions } from '../../src/postgres/partitions/retire.ts'
+import { givenOptions, wholeNumber } from '../harness/command-line.ts'
+import { ROOT } from '../harness/machine.ts'
+import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
+import { enterWorkFolder } from '../harness/work-folder.ts'
+import { runLines } from '../report/report.ts'
+import { type Timed, timed } from './pauses.ts'
+import { addAccounts, addCalls, yearBefore } from './rows.ts'
+
+const DEFAULT_ROWS = 1_000_000
+const LEAST_ROWS = 10_000
+const MOST_ROWS = 200_000_000
+/** Migrations before there were partitions. */
+const BEFORE_PARTITIONS = 22
+const DAY_MS = 86_400_000
+const DAYS = 365
+
+const USAGE = `npm run bench:ledger -- [options]
+
+  --rows N   calls of a year (default 1m); 100m need some 60 GB of disk
+  --out DIR  write the results there (default bench/results)
+  --help     this text
+`
+
+interface Row {
+  readonly what: string
+  readonly seconds: number
+  readonly longestMs: number
+}
+
+interface Options {
+  readonly help: boolean
+  readonly rows: number
+  readonly out: string
+}
+
+async function measure(url: string, { rows }: Options, { checkpoint }: Control): Promise<Row[]> {
+  const sql = connect(url, { max: 2, name: 'bench' })
+  const probing = connect(url, { max: 1, name: 'bench probe' })
+  const found: Row[] = []
+  const step = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+    sayOnStderr(`${what} …`)
+    const { value, ms, longestMs }: Timed<T> = await timed(probing, work)
+    found.push({ what, seconds: ms / 1000, longestMs })
+    checkpoint()
+    return value
+  }
+  try {
+    await migrate(url, readMigrations().slice(0, BEFORE_PARTITIONS), [])
+    sayOnStderr(`${rows.toLocaleString('en-US')} calls …`)
+    const now = Date.now()
+    const accounts = await addAccounts(sql, rows)
+    await addCalls(sql, accounts, { first: 0, count: rows, ...yearBefore(now - DAY_MS) })
+    await sql`VACUUM (ANALYZE) usage_rows, ledger_entries`
+    checkpoint()
+    await step('upgrade to partitions, with the partitions of four months', () => migrate(url))
+    audited(await step('audit of everything', () => verifyWallets(sql, undefined)))
+    // Nothing was written between the year and the audit: the next one reads the day.
+    await sql`UPDATE verified SET marked_at = ${new Date(now - DAY_MS)}`
+    const day = Math.ceil(rows / DAYS)
+    await addCalls(sql, accounts, { first: rows, count: day, from: now - DAY_MS, to: now })
+    await sql`ANALYZE usage_rows, ledger_entries`
+    const changes = await step(`audit of one day, ${day.toLocaleString('en-US')} calls`, () =>
+      verifyWallets(sql, undefined, { isIncremental: true }),
+    )
+    if (changes.since === undefined) throw new Error('the audit of one day read everything')
+    audited(changes)
+    await sql`UPDATE usage_copy SET copied_upto = (SELECT max(id) FROM usage_rows)`
+    await endPast(sql)
+    const { retired, waiting } = await step('retention: audit of everything, and drop of the year', () =>
+      retirePartitions(sql, {
+        months: { usage_rows: 2, ledger_entries: 2, audit_entries: null, tasks: null },
+        detaches: false,
+      }),
+    )
+    if (retired.length !== 2) throw new Error(`not retired: ${JSON.stringify(waiting)}`)
+    audited(await step('audit of everything without the year', () => verifyWallets(sql)))
+    return found
+  } finally {
+    await Promise.all([sql, probing].map((pool) => pool.end({ timeout: 1 })))
+  }
+}
+
+function audited({ ok, differences }: Awaited<ReturnType<typeof verifyWallets>>): void {
+  if (!ok) throw new Error(`the books differ: ${JSON.stringify(differences.slice(0, 3))}`)
+}
+
+/** Makes the partition of the past old enough for retention: it has all rows of the run. */
+async function endPast(sql: Sql): Promise<void> {
+  await sql`
+    UPDATE partitions SET ends_at = months_later(date_trunc('month', now(), 'UTC'), -2) WHERE name LIKE '%\\_past'`
+}
+
+const page = (lines: readonly string[], rows: number, found: readonly Row[]): string => `# The ledger at size
+
+${lines.map((line) => `- ${line}`).join('\n')}
+
+${rows.toLocaleString('en-US')} calls of a year, each with its charge.
+
+| step | seconds | longest wait of a booking meanwhile, ms |
+|---|---|---|
+${found.map(({ what, seconds, longestMs }) => `| ${what} | ${seconds.toFixed(1)} | ${longestMs.toFixed(0)} |`).join('\n')}
+
+- A booking every 2 ms beside each step takes the lock of bookings and inserts a charge. Its longest time includes what the
+  machine did besides.
+- Rows are written straight into the tables of the version before, evenly over a year.
+- An audit of one day is one of what was written since the audit of everything.
+- Retention takes the partition of the past away, which has all rows of the run.
+`
+
+function parseOptions(args: string[]): Options {
+  const text = { type: 'string' } as const
+  const given = givenOptions(args, { help: { type: 'boolean' }, rows: text, out: text })
+  return {
+    help: given.help ?? false,
+    rows: given.rows === undefined ? DEFAULT_ROWS : wholeNumber('rows', given.rows, LEAST_ROWS, MOST_ROWS),
+    out: given.out ?? join(ROOT, 'bench/results'),
+  }
+}
+
+async function measureIn(folder: string, options: Options, control: Control): Promise<{ found: Row[] }> {
+  const { signal } = control
+  const engines = await startEmbedded({ dataDir: folder, engines: ['postgres'], signal })
+  try {
+    return { found: await measure(engines.urls.databaseUrl!, options, control) }
+  } finally {
+    await engines.stop()
+  }
+}
+
+const run = (options: Options): Promise<number> =>
+  interruptible(sayOnStderr, async (control) => {
+    const work = await enterWorkFolder()
+    try {
+      const { found, ...facts } = await withFacts(sayOnStderr, () => measureIn(work.folder, options, control))
+      const text = page(runLines(facts, `${options.rows.toLocaleString('en-US')} calls`), options.rows, found)
+      mkdirSync(options.out, { recursive: true })
+      writeFileSync(join(options.out, 'ledger.md'), text)
+      process.stdout.write(text)
+      return 0
+    } finally {
+      work.leave()
+    }
+  })
+
+await runProgram(parseOptions, () => USAGE, run)
