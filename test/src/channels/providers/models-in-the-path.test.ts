@@ -79,4 +79,12 @@ t.test('what is missing is named', async (t) => {
     problems('provider: vertex, auth: { type: google }, base_url: "https://aiplatform.googleapis.com"'),
     ['channels[0].base_url: must end in /v1/projects/PROJECT/locations/LOCATION.'],
   )
+  const veo = `protocol: veo, auth: { type: google }, base_url: "${PROJECT}"`
+  t.same(problems(`provider: vertex, ${veo}, storage_uri: "gs://films/new"`), [])
+  t.same(problems(`provider: vertex, ${veo}, storage_uri: "https://films"`), [
+    'channels[0].storage_uri: must be the folder of a bucket, such as gs://my-bucket/films.',
+  ])
+  t.same(problems('provider: gemini, protocol: veo, api_key: k, storage_uri: "gs://films"'), [
+    'channels[0].storage_uri: goes with protocol veo of provider vertex only.',
+  ])
 })
