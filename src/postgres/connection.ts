@@ -2,6 +2,7 @@ import type { ISql, Sql as PostgresSql } from 'postgres'
 import { isTooDeep, parseExactJson } from '../core/json/exact.ts'
 import { ARRAY_TYPES } from './array-types.ts'
 import { postgres } from './client.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { parseServerUrl } from './servers/address.ts'
 import { closeSockets, openSockets } from './servers/cluster.ts'
 import type { Sockets } from './servers/sockets.ts'
@@ -70,10 +71,11 @@ export function connect(url: string, options: ConnectOptions): Sql {
     // The client (3.4.9) takes a standby for `read-write`, and tries hosts of which none answers without a pause.
     socket: () => sockets.open(),
   } as Parameters<typeof postgres>[1]) as unknown as Sql
-  SOCKETS.set(sql, sockets)
   const end = sql.end
   sql.end = (ending) => end(ending).finally(() => closeSockets(url, sockets))
-  return sql
+  const pool = options.isPooled ? oneAtATime(sql) : sql
+  SOCKETS.set(pool, sockets)
+  return pool
 }
 
 /** Ends the connections of a pool: statements under way fail as closed, and later ones get new connections. */
@@ -90,7 +92,7 @@ function postgresOptions(options: ConnectOptions) {
     ...(options.idleSeconds === undefined ? {} : { idle_timeout: options.idleSeconds }),
     ...(options.lifetimeSeconds === undefined ? {} : { max_lifetime: options.lifetimeSeconds }),
     onnotice: () => {},
-    ...(options.isPooled && { prepare: false, max_pipeline: 1 }),
+    ...(options.isPooled && { prepare: false }),
     connection: {
       application_name: options.name,
       TimeZone: 'UTC',

@@ -1,17 +1,14 @@
 /** PgBouncer in transaction mode, in front of a test's PostgreSQL: the machine's, else Debian's, downloaded once. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { fetchDebianPackages } from '../../src/embedded/debian-packages.ts'
 import { freePort, LOOPBACK } from '../../src/embedded/ports.ts'
-import { endWithUs, findProgram, findUnprivileged, plainEnvironment } from '../../src/embedded/programs.ts'
+import { findProgram, findUnprivileged, plainEnvironment } from '../../src/embedded/programs.ts'
 import type { Teardown } from './engines.ts'
-import { eventually } from './eventually.ts'
+import { Program } from './program.ts'
 
 const PROGRAM = 'pgbouncer'
 /** With it come the libraries that a machine may lack. */
@@ -27,11 +24,12 @@ const MAX_CLIENTS = 200
 export interface PgBouncer {
   /** Leads to the database through the pooler. */
   readonly url: string
+  readonly program: Program
   /** Counts the transactions of all databases so far. */
   transactions(): Promise<number>
 }
 
-/** Starts the pooler, and ends it with the test. */
+/** Starts the pooler, and ends it with the test. Connects to the server of the URL. */
 export async function startPgBouncer(t: Teardown, databaseUrl: string): Promise<PgBouncer> {
   const program = await findPgBouncer()
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-pgbouncer-'))
@@ -65,19 +63,15 @@ max_client_conn = ${MAX_CLIENTS}
     '--version',
   ])
   if (owner !== null) for (const path of [folder, configuration]) chownSync(path, owner.uid, owner.gid)
-  const [first = '', ...args] = [...prefix, ...endWithUs('SIGKILL'), program, '-q', configuration]
-  const child = spawn(first, args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
-  let said = ''
-  child.stderr.on('data', (bytes) => {
-    said += bytes
-  })
-  t.teardown(() => end(child))
-  await eventually('the pooler answers', async () => {
-    if (child.exitCode !== null) throw new Error(`pgbouncer ended with ${child.exitCode}: ${said}`)
-    return (await accepts(port)) ? true : undefined
+  const command = [program, '-q', configuration]
+  const outputPath = join(folder, 'output.log')
+  const pooler = new Program({ name: PROGRAM, command, prefix, env, outputPath, host: LOOPBACK, port })
+  t.teardown(() => pooler.kill())
+  await pooler.start().catch((error: Error) => {
+    throw new Error(`${error.message}: ${readFileSync(outputPath, 'utf8')}`)
   })
   const urlOf = (path: string) => `postgres://${username}@${LOOPBACK}:${port}${path}`
-  return { url: urlOf(pathname), transactions: () => transactionsAt(urlOf('/pgbouncer')) }
+  return { url: urlOf(pathname), program: pooler, transactions: () => transactionsAt(urlOf('/pgbouncer')) }
 }
 
 async function transactionsAt(url: string): Promise<number> {
@@ -88,25 +82,6 @@ async function transactionsAt(url: string): Promise<number> {
   } finally {
     await sql.end({ timeout: 1 })
   }
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const gone = once(child, 'exit')
-  child.kill('SIGKILL')
-  await gone
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, LOOPBACK)
-    const over = (isThere: boolean) => {
-      socket.destroy()
-      resolve(isThere)
-    }
-    socket.on('connect', () => over(true))
-    socket.on('error', () => over(false))
-  })
 }
 
 async function findPgBouncer(): Promise<string> {

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CHAT_PROTOCOLS } from '../../schemas/config/catalog.ts'
@@ -12,6 +12,7 @@ import { endWithUs } from '../../src/embedded/programs.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
+import { descendantsOf, signalQuietly } from './descendants.ts'
 import { startEngines, type Teardown, type TestEngines, testDataDir } from './engines.ts'
 import { NODE_OPTIONS } from './plain-children.ts'
 import { eventually, type LentService, ServiceClient } from './service-client.ts'
@@ -202,25 +203,11 @@ class RunningService extends ServiceClient implements TestService {
     const child = this.#process
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, 'exit')
-    const own = await childPids(child.pid)
+    const own = descendantsOf(child.pid)
     // Stopped, the supervisor restarts nothing, and nobody notices. Gateways are younger than the provider: one that
     // outlived it by a moment would charge, rightly, what came before.
     signalQuietly(child.pid, 'SIGSTOP')
     for (const pid of [...own.reverse(), child.pid]) signalQuietly(pid, 'SIGKILL')
     await gone
   }
-}
-
-function signalQuietly(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch {
-    // Gone already.
-  }
-}
-
-/** The service's own processes, the oldest first: they end by themselves without the supervisor, but not at once. */
-async function childPids(pid: number): Promise<number[]> {
-  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
-  return text.split(' ').filter(Boolean).map(Number)
 }
