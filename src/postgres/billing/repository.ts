@@ -1,4 +1,6 @@
 /** Wallets: credits put in, calls booked, what calls in flight reserve, and the audit of all of it. */
+import type { Sql } from '../connection.ts'
+import { DeadlineExceeded, within } from '../errors.ts'
 import { countNegativeBalances, keepMalformed, meteringReport } from '../metering.ts'
 import { onStandby } from '../reading.ts'
 import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
@@ -26,8 +28,34 @@ export const openBookings = ({ main }: Pools) => ({
   ...onPool(main, { keepMalformed }),
 })
 
-export const openReservations = ({ main }: Pools) =>
-  onPool(main, { reserveSpend, reserveWallet, shrinkReservation, releaseReservation }, READ_DEADLINE_MS)
+/**
+ * Where the answer comes too late, the caller has decided without it. What is reserved then is released: the call may be
+ * booked already, and nothing else would end its reservation before it expires.
+ */
+const releasedIfLate =
+  <Wanted extends { readonly requestId: string }, T>(
+    main: Sql,
+    reserve: (sql: Sql, wanted: Wanted) => Promise<T>,
+  ) =>
+  async (wanted: Wanted): Promise<T> => {
+    const reserving = reserve(main, wanted)
+    try {
+      return await within(READ_DEADLINE_MS, reserving)
+    } catch (error) {
+      if (error instanceof DeadlineExceeded)
+        reserving.then(() => releaseReservation(main, wanted.requestId)).catch(ignored)
+      throw error
+    }
+  }
+
+/** A release that fails leaves the reservation until it expires. */
+const ignored = () => {}
+
+export const openReservations = ({ main }: Pools) => ({
+  ...onPool(main, { shrinkReservation, releaseReservation }, READ_DEADLINE_MS),
+  reserveSpend: releasedIfLate(main, reserveSpend),
+  reserveWallet: releasedIfLate(main, reserveWallet),
+})
 
 export const openBudgets = ({ main }: Pools) =>
   onPool(main, { putBudget, deleteBudget, listBudgets, showBudget })
