@@ -64,9 +64,8 @@ async function seenBy(
 ): Promise<(state: BudgetState) => boolean> {
   if (caller.roles.get(accountId) !== 'member' || caller.installation !== null) return () => true
   const own = caller.signedIn?.user.accountId
-  const keys = await database.listKeys(accountId)
-  const covered = new Set<string | undefined>([accountId, own])
-  for (const { id, grant } of keys) if (grant !== null && grant.memberId === own) covered.add(id)
+  const keys = own === undefined ? [] : await database.listKeys(accountId, { memberId: own })
+  const covered = new Set<string | undefined>([accountId, own, ...keys.map(({ id }) => id)])
   return ({ budget }) => covered.has(budget.subjectId)
 }
 

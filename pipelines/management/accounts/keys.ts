@@ -35,13 +35,14 @@ const dateOf = (text: string | null) => (text === null ? null : new Date(text))
 
 export const keyActs = [
   implement(listKeys, async ({ database, caller }, input) => {
-    const keys = await database.listKeys(input.account_id)
     // A member of an organization lists their keys.
-    const own = caller.signedIn?.user.accountId
     const isMember = caller.roles.get(input.account_id) === 'member'
-    const seen = isMember ? keys.filter(({ grant }) => grant?.memberId === own) : keys
-    const after = afterOf(input)
-    return page(seen.filter(({ id }) => after === null || id > after).map(keyShape), input)
+    const keys = await database.listKeys(input.account_id, {
+      after: afterOf(input),
+      limit: input.limit + 1,
+      memberId: isMember ? (caller.signedIn?.user.accountId ?? '') : null,
+    })
+    return page(keys.map(keyShape), input)
   }),
   implement(createKey, async ({ write }, input) =>
     withSecret(

@@ -26,7 +26,9 @@ type Names = ReadonlyMap<string, string>
 /** Returns the names of the groups, by id. */
 async function namesOf({ database }: Context, by: UsageGroup, rows: readonly UsageSums[]): Promise<Names> {
   if (by === 'account') return database.accountNames(rows.flatMap(({ accountId }) => accountId ?? []))
-  return by === 'key' ? database.keyNames(rows.flatMap(({ keyId }) => keyId ?? [])) : new Map()
+  if (by !== 'key') return new Map()
+  const keys = await database.namedKeys(rows.flatMap(({ keyId }) => keyId ?? []))
+  return new Map([...keys].map(([id, { name }]) => [id, name]))
 }
 
 /** Returns the id of the group that a row sums up. */

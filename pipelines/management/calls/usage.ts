@@ -22,6 +22,7 @@ const HOME_DAYS = 30
 const RUNWAY_DAYS = 7
 /** Share of a spend cap from which a key is near it. */
 const NEAR_CAP_PERCENT = 80n
+const MAX_NEAR_CAP = 100
 /** Keys that no member holds. */
 const NO_MEMBER = ''
 
@@ -64,16 +65,21 @@ interface Names {
 }
 
 /** Names keys, and the members who hold them; models and states are their own names. */
-async function namesOf({ database }: Context, accountId: string, by: Dimension): Promise<Names> {
+async function namesOf(
+  { database }: Context,
+  accountId: string,
+  by: Dimension,
+  rows: readonly DailyUsage[],
+): Promise<Names> {
   if (by === 'model' || by === 'status') return { groupOf: ({ group }) => group, nameOf: (group) => group }
-  const keys = new Map((await database.listKeys(accountId)).map((key) => [key.id, key]))
+  const keys = await database.namedKeys([...new Set(rows.map(({ group }) => group))])
   if (by === 'key')
     return { groupOf: ({ group }) => group, nameOf: (group) => keys.get(group)?.name ?? group }
   const { account } = await database.showAccount(accountId)
   const members = account.kind === 'organization' ? await database.listMembers(accountId) : []
   const names = new Map(members.map(({ accountId: id, name }) => [id, name]))
   return {
-    groupOf: ({ group }) => keys.get(group)?.grant?.memberId ?? NO_MEMBER,
+    groupOf: ({ group }) => keys.get(group)?.memberId ?? NO_MEMBER,
     nameOf: (group) => names.get(group) ?? group,
   }
 }
@@ -102,11 +108,11 @@ export const usageActs = [
       throw new Failure('invalid_request', `Parameter from: a report is of at most ${MAX_DAYS} days.`)
     const find = (of: LogWindow) => context.callLog.dailyUsage({ accountId, keyId, by: COLUMN_OF[by], ...of })
     const length = window.to - window.from
-    const [rows, before, { groupOf, nameOf }] = await Promise.all([
+    const [rows, before] = await Promise.all([
       find(window),
       find({ from: window.from - length, to: window.from }),
-      namesOf(context, accountId, by),
     ])
+    const { groupOf, nameOf } = await namesOf(context, accountId, by, rows)
     const daily = regrouped(rows, groupOf)
     const groups = [...Map.groupBy(daily, ({ group }) => group)].map(([id, same]) => ({ id, ...sumOf(same) }))
     return {
@@ -122,9 +128,9 @@ export const usageActs = [
   }),
   implement<UsageDeps, typeof showHome>(showHome, async (context, { account_id: accountId }) => {
     const { database, callLog, now } = context
-    const [{ wallet }, keys, budgets, rows] = await Promise.all([
+    const [{ wallet }, nearCap, budgets, rows] = await Promise.all([
       database.showAccount(accountId),
-      database.listKeys(accountId),
+      database.keysNearCap(accountId, { percent: NEAR_CAP_PERCENT, limit: MAX_NEAR_CAP }),
       database.listBudgets(accountId),
       callLog.dailyUsage({ accountId, keyId: null, by: 'status', ...lastDays(HOME_DAYS, now) }),
     ])
@@ -144,13 +150,8 @@ export const usageActs = [
         failed: sumOf(same.filter(({ group }) => group !== 'success')).requests,
         cost: printCredits(sumOf(same).cost),
       })),
-      keys_near_cap: keys
-        .filter(({ revokedAt, grant }) => revokedAt === null && grant !== null && isNearCap(grant))
-        .map(keyShape),
+      keys_near_cap: nearCap.map(keyShape),
       budgets_near: budgets.filter(isNearlySpent).map(budgetShape),
     }
   }),
 ]
-
-const isNearCap = ({ spent, spendCap }: { readonly spent: Credits; readonly spendCap: Credits | null }) =>
-  spendCap !== null && spent * 100n >= spendCap * NEAR_CAP_PERCENT

@@ -210,21 +210,62 @@ export async function createKeyIn(
   return { key: isGranted(kind) ? keyOfRow(await findKeyRow(sql, id)) : keyOfRow(row), raw }
 }
 
-export async function listKeys(sql: Sql, accountId: string): Promise<ApiKey[]> {
+export interface KeyListing {
+  /** Begins after the key with this id. */
+  readonly after?: string | null
+  /** Default: all of them. An account may have a million. */
+  readonly limit?: number | null
+  /** Those of this member alone. */
+  readonly memberId?: string | null
+}
+
+/** Returns keys of an account in the order of their ids. */
+export async function listKeys(
+  sql: Sql,
+  accountId: string,
+  { after = null, limit = null, memberId = null }: KeyListing = {},
+): Promise<ApiKey[]> {
   const rows = await sql<KeyRow[]>`
-    SELECT k.*, ${granted(sql)} FROM api_keys AS k WHERE k.account_id = ${accountId} ORDER BY k.id`
+    SELECT k.*, ${granted(sql)} FROM api_keys AS k
+    WHERE k.account_id = ${accountId}
+      ${after === null ? sql`` : sql`AND k.id > ${after}`}
+      ${memberId === null ? sql`` : sql`AND k.id IN (SELECT key_id FROM grants WHERE account_id = ${accountId} AND member_id = ${memberId})`}
+    ORDER BY k.id LIMIT ${limit}`
   if (rows.length === 0) await showAccount(sql, accountId)
   return rows.map(keyOfRow)
 }
 
-/** Returns names by id, of those keys that exist; revoked ones too. */
-export async function keyNames(
+/** Returns the keys that have spent this part of their cap or more, and are not revoked, in the order of their ids. */
+export async function keysNearCap(
+  sql: Sql,
+  accountId: string,
+  { percent, limit }: { readonly percent: bigint; readonly limit: number },
+): Promise<ApiKey[]> {
+  const rows = await sql<KeyRow[]>`
+    SELECT k.*, ${granted(sql)} FROM api_keys AS k
+    WHERE k.revoked_at IS NULL AND k.id IN (
+      SELECT key_id FROM grants
+      WHERE account_id = ${accountId} AND spend_cap IS NOT NULL AND spent::numeric * 100 >= spend_cap::numeric * ${percent})
+    ORDER BY k.id LIMIT ${limit}`
+  return rows.map(keyOfRow)
+}
+
+/** What reports show of a key. */
+export interface NamedKey {
+  readonly name: string
+  /** The member who holds it; null without one. */
+  readonly memberId: string | null
+}
+
+/** Returns names and members by id, of those keys that exist; revoked ones too. */
+export async function namedKeys(
   sql: Queryable,
   keyIds: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const rows = await sql<{ id: string; name: string }[]>`
-    SELECT id, name FROM api_keys WHERE id = ANY (${keyIds as string[]}::text[])`
-  return new Map(rows.map(({ id, name }) => [id, name]))
+): Promise<ReadonlyMap<string, NamedKey>> {
+  const rows = await sql<{ id: string; name: string; memberId: string | null }[]>`
+    SELECT k.id, k.name, g.member_id AS "memberId" FROM api_keys AS k LEFT JOIN grants AS g ON g.key_id = k.id
+    WHERE k.id = ANY (${keyIds as string[]}::text[])`
+  return new Map(rows.map(({ id, ...named }) => [id, named]))
 }
 
 async function findKeyRow(sql: Queryable, keyId: string): Promise<KeyRow> {

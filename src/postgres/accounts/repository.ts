@@ -34,9 +34,10 @@ import { endFormerSecret, rotateKey } from './key-rotation.ts'
 import {
   createKey,
   findCredential,
-  keyNames,
+  keysNearCap,
   listKeys,
   type NewKey,
+  namedKeys,
   revealKey,
   revokeKey,
   showKey,
@@ -85,7 +86,7 @@ export const openAgents = ({ main }: Pools) =>
 export const openAuditRecord = (pools: Pools) => onStandby(pools, { listAudit })
 
 export const openKeys = ({ main, auditing }: Pools, { material, replacedAt }: KnownMasterKey) => ({
-  ...onPool(main, { listKeys, keyNames, showKey, revokeKey, updateKey, endFormerSecret }),
+  ...onPool(main, { listKeys, keysNearCap, namedKeys, showKey, revokeKey, updateKey, endFormerSecret }),
   ...onPool(main, { requestKey, showKeyRequest, listKeyRequests, denyKey }),
   ...onPool(auditing, { forgetKeys: eraseSealedKeys, recordExpiringKeys }),
   createKey: (key: NewKey) => createKey(main, material, key),

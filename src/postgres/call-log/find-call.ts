@@ -2,7 +2,7 @@
 import type { Account, LedgerEntry } from '../../../schemas/accounts/account.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { type AccountRow, accountOfRow } from '../accounts/accounts.ts'
-import { keyNames } from '../accounts/keys.ts'
+import { namedKeys } from '../accounts/keys.ts'
 import { type EntryRow, entryOfRow } from '../billing/wallet-rows.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { type TaskRow, taskOfRow } from '../tasks/rows.ts'
@@ -73,7 +73,7 @@ async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
     entries,
     hold,
     task,
-    taskKeyName: task === null ? null : ((await keyNames(sql, [task.keyId])).get(task.keyId) ?? null),
+    taskKeyName: task === null ? null : ((await namedKeys(sql, [task.keyId])).get(task.keyId)?.name ?? null),
     refused: await refusedOf(sql, call?.request_id ?? ref),
     keptSince: await keptSinceOf(sql, ref),
   }

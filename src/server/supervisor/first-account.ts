@@ -4,6 +4,8 @@ import type { Accounts, Keys } from '../../postgres/accounts/repository.ts'
 
 export const FIRST_ACCOUNT_NAME = 'first account'
 const FIRST_KEY_NAME = 'first key'
+/** The first key is among the oldest of its account. */
+const FIRST_KEYS = 100
 
 /**
  * Returns the raw first key: creates it when there is no account at all, decrypts it when an earlier start created it.
@@ -18,7 +20,7 @@ export async function firstKey(database: Accounts & Keys, trialCredit: Credits):
   }
   const first = accounts.find(({ account }) => account.name === FIRST_ACCOUNT_NAME && account.enabled)
   if (first === undefined) return null
-  const keys = await database.listKeys(first.account.id)
+  const keys = await database.listKeys(first.account.id, { limit: FIRST_KEYS })
   const key = keys.find((k) => k.name === FIRST_KEY_NAME && k.enabled && k.revokedAt === null && k.revealable)
   return key === undefined ? null : (await database.revealKey(key.id)).raw
 }
