@@ -250,7 +250,7 @@ export async function keysNearCap(
   return rows.map(keyOfRow)
 }
 
-/** What reports show of a key. */
+/** The name of a key, for reports. */
 export interface NamedKey {
   readonly name: string
   /** The member who holds it; null without one. */

@@ -29,8 +29,8 @@ export const openBookings = ({ main }: Pools) => ({
 })
 
 /**
- * Where the answer comes too late, the caller has decided without it. What is reserved then is released: the call may be
- * booked already, and nothing else would end its reservation before it expires.
+ * Releases what is reserved after the deadline. The caller has decided without it then: the call may be booked already, and
+ * nothing else would end its reservation before it expires.
  */
 const releasedIfLate =
   <Wanted extends { readonly requestId: string }, T>(
