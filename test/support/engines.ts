@@ -15,7 +15,7 @@ import { memoryFolder } from './memory-folder.ts'
 import { NODE_ARGS } from './plain-children.ts'
 
 /** Inside the checkout, but for ClickHouse's files: what a killed test left is found by the next. */
-const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate', import.meta.url))
+export const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate', import.meta.url))
 const TEST_DATA = join(CACHE, 'test-data')
 const MEMORY_DATA = memoryFolder()
 

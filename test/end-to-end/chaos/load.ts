@@ -18,6 +18,9 @@ export interface SeenCall {
   readonly code: string | null
   /** `complete`: the answer was whole. `cut`: the connection ended before it was. `left`: the client went. */
   readonly end: 'complete' | 'cut' | 'left'
+  /** When it was sent and when it was over, in milliseconds of `performance.now`. */
+  readonly sentAt: number
+  readonly endedAt: number
 }
 
 export interface Load {
@@ -38,6 +41,7 @@ interface Progress {
 /** One call on a connection of its own. Never fails: what went wrong is in the answer. */
 function call(baseUrl: string, key: string, planned: PlannedCall, progress: Progress): Promise<SeenCall> {
   progress.begun++
+  const sentAt = performance.now()
   return new Promise((resolve) => {
     let response: IncomingMessage | null = null
     let hasLeft = false
@@ -46,7 +50,9 @@ function call(baseUrl: string, key: string, planned: PlannedCall, progress: Prog
       clearTimeout(leaving)
       const status = response?.statusCode ?? null
       const requestId = response?.headers['x-gateway-trace'] ?? null
-      const seen = { requestId: requestId as string | null, status, code: codeOf(status, text), end }
+      const code = codeOf(status, text)
+      const endedAt = performance.now()
+      const seen = { requestId: requestId as string | null, status, code, end, sentAt, endedAt }
       progress.seen.push(seen)
       resolve(seen)
     }

@@ -1,16 +1,16 @@
 /** Object stores to test with: a folder, and a bucket of a third party's server. */
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import S3rver, { type S3rverStore } from 's3rver'
+import S3rver from 's3rver'
 import type { Test } from 'tap'
 import type { ObjectStoreSettings } from '../../../schemas/config/settings.ts'
 import { fileLinks, linkKey } from '../../../src/core/media/file-link.ts'
 import { BucketStore } from '../../../src/storage/bucket-store.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
-import { until } from '../../support/eventually.ts'
+import { answerWhenWritten } from '../../support/bucket.ts'
 
 export const MASTER_KEY = randomBytes(32)
 export const PUBLIC_URL = 'https://gateway.test'
@@ -32,23 +32,6 @@ export interface TestBucket {
   readonly settings: ObjectStoreSettings
   /** Method and path with query of each request, in order. */
   readonly requests: string[]
-}
-
-/** The server (3.7.1) answers a PUT before the file is written: a GET behind it could meet the old one, or half. */
-function answerWhenWritten(store: S3rverStore): void {
-  const putObject = store.putObject.bind(store)
-  store.putObject = async (object) => {
-    const path = store.getResourcePath(object.bucket, object.key, 'object')
-    await rm(path, { force: true })
-    const put = await putObject(object)
-    const sizeNow = () =>
-      stat(path).then(
-        ({ size }) => size,
-        () => null,
-      )
-    await until('the object is on the disk', async () => (await sizeNow()) === put.size)
-    return put
-  }
 }
 
 /** A bucket of a third party's server, gone with the test. */

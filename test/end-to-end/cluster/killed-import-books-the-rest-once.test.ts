@@ -1,0 +1,127 @@
+/**
+ * A gateway is killed in mid-load and its disk is gone. A copy of its journal is imported; the import is killed halfway
+ * and repeated: each acknowledged call is booked once, at its cost. See docs/cluster.md, "A machine that never comes back".
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { openCallLog } from '../../../src/clickhouse/call-log.ts'
+import { connect } from '../../../src/postgres/connection.ts'
+import { Random } from '../../simulation/random.ts'
+import { startEngines } from '../../support/engines.ts'
+import { eventually, startService, TEST_MASTER_KEY } from '../../support/service.ts'
+import type { Caller } from '../chaos/audit.ts'
+import { keepCalling } from '../chaos/load.ts'
+import { CHAOS_CONFIG, seedNote, seeds } from '../chaos/plan.ts'
+
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+const SHAPE = { calls: 5_000, keys: 4, rampMs: 20, streamMs: [10, 200], atOnce: 16 } as const
+const ONLY_ON_DISK = 120
+
+t.setTimeout(240_000)
+const [seed = 0] = seeds()
+t.comment(seedNote(seed))
+
+await t.test('a lost node', async (t) => {
+  const engines = await startEngines(t)
+  const lost = await startService(t, { engines, config: CHAOS_CONFIG, env: { TOLLGATE_ROLES: 'gateway' } })
+  const left = await startService(t, { engines, config: CHAOS_CONFIG })
+  const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
+  t.teardown(() => sql.end())
+  const callers: Caller[] = []
+  for (let at = 0; at < SHAPE.keys; at++) callers.push(await left.newKey('1000000'))
+  const load = keepCalling(
+    lost,
+    callers.map(({ key }) => key),
+    new Random(seed),
+    SHAPE,
+  )
+  t.teardown(() => load.stop())
+  const acknowledged = () => load.seen.filter(({ status, end }) => status === 200 && end === 'complete')
+  const untilMore = async (count: number) => {
+    const before = acknowledged().length
+    await eventually(`${count} more calls`, () =>
+      acknowledged().length >= before + count ? true : undefined,
+    )
+  }
+  await untilMore(20)
+  await engines.stopEngine('nats')
+  await untilMore(ONLY_ON_DISK)
+  await lost.kill()
+  load.stop()
+  await load.done
+  const directory = join(lost.dataDir, 'journal', 'gateway-0')
+  const copy = join(left.dataDir, 'copy')
+  cpSync(directory, copy, { recursive: true })
+  rmSync(lost.dataDir, { recursive: true })
+  await engines.startEngine('nats')
+  await eventually('the service is ready again', async () =>
+    (await fetch(`${left.baseUrl}/readyz`)).ok ? true : undefined,
+  )
+  await sql`UPDATE journals SET seen_at = now() - interval '6 minutes' WHERE directory = ${directory}`
+  const ids = acknowledged().map(({ requestId }) => requestId!)
+  const countBooked = async () => {
+    const [row] = await sql`SELECT count(*) AS booked FROM usage_rows WHERE request_id = ANY (${ids})`
+    return Number(row?.booked)
+  }
+  const booked = await countBooked()
+  t.ok(ids.length - booked >= ONLY_ON_DISK / 2, `${ids.length - booked} calls are on the disk alone`)
+
+  const start = () => {
+    const env = {
+      ...process.env,
+      DATABASE_URL: engines.databaseUrl,
+      NATS_URL: engines.natsUrl,
+      CLICKHOUSE_URL: engines.clickhouseUrl,
+      TOLLGATE_MASTER_KEY: TEST_MASTER_KEY.toString('hex'),
+      TOLLGATE_DATA_DIR: left.dataDir,
+    }
+    const words = [MAIN, 'journal', 'import', copy, '--json']
+    return spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  }
+  const endOf = async (child: ChildProcess) => {
+    let output = ''
+    child.stdout?.on('data', (bytes) => {
+      output += bytes
+    })
+    await once(child, 'close')
+    return { code: child.exitCode, answer: output === '' ? null : JSON.parse(output) }
+  }
+
+  // A lock on one wallet stops the import at the first call of that account.
+  const holder = connect(engines.databaseUrl, { max: 1, name: 'holder' })
+  t.teardown(() => holder.end())
+  await holder.begin(async (holding) => {
+    await holding`SELECT FROM wallets WHERE account_id = ${callers[0]!.accountId} FOR UPDATE`
+    const killed = start()
+    await eventually('the import waits for the wallet', async () => {
+      const rows = await sql`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND state = 'active'`
+      return rows.length > 0 ? true : undefined
+    })
+    killed.kill('SIGKILL')
+    await endOf(killed)
+  })
+  const halfway = await countBooked()
+  t.ok(halfway < ids.length, `the import was killed with ${halfway - booked} calls booked`)
+
+  const answers = [await endOf(start()), await endOf(start())]
+  t.match(answers, [
+    { code: 0, answer: { refused_calls: 0, damaged_bytes: 0 } },
+    { code: 0, answer: { booked_calls: 0, refused_calls: 0 } },
+  ])
+  t.equal(await countBooked(), ids.length, 'every acknowledged call has one row')
+  const rows = await sql<{ status: string }[]>`
+    SELECT DISTINCT status FROM usage_rows WHERE request_id = ANY (${ids}) AND status = 'interrupted'`
+  t.same(rows, [], 'none of them as interrupted')
+  const callLog = openCallLog(engines.clickhouseUrl)
+  t.teardown(() => callLog.close())
+  await eventually('all is copied', async () => {
+    const [mark] = await sql`
+      SELECT copied_upto = (SELECT max(id) FROM usage_rows) AS "isCopied" FROM usage_copy`
+    return mark?.isCopied === true ? true : undefined
+  })
+  t.same((await left.database.verifyWallets(callLog)).differences, [])
+})
