@@ -18,7 +18,7 @@ const TESTS = fileURLToPath(new URL('test', ROOT))
 const TAP = fileURLToPath(new URL('node_modules/.bin/tap', ROOT))
 const BROWSER_TESTS = 'test/browser'
 /** Folders of the tests of the whole service, from the outside. */
-const WHOLE_SERVICE = [BROWSER_TESTS, 'test/end-to-end']
+const WHOLE_SERVICE = [BROWSER_TESTS, 'test/end-to-end', 'test/chaos']
 const ALL = '--all'
 const CONSOLE_BUILD = fileURLToPath(new URL('deploy/console-build.ts', ROOT))
 const TAP_AS_BUILT = new URL('node_modules/@tapjs/test/test-built/src/index.ts', ROOT)
