@@ -22,6 +22,7 @@ const LEAST_ROWS = 10_000
 const MOST_ROWS = 200_000_000
 /** Migrations before there were partitions. */
 const BEFORE_PARTITIONS = 22
+const UPGRADE_STEPS = ['bounds of the past', 'rows are checked', 'partitioned tables take their place']
 const DAY_MS = 86_400_000
 const DAYS = 365
 
@@ -63,7 +64,11 @@ async function measure(url: string, { rows }: Options, { checkpoint }: Control):
     await addCalls(sql, accounts, { first: 0, count: rows, ...yearBefore(now - DAY_MS) })
     await sql`VACUUM (ANALYZE) usage_rows, ledger_entries`
     checkpoint()
-    await step('upgrade to partitions, with the partitions of four months', () => migrate(url))
+    for (const [part, name] of UPGRADE_STEPS.entries())
+      await step(`upgrade: ${name}`, () =>
+        migrate(url, readMigrations().slice(0, BEFORE_PARTITIONS + part + 1), []),
+      )
+    await step('upgrade: functions, and the partitions of four months', () => migrate(url))
     audited(await step('audit of everything', () => verifyWallets(sql, undefined)))
     // Nothing was written between the year and the audit: the next one reads the day.
     await sql`UPDATE verified SET marked_at = ${new Date(now - DAY_MS)}`

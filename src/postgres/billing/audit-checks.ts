@@ -228,8 +228,15 @@ const credits: Check[] = [
       SELECT r.account_id, r.ref, coalesce(c.total, 0)::text AS expected, r.total::text AS found
       FROM (
         SELECT account_id, ref, sum(amount) AS total, min(amount) AS least
-        FROM ledger_entries WHERE kind = 'adjustment' AND ref IS NOT NULL GROUP BY account_id, ref
-        ${since === null ? sql`` : sql`HAVING max(created_at) >= ${since}`}
+        FROM ledger_entries WHERE kind = 'adjustment' AND ref IS NOT NULL
+          ${
+            since === null
+              ? sql``
+              : sql`AND ref IN (
+                  SELECT ref FROM ledger_entries
+                  WHERE kind = 'adjustment' AND ref IS NOT NULL AND created_at >= ${since})`
+          }
+        GROUP BY account_id, ref
       ) AS r
       CROSS JOIN LATERAL (
         SELECT -sum(amount) AS total FROM ledger_entries

@@ -42,15 +42,15 @@ BEGIN
   EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', partition, parent);
   FOREACH statement IN ARRAY CASE parent
     WHEN 'usage_rows' THEN ARRAY[
-      'ALTER TABLE %1$s ADD PRIMARY KEY (id), ADD UNIQUE (request_id)',
+      -- The one unique index: a booking looks for each row in every unique index. Ids are unique by their sequence.
+      'ALTER TABLE %1$s ADD UNIQUE (request_id)',
+      'CREATE INDEX %1$s_id ON %1$s (id)',
       'CREATE INDEX %1$s_task ON %1$s (task_id) WHERE task_id IS NOT NULL']
     WHEN 'ledger_entries' THEN ARRAY[
       'ALTER TABLE %1$s ADD PRIMARY KEY (account_id, id)',
       -- One charge, one hold, one release a request or task: a second delivery changes nothing.
       'CREATE UNIQUE INDEX %1$s_ref_kind ON %1$s (ref, kind) WHERE ref IS NOT NULL',
-      'CREATE UNIQUE INDEX %1$s_reference ON %1$s (account_id, reference) WHERE reference IS NOT NULL',
-      -- Entries come in the order of time: an index of some kilobytes finds those of a day.
-      'CREATE INDEX %1$s_created ON %1$s USING brin (created_at) WITH (pages_per_range = 32)']
+      'CREATE UNIQUE INDEX %1$s_reference ON %1$s (account_id, reference) WHERE reference IS NOT NULL']
     WHEN 'audit_entries' THEN ARRAY[
       'ALTER TABLE %1$s ADD PRIMARY KEY (id)',
       'CREATE INDEX %1$s_account ON %1$s (account_id, id)',

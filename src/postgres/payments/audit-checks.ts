@@ -30,7 +30,7 @@ export const PAYMENT_CHECKS: readonly Check[] = [
       FROM (payment_reversals AS r JOIN payments AS p ON p.id = r.payment_id)
       FULL JOIN (
         SELECT account_id, split_part(reference, ':', 1) AS reversal_id, sum(amount) AS total FROM ledger_entries
-        WHERE kind = 'reversal' GROUP BY 1, 2
+        WHERE kind = 'reversal' AND reference IS NOT NULL GROUP BY 1, 2
         ${since === null ? sql`` : sql`HAVING max(created_at) >= ${since}`}
       ) AS l ON l.reversal_id = r.id AND l.account_id = p.account_id
       WHERE ${since === null ? sql`true` : sql`(l.reversal_id IS NOT NULL OR greatest(r.created_at, r.returned_at) >= ${since})`}
