@@ -1,10 +1,11 @@
-/** What one simulated provider remembers from one call to the next: its tasks, its files, the voices it was given, the responses it keeps. */
+/** What one simulated provider remembers from one call to the next: its tasks, its files, the voices it was given, the responses and conversations it keeps. */
 
+import { ConversationShelf } from './kept/conversation-shelf.ts'
+import { ResponseShelf } from './kept/response-shelf.ts'
 import { FileShelf } from './media/file-shelf.ts'
 import { PaymentBook } from './payments/book.ts'
 import type { SimulatedPayments } from './payments/control.ts'
 import { Webhooks } from './payments/webhooks.ts'
-import { ResponseShelf } from './response-shelf.ts'
 import { TaskStore } from './tasks/task-book.ts'
 import { VoiceList } from './voice-list.ts'
 
@@ -13,6 +14,7 @@ export type World = {
   readonly files: FileShelf
   readonly voices: VoiceList
   readonly responses: ResponseShelf
+  readonly conversations: ConversationShelf
   readonly payments: SimulatedPayments
 }
 
@@ -25,6 +27,7 @@ export function newWorld(paymentsFile: string | null): World {
     files: new FileShelf(),
     voices: new VoiceList(),
     responses: new ResponseShelf(),
+    conversations: new ConversationShelf(),
     payments: { book, webhooks },
   }
 }

@@ -13,8 +13,10 @@ import {
   SimulatedFailure,
 } from '../../dialect.ts'
 import type { Directives, UsageMode } from '../../directives/grammar.ts'
-import type { ResponseShelf } from '../../response-shelf.ts'
+import type { World } from '../../world.ts'
 import { errorBody } from '../chat-completions/error.ts'
+import { takeInBackground } from './background.ts'
+import { CONVERSATION_ENDPOINTS } from './conversations.ts'
 import { invalid, missing } from './input.ts'
 import { type OutputItem, outputItems } from './items.ts'
 import { KEPT_ENDPOINTS, refuseBadKey } from './kept.ts'
@@ -25,7 +27,11 @@ const YEAR_SECONDS = 31_536_000
 
 export const responses: Dialect = {
   name: 'responses',
-  endpoints: [{ method: 'POST', path: /^\/v1\/responses$/, open }, ...KEPT_ENDPOINTS],
+  endpoints: [
+    { method: 'POST', path: /^\/v1\/responses$/, open },
+    ...KEPT_ENDPOINTS,
+    ...CONVERSATION_ENDPOINTS,
+  ],
   failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
   failureFrame: ({ message, param }, eventsBefore) => ({
     event: 'error',
@@ -42,7 +48,7 @@ export const responses: Dialect = {
 
 function open(request: ReceivedRequest): OpenedRequest {
   refuseBadKey(request.headers)
-  const asked = readResponsesRequest(request.body, request.world.responses)
+  const asked = readResponsesRequest(request.body, request.world)
   const { model, directives, isServed } = namedModel(asked.model)
   if (!isServed) {
     const message = `The requested model '${model}' does not exist.`
@@ -52,16 +58,11 @@ function open(request: ReceivedRequest): OpenedRequest {
     model: asked.model,
     stream: asked.stream,
     directives: [directives, asked.messageDirectives, asked.bodyDirectives],
-    answer: (merged) => answer(asked, model, merged, request.world.responses),
+    answer: (merged) => answer(asked, model, merged, request.world),
   }
 }
 
-function answer(
-  request: ResponsesRequest,
-  model: string,
-  directives: Directives,
-  shelf: ResponseShelf,
-): Answer {
+function answer(request: ResponsesRequest, model: string, directives: Directives, world: World): Answer {
   if (directives.strict_input === true) refuseLoose(request)
   const script = writeScript({ ...request.prompt, model }, directives)
   const [choice] = script.choices
@@ -76,12 +77,21 @@ function answer(
   const ending = endingOf(choice.finish, directives.finish)
   const usage = usageOf(script.usage, directives.usage)
   const finished = { ...response, ...ending, output: items.map(({ whole }) => whole), usage }
-  if (request.isStored)
-    shelf.keep(finished.id, {
-      response: finished,
-      input: request.input,
+  const { conversation, input } = request
+  if (conversation !== null) world.conversations.add(conversation, [...input, ...finished.output])
+  const keep = (id: string) =>
+    world.responses.keep(id, {
+      ...{ response: finished, input },
       json: request.prompt.json + JSON.stringify(finished.output),
     })
+  if (request.isBackground) {
+    const half = { ...script.usage, completion: Math.floor(script.usage.completion / 2) }
+    const usageSoFar = usageOf({ ...half, reasoning: 0 }, directives.usage)
+    return takeInBackground({
+      ...{ world, model: request.model, directives, begun: response, finished, usage, usageSoFar, keep },
+    })
+  }
+  if (request.isStored) keep(finished.id)
   if (!request.stream) return { ...jsonAnswer(200, finished), tokens: script.usage.completion }
   return {
     kind: 'streamed',

@@ -1,4 +1,4 @@
-/** Responses that are kept: shown, deleted, and the items of their input. */
+/** Responses that are kept: shown, deleted, cancelled, and the items of their input. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { BAD_KEY } from '../../access.ts'
 import {
@@ -8,7 +8,8 @@ import {
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
-import type { KeptResponse } from '../../response-shelf.ts'
+import type { KeptResponse } from '../../kept/response-shelf.ts'
+import { openPoll } from '../../tasks/taken-work.ts'
 
 export function refuseBadKey(headers: IncomingHttpHeaders): void {
   if (headers.authorization?.replace(/^Bearer\s+/i, '') !== BAD_KEY) return
@@ -41,10 +42,30 @@ function inputItems(request: ReceivedRequest): OpenedRequest {
   return opened({ object: 'list', data, first_id: null, last_id: null, has_more: false })
 }
 
+/** One that is made in the background is as far as its task. */
+function show(request: ReceivedRequest): OpenedRequest {
+  const { id, found } = kept(request)
+  const isTask = request.world.tasks.find(DIALECT, id) !== null
+  return isTask ? openPoll(request, DIALECT, id) : opened(found.response)
+}
+
+function cancel(request: ReceivedRequest): OpenedRequest {
+  const { id } = kept(request)
+  const { tasks } = request.world
+  const task = tasks.find(DIALECT, id)
+  if (task === null)
+    throw new SimulatedFailure(400, 'invalid_request', 'Cannot cancel a synchronous response.')
+  task.cancels += 1
+  tasks.end(task, 'cancelled')
+  return opened(task.tell(task))
+}
+
+const DIALECT = 'responses'
 const ONE = /^\/v1\/responses\/([^/]+)$/
 
 export const KEPT_ENDPOINTS: readonly Endpoint[] = [
-  { method: 'GET', path: ONE, open: (request) => opened(kept(request).found.response) },
+  { method: 'GET', path: ONE, open: show },
   { method: 'DELETE', path: ONE, open: remove },
+  { method: 'POST', path: /^\/v1\/responses\/([^/]+)\/cancel$/, open: cancel },
   { method: 'GET', path: /^\/v1\/responses\/([^/]+)\/input_items$/, open: inputItems },
 ]

@@ -3,7 +3,10 @@
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, jsonObjectOf } from '../../dialect.ts'
 import { directivesIn } from '../../directives/in-messages.ts'
-import type { KeptResponse, ResponseShelf } from '../../response-shelf.ts'
+import type { Conversation } from '../../kept/conversation-shelf.ts'
+import type { KeptResponse } from '../../kept/response-shelf.ts'
+import type { World } from '../../world.ts'
+import { conversationNamed } from './conversations.ts'
 import { checkInput, invalid, missing } from './input.ts'
 import { readToolChoice, readTools } from './tools.ts'
 
@@ -34,6 +37,9 @@ export type ResponsesRequest = {
   readonly prompt: Omit<Prompt, 'model'>
   /** Whether the response is kept. */
   readonly isStored: boolean
+  readonly isBackground: boolean
+  /** The conversation that it reads and adds to; null without one. */
+  readonly conversation: Conversation | null
   /** As a list. */
   readonly input: readonly unknown[]
   /** Fields of the request that the answer repeats. */
@@ -43,7 +49,7 @@ export type ResponsesRequest = {
 }
 
 /** @throws {SimulatedFailure} 400, with the field at fault in `param`. */
-export function readResponsesRequest(bytes: Buffer, shelf: ResponseShelf): ResponsesRequest {
+export function readResponsesRequest(bytes: Buffer, world: World): ResponsesRequest {
   const body = jsonObjectOf(bytes)
   for (const field of Object.keys(body)) {
     if (!FIELDS.includes(field)) throw invalid(field, `Unknown parameter: '${field}'.`)
@@ -51,7 +57,8 @@ export function readResponsesRequest(bytes: Buffer, shelf: ResponseShelf): Respo
   if (typeof body.model !== 'string' || body.model === '') throw missing('model')
   checkInput(body.input)
   checkFields(body)
-  const previous = previousOf(body, shelf)
+  const previous = previousOf(body, world)
+  const conversation = conversationOf(body, world)
   const tools = readTools(body.tools)
   const toolChoice = readToolChoice(body.tool_choice, tools)
   const last = Array.isArray(body.input) ? body.input.at(-1) : null
@@ -64,6 +71,7 @@ export function readResponsesRequest(bytes: Buffer, shelf: ResponseShelf): Respo
     prompt: {
       json:
         (previous?.json ?? '') +
+        (conversation === null ? '' : JSON.stringify(conversation.items)) +
         JSON.stringify(body.input) +
         (body.instructions ? JSON.stringify(body.instructions) : ''),
       ...{ seed: null, choices: 1, maxTokens: readMaxTokens(body.max_output_tokens) },
@@ -72,20 +80,41 @@ export function readResponsesRequest(bytes: Buffer, shelf: ResponseShelf): Respo
       thinking: readThinking(body.reasoning),
     },
     isStored: body.store !== false,
+    isBackground: isBackground(body),
+    conversation,
     input: Array.isArray(body.input) ? body.input : [{ type: 'message', role: 'user', content: body.input }],
-    repeated: repeatedOf(body),
+    repeated: {
+      ...repeatedOf(body),
+      ...(conversation !== null && { conversation: { id: conversation.id } }),
+    },
     messageDirectives: directivesIn(isObject(last) ? (last.content ?? last.output) : body.input),
     bodyDirectives: body.simulate,
   }
 }
 
 /** Returns the kept response that the request goes on with; null without one. */
-function previousOf(body: Record<string, unknown>, shelf: ResponseShelf): KeptResponse | null {
+function previousOf(body: Record<string, unknown>, { responses }: World): KeptResponse | null {
   const id = body.previous_response_id ?? null
   if (id === null) return null
-  const kept = shelf.find(String(id))
+  const kept = responses.find(String(id))
   if (kept !== null) return kept
   throw invalid('previous_response_id', `Previous response with id '${id}' not found.`)
+}
+
+function conversationOf(body: Record<string, unknown>, world: World): Conversation | null {
+  const { conversation = null, previous_response_id: previous = null } = body
+  if (conversation === null) return null
+  if (previous !== null)
+    throw invalid('conversation', "Mutually exclusive: 'previous_response_id' and 'conversation'.")
+  return conversationNamed(world, String(isObject(conversation) ? conversation.id : conversation))
+}
+
+function isBackground(body: Record<string, unknown>): boolean {
+  if (body.background !== true) return false
+  if (body.store === false) throw invalid('background', 'Background mode requires store=true.')
+  if (body.stream === true)
+    throw invalid('stream', 'The simulated provider streams nothing in background mode.')
+  return true
 }
 
 function checkFields(body: Record<string, unknown>): void {

@@ -1,0 +1,71 @@
+/** A response that is made in the background: a task, told in the words of the responses interface. */
+import type { WholeAnswer } from '../../dialect.ts'
+import { jsonAnswer } from '../../dialect.ts'
+import type { Directives } from '../../directives/grammar.ts'
+import { acceptWork } from '../../tasks/taken-work.ts'
+import { newTaskId, stateOf, type Task } from '../../tasks/task-book.ts'
+import type { World } from '../../world.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+export type Background = {
+  readonly world: World
+  /** As it was received. */
+  readonly model: string
+  readonly directives: Directives
+  /** The response before its end, and at its end. */
+  readonly begun: Fields
+  readonly finished: Fields
+  readonly usage: unknown
+  /** Usage of one that was cancelled while it was made: half of its output. */
+  readonly usageSoFar: unknown
+  /** Keeps what later requests read of it. */
+  readonly keep: (id: string) => void
+}
+
+/** @throws {SimulatedFailure} where the directives ask for a refusal. */
+export function takeInBackground(asked: Background): WholeAnswer {
+  const { world, model, directives, keep } = asked
+  const work = {
+    ...{ world, dialect: 'responses', model, reference: null, directives },
+    ...{ id: `resp_${newTaskId()}`, kind: 'response', words: '' },
+    tell: (task: Task) => told(asked, task),
+  }
+  return acceptWork(work, (task) => {
+    keep(task.id)
+    return jsonAnswer(200, task.tell(task))
+  })
+}
+
+function told({ begun, finished, usage, usageSoFar, directives }: Background, task: Task): object {
+  const response = { ...begun, id: task.id, background: true, usage: null }
+  const error = (code: string) => ({ code, message: 'The answer failed: simulated.' })
+  switch (stateOf(task)) {
+    case 'queued':
+      return { ...response, status: 'queued' }
+    case 'running':
+      return { ...response, status: 'in_progress' }
+    case 'succeeded':
+      return { ...finished, id: task.id, background: true }
+    case 'moderated':
+      return {
+        ...finished,
+        ...{ id: task.id, background: true, status: 'incomplete' },
+        incomplete_details: { reason: 'content_filter' },
+      }
+    case 'cancelled':
+      return {
+        ...response,
+        status: 'cancelled',
+        usage: task.endsAtMs > task.startsAtMs ? usageSoFar : null,
+      }
+    case 'unknown':
+      return { ...response, status: 'paused' }
+    default:
+      return {
+        ...response,
+        ...{ status: 'failed', error: error(directives.code ?? 'server_error') },
+        usage: directives.usage === 'always' ? usage : null,
+      }
+  }
+}
