@@ -23,6 +23,7 @@ import { type AgentDeps, findAgent } from './agent/find-agent.ts'
 import { searchKnowledge } from './agent/search-knowledge.ts'
 import { refusedDetail } from './forward/call-detail.ts'
 import type { ForwardDeps } from './forward/deps.ts'
+import { type BackgroundDeps, runInBackground } from './stored/run-in-background.ts'
 
 export interface ChatDeps
   extends AuthenticateDeps,
@@ -31,6 +32,7 @@ export interface ChatDeps
     IdempotencyDeps,
     LinkDeps,
     StateDeps,
+    BackgroundDeps,
     ReadDeps,
     ReserveDeps,
     ForwardDeps,
@@ -51,6 +53,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     idempotent(deps),
     checkLinks(deps),
     searchKnowledge(deps, dialect),
+    runInBackground(deps),
     precharge(deps),
     reserve(deps),
     forward(deps),

@@ -101,7 +101,7 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O>(
   o: Stage<N, O>,
   end?: RefusalStage,
 ): Handler
-export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P>(
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q>(
   a: Stage<Call, A>,
   b: Stage<A, B>,
   c: Stage<B, C>,
@@ -118,6 +118,7 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P>(
   n: Stage<M, N>,
   o: Stage<N, O>,
   p: Stage<O, P>,
+  q: Stage<P, Q>,
   end?: RefusalStage,
 ): Handler
 export function pipeline(...all: ReadonlyArray<Stage<never, unknown> | RefusalStage | undefined>): Handler {

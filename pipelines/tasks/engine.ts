@@ -1,6 +1,6 @@
 /** What works on tasks: the parts it needs, and the one way in which a task is moved. */
 import { isFinal, type TaskEvent } from '../../schemas/tasks/task.ts'
-import type { MediaAdapter } from '../../src/channels/media/adapter.ts'
+import type { TaskAdapter } from '../../src/channels/media/adapter.ts'
 import { redact } from '../../src/core/call-log/redact.ts'
 import type { Catalog, Route } from '../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../src/core/routing/channel-access.ts'
@@ -117,7 +117,7 @@ export function masked(text: string, route: Pick<Route, 'channel' | 'upstreamMod
 
 export interface TaskChannel {
   readonly route: Pick<Route, 'channel' | 'upstreamModel'>
-  readonly adapter: MediaAdapter
+  readonly adapter: TaskAdapter
 }
 
 /** The channel that has the task; null when it is in the configuration no more, or is switched off. */

@@ -1,7 +1,7 @@
 /** What the task engine needs of the outside: the object store, and calls to an upstream. `src/main.ts` and tests bring them. */
 import type { Readable } from 'node:stream'
 import type { HeaderFields } from '../../src/channels/channel.ts'
-import type { MediaAdapter, MediaAnswer, MediaRequest } from '../../src/channels/media/adapter.ts'
+import type { MediaAnswer, MediaRequest, TaskAdapter } from '../../src/channels/media/adapter.ts'
 import type { StoredObject } from '../../src/storage/store.ts'
 
 export interface CopyLimits {
@@ -80,4 +80,4 @@ export class MediaCallFailure extends Error {
 }
 
 /** The adapter that speaks a channel's protocol; null where it is none of media. */
-export type AdapterOf = (protocol: string) => MediaAdapter | null
+export type AdapterOf = (protocol: string) => TaskAdapter | null

@@ -1,8 +1,8 @@
 /** What an event does to a task, money and call log included. Pure. */
-import type { MediaPrice } from '../../schemas/media/price.ts'
+import type { TaskPrice } from '../../schemas/media/price.ts'
 import { isFinal, TASK_RULES, type TaskEvent } from '../../schemas/tasks/task.ts'
-import { chargeOf } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
+import { chargeOfTask } from './end/charge.ts'
 import { NO_LINKS, type ResultLinks, taskSettlement } from './end/settlement.ts'
 import { OWN_REFUSALS } from './submit/refusal.ts'
 
@@ -11,7 +11,7 @@ export interface TransitionContext {
   /** Of what was made, where the task succeeds. */
   readonly links?: ResultLinks
   /** What the operator pays for it; null where that is not known. */
-  readonly upstreamPrice?: MediaPrice | null
+  readonly upstreamPrice?: TaskPrice | null
 }
 
 /** Null where the event cannot be in the task's state: it changes nothing. */
@@ -28,20 +28,18 @@ export function planTransition(
   // What has ended has its row in the call log already.
   if (!isFinal(to) || isFinal(task.state)) return { ...move, changes, settlement: null }
   const changed = { ...task, ...changes, state: to }
-  const charge =
-    money === 'charge' && changed.result !== null
-      ? chargeOf(changed.price, changed.job, changed.result)
-      : null
+  const charge = money === 'charge' ? chargeOfTask(changed, changed.price) : null
   const ended = { ...changed, cost: charge?.cost ?? 0n, endedAt: now }
+  // What was neither delivered nor used is given back like that of any other task.
+  const isOwed = to === 'succeeded' || ended.cost > 0n
   return {
     ...move,
+    money: money === 'charge' && !isOwed ? 'refund' : money,
     changes: { ...changes, cost: ended.cost, endedAt: now },
     settlement: {
       ...taskSettlement(ended, charge, links, now),
       ...(charge !== null &&
-        upstreamPrice !== null && {
-          upstream_cost: String(chargeOf(upstreamPrice, changed.job, changed.result!).cost),
-        }),
+        upstreamPrice !== null && { upstream_cost: String(chargeOfTask(changed, upstreamPrice)!.cost) }),
     },
   }
 }

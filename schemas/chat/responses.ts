@@ -3,13 +3,14 @@
  * See docs/api-rules.md, "Responses".
  */
 import { z } from 'zod'
+import { callbackField } from '../media/fields.ts'
 import { streamOptions } from './chat-completions.ts'
 
 /** A part of a message, such as `{type: input_text, text}` or `{type: input_image, image_url, detail}`. */
 const part = z.looseObject({ type: z.string() })
 
 /** A message, or an item of another type: a call of an earlier turn, its output, a reasoning item. */
-const item = z
+export const responsesItem = z
   .looseObject({
     type: z.string().optional(),
     role: z.enum(['user', 'assistant', 'system', 'developer']).optional(),
@@ -32,15 +33,14 @@ const tool = z
 
 const number = z.number().nullish()
 
-/** Refuses a vendor's field that would need a memory of earlier calls, which no channel shares with the next. */
-const stateful = (error: string) => z.null({ error }).optional().describe('Not available.')
+const storedId = z.string().min(1).max(200)
 
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 export const responsesRequest = z.looseObject({
   model: z.string().min(1).describe('Model id or alias.'),
   input: z
-    .union([z.string().min(1), z.array(item).min(1)])
+    .union([z.string().min(1), z.array(responsesItem).min(1)])
     .describe('The whole conversation, as messages and items. Upstreams may refuse a plain string.'),
   instructions: z.string().nullish().describe('Top-level system prompt. Upstreams may require it.'),
   stream: z.boolean().nullish().describe('true: the answer comes as server-sent events.'),
@@ -62,23 +62,29 @@ export const responsesRequest = z.looseObject({
     .nullish()
     .describe('auto, none, or an object that selects a function by name.'),
   parallel_tool_calls: z.boolean().nullish().describe('Default true.'),
-  previous_response_id: z
-    .string()
-    .min(1)
-    .max(200)
+  previous_response_id: storedId
     .nullish()
     .describe('Goes on with an earlier response of the account, where the channel that made it keeps it.'),
   store: z
     .boolean()
     .nullish()
     .describe('false: the response is not kept, and cannot be continued. Default true.'),
-  conversation: stateful(
-    'it is not available; go on with previous_response_id, or send the full history in input',
-  ),
-  background: z
-    .literal(false, { error: 'background answers are not available; leave it out, or set stream' })
+  conversation: z
+    .union(
+      [storedId, z.looseObject({ id: storedId })],
+      'it must be the id of a conversation, or an object with it',
+    )
     .nullish()
-    .describe('Not available.'),
+    .describe(
+      'A conversation of the account, at whose channel the call is made; the answer becomes a part of it.',
+    ),
+  background: z
+    .boolean()
+    .nullish()
+    .describe(
+      'true: answered at once, and made by the upstream in the background; GET /v1/responses/{id} tells how far it is.',
+    ),
+  ...callbackField,
 })
 export type ResponsesRequest = z.infer<typeof responsesRequest>
 

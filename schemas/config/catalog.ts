@@ -325,6 +325,8 @@ export const channelEntry = z.strictObject({
    * none. Its keys, if there are several, must be of one account there.
    */
   keeps_responses_days: z.int().min(0).max(3650).default(0),
+  /** Of the responses protocol: whether the upstream keeps conversations. Its keys must be of one account there. */
+  keeps_conversations: z.boolean().default(false),
   /** Client protocols that this channel's upstream converts itself. */
   converts: z.array(chatProtocol).default([]),
   /** Lower is tried first. */

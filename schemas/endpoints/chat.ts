@@ -13,6 +13,7 @@ import { countContentTokensRequest, generateContentRequest } from '../chat/gener
 import { countTokensRequest, messagesRequest } from '../chat/messages.ts'
 import { responsesRequest } from '../chat/responses.ts'
 import type { FailureCode } from '../failure.ts'
+import { CONVERSATION_ENDPOINTS } from './conversations.ts'
 import { type Endpoint, EVENT_STREAM } from './endpoint.ts'
 import { STORED_RESPONSE_ENDPOINTS } from './stored-responses.ts'
 
@@ -185,6 +186,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     ],
   },
   ...STORED_RESPONSE_ENDPOINTS,
+  ...CONVERSATION_ENDPOINTS,
   {
     method: 'POST',
     path: '/v1/embeddings',

@@ -4,7 +4,7 @@ import { response } from '../chat/answers.ts'
 import type { FailureCode } from '../failure.ts'
 import type { Endpoint } from './endpoint.ts'
 
-const FAILURES: readonly FailureCode[] = [
+export const STORED_FAILURES: readonly FailureCode[] = [
   'invalid_request',
   'not_found',
   'rate_limit_exceeded',
@@ -19,7 +19,7 @@ const stored = {
   tag: 'Chat',
   key: 'anywhere',
   pathParameters: z.object({ id: z.string().describe('Id of the response, such as resp_1.') }),
-  failures: FAILURES,
+  failures: STORED_FAILURES,
 } as const
 
 const deleted = z.looseObject({ id: z.string(), object: z.string(), deleted: z.literal(true) })
@@ -28,10 +28,20 @@ const items = z.looseObject({ object: z.literal('list'), data: z.array(z.looseOb
 export const STORED_RESPONSE_ENDPOINTS: readonly Endpoint[] = [
   {
     ...stored,
+    method: 'POST',
+    path: '/v1/responses/{id}/cancel',
+    summary: 'Cancel a response that is made in the background.',
+    details: 'What the upstream reports of it is charged. It refuses to cancel any other response.',
+    failures: [...STORED_FAILURES, 'task_not_cancellable'],
+    answers: [{ contentType: 'application/json', body: { name: 'Response', schema: response } }],
+  },
+  {
+    ...stored,
     method: 'GET',
     path: '/v1/responses/{id}',
     summary: 'Read a response that its upstream keeps.',
-    details: 'Free. Those of the account alone.',
+    details:
+      'Free. Those of the account alone. Of one that is made in the background it tells how far it is.',
     query: z.object({ include: z.string().optional().describe('Passed on.') }),
     answers: [{ contentType: 'application/json', body: { name: 'Response', schema: response } }],
   },

@@ -4,20 +4,23 @@
  * nothing in them is large: files are in the object store or at a URL.
  */
 import { z } from 'zod'
+import { responseCall, responseFacts } from '../tasks/response.ts'
+
+/** Taken in by the gateway: uploaded, or sent as a data URI. */
+const storedFile = z.object({
+  from: z.literal('store'),
+  key: z.string(),
+  media_type: z.string(),
+  bytes: z.int().min(0),
+  /** The client's own name of it, without folders. */
+  name: z.string(),
+})
 
 /** A file that a job uses. */
 export const fileRef = z.discriminatedUnion('from', [
   /** The caller's own link, http or https; the upstream fetches it. */
   z.object({ from: z.literal('url'), url: z.string() }),
-  /** Taken in by the gateway: uploaded, or sent as a data URI. */
-  z.object({
-    from: z.literal('store'),
-    key: z.string(),
-    media_type: z.string(),
-    bytes: z.int().min(0),
-    /** The client's own name of it, without folders. */
-    name: z.string(),
-  }),
+  storedFile,
 ])
 export type FileRef = z.infer<typeof fileRef>
 
@@ -145,6 +148,18 @@ export const transcriptJob = z.object({ work: z.literal('transcript'), url: text
 
 export const subtitleJob = z.object({ work: z.literal('subtitle'), video: fileRef })
 
+/** An answer that its upstream makes in the background. */
+export const responseJob = z.object({
+  work: z.literal('response'),
+  /** The request, as the upstream gets it but for the name of the model. */
+  body: storedFile,
+  call: responseCall,
+  /** The conversation that it is a part of. */
+  conversation: some(text),
+  /** For so long its upstream keeps it. */
+  kept_days: z.int(),
+})
+
 export const mediaJob = z.discriminatedUnion('work', [
   imageJob,
   videoJob,
@@ -158,10 +173,13 @@ export const mediaJob = z.discriminatedUnion('work', [
   avatarJob,
   transcriptJob,
   subtitleJob,
+  responseJob,
 ])
 export type MediaJob = z.infer<typeof mediaJob>
-export type MediaWork = MediaJob['work']
-export type JobOf<Work extends MediaWork> = Extract<MediaJob, { work: Work }>
+/** The kinds of work of tasks. */
+export type TaskWork = MediaJob['work']
+export type MediaWork = Exclude<TaskWork, 'response'>
+export type JobOf<Work extends TaskWork> = Extract<MediaJob, { work: Work }>
 
 /** One file that an upstream delivered, and what belongs to it. */
 export const resultFile = z.object({
@@ -211,6 +229,8 @@ export const taskResult = z.object({
       origin_link: some(text),
     }),
   ),
+  /** Of an answer in the background. */
+  response: responseFacts.optional(),
   /** The surplus over the order, a line each: left out of the result above, or charged as it is. */
   beyond: z.array(text).default([]),
 })

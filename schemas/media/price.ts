@@ -4,12 +4,13 @@
  */
 import { z } from 'zod'
 import { PRICE_UNITS } from '../config/catalog.ts'
+import type { KeptTokenPrice } from '../tasks/response.ts'
 
 /** A `Rate` (`schemas/money.ts`) in decimal digits of its whole number. */
 const rate = z.string().regex(/^\d+$/)
 
 export const mediaPrice = z.object({
-  unit: z.enum(PRICE_UNITS),
+  unit: z.enum(PRICE_UNITS).exclude(['1M_tokens']),
   /** For one unit. */
   perUnit: rate,
   /** Which of `variants` is requested; null where the model has one price for all. */
@@ -28,3 +29,6 @@ export const mediaPrice = z.object({
   discount: rate,
 })
 export type MediaPrice = z.infer<typeof mediaPrice>
+
+/** The price of a task. */
+export type TaskPrice = MediaPrice | KeptTokenPrice

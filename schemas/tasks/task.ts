@@ -14,6 +14,7 @@ export const TASK_KINDS = [
   'voice',
   'transcript',
   'subtitle',
+  'response',
 ] as const
 export const taskKind = z.enum(TASK_KINDS)
 export type TaskKind = z.infer<typeof taskKind>
@@ -106,12 +107,15 @@ const NOTHING: Readonly<Record<TaskEvent, null>> = {
 /** Returns an end without a result. Only the record of a late answer from an upstream can follow. */
 const over = (state: 'failed' | 'expired' | 'cancelled' | 'refused') => ({ ...NOTHING, discarded: to(state) })
 
-/** Returns the table. `late` is the state of a task after its deadline. */
-function tableWith(late: 'expired' | 'failed'): TransitionTable {
+/**
+ * Returns the table. `late` is the state of a task after its deadline; `broken` the effect of an end without a result
+ * that the upstream reports: `charge` where it reports with it what it has used.
+ */
+function tableWith(late: 'expired' | 'failed', broken: 'refund' | 'charge' = 'refund'): TransitionTable {
   const ends = {
-    failed: to('failed', 'refund'),
-    lapsed: to('expired', 'refund'),
-    cancelled: to('cancelled', 'refund'),
+    failed: to('failed', broken),
+    lapsed: to('expired', broken),
+    cancelled: to('cancelled', broken),
     deadline: to(late, 'refund'),
   }
   return {
@@ -119,8 +123,8 @@ function tableWith(late: 'expired' | 'failed'): TransitionTable {
       ...NOTHING,
       claimed: to('submitting'),
       refused: to('refused', 'release'),
-      failed: ends.failed,
-      cancelled: ends.cancelled,
+      failed: to('failed', 'refund'),
+      cancelled: to('cancelled', 'refund'),
       deadline: ends.deadline,
     },
     submitting: {
@@ -191,8 +195,18 @@ const inThree = (open: string, done: string): Outward => ({
   refused: 'failed',
 })
 
+/** In the words of the responses protocol. */
+const AS_RESPONSE: Outward = {
+  ...inThree('in_progress', 'completed'),
+  waiting: 'queued',
+  submitting: 'queued',
+  unconfirmed: 'queued',
+  queued: 'queued',
+  cancelled: 'cancelled',
+}
+
 /** The id of a transcript is never shown. */
-export type TaskIdPrefix = 'img' | 'vid' | 'mus' | 'spc' | 'ava' | 'voi' | 'trn' | 'asr'
+export type TaskIdPrefix = 'img' | 'vid' | 'mus' | 'spc' | 'ava' | 'voi' | 'trn' | 'asr' | 'resp'
 
 export interface TaskRules {
   readonly kind: TaskKind
@@ -318,6 +332,19 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     ladderTimeoutMs: 60 * SECOND_MS,
     pollFirstMs: SECOND_MS,
     pollMaxMs: 5 * SECOND_MS,
+  },
+  response: {
+    kind: 'response',
+    idPrefix: 'resp',
+    unitType: 'chat',
+    transitions: tableWith('expired', 'charge'),
+    outward: AS_RESPONSE,
+    deadlineMs: DAY_MS,
+    unconfirmedMs: HOUR_MS,
+    submitTimeoutMs: 60 * SECOND_MS,
+    ladderTimeoutMs: 60 * SECOND_MS,
+    pollFirstMs: SECOND_MS,
+    pollMaxMs: 10 * SECOND_MS,
   },
 }
 

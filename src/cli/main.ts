@@ -336,11 +336,11 @@ async function withChannels<T>(
 
 /** Requests a cancel from the provider as the gateway does, with the channels of the service's configuration. */
 async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<void> {
-  const [{ cancelUpstream }, { openCalls }, { mediaAdapterOf }, { createCatalog }, { readRunning }] =
+  const [{ cancelUpstream }, { openCalls }, { taskAdapterOf }, { createCatalog }, { readRunning }] =
     await Promise.all([
       import('../../pipelines/tasks/end/cancel-upstream.ts'),
       import('./upstream-calls.ts'),
-      import('../channels/media/registry.ts'),
+      import('../server/tasks/adapters.ts'),
       import('../core/routing/catalog.ts'),
       import('../embedded/data-dir.ts'),
     ])
@@ -348,7 +348,7 @@ async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<voi
   const catalog = createCatalog(configWith(env, simulatorUrl))
   const { media: calls, close } = openCalls()
   try {
-    await cancelUpstream({ calls, adapterOf: mediaAdapterOf, catalog: () => catalog }, task)
+    await cancelUpstream({ calls, adapterOf: taskAdapterOf, catalog: () => catalog }, task)
   } finally {
     close()
   }

@@ -10,8 +10,16 @@ import type { LinkedParts } from './request/linked-parts.ts'
 export interface CallState {
   /** The response that the call goes on with; null without one. */
   readonly previous: string | null
+  /** The conversation that the call goes on with, and adds to; null without one. */
+  readonly conversation: string | null
   /** False where the client asks that the response is not kept. */
   readonly isStored: boolean
+  /** The client does not wait for the answer. */
+  readonly isBackground: boolean
+  /** The upstream's id of `previous`, where the client has another one; absent where it is the same. */
+  readonly upstreamPrevious?: string
+  /** The address to which the end of the answer is posted; absent without one. */
+  readonly callbackUrl?: string
 }
 
 /** The pipeline's view of a request in any protocol. */

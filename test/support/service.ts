@@ -84,8 +84,9 @@ export interface TestService extends LentService {
   start(env?: Readonly<Record<string, string>>): Promise<void>
 }
 
-/** A service whose channels speak protocols of chat alone has no jobs to look after. */
+/** A service whose channels speak protocols of chat alone, and keep no responses, has no jobs to look after. */
 function rolesFor(config: string): readonly Role[] {
+  if (config.includes('keeps_responses_days')) return ROLES
   const protocols = [...config.matchAll(/\bprotocol: *([\w-]+)/g)].map(([, protocol = '']) => protocol)
   const isChat = protocols.every((protocol) => CHAT_PROTOCOLS.some((known) => known === protocol))
   return ROLES.filter((role) => role !== 'tasks' || !isChat)

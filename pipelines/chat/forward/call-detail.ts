@@ -27,9 +27,15 @@ export interface LastAttempt {
 const microseconds = (from: number, to: number): number =>
   Math.max(0, Math.round((to - from) * MICROSECONDS_PER_MS))
 
-const sizePiece = (call: ChatCall): string => numberPiece('prompt_bytes', call.promptBytes)
+/** The parts of a request that its detail names. */
+export type DetailedCall = Pick<
+  ChatCall,
+  'model' | 'promptBytes' | 'settings' | 'outputLimit' | 'serviceTier' | 'builtInTools'
+>
 
-function askedPieces(call: ChatCall, model: Model | null): string {
+const sizePiece = (call: DetailedCall): string => numberPiece('prompt_bytes', call.promptBytes)
+
+function askedPieces(call: DetailedCall, model: Pick<Model, 'id'> | null): string {
   let pieces = call.settings
   if (model !== null && call.model !== model.id)
     pieces += textPiece('model_as_asked', call.model, Number.POSITIVE_INFINITY)
@@ -59,8 +65,8 @@ export interface Oddities {
 }
 
 export interface ForwardedFacts {
-  readonly call: ChatCall
-  readonly model: Model
+  readonly call: DetailedCall
+  readonly model: Pick<Model, 'id'>
   readonly startedAt: number
   readonly attempt: LastAttempt | null
   readonly oddities: Oddities
@@ -68,6 +74,8 @@ export interface ForwardedFacts {
   readonly usage: TokenUsage
   /** The prices that held, as JSON; null where nothing was charged. */
   readonly terms: string | null
+  /** Further pieces. */
+  readonly more?: string
 }
 
 /** Returns a report's numbers with their names: its texts could be anything. */
@@ -103,6 +111,7 @@ export const forwardedDetail = ({
   oddities,
   usage,
   terms,
+  more = '',
 }: ForwardedFacts) =>
   detailText(
     sizePiece(call),
@@ -110,7 +119,8 @@ export const forwardedDetail = ({
       (attempt === null ? '' : attemptPieces(attempt, startedAt)) +
       suspectPieces(oddities) +
       (oddities.otherModel === '' ? '' : numberPiece('answered_by_other_model', 1)) +
-      (terms === null ? '' : extraPiece(usage) + jsonPiece('prices', terms)),
+      (terms === null ? '' : extraPiece(usage) + jsonPiece('prices', terms)) +
+      more,
   )
 
 /** Facts of a refused call: each is absent when the refusal came before it was known. */

@@ -12,11 +12,21 @@ export function noteStored(
   answer: Answer,
 ): Promise<void> | null {
   const days = channel.keeps_responses_days
-  if (call.state === undefined || !call.state.isStored || days === 0) return null
+  const { state } = call
+  if (state === undefined) return null
+  const { conversation } = state
+  const isKept = state.isStored && days > 0
+  if (!isKept && conversation === null) return null
   const { responseId = '', usage } = answer.metered()
-  if (responseId === '') return null
+  const id = isKept && responseId !== '' ? responseId : null
+  // Without a report nothing is known of how long the conversation is by now.
+  const isMeasured = conversation !== null && usage !== null
+  if (id === null && !isMeasured) return null
   const tokens = (usage?.prompt ?? 0) + (usage?.output ?? 0)
-  return storeResponse({ accountId: known.account.id, id: responseId, channelId: channel.id, tokens, days })
+  return storeResponse({
+    ...{ accountId: known.account.id, id, channelId: channel.id, tokens, days },
+    conversation: isMeasured ? conversation : null,
+  })
 }
 
 /** Calls `end` once the note is made; at once where there is none. */

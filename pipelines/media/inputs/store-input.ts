@@ -14,7 +14,7 @@ import { isDataUri, readDataUri } from '../../../src/protocols/translate/data-ur
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import type { Upload } from './uploads.ts'
 
-const INPUT_LIFETIME_MS = 24 * 60 * 60 * 1000
+export const INPUT_LIFETIME_MS = 24 * 60 * 60 * 1000
 const MAX_NAME_CHARS = 100
 const BYTES_PER_MIB = 1024 * 1024
 

@@ -31,8 +31,10 @@ export async function cancelUpstream(deps: CancelUpstreamDeps, task: Task): Prom
   // Some upstreams delete the result of a finished task when asked to cancel it.
   const state = await stateAt(deps, followed, poll)
   if (state === 'cancelled') return
-  const params = followed.adapter.follow?.cancel?.(followed.route.channel, poll)
-  if (state !== 'queued' || params === undefined) throw notCancellable()
+  const { follow } = followed.adapter
+  const params = follow?.cancel?.(followed.route.channel, poll)
+  const isInTime = state === 'queued' || (state === 'running' && follow?.cancelsRunning === true)
+  if (!isInTime || params === undefined) throw notCancellable()
   const { status } = await sendOnce(deps, params)
   if (status < 200 || status >= 300) throw notCancellable()
 }

@@ -5,12 +5,15 @@
 
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
 import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
-import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import type { JobOf } from '../../../schemas/media/job.ts'
+import { TASK_RULES, type TaskKind } from '../../../schemas/tasks/task.ts'
 import { detailText, linesPiece, numberPiece, textPiece } from '../../../src/core/call-log/detail-text.ts'
 import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
-import type { MediaCharge } from '../../../src/core/media/pricing.ts'
+import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { forwardedDetail } from '../../chat/forward/call-detail.ts'
 import { failureOfAwaited } from '../order/awaited-failure.ts'
+import type { TaskCharge, TokenCharge } from './charge.ts'
 
 const MICROSECONDS_PER_MS = 1000
 
@@ -69,27 +72,81 @@ function answeredEnding(task: Task, now: number): ReturnType<typeof endingOf> {
   return isAnswered ? failureOfAwaited({ ...task, endedAt: task.endedAt ?? now }, ending) : ending
 }
 
-/** The request and its result; how long it took until the last attempt went out, and how long that took; the cost. */
-function detailOf(task: Task, charge: MediaCharge | null): string | undefined {
-  const { attempts, submittedAt, job, result, state } = task
+/** How long it took until the last attempt went out, and how long that took. */
+function attemptPieces({ attempts, submittedAt }: Task): string {
   const last = attempts.at(-1)
+  if (last === undefined) return ''
   const microseconds = (ms: number) => Math.max(0, ms) * MICROSECONDS_PER_MS
+  return (
+    numberPiece('before_upstream_us', microseconds(Date.parse(last.created_at) - submittedAt)) +
+    numberPiece('waiting_for_upstream_us', microseconds(last.latency_ms))
+  )
+}
+
+/** The request and its result, its attempts, and the cost. */
+function detailOf(task: Task, charge: TaskCharge | null): string | undefined {
+  const { job, result, state } = task
+  if (job.work === 'response') return responseDetail(task, job, charge)
   return detailText(
     textPiece('endpoint', endpointOfJob(job)) +
       linesPiece('request', jobLines(job)) +
       (state === 'succeeded' ? linesPiece('result', resultLines(result)) : '') +
-      (last === undefined
+      attemptPieces(task) +
+      (charge === null || isByTokens(charge)
         ? ''
-        : numberPiece('before_upstream_us', microseconds(Date.parse(last.created_at) - submittedAt)) +
-          numberPiece('waiting_for_upstream_us', microseconds(last.latency_ms))) +
-      (charge === null ? '' : textPiece('charge', charge.line, Number.POSITIVE_INFINITY)),
+        : textPiece('charge', charge.line, Number.POSITIVE_INFINITY)),
   )
+}
+
+/** As that of an answer that its client waits for. */
+function responseDetail(task: Task, { call }: JobOf<'response'>, charge: TaskCharge | null) {
+  const owed = charge !== null && isByTokens(charge) ? charge : null
+  const { serviceTier, ...asked } = call
+  return forwardedDetail({
+    call: { ...asked, ...(serviceTier !== undefined && { serviceTier }) },
+    model: { id: task.model },
+    startedAt: 0,
+    attempt: null,
+    oddities: {
+      suspect: owed?.suspect ?? '',
+      reported: task.result?.response?.reported ?? null,
+      otherModel: '',
+    },
+    usage: owed?.usage ?? NO_USAGE,
+    terms: owed?.terms ?? null,
+    more: attemptPieces(task),
+  })
+}
+
+const isByTokens = (charge: TaskCharge): charge is TokenCharge => 'usage' in charge
+
+/** Counts, units and source of a charge, as the row has them. */
+function measured(kind: TaskKind, charge: TaskCharge | null) {
+  const unitType = TASK_RULES[kind].unitType
+  if (charge === null || !isByTokens(charge))
+    return {
+      ...NO_TOKENS,
+      unit_count: charge?.units ?? null,
+      // Rows of tokens have no unit.
+      unit_type: kind === 'response' ? null : unitType,
+      usage_source: charge === null ? ('none' as const) : ('upstream' as const),
+    }
+  const { usage, source } = charge
+  return {
+    input_tokens: usage.prompt,
+    output_tokens: usage.output,
+    cached_tokens: usage.cached,
+    cache_write_tokens: usage.cacheWrite,
+    reasoning_tokens: usage.reasoning,
+    server_tool_calls: usage.serverToolCalls,
+    ...{ unit_count: null, unit_type: null, usage_source: source },
+  }
 }
 
 /** `task` has ended at `now`. `charge` is null where nothing is owed. */
 export function taskSettlement(
   task: Task,
-  charge: MediaCharge | null,
+  charge: TaskCharge | null,
   links: ResultLinks,
   now: number,
 ): Settlement {
@@ -109,12 +166,9 @@ export function taskSettlement(
     status: isLate ? 'interrupted' : statusOf(task),
     error_code: ending.code,
     error_message: ending.message,
-    ...NO_TOKENS,
-    unit_count: charge?.units ?? null,
-    unit_type: TASK_RULES[task.kind].unitType,
+    ...measured(task.kind, charge),
     cost: String(charge?.cost ?? 0n),
     estimate: String(task.hold),
-    usage_source: charge === null ? 'none' : 'upstream',
     submitted_at: task.submittedAt,
     created_at: now,
     latency_ms: Math.max(0, now - task.submittedAt),

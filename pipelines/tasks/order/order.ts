@@ -1,6 +1,6 @@
 /** What an endpoint of media asks of the task engine, once it has read and checked its request. */
 import type { MediaJob } from '../../../schemas/media/job.ts'
-import type { MediaPrice } from '../../../schemas/media/price.ts'
+import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { TaskKind } from '../../../schemas/tasks/task.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
@@ -13,7 +13,7 @@ export interface TaskOrder {
   readonly protocol: string
   readonly model: Model
   readonly job: MediaJob
-  readonly price: MediaPrice
+  readonly price: TaskPrice
   /** Kept back from the balance at once. */
   readonly hold: Credits
   /** Ways to an upstream that does this work, in order of priority; at least one. No other channel is tried. */

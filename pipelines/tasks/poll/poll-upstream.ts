@@ -2,7 +2,9 @@
  * Polls an upstream once: the state of a task, or whether it accepted a submit without an answer. A poll that fails
  * changes nothing; the deadline does. See docs/failure-modes.md, "Money", rows 18, 21 and 22.
  */
+import type { TaskResult } from '../../../schemas/media/job.ts'
 import type { PollOutcome, PollState, SubmitOutcome } from '../../../src/channels/media/adapter.ts'
+import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED } from '../../chat/forward/upstream-error.ts'
 import {
@@ -136,12 +138,14 @@ async function polled(
           'Upstream refused the key of a channel',
         )
       const errorMessage = isAccess ? ACCESS_REFUSED : message
-      const changes = { upstreamState, errorCode: outcome.code, errorMessage }
-      return known(transitionedTask(deps, task, 'failed', changes))
+      const changes = { upstreamState, errorCode: outcome.code, errorMessage, ...used(outcome) }
+      return known(transitionedTask(deps, task, 'failed', changes, costing(deps, task)))
     }
     case 'lapsed':
-    case 'cancelled':
-      return known(transitionedTask(deps, task, outcome.type, { upstreamState }))
+    case 'cancelled': {
+      const changes = { upstreamState, ...used(outcome) }
+      return known(transitionedTask(deps, task, outcome.type, changes, costing(deps, task)))
+    }
     case 'running':
       return task.state === 'running'
         ? { task, isKnown: true }
@@ -153,6 +157,14 @@ async function polled(
       return { task, isKnown: true }
   }
 }
+
+/** What an end without a delivery has used. */
+const used = ({ result }: { readonly result?: TaskResult }): TaskChanges =>
+  result === undefined ? {} : { result }
+
+const costing = ({ catalog }: EngineDeps, task: Task) => ({
+  upstreamPrice: upstreamPriceOf(catalog().config, task),
+})
 
 /** What the store does not take now it may take with the next look: the upstream still has it. */
 async function produced(

@@ -4,7 +4,7 @@
  */
 import { printCredits } from '../../../schemas/money.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
-import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
+import type { TaskAdapter } from '../../../src/channels/media/adapter.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { type EngineDeps, taskChannel } from '../engine.ts'
 
@@ -22,7 +22,7 @@ export function endsAt({ kind, state, submittedAt, deadlineAt }: Task): number {
 export function findOf(
   deps: Pick<EngineDeps, 'catalog' | 'adapterOf'>,
   task: Task,
-): NonNullable<MediaAdapter['follow']>['find'] {
+): NonNullable<TaskAdapter['follow']>['find'] {
   return taskChannel(deps, task)?.adapter.follow?.find ?? null
 }
 

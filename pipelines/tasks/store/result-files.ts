@@ -31,6 +31,8 @@ export const KEEPING: Readonly<Record<TaskKind, Keeping>> = {
   voice: { folder: 'voices', objectMs: null, linkMs: WEEK_MS },
   transcript: { folder: 'transcripts', objectMs: DAY_MS, linkMs: DAY_MS },
   subtitle: { folder: 'subtitles', objectMs: DAY_MS, linkMs: DAY_MS },
+  // It has no files here: its upstream keeps it.
+  response: { folder: 'responses', objectMs: DAY_MS, linkMs: DAY_MS },
 }
 
 /** How long our store keeps a file of this kind, in milliseconds; null: for ever. */

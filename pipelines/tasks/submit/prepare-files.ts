@@ -1,7 +1,7 @@
 /** A job's files as the upstream takes them: as links, as text in the request, or taken into the store and sent from it. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { FileRef, MediaJob } from '../../../schemas/media/job.ts'
-import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
+import type { TaskAdapter } from '../../../src/channels/media/adapter.ts'
 import { extensionOf } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { EngineDeps } from '../engine.ts'
@@ -29,7 +29,7 @@ export interface PreparedJob {
 export async function prepareFiles(
   deps: EngineDeps,
   task: Task,
-  adapter: MediaAdapter,
+  adapter: TaskAdapter,
   { private_links }: Pick<ChannelEntry, 'private_links'>,
 ): Promise<PreparedJob> {
   const replaced = new Map<FileRef, FileRef>()

@@ -7,7 +7,7 @@
 import type { AttemptRow } from '../../../schemas/call-log/row.ts'
 import { upstreamStatusName } from '../../../schemas/failure.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
-import type { MediaAdapter, Produced, Refused } from '../../../src/channels/media/adapter.ts'
+import type { Produced, Refused, TaskAdapter } from '../../../src/channels/media/adapter.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../../src/core/routing/order.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
@@ -134,7 +134,7 @@ class SubmitLadder {
   }
 
   /** Null: the task is refused for its files. */
-  async #prepared(adapter: MediaAdapter, { channel }: Route): Promise<PreparedJob | null> {
+  async #prepared(adapter: TaskAdapter, { channel }: Route): Promise<PreparedJob | null> {
     try {
       return await prepareFiles(this.#deps, this.#task, adapter, channel)
     } catch (error) {
@@ -153,7 +153,7 @@ class SubmitLadder {
     return isApplied
   }
 
-  async #attempt(route: Route, adapter: MediaAdapter, prepared: PreparedJob): Promise<Attempt> {
+  async #attempt(route: Route, adapter: TaskAdapter, prepared: PreparedJob): Promise<Attempt> {
     const { health, now, metrics, log } = this.#deps
     const { channel } = route
     this.#tried.push(route)
@@ -184,7 +184,7 @@ class SubmitLadder {
     return attempt
   }
 
-  async #sent(route: Route, adapter: MediaAdapter, prepared: PreparedJob): Promise<Attempt> {
+  async #sent(route: Route, adapter: TaskAdapter, prepared: PreparedJob): Promise<Attempt> {
     const { calls, now, log } = this.#deps
     const { id, kind, model } = this.#task
     const submit = { ...prepared, upstreamModel: route.upstreamModel, reference: id }

@@ -1,23 +1,38 @@
-/** Requests about a response that an upstream of the responses protocol keeps. */
+/** Requests about what an upstream of the responses protocol keeps: responses and conversations. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { MediaRequest } from '../media/adapter.ts'
-import { bareRequest, getRequest, pathPart } from '../media/request.ts'
+import { bareRequest, getRequest, jsonTextRequest, pathPart } from '../media/request.ts'
 import { isOlderAzure } from '../providers/platforms/azure.ts'
 
-export interface StoredResponseQuestion {
-  readonly method: 'GET' | 'DELETE'
+export interface StoredQuestion {
+  readonly method: 'GET' | 'DELETE' | 'POST'
+  readonly kind: 'responses' | 'conversations'
+  /** Empty for a new one. */
   readonly id: string
   /** The rest of the path, such as `/input_items`. */
   readonly below: string
   /** With its question mark; empty without one. */
   readonly query: string
+  /** JSON; null without one. */
+  readonly body: Buffer | null
 }
 
-export function storedResponseRequest(
+const versionOf = (channel: ChannelEntry, query: string): string =>
+  isOlderAzure(channel) ? `${query === '' ? '?' : '&'}api-version=${channel.api_version}` : ''
+
+/** Returns the path of new responses. */
+export const responsesPath = (channel: ChannelEntry): string => `/responses${versionOf(channel, '')}`
+
+/** Returns the path of a response, and of what is below it. */
+export const responsePath = (channel: ChannelEntry, id: string, below = ''): string =>
+  `/responses/${pathPart(id)}${below}${versionOf(channel, '')}`
+
+export function storedRequest(
   channel: ChannelEntry,
-  { method, id, below, query }: StoredResponseQuestion,
+  { method, kind, id, below, query, body }: StoredQuestion,
 ): MediaRequest {
-  const version = isOlderAzure(channel) ? `${query === '' ? '?' : '&'}api-version=${channel.api_version}` : ''
-  const path = `/responses/${pathPart(id)}${below}${query}${version}`
-  return method === 'GET' ? getRequest(channel, path) : bareRequest(channel, method, path)
+  const one = id === '' ? '' : `/${pathPart(id)}`
+  const path = `/${kind}${one}${below}${query}${versionOf(channel, query)}`
+  if (method === 'GET') return getRequest(channel, path)
+  return body === null ? bareRequest(channel, method, path) : jsonTextRequest(channel, path, body)
 }

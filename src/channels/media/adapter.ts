@@ -3,7 +3,7 @@
  * provider's name outside its own file.
  */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
-import type { FileRef, JobOf, MediaJob, MediaWork, TaskResult } from '../../../schemas/media/job.ts'
+import type { FileRef, JobOf, MediaJob, MediaWork, TaskResult, TaskWork } from '../../../schemas/media/job.ts'
 import type { HeaderFields } from '../channel.ts'
 
 /** A file of the object store that is sent along: read when it is sent, never held whole. */
@@ -20,6 +20,8 @@ export type FormPart =
 
 export type MediaRequestBody =
   | { readonly type: 'json'; readonly value: unknown }
+  /** JSON already. */
+  | { readonly type: 'json_text'; readonly bytes: Buffer }
   | { readonly type: 'form'; readonly parts: readonly FormPart[] }
 
 export interface MediaRequest {
@@ -94,13 +96,16 @@ export type PollOutcome =
 
 export type PollState =
   | (Produced & { readonly upstreamState: string })
-  | { readonly type: 'queued' | 'running' | 'lapsed' | 'cancelled'; readonly upstreamState: string }
+  | { readonly type: 'queued' | 'running'; readonly upstreamState: string }
+  | { readonly type: 'lapsed' | 'cancelled'; readonly upstreamState: string; readonly result?: TaskResult }
   | {
       readonly type: 'failed'
       readonly upstreamState: string
       /** A code of ours that a client can act on. */
       readonly code: string
       readonly message: string
+      /** Its usage, where that is charged all the same. */
+      readonly result?: TaskResult
     }
   /** An unmapped state: logged, changes nothing. */
   | { readonly type: 'unmapped'; readonly upstreamState: string }
@@ -126,8 +131,9 @@ export interface MediaPoll {
   readonly job: MediaJob
 }
 
-export interface MediaAdapter {
-  readonly works: readonly MediaWork[]
+/** An adapter to an upstream that does the work of tasks. */
+export interface TaskAdapter {
+  readonly works: readonly TaskWork[]
   /** Returns whether the files of a job are written into its request as text, by `urlOf`; else they are form parts. */
   readonly inlines: (job: MediaJob) => boolean
   /**
@@ -154,10 +160,11 @@ export interface MediaAdapter {
     poll(channel: ChannelEntry, poll: MediaPoll): MediaRequest
     readPoll(answer: MediaAnswer, poll: MediaPoll): PollOutcome
     /**
-     * Null where the upstream cannot cancel. Sent only for tasks whose last state was queued; a 2xx means that the
-     * task is cancelled, any other answer that it is not.
+     * Null where the upstream cannot cancel. Sent only for tasks whose last state was queued, unless `cancelsRunning`;
+     * a 2xx means that the task is cancelled, any other answer that it is not.
      */
     readonly cancel: ((channel: ChannelEntry, poll: MediaPoll) => MediaRequest) | null
+    readonly cancelsRunning?: true
     /**
      * Finds a submit by our reference; null where the upstream cannot. `refused` means that it was certainly not
      * accepted; `unknown`, that the request has to be repeated.
@@ -167,6 +174,11 @@ export interface MediaAdapter {
       read(answer: MediaAnswer): SubmitOutcome
     } | null
   } | null
+}
+
+/** One whose upstream makes media. */
+export interface MediaAdapter extends TaskAdapter {
+  readonly works: readonly MediaWork[]
 }
 
 export type { JobOf }

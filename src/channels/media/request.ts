@@ -66,6 +66,10 @@ export const jsonRequest = (
   options?: RequestOptions,
 ): MediaRequest => build(channel, 'POST', path, { type: 'json', value }, options)
 
+/** @param bytes the JSON, which is sent as it is */
+export const jsonTextRequest = (channel: ChannelEntry, path: string, bytes: Buffer): MediaRequest =>
+  build(channel, 'POST', path, { type: 'json_text', bytes })
+
 export const formRequest = (
   channel: ChannelEntry,
   path: string,

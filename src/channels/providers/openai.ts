@@ -13,4 +13,5 @@ export const openai: ProviderPreset = {
   },
   outputLimitField: 'max_completion_tokens',
   keepsResponsesDays: 30,
+  keepsConversations: true,
 }

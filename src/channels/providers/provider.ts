@@ -20,6 +20,7 @@ export interface ProviderPreset {
   readonly outputLimitField?: NonNullable<ChannelEntry['output_limit_field']>
   /** Of channels of the responses protocol. */
   readonly keepsResponsesDays?: number
+  readonly keepsConversations?: true
   /** Of channels of the chat-completions protocol. */
   readonly quirks?: readonly Quirk[]
 }

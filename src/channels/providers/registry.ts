@@ -64,6 +64,7 @@ function presetFields(preset: ProviderPreset, protocol: unknown, fields: Channel
     ...(isChat && preset.keyHeader !== undefined && { key_header: preset.keyHeader }),
     ...(protocol === 'responses' && {
       ...(preset.keepsResponsesDays !== undefined && { keeps_responses_days: preset.keepsResponsesDays }),
+      ...(preset.keepsConversations && { keeps_conversations: true }),
     }),
     ...(protocol === 'chat-completions' && {
       ...(preset.outputLimitField !== undefined && { output_limit_field: preset.outputLimitField }),

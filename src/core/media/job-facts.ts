@@ -53,6 +53,8 @@ export function endpointOfJob(job: MediaJob): string | undefined {
       return '/v1/transcripts/extract'
     case 'subtitle':
       return '/v1/videos/clip-subtitles'
+    case 'response':
+      return '/v1/responses'
   }
 }
 
@@ -123,6 +125,7 @@ function askedFor(job: MediaJob): Facts {
     case 'voice':
     case 'transcript':
     case 'subtitle':
+    case 'response':
       return []
   }
 }

@@ -5,7 +5,7 @@
 import type { ModelEntry, PricingFields } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { JobOf, MediaJob, TaskResult } from '../../../schemas/media/job.ts'
-import type { MediaPrice } from '../../../schemas/media/price.ts'
+import type { MediaPrice, TaskPrice } from '../../../schemas/media/price.ts'
 import {
   CREDIT_DECIMALS,
   type Credits,
@@ -18,6 +18,7 @@ import {
   type Rate,
 } from '../../../schemas/money.ts'
 import { pricingAt } from '../pricing/changes.ts'
+import { keptPriceOf } from '../pricing/kept-price.ts'
 import { deliveredVariant } from './variants.ts'
 
 /** Images that a grid-style model makes. */
@@ -241,7 +242,7 @@ export function chargeOf(agreed: MediaPrice, job: MediaJob, result: TaskResult):
 interface BilledTask {
   readonly model: string
   readonly channelId: string | null
-  readonly price: MediaPrice
+  readonly price: TaskPrice
   readonly submittedAt: number
 }
 
@@ -249,9 +250,10 @@ interface BilledTask {
 export function upstreamPriceOf(
   { channels, models }: Pick<ConfigFile, 'channels' | 'models'>,
   { model, channelId, price, submittedAt }: BilledTask,
-): MediaPrice | null {
+): TaskPrice | null {
   const cost = channels.find(({ id }) => id === channelId)?.cost?.[model]
   if (cost === undefined) return null
+  if (price.unit === '1M_tokens') return keptPriceOf(price.model, cost)
   const priced = { pricing: cost, images: models.find(({ id }) => id === model)?.images }
   // Providers may have one price where the model has one for each variant.
   return mediaPriceOf(priced, price.variant, submittedAt) ?? mediaPriceOf(priced, null, submittedAt)

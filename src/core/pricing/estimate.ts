@@ -46,7 +46,7 @@ export interface EstimatedCall {
 
 /** Returns the assumed tokens of parts given by URL: only the upstream learns their number. */
 export function linkedTokens(
-  { estimate }: ModelEntry,
+  { estimate }: Pick<ModelEntry, 'estimate'>,
   { image, file, audio }: EstimatedCall['links'],
 ): number {
   return image * estimate.image_tokens + file * estimate.file_tokens + audio * estimate.audio_tokens
@@ -57,7 +57,7 @@ export function linkedTokens(
  * client's own limit lowers it.
  */
 export const maxServerToolCalls = (
-  { estimate }: ModelEntry,
+  { estimate }: Pick<ModelEntry, 'estimate'>,
   { builtInTools, toolCallLimit }: Pick<EstimatedCall, 'builtInTools' | 'toolCallLimit'>,
 ): number => Math.min(builtInTools.length * estimate.server_tool_calls, toolCallLimit ?? Infinity)
 

@@ -17,6 +17,9 @@ export interface BoundedUsage {
 
 const WITHIN_BOUNDS: readonly string[] = []
 
+/** The parts of a model that bound the usage of a call. */
+export type BoundingModel = Pick<ModelEntry, 'context_window' | 'max_output_tokens' | 'estimate'>
+
 /** The parts of a request that bound its usage. */
 export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'builtInTools' | 'toolCallLimit'>
 
@@ -24,7 +27,7 @@ export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'built
  * Returns the most calls of the upstream's tools that are charged. Some models search unprompted: the upstream's charge
  * for that is charged.
  */
-export const chargedToolCalls = (model: ModelEntry, call: BoundedCall): number =>
+export const chargedToolCalls = (model: BoundingModel, call: BoundedCall): number =>
   call.builtInTools.length === 0 ? model.estimate.server_tool_calls : maxServerToolCalls(model, call)
 
 /**
@@ -32,7 +35,7 @@ export const chargedToolCalls = (model: ModelEntry, call: BoundedCall): number =
  * output of each choice keeps to the model's `max_output_tokens`: upstreams differ in what of it they count towards the
  * limit of the request.
  */
-export function boundedUsage(usage: TokenUsage, model: ModelEntry, call: BoundedCall): BoundedUsage {
+export function boundedUsage(usage: TokenUsage, model: BoundingModel, call: BoundedCall): BoundedUsage {
   const window = model.context_window ?? MAX_CONTEXT_TOKENS
   const serverToolCalls = chargedToolCalls(model, call)
   const most = {

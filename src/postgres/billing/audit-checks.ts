@@ -158,7 +158,8 @@ const taskHolds: Check = {
       CASE h.state WHEN 'open' THEN h.amount ELSE coalesce(h.charged, 0) END::text AS found
     FROM tasks AS t LEFT JOIN holds AS h ON h.ref = t.id AND h.account_id = t.account_id
     WHERE (h.ref IS NULL OR h.amount <> t.hold
-      OR h.state <> CASE WHEN t.ended_at IS NULL THEN 'open' WHEN t.state = 'succeeded' THEN 'settled' ELSE 'returned' END
+      OR h.state <> CASE WHEN t.ended_at IS NULL THEN 'open' WHEN t.state = 'succeeded'
+        OR t.kind = 'response' AND t.cost > 0 THEN 'settled' ELSE 'returned' END
       OR h.charged <> CASE WHEN t.ended_at IS NULL THEN 0 ELSE coalesce(t.cost, 0) END)
       ${since === null ? sql`` : sql`AND t.touched_at >= ${since.getTime()}`}
     ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,

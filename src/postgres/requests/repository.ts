@@ -7,6 +7,12 @@ import {
   storeIdempotentAnswer,
 } from './idempotency.ts'
 import {
+  addToConversation,
+  findStoredConversation,
+  forgetConversation,
+  storeConversation,
+} from './stored-conversations.ts'
+import {
   findStoredResponse,
   forgetStoredResponse,
   purgeStoredResponses,
@@ -16,8 +22,12 @@ import {
 export type StoredResponses = ReturnType<typeof openStoredResponses>
 
 export const openStoredResponses = ({ main }: Pools) => ({
-  ...onPool(main, { storeResponse, findStoredResponse }, READ_DEADLINE_MS),
-  ...onPool(main, { forgetStoredResponse, purgeStoredResponses }),
+  ...onPool(
+    main,
+    { storeResponse, findStoredResponse, storeConversation, findStoredConversation, addToConversation },
+    READ_DEADLINE_MS,
+  ),
+  ...onPool(main, { forgetStoredResponse, forgetConversation, purgeStoredResponses }),
 })
 
 export type IdempotencyRecords = ReturnType<typeof openIdempotencyRecords>

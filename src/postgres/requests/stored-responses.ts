@@ -1,27 +1,36 @@
 /** Responses that upstreams keep for accounts. See docs/api-rules.md, "Responses". */
-import type { Sql } from '../connection.ts'
+import type { Queryable, Sql } from '../connection.ts'
+import { measureConversation } from './stored-conversations.ts'
 
 /** Expired rows are removed so many at a time. */
 const PURGE_ROWS = 1000
 
 export interface StoredResponse {
   readonly channelId: string
+  /** The upstream's id of it, where the account may have another one. */
+  readonly upstreamId: string
   /** Tokens that a call which goes on with it reads again: of its prompt and of its output. */
   readonly tokens: number
 }
 
-export interface ResponseToStore extends StoredResponse {
+export interface ResponseToStore {
   readonly accountId: string
-  /** The upstream's. */
-  readonly id: string
+  /** The upstream's; null where it keeps none. */
+  readonly id: string | null
+  readonly channelId: string
+  readonly tokens: number
   /** For so long the upstream keeps it. */
   readonly days: number
+  /** The conversation that it is a part of; null without one. */
+  readonly conversation: string | null
 }
 
 export async function storeResponse(
   sql: Sql,
-  { accountId, id, channelId, tokens, days }: ResponseToStore,
+  { accountId, id, channelId, tokens, days, conversation }: ResponseToStore,
 ): Promise<void> {
+  if (conversation !== null) await measureConversation(sql, accountId, conversation, tokens)
+  if (id === null) return
   await sql`
     INSERT INTO stored_responses (account_id, id, channel_id, tokens, expires_at)
     VALUES (${accountId}, ${id}, ${channelId}, ${tokens}, now() + make_interval(days => ${days}))
@@ -29,20 +38,54 @@ export async function storeResponse(
       channel_id = excluded.channel_id, tokens = excluded.tokens, expires_at = excluded.expires_at`
 }
 
-/** Returns a response of the account; null for one that it does not have, or that has expired. */
+/** Returns a response of the account, one made in the background too; null for one that it does not have, or that has expired. */
 export async function findStoredResponse(
   sql: Sql,
   accountId: string,
   id: string,
 ): Promise<StoredResponse | null> {
-  const [row] = await sql<{ channel_id: string; tokens: string }[]>`
-    SELECT channel_id, tokens::text FROM stored_responses
+  const [row] = await sql<{ channel_id: string; upstream_id: string; tokens: string }[]>`
+    SELECT channel_id, coalesce(upstream_id, id) AS upstream_id, tokens::text FROM stored_responses
     WHERE account_id = ${accountId} AND id = ${id} AND expires_at > now()`
-  return row === undefined ? null : { channelId: row.channel_id, tokens: Number(row.tokens) }
+  return row === undefined
+    ? null
+    : { channelId: row.channel_id, upstreamId: row.upstream_id, tokens: Number(row.tokens) }
 }
 
+/** Removes a response, under all of its ids. */
 export async function forgetStoredResponse(sql: Sql, accountId: string, id: string): Promise<void> {
-  await sql`DELETE FROM stored_responses WHERE account_id = ${accountId} AND id = ${id}`
+  await sql`
+    DELETE FROM stored_responses WHERE account_id = ${accountId} AND (id = ${id} OR task_id = (
+      SELECT task_id FROM stored_responses WHERE account_id = ${accountId} AND id = ${id}))`
+}
+
+export interface BackgroundResponse {
+  readonly accountId: string
+  readonly taskId: string
+  readonly upstreamId: string
+  readonly channelId: string
+  readonly days: number
+}
+
+/** Notes which upstream has a response that is made in the background, under its id and under that of its task. */
+export async function noteBackgroundResponse(
+  sql: Queryable,
+  { accountId, taskId, upstreamId, channelId, days }: BackgroundResponse,
+): Promise<void> {
+  await sql`
+    INSERT INTO stored_responses (account_id, id, channel_id, tokens, expires_at, task_id, upstream_id)
+    SELECT ${accountId}, id, ${channelId}, 0, now() + make_interval(days => ${days}), ${taskId}, ${upstreamId}
+    FROM unnest(ARRAY[${taskId}, ${upstreamId}]) AS id
+    ON CONFLICT (account_id, id) DO NOTHING`
+}
+
+/** Notes the tokens of a response that was made in the background. */
+export async function measureBackgroundResponse(
+  sql: Queryable,
+  taskId: string,
+  tokens: number,
+): Promise<void> {
+  await sql`UPDATE stored_responses SET tokens = ${tokens} WHERE task_id = ${taskId}`
 }
 
 /** Removes some of the rows that have expired; returns how many. */

@@ -28,6 +28,17 @@ export async function findTask(
   return row === undefined ? null : taskOfRow(row)
 }
 
+/** Returns a response that is made in the background, by our id or its upstream's; null for one that the account lacks. */
+export async function findResponseTask(sql: Sql, accountId: string, id: string): Promise<Task | null> {
+  const [row] = await sql<TaskRow[]>`
+    SELECT * FROM tasks
+    WHERE id = coalesce(
+        (SELECT task_id FROM stored_responses WHERE account_id = ${accountId} AND id = ${id}), ${id})
+      AND account_id = ${accountId} AND kind = 'response' AND deleted_at IS NULL
+      AND (state <> 'refused' OR is_early)`
+  return row === undefined ? null : taskOfRow(row)
+}
+
 /** Lists tasks, the newest first. */
 export async function listTasks(
   sql: Sql,

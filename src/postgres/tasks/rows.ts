@@ -1,7 +1,7 @@
 /** Converts tasks between their rows and the types of the service. */
 import type { AttemptRow } from '../../../schemas/call-log/row.ts'
 import type { MediaJob, TaskResult } from '../../../schemas/media/job.ts'
-import type { MediaPrice } from '../../../schemas/media/price.ts'
+import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
 import type { Queryable } from '../connection.ts'
@@ -17,7 +17,7 @@ export interface TaskRow {
   readonly model: string
   readonly protocol: string
   readonly job: MediaJob
-  readonly price: MediaPrice
+  readonly price: TaskPrice
   readonly hold: Credits
   readonly is_early: boolean
   readonly is_awaited: boolean

@@ -16,6 +16,8 @@ import { jsonValue } from '../json.ts'
 import { LOCKS } from '../locks.ts'
 import { recordEvent } from '../notifications/outbox.ts'
 import { RETENTION_SECONDS } from '../requests/idempotency.ts'
+import { measureConversation } from '../requests/stored-conversations.ts'
+import { measureBackgroundResponse, noteBackgroundResponse } from '../requests/stored-responses.ts'
 import { inTransaction } from '../transaction.ts'
 import { assignments, type TaskRow, taskOfRow } from './rows.ts'
 import type { CreateTaskOutcome, MoveOutcome, NewTask, Task, TaskMove } from './types.ts'
@@ -106,12 +108,14 @@ async function moveIn(sql: Queryable, move: TaskMove): Promise<MoveOutcome> {
   if (row === undefined) return { outcome: 'stale', task: await readTask(sql, move.id) }
   if (move.act !== undefined)
     await recordAct(sql, { ...move.act, accountId: row.account_id, subjectId: row.id })
+  if (move.changes.upstreamId !== undefined) await noteResponse(sql, taskOfRow(row))
   if (move.settlement !== null) await recordEnd(sql, taskOfRow(row), move.settlement)
   return { outcome: 'moved', task: taskOfRow(row), wallet: await settle(sql, move) }
 }
 
 /** Records the event of a task's end. A client that was answered that the upstream refused has no task. */
 async function recordEnd(sql: Queryable, task: Task, ended: Settlement): Promise<void> {
+  await measure(sql, task)
   if (task.state === 'refused' && !task.isEarly) return
   await recordEvent(sql, {
     type: task.state === 'succeeded' ? 'task.succeeded' : 'task.failed',
@@ -131,6 +135,24 @@ async function recordEnd(sql: Queryable, task: Task, ended: Settlement): Promise
       error: ended.error_code === null ? null : { code: ended.error_code, message: ended.error_message },
     },
   })
+}
+
+/** Notes where a response is made that an upstream has taken on. */
+async function noteResponse(
+  sql: Queryable,
+  { id, accountId, job, state, upstreamId, channelId }: Task,
+): Promise<void> {
+  if (job.work !== 'response' || isFinal(state) || upstreamId === null || channelId === null) return
+  await noteBackgroundResponse(sql, { accountId, taskId: id, upstreamId, channelId, days: job.kept_days })
+}
+
+/** Notes what a call reads again that goes on with a response, or with the conversation that it belongs to. */
+async function measure(sql: Queryable, { id, job, result, accountId }: Task): Promise<void> {
+  const usage = result?.response?.usage ?? null
+  if (job.work !== 'response' || usage === null) return
+  const tokens = usage.prompt + usage.output
+  await measureBackgroundResponse(sql, id, tokens)
+  if (job.conversation !== null) await measureConversation(sql, accountId, job.conversation, tokens)
 }
 
 function endingOf({ money, settlement }: TaskMove): Ending | null {

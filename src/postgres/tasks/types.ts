@@ -4,7 +4,7 @@ import type { SpendRefusal } from '../../../schemas/accounts/budget.ts'
 import type { AttemptRow } from '../../../schemas/call-log/row.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import type { MediaJob, TaskResult } from '../../../schemas/media/job.ts'
-import type { MediaPrice } from '../../../schemas/media/price.ts'
+import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { MoneyEffect, TaskEvent, TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
 import type { Act } from '../accounts/audit-record.ts'
@@ -22,7 +22,7 @@ export interface Task {
   readonly protocol: string
   readonly job: MediaJob
   /** As it held when the request came. */
-  readonly price: MediaPrice
+  readonly price: TaskPrice
   readonly hold: Credits
   /** True when the client already has its id, whatever the upstream answers to the submit. */
   readonly isEarly: boolean

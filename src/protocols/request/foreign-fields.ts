@@ -116,6 +116,8 @@ const OWN_RULES: Readonly<Record<ChatProtocol, ReadonlyArray<readonly [string, R
     ['prompt', unlessIn(STORED)],
     // The gateway finds the channel that keeps it.
     ['previous_response_id', () => null],
+    ['conversation', () => null],
+    ['background', () => null],
   ],
   messages: [['container', unlessIn(STORED)]],
   'generate-content': [

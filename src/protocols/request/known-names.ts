@@ -79,17 +79,22 @@ const responsesPart = place('type text refusal image_url detail file_id file_dat
   input_audio: place('data format'),
 })
 
+const responsesInput = place(
+  `type role id status phase call_id name arguments namespace encrypted_content queries results action actions
+  code container_id outputs server_label tools error approval_request_id approve reason result file_id operation`,
+  { content: responsesPart, output: responsesPart, summary: place('type text') },
+)
+
+/** Of a new conversation and of new items. */
+export const CONVERSATION_NAMES: NameSet = place('model metadata', { items: responsesInput })
+
 export const RESPONSES_NAMES: NameSet = place(
   `model instructions stream max_output_tokens max_tool_calls max_tokens temperature top_p n stop seed
-  frequency_penalty presence_penalty top_logprobs parallel_tool_calls previous_response_id background store include
+  frequency_penalty presence_penalty top_logprobs parallel_tool_calls previous_response_id background callback_url store include
   metadata truncation context_management user safety_identifier prompt_cache_key prompt_cache_retention service_tier
   ${OF_ROUTERS} ${OF_SERVERS}`,
   {
-    input: place(
-      `type role id status phase call_id name arguments namespace encrypted_content queries results action actions
-      code container_id outputs server_label tools error approval_request_id approve reason result file_id operation`,
-      { content: responsesPart, output: responsesPart, summary: place('type text') },
-    ),
+    input: responsesInput,
     stream_options: streamOptions,
     reasoning: place('effort summary generate_summary'),
     text: place('verbosity', { format: place('type name description strict schema') }),

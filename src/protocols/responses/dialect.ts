@@ -6,8 +6,15 @@
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
-import { type FieldSpan, type Splice, spliced } from '../../core/json/fields.ts'
-import type { ChatCall, ClientRequest, Dialect, EncodeOptions, ProtocolAdapter } from '../dialect.ts'
+import { type FieldSpan, removal, type Splice, spliced } from '../../core/json/fields.ts'
+import type {
+  CallState,
+  ChatCall,
+  ClientRequest,
+  Dialect,
+  EncodeOptions,
+  ProtocolAdapter,
+} from '../dialect.ts'
 import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
@@ -77,6 +84,22 @@ function settingsOf(
   )
 }
 
+function stateOf({
+  previous_response_id,
+  conversation,
+  store,
+  background,
+  callback_url,
+}: ResponsesRequest): CallState {
+  return {
+    previous: previous_response_id ?? null,
+    conversation: typeof conversation === 'string' ? conversation : (conversation?.id ?? null),
+    isStored: store !== false,
+    isBackground: background === true,
+    ...(callback_url != null && { callbackUrl: callback_url }),
+  }
+}
+
 function read({ body }: ClientRequest): ChatCall {
   const { request, counts, fields, open } = reader.read(body)
   const sizeOf = (name: string): number => {
@@ -95,7 +118,7 @@ function read({ body }: ClientRequest): ChatCall {
     builtInTools: builtInTools(request),
     toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,
     ...requestedTier('responses', request),
-    state: { previous: request.previous_response_id ?? null, isStored: request.store !== false },
+    state: stateOf(request),
     settings: settingsOf(request, counts),
     source,
   }
@@ -114,6 +137,10 @@ function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOption
   }
   if (upstreamModel !== call.model) put('model', JSON.stringify(upstreamModel))
   if (call.outputLimit === null && outputCeiling !== null) put('max_output_tokens', String(outputCeiling))
+  const previous = call.state?.upstreamPrevious
+  if (previous !== undefined) put('previous_response_id', JSON.stringify(previous))
+  const callback = fields.get('callback_url')
+  if (callback !== undefined) splices.push(removal(body, callback))
   return spliced(body, splices)
 }
 

@@ -83,7 +83,7 @@ function sendWhole(
 ): Promise<MediaAnswer> {
   const { origin: base, pathname, search } = new URL(url)
   const { origin } = parseOrigin(base)
-  const bytes = body?.type === 'json' ? Buffer.from(JSON.stringify(body.value)) : null
+  const bytes = bytesOf(body)
   const fields = bytes === null ? headers : [...headers, JSON_TYPE]
   // A length of 0 where the method lets expect a body, none where it does not.
   const length = bytes?.length ?? (method === 'POST' || method === 'PUT' ? 0 : null)
@@ -127,6 +127,11 @@ function sendWhole(
     signal?.addEventListener('abort', abort, { once: true })
     if (signal?.aborted) abort()
   })
+}
+
+function bytesOf(body: MediaRequest['body']): Buffer | null {
+  if (body?.type === 'json_text') return body.bytes
+  return body?.type === 'json' ? Buffer.from(JSON.stringify(body.value)) : null
 }
 
 const failureOf = ({ message, sent, kind }: UpstreamFailure): MediaCallFailure =>

@@ -4,16 +4,15 @@ import { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import { secretUses } from '../../../pipelines/accounts/secret-uses.ts'
 import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
+import { ResponseNotes } from '../../../pipelines/chat/forward/response-notes.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
 import { overviews } from '../../../pipelines/management/live/live.ts'
 import { channelLists } from '../../../pipelines/media/channel-lists.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import { RefusalLog } from '../../../pipelines/refusal-log.ts'
 import { errorReply } from '../../../pipelines/replies/error.ts'
-import { cancelUpstream } from '../../../pipelines/tasks/end/cancel-upstream.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { mediaAdapterOf } from '../../channels/media/registry.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
 import { editableConfiguration } from '../../config/edit.ts'
 import { isLoopback } from '../../config/settings.ts'
@@ -46,6 +45,7 @@ import { ParentLink } from '../parent-link.ts'
 import { processReports } from '../process-reports.ts'
 import { reportProcess, showChannels } from '../report-process.ts'
 import { adminRoutes, routes } from '../routes/all.ts'
+import { taskAdapterOf } from '../tasks/adapters.ts'
 import { countTransitions } from '../tasks/count-transitions.ts'
 import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
@@ -61,7 +61,6 @@ import { type GatewayJournal, openGatewayJournal } from './journal.ts'
 import { openGatewayLimiter } from './limiter.ts'
 import { longRequests } from './long-requests.ts'
 import { settledCalls } from './settled-calls.ts'
-import { storedResponses } from './stored-responses.ts'
 import { openGatewayTasks } from './tasks.ts'
 
 const MAX_CONNECTIONS = 4
@@ -169,6 +168,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     processReports: () => processReports(tasks.nats),
   }
   const lateUsage = new LateUsage()
+  const responseNotes = new ResponseNotes({ database, log, pause: after })
   let isDraining = false
   const draining = Promise.withResolvers<void>()
   let embeddedDown: string[] = []
@@ -248,7 +248,10 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
         await database.callbackSecret(accountId)
       },
       hasMail: boot.mail !== null,
-      ...storedResponses(database, log),
+      ...responseNotes,
+      findStoredConversation: database.findStoredConversation,
+      conversations: database,
+      driveTask: tasks.driver({ health, metrics: metrics.tasks, catalog: configuration.current }),
       usageOptionRefusals,
       silence: new SilenceWatch(),
       lateUsage,
@@ -287,13 +290,9 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       awaitTask: tasks.awaitTask,
       renderError,
       calls: tasks.calls,
-      cancelUpstream: (task) =>
-        cancelUpstream(
-          { calls: tasks.calls, adapterOf: mediaAdapterOf, catalog: configuration.current },
-          task,
-        ),
+      cancelUpstream: tasks.canceller(configuration.current),
       messages: tasks.messages,
-      adapterOf: mediaAdapterOf,
+      adapterOf: taskAdapterOf,
       lists: channelLists({ calls: tasks.calls }),
       log,
       ...operatorView,
@@ -333,7 +332,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     refusals.flush()
     adminServer?.close()
     long.close()
-    await Promise.race([journal.close(), after(FLUSH_BOUND_MS)])
+    await Promise.race([Promise.all([journal.close(), responseNotes.close()]), after(FLUSH_BOUND_MS)])
     upstream.close()
     configuration.close()
     engines.close()

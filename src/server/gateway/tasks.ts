@@ -1,21 +1,26 @@
 /** A gateway's end of the task engine: orders become tasks, and their ends are waited for. The work is done elsewhere. */
 
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
+import { cancelUpstream } from '../../../pipelines/tasks/end/cancel-upstream.ts'
+import type { EngineDeps } from '../../../pipelines/tasks/engine.ts'
 import { awaitTask, createTask, type SubmitTaskDeps } from '../../../pipelines/tasks/order/create-task.ts'
 import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import type { MediaCalls, TaskStorage } from '../../../pipelines/tasks/ports.ts'
+import { drive } from '../../../pipelines/tasks/task.ts'
 import { type TaskMessages, taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Authorizer } from '../../auth/authorizer.ts'
-import { mediaAdapterOf } from '../../channels/media/registry.ts'
 import { type Nats, openNats } from '../../nats/nats.ts'
 import { isTransient } from '../../postgres/errors.ts'
 import type { Tasks } from '../../postgres/tasks/repository.ts'
+import type { Task } from '../../postgres/tasks/types.ts'
 import type { ObjectStore } from '../../storage/store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { mediaCalls } from '../channels/media-calls.ts'
 import type { Boot } from '../messages.ts'
+import { taskAdapterOf } from '../tasks/adapters.ts'
 import { taskStorage } from '../tasks/storage.ts'
 
 export interface GatewayTasks {
@@ -26,6 +31,10 @@ export interface GatewayTasks {
   readonly storage: TaskStorage
   readonly messages: TaskMessages
   readonly nats: Nats
+  /** Returns what polls the upstream of a task once, and ends the task where the upstream says so. */
+  driver(deps: Pick<EngineDeps, 'health' | 'metrics' | 'catalog'>): (task: Task) => Promise<unknown>
+  /** Returns what cancels a task at the upstream that has it. */
+  canceller(catalog: EngineDeps['catalog']): (task: Task) => Promise<void>
   close(): Promise<void>
 }
 
@@ -55,15 +64,24 @@ export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
     database,
     messages,
     watch,
-    adapterOf: mediaAdapterOf,
+    adapterOf: taskAdapterOf,
     isTransient,
     onWallet: (wallet) => credentials.update([wallet]),
     log,
   }
+  const calls = mediaCalls(options.upstream, storage, options.authorizerOf)
+  const engine = {
+    ...{ database, messages, storage, calls, adapterOf: taskAdapterOf, log },
+    // The task worker logs it with its next poll.
+    onUnmappedState: () => {},
+    ...{ now: Date.now, pause: (ms: number) => pause(ms), random: Math.random },
+  }
   return {
     createTask: createTask(submit),
     awaitTask: awaitTask(submit),
-    calls: mediaCalls(options.upstream, storage, options.authorizerOf),
+    driver: (deps) => (task) => drive({ ...engine, ...deps }, task, 0),
+    canceller: (catalog) => (task) => cancelUpstream({ calls, adapterOf: taskAdapterOf, catalog }, task),
+    calls,
     storage,
     messages,
     nats,

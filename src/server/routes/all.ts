@@ -27,13 +27,13 @@ import { type ImageRouteDeps, imageRoutes } from './images.ts'
 import { type ManagementRouteDeps, managementRoutes } from './management.ts'
 import { type ModelRouteDeps, modelRoutes } from './models.ts'
 import { makeReference } from './reference.ts'
-import { responseRoutes, type StoredResponsesDeps } from './responses.ts'
+import { responseRoutes, type StoredRouteDeps } from './responses.ts'
 import { pathRouter } from './routed.ts'
 import { type VideoRouteDeps, videoRoutes } from './videos.ts'
 import { type WikiRouteDeps, wikiRoutes } from './wiki.ts'
 
 export type RouteDeps = ChatDeps &
-  StoredResponsesDeps &
+  StoredRouteDeps &
   EmbeddingsDeps &
   LogsDeps &
   UsageDeps &

@@ -1,18 +1,53 @@
-/** Routes of stored responses. */
+/** Routes of what upstreams of the responses protocol keep. */
 import {
+  addConversationItems,
+  beginConversation,
+  type ConversationDeps,
+  changeConversation,
+  deleteConversation,
+  deleteConversationItem,
+  listConversationItems,
+  showConversation,
+  showConversationItem,
+} from '../../../pipelines/chat/stored/conversations.ts'
+import {
+  cancelResponse,
   deleteResponse,
   listResponseInput,
   type StoredResponsesDeps,
   showResponse,
-} from '../../../pipelines/chat/stored-responses.ts'
+} from '../../../pipelines/chat/stored/responses.ts'
 import type { RoutedPath } from './routed.ts'
 
-export type { StoredResponsesDeps }
+export type StoredRouteDeps = StoredResponsesDeps & ConversationDeps
 
-export const responseRoutes = (deps: StoredResponsesDeps): readonly RoutedPath[] => [
+const CONVERSATION = '/v1/conversations/{id}'
+
+export const responseRoutes = (deps: StoredRouteDeps): readonly RoutedPath[] => [
   {
     path: '/v1/responses/{id}',
     methods: { GET: { handler: showResponse(deps) }, DELETE: { handler: deleteResponse(deps) } },
   },
   { path: '/v1/responses/{id}/input_items', methods: { GET: { handler: listResponseInput(deps) } } },
+  { path: '/v1/responses/{id}/cancel', methods: { POST: { handler: cancelResponse(deps) } } },
+  { path: '/v1/conversations', methods: { POST: { handler: beginConversation(deps) } } },
+  {
+    path: CONVERSATION,
+    methods: {
+      GET: { handler: showConversation(deps) },
+      POST: { handler: changeConversation(deps) },
+      DELETE: { handler: deleteConversation(deps) },
+    },
+  },
+  {
+    path: `${CONVERSATION}/items`,
+    methods: { GET: { handler: listConversationItems(deps) }, POST: { handler: addConversationItems(deps) } },
+  },
+  {
+    path: `${CONVERSATION}/items/{item_id}`,
+    methods: {
+      GET: { handler: showConversationItem(deps) },
+      DELETE: { handler: deleteConversationItem(deps) },
+    },
+  },
 ]

@@ -5,7 +5,6 @@ import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import { TaskWork } from '../../../pipelines/tasks/worker/work.ts'
 import { FINAL_STATES, TASK_KINDS, TASK_STATES } from '../../../schemas/tasks/task.ts'
-import { mediaAdapterOf } from '../../channels/media/registry.ts'
 import { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
 import { openNats } from '../../nats/nats.ts'
 import { openDatabase } from '../../postgres/database.ts'
@@ -25,6 +24,7 @@ import { ParentLink } from '../parent-link.ts'
 import { reportProcess, showChannels } from '../report-process.ts'
 import { exitOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
+import { taskAdapterOf } from './adapters.ts'
 import { countTransitions } from './count-transitions.ts'
 import { deliverNotifications } from './deliveries.ts'
 import { paymentWork } from './payments.ts'
@@ -77,7 +77,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     messages,
     storage,
     calls: mediaCalls(upstream, storage, openAuthorizers(log)),
-    adapterOf: mediaAdapterOf,
+    adapterOf: taskAdapterOf,
     catalog: configuration.current,
     health,
     metrics: metrics.tasks,

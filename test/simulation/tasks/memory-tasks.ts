@@ -129,6 +129,11 @@ export class MemoryTasks implements Tasks {
     return isTheirs ? task : null
   }
 
+  async findResponseTask(accountId: string, id: string): Promise<Task | null> {
+    const found = this.all.find((task) => task.id === id || task.upstreamId === id)
+    return found === undefined ? null : this.findTask(accountId, 'response', found.id)
+  }
+
   async listTasks({ accountId, kind, states, before = null, limit }: TaskListQuery) {
     const found = this.all
       .filter((task) => task.accountId === accountId && task.kind === kind && task.deletedAt === null)

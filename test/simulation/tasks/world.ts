@@ -369,6 +369,6 @@ function owedFor(task: Task, { works }: Upstream): bigint | null {
   const work = isPicture
     ? own.find(({ amount }) => amount === pictures)
     : own.find(({ id, end }) => id === task.upstreamId && end === 'succeeded')
-  if (work === undefined || task.result === null) return null
+  if (work === undefined || task.result === null || task.price.unit === '1M_tokens') return null
   return chargeOf(task.price, task.job, { ...task.result, seconds: isPicture ? null : work.amount }).cost
 }

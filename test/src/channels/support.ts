@@ -98,6 +98,8 @@ const STORED_BYTES = readFileSync(new URL('../../fixtures/media/picture.png', im
 
 function bodyOf({ body }: MediaRequest): { content: string | FormData | null; type: Record<string, string> } {
   if (body === null) return { content: null, type: {} }
+  if (body.type === 'json_text')
+    return { content: body.bytes.toString(), type: { 'content-type': 'application/json' } }
   if (body.type === 'json') {
     return { content: JSON.stringify(body.value), type: { 'content-type': 'application/json' } }
   }

@@ -1,6 +1,6 @@
 /** Encodes jobs as the input of Tollgate's task contract. See docs/upstream-task.md, "Kinds". */
 import { furtherIn } from '../../../../schemas/media/images.ts'
-import type { FileRef, MediaJob, VideoPart } from '../../../../schemas/media/job.ts'
+import type { FileRef, JobOf, MediaWork, VideoPart } from '../../../../schemas/media/job.ts'
 import { definedFields } from '../request.ts'
 
 type UrlOf = (file: FileRef) => string
@@ -13,7 +13,7 @@ const partOf = (part: VideoPart, urlOf: UrlOf): Input =>
   part.type === 'text' ? part : definedFields({ type: part.type, file: urlOf(part.file), role: part.role })
 
 /** Returns the input, without fields that the request lacks. */
-export function taskInput(job: MediaJob, urlOf: UrlOf): Input {
+export function taskInput(job: JobOf<MediaWork>, urlOf: UrlOf): Input {
   const { work: _, ...fields } = job
   const link = (file: FileRef | null): string | null => (file === null ? null : urlOf(file))
   switch (job.work) {

@@ -1,6 +1,6 @@
 /** Our own contract, by which any provider is connected that has no adapter. See docs/upstream-task.md. */
 import { z } from 'zod'
-import type { MediaWork } from '../../../../schemas/media/job.ts'
+import type { JobOf, MediaJob, MediaWork } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, SubmitOutcome } from '../adapter.ts'
 import {
   anything,
@@ -18,7 +18,7 @@ import {
   unknown,
 } from '../answer.ts'
 import { mediaFailureCode, mediaFailureStatus } from '../failure.ts'
-import { bareRequest, getRequest, jsonRequest, pathPart } from '../request.ts'
+import { bareRequest, getRequest, jsonRequest, notServed, pathPart } from '../request.ts'
 import { taskInput } from './input.ts'
 import { taskResult } from './result.ts'
 
@@ -133,6 +133,9 @@ function readPoll(answer: MediaAnswer, work: MediaWork): PollOutcome {
   return read === null || read.state === null ? pollError(answer) : stateOf(read, work)
 }
 
+/** Throws for a job that is none of media: routing was wrong. */
+const ofMedia = (job: MediaJob): JobOf<MediaWork> => (job.work === 'response' ? notServed(job) : job)
+
 export const task: MediaAdapter = {
   works: WORKS,
   inlines: () => true,
@@ -142,12 +145,12 @@ export const task: MediaAdapter = {
       reference,
       kind: job.work,
       model: upstreamModel,
-      input: taskInput(job, urlOf),
+      input: taskInput(ofMedia(job), urlOf),
     }),
-  readSubmit: (answer, { job }) => readSubmit(answer, job.work),
+  readSubmit: (answer, { job }) => readSubmit(answer, ofMedia(job).work),
   follow: {
     poll: (channel, { upstreamId }) => getRequest(channel, `${TASKS}/${pathPart(upstreamId)}`),
-    readPoll: (answer, { job }) => readPoll(answer, job.work),
+    readPoll: (answer, { job }) => readPoll(answer, ofMedia(job).work),
     cancel: (channel, { upstreamId }) =>
       bareRequest(channel, 'POST', `${TASKS}/${pathPart(upstreamId)}/cancel`),
     find: {

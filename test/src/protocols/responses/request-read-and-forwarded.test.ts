@@ -135,13 +135,27 @@ t.test('a body that is no request is refused with a message that names the field
   refused(withField('"model":"dear"'), /'model'.*more than once/)
 })
 
-t.test('what would need a memory of earlier calls is refused, and says what to do instead', async (t) => {
-  const refused = (field: string, message: RegExp) =>
-    t.throws(() => read(`{"model":"m",${INPUT},${field}}`), { code: 'invalid_request', message })
-  refused('"conversation":"conv_1"', /'conversation'.*full history/)
-  refused('"conversation":{"id":"conv_1"}', /'conversation'.*full history/)
-  refused('"background":true', /'background'.*not available/)
-  t.ok(read(`{"model":"m",${INPUT},"previous_response_id":null,"conversation":null,"background":false}`))
+t.test('what is kept at an upstream is read, for the gateway to find its channel', async (t) => {
+  const stateOf = (...fields: string[]) => read(`{${['"model":"m"', INPUT, ...fields].join()}}`).state
+  const none = { previous: null, conversation: null, isStored: true, isBackground: false }
+  t.same(stateOf('"previous_response_id":null,"conversation":null,"background":false'), none)
+  t.match(stateOf('"conversation":"conv_1"'), { conversation: 'conv_1' })
+  t.match(stateOf('"conversation":{"id":"conv_1"}'), { conversation: 'conv_1' })
+  t.match(stateOf('"background":true,"store":false'), { isBackground: true, isStored: false })
+  const callback = '"callback_url":"https://example.com/"'
+  t.match(stateOf('"background":true', callback), { callbackUrl: 'https://example.com/' })
+  for (const wrong of ['"conversation":{}', '"conversation":7', '"background":"yes"', '"callback_url":"x"'])
+    t.throws(() => stateOf(wrong), { code: 'invalid_request' })
+})
+
+t.test("an address for the end is not passed on, and an id is the upstream's", async (t) => {
+  const call = read(
+    `{"model":"m",${INPUT},"callback_url":"https://example.com/","previous_response_id":"resp_OURS"}`,
+  )
+  const state = { ...call.state!, upstreamPrevious: 'resp_theirs' }
+  const { body } = responsesNative.encodeRequest({ ...call, state }, OPTIONS)
+  t.match(JSON.parse(body.toString()), { previous_response_id: 'resp_theirs' })
+  t.notMatch(body.toString(), /callback_url/)
 })
 
 t.test('whatever else the request holds, it goes on as it came', async (t) => {

@@ -1,0 +1,109 @@
+/**
+ * Notes which channel keeps a response, so that a later call can go on with it. The end of an answer waits for a note
+ * for a moment at most; what PostgreSQL does not take now is tried again, and found in this process meanwhile. See
+ * docs/api-rules.md, "Responses".
+ */
+import type { ResponseToStore, StoredResponse } from '../../../src/postgres/requests/stored-responses.ts'
+import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
+
+/** The end of an answer waits so long: a call that goes on at once, in any process, finds the note. */
+const MAX_WAIT_MS = 100
+const RETRY_MS = 1_000
+/** Beyond this the oldest note is dropped. */
+const MAX_PENDING = 10_000
+
+export interface ResponseNotesDeps {
+  readonly database: {
+    storeResponse(response: ResponseToStore): Promise<void>
+    findStoredResponse(accountId: string, id: string): Promise<StoredResponse | null>
+    forgetStoredResponse(accountId: string, id: string): Promise<void>
+  }
+  readonly log: PipelineLog
+  readonly pause: (ms: number) => Promise<unknown>
+}
+
+const keyOf = (accountId: string, id: string): string => `${accountId} ${id}`
+
+/** A note of a conversation alone is written under its name. */
+const keyOfNote = ({ accountId, id, conversation }: ResponseToStore): string =>
+  keyOf(accountId, id ?? conversation ?? '')
+
+/** One instance a process. */
+export class ResponseNotes {
+  readonly #deps: ResponseNotesDeps
+  readonly #trouble: OutageLog
+  /** Not yet in PostgreSQL, oldest first. */
+  readonly #pending = new Map<string, ResponseToStore>()
+  #isRetrying = false
+
+  constructor(deps: ResponseNotesDeps) {
+    this.#deps = deps
+    this.#trouble = new OutageLog(deps.log, 'Noting responses')
+  }
+
+  /** Resolves once the note is made, or after a moment without it. Never rejects. */
+  readonly storeResponse = (response: ResponseToStore): Promise<void> => {
+    this.#pending.set(keyOfNote(response), response)
+    if (this.#pending.size > MAX_PENDING) this.#drop()
+    if (this.#isRetrying) return Promise.resolve()
+    const written = this.#write(response).then((isWritten) => {
+      if (!isWritten) void this.#retry()
+    })
+    return Promise.race([written, this.#deps.pause(MAX_WAIT_MS).then(() => {})])
+  }
+
+  readonly findStoredResponse = async (accountId: string, id: string): Promise<StoredResponse | null> =>
+    this.#found(accountId, id) ?? this.#deps.database.findStoredResponse(accountId, id)
+
+  readonly forgetStoredResponse = async (accountId: string, id: string): Promise<void> => {
+    this.#pending.delete(keyOf(accountId, id))
+    await this.#deps.database.forgetStoredResponse(accountId, id)
+  }
+
+  /** Tries once more to write what is pending. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#pending.values()].map((response) => this.#write(response)))
+    if (this.#pending.size > 0)
+      this.#deps.log.warn(
+        { responses: this.#pending.size },
+        'Lost notes of responses: no call can go on with them',
+      )
+  }
+
+  #found(accountId: string, id: string): StoredResponse | null {
+    const note = this.#pending.get(keyOf(accountId, id))
+    return note?.id === id ? { channelId: note.channelId, upstreamId: id, tokens: note.tokens } : null
+  }
+
+  async #write(response: ResponseToStore): Promise<boolean> {
+    try {
+      await this.#deps.database.storeResponse(response)
+    } catch (error) {
+      this.#trouble.failed(error)
+      return false
+    }
+    this.#trouble.succeeded()
+    const key = keyOfNote(response)
+    if (this.#pending.get(key) === response) this.#pending.delete(key)
+    return true
+  }
+
+  /** Writes what is pending, one after the other, until nothing is. */
+  async #retry(): Promise<void> {
+    if (this.#isRetrying) return
+    this.#isRetrying = true
+    for (let [next] = this.#pending.values(); next !== undefined; [next] = this.#pending.values())
+      if (!(await this.#write(next))) await this.#deps.pause(RETRY_MS)
+    this.#isRetrying = false
+  }
+
+  #drop(): void {
+    const [oldest] = this.#pending
+    if (oldest === undefined) return
+    this.#pending.delete(oldest[0])
+    this.#deps.log.warn(
+      { channel: oldest[1].channelId },
+      'Dropped the note of a response: no call can go on with it',
+    )
+  }
+}

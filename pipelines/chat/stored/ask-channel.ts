@@ -1,0 +1,102 @@
+/** Asks the channel that keeps a response or a conversation about it, for its account. Free. */
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { type StoredQuestion, storedRequest } from '../../../src/channels/chat/stored-responses.ts'
+import type { MediaAnswer } from '../../../src/channels/media/adapter.ts'
+import { mask } from '../../../src/core/call-log/redact.ts'
+import type { Catalog } from '../../../src/core/routing/catalog.ts'
+import { hasAccess } from '../../../src/core/routing/channel-access.ts'
+import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
+import type { Handler, Reply } from '../../../src/http/handler.ts'
+import { unanswered } from '../../media/channel-lists.ts'
+import { answerOnce } from '../../stages/answer.ts'
+import {
+  type AuthenticateDeps,
+  type AuthenticatedCall,
+  authenticate,
+  type Caller,
+} from '../../stages/authenticate.ts'
+import { type Found, find } from '../../stages/find.ts'
+import { pipeline } from '../../stages/pipeline.ts'
+import { type RateDeps, rateLimit } from '../../stages/rate-limit.ts'
+import type { Call } from '../../stages/stage.ts'
+import type { MediaCalls } from '../../tasks/ports.ts'
+import { MAX_WHOLE_RESPONSE_BYTES } from '../forward/answers.ts'
+import { masked, refusedByUpstream } from '../forward/upstream-error.ts'
+
+const DEADLINE_MS = 30_000
+/** Parameters that the upstream gets: the others are ours, such as a key. */
+const FORWARDED_PARAMETERS = ['include', 'include[]', 'limit', 'order', 'after', 'before']
+
+export interface AskDeps extends AuthenticateDeps, RateDeps {
+  readonly catalog: () => Catalog
+  readonly calls: MediaCalls
+}
+
+/** A free request about what an upstream keeps: the stages of its pipeline, in the order in which they happen. */
+export const storedEndpoint = (deps: AskDeps, work: (caller: Caller) => Promise<Reply>): Handler =>
+  pipeline(
+    authenticate(deps),
+    rateLimit(deps),
+    find<AuthenticatedCall, Reply>(work),
+    answerOnce(({ found }: Call & Found<Reply>) => found),
+  )
+
+/**
+ * Returns a part of the path, `v1` being the first; empty where there is none.
+ * @throws Failure `not_found` for one that is no text
+ */
+export function pathStep(path: string, part: number): string {
+  try {
+    return decodeURIComponent(path.split('/')[part] ?? '')
+  } catch {
+    throw new Failure('not_found', 'There is nothing with this id.')
+  }
+}
+
+/** @throws Failure `invalid_request` for a stream */
+export function forwardedQuery(query: string): string {
+  const given = new URLSearchParams(query)
+  if (given.get('stream') === 'true')
+    throw new Failure('invalid_request', 'stream: a stored response is read whole; leave it out.')
+  const kept = [...given].filter(([name]) => FORWARDED_PARAMETERS.includes(name))
+  return kept.length === 0 ? '' : `?${new URLSearchParams(kept)}`
+}
+
+/** Returns the channel that keeps it. @throws Failure `no_channel_available` */
+export function channelOf(catalog: Catalog, channelId: string | null): ChannelEntry {
+  const channel = catalog.channels.find((entry) => entry.id === channelId)
+  if (channel !== undefined && hasAccess(channel)) return channel
+  throw new Failure('no_channel_available', 'The channel that keeps this is not available.')
+}
+
+/** Returns the upstream's answer. @throws its refusal, masked for the client; Failure `upstream_*` */
+export async function askChannel(
+  { calls }: Pick<AskDeps, 'calls'>,
+  channel: ChannelEntry,
+  {
+    query = '',
+    below = '',
+    body = null,
+    ...question
+  }: Omit<StoredQuestion, 'query' | 'below' | 'body'> &
+    Partial<Pick<StoredQuestion, 'query' | 'below' | 'body'>>,
+): Promise<MediaAnswer> {
+  const options = { timeoutMs: DEADLINE_MS, maxAnswerBytes: MAX_WHOLE_RESPONSE_BYTES }
+  const request = storedRequest(channel, { ...question, query, below, body })
+  const answer = await calls.send(request, options).catch(unanswered)
+  if (answer.status >= 200 && answer.status < 300) return answer
+  const { names, secrets } = upstreamTexts([{ channel, upstreamModel: '' }], '')
+  const { error } = refusedByUpstream(answer.status, answer.body, answer.header('retry-after'))
+  throw masked(error, (text) => mask(text, names, secrets))
+}
+
+export const replyOf = ({ status, header, body }: MediaAnswer): Reply => ({
+  type: 'full',
+  status,
+  headers: [['content-type', header('content-type') ?? 'application/json']],
+  body,
+})
+
+/** Whether an upstream's refusal says that it does not have it. */
+export const isGone = (error: unknown): boolean => (error as { status?: number }).status === 404

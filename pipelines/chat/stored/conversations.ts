@@ -1,0 +1,199 @@
+/**
+ * `/v1/conversations`: asked of the channel that keeps each conversation; a new one goes to a channel that keeps some.
+ * Free. See docs/api-rules.md, "Conversations".
+ */
+import type { ZodType } from 'zod'
+import { changedConversation, newConversation, newItems } from '../../../schemas/chat/conversations.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import type { StoredQuestion } from '../../../src/channels/chat/stored-responses.ts'
+import type { MediaAnswer } from '../../../src/channels/media/adapter.ts'
+import { pathPart } from '../../../src/channels/media/request.ts'
+import { removal, spliced, topLevelFields } from '../../../src/core/json/fields.ts'
+import { linkedTokens } from '../../../src/core/pricing/estimate.ts'
+import { estimateInputTokens } from '../../../src/core/pricing/text-tokens.ts'
+import { type Catalog, type Model, mayCall } from '../../../src/core/routing/catalog.ts'
+import type { Handler, Reply } from '../../../src/http/handler.ts'
+import type { StoredResponses } from '../../../src/postgres/requests/repository.ts'
+import { parsedFields, textOf } from '../../../src/protocols/loose.ts'
+import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
+import { withoutForeignFields } from '../../../src/protocols/request/foreign-fields.ts'
+import { CONVERSATION_NAMES } from '../../../src/protocols/request/known-names.ts'
+import { linkedPartsIn } from '../../../src/protocols/request/linked-parts.ts'
+import type { Caller } from '../../stages/authenticate.ts'
+import type { LinkDeps } from '../../stages/check-links.ts'
+import { type StateDeps, storedConversation } from '../../stages/follow-state.ts'
+import { selectCallable } from '../../stages/select-model.ts'
+import {
+  type AskDeps,
+  askChannel,
+  channelOf,
+  forwardedQuery,
+  isGone,
+  pathStep,
+  replyOf,
+  storedEndpoint,
+} from './ask-channel.ts'
+
+const ID_PART = 3
+const ITEM_PART = 5
+const PROTOCOL = 'responses'
+
+export interface ConversationDeps extends AskDeps, LinkDeps, Pick<StateDeps, 'findStoredConversation'> {
+  readonly conversations: Pick<
+    StoredResponses,
+    'storeConversation' | 'addToConversation' | 'forgetConversation'
+  >
+}
+
+const accountOf = ({ known }: Caller): string => known.account.id
+const idOf = ({ request }: Caller): string => pathStep(request.path, ID_PART)
+
+/** A body that was read, and the tokens that its items are estimated at. */
+interface ReadItems<Body> {
+  readonly body: Body
+  readonly tokens: number
+}
+
+/** Reads a body with items. @throws Failure `invalid_request` */
+async function readItems<Body extends { items?: unknown }>(
+  { checkLinks }: LinkDeps,
+  { request }: Caller,
+  schema: ZodType<Body>,
+  estimate: Model['entry']['estimate'],
+): Promise<ReadItems<Body>> {
+  const body = readJsonBody(withoutForeignFields(PROTOCOL, schema), request.body, CONVERSATION_NAMES)
+  const links = linkedPartsIn(body.items)
+  if (links.urls.length > 0) await checkLinks(links.urls)
+  const span = topLevelFields(request.body).fields.get('items')
+  const bytes = span === undefined ? 0 : span.end - span.start
+  return { body, tokens: estimateInputTokens(bytes) + linkedTokens({ estimate }, links) }
+}
+
+/** Returns the models that the key may call, or the one that the client names. @throws Failure `model_*` */
+function modelsFor(catalog: Catalog, { known }: Caller, name: string | null | undefined): readonly Model[] {
+  if (name == null) return catalog.models.filter((model) => mayCall(catalog, known, model))
+  const model = selectCallable(catalog, name)
+  if (mayCall(catalog, known, model)) return [model]
+  throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
+}
+
+/** Returns the channel for a new conversation: the first in priority. @throws Failure `invalid_request` */
+function channelForNew(models: readonly Model[], catalog: Catalog): { channel: ChannelEntry; model: Model } {
+  const able = models.flatMap((model) =>
+    catalog
+      .routes(model, PROTOCOL)
+      .filter(({ channel }) => channel.keeps_conversations)
+      .map(({ channel }) => ({ channel, model })),
+  )
+  const first = able.toSorted((a, b) => a.channel.priority - b.channel.priority)[0]
+  if (first !== undefined) return first
+  throw new Failure(
+    'invalid_request',
+    'No channel that this key may use keeps conversations; go on with previous_response_id, or send the full history in input.',
+  )
+}
+
+/** Returns the client's body without the field that is ours. */
+function withoutModel(body: Buffer): Buffer {
+  const { fields } = topLevelFields(body)
+  const span = fields.get('model')
+  if (span === undefined) return body
+  return fields.size === 1 ? Buffer.from('{}') : spliced(body, [removal(body, span)])
+}
+
+/** Notes where a conversation is. What cannot be noted cannot be used: it is removed again. */
+async function note(
+  deps: ConversationDeps,
+  caller: Caller,
+  channel: ChannelEntry,
+  id: string,
+  tokens: number,
+) {
+  const noted = { accountId: accountOf(caller), id, channelId: channel.id, tokens }
+  await deps.conversations.storeConversation(noted).catch(async (error: Error) => {
+    await askChannel(deps, channel, { method: 'DELETE', kind: 'conversations', id }).catch(() => {})
+    throw new Failure(
+      'service_unavailable',
+      'Conversations cannot be begun at the moment. Try again shortly.',
+      {
+        internal: error.message,
+      },
+    )
+  })
+}
+
+const idIn = ({ body }: MediaAnswer): string => textOf(parsedFields(body.toString('utf8'))?.id)
+
+export const beginConversation = (deps: ConversationDeps): Handler =>
+  storedEndpoint(deps, async (caller) => {
+    const catalog = deps.catalog()
+    const schema = withoutForeignFields(PROTOCOL, newConversation)
+    const given = caller.request.body.length === 0 ? Buffer.from('{}') : caller.request.body
+    const { model: name } = readJsonBody(schema, given, CONVERSATION_NAMES)
+    const { channel, model } = channelForNew(modelsFor(catalog, caller, name), catalog)
+    const request = { ...caller.request, body: given }
+    const { tokens } = await readItems(deps, { ...caller, request }, newConversation, model.entry.estimate)
+    const body = withoutModel(given)
+    const answer = await askChannel(deps, channel, { method: 'POST', kind: 'conversations', id: '', body })
+    const id = idIn(answer)
+    if (id === '')
+      throw new Failure('upstream_error', 'The upstream answered with something that is no conversation.')
+    await note(deps, caller, channel, id, tokens)
+    return replyOf(answer)
+  })
+
+/** Asks the channel of a conversation for what is below its path. @throws Failure `not_found` */
+async function askAbout(
+  deps: ConversationDeps,
+  caller: Caller,
+  question: Pick<StoredQuestion, 'method'> & Partial<Pick<StoredQuestion, 'below' | 'body'>>,
+): Promise<Reply> {
+  const id = idOf(caller)
+  const { channelId } = await storedConversation(deps, accountOf(caller), id)
+  const channel = channelOf(deps.catalog(), channelId)
+  const query = forwardedQuery(caller.request.query)
+  return replyOf(await askChannel(deps, channel, { kind: 'conversations', id, query, ...question }))
+}
+
+export const showConversation = (deps: ConversationDeps): Handler =>
+  storedEndpoint(deps, (caller) => askAbout(deps, caller, { method: 'GET' }))
+
+export const changeConversation = (deps: ConversationDeps): Handler =>
+  storedEndpoint(deps, (caller) => {
+    readJsonBody(changedConversation, caller.request.body)
+    return askAbout(deps, caller, { method: 'POST', body: caller.request.body })
+  })
+
+export const deleteConversation = (deps: ConversationDeps): Handler =>
+  storedEndpoint(deps, async (caller) => {
+    const forget = () => deps.conversations.forgetConversation(accountOf(caller), idOf(caller))
+    try {
+      const reply = await askAbout(deps, caller, { method: 'DELETE' })
+      await forget()
+      return reply
+    } catch (error) {
+      if (isGone(error)) await forget()
+      throw error
+    }
+  })
+
+export const listConversationItems = (deps: ConversationDeps): Handler =>
+  storedEndpoint(deps, (caller) => askAbout(deps, caller, { method: 'GET', below: '/items' }))
+
+export const addConversationItems = (deps: ConversationDeps): Handler =>
+  storedEndpoint(deps, async (caller) => {
+    const [model] = deps.catalog().models
+    const { tokens } = await readItems(deps, caller, newItems, model!.entry.estimate)
+    const reply = await askAbout(deps, caller, { method: 'POST', below: '/items', body: caller.request.body })
+    await deps.conversations.addToConversation(accountOf(caller), idOf(caller), tokens)
+    return reply
+  })
+
+const belowItem = ({ request }: Caller): string => `/items/${pathPart(pathStep(request.path, ITEM_PART))}`
+
+export const showConversationItem = (deps: ConversationDeps): Handler =>
+  storedEndpoint(deps, (caller) => askAbout(deps, caller, { method: 'GET', below: belowItem(caller) }))
+
+export const deleteConversationItem = (deps: ConversationDeps): Handler =>
+  storedEndpoint(deps, (caller) => askAbout(deps, caller, { method: 'DELETE', below: belowItem(caller) }))

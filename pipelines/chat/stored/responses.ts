@@ -1,0 +1,161 @@
+/**
+ * `GET` and `DELETE /v1/responses/{id}`, the items of its input, and its cancel: asked of the channel that keeps the
+ * response. Of one that is made in the background the task tells how far it is. See docs/api-rules.md, "Responses".
+ */
+import { Failure } from '../../../schemas/failure.ts'
+import { isFinal } from '../../../schemas/tasks/task.ts'
+import type { Handler, Reply } from '../../../src/http/handler.ts'
+import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { type CancelDeps, cancelFoundTask } from '../../media/cancel-task.ts'
+import { jsonReply } from '../../replies/json.ts'
+import type { Caller } from '../../stages/authenticate.ts'
+import { found, type StateDeps, storedResponse } from '../../stages/follow-state.ts'
+import { notCancellable } from '../../tasks/end/cancel-upstream.ts'
+import {
+  type AskDeps,
+  askChannel,
+  channelOf,
+  forwardedQuery,
+  isGone,
+  pathStep,
+  replyOf,
+  storedEndpoint,
+} from './ask-channel.ts'
+import { printResponseTask } from './print-task.ts'
+
+const ID_PART = 3
+
+export interface StoredResponsesDeps
+  extends AskDeps,
+    Pick<StateDeps, 'findStoredResponse'>,
+    Pick<CancelDeps, 'database' | 'messages' | 'adapterOf' | 'log'> {
+  readonly forgetStoredResponse: (accountId: string, id: string) => Promise<void>
+  readonly tasks: Pick<Tasks, 'findResponseTask' | 'readTasks' | 'deleteTaskRecord'>
+  /** Polls the upstream of a task once, and ends the task where the upstream says so. */
+  readonly driveTask: (task: Task) => Promise<unknown>
+}
+
+const accountOf = ({ known }: Caller): string => known.account.id
+
+/** Whether the upstream may be asked about the task; else the task itself is all there is. */
+const isWithUpstream = (task: Task): task is Task & { upstreamId: string } => task.upstreamId !== null
+
+const responseTask = ({ tasks }: StoredResponsesDeps, caller: Caller): Promise<Task | null> =>
+  found(tasks.findResponseTask(accountOf(caller), pathStep(caller.request.path, ID_PART)))
+
+/** Asks the channel that keeps a response for what is below its path. */
+async function askAbout(
+  deps: StoredResponsesDeps,
+  caller: Caller,
+  method: 'GET' | 'DELETE' | 'POST',
+  below = '',
+): Promise<Reply> {
+  const { path, query } = caller.request
+  const id = pathStep(path, ID_PART)
+  const { channelId, upstreamId } = await storedResponse(deps, accountOf(caller), id)
+  const channel = channelOf(deps.catalog(), channelId)
+  const question = { method, kind: 'responses', id: upstreamId, below, query: forwardedQuery(query) } as const
+  return replyOf(await askChannel(deps, channel, question))
+}
+
+export const showResponse = (deps: StoredResponsesDeps): Handler =>
+  storedEndpoint(deps, async (caller) => {
+    const task = await responseTask(deps, caller)
+    return task === null
+      ? askAbout(deps, caller, 'GET')
+      : showTask(deps, task, forwardedQuery(caller.request.query))
+  })
+
+/** Shows a response in its upstream's words; in ours while the upstream does not have it, or does not say. */
+export async function showTask(
+  deps: Pick<StoredResponsesDeps, 'catalog' | 'calls'>,
+  task: Task,
+  query = '',
+): Promise<Reply> {
+  if (!isWithUpstream(task)) return jsonReply(printResponseTask(task))
+  try {
+    const channel = channelOf(deps.catalog(), task.channelId)
+    return replyOf(
+      await askChannel(deps, channel, { method: 'GET', kind: 'responses', id: task.upstreamId, query }),
+    )
+  } catch (error) {
+    if (isFinal(task.state)) throw error
+    return jsonReply(printResponseTask(task))
+  }
+}
+
+export const listResponseInput = (deps: StoredResponsesDeps): Handler =>
+  storedEndpoint(deps, async (caller) => {
+    const task = await responseTask(deps, caller)
+    if (task !== null && !isWithUpstream(task))
+      throw new Failure(
+        'invalid_request',
+        'No upstream has taken this response on: its input cannot be listed.',
+      )
+    return askAbout(deps, caller, 'GET', '/input_items')
+  })
+
+/**
+ * Cancels a response that is made in the background, and charges what the upstream reports of it. Any other is the
+ * upstream's to refuse.
+ */
+export const cancelResponse = (deps: StoredResponsesDeps): Handler =>
+  storedEndpoint(deps, async (caller) => {
+    const task = await responseTask(deps, caller)
+    if (task === null) return askAbout(deps, caller, 'POST', '/cancel')
+    if (isWithUpstream(task)) {
+      const reply = await askAbout(deps, caller, 'POST', '/cancel')
+      if (!isFinal(task.state)) await driven(deps, task)
+      return reply
+    }
+    if (isFinal(task.state)) throw notCancellable()
+    return jsonReply(printResponseTask(await cancelFoundTask(deps, task)))
+  })
+
+/** The worker polls it in any case: what fails here comes a little later. */
+const driven = ({ driveTask, log }: StoredResponsesDeps, task: Task): Promise<unknown> =>
+  driveTask(task).catch((error: unknown) =>
+    log.info({ task: task.id, error }, 'Failed to poll a response at once; the task worker does'),
+  )
+
+export const deleteResponse = (deps: StoredResponsesDeps): Handler =>
+  storedEndpoint(deps, async (caller) => {
+    const task = await responseTask(deps, caller)
+    return task === null ? deleteStored(deps, caller) : deleteTask(deps, caller, task)
+  })
+
+async function deleteStored(deps: StoredResponsesDeps, caller: Caller): Promise<Reply> {
+  const forget = () => deps.forgetStoredResponse(accountOf(caller), pathStep(caller.request.path, ID_PART))
+  try {
+    const reply = await askAbout(deps, caller, 'DELETE')
+    await forget()
+    return reply
+  } catch (error) {
+    if (isGone(error)) await forget()
+    throw error
+  }
+}
+
+/** Deletes a response once its task has ended: what is gone at its upstream can be charged no more. */
+async function deleteTask(deps: StoredResponsesDeps, caller: Caller, task: Task): Promise<Reply> {
+  if (!isFinal(task.state) && isWithUpstream(task)) await driven(deps, task)
+  const [current = task] = await found(deps.tasks.readTasks([task.id]))
+  if (!isFinal(current.state))
+    throw new Failure(
+      'invalid_request',
+      'The response is still being made: cancel it first, or wait for its end.',
+    )
+  const forget = async () => {
+    await found(deps.tasks.deleteTaskRecord(accountOf(caller), 'response', task.id, Date.now()))
+    await deps.forgetStoredResponse(accountOf(caller), task.id)
+  }
+  try {
+    const reply = isWithUpstream(current) ? await askAbout(deps, caller, 'DELETE') : null
+    await forget()
+    return reply ?? jsonReply({ id: task.id, object: 'response', deleted: true })
+  } catch (error) {
+    if (isGone(error)) await forget()
+    throw error
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Makes a task of a call that asks for its answer in the background: its estimate is held, a task worker submits and
+ * polls it, and its usage is charged once at its end. Any other call passes. See docs/api-rules.md, "Responses".
+ */
+import { Readable } from 'node:stream'
+import { concatMap, from, map } from 'rxjs'
+import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
+import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
+import type { Catalog } from '../../../src/core/routing/catalog.ts'
+import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { protocolAdapter } from '../../../src/protocols/registry.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import { INPUT_LIFETIME_MS } from '../../media/inputs/store-input.ts'
+import type { Upload } from '../../media/inputs/uploads.ts'
+import type { MediaCallDeps } from '../../media/media-call.ts'
+import { estimateOf } from '../../stages/billing/precharge.ts'
+import { insufficientBalance } from '../../stages/billing/require-balance.ts'
+import { assertLimitsLeave } from '../../stages/billing/spend-limits.ts'
+import type { PricedCall } from '../../stages/select-model.ts'
+import { AnsweredCall, type Stage, stage } from '../../stages/stage.ts'
+import type { TaskOrder } from '../../tasks/order/order.ts'
+import type { AskDeps } from './ask-channel.ts'
+import { showTask } from './responses.ts'
+
+const JSON_TYPE = 'application/json'
+
+export interface BackgroundDeps
+  extends AskDeps,
+    Pick<MediaCallDeps, 'createTask' | 'awaitTask' | 'uploads' | 'checkCallback'> {
+  readonly catalog: () => Catalog
+  readonly files: Pick<ObjectStore, 'put'>
+  readonly objects: Pick<Tasks, 'recordObjects'>
+}
+
+/** @throws Failure as `createTask` of the task engine does */
+export const runInBackground = <C extends PricedCall>(deps: BackgroundDeps): Stage<C, C> =>
+  stage((call: C) => {
+    if (call.call.state?.isBackground !== true) return call
+    return from(ordered(deps, call)).pipe(
+      map(({ order, task }) => {
+        const replies = deps.awaitTask(order, task).pipe(concatMap((taken) => showTask(deps, taken)))
+        return new AnsweredCall(call, replies)
+      }),
+    )
+  })
+
+/** Creates the task, which takes over the request. From here on the task leaves the call's row in the log. */
+async function ordered(deps: BackgroundDeps, call: PricedCall): Promise<{ order: TaskOrder; task: Task }> {
+  const { known, request } = call
+  const callbackUrl = call.call.state?.callbackUrl
+  if (callbackUrl !== undefined) await deps.checkCallback(known.account.id, callbackUrl)
+  const hold = estimateOf(call)
+  requireFunds(deps, call, hold)
+  const upload = deps.uploads.begin(known.account.id)
+  call.ends.add(() => void upload.end())
+  const order = orderOf(call, hold, await storeBody(deps, call, upload))
+  upload.handOver()
+  try {
+    const task = await deps.createTask(order)
+    // An earlier request with this key created the task and stored its request.
+    if (task.requestId !== request.requestId) void upload.discard()
+    return { order, task }
+  } catch (error) {
+    void upload.discard()
+    throw error
+  }
+}
+
+/** Compares the hold with what is free: the estimates of calls in flight are not. @throws Failure `quota_exceeded` */
+function requireFunds({ catalog }: BackgroundDeps, { known, request }: PricedCall, hold: bigint): void {
+  const { view } = known
+  const reserved = catalog().config.wallet.reserve_in_flight ? view.inFlight : 0n
+  if (hold > view.balance - reserved) throw insufficientBalance()
+  assertLimitsLeave(known, hold, request.submittedAt)
+}
+
+/** Puts the request into the object store, as the upstream gets it but for the name of the model. */
+async function storeBody(
+  { files, objects }: BackgroundDeps,
+  { call, model, request }: PricedCall,
+  upload: Upload,
+): Promise<Extract<FileRef, { from: 'store' }>> {
+  const { body } = protocolAdapter('responses', 'responses').encodeRequest(call, {
+    upstreamModel: call.model,
+    outputCeiling: model.entry.max_output_tokens ?? null,
+    ...{ outputLimitField: null, askUsage: false, fetched: new Map() },
+  })
+  const key = `inputs/${request.requestId}-response.json`
+  upload.count(body.length)
+  await objects.recordObjects([{ key, expiresAt: Date.now() + INPUT_LIFETIME_MS }])
+  await files.put(key, Readable.from([body]), { mediaType: JSON_TYPE, maxBytes: body.length })
+  await upload.stored(key)
+  return { from: 'store', key, media_type: JSON_TYPE, bytes: body.length, name: 'response.json' }
+}
+
+function orderOf(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body']): TaskOrder {
+  const { call, model, routes } = caller
+  const { image, file, audio } = call.links
+  const job: JobOf<'response'> = {
+    work: 'response',
+    body,
+    call: {
+      model: call.model,
+      ...{ outputLimit: call.outputLimit, choices: call.choices, promptBytes: call.promptBytes },
+      links: { image, file, audio },
+      ...{ builtInTools: [...call.builtInTools], toolCallLimit: call.toolCallLimit, settings: call.settings },
+      ...(call.serviceTier !== undefined && { serviceTier: call.serviceTier }),
+    },
+    conversation: call.state?.conversation ?? null,
+    kept_days: Math.max(...routes.map(({ channel }) => channel.keeps_responses_days)),
+  }
+  const { callbackUrl } = call.state ?? {}
+  return {
+    ...{ caller, kind: 'response', protocol: 'responses', model, job, hold, routes },
+    price: keptPriceOf(model.entry, model.entry.pricing!),
+    ...{ until: 'accepted', deadlineMs: null },
+    ...(callbackUrl !== undefined && { callbackUrl }),
+  }
+}

@@ -1,0 +1,113 @@
+/** Endpoints of conversations that an upstream keeps. */
+import { z } from 'zod'
+import { changedConversation, newConversation, newItems } from '../chat/conversations.ts'
+import type { Endpoint } from './endpoint.ts'
+import { STORED_FAILURES } from './stored-responses.ts'
+
+const PATH = '/v1/conversations'
+const ONE = `${PATH}/{id}`
+const ITEMS = `${ONE}/items`
+const ITEM = `${ITEMS}/{item_id}`
+
+const OWN = 'Free. Those of the account alone.'
+
+const id = z.string().describe('Id of the conversation, such as conv_1.')
+const item_id = z.string().describe('Id of the item, such as msg_1.')
+const ofOne = { pathParameters: z.object({ id }) } as const
+const ofItem = { pathParameters: z.object({ id, item_id }) } as const
+const include = z.string().optional().describe('Passed on.')
+
+const kept = { tag: 'Chat', key: 'anywhere', failures: STORED_FAILURES, details: OWN } as const
+const json = (name: string, schema: z.ZodType) => [
+  { contentType: 'application/json', body: { name, schema } } as const,
+]
+
+const conversation = z.looseObject({ id: z.string(), object: z.literal('conversation'), created_at: z.int() })
+const deleted = z.looseObject({ id: z.string(), object: z.string(), deleted: z.literal(true) })
+const list = z.looseObject({ object: z.literal('list'), data: z.array(z.looseObject({})) })
+const one = z.looseObject({ id: z.string(), type: z.string() })
+
+export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
+  {
+    ...kept,
+    method: 'POST',
+    path: PATH,
+    summary: 'Begin a conversation at an upstream that keeps it.',
+    details: `${OWN} Where no channel that the key may use keeps conversations, it is 400.`,
+    failures: [...STORED_FAILURES, 'model_not_found', 'model_not_allowed', 'request_too_large'],
+    body: { name: 'NewConversation', schema: newConversation },
+    example: { items: [{ role: 'user', content: 'Hello!' }] },
+    answers: json('Conversation', conversation),
+  },
+  {
+    ...kept,
+    ...ofOne,
+    method: 'GET',
+    path: ONE,
+    summary: 'Read a conversation.',
+    answers: json('Conversation', conversation),
+  },
+  {
+    ...kept,
+    ...ofOne,
+    method: 'POST',
+    path: ONE,
+    summary: 'Change the metadata of a conversation.',
+    failures: [...STORED_FAILURES, 'request_too_large'],
+    body: { name: 'ChangedConversation', schema: changedConversation },
+    example: { metadata: { topic: 'bread' } },
+    answers: json('Conversation', conversation),
+  },
+  {
+    ...kept,
+    ...ofOne,
+    method: 'DELETE',
+    path: ONE,
+    summary: 'Delete a conversation.',
+    answers: json('ConversationDeleted', deleted),
+  },
+  {
+    ...kept,
+    ...ofOne,
+    method: 'GET',
+    path: ITEMS,
+    summary: 'List the items of a conversation.',
+    query: z.object({
+      limit: z.string().optional(),
+      order: z.string().optional(),
+      after: z.string().optional(),
+      include,
+    }),
+    answers: json('ConversationItems', list),
+  },
+  {
+    ...kept,
+    ...ofOne,
+    method: 'POST',
+    path: ITEMS,
+    summary: 'Add items to a conversation.',
+    details: `${OWN} The next call in it is billed for reading them.`,
+    failures: [...STORED_FAILURES, 'request_too_large'],
+    query: z.object({ include }),
+    body: { name: 'NewConversationItems', schema: newItems },
+    example: { items: [{ role: 'user', content: 'Hello!' }] },
+    answers: json('ConversationItems', list),
+  },
+  {
+    ...kept,
+    ...ofItem,
+    method: 'GET',
+    path: ITEM,
+    summary: 'Read an item of a conversation.',
+    query: z.object({ include }),
+    answers: json('ConversationItem', one),
+  },
+  {
+    ...kept,
+    ...ofItem,
+    method: 'DELETE',
+    path: ITEM,
+    summary: 'Delete an item of a conversation.',
+    answers: json('Conversation', conversation),
+  },
+]

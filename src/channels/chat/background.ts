@@ -1,0 +1,101 @@
+/**
+ * Adapter for answers that an upstream of the responses protocol makes in the background: submitted, polled and
+ * cancelled as the work of media is. The upstream names no way to find a submit whose answer was lost.
+ */
+import { Buffer } from 'node:buffer'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { JobOf } from '../../../schemas/media/job.ts'
+import { emptyResult } from '../../../schemas/media/job.ts'
+import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
+import { spliced, topLevelFields } from '../../core/json/fields.ts'
+import type { MediaAnswer, MediaPoll, PollState, SubmitOutcome, TaskAdapter } from '../media/adapter.ts'
+import { fieldsOf, isSuccess, jsonIn, messageOf, refusal } from '../media/answer.ts'
+import { bareRequest, getRequest, jsonTextRequest, notServed } from '../media/request.ts'
+import { responsePath, responsesPath } from './stored-responses.ts'
+
+type ReadFacts = (body: Buffer) => ResponseFacts | null
+
+const SERVER_ERROR = 500
+const FAILED = 'The response failed at the upstream.'
+
+/** Returns the request with the upstream's name of the model in place of the client's. */
+function withModel(body: Buffer, upstreamModel: string): Buffer {
+  const span = topLevelFields(body).fields.get('model')
+  if (span === undefined) throw new Error('the request names no model')
+  return spliced(body, [{ start: span.start, end: span.end, text: JSON.stringify(upstreamModel) }])
+}
+
+const bytesOf = (dataUri: string): Buffer => Buffer.from(dataUri.slice(dataUri.indexOf(',') + 1), 'base64')
+
+/** An error that is not the upstream's own may be a proxy's: the upstream may have begun all the same. */
+const isOwnError = (answer: MediaAnswer): boolean => fieldsOf(fieldsOf(jsonIn(answer))?.error) !== null
+
+function readSubmit(read: ReadFacts, answer: MediaAnswer): SubmitOutcome {
+  if (answer.status >= SERVER_ERROR && !isOwnError(answer))
+    return { type: 'unknown', reason: `It answered with status ${answer.status}.` }
+  if (!isSuccess(answer)) return refusal(answer, 502)
+  const facts = read(answer.body)
+  if (facts === null) return { type: 'unknown', reason: 'It answered with something that is no response.' }
+  const { id, status } = facts
+  return { type: 'accepted', upstreamId: id, upstreamState: status, isRunning: status !== 'queued' }
+}
+
+function readPoll(read: ReadFacts, answer: MediaAnswer): PollState {
+  const facts = isSuccess(answer) ? read(answer.body) : null
+  if (facts === null)
+    return { type: 'error', reason: messageOf(jsonIn(answer), `It answered with status ${answer.status}.`) }
+  const upstreamState = facts.status
+  const result = { ...emptyResult(), response: facts }
+  switch (facts.status) {
+    case 'queued':
+      return { type: 'queued', upstreamState }
+    case 'in_progress':
+      return { type: 'running', upstreamState }
+    // A limit ended it: it is an answer, and costs what one costs.
+    case 'completed':
+    case 'incomplete':
+      return { type: 'produced', upstreamState, result, inline: [] }
+    case 'cancelled':
+      return { type: 'cancelled', upstreamState, result }
+    case 'failed': {
+      const { code, message } = facts.error ?? { code: '', message: '' }
+      return {
+        type: 'failed',
+        upstreamState,
+        code: code || 'generation_failed',
+        message: message || FAILED,
+        result,
+      }
+    }
+    default:
+      return { type: 'unmapped', upstreamState }
+  }
+}
+
+/** @param read reads the facts of a whole response */
+export const backgroundResponses = (read: ReadFacts): TaskAdapter => ({
+  works: ['response'],
+  inlines: () => true,
+  takesIn: () => [],
+  submit(channel, { job, upstreamModel, urlOf }) {
+    if (job.work !== 'response') return notServed(job)
+    return jsonTextRequest(
+      channel,
+      responsesPath(channel),
+      withModel(bytesOf(urlOf(bodyOf(job))), upstreamModel),
+    )
+  },
+  readSubmit: (answer) => readSubmit(read, answer),
+  follow: {
+    poll: (channel, { upstreamId }) => getRequest(channel, responsePath(channel, upstreamId)),
+    readPoll: (answer) => readPoll(read, answer),
+    cancel: cancelResponse,
+    cancelsRunning: true,
+    find: null,
+  },
+})
+
+const bodyOf = ({ body }: JobOf<'response'>) => body
+
+export const cancelResponse = (channel: ChannelEntry, { upstreamId }: Pick<MediaPoll, 'upstreamId'>) =>
+  bareRequest(channel, 'POST', responsePath(channel, upstreamId, '/cancel'))

@@ -1,0 +1,23 @@
+/** The facts of a response that its upstream keeps, read from the whole of it. */
+import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
+import { answerFields } from '../answer/content.ts'
+import { fieldsOf, textOf } from '../loose.ts'
+import { readWholeResponse } from './whole.ts'
+
+/** Returns null for what is no response. */
+export function readResponseFacts(body: Buffer): ResponseFacts | null {
+  const response = answerFields(body)
+  const id = textOf(response?.id)
+  const status = textOf(response?.status)
+  if (response === null || id === '' || status === '') return null
+  const { usage, isUsageWhole, characters, charactersSinceUsage, suspect, serviceTier, reported } =
+    readWholeResponse(body).metered
+  const error = fieldsOf(response.error)
+  return {
+    ...{ id, status, usage, isUsageWhole, characters, charactersSinceUsage },
+    suspect: suspect ?? '',
+    reported: suspect === undefined ? null : reported,
+    serviceTier: serviceTier ?? '',
+    error: response.error == null ? null : { code: textOf(error.code), message: textOf(error.message) },
+  }
+}
