@@ -219,7 +219,9 @@ t.test('the call log', async (t) => {
     ]
     await log.insertCalls({ token: 'sums', text: usageText(calls) })
     const order = ({ month, accountId }: { month: string; accountId: string }) => month + accountId
-    const sums = (await log.monthSums({ from: 0n, upto: 4n, admittedSince: 0 })).sort((a, b) => (order(a) < order(b) ? -1 : 1))
+    const sums = (await log.monthSums({ from: 0n, upto: 4n, admittedSince: 0 })).sort((a, b) =>
+      order(a) < order(b) ? -1 : 1,
+    )
     t.strictSame(sums, [
       { accountId: 'acc_a', month: '202512', rows: 1n, ids: 4n, cost: 5n },
       { accountId: 'acc_a', month: '202601', rows: 2n, ids: 3n, cost: 1000000000000000009n },

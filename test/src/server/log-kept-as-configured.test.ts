@@ -21,7 +21,8 @@ t.test('the call log is kept as configured', async (t) => {
   await callLog.insertCalls({ token: 'usage-1-3', text: usageText(calls) })
   const path = join(engines.dataDir, 'tollgate.yaml')
   const write = (text: string) => writeFileSync(path, text)
-  const months = async () => (await callLog.monthSums({ from: 0n, upto: BigInt(ages.length), admittedSince: 0 })).length
+  const months = async () =>
+    (await callLog.monthSums({ from: 0n, upto: BigInt(ages.length), admittedSince: 0 })).length
 
   const told: string[] = []
   const tell = (_: object, message: string) => void told.push(message)
