@@ -70,7 +70,7 @@ function addressOf(name: string): Address {
   return { host: decodeURIComponent(host), port: port === undefined ? DEFAULT_PORT : Number(port) }
 }
 
-/** With files of its own a server is always checked, by authority and name, whatever `sslmode` says beside `disable`. */
+/** A server with a named authority is always checked, by authority and name, whatever `sslmode` says beside `disable`. */
 function readTls(parameters: URLSearchParams): TlsOptions | null {
   const mode = parameters.get('sslmode')
   const given = Object.entries(FILES).filter(([, name]) => parameters.has(name))

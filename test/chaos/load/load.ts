@@ -132,7 +132,7 @@ export function startLoad(options: LoadOptions): Load {
   }
 
   let stream = 0
-  /** Each client draws from a sequence of its own: what others wait for changes nothing for it. */
+  /** Each client draws from a separate sequence: what others wait for changes nothing for it. */
   const clients = (count: number, run: (random: Random) => Promise<void>) =>
     Array.from({ length: count }, () => run(new Random(options.seed + ++stream)))
   const done = Promise.all([

@@ -7,7 +7,7 @@ import { isText, produced } from '../files.ts'
 import { jsonRequest, notServed } from '../request.ts'
 import { minimaxFailure, minimaxRefusal } from './failure.ts'
 
-/** The interface has no default. A voice of its own list, which speaks every language. */
+/** The interface has no default. A voice of the provider's list, which speaks every language. */
 const DEFAULT_VOICE = 'English_expressive_narrator'
 const MEDIA_TYPE = 'audio/mpeg'
 const MILLISECONDS = 1000

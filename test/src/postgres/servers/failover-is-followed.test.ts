@@ -36,7 +36,7 @@ const isOn = (name: string, on = sql) =>
   )
 
 t.test(
-  'the primary is used, wherever it stands in the list, or the standby where that is asked for',
+  'the primary is used, whatever its place in the list, or the standby where that is asked for',
   async (t) => {
     t.equal(await whereIs(), 'one')
     t.notOk(await losesCommits(pair.bothUrl), 'commits wait for the standby')

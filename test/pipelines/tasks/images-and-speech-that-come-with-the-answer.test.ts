@@ -1,0 +1,122 @@
+/** Images and speech of an upstream that answers with them: stored, charged once, and never asked for twice. */
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
+import { configFile } from '../../../schemas/config/file.ts'
+import { mediaJob } from '../../../schemas/media/job.ts'
+import { ONE_CREDIT } from '../../../schemas/money.ts'
+import { type MediaProtocol, mediaAdapterOf } from '../../../src/channels/media/registry.ts'
+import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
+import { createCatalog } from '../../../src/core/routing/catalog.ts'
+import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
+import { UpstreamClient } from '../../../src/upstream/client.ts'
+import { authorizerOf } from '../../support/channel-authorizer.ts'
+import { minimaxDialect } from '../../support/media-providers/minimax.ts'
+import { KEY, SOUND, startProvider } from '../../support/media-providers/provider.ts'
+import { startTasks, type TestAccount } from './support.ts'
+
+/** Of two images at 4 credits each, and of words at 2 credits a thousand characters. */
+const WORKS = {
+  'minimax-images': {
+    order: { kind: 'image', protocol: 'images' },
+    pricing: { unit: 'image', per_unit: '4' },
+    job: (prompt: string) => ({ work: 'image', prompt, n: 2, size: '1024x1024' }),
+    costOf: () => 8n * ONE_CREDIT,
+    file: { role: 'image', key: /^images\// },
+    hasLinks: true,
+  },
+  'minimax-speech': {
+    order: { kind: 'speech', protocol: 'speech' },
+    pricing: { unit: '1000_characters', per_unit: '2' },
+    job: (input: string) => ({ work: 'speech', input, voice: null, speed: 1 }),
+    costOf: (words: string) => (BigInt(words.length) * 2n * ONE_CREDIT) / 1000n,
+    file: { role: 'audio', key: /^speech\// },
+    hasLinks: false,
+  },
+} as const
+
+const tasks = await startTasks(t)
+const { database, storage } = tasks
+const provider = await startProvider(t, minimaxDialect)
+const client = new UpstreamClient()
+t.teardown(() => client.close())
+const calls = mediaCalls(client, storage, authorizerOf)
+const jobsOf = (prompt: string) => provider.jobs.filter((job) => job.prompt === prompt)
+const walletOf = async ({ account }: TestAccount) => (await database.readWallets([account.id]))[0]!
+
+for (const [protocol, work] of Object.entries(WORKS))
+  t.test(protocol, async (t) => {
+    const catalog = createCatalog(
+      configFile.parse({
+        models: [{ id: 'model', pricing: work.pricing }],
+        channels: [
+          {
+            id: 'minimax',
+            protocol,
+            base_url: `${provider.url}/v1`,
+            api_key: KEY,
+            models: { model: 'upstream-model' },
+          },
+        ],
+      }),
+    )
+    const deps = { adapterOf: mediaAdapterOf, catalog: () => catalog, calls }
+    const workers = [tasks.worker(deps), tasks.worker(deps)]
+    t.teardown(() => {
+      for (const worker of workers) worker.kill()
+    })
+    /** Returns the task, or the error that its client gets. */
+    const ordered = (account: TestAccount, prompt: string) => {
+      const model = catalog.resolve('model')!
+      const job = mediaJob.parse(work.job(prompt))
+      const price = mediaPriceOf(model.entry, null, Date.now())!
+      const routes = catalog.routes(model, protocol as MediaProtocol)
+      const more: Partial<TaskOrder> = { model, job, price, hold: holdOf(price, job), routes, ...work.order }
+      return tasks
+        .submit(tasks.order(account, 'picture', prompt, more), { adapterOf: mediaAdapterOf })
+        .catch((error: unknown) => error)
+    }
+
+    await t.test('what was made is stored, and charged once', async (t) => {
+      const account = await tasks.newAccount()
+      const prompt = `good ${protocol}`
+      const cost = work.costOf(prompt)
+      const ended = (await ordered(account, prompt)) as Awaited<ReturnType<typeof tasks.reached>>
+      t.match(ended, { state: 'succeeded', cost, result: { files: [work.file] } })
+      if (protocol === 'minimax-speech')
+        t.ok((await storage.read(ended.result!.files[0]!.key!, 10_000)).equals(SOUND))
+      t.match(await walletOf(account), { held: 0n, used: cost })
+      t.equal(jobsOf(prompt).length, 1)
+    })
+
+    await t.test('a lost answer is an error: nothing is charged or sent again', async (t) => {
+      const account = await tasks.newAccount()
+      const prompt = `cut ${protocol}`
+      t.match(await ordered(account, prompt), { status: /^50\d$/ })
+      await pause(300)
+      t.equal(jobsOf(prompt).length, 1)
+      t.match(await walletOf(account), { held: 0n, used: 0n })
+    })
+
+    await t.test('a refusal costs nothing', async (t) => {
+      for (const [fate, status] of [
+        ['improper', 400],
+        ['busy', 429],
+      ] as const) {
+        const account = await tasks.newAccount()
+        t.match(await ordered(account, `${fate} ${protocol}`), { status }, fate)
+        t.match(await walletOf(account), { held: 0n, used: 0n }, fate)
+      }
+    })
+
+    if (work.hasLinks)
+      await t.test('a link that opens no more is handed on, and what was made is charged', async (t) => {
+        const account = await tasks.newAccount()
+        const prompt = `gone ${protocol}`
+        t.match(await ordered(account, prompt), {
+          state: 'succeeded',
+          cost: work.costOf(prompt),
+          result: { files: [{ key: null, upstream_url: /^http/ }] },
+        })
+      })
+  })
