@@ -124,6 +124,7 @@ async function recordEnd(sql: Queryable, task: Task, ended: Settlement): Promise
     crossing: null,
     data: {
       task_id: task.id,
+      ...(task.job.work === 'response' && { response_id: task.upstreamId }),
       kind: task.kind,
       status: TASK_RULES[task.kind].outward[task.state],
       model: task.model,

@@ -10,7 +10,7 @@ import { demonstration, newClient } from './support.ts'
 const SIMULATED = '[simulate: delay=100,queue=20,seconds=4]'
 const LINK = 'https://files.example.com/source.mp4'
 
-/** A submit of each endpoint. */
+/** A submit of each endpoint that makes tasks. */
 const SUBMITS: readonly (readonly [string, object])[] = [
   ['/v1/images/generations', { model: 'demo-image', prompt: `A fox ${SIMULATED}`, async: true }],
   ['/v1/images/edits', { model: 'demo-image', prompt: `A fox ${SIMULATED}`, image: LINK, async: true }],
@@ -22,12 +22,16 @@ const SUBMITS: readonly (readonly [string, object])[] = [
   ['/v1/audio/speech', { model: 'voice-tts-pro', input: 'Hello', async: true }],
   ['/v1/audio/voices', { name: 'Ada', audio_url: LINK, async: true }],
   ['/v1/transcripts/extract', { url: 'https://video.example.com/1' }],
+  ['/v1/responses', { model: 'sonata-small', input: 'A joke', background: true, max_output_tokens: 20 }],
 ]
 
 t.test('receivers that are the operator’s own', async (t) => {
   const service = await borrowService(
     t,
-    demonstration((yaml) => `webhooks: { private_addresses: true }\n${yaml}`),
+    demonstration(
+      (yaml) =>
+        `webhooks: { private_addresses: true }\n${yaml.replace('protocol: responses\n', 'protocol: responses\n    keeps_responses_days: 30\n')}`,
+    ),
   )
   const client = await newClient(service, '5000')
   const account_id = client.accountId
@@ -57,7 +61,8 @@ t.test('receivers that are the operator’s own', async (t) => {
       }
       t.match(event.type, /^task\.(succeeded|failed)$/)
       t.equal(event.data.request_id, answer.trace, path)
-      if (typeof answer.body.id === 'string') t.equal(event.data.task_id, answer.body.id)
+      if (typeof answer.body.id === 'string')
+        t.equal(event.data.response_id ?? event.data.task_id, answer.body.id)
       const same = await eventually('the webhook of the account', () =>
         hooks.received.find(({ headers }) => headers['webhook-id'] === hook.headers['webhook-id']),
       )
