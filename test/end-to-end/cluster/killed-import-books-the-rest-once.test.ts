@@ -8,7 +8,9 @@ import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
+import { openNats } from '../../../src/nats/nats.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { Random } from '../../simulation/random.ts'
 import { startEngines } from '../../support/engines.ts'
@@ -61,6 +63,13 @@ await t.test('a lost node', async (t) => {
   await eventually('the service is ready again', async () =>
     (await fetch(`${left.baseUrl}/readyz`)).ok ? true : undefined,
   )
+  // An import is refused while a settler has settlements of the journal to book.
+  const nats = openNats({ url: engines.natsUrl, name: 'test', log: { info() {}, warn() {}, error() {} } })
+  t.teardown(() => nats.close())
+  await eventually('what JetStream has is booked', async () => {
+    const left = await nats.countSettlements(`${SETTLEMENT_SUBJECT}.>`).catch(() => null)
+    return left === 0 ? true : undefined
+  })
   await sql`UPDATE journals SET seen_at = now() - interval '6 minutes' WHERE directory = ${directory}`
   const ids = acknowledged().map(({ requestId }) => requestId!)
   const countBooked = async () => {

@@ -21,7 +21,7 @@ const WORKS = {
     order: { kind: 'image', protocol: 'images' },
     pricing: { unit: 'image', per_unit: '4' },
     job: (prompt: string) => ({ work: 'image', prompt, n: 2, size: '1024x1024' }),
-    costOf: () => 8n * ONE_CREDIT,
+    costOf: (_: string) => 8n * ONE_CREDIT,
     file: { role: 'image', key: /^images\// },
     hasLinks: true,
   },
