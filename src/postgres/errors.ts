@@ -29,6 +29,12 @@ const TRANSIENT_CODES = new Set([
   'ENETDOWN',
   'ENOTFOUND',
   'EAI_AGAIN',
+  // No connection for want of something of this machine: files, ports, memory.
+  'EMFILE',
+  'ENFILE',
+  'EADDRNOTAVAIL',
+  'ENOBUFS',
+  'ENOMEM',
 ])
 /** A replica that is being promoted; and connections that this process has closed, as it does when it ends. */
 const AWAY_CODES = new Set([READ_ONLY_STATE, 'CONNECTION_ENDED'])
