@@ -183,7 +183,6 @@ export function Integrity() {
         {last && <LastVerify job={last} />}
         <RefusedEvents mayAct={user.installation_role === 'operator'} />
         <Journals mayAct={user.installation_role === 'operator'} />
-        <Partitions />
         {jobs.isSuccess && (
           <Panel title={t('Jobs')}>
             {rows.length === 0 ? (
@@ -195,6 +194,7 @@ export function Integrity() {
             )}
           </Panel>
         )}
+        <Partitions />
       </div>
     </>
   )
