@@ -35,7 +35,6 @@ t.test('top-up by card', async (t) => {
         await hand.press(button(page, 'Pay'))
         await page.getByText('Payment pending').waitFor()
         await row(page, '5.00 USD').getByText('Pending', { exact: true }).waitFor()
-        t.equal((await service.database.showAccount(accountId)).wallet.balance, 600n * ONE_CREDIT)
 
         await control('POST', '/release')
         await control('PUT', '/faults', {})

@@ -59,6 +59,6 @@ t.test('retention', async (t) => {
       const [row] = await sql`SELECT count(*) AS rows FROM usage_rows`
       return Number(row?.rows) === 1 ? true : undefined
     })
-    t.match(await other.database.verifyWallets(), { ok: true, differences: [] })
+    t.match(await other.database.verifyWallets(), { ok: true })
   })
 })

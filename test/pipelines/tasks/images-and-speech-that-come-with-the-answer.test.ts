@@ -15,6 +15,7 @@ import { minimaxDialect } from '../../support/media-providers/minimax.ts'
 import { KEY, SOUND, startProvider } from '../../support/media-providers/provider.ts'
 import { startTasks, type TestAccount } from './support.ts'
 
+const MODEL = 'made-at-once'
 /** Of two images at 4 credits each, and of words at 2 credits a thousand characters. */
 const WORKS = {
   'minimax-images': {
@@ -48,14 +49,14 @@ for (const [protocol, work] of Object.entries(WORKS))
   t.test(protocol, async (t) => {
     const catalog = createCatalog(
       configFile.parse({
-        models: [{ id: 'model', pricing: work.pricing }],
+        models: [{ id: MODEL, pricing: work.pricing }],
         channels: [
           {
             id: 'minimax',
             protocol,
             base_url: `${provider.url}/v1`,
             api_key: KEY,
-            models: { model: 'upstream-model' },
+            models: { [MODEL]: 'upstream-model' },
           },
         ],
       }),
@@ -67,7 +68,7 @@ for (const [protocol, work] of Object.entries(WORKS))
     })
     /** Returns the task, or the error that its client gets. */
     const ordered = (account: TestAccount, prompt: string) => {
-      const model = catalog.resolve('model')!
+      const model = catalog.resolve(MODEL)!
       const job = mediaJob.parse(work.job(prompt))
       const price = mediaPriceOf(model.entry, null, Date.now())!
       const routes = catalog.routes(model, protocol as MediaProtocol)

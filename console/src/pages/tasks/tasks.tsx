@@ -22,7 +22,17 @@ const route = getRouteApi('/signed-in/tasks')
 
 type Task = AnswerOf<typeof listTasks>['data'][number]
 
-const KINDS = ['image', 'video', 'music', 'speech', 'avatar', 'voice', 'transcript', 'subtitle', 'response'] as const
+const KINDS = [
+  'image',
+  'video',
+  'music',
+  'speech',
+  'avatar',
+  'voice',
+  'transcript',
+  'subtitle',
+  'response',
+] as const
 const OPEN = 'open'
 
 const firstTask = () => `curl ${location.origin}/v1/videos/generations \\
