@@ -72,7 +72,7 @@ export function connect(url: string, options: ConnectOptions): Sql {
     socket: () => sockets.open(),
   } as Parameters<typeof postgres>[1]) as unknown as Sql
   const end = sql.end
-  sql.end = (ending) => end(ending).finally(() => closeSockets(url, sockets))
+  sql.end = (ending) => end(ending).finally(() => closeSockets(url, server, sockets))
   const pool = options.isPooled ? oneAtATime(sql) : sql
   SOCKETS.set(pool, sockets)
   return pool

@@ -1,7 +1,9 @@
 /** Accounts, organizations, agents, keys, and the record of who changed them. */
 
+import type { Credential } from '../../../schemas/accounts/key.ts'
 import { deriveKeyMaterial } from '../../core/keys/material.ts'
 import type { Sql } from '../connection.ts'
+import { isSessionLost } from '../errors.ts'
 import { recordExpiringKeys } from '../notifications/expiring-keys.ts'
 import { onStandby } from '../reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
@@ -103,8 +105,16 @@ export const openKeys = ({ main, auditing }: Pools, { material, replacedAt }: Kn
   logCursorKey: material.secrets.logCursors,
   /** The keyed hash by which `findCredential` finds a raw key. */
   lookupHash: material.lookupHash,
-  ...onPool(main, { findCredential: findPastStaleEnd, noteSecretUse }, READ_DEADLINE_MS),
+  ...onPool(main, { findCredential: findPastLostSession, noteSecretUse }, READ_DEADLINE_MS),
 })
 
-const findPastStaleEnd = (sql: Sql, lookupHash: Buffer) =>
-  retryOnStaleEnd(sql, () => findCredential(sql, lookupHash))
+/** Finds a credential; once more where the session is lost meanwhile, as in a failover: a call waits for it. */
+async function findPastLostSession(sql: Sql, lookupHash: Buffer): Promise<Credential | null> {
+  const find = () => retryOnStaleEnd(sql, () => findCredential(sql, lookupHash))
+  try {
+    return await find()
+  } catch (error) {
+    if (!isSessionLost(error)) throw error
+    return find()
+  }
+}

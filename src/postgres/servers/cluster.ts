@@ -1,4 +1,4 @@
-/** The clusters that this process is connected to: one finder for each URL, whatever the number of pools. */
+/** The clusters that this process is connected to: one finder for each URL and kind of server, for all pools. */
 import { postgres } from '../client.ts'
 import type { Address, ServerUrl } from './address.ts'
 import { type Probe, ServerFinder, type ServerState } from './finder.ts'
@@ -18,8 +18,9 @@ const CLUSTERS = new Map<string, Cluster>()
 export function openSockets(named: string, server: ServerUrl): Sockets {
   const { target, addresses } = server
   if (target === null) return new Sockets(async () => addresses[0]!)
-  const cluster = CLUSTERS.get(named) ?? openCluster(server)
-  CLUSTERS.set(named, cluster)
+  const key = keyOf(named, server)
+  const cluster = CLUSTERS.get(key) ?? openCluster(server)
+  CLUSTERS.set(key, cluster)
   const { finder, pools } = cluster
   const sockets = new Sockets(
     () => finder.choose(),
@@ -30,10 +31,12 @@ export function openSockets(named: string, server: ServerUrl): Sockets {
 }
 
 /** Forgets the sockets of a pool that ends. */
-export function closeSockets(named: string, sockets: Sockets): void {
+export function closeSockets(named: string, server: ServerUrl, sockets: Sockets): void {
   sockets.end()
-  CLUSTERS.get(named)?.pools.delete(sockets)
+  CLUSTERS.get(keyOf(named, server))?.pools.delete(sockets)
 }
+
+const keyOf = (named: string, { target }: ServerUrl): string => `${target} ${named}`
 
 function openCluster(server: ServerUrl): Cluster {
   const pools = new Set<Sockets>()

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { startEngines } from '../../support/engines.ts'
+import { signIn } from '../../support/manage.ts'
 import { eventually, TEST_MASTER_KEY } from '../../support/service.ts'
 import { startPostgresPair } from '../../support/standby.ts'
 import { say } from '../support.ts'
@@ -26,7 +27,7 @@ for (const seed of seeds())
     const engines = Object.create(others, { databaseUrl: { value: pair.bothUrl } })
     const { service, callers, load, more, finish } = await underLoad(t, seed, {
       engines,
-      env: { TOLLGATE_ROLES: 'gateway,settler,tasks' },
+      env: { TOLLGATE_ROLES: 'gateway,settler,tasks', DATABASE_READ_URL: pair.bothUrl },
     })
     const body = { model: 'steady', max_tokens: 4, messages: say('hello') }
     // These ask PostgreSQL before each call: a key with a spend cap, and one that no process has seen before.
@@ -53,6 +54,16 @@ for (const seed of seeds())
       }
     }
     const askers = [ask('capped', () => capped.raw), ask('unknown', () => fresh.pop()?.raw)]
+
+    const operator = await signIn(service, { role: 'operator' })
+    await eventually('lists are read from the standby', async () => {
+      t.match(await operator.send('GET', '/users'), { status: 200 })
+      const rows = await pair.run(
+        'two',
+        (sql) => sql`SELECT FROM pg_stat_activity WHERE application_name ~ ' reading$'`,
+      )
+      return rows.length > 0 ? true : undefined
+    })
 
     await more(ENOUGH)
     const killedAt = performance.now()
@@ -86,6 +97,7 @@ for (const seed of seeds())
     t.comment(`known keys: 0 of ${load.seen.length} calls failed`)
     await finish(t)
 
+    t.match(await operator.send('GET', '/users'), { status: 200 }, 'without a standby the primary has them')
     const processes = await eventually('every process is connected to the new primary', async () => {
       const rows = await pair.run(
         'two',

@@ -14,7 +14,7 @@ t.setTimeout(180_000)
 const pair = await startPostgresPair(t, { isSynchronous: false })
 await migrate(pair.url('one'))
 const options = { masterKey: Buffer.alloc(32, 7), name: 'test' }
-const database = await openDatabase({ ...options, url: pair.url('one'), readUrl: pair.url('two') })
+const database = await openDatabase({ ...options, url: pair.bothUrl, readUrl: pair.bothUrl })
 t.teardown(() => database.close())
 // Another process, which does the acts.
 const other = await openDatabase({ ...options, url: pair.url('one') })
