@@ -8,8 +8,7 @@ import type { RenderError } from '../../src/http/reply-writer.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { refusedDetail } from '../chat/forward/call-detail.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
-import { insufficientBalance, requireBalance } from '../stages/billing/require-balance.ts'
-import { assertLimitsLeave } from '../stages/billing/spend-limits.ts'
+import { assertFunds, requireBalance } from '../stages/billing/require-balance.ts'
 import type { IdempotencyDeps } from '../stages/claim.ts'
 import { idempotent } from '../stages/idempotency.ts'
 import { pipeline } from '../stages/pipeline.ts'
@@ -184,17 +183,10 @@ const orderTask = <C extends MediaCall<Params>, Params extends MediaParams>(
     return from(ordered())
   })
 
-/**
- * Compares the hold with what is free: the estimates of calls in flight are not.
- * @throws Failure `quota_exceeded`
- */
+/** Refuses a call whose hold is not covered. @throws Failure `quota_exceeded` */
 const requireFunds = <C extends OrderedCall<Params>, Params>(): Stage<C, C> =>
   stage((call: C) => {
-    const { known, catalog, order, request } = call
-    const { view } = known
-    const reserved = catalog.config.wallet.reserve_in_flight ? view.inFlight : 0n
-    if (order.hold > view.balance - reserved) throw insufficientBalance()
-    assertLimitsLeave(known, order.hold, request.submittedAt)
+    assertFunds(call, call.order.hold, call.catalog.config)
     return call
   })
 

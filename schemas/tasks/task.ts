@@ -4,18 +4,8 @@
  */
 import { z } from 'zod'
 import type { UnitType } from '../call-log/row.ts'
+import { TASK_KINDS } from './kinds.ts'
 
-export const TASK_KINDS = [
-  'image',
-  'video',
-  'music',
-  'speech',
-  'avatar',
-  'voice',
-  'transcript',
-  'subtitle',
-  'response',
-] as const
 export const taskKind = z.enum(TASK_KINDS)
 export type TaskKind = z.infer<typeof taskKind>
 

@@ -28,8 +28,9 @@ import { LYRICS_MAX_CHARS, MUSIC_PROMPT_MAX_CHARS } from '../../schemas/media/mu
 import { SPEECH_INPUT_MAX_CHARS } from '../../schemas/media/speech.ts'
 import { TRANSCRIPT_URL_MAX_CHARS } from '../../schemas/media/transcripts.ts'
 import { PORTRAITS_MAX } from '../../schemas/media/videos.ts'
+import { TASK_KINDS } from '../../schemas/tasks/kinds.ts'
 import { outwardStatuses, TASK_LIST_DEFAULT, TASK_LIST_MAX } from '../../schemas/tasks/list.ts'
-import { TASK_KINDS, TASK_RULES } from '../../schemas/tasks/task.ts'
+import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import { readText } from '../support/source-files.ts'
 
 const page = readText('docs/api-rules.md')

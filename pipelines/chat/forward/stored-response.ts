@@ -24,7 +24,11 @@ export function noteStored(
   if (id === null && !isMeasured) return null
   const tokens = (usage?.prompt ?? 0) + (usage?.output ?? 0)
   return storeResponse({
-    ...{ accountId: known.account.id, id, channelId: channel.id, tokens, days },
+    accountId: known.account.id,
+    id,
+    channelId: channel.id,
+    tokens,
+    days,
     conversation: isMeasured ? conversation : null,
   })
 }

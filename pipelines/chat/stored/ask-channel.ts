@@ -98,5 +98,17 @@ export const replyOf = ({ status, header, body }: MediaAnswer): Reply => ({
   body,
 })
 
-/** Whether an upstream's refusal says that it does not have it. */
-export const isGone = (error: unknown): boolean => (error as { status?: number }).status === 404
+/** Deletes by `ask`, and forgets what is deleted, or what the upstream does not have any more. @throws what `ask` throws */
+export async function deleted<Answered>(
+  ask: () => Promise<Answered>,
+  forget: () => Promise<unknown>,
+): Promise<Answered> {
+  try {
+    const answered = await ask()
+    await forget()
+    return answered
+  } catch (error) {
+    if ((error as { status?: number }).status === 404) await forget()
+    throw error
+  }
+}

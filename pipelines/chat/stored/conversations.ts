@@ -28,8 +28,8 @@ import {
   type AskDeps,
   askChannel,
   channelOf,
+  deleted,
   forwardedQuery,
-  isGone,
   pathStep,
   replyOf,
   storedEndpoint,
@@ -49,25 +49,27 @@ export interface ConversationDeps extends AskDeps, LinkDeps, Pick<StateDeps, 'fi
 const accountOf = ({ known }: Caller): string => known.account.id
 const idOf = ({ request }: Caller): string => pathStep(request.path, ID_PART)
 
-/** A body that was read, and the tokens that its items are estimated at. */
-interface ReadItems<Body> {
-  readonly body: Body
-  readonly tokens: number
-}
+/** @throws Failure `invalid_request` */
+const readBody = <Body>(schema: ZodType<Body>, body: Buffer): Body =>
+  readJsonBody(withoutForeignFields(PROTOCOL, schema), body, CONVERSATION_NAMES)
 
-/** Reads a body with items. @throws Failure `invalid_request` */
-async function readItems<Body extends { items?: unknown }>(
-  { checkLinks }: LinkDeps,
-  { request }: Caller,
-  schema: ZodType<Body>,
-  estimate: Model['entry']['estimate'],
-): Promise<ReadItems<Body>> {
-  const body = readJsonBody(withoutForeignFields(PROTOCOL, schema), request.body, CONVERSATION_NAMES)
-  const links = linkedPartsIn(body.items)
+/**
+ * Returns the tokens that the items of a body are estimated at, by the model that counts most for a link: any may go on
+ * with the conversation. @throws Failure `invalid_request` for a link
+ */
+async function tokensOf(
+  { checkLinks, catalog }: ConversationDeps,
+  body: Buffer,
+  items: unknown,
+): Promise<number> {
+  const links = linkedPartsIn(items)
   if (links.urls.length > 0) await checkLinks(links.urls)
-  const span = topLevelFields(request.body).fields.get('items')
+  const span = topLevelFields(body).fields.get('items')
   const bytes = span === undefined ? 0 : span.end - span.start
-  return { body, tokens: estimateInputTokens(bytes) + linkedTokens({ estimate }, links) }
+  return (
+    estimateInputTokens(bytes) +
+    Math.max(0, ...catalog().models.map(({ entry }) => linkedTokens(entry, links)))
+  )
 }
 
 /** Returns the models that the key may call, or the one that the client names. @throws Failure `model_*` */
@@ -79,14 +81,11 @@ function modelsFor(catalog: Catalog, { known }: Caller, name: string | null | un
 }
 
 /** Returns the channel for a new conversation: the first in priority. @throws Failure `invalid_request` */
-function channelForNew(models: readonly Model[], catalog: Catalog): { channel: ChannelEntry; model: Model } {
-  const able = models.flatMap((model) =>
-    catalog
-      .routes(model, PROTOCOL)
-      .filter(({ channel }) => channel.keeps_conversations)
-      .map(({ channel }) => ({ channel, model })),
-  )
-  const first = able.toSorted((a, b) => a.channel.priority - b.channel.priority)[0]
+function channelForNew(models: readonly Model[], catalog: Catalog): ChannelEntry {
+  const able = models
+    .flatMap((model) => catalog.routes(model, PROTOCOL).map(({ channel }) => channel))
+    .filter(({ keeps_conversations }) => keeps_conversations)
+  const [first] = able.toSorted((a, b) => a.priority - b.priority)
   if (first !== undefined) return first
   throw new Failure(
     'invalid_request',
@@ -128,12 +127,10 @@ const idIn = ({ body }: MediaAnswer): string => textOf(parsedFields(body.toStrin
 export const beginConversation = (deps: ConversationDeps): Handler =>
   storedEndpoint(deps, async (caller) => {
     const catalog = deps.catalog()
-    const schema = withoutForeignFields(PROTOCOL, newConversation)
     const given = caller.request.body.length === 0 ? Buffer.from('{}') : caller.request.body
-    const { model: name } = readJsonBody(schema, given, CONVERSATION_NAMES)
-    const { channel, model } = channelForNew(modelsFor(catalog, caller, name), catalog)
-    const request = { ...caller.request, body: given }
-    const { tokens } = await readItems(deps, { ...caller, request }, newConversation, model.entry.estimate)
+    const { model: name, items } = readBody(newConversation, given)
+    const channel = channelForNew(modelsFor(catalog, caller, name), catalog)
+    const tokens = await tokensOf(deps, given, items)
     const body = withoutModel(given)
     const answer = await askChannel(deps, channel, { method: 'POST', kind: 'conversations', id: '', body })
     const id = idIn(answer)
@@ -166,26 +163,22 @@ export const changeConversation = (deps: ConversationDeps): Handler =>
   })
 
 export const deleteConversation = (deps: ConversationDeps): Handler =>
-  storedEndpoint(deps, async (caller) => {
-    const forget = () => deps.conversations.forgetConversation(accountOf(caller), idOf(caller))
-    try {
-      const reply = await askAbout(deps, caller, { method: 'DELETE' })
-      await forget()
-      return reply
-    } catch (error) {
-      if (isGone(error)) await forget()
-      throw error
-    }
-  })
+  storedEndpoint(deps, (caller) =>
+    deleted(
+      () => askAbout(deps, caller, { method: 'DELETE' }),
+      () => deps.conversations.forgetConversation(accountOf(caller), idOf(caller)),
+    ),
+  )
 
 export const listConversationItems = (deps: ConversationDeps): Handler =>
   storedEndpoint(deps, (caller) => askAbout(deps, caller, { method: 'GET', below: '/items' }))
 
 export const addConversationItems = (deps: ConversationDeps): Handler =>
   storedEndpoint(deps, async (caller) => {
-    const [model] = deps.catalog().models
-    const { tokens } = await readItems(deps, caller, newItems, model!.entry.estimate)
-    const reply = await askAbout(deps, caller, { method: 'POST', below: '/items', body: caller.request.body })
+    const { body } = caller.request
+    const { items } = readBody(newItems, body)
+    const tokens = await tokensOf(deps, body, items)
+    const reply = await askAbout(deps, caller, { method: 'POST', below: '/items', body })
     await deps.conversations.addToConversation(accountOf(caller), idOf(caller), tokens)
     return reply
   })

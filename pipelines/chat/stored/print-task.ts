@@ -20,8 +20,15 @@ export function printResponseTask(task: Task): object {
     model,
     output: [],
     error: status === 'failed' ? { code: code ?? 'server_error', message: message ?? '' } : null,
-    ...{ incomplete_details: null, instructions: null, metadata: {}, usage: null },
-    ...{ parallel_tool_calls: true, temperature: null, tool_choice: 'auto', tools: [], top_p: null },
+    incomplete_details: null,
+    instructions: null,
+    metadata: {},
+    usage: null,
+    parallel_tool_calls: true,
+    temperature: null,
+    tool_choice: 'auto',
+    tools: [],
+    top_p: null,
     ...withUnconfirmedNote(task),
   }
 }

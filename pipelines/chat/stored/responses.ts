@@ -16,8 +16,8 @@ import {
   type AskDeps,
   askChannel,
   channelOf,
+  deleted,
   forwardedQuery,
-  isGone,
   pathStep,
   replyOf,
   storedEndpoint,
@@ -125,17 +125,11 @@ export const deleteResponse = (deps: StoredResponsesDeps): Handler =>
     return task === null ? deleteStored(deps, caller) : deleteTask(deps, caller, task)
   })
 
-async function deleteStored(deps: StoredResponsesDeps, caller: Caller): Promise<Reply> {
-  const forget = () => deps.forgetStoredResponse(accountOf(caller), pathStep(caller.request.path, ID_PART))
-  try {
-    const reply = await askAbout(deps, caller, 'DELETE')
-    await forget()
-    return reply
-  } catch (error) {
-    if (isGone(error)) await forget()
-    throw error
-  }
-}
+const deleteStored = (deps: StoredResponsesDeps, caller: Caller): Promise<Reply> =>
+  deleted(
+    () => askAbout(deps, caller, 'DELETE'),
+    () => deps.forgetStoredResponse(accountOf(caller), pathStep(caller.request.path, ID_PART)),
+  )
 
 /** Deletes a response once its task has ended: what is gone at its upstream can be charged no more. */
 async function deleteTask(deps: StoredResponsesDeps, caller: Caller, task: Task): Promise<Reply> {
@@ -146,16 +140,14 @@ async function deleteTask(deps: StoredResponsesDeps, caller: Caller, task: Task)
       'invalid_request',
       'The response is still being made: cancel it first, or wait for its end.',
     )
-  const forget = async () => {
-    await found(deps.tasks.deleteTaskRecord(accountOf(caller), 'response', task.id, Date.now()))
-    await deps.forgetStoredResponse(accountOf(caller), task.id)
-  }
-  try {
-    const reply = isWithUpstream(current) ? await askAbout(deps, caller, 'DELETE') : null
-    await forget()
-    return reply ?? jsonReply({ id: task.id, object: 'response', deleted: true })
-  } catch (error) {
-    if (isGone(error)) await forget()
-    throw error
-  }
+  return deleted(
+    async () =>
+      isWithUpstream(current)
+        ? askAbout(deps, caller, 'DELETE')
+        : jsonReply({ id: task.id, object: 'response', deleted: true }),
+    async () => {
+      await found(deps.tasks.deleteTaskRecord(accountOf(caller), 'response', task.id, Date.now()))
+      await deps.forgetStoredResponse(accountOf(caller), task.id)
+    },
+  )
 }

@@ -15,8 +15,7 @@ import { INPUT_LIFETIME_MS } from '../../media/inputs/store-input.ts'
 import type { Upload } from '../../media/inputs/uploads.ts'
 import type { MediaCallDeps } from '../../media/media-call.ts'
 import { estimateOf } from '../../stages/billing/precharge.ts'
-import { insufficientBalance } from '../../stages/billing/require-balance.ts'
-import { assertLimitsLeave } from '../../stages/billing/spend-limits.ts'
+import { assertFunds } from '../../stages/billing/require-balance.ts'
 import type { PricedCall } from '../../stages/select-model.ts'
 import { AnsweredCall, type Stage, stage } from '../../stages/stage.ts'
 import type { TaskOrder } from '../../tasks/order/order.ts'
@@ -51,7 +50,7 @@ async function ordered(deps: BackgroundDeps, call: PricedCall): Promise<{ order:
   const callbackUrl = call.call.state?.callbackUrl
   if (callbackUrl !== undefined) await deps.checkCallback(known.account.id, callbackUrl)
   const hold = estimateOf(call)
-  requireFunds(deps, call, hold)
+  assertFunds(call, hold, deps.catalog().config)
   const upload = deps.uploads.begin(known.account.id)
   call.ends.add(() => void upload.end())
   const order = orderOf(call, hold, await storeBody(deps, call, upload))
@@ -67,14 +66,6 @@ async function ordered(deps: BackgroundDeps, call: PricedCall): Promise<{ order:
   }
 }
 
-/** Compares the hold with what is free: the estimates of calls in flight are not. @throws Failure `quota_exceeded` */
-function requireFunds({ catalog }: BackgroundDeps, { known, request }: PricedCall, hold: bigint): void {
-  const { view } = known
-  const reserved = catalog().config.wallet.reserve_in_flight ? view.inFlight : 0n
-  if (hold > view.balance - reserved) throw insufficientBalance()
-  assertLimitsLeave(known, hold, request.submittedAt)
-}
-
 /** Puts the request into the object store, as the upstream gets it but for the name of the model. */
 async function storeBody(
   { files, objects }: BackgroundDeps,
@@ -84,7 +75,9 @@ async function storeBody(
   const { body } = protocolAdapter('responses', 'responses').encodeRequest(call, {
     upstreamModel: call.model,
     outputCeiling: model.entry.max_output_tokens ?? null,
-    ...{ outputLimitField: null, askUsage: false, fetched: new Map() },
+    outputLimitField: null,
+    askUsage: false,
+    fetched: new Map(),
   })
   const key = `inputs/${request.requestId}-response.json`
   upload.count(body.length)
@@ -102,9 +95,13 @@ function orderOf(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body
     body,
     call: {
       model: call.model,
-      ...{ outputLimit: call.outputLimit, choices: call.choices, promptBytes: call.promptBytes },
+      outputLimit: call.outputLimit,
+      choices: call.choices,
+      promptBytes: call.promptBytes,
       links: { image, file, audio },
-      ...{ builtInTools: [...call.builtInTools], toolCallLimit: call.toolCallLimit, settings: call.settings },
+      builtInTools: [...call.builtInTools],
+      toolCallLimit: call.toolCallLimit,
+      settings: call.settings,
       ...(call.serviceTier !== undefined && { serviceTier: call.serviceTier }),
     },
     conversation: call.state?.conversation ?? null,
@@ -112,9 +109,16 @@ function orderOf(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body
   }
   const { callbackUrl } = call.state ?? {}
   return {
-    ...{ caller, kind: 'response', protocol: 'responses', model, job, hold, routes },
+    caller,
+    kind: 'response',
+    protocol: 'responses',
+    model,
+    job,
+    hold,
+    routes,
     price: keptPriceOf(model.entry, model.entry.pricing!),
-    ...{ until: 'accepted', deadlineMs: null },
+    until: 'accepted',
+    deadlineMs: null,
     ...(callbackUrl !== undefined && { callbackUrl }),
   }
 }

@@ -65,7 +65,9 @@ function tokensOwed(
   const { serviceTier } = response
   return {
     cost: tokenCharge(price, usage, submittedAt, serviceTier),
-    ...{ usage, source, suspect },
+    usage,
+    source,
+    suspect,
     terms: chargeTerms(price, usage.prompt, submittedAt, serviceTier),
   }
 }

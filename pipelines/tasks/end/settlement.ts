@@ -139,7 +139,9 @@ function measured(kind: TaskKind, charge: TaskCharge | null) {
     cache_write_tokens: usage.cacheWrite,
     reasoning_tokens: usage.reasoning,
     server_tool_calls: usage.serverToolCalls,
-    ...{ unit_count: null, unit_type: null, usage_source: source },
+    unit_count: null,
+    unit_type: null,
+    usage_source: source,
   }
 }
 

@@ -1,4 +1,4 @@
-/** The credentials of a channel: whether it has any, and which texts must stay secret. */
+/** The credentials of a channel: whether they are set, and which texts must stay secret. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { AUTH_SECRETS, type ChannelAuth } from '../../../schemas/config/channel-auth.ts'
 

@@ -120,12 +120,20 @@ interface BookRow {
 export async function bookBatch(sql: Queryable, settlements: readonly Settlement[]): Promise<Booking> {
   const columns = FIELDS.map((field) => arrayLiteral(settlements, field))
   const [row] = await sql.unsafe<BookRow[]>(BOOK, columns, { prepare: true })
-  const refused = new Set(row?.refused)
-  const keptSince = refused.size === 0 ? null : await readKeptSince(sql, 'usage_rows')
+  const refused = row?.refused ?? []
+  if (refused.length > 0) await keepRefused(sql, settlements, new Set(refused))
+  return { wallets: (row?.wallets ?? []).map(walletOfJson), booked: row?.booked ?? [], refused }
+}
+
+async function keepRefused(
+  sql: Queryable,
+  settlements: readonly Settlement[],
+  refused: ReadonlySet<string>,
+): Promise<void> {
+  const keptSince = await readKeptSince(sql, 'usage_rows')
   for (const settlement of settlements)
     if (refused.has(storable(settlement.request_id)))
       await refuse(sql, settlement, refusalReason(settlement, keptSince))
-  return { wallets: (row?.wallets ?? []).map(walletOfJson), booked: row?.booked ?? [], refused: [...refused] }
 }
 
 const refusalReason = ({ account_id, submitted_at }: Settlement, keptSince: Date | null): string =>

@@ -14,7 +14,12 @@ export function readResponseFacts(body: Buffer): ResponseFacts | null {
     readWholeResponse(body).metered
   const error = fieldsOf(response.error)
   return {
-    ...{ id, status, usage, isUsageWhole, characters, charactersSinceUsage },
+    id,
+    status,
+    usage,
+    isUsageWhole,
+    characters,
+    charactersSinceUsage,
     suspect: suspect ?? '',
     reported: suspect === undefined ? null : reported,
     serviceTier: serviceTier ?? '',

@@ -71,10 +71,17 @@ export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
   }
   const calls = mediaCalls(options.upstream, storage, options.authorizerOf)
   const engine = {
-    ...{ database, messages, storage, calls, adapterOf: taskAdapterOf, log },
+    database,
+    messages,
+    storage,
+    calls,
+    adapterOf: taskAdapterOf,
+    log,
     // The task worker logs it with its next poll.
     onUnmappedState: () => {},
-    ...{ now: Date.now, pause: (ms: number) => pause(ms), random: Math.random },
+    now: Date.now,
+    pause: (ms: number) => pause(ms),
+    random: Math.random,
   }
   return {
     createTask: createTask(submit),

@@ -67,7 +67,7 @@ const machine = ({ service }: Node): Victim => ({
   resume: () => signalAll(service.pid(), 'SIGCONT'),
 })
 
-/** A service does not start while an engine that it needs is away: then it is started once more, as any init does. */
+/** A service does not start while an engine that it needs is away: then it is started once more, as by an init process. */
 async function startAgain(service: TestService): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

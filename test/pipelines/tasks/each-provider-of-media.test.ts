@@ -68,6 +68,27 @@ const GOOGLE = {
   }),
 }
 
+const VEO: Expected = {
+  dialect: veoDialect,
+  base: '',
+  model: 'veo-3.1-generate-preview',
+  seconds: 5,
+  images: 0,
+  hasStates: false,
+  late: null,
+  canCancel: false,
+  canFind: false,
+  broken: 'generation_failed',
+}
+const VEO_AT_VERTEX: Expected = {
+  ...VEO,
+  protocol: 'veo',
+  channel: { provider: 'vertex', auth: GOOGLE },
+  dialect: vertexDialect,
+  base: PROJECT,
+  model: 'veo-3.1-generate-001',
+}
+
 const PROVIDERS: Readonly<Record<string, Expected>> = {
   fal: {
     dialect: falDialect,
@@ -105,46 +126,11 @@ const PROVIDERS: Readonly<Record<string, Expected>> = {
     canFind: true,
     broken: 'generation_failed',
   },
-  veo: {
-    dialect: veoDialect,
-    base: '',
-    model: 'veo-3.1-generate-preview',
-    seconds: 5,
-    images: 0,
-    hasStates: false,
-    late: null,
-    canCancel: false,
-    canFind: false,
-    broken: 'generation_failed',
-  },
-  'veo at Vertex': {
-    protocol: 'veo',
-    channel: { provider: 'vertex', auth: GOOGLE },
-    dialect: vertexDialect,
-    base: PROJECT,
-    model: 'veo-3.1-generate-001',
-    seconds: 5,
-    images: 0,
-    hasStates: false,
-    late: null,
-    canCancel: false,
-    canFind: false,
-    hasLinks: false,
-    broken: 'generation_failed',
-  },
+  veo: VEO,
+  'veo at Vertex': { ...VEO_AT_VERTEX, hasLinks: false },
   'veo at Vertex, with a bucket': {
-    protocol: 'veo',
+    ...VEO_AT_VERTEX,
     channel: { provider: 'vertex', auth: GOOGLE, storage_uri: `${BUCKET}/films` },
-    dialect: vertexDialect,
-    base: PROJECT,
-    model: 'veo-3.1-generate-001',
-    seconds: 5,
-    images: 0,
-    hasStates: false,
-    late: null,
-    canCancel: false,
-    canFind: false,
-    broken: 'generation_failed',
   },
   'minimax-video': {
     dialect: minimaxDialect,

@@ -4,10 +4,10 @@ import { taskSettlement } from '../../../pipelines/tasks/end/settlement.ts'
 import { planTransition, refusedUnsent } from '../../../pipelines/tasks/transition.ts'
 import { emptyResult, mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT, ONE_RATE } from '../../../schemas/money.ts'
+import { TASK_KINDS } from '../../../schemas/tasks/kinds.ts'
 import {
   isFinal,
   TASK_EVENTS,
-  TASK_KINDS,
   TASK_RULES,
   TASK_STATES,
   type TaskEvent,

@@ -3,6 +3,7 @@ import { useLingui } from '@lingui/react'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { listAllTasks, listTasks } from '../../../../schemas/management/calls/tasks.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { TASK_KINDS } from '../../../../schemas/tasks/kinds.ts'
 import { useList } from '../../api/list.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -22,17 +23,6 @@ const route = getRouteApi('/signed-in/tasks')
 
 type Task = AnswerOf<typeof listTasks>['data'][number]
 
-const KINDS = [
-  'image',
-  'video',
-  'music',
-  'speech',
-  'avatar',
-  'voice',
-  'transcript',
-  'subtitle',
-  'response',
-] as const
 const OPEN = 'open'
 
 const firstTask = () => `curl ${location.origin}/v1/videos/generations \\
@@ -88,7 +78,7 @@ export function Tasks() {
           onChange={({ target }) => change({ kind: target.value })}
         >
           <option value="">{t('All')}</option>
-          {KINDS.map((name) => (
+          {TASK_KINDS.map((name) => (
             <option key={name} value={name}>
               {name}
             </option>

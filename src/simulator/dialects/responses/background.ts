@@ -27,8 +27,14 @@ export type Background = {
 export function takeInBackground(asked: Background): WholeAnswer {
   const { world, model, directives, keep } = asked
   const work = {
-    ...{ world, dialect: 'responses', model, reference: null, directives },
-    ...{ id: `resp_${newTaskId()}`, kind: 'response', words: '' },
+    world,
+    dialect: 'responses',
+    model,
+    reference: null,
+    directives,
+    id: `resp_${newTaskId()}`,
+    kind: 'response',
+    words: '',
     tell: (task: Task) => told(asked, task),
   }
   return acceptWork(work, (task) => {
@@ -50,7 +56,9 @@ function told({ begun, finished, usage, usageSoFar, directives }: Background, ta
     case 'moderated':
       return {
         ...finished,
-        ...{ id: task.id, background: true, status: 'incomplete' },
+        id: task.id,
+        background: true,
+        status: 'incomplete',
         incomplete_details: { reason: 'content_filter' },
       }
     case 'cancelled':
@@ -64,7 +72,8 @@ function told({ begun, finished, usage, usageSoFar, directives }: Background, ta
     default:
       return {
         ...response,
-        ...{ status: 'failed', error: error(directives.code ?? 'server_error') },
+        status: 'failed',
+        error: error(directives.code ?? 'server_error'),
         usage: directives.usage === 'always' ? usage : null,
       }
   }

@@ -81,14 +81,22 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
   if (conversation !== null) world.conversations.add(conversation, [...input, ...finished.output])
   const keep = (id: string) =>
     world.responses.keep(id, {
-      ...{ response: finished, input },
+      response: finished,
+      input,
       json: request.prompt.json + JSON.stringify(finished.output),
     })
   if (request.isBackground) {
     const half = { ...script.usage, completion: Math.floor(script.usage.completion / 2) }
     const usageSoFar = usageOf({ ...half, reasoning: 0 }, directives.usage)
     return takeInBackground({
-      ...{ world, model: request.model, directives, begun: response, finished, usage, usageSoFar, keep },
+      world,
+      model: request.model,
+      directives,
+      begun: response,
+      finished,
+      usage,
+      usageSoFar,
+      keep,
     })
   }
   if (request.isStored) keep(finished.id)
