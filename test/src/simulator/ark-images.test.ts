@@ -3,6 +3,8 @@ import type { Json } from './dialects-support.ts'
 import { readPng } from './media/probe.ts'
 import { mediaClient, textAt } from './media-support.ts'
 
+const client = await mediaClient(t)
+
 const GENERATIONS = '/api/v3/images/generations'
 const asked = (fields: object = {}, model = 'sim-image@delay=0') => ({ model, prompt: 'A loaf', ...fields })
 const group = (max_images: number) => ({
@@ -11,7 +13,6 @@ const group = (max_images: number) => ({
 })
 
 t.test('one picture comes of a request, or a group of them, in the reported size', async (t) => {
-  const client = await mediaClient(t)
   const { json } = await client.post(GENERATIONS, asked())
   t.match(json, { model: 'sim-image', data: [{ size: '2048x2048' }], usage: { generated_images: 1 } })
   const picture = await client.get(textAt(json, 'data', 0, 'url'))
@@ -28,7 +29,6 @@ t.test('one picture comes of a request, or a group of them, in the reported size
 })
 
 t.test('references count against the group, and pictures that fail say why', async (t) => {
-  const client = await mediaClient(t)
   const image = ['https://example.com/a.png', 'data:image/png;base64,iVBORw0KGgo=']
   const full = (await client.post(GENERATIONS, asked({ image, ...group(15), size: '1K' }))).json
   t.equal((full.data as unknown as Json[]).length, 13)
@@ -40,7 +40,6 @@ t.test('references count against the group, and pictures that fail say why', asy
 })
 
 t.test('what the vendor refuses is refused in its shape', async (t) => {
-  const client = await mediaClient(t)
   const refused: [object, number, object][] = [
     [{ model: 'sim-image' }, 400, { code: 'InvalidParameter', param: 'prompt', type: 'BadRequest' }],
     [asked({ size: '640x480' }), 400, { param: 'size' }],

@@ -2,6 +2,8 @@ import t from 'tap'
 import { readMp4 } from './media/probe.ts'
 import { isCut, mediaClient, textAt } from './media-support.ts'
 
+const client = await mediaClient(t)
+
 const TASKS = '/api/v3/contents/generations/tasks'
 const WORDS = { type: 'text', text: 'The dough rises.' }
 const PICTURE = { type: 'image_url', image_url: { url: 'https://example.com/dough.jpg' } }
@@ -9,7 +11,6 @@ const PICTURE = { type: 'image_url', image_url: { url: 'https://example.com/doug
 const asked = (model = 'sim-film', fields: object = {}) => ({ model, content: [WORDS], ...fields })
 
 t.test('a film is made of the size and length that were asked for', async (t) => {
-  const client = await mediaClient(t)
   const fields = { duration: 3, resolution: '480p', ratio: '9:16', seed: 7, watermark: false }
   const submitted = await client.post(TASKS, asked('sim-film@delay=40,queue=10', fields))
   t.same(Object.keys(submitted.json), ['id'])
@@ -23,7 +24,6 @@ t.test('a film is made of the size and length that were asked for', async (t) =>
 })
 
 t.test('the older flags behind the words are read too', async (t) => {
-  const client = await mediaClient(t)
   const content = [{ type: 'text', text: 'A loaf --dur 2 --rs 480p --ratio 1:1' }]
   const { json } = await client.post(TASKS, asked('sim-film@delay=0', { content }))
   const done = await client.get(`${TASKS}/${textAt(json, 'id')}`)
@@ -31,7 +31,6 @@ t.test('the older flags behind the words are read too', async (t) => {
 })
 
 t.test('a task is reported in the states of the vendor', async (t) => {
-  const client = await mediaClient(t)
   const told = async (directives: string, fields: object = {}) => {
     const { json } = await client.post(TASKS, asked(`sim-film@${directives}`, fields))
     return (await client.get(`${TASKS}/${textAt(json, 'id')}`)).json
@@ -52,7 +51,6 @@ t.test('a task is reported in the states of the vendor', async (t) => {
 })
 
 t.test('only a queued task is cancelled', async (t) => {
-  const client = await mediaClient(t)
   const queued = await client.post(TASKS, asked('sim-film@queue=600000'))
   const path = `${TASKS}/${textAt(queued.json, 'id')}`
   t.equal((await client.remove(path)).status, 200)

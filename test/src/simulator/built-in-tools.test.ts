@@ -11,13 +11,14 @@ import {
 import { readPng } from './media/probe.ts'
 import { simulatorFor } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const SEARCH = { tools: [{ type: 'web_search' }] }
 const DRAW = { tools: [{ type: 'image_generation' }] }
 const SOURCE_URL = /^https:\/\/example\.com\//
 const askGenerate = askGenerateContent('?alt=sse')
 
 t.test('chat-completions: a search is cited and counted, streamed too', async (t) => {
-  const { url } = await simulatorFor(t)
   const cited = { type: 'url_citation', url_citation: { start_index: 0, end_index: Number, url: SOURCE_URL } }
   const whole = jsonOf(await askChat(url, '@tokens=3', { fields: SEARCH }))
   t.match(whole.choices, [{ message: { content: /\S/, annotations: [cited, cited] } }])
@@ -37,7 +38,6 @@ t.test('chat-completions: a search is cited and counted, streamed too', async (t
 })
 
 t.test('chat-completions: pictures are data URIs of valid PNGs', async (t) => {
-  const { url } = await simulatorFor(t)
   const whole = jsonOf(await askChat(url, '@tokens=1', { fields: DRAW }))
   const { body } = await askChat(url, '@tokens=1', { fields: DRAW, stream: true })
   const found = /data:image\/png;base64,([^"]*)"/.exec(body.toString())?.[1] ?? ''
@@ -48,7 +48,6 @@ t.test('chat-completions: pictures are data URIs of valid PNGs', async (t) => {
 })
 
 t.test('messages: a search is a server tool with its result, before the text that cites it', async (t) => {
-  const { url } = await simulatorFor(t)
   const fields = { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 3 }] }
   const whole = jsonOf(await askMessages(url, '@tokens=3', { fields }))
   const id = (whole.content as unknown as { id: string }[])[0]?.id
@@ -74,7 +73,6 @@ t.test('messages: a search is a server tool with its result, before the text tha
 })
 
 t.test('generate-content: a search grounds the answer, an image modality draws', async (t) => {
-  const { url } = await simulatorFor(t)
   const grounded = { webSearchQueries: [/\S/], groundingChunks: [{ web: { uri: SOURCE_URL } }] }
   const searching = { tools: [{ googleSearch: {} }] }
   const whole = jsonOf(await askGenerate(url, '', { fields: searching }))
@@ -89,7 +87,6 @@ t.test('generate-content: a search grounds the answer, an image modality draws',
 })
 
 t.test('responses: what the tools did are items, with events of their own', async (t) => {
-  const { url } = await simulatorFor(t)
   const fields = { tools: [...SEARCH.tools, ...DRAW.tools] }
   const whole = jsonOf(await askResponses(url, '@images=2', { fields }))
   const picture = { type: 'image_generation_call', id: /^ig_/, status: 'completed', result: /^iVBORw0KGgo/ }
@@ -114,7 +111,6 @@ t.test('responses: what the tools did are items, with events of their own', asyn
 })
 
 t.test('a tool is used unless the choice excludes it, and never changes the words', async (t) => {
-  const { url } = await simulatorFor(t)
   const searches = async (fields: object) => {
     const output = jsonOf(await askResponses(url, '', { fields })).output as unknown as Json[]
     return output.filter(({ type }) => String(type) === 'web_search_call').length

@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import t from 'tap'
 import { type Completion, call, chatBody, chunksOf, dataOf, open, simulatorFor } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const ASKED = { stream: true, stream_options: { include_usage: true } }
 
 t.test('a stream has a role, one word a chunk, a finish, the usage asked for, and its end', async (t) => {
-  const { url } = await simulatorFor(t)
   const answer = await call(url, chatBody('sim-large@tokens=3', ASKED))
   t.equal(answer.status, 200)
   t.match(answer.head, /content-type: text\/event-stream; charset=utf-8/i)
@@ -31,14 +32,12 @@ t.test('a stream has a role, one word a chunk, a finish, the usage asked for, an
 })
 
 t.test('usage that nobody asked for is not sent, nor a field for it', async (t) => {
-  const { url } = await simulatorFor(t)
   const chunks = chunksOf((await call(url, chatBody('sim@tokens=2', { stream: true }))).body)
   t.equal(chunks.length, 4)
   for (const chunk of chunks) t.notOk('usage' in chunk)
 })
 
 t.test('usage is reported where the directive wants it', async (t) => {
-  const { url } = await simulatorFor(t)
   const usages = async (mode: string, extra: object) => {
     const { body } = await call(url, chatBody(`sim@tokens=2,usage=${mode}`, { ...extra }))
     return chunksOf(body).map((chunk) => chunk.usage?.completion_tokens ?? chunk.usage)
@@ -55,7 +54,6 @@ t.test('usage is reported where the directive wants it', async (t) => {
 })
 
 t.test('usage is predictable: bytes of the messages by four, and the tokens sent', async (t) => {
-  const { url } = await simulatorFor(t)
   const messages = [{ role: 'user', content: '你好, river' }]
   const extra = { messages, n: 2 }
   const { body } = await call(url, chatBody('sim@tokens=5,reasoning=7,cached=3', extra))
@@ -76,7 +74,6 @@ t.test('usage is predictable: bytes of the messages by four, and the tokens sent
 })
 
 t.test('the output limit ends an answer early, with the reason', async (t) => {
-  const { url } = await simulatorFor(t)
   for (const limit of ['max_tokens', 'max_completion_tokens']) {
     const { body } = await call(url, chatBody('sim@tokens=50', { [limit]: 4 }))
     const completion = JSON.parse(body.toString()) as Completion
@@ -92,7 +89,6 @@ t.test('the output limit ends an answer early, with the reason', async (t) => {
 })
 
 t.test('an address that is none is a path that is not found', async (t) => {
-  const { url } = await simulatorFor(t)
   for (const target of ['//', 'http://[', '/%']) {
     const socket = open(url, `GET ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
     t.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 404 /, target)
@@ -100,7 +96,6 @@ t.test('an address that is none is a path that is not found', async (t) => {
 })
 
 t.test('several choices take turns and each ends by itself', async (t) => {
-  const { url } = await simulatorFor(t)
   const { body } = await call(url, chatBody('sim@tokens=2', { ...ASKED, n: 2 }))
   const chunks = chunksOf(body)
   t.same(
@@ -111,7 +106,6 @@ t.test('several choices take turns and each ends by itself', async (t) => {
 })
 
 t.test('a JSON format gives JSON, a schema gives JSON that fits it', async (t) => {
-  const { url } = await simulatorFor(t)
   const contentOf = async (response_format: unknown) => {
     const { body } = await call(url, chatBody('sim@tokens=9', { response_format }))
     return JSON.parse((JSON.parse(body.toString()) as Completion).choices[0]?.message.content ?? '')
@@ -134,7 +128,6 @@ t.test('a JSON format gives JSON, a schema gives JSON that fits it', async (t) =
 })
 
 t.test('shown reasoning is streamed before the text, hidden reasoning only counted', async (t) => {
-  const { url } = await simulatorFor(t)
   const kinds = async (model: string) => {
     const chunks = chunksOf((await call(url, chatBody(model, { stream: true }))).body)
     return chunks.slice(1, -1).map((chunk) => Object.keys(chunk.choices[0]?.delta ?? {})[0])
@@ -146,7 +139,6 @@ t.test('shown reasoning is streamed before the text, hidden reasoning only count
 })
 
 t.test('refusals have the public error shape', async (t) => {
-  const { url } = await simulatorFor(t)
   const expect = async (body: string, headers: Record<string, string>, status: number, error: object) => {
     const answer = await call(url, body, headers)
     t.equal(answer.status, status)

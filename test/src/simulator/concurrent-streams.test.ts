@@ -3,10 +3,11 @@ import type { CallStats } from '../../../src/simulator/calls.ts'
 import { until } from '../../support/eventually.ts'
 import { call, chatBody, chatRequest, chunksOf, open, simulatorFor, textOf } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const STREAMS = 150
 
 t.test('many paced streams at once: each gets its own text when others leave', async (t) => {
-  const { url } = await simulatorFor(t)
   const leaving = Array.from({ length: STREAMS }, () => {
     const socket = open(url, chatRequest(chatBody('sim@tps=5,tokens=100000', { stream: true })))
     socket.once('data', () => socket.destroy())
@@ -31,7 +32,6 @@ t.test('many paced streams at once: each gets its own text when others leave', a
 })
 
 t.test('requests sent ahead on one connection are answered in order', async (t) => {
-  const { url } = await simulatorFor(t)
   const bodies = ['first', 'second', 'third'].map((text) => chatBody('sim', { simulate: { text, ttft: 5 } }))
   const last = bodies.length - 1
   const requests = bodies.map((body, index) =>

@@ -2,6 +2,8 @@ import t from 'tap'
 import { seededRandom, tokensOfJson, tokensOfLiteral } from '../../../src/simulator/answers/words.ts'
 import { call, chatBody, simulatorFor, textOf } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const STREAM = { stream: true }
 
 t.test('the same request gives the same bytes, from another simulator too', async (t) => {
@@ -14,7 +16,6 @@ t.test('the same request gives the same bytes, from another simulator too', asyn
 })
 
 t.test('pace and framing do not change the text', async (t) => {
-  const { url } = await simulatorFor(t)
   const text = textOf((await call(url, chatBody('sim', STREAM))).body)
   for (const directives of ['ttft=5', 'tps=100000', 'burst', 'split=7', 'tag=other']) {
     t.equal(textOf((await call(url, chatBody(`sim@${directives}`, STREAM))).body), text, directives)
@@ -22,7 +23,6 @@ t.test('pace and framing do not change the text', async (t) => {
 })
 
 t.test('model, messages and seed change it; a seed alone decides', async (t) => {
-  const { url } = await simulatorFor(t)
   const say = async (model: string, extra: Record<string, unknown> = {}) =>
     textOf((await call(url, chatBody(model, { ...STREAM, ...extra }))).body)
   const messages = [{ role: 'user', content: 'Something else.' }]
@@ -37,7 +37,6 @@ t.test('model, messages and seed change it; a seed alone decides', async (t) => 
 })
 
 t.test('sixty-four words unless told otherwise, some of them of many bytes', async (t) => {
-  const { url } = await simulatorFor(t)
   const text = textOf((await call(url, chatBody('sim', STREAM))).body)
   t.equal(text.split(' ').length, 64)
   t.ok(Buffer.byteLength(text) > text.length)
@@ -46,7 +45,6 @@ t.test('sixty-four words unless told otherwise, some of them of many bytes', asy
 })
 
 t.test('a literal text is said as it is', async (t) => {
-  const { url } = await simulatorFor(t)
   const text = '  Two\n\nparagraphs, 你好 👩‍🚀 "quoted" and a-very-long-word-without-blanks \\ '
   t.equal(textOf((await call(url, chatBody('sim', { ...STREAM, simulate: { text } }))).body), text)
   for (const part of [text, '', ' ', 'a']) {
@@ -56,7 +54,6 @@ t.test('a literal text is said as it is', async (t) => {
 })
 
 t.test('of the three places the header is strongest and the model weakest', async (t) => {
-  const { url } = await simulatorFor(t)
   const say = async (body: string, headers: Record<string, string> = {}) =>
     textOf((await call(url, body, headers)).body)
   const model = 'sim@text=model'

@@ -13,6 +13,8 @@ import {
   simulatorFor,
 } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const STREAM = { stream: true }
 
 /** What a stream without a fault says: the faults below are compared with it. */
@@ -21,7 +23,6 @@ async function wholeStream(url: string): Promise<Buffer> {
 }
 
 t.test('reset:N gives N bytes of the body and then a TCP reset, wherever that is', async (t) => {
-  const { url } = await simulatorFor(t)
   const whole = await wholeStream(url)
   const positions = Array.from({ length: 100 }, (_, index) => index * 7)
   const resetAt = (bytes: number) => call(url, chatBody(`sim@fault=reset:${bytes}`, STREAM))
@@ -35,14 +36,12 @@ t.test('reset:N gives N bytes of the body and then a TCP reset, wherever that is
 })
 
 t.test('reset:head resets before any byte', async (t) => {
-  const { url } = await simulatorFor(t)
   const answer = await call(url, chatBody('sim@fault=reset:head'))
   t.same(answer.wire, Buffer.alloc(0))
   t.equal(answer.ending, 'reset')
 })
 
 t.test('truncate:N ends as HTTP wants it, without an end mark', async (t) => {
-  const { url } = await simulatorFor(t)
   const whole = await wholeStream(url)
   for (const bytes of [0, 1, 307, 1000]) {
     const answer = await call(url, chatBody(`sim@fault=truncate:${bytes}`, STREAM))
@@ -57,7 +56,6 @@ t.test('truncate:N ends as HTTP wants it, without an end mark', async (t) => {
 })
 
 t.test('cut:N closes inside a chunk that was announced', async (t) => {
-  const { url } = await simulatorFor(t)
   const whole = await wholeStream(url)
   const firstEvent = whole.indexOf('\n\n') + 2
   for (const bytes of [0, 1, firstEvent - 1, firstEvent, firstEvent + 1, 1000]) {
@@ -75,7 +73,6 @@ t.test('cut:N closes inside a chunk that was announced', async (t) => {
 })
 
 t.test('a byte fault beyond the end leaves the answer whole', async (t) => {
-  const { url } = await simulatorFor(t)
   const whole = await wholeStream(url)
   for (const kind of ['reset', 'truncate', 'cut', 'hang']) {
     const answer = await call(url, chatBody(`sim@fault=${kind}:1000000`, STREAM))
@@ -86,7 +83,6 @@ t.test('a byte fault beyond the end leaves the answer whole', async (t) => {
 })
 
 t.test('status:N answers that status with an error body; 429 says when to come back', async (t) => {
-  const { url } = await simulatorFor(t)
   const answerTo = async (status: number) => {
     const answer = await call(url, chatBody(`sim@fault=status:${status}`, STREAM))
     t.equal(answer.status, status)
@@ -103,7 +99,6 @@ t.test('status:N answers that status with an error body; 429 says when to come b
 })
 
 t.test('stream_error sends an error event, first or after N tokens, and no end mark', async (t) => {
-  const { url } = await simulatorFor(t)
   const events = async (fault: string) => {
     const answer = await call(url, chatBody(`sim@tokens=5,fault=${fault}`, STREAM))
     t.equal(answer.status, 200)
@@ -119,7 +114,6 @@ t.test('stream_error sends an error event, first or after N tokens, and no end m
 })
 
 t.test('no_stream_options refuses that field and nothing else', async (t) => {
-  const { url } = await simulatorFor(t)
   const model = 'sim@fault=no_stream_options'
   const refused = await call(url, chatBody(model, { ...STREAM, stream_options: { include_usage: true } }))
   t.equal(refused.status, 400)
@@ -133,7 +127,6 @@ t.test('no_stream_options refuses that field and nothing else', async (t) => {
 })
 
 t.test('no_done leaves out the end mark alone', async (t) => {
-  const { url } = await simulatorFor(t)
   const answer = await call(url, chatBody('sim@fault=no_done', STREAM))
   t.equal(answer.complete, true)
   t.equal(dataOf(answer.body).includes('[DONE]'), false)
@@ -155,14 +148,12 @@ t.test('refuse closes the connection, by the header before the body is read', as
 })
 
 t.test('garbage is no HTTP', async (t) => {
-  const { url } = await simulatorFor(t)
   const answer = await call(url, chatBody('sim@fault=garbage'))
   t.equal(answer.status, 0)
   t.ok(answer.wire.length > 0)
 })
 
 t.test('hang never answers, hang:N stops there, and both notice the caller leaving', async (t) => {
-  const { url } = await simulatorFor(t)
   const silent = open(url, chatRequest(chatBody('sim@fault=hang', STREAM)))
   await lastCallThat(url, (record) => record.state === 'running' && record.model !== null)
   silent.destroy()
@@ -178,7 +169,6 @@ t.test('hang never answers, hang:N stops there, and both notice the caller leavi
 })
 
 t.test('slow_read pauses the body, by header or by the body itself, and then answers', async (t) => {
-  const { url } = await simulatorFor(t)
   const big = { padding: 'x'.repeat(2_000_000) }
   const byHeader = await call(url, chatBody('sim', big), { 'x-simulate': 'fault=slow_read:30' })
   t.equal(byHeader.status, 200)
@@ -193,7 +183,6 @@ t.test('slow_read pauses the body, by header or by the body itself, and then ans
 })
 
 t.test('times=K strikes the first K requests with exactly these directives', async (t) => {
-  const { url } = await simulatorFor(t)
   const statusOf = async (model: string, headers: Record<string, string> = {}) =>
     (await call(url, chatBody(model), headers)).status
   const twice = 'sim@fault=status:503,times=2'

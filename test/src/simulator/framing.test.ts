@@ -3,6 +3,8 @@ import { createParser } from 'eventsource-parser'
 import t from 'tap'
 import { call, callsOf, chatBody, chatRequest, dataOf, lastCallThat, open, simulatorFor } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const STREAM = { stream: true, stream_options: { include_usage: true } }
 
 /** What a reader of the standard makes of the bytes: each JSON value, and the end mark. */
@@ -16,7 +18,6 @@ function eventsOf(body: Buffer): unknown[] {
 }
 
 t.test('every framing says the same events in other bytes', async (t) => {
-  const { url } = await simulatorFor(t)
   const plain = (await call(url, chatBody('sim', STREAM))).body
   const expected = eventsOf(plain)
   t.equal(expected.length, 64 + 4)
@@ -36,7 +37,6 @@ t.test('every framing says the same events in other bytes', async (t) => {
 t.test(
   'split=N sends N bytes at a time, each a chunk of its own, between the bytes of a character too',
   async (t) => {
-    const { url } = await simulatorFor(t)
     const simulate = { text: '你好 🚲', split: 1 }
     const answer = await call(url, chatBody('sim', { stream: true, simulate }))
     const plain = await call(url, chatBody('sim', { stream: true, simulate: { text: simulate.text } }))
@@ -49,7 +49,6 @@ t.test(
 )
 
 t.test('one write a token, or with burst one write in all', async (t) => {
-  const { url } = await simulatorFor(t)
   const chunksIn = (wire: Buffer) => wire.toString('latin1').match(/(^|\r\n)[0-9a-f]+\r\ndata/g)?.length
   const plain = await call(url, chatBody('sim@tokens=5', STREAM))
   const burst = await call(url, chatBody('sim@tokens=5,burst', STREAM))
@@ -59,7 +58,6 @@ t.test('one write a token, or with burst one write in all', async (t) => {
 })
 
 t.test('a paced answer begins while most of it is still to come, and stops with its caller', async (t) => {
-  const { url } = await simulatorFor(t)
   const socket = open(url, chatRequest(chatBody('sim@tps=20,tokens=100000', STREAM)))
   let received = ''
   while (dataOf(Buffer.from(received)).length < 4) received += String((await once(socket, 'data'))[0])
@@ -71,7 +69,6 @@ t.test('a paced answer begins while most of it is still to come, and stops with 
 })
 
 t.test('a caller who leaves before the first byte is noticed', async (t) => {
-  const { url } = await simulatorFor(t)
   for (const stream of [true, false]) {
     const socket = open(url, chatRequest(chatBody('sim@ttft=600000', { stream })))
     await lastCallThat(
@@ -85,7 +82,6 @@ t.test('a caller who leaves before the first byte is noticed', async (t) => {
 })
 
 t.test('a caller who does not read stops the writing; reading on brings the rest', async (t) => {
-  const { url } = await simulatorFor(t)
   const tokens = 60_000
   const socket = open(
     url,

@@ -2,6 +2,8 @@ import t from 'tap'
 import { askGenerateContent, eventsOf, type Json, jsonOf } from './dialects-support.ts'
 import { simulatorFor } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const ask = askGenerateContent('?alt=sse')
 const TOOLS = [
   {
@@ -13,7 +15,6 @@ const TOOLS = [
 const think = (thinkingConfig: object) => ({ generationConfig: { thinkingConfig } })
 
 t.test('a stream is bare events with CRLF, usage on each, and an end without parts', async (t) => {
-  const { url } = await simulatorFor(t)
   const answer = await ask(url, '@tokens=2,prompt_tokens=10', { stream: true })
   t.match(answer.head, /content-type: text\/event-stream/i)
   t.match(answer.body.toString(), /^data: \{.*\}\r\n\r\ndata: /)
@@ -33,7 +34,6 @@ t.test('a stream is bare events with CRLF, usage on each, and an end without par
 })
 
 t.test('without alt=sse a stream is one JSON array, whatever ends it', async (t) => {
-  const { url } = await simulatorFor(t)
   const askArray = askGenerateContent('')
   const answer = await askArray(url, '@tokens=3', { stream: true })
   t.match(answer.head, /content-type: application\/json/i)
@@ -50,7 +50,6 @@ t.test('without alt=sse a stream is one JSON array, whatever ends it', async (t)
 })
 
 t.test('whole and streamed say the same', async (t) => {
-  const { url } = await simulatorFor(t)
   const fields = { tools: TOOLS, ...think({ includeThoughts: true }) }
   for (const directives of ['@tokens=6', '@tool_calls=2', '@tokens=0']) {
     const whole = jsonOf(await ask(url, directives, { fields }))
@@ -67,7 +66,6 @@ t.test('whole and streamed say the same', async (t) => {
 })
 
 t.test('calls are whole parts, the first of them signed', async (t) => {
-  const { url } = await simulatorFor(t)
   const fields = { tools: TOOLS }
   const parts = partsOf(jsonOf(await ask(url, '@tool_calls=2', { fields })))
   t.match(parts, [
@@ -86,7 +84,6 @@ t.test('calls are whole parts, the first of them signed', async (t) => {
 })
 
 t.test('usage tells thoughts, cache and tool prompts apart, each only where there is any', async (t) => {
-  const { url } = await simulatorFor(t)
   const usage = async (directives: string) => jsonOf(await ask(url, directives)).usageMetadata
   t.match(await usage('@prompt_tokens=50,cached=20,tool_prompt_tokens=7,reasoning=5,tokens=3'), {
     promptTokenCount: 50,
@@ -112,7 +109,6 @@ t.test('usage tells thoughts, cache and tool prompts apart, each only where ther
 })
 
 t.test('a prompt may be blocked, and an answer ends as it must or as directed', async (t) => {
-  const { url } = await simulatorFor(t)
   const blocked = jsonOf(await ask(url, '@block=SAFETY'))
   t.match(blocked, { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: Number } })
   t.notOk('candidates' in blocked)
@@ -128,7 +124,6 @@ t.test('a prompt may be blocked, and an answer ends as it must or as directed', 
 })
 
 t.test('JSON is answered where it is asked for', async (t) => {
-  const { url } = await simulatorFor(t)
   const schema = { type: 'OBJECT', properties: { city: { type: 'STRING' }, days: { type: 'INTEGER' } } }
   for (const field of ['responseSchema', 'responseJsonSchema']) {
     const generationConfig = { responseMimeType: 'application/json', [field]: schema }
@@ -138,7 +133,6 @@ t.test('JSON is answered where it is asked for', async (t) => {
 })
 
 t.test('errors have the public shape', async (t) => {
-  const { url } = await simulatorFor(t)
   const names = { 400: 'INVALID_ARGUMENT', 403: 'PERMISSION_DENIED', 429: 'RESOURCE_EXHAUSTED' }
   const more = { 500: 'INTERNAL', 503: 'UNAVAILABLE', 504: 'DEADLINE_EXCEEDED' }
   for (const [status, name] of Object.entries({ ...names, ...more })) {

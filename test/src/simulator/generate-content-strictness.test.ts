@@ -2,6 +2,8 @@ import t from 'tap'
 import { askGenerateContent, type Json, jsonOf } from './dialects-support.ts'
 import { post, simulatorFor } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const ask = askGenerateContent('')
 const user = (...parts: object[]) => ({ role: 'user', parts })
 const model = (...parts: object[]) => ({ role: 'model', parts })
@@ -84,7 +86,6 @@ const REFUSED: readonly (readonly [fields: object, message: RegExp])[] = [
 ]
 
 t.test('what the vendor refuses is refused, in its words', async (t) => {
-  const { url } = await simulatorFor(t)
   for (const [fields, message] of REFUSED) {
     const answer = await ask(url, '', { fields })
     t.equal(answer.status, 400, JSON.stringify(fields))
@@ -93,7 +94,6 @@ t.test('what the vendor refuses is refused, in its words', async (t) => {
 })
 
 t.test('what the vendor takes is taken, in either spelling', async (t) => {
-  const { url } = await simulatorFor(t)
   const schema = {
     type: 'OBJECT',
     properties: {
@@ -130,7 +130,6 @@ t.test('what the vendor takes is taken, in either spelling', async (t) => {
 })
 
 t.test('a signing model wants the signatures of the current turn, and no others', async (t) => {
-  const { url } = await simulatorFor(t)
   const statusOf = async (contents: object[], directives = '-sig') => {
     const answer = await ask(url, directives, { fields: { contents } })
     return answer.status === 200 ? 200 : jsonOf(answer).error?.message
@@ -151,7 +150,6 @@ t.test('a signing model wants the signatures of the current turn, and no others'
 })
 
 t.test('a key is required, in its header or the query', async (t) => {
-  const { url } = await simulatorFor(t)
   const path = '/v1beta/models/sim:generateContent'
   const body = JSON.stringify({ contents: [HI] })
   const refused = await post(url, path, body, { authorization: 'Bearer k' })

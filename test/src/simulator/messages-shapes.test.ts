@@ -9,6 +9,8 @@ import {
 } from './dialects-support.ts'
 import { post, simulatorFor } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const TOOLS = [
   { name: 'now', input_schema: { type: 'object' } },
   { name: 'weather', input_schema: { type: 'object', properties: { city: { type: 'string' } } } },
@@ -16,7 +18,6 @@ const TOOLS = [
 const THINKING = { thinking: { type: 'enabled', budget_tokens: 1024 } }
 
 t.test('a stream begins a message, its blocks, and ends them', async (t) => {
-  const { url } = await simulatorFor(t)
   const answer = await askMessages(url, '@tokens=2', { stream: true })
   t.match(answer.head, /content-type: text\/event-stream; charset=utf-8/i)
   t.match(answer.head, /request-id: req_[0-9a-f]{24}/)
@@ -54,7 +55,6 @@ t.test('a stream begins a message, its blocks, and ends them', async (t) => {
 })
 
 t.test('whole and streamed say the same', async (t) => {
-  const { url } = await simulatorFor(t)
   const options = { fields: { tools: TOOLS, ...THINKING } }
   for (const directives of ['@tokens=5', '@tool_calls=3', '@reasoning=3,reasoning_sealed', '@tokens=0']) {
     const whole = jsonOf(await askMessages(url, directives, options))
@@ -67,7 +67,6 @@ t.test('whole and streamed say the same', async (t) => {
 })
 
 t.test('a tool without arguments sends an empty piece, others their JSON in pieces', async (t) => {
-  const { url } = await simulatorFor(t)
   const { body } = await askMessages(url, '@tool_calls=2', { stream: true, fields: { tools: TOOLS } })
   const pieces = (index: number) =>
     eventsOf(body)
@@ -86,7 +85,6 @@ t.test('a tool without arguments sends an empty piece, others their JSON in piec
 })
 
 t.test('thinking leads, is signed, and may be omitted or sealed', async (t) => {
-  const { url } = await simulatorFor(t)
   const think = async (directives: string, thinking: object) =>
     jsonOf(await askMessages(url, directives, { fields: { thinking } }))
   const on = THINKING.thinking
@@ -107,7 +105,6 @@ t.test('thinking leads, is signed, and may be omitted or sealed', async (t) => {
 t.test(
   'usage counts the cache apart from the input, and is reported where the directive wants it',
   async (t) => {
-    const { url } = await simulatorFor(t)
     const cached = 'prompt_tokens=100,cached=60,cache_write=30,tokens=2'
     const full = { input_tokens: 10, cache_read_input_tokens: 60, cache_creation_input_tokens: 30 }
     t.match(jsonOf(await askMessages(url, `@${cached}`)).usage, { ...full, output_tokens: 2 })
@@ -131,7 +128,6 @@ t.test(
 )
 
 t.test('an answer ends for the reason that holds, or for the one that is asked for', async (t) => {
-  const { url } = await simulatorFor(t)
   const end = async (directives: string, fields: object = {}) =>
     jsonOf(await askMessages(url, directives, { fields }))
   t.match(await end('@tokens=9', { max_tokens: 4 }), {
@@ -143,7 +139,6 @@ t.test('an answer ends for the reason that holds, or for the one that is asked f
 })
 
 t.test('tokens are counted without an answer', async (t) => {
-  const { url } = await simulatorFor(t)
   const messages = [{ role: 'user', content: 'How is the river?' }]
   const count = (body: object) =>
     post(
@@ -159,7 +154,6 @@ t.test('tokens are counted without an answer', async (t) => {
 })
 
 t.test('errors have the public shape, with the id of the request', async (t) => {
-  const { url } = await simulatorFor(t)
   const types = { 400: 'invalid_request_error', 403: 'permission_error', 429: 'rate_limit_error' }
   const more = { 500: 'api_error', 502: 'api_error', 504: 'timeout_error', 529: 'overloaded_error' }
   for (const [status, type] of Object.entries({ ...types, ...more })) {

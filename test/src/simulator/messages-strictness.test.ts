@@ -3,6 +3,8 @@ import { signatureOf } from '../../../src/simulator/dialects/messages/thinking-s
 import { askMessages, jsonOf, MESSAGES_HEADERS } from './dialects-support.ts'
 import { post, simulatorFor } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const TOOLS = [{ name: 'weather', description: 'Tells it', input_schema: { type: 'object' } }]
 const user = (content: unknown) => ({ role: 'user', content })
 const assistant = (content: unknown) => ({ role: 'assistant', content })
@@ -106,7 +108,6 @@ const FIELDS: readonly (readonly [fields: object, message: RegExp])[] = [
 ]
 
 t.test('what the vendor refuses is refused, in its words', async (t) => {
-  const { url } = await simulatorFor(t)
   const conversations = CONVERSATIONS.map(
     ([messages, message]) => [{ messages, tools: TOOLS }, message] as const,
   )
@@ -118,7 +119,6 @@ t.test('what the vendor refuses is refused, in its words', async (t) => {
 })
 
 t.test('what the vendor takes is taken', async (t) => {
-  const { url } = await simulatorFor(t)
   const cached = { ...text('Be brief.'), cache_control: { type: 'ephemeral' } }
   const taken: readonly object[] = [
     { messages: [user('Hi'), user('there'), assistant('Hello'), assistant([])] },
@@ -145,7 +145,6 @@ t.test('what the vendor takes is taken', async (t) => {
 })
 
 t.test('a turn of the simulator itself can be handed back', async (t) => {
-  const { url } = await simulatorFor(t)
   const tools = [...TOOLS, { type: 'web_search_20250305', name: 'web_search' }]
   const directives = '@tool_calls=2,reasoning=3,reasoning_sealed'
   const first = jsonOf(await askMessages(url, directives, { fields: { ...ON, tools } }))
@@ -162,7 +161,6 @@ t.test('a turn of the simulator itself can be handed back', async (t) => {
 })
 
 t.test('key and version are required in their headers', async (t) => {
-  const { url } = await simulatorFor(t)
   const body = JSON.stringify({ model: 'sim', max_tokens: 9, messages: [user('Hi')] })
   const { 'x-api-key': key, 'anthropic-version': version } = MESSAGES_HEADERS
   const withoutVersion = await post(url, '/v1/messages', body, { 'x-api-key': key })

@@ -3,6 +3,8 @@ import type { Json } from './dialects-support.ts'
 import { readPng } from './media/probe.ts'
 import { isCut, type MediaClient, mediaClient, textAt } from './media-support.ts'
 
+const client = await mediaClient(t)
+
 const GENERATIONS = '/v1/images/generations'
 const EDITS = '/v1/images/edits'
 
@@ -20,7 +22,6 @@ async function drawn(client: MediaClient, body: object): Promise<[number, number
 }
 
 t.test('pictures come as links or as they are, as many and as large as asked for', async (t) => {
-  const client = await mediaClient(t)
   t.same(await drawn(client, asked()), [[1024, 1024]])
   t.same(await drawn(client, asked({ n: 3, size: '1536x1024' })), Array(3).fill([1536, 1024]))
   const { json } = await client.post(GENERATIONS, asked({ response_format: 'b64_json', size: '640x480' }))
@@ -35,7 +36,6 @@ t.test('pictures come as links or as they are, as many and as large as asked for
 })
 
 t.test('each model has its own way with sizes and numbers', async (t) => {
-  const client = await mediaClient(t)
   const of = (model: string, fields: object) => drawn(client, asked(fields, `${model}@delay=0`))
   t.same(await of('sim-grid', { n: 1, size: '1920x1080' }), Array(4).fill([1024, 576]))
   t.same(await of('sim-grid', { size: '900x1200', prompt: 'A loaf --hd' }), Array(4).fill([1536, 2048]))
@@ -55,7 +55,6 @@ t.test('each model has its own way with sizes and numbers', async (t) => {
 })
 
 t.test('a picture is edited from uploaded files', async (t) => {
-  const client = await mediaClient(t)
   const png = new Blob([Buffer.from('picture\r\n--x')], { type: 'image/png' })
   const form = (fields: Record<string, string | Blob>) => {
     const made = new FormData()
@@ -81,7 +80,6 @@ t.test('a picture is edited from uploaded files', async (t) => {
 })
 
 t.test('what the vendor refuses is refused in its shape', async (t) => {
-  const client = await mediaClient(t)
   const refused: [object, number, object][] = [
     [{ model: 'sim-image' }, 400, { param: 'prompt', type: 'invalid_request_error' }],
     [asked({ n: 11 }), 400, { param: 'n' }],

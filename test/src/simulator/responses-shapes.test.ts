@@ -2,6 +2,8 @@ import t from 'tap'
 import { askResponses, eventsOf, jsonOf, type StreamEvent } from './dialects-support.ts'
 import { simulatorFor } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const TOOLS = [
   {
     type: 'function',
@@ -11,7 +13,6 @@ const TOOLS = [
 ]
 
 t.test('a stream tells the response, its items, and its end, numbered from 0', async (t) => {
-  const { url } = await simulatorFor(t)
   const answer = await askResponses(url, '@tokens=2', { stream: true })
   t.match(answer.head, /content-type: text\/event-stream; charset=utf-8/i)
   const events = eventsOf(answer.body)
@@ -50,7 +51,6 @@ t.test('a stream tells the response, its items, and its end, numbered from 0', a
 })
 
 t.test('whole and streamed say the same', async (t) => {
-  const { url } = await simulatorFor(t)
   const fields = { tools: TOOLS, reasoning: { effort: 'low', summary: 'auto' } }
   for (const directives of ['@tokens=5', '@tool_calls=2', '@tokens=0', '@reasoning=3,reasoning_text=false']) {
     const whole = jsonOf(await askResponses(url, directives, { fields }))
@@ -66,7 +66,6 @@ t.test('whole and streamed say the same', async (t) => {
 })
 
 t.test('reasoning comes first: hidden, as a summary, or sealed', async (t) => {
-  const { url } = await simulatorFor(t)
   const items = async (directives: string, fields: object = {}) =>
     jsonOf(await askResponses(url, directives, { fields })).output
   const message = { type: 'message' }
@@ -87,7 +86,6 @@ t.test('reasoning comes first: hidden, as a summary, or sealed', async (t) => {
 })
 
 t.test('functions are called by items of their own', async (t) => {
-  const { url } = await simulatorFor(t)
   const whole = jsonOf(await askResponses(url, '@tool_calls=2', { fields: { tools: TOOLS } }))
   const called = {
     type: 'function_call',
@@ -104,7 +102,6 @@ t.test('functions are called by items of their own', async (t) => {
 })
 
 t.test('usage has the names of this interface, and is reported where the directive wants it', async (t) => {
-  const { url } = await simulatorFor(t)
   const input = [{ role: 'user', content: 'How is the river?' }]
   const bytes = Buffer.byteLength(JSON.stringify(input)) + Buffer.byteLength('"Be brief."')
   t.same(jsonOf(await askResponses(url, '@tokens=3,reasoning=4,cached=5')).usage, {
@@ -128,7 +125,6 @@ t.test('usage has the names of this interface, and is reported where the directi
 })
 
 t.test('an answer that is cut is incomplete, and one may be made to fail', async (t) => {
-  const { url } = await simulatorFor(t)
   const cut = { max_output_tokens: 16 }
   const incomplete = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
   const whole = jsonOf(await askResponses(url, '@tokens=50', { fields: cut }))
@@ -146,7 +142,6 @@ t.test('an answer that is cut is incomplete, and one may be made to fail', async
 })
 
 t.test('an error event goes on with the numbers', async (t) => {
-  const { url } = await simulatorFor(t)
   const events = eventsOf((await askResponses(url, '@fault=stream_error:2', { stream: true })).body)
   t.same(
     events.map(({ data }) => data.sequence_number),
@@ -156,7 +151,6 @@ t.test('an error event goes on with the numbers', async (t) => {
 })
 
 t.test('JSON is answered where it is asked for', async (t) => {
-  const { url } = await simulatorFor(t)
   const schema = { type: 'object', properties: { days: { type: 'integer' } } }
   const text = { format: { type: 'json_schema', name: 'forecast', schema } }
   const { output } = jsonOf(await askResponses(url, '', { fields: { text } }))

@@ -2,6 +2,8 @@ import t from 'tap'
 import { askResponses, jsonOf } from './dialects-support.ts'
 import { simulatorFor } from './support.ts'
 
+const { url } = await simulatorFor(t)
+
 const user = (content: unknown) => ({ role: 'user', content })
 const HI = user('Hi')
 const call = { type: 'function_call', call_id: 'call_1', name: 'f', arguments: '{}' }
@@ -70,7 +72,6 @@ const REFUSED: readonly (readonly [fields: object, param: string, message: RegEx
 ]
 
 t.test('what the vendor refuses is refused, with the field', async (t) => {
-  const { url } = await simulatorFor(t)
   for (const [fields, param, message] of REFUSED) {
     const answer = await askResponses(url, '', { fields })
     t.equal(answer.status, 400, JSON.stringify(fields))
@@ -79,7 +80,6 @@ t.test('what the vendor refuses is refused, with the field', async (t) => {
 })
 
 t.test('what the vendor takes is taken', async (t) => {
-  const { url } = await simulatorFor(t)
   const image = { type: 'input_image', image_url: 'data:image/png;base64,aGk=', detail: 'low' }
   const taken: readonly object[] = [
     { input: 'Hi', instructions: undefined },
@@ -96,7 +96,6 @@ t.test('what the vendor takes is taken', async (t) => {
 })
 
 t.test('a turn of the simulator itself can be handed back', async (t) => {
-  const { url } = await simulatorFor(t)
   const tools = [FUNCTION, { type: 'web_search' }, { type: 'image_generation' }]
   const first = jsonOf(await askResponses(url, '@tool_calls=1,reasoning=2', { fields: { tools } }))
   const turn = first.output as unknown as { type: string; call_id?: string }[]
@@ -109,7 +108,6 @@ t.test('a turn of the simulator itself can be handed back', async (t) => {
 })
 
 t.test('strict_input refuses a string, and a request without instructions', async (t) => {
-  const { url } = await simulatorFor(t)
   const refusal = async (fields: object) =>
     jsonOf(await askResponses(url, '@strict_input', { fields })).error?.message
   t.equal(await refusal({ input: 'Hi' }), 'Input must be a list.')
@@ -118,7 +116,6 @@ t.test('strict_input refuses a string, and a request without instructions', asyn
 })
 
 t.test('an unknown model and a bad key are refused', async (t) => {
-  const { url } = await simulatorFor(t)
   const unknown = await askResponses(url, '', { fields: { model: 'other' } })
   t.equal(unknown.status, 400)
   t.match(jsonOf(unknown), { error: { code: 'model_not_found', param: 'model' } })

@@ -3,6 +3,8 @@ import type { Json } from './dialects-support.ts'
 import { readMp3 } from './media/probe.ts'
 import { type Headers, isCut, mediaClient, textAt } from './media-support.ts'
 
+const client = await mediaClient(t)
+
 const SPEECH = '/v1/audio/speech'
 const TEXT = 'x'.repeat(120)
 const XI = { 'xi-api-key': 'sim-key' }
@@ -13,7 +15,6 @@ const asked = (fields: object = {}, model = 'sim-speech@delay=0') => ({
 })
 
 t.test('openai-speech: a text is said in as much time as it takes, faster with speed', async (t) => {
-  const client = await mediaClient(t)
   const said = await client.post(SPEECH, asked())
   t.match(said, { status: 200, type: 'audio/mpeg' })
   t.equal(readMp3(said.bytes).seconds, 10.008)
@@ -24,7 +25,6 @@ t.test('openai-speech: a text is said in as much time as it takes, faster with s
 })
 
 t.test('openai-speech: what the vendor refuses is refused in its shape', async (t) => {
-  const client = await mediaClient(t)
   const refused: [object, number, object][] = [
     [asked({ input: '' }), 400, { param: 'input', type: 'invalid_request_error' }],
     [asked({ input: 'x'.repeat(4097) }), 400, { param: 'input' }],

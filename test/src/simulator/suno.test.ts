@@ -3,6 +3,8 @@ import type { Json } from './dialects-support.ts'
 import { readMp3, readPng } from './media/probe.ts'
 import { isCut, type MediaClient, mediaClient, textAt } from './media-support.ts'
 
+const client = await mediaClient(t)
+
 const GENERATE = '/api/v1/generate'
 const RECORD = '/api/v1/generate/record-info?taskId='
 
@@ -18,7 +20,6 @@ async function told(client: MediaClient, directives: string, fields: object = {}
 }
 
 t.test('two songs come of a generation, with sounds and covers', async (t) => {
-  const client = await mediaClient(t)
   const submitted = await client.post(GENERATE, asked('sim-song@delay=60,queue=20,seconds=30'))
   t.match(submitted.json, { code: 200, msg: 'success', data: { taskId: /^[0-9a-f]{32}$/ } })
   const path = RECORD + textAt(submitted.json, 'data', 'taskId')
@@ -35,7 +36,6 @@ t.test('two songs come of a generation, with sounds and covers', async (t) => {
 })
 
 t.test('a generation is reported in the states of the vendor', async (t) => {
-  const client = await mediaClient(t)
   t.match(await told(client, 'queue=600000'), { status: 'PENDING', response: null })
   t.match(await told(client, 'queue=0,outcome=stuck'), { status: 'TEXT_SUCCESS', response: null })
   t.match(await told(client, 'delay=0,outcome=fail'), { status: 'GENERATE_AUDIO_FAILED', errorCode: 500 })
@@ -49,7 +49,6 @@ t.test('a generation is reported in the states of the vendor', async (t) => {
 })
 
 t.test('the first song is there before the second', async (t) => {
-  const client = await mediaClient(t)
   const first = await told(client, 'queue=0,outcome=stuck,code=FIRST_SUCCESS')
   t.match(first, { status: 'FIRST_SUCCESS', response: { sunoData: [{ audioUrl: /mp3$/ }] } })
   t.equal(first.response?.sunoData?.[1], undefined)
@@ -68,7 +67,6 @@ t.test('the first song is there before the second', async (t) => {
 })
 
 t.test('one song of two succeeds, or none', async (t) => {
-  const client = await mediaClient(t)
   const audio = async (partial: number) => {
     const data = await told(client, `delay=0,partial=${partial}`)
     const songs = data.response?.sunoData as unknown as Json[]
@@ -87,7 +85,6 @@ t.test('one song of two succeeds, or none', async (t) => {
 })
 
 t.test('custom mode sings the lyrics under the title, and an instrumental has none', async (t) => {
-  const client = await mediaClient(t)
   const lyrics = '[Verse]\nBread, bread'
   const custom = { customMode: true, prompt: lyrics, style: 'folk', title: 'Bread' }
   const sung = await told(client, 'delay=0', custom)

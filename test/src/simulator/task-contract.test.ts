@@ -3,6 +3,8 @@ import type { Json } from './dialects-support.ts'
 import { readMp3, readMp4, readPng } from './media/probe.ts'
 import { isCut, KEYED, type MediaClient, mediaClient, textAt } from './media-support.ts'
 
+const client = await mediaClient(t)
+
 const TASKS = '/task/tasks'
 const LIPSYNC = {
   source_video: 'https://example.com/face.mp4',
@@ -25,7 +27,6 @@ async function resultOf(client: MediaClient, kind: string, input: object, direct
 }
 
 t.test('a task goes from queued to running to its end, and is reported the same way each time', async (t) => {
-  const client = await mediaClient(t)
   const submitted = await client.post(TASKS, work('lipsync', LIPSYNC, 'sim-studio@delay=60,queue=20'))
   t.equal(submitted.status, 200)
   t.match(submitted.json, { id: /^t-[0-9a-f]{32}$/, state: /queued|running/ })
@@ -39,7 +40,6 @@ t.test('a task goes from queued to running to its end, and is reported the same 
 })
 
 t.test('every kind delivers real files of what was asked for', async (t) => {
-  const client = await mediaClient(t)
   const bytes = async (link: Json | undefined) => (await client.get(String(link))).bytes
 
   const transcript = await resultOf(client, 'transcript', { url: 'look: https://v.example.com/Xy/ !' })
@@ -89,7 +89,6 @@ t.test('every kind delivers real files of what was asked for', async (t) => {
 t.test(
   'two songs come of a generation, and one of them alone has a sound where it is asked to',
   async (t) => {
-    const client = await mediaClient(t)
     const song = { prompt: 'Bread', instrumental: false }
     const whole = await resultOf(client, 'music', song, ',seconds=30')
     const [first, second] = whole.tracks as unknown as Json[]
@@ -105,7 +104,6 @@ t.test(
 )
 
 t.test('a task ends as its directives say, or never', async (t) => {
-  const client = await mediaClient(t)
   const ended = async (directives: string) => {
     const model = `sim-studio@delay=0,${directives}`
     return (await client.post(TASKS, work('lipsync', LIPSYNC, model))).json
@@ -121,7 +119,6 @@ t.test('a task ends as its directives say, or never', async (t) => {
 })
 
 t.test('directives stand in the texts and in the links of an input too', async (t) => {
-  const client = await mediaClient(t)
   const state = async (kind: string, input: object) =>
     (await client.post(TASKS, work(kind, input))).json.state
   const text = { input: 'Hello [simulate: delay=0; outcome=fail]', speed: 1 }
@@ -131,7 +128,6 @@ t.test('directives stand in the texts and in the links of an input too', async (
 })
 
 t.test('a reference is taken on once', async (t) => {
-  const client = await mediaClient(t)
   const body = work('lipsync', LIPSYNC, 'sim-studio@outcome=stuck', 'ref_once')
   const first = await client.post(TASKS, body)
   const second = await client.post(TASKS, body)
@@ -147,7 +143,6 @@ t.test('a reference is taken on once', async (t) => {
 t.test(
   'an answer that is cut leaves a task, which its reference finds; a refused one leaves none',
   async (t) => {
-    const client = await mediaClient(t)
     const cut = work('lipsync', LIPSYNC, 'sim-studio@accept_then_cut,outcome=stuck')
     t.ok(await isCut(client.post(TASKS, cut)))
     const found = await client.get(`${TASKS}?reference=${cut.reference}`)
@@ -189,7 +184,6 @@ t.test('faults strike submits, polls, searches and files, each so often as it is
 })
 
 t.test('links die when directed', async (t) => {
-  const client = await mediaClient(t)
   const dead = await resultOf(client, 'lipsync', LIPSYNC, ',link_ttl=0')
   t.equal((await client.get(textAt(dead, 'video_url'))).status, 410)
   t.equal((await client.get('/files/none.mp4')).status, 404)
@@ -208,7 +202,6 @@ t.test('only a queued task is cancelled', async (t) => {
 })
 
 t.test('what does not keep to the contract is refused, and the field is named', async (t) => {
-  const client = await mediaClient(t)
   const content = [{ type: 'text', text: 'x' }]
   const flags = { enable_title_effect: false, enable_caption_effect: true, enable_keyword_effect: true }
   const clip = { video: LIPSYNC.source_video, asr_id: 'asr-1', ...flags }
@@ -241,7 +234,6 @@ t.test('what does not keep to the contract is refused, and the field is named', 
 })
 
 t.test('presets, templates and categories are there for everybody', async (t) => {
-  const client = await mediaClient(t)
   t.match((await client.get('/task/presets?kind=avatar')).json, {
     presets: [{ id: 'sim-face-mei', name: 'Mei' }],
   })
@@ -262,7 +254,6 @@ t.test('presets, templates and categories are there for everybody', async (t) =>
 })
 
 t.test('a test ends an open task by hand', async (t) => {
-  const client = await mediaClient(t)
   for (const state of ['succeeded', 'failed', 'expired']) {
     const { json } = await client.post(TASKS, work('lipsync', LIPSYNC, 'sim-studio@outcome=stuck'))
     const id = textAt(json, 'id')
