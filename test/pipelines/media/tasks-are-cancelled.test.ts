@@ -1,4 +1,8 @@
-/** The answer to a submit was lost: its customer learns it, may call it off, and waits for no day. */
+/**
+ * A task that is still queued is cancelled and refunded in full; no other one is. Where the answer to a submit was lost,
+ * its customer learns it, may call it off, and waits for no day.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { type CancelDeps, cancelTask } from '../../../pipelines/media/cancel-task.ts'
 import { printVideo } from '../../../pipelines/media/videos/task.ts'
@@ -59,6 +63,7 @@ const deps = {
   metrics: { submitted() {}, polled() {}, exceededOrder() {}, discarded: () => void discarded++ },
 } satisfies CancelDeps & Partial<EngineDeps>
 const adapter = mediaAdapterOf('task')!
+const studio = catalog.channels.find(({ id }) => id === 'studio')!
 
 async function newAccount() {
   const { account } = await database.createAccount({ name: 'test', credit: 10n * ONE_CREDIT })
@@ -71,25 +76,132 @@ type TestAccount = Awaited<ReturnType<typeof newAccount>>
 const move = (task: Task, event: TaskEvent, changes: TaskChanges = {}) =>
   transitionedTask(deps, task, event, changes)
 
-async function unconfirmed({ account }: TestAccount, channelId: string): Promise<Task> {
+async function waiting({ account }: TestAccount, channelId = 'studio'): Promise<Task> {
   const task = newVideo(account.id, { hold: HOLD, model: 'film', channelIds: [channelId] })
   const outcome = await database.createTask(task)
   if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
-  const submitting = await move(outcome.task, 'claimed', { channelId, upstreamModel: 'sim-film' })
-  return move(submitting, 'lost')
+  return outcome.task
 }
 
-/** The simulated provider has it, and its answer never arrived. */
-async function taken(task: Task, directives: string): Promise<void> {
-  const studio = catalog.channels.find(({ id }) => id === 'studio')!
-  const upstreamModel = `sim-film@${directives}`
-  const submit = { job: task.job, upstreamModel, reference: task.id, urlOf: () => '' }
-  const limits = { timeoutMs: 5000, maxAnswerBytes: 100_000 }
-  await calls.send(adapter.submit(studio, submit), limits)
+const claimed = async (account: TestAccount, channelId = 'studio'): Promise<Task> =>
+  move(await waiting(account, channelId), 'claimed', { channelId, upstreamModel: 'sim-film' })
+
+const unconfirmed = async (account: TestAccount, channelId: string): Promise<Task> =>
+  move(await claimed(account, channelId), 'lost')
+
+const ask = (request: Parameters<typeof calls.send>[0]) =>
+  calls.send(request, { timeoutMs: 5000, maxAnswerBytes: 100_000 })
+
+/** The simulated provider takes it, and does as `directives` say. */
+async function submitted(task: Task, directives: string) {
+  const submit = {
+    job: task.job,
+    upstreamModel: `sim-film@${directives}`,
+    reference: task.id,
+    urlOf: () => '',
+  }
+  return adapter.readSubmit(await ask(adapter.submit(studio, submit)), submit)
+}
+
+/** One that the simulated provider has, and does as `directives` say. */
+async function queued(account: TestAccount, directives: string): Promise<Task> {
+  const task = await claimed(account)
+  const outcome = await submitted(task, directives)
+  if (outcome.type !== 'accepted') throw new Error(JSON.stringify(outcome))
+  return move(task, 'accepted', { upstreamId: outcome.upstreamId })
+}
+
+async function stateAtUpstream({ upstreamId, upstreamModel, job }: Task): Promise<string> {
+  const poll = { upstreamId: upstreamId!, upstreamModel: upstreamModel!, job }
+  return adapter.follow!.readPoll(await ask(adapter.follow!.poll(studio, poll)), poll).type
 }
 
 const cancel = (account: TestAccount, task: Task, more: Partial<CancelDeps> = {}) =>
   cancelTask({ ...deps, ...more }, account.caller, 'video', task.id)
+
+const QUEUED = 'queue=60000,delay=60000'
+const uncancellable = { code: 'task_not_cancellable', status: 409 }
+
+t.test('a task that nobody has submitted yet', async (t) => {
+  const account = await newAccount()
+  const task = await waiting(account)
+  t.match(await account.wallet(), { held: HOLD, balance: HOLD })
+  t.match(await cancel(account, task), { state: 'cancelled', cost: 0n })
+  t.match(await account.wallet(), { held: 0n, balance: 2n * HOLD, used: 0n })
+  await t.rejects(cancel(account, task), uncancellable, 'once')
+})
+
+t.test('a task that is queued at its upstream is cancelled there first', async (t) => {
+  const account = await newAccount()
+  const task = await queued(account, QUEUED)
+  t.match(await cancel(account, task), { state: 'cancelled' })
+  t.equal(await stateAtUpstream(task), 'cancelled')
+  t.match(await account.wallet(), { held: 0n, balance: 2n * HOLD })
+  const { call } = await database.findCall(task.id)
+  t.match(call, { status: 'error', error_code: 'task_cancelled', cost: '0' })
+})
+
+t.test('a concurrent poll changes nothing about that', async (t) => {
+  for (const [seen, isFirst] of [
+    ['started', false],
+    ['cancelled', true],
+  ] as const) {
+    const account = await newAccount()
+    const task = await queued(account, QUEUED)
+    // The upstream has called it off, and before that is written another process has moved the task.
+    const racing: CancelDeps['calls'] = {
+      ...calls,
+      async send(request, options) {
+        const answer = await calls.send(request, options)
+        if (request.url.endsWith('/cancel')) await move(task, seen)
+        return answer
+      },
+    }
+    const after = await cancel(account, task, { calls: racing })
+    t.match(after, { state: 'cancelled', version: isFirst ? task.version + 1 : task.version + 2 }, seen)
+    t.match(await account.wallet(), { held: 0n, balance: 2n * HOLD })
+  }
+})
+
+t.test('what is not queued, or cannot be cancelled, stays as it is', async (t) => {
+  const account = await newAccount()
+  const stays = async (
+    task: Task,
+    refusal: { code: string; status?: number },
+    changed: Partial<CancelDeps> = {},
+  ) => {
+    await t.rejects(cancel(account, task, changed), refusal)
+    const [after] = await database.readTasks([task.id])
+    t.same(after, task)
+    await move(task, 'deadline')
+  }
+  await stays(await queued(account, 'queue=0,delay=60000'), uncancellable)
+  const over = await queued(account, 'queue=0,delay=40')
+  while ((await stateAtUpstream(over)) !== 'produced') await pause(20)
+  await stays(over, uncancellable)
+  await stays(await queued(account, `${QUEUED},poll_fault=status:503`), {
+    code: 'upstream_error',
+    status: 502,
+  })
+  await stays(
+    await queued(account, QUEUED),
+    { code: 'upstream_unreachable' },
+    {
+      catalog: () => ({ ...catalog, channels: [{ ...studio, base_url: 'http://127.0.0.1:1' }] }),
+    },
+  )
+  await stays(await queued(account, QUEUED), uncancellable, { catalog: () => ({ ...catalog, channels: [] }) })
+  const submitting = await move(await waiting(account), 'claimed', { channelId: 'studio' })
+  await stays(submitting, uncancellable)
+  const stranger = await newAccount()
+  const task = await queued(account, QUEUED)
+  await t.rejects(cancel(stranger, task), { code: 'not_found', status: 404 })
+  await t.rejects(
+    cancelTask(deps, account.caller, 'image', task.id),
+    { code: 'not_found' },
+    'of another kind',
+  )
+})
 
 t.test('where the upstream cannot be asked, the task is cancelled and its money is free', async (t) => {
   const gone = { catalog: () => ({ ...catalog, channels: [] }) }
@@ -121,14 +233,14 @@ t.test('while the upstream may still say, it is asked; later it is cancelled all
 
 t.test('an upstream that has it is asked to call it off; one that works on it does not', async (t) => {
   const account = await newAccount()
-  const queued = await unconfirmed(account, 'studio')
-  await taken(queued, 'queue=60000,delay=60000')
-  const after = await cancel(account, queued)
+  const lost = await unconfirmed(account, 'studio')
+  await submitted(lost, QUEUED)
+  const after = await cancel(account, lost)
   t.match(after, { state: 'cancelled', upstreamId: String })
   t.match(await account.wallet(), { held: 0n, balance: 2n * HOLD })
   const running = await unconfirmed(account, 'studio')
-  await taken(running, 'queue=0,delay=60000')
-  await t.rejects(cancel(account, running), { code: 'task_not_cancellable', status: 409 })
+  await submitted(running, 'queue=0,delay=60000')
+  await t.rejects(cancel(account, running), uncancellable)
   t.match((await database.readTasks([running.id]))[0], { state: 'running', upstreamId: String })
 })
 
