@@ -13,7 +13,8 @@ import { newId } from '../../../src/core/keys/ids.ts'
 import { type Admission, type Journal, openJournal } from '../../../src/journal/journal.ts'
 import { type Nats, openNats } from '../../../src/nats/nats.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { settlement } from '../../src/postgres/support.ts'
+import { newAccount, openMigrated, settlement } from '../../src/postgres/support.ts'
+import { startEngines, testDataDir } from '../../support/engines.ts'
 
 export const silent = { info() {}, warn() {}, error() {} }
 
@@ -40,18 +41,50 @@ export const hurried: SchedulerLike = {
   },
 }
 
-export function connectNats(t: Test, url: string): Nats {
-  const nats = openNats({ url, name: 'test', log: silent })
-  t.teardown(() => nats.close())
-  return nats
+/** NATS and PostgreSQL for the tests of one file, and what runs on them until a test ends. */
+export async function startSettlement(t: Test) {
+  const engines = await startEngines(t, { only: ['nats', 'postgres'] })
+  const { database, sql } = await openMigrated(t, engines.databaseUrl)
+  const connect = (t: Test): Nats => {
+    const nats = openNats({ url: engines.natsUrl, name: 'test', log: silent })
+    t.teardown(() => nats.close())
+    return nats
+  }
+  /** A gateway, in a directory of its own unless `more` names one. */
+  const gateway = async (t: Test, more: Partial<GatewayDeps> & { directory?: string } = {}) => {
+    const directory = more.directory ?? (await testDataDir(t))
+    return startGateway(t, directory, { nats: connect(t), database, ...more })
+  }
+  return {
+    engines,
+    database,
+    sql,
+    connect,
+    gateway,
+    settler: (t: Test) => startSettler(t, { nats: connect(t), database }),
+    newAccount: () => newAccount(database),
+    /** The request ids of an account's booked calls. */
+    async rowsOf(accountId: string): Promise<string[]> {
+      const rows = await sql<{ request_id: string }[]>`
+        SELECT request_id FROM usage_rows WHERE account_id = ${accountId}`
+      return rows.map(({ request_id }) => request_id)
+    },
+    usedOf: async (accountId: string) => (await database.readWallets([accountId]))[0]?.used,
+  }
 }
 
-export async function startGateway(
+interface GatewayDeps {
+  readonly nats: Pick<Nats, 'publish' | 'listen'>
+  readonly database: Database
+  readonly scheduler?: SchedulerLike
+}
+
+async function startGateway(
   t: Test,
-  of: { directory: string; nats: Nats; database: Database; scheduler?: SchedulerLike },
+  directory: string,
+  { nats, database, scheduler }: GatewayDeps,
 ): Promise<TestGateway> {
-  const { nats, database, scheduler } = of
-  const journal = await openJournal({ directory: join(of.directory, 'journal'), log: silent })
+  const journal = await openJournal({ directory: join(directory, 'journal'), log: silent })
   const notifications: CommittedWallets[] = []
   const publisher = settlementPublisher({
     journal,
@@ -101,7 +134,7 @@ export interface TestSettler {
   stop(): Promise<void>
 }
 
-export function startSettler(t: Test, of: { nats: Nats; database: Database }): TestSettler {
+function startSettler(t: Test, of: { nats: Nats; database: Database }): TestSettler {
   const malformed: Malformed[] = []
   const running = settler({
     nats: of.nats,

@@ -1,0 +1,72 @@
+/** Settlements wait in the journal for engines that are away, and each is booked once when they are back. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { settler } from '../../../pipelines/settlement/settlement.ts'
+import { until } from '../../support/eventually.ts'
+import { silent, startSettlement } from './support.ts'
+
+const { engines, database, connect, gateway: startGateway, ...bench } = await startSettlement(t)
+
+t.test('NATS down: calls go on, are kept in the journal, and booked when it is back', async (t) => {
+  const account = await bench.newAccount()
+  const gateway = await startGateway(t)
+  bench.settler(t)
+  await engines.stopEngine('nats')
+  const requestIds = await Promise.all(Array.from({ length: 300 }, () => gateway.call(account, 7n)))
+  await sleep(50)
+  t.equal(gateway.journal.depth().settlementsUnbooked, 300)
+  t.same(await bench.rowsOf(account), [])
+  await engines.startEngine('nats')
+  t.equal(await gateway.publisher.drain(20_000), true)
+  t.same(new Set(await bench.rowsOf(account)), new Set(requestIds))
+  t.equal(await bench.usedOf(account), 2_100n)
+})
+
+for (const [engine, killedAt, settlers] of [
+  ['nats', [30, 90, 150, 210], 1],
+  ['postgres', [60, 120], 2],
+] as const)
+  t.test(`${engine} killed again and again under calls: each is booked once`, async (t) => {
+    const account = await bench.newAccount()
+    const gateway = await startGateway(t)
+    for (let count = 0; count < settlers; count++) bench.settler(t)
+    const requestIds: string[] = []
+    for (let call = 0; call < 240; call++) {
+      requestIds.push(await gateway.call(account, 5n))
+      if (killedAt.some((at) => at === call)) engines.killEngine(engine)
+      await sleep(2)
+    }
+    t.equal(await gateway.publisher.drain(30_000), true)
+    const rows = await bench.rowsOf(account)
+    t.equal(rows.length, requestIds.length)
+    t.same(new Set(rows), new Set(requestIds))
+    const [wallet] = await database.readWallets([account])
+    t.equal(wallet?.used, 1_200n)
+    t.equal((await database.verifyWallets()).ok, true)
+    const totals = gateway.notifications.flatMap(({ wallets }) => wallets)
+    t.same(totals.at(-1), wallet, 'the gateway has the last totals')
+    t.equal(
+      gateway.notifications.reduce((sum, { costs }) => sum + (costs.get(account) ?? 0n), 0n),
+      1_200n,
+    )
+  })
+
+t.test('a settler that ends gives what it could not book to the next one', async (t) => {
+  const account = await bench.newAccount()
+  const gateway = await startGateway(t)
+  const received = settler({
+    nats: connect(t),
+    database: { ...database, bookSettlements: () => Promise.reject(new Error('PostgreSQL is away')) },
+    onBookedRows: () => undefined,
+    onMalformed: () => undefined,
+    log: silent,
+  })
+  await Promise.all(Array.from({ length: 10 }, () => gateway.call(account, 1n)))
+  await until('booking fails', () => received.trouble !== null)
+  t.ok(received.waiting > 0)
+  await received.stop(50)
+  t.equal(received.waiting, 0)
+  bench.settler(t)
+  t.equal(await gateway.publisher.drain(5_000), true, 'at once, not when JetStream takes the first for dead')
+  t.equal(await bench.usedOf(account), 10n)
+})
