@@ -1,4 +1,4 @@
-/** The call log rebuilt from PostgreSQL: what it was, while calls arrive and are read. */
+/** The call log rebuilt from PostgreSQL: what it was, while calls arrive and are read, wherever it is broken off. */
 import t, { type Test } from 'tap'
 import { type LogRebuildDeps, rebuildLog } from '../../../pipelines/call-log/rebuild.ts'
 import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
@@ -104,6 +104,39 @@ t.test('the call log is rebuilt', async (t) => {
     await rebuild()
     await assertWhole(t)
   })
+
+  for (const point of ['claimed', 'inserted'] as const)
+    await t.test(`while a range is ${point} whose copier was killed`, async (t) => {
+      await bench.book(7)
+      await bench.dieAt(point)
+      await rebuild()
+      await copyAll()
+      await assertWhole(t)
+    })
+
+  await t.test('while a copier is between its insert and the end of its range', async (t) => {
+    await bench.book(7)
+    const copier = await bench.openDatabase()
+    t.teardown(() => copier.close())
+    const range = (await copier.claimCopyRange())!
+    const text = await copier.readUsageRows(range)
+    const token = `usage-${range.from}-${range.to}`
+    await callLog.insertCalls({ token, text })
+    await rebuild()
+    await callLog.insertCalls({ token, text })
+    await copier.finishCopyRange(range)
+    await assertWhole(t)
+  })
+
+  for (const point of ['half done', 'one of two tables exchanged', 'exchanged'] as const)
+    await t.test(`killed when it is ${point}, the log is whole, and the next rebuild is`, async (t) => {
+      await bench.dieAt(point)
+      await bench.assertOnce(t)
+      await bench.book(3)
+      await copyAll()
+      await rebuild()
+      await assertWhole(t)
+    })
 
   await t.test('without the months that were dropped by age', async (t) => {
     const [months] = await bench.sql<[{ old: number; kept: number }]>`

@@ -15,7 +15,7 @@ import { newAccount, openMigrated, settlement } from '../../src/postgres/support
 import { startEngines, type TestEngines } from '../../support/engines.ts'
 import { bookedByDay, loggedByDay } from '../../support/rollup.ts'
 
-const CHILD = fileURLToPath(new URL('./usage-copy-child.ts', import.meta.url))
+const CHILD = fileURLToPath(new URL('./killed-child.ts', import.meta.url))
 /** A bound for waiting, far above what it takes. */
 const PATIENCE_MS = 90_000
 const DECEMBER_END = Date.UTC(2025, 11, 31, 23, 59, 59, 999)
@@ -30,10 +30,11 @@ export async function until(what: string, isSo: () => Promise<boolean> | boolean
   }
 }
 
-/** Where `usage-copy-child.ts` kills itself. */
+/** Where a copier kills itself in `killed-child.ts`, and where a rebuild does. */
 export type KillPoint = 'claimed' | 'between months' | 'inserted'
-/** The settings of `usage-copy-child.ts`; `never` is for tests that kill it from outside. */
-export type DieAt = KillPoint | 'never'
+export type RebuildKillPoint = 'half done' | 'one of two tables exchanged' | 'exchanged'
+/** The settings of `killed-child.ts`; `never` is a copier for tests that kill it from outside. */
+export type DieAt = KillPoint | RebuildKillPoint | 'never'
 
 export class CopyBench {
   readonly engines: TestEngines
@@ -180,28 +181,25 @@ export class CopyBench {
     return openDatabase({ url: this.#url, masterKey: this.#masterKey })
   }
 
-  /** With which a process of its own finds the engines. */
-  get childEnvironment(): Record<string, string> {
-    return {
-      DATABASE_URL: this.#url,
-      CLICKHOUSE_URL: this.engines.clickhouseUrl,
-      MASTER_KEY: this.#masterKey.toString('hex'),
-    }
-  }
-
   /** A copier in a process of its own. It ends with the test. */
   spawnCopier(dieAt: DieAt): ChildProcess {
     const child = spawn(process.execPath, [CHILD], {
-      env: { ...process.env, DIE_AT: dieAt, ...this.childEnvironment },
+      env: {
+        ...process.env,
+        DIE_AT: dieAt,
+        DATABASE_URL: this.#url,
+        CLICKHOUSE_URL: this.engines.clickhouseUrl,
+        MASTER_KEY: this.#masterKey.toString('hex'),
+      },
       stdio: ['ignore', 'inherit', 'inherit'],
     })
     this.#t.teardown(() => child.kill('SIGKILL'))
     return child
   }
 
-  /** A copier takes up what is booked, and is killed at this point of its work. */
-  async dieAt(point: KillPoint): Promise<void> {
+  /** A copier, or a rebuild, takes up what is booked, and is killed at this point of its work. */
+  async dieAt(point: KillPoint | RebuildKillPoint): Promise<void> {
     const [, signal] = await once(this.spawnCopier(point), 'exit')
-    if (signal !== 'SIGKILL') throw new Error(`the copier was to be killed at ${point}, and ended otherwise`)
+    if (signal !== 'SIGKILL') throw new Error(`was to be killed when ${point}, and ended otherwise`)
   }
 }

@@ -1,4 +1,6 @@
-/** A copier in a process of its own, which the kernel kills at the point of its work that the environment names. */
+/** A copier or a rebuild in a process of its own, which the kernel kills at the point of its work that the environment names. */
+import { createClient } from '@clickhouse/client'
+import { rebuildLog } from '../../../pipelines/call-log/rebuild.ts'
 import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import type { CallRange } from '../../../src/clickhouse/tables/insert-calls.ts'
@@ -45,11 +47,43 @@ async function finishCopyRange(range: CopyRange): Promise<void> {
   await database.finishCopyRange(range)
 }
 
-usageCopier({
-  database: {
-    claimCopyRange: database.claimCopyRange,
-    readUsageRows: dieAt === 'claimed' ? die : database.readUsageRows,
-    finishCopyRange,
-  },
-  callLog: { insertCalls },
-}).start()
+const rebuild = () =>
+  rebuildLog({
+    database,
+    callLog: {
+      insertCalls: callLog.insertCalls,
+      async createRebuildTables() {
+        const fresh = await callLog.createRebuildTables()
+        return {
+          insertCalls: fresh.insertCalls,
+          keepCallsBefore: fresh.keepCallsBefore,
+          async swap() {
+            if (dieAt === 'one of two tables exchanged') {
+              await createClient({ url: setting('CLICKHOUSE_URL') }).command({
+                query: 'EXCHANGE TABLES calls AND calls_rebuilt',
+              })
+              return die()
+            }
+            await fresh.swap()
+            return die()
+          },
+          drop: fresh.drop,
+        }
+      },
+    },
+    onProgress: ({ rows, total }) => (dieAt === 'half done' && rows * 2 >= total ? die() : undefined),
+    rangeRows: 20,
+  })
+
+const copy = () =>
+  usageCopier({
+    database: {
+      claimCopyRange: database.claimCopyRange,
+      readUsageRows: dieAt === 'claimed' ? die : database.readUsageRows,
+      finishCopyRange,
+    },
+    callLog: { insertCalls },
+  }).start()
+
+if (dieAt === 'half done' || dieAt === 'one of two tables exchanged' || dieAt === 'exchanged') await rebuild()
+else copy()
