@@ -1,7 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk'
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually } from '../../support/service.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
 import { upstreamRequest } from '../support.ts'
 import {
@@ -9,19 +8,17 @@ import {
   asking,
   BOTH_TOOLS,
   ENOUGH_CHARACTERS,
-  type ErrorClass,
   FROM_CACHE,
+  isChargedForWhatWasSaid,
   LONG,
-  LONG_TOKENS,
-  leastTokens,
   PLACE_SCHEMA,
   PNG_BASE64,
+  refusalsOf,
   refused,
   SDK_CONFIG,
   sentUpstream,
   THINK_THEN_CALL,
   TOOL_NAMES,
-  wasLetGo,
 } from './support.ts'
 
 const MODEL = 'thinker'
@@ -167,20 +164,12 @@ t.test('the anthropic SDK', async (t) => {
     })
     await refused(t, stream.done(), Anthropic.APIUserAbortError, {})
     const requestId = response.headers.get('x-gateway-trace')!
-    await eventually('the upstream was let go', () => wasLetGo(service, requestId))
-    const row = await books.chargedAsRow(requestId, { status: 'interrupted' })
-    t.ok(row.output_tokens >= leastTokens(seen) && row.output_tokens < LONG_TOKENS)
+    await isChargedForWhatWasSaid(t, service, books, requestId, seen)
   })
 
   await t.test('knows refusals by their class', async (t) => {
     type ApiError = InstanceType<typeof Anthropic.APIError>
-    const kinds: readonly (readonly [status: number, kind: ErrorClass, code: string])[] = [
-      [401, Anthropic.InternalServerError, 'upstream_error'],
-      [402, Anthropic.InternalServerError, 'upstream_error'],
-      [404, Anthropic.NotFoundError, 'not_found'],
-      [429, Anthropic.RateLimitError, 'rate_limit_exceeded'],
-    ]
-    for (const [index, [status, kind, code]] of kinds.entries()) {
+    for (const [index, [status, kind, code]] of refusalsOf(Anthropic).entries()) {
       const messages = [user(asking(`fault=status:${status}`))]
       const call = client.messages.create({ model: MODEL, max_tokens: 9, messages, stream: index % 2 === 1 })
       const error = await refused<ApiError>(t, call, kind, {

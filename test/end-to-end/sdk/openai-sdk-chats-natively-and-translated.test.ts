@@ -2,28 +2,25 @@ import OpenAI from 'openai'
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually } from '../../support/service.ts'
 import { Books, type ChatProtocol, checkTranslation, type Told } from '../protocols/support.ts'
 import {
   answeredFor,
   asking,
   BOTH_TOOLS,
   ENOUGH_CHARACTERS,
-  type ErrorClass,
   FROM_CACHE,
+  isChargedForWhatWasSaid,
   LONG,
-  LONG_TOKENS,
-  leastTokens,
   MODELS,
   PLACE_SCHEMA,
   PNG_BASE64,
   PNG_URI,
+  refusalsOf,
   refused,
   SDK_CONFIG,
   sentUpstream,
   THINK_THEN_CALL,
   TOOL_NAMES,
-  wasLetGo,
 } from './support.ts'
 
 const TOOLS: OpenAI.ChatCompletionTool[] = TOOL_NAMES.map((name) => ({
@@ -260,19 +257,11 @@ t.test('the openai SDK', async (t) => {
           if (seen.length > ENOUGH_CHARACTERS) abort.abort()
         }
         const requestId = response.headers.get('x-gateway-trace')!
-        await eventually('the upstream was let go', () => wasLetGo(service, requestId))
-        const row = await books.chargedAsRow(requestId, { status: 'interrupted', model })
-        t.ok(row.output_tokens >= leastTokens(seen) && row.output_tokens < LONG_TOKENS)
+        await isChargedForWhatWasSaid(t, service, books, requestId, seen)
       })
 
       await t.test("knows the upstream's refusals by their class", async (t) => {
-        const kinds: readonly (readonly [status: number, kind: ErrorClass, code: string])[] = [
-          [401, OpenAI.InternalServerError, 'upstream_error'],
-          [402, OpenAI.InternalServerError, 'upstream_error'],
-          [404, OpenAI.NotFoundError, 'not_found'],
-          [429, OpenAI.RateLimitError, 'rate_limit_exceeded'],
-        ]
-        for (const [index, [status, kind, code]] of kinds.entries()) {
+        for (const [index, [status, kind, code]] of refusalsOf(OpenAI).entries()) {
           const messages = [user(asking(`fault=status:${status}`))]
           const stream = index % 2 === 1
           const call = client.chat.completions.create({ model, messages, stream })

@@ -1,26 +1,23 @@
 import OpenAI from 'openai'
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually } from '../../support/service.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
 import {
   answeredFor,
   asking,
   BOTH_TOOLS,
   ENOUGH_CHARACTERS,
-  type ErrorClass,
   FROM_CACHE,
+  isChargedForWhatWasSaid,
   LONG,
-  LONG_TOKENS,
-  leastTokens,
   PLACE_SCHEMA,
   PNG_URI,
+  refusalsOf,
   refused,
   SDK_CONFIG,
   sentUpstream,
   THINK_THEN_CALL,
   TOOL_NAMES,
-  wasLetGo,
 } from './support.ts'
 
 const MODEL = 'responder'
@@ -173,19 +170,11 @@ t.test('the openai SDK, with responses', async (t) => {
       if (seen.length > ENOUGH_CHARACTERS) break
     }
     const requestId = response.headers.get('x-gateway-trace')!
-    await eventually('the upstream was let go', () => wasLetGo(service, requestId))
-    const row = await books.chargedAsRow(requestId, { status: 'interrupted' })
-    t.ok(row.output_tokens >= leastTokens(seen) && row.output_tokens < LONG_TOKENS)
+    await isChargedForWhatWasSaid(t, service, books, requestId, seen)
   })
 
   await t.test('knows refusals by their class', async (t) => {
-    const kinds: readonly (readonly [status: number, kind: ErrorClass, code: string])[] = [
-      [401, OpenAI.InternalServerError, 'upstream_error'],
-      [402, OpenAI.InternalServerError, 'upstream_error'],
-      [404, OpenAI.NotFoundError, 'not_found'],
-      [429, OpenAI.RateLimitError, 'rate_limit_exceeded'],
-    ]
-    for (const [status, kind, code] of kinds) {
+    for (const [status, kind, code] of refusalsOf(OpenAI)) {
       const call = client.responses.create({ model: MODEL, input: user(asking(`fault=status:${status}`)) })
       const error = await refused<InstanceType<typeof OpenAI.APIError>>(t, call, kind, {
         status: answeredFor(status),

@@ -1,7 +1,7 @@
 /** What the vendors' SDKs are tried against: one model behind each protocol, and things to ask of it. */
 import type { Test } from 'tap'
-import type { LentService } from '../../support/service.ts'
-import { configOf, simulated } from '../protocols/support.ts'
+import { eventually, type LentService } from '../../support/service.ts'
+import { type Books, configOf, simulated } from '../protocols/support.ts'
 import { upstreamCalls, upstreamRequest } from '../support.ts'
 
 /** Each model by the protocol that its channel speaks. The last signs its calls, and wants the signatures back. */
@@ -45,12 +45,12 @@ export const THINK_THEN_CALL = asking('tool_calls=1, reasoning=8, reasoning_text
 export const FROM_CACHE = asking('prompt_tokens=1000, cached=600, cache_write=100, tokens=10')
 /** Twenty seconds of it, if it is not cut short. */
 export const LONG = asking('tokens=2000, tps=100')
-export const LONG_TOKENS = 2000
+const LONG_TOKENS = 2000
 /** When so much of it has been read, it is cut short. */
 export const ENOUGH_CHARACTERS = 40
 
 /** The simulated provider counts words; where it had not reported them yet, four characters count as one token. */
-export const leastTokens = (text: string): number =>
+const leastTokens = (text: string): number =>
   Math.floor(Math.min(text.trim().split(' ').length, [...text].length / 4))
 
 export const PNG_BASE64 =
@@ -65,10 +65,20 @@ export async function sentUpstream(
   return (await upstreamRequest(service, requestId ?? 'none')).body
 }
 
-/** The upstream has seen its caller leave. */
-export async function wasLetGo(service: LentService, requestId: string): Promise<boolean | undefined> {
-  const [call] = await upstreamCalls(service, requestId)
-  return call?.state === 'client_closed' || undefined
+/** A call for `LONG` was left when the client had read `seen`: the upstream was let go, and what was said is charged. */
+export async function isChargedForWhatWasSaid(
+  t: Test,
+  service: LentService,
+  books: Books,
+  requestId: string,
+  seen: string,
+): Promise<void> {
+  await eventually('the upstream was let go', async () => {
+    const [call] = await upstreamCalls(service, requestId)
+    return call?.state === 'client_closed' || undefined
+  })
+  const row = await books.chargedAsRow(requestId, { status: 'interrupted' })
+  t.ok(row.output_tokens >= leastTokens(seen) && row.output_tokens < LONG_TOKENS)
 }
 
 /** The constructor of an SDK's error class. */
@@ -89,6 +99,18 @@ export async function refused<E extends Error = Error>(
   t.match(error, expected)
   return error as E
 }
+
+/** Refusals of an upstream: its status, the class of the SDK's error, and the code of the row. */
+export const refusalsOf = (sdk: {
+  readonly InternalServerError: ErrorClass
+  readonly NotFoundError: ErrorClass
+  readonly RateLimitError: ErrorClass
+}): readonly (readonly [status: number, kind: ErrorClass, code: string])[] => [
+  [401, sdk.InternalServerError, 'upstream_error'],
+  [402, sdk.InternalServerError, 'upstream_error'],
+  [404, sdk.NotFoundError, 'not_found'],
+  [429, sdk.RateLimitError, 'rate_limit_exceeded'],
+]
 
 /** The status of the answer to an upstream's refusal: one of the gateway's own access is no matter of the client's. */
 export const answeredFor = (status: number): number => (status === 401 || status === 402 ? 502 : status)
