@@ -1,5 +1,5 @@
-import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
+import { closedPort } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually, type LogJson } from '../../support/service.ts'
 import {
@@ -49,15 +49,6 @@ const MODELS = {
   stalls: { served: false },
 }
 const TIMEOUT_SECONDS = 0.3
-
-/** A port on which nobody listens. */
-async function closedPort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
 
 const moreChannels = (port: number): string =>
   [

@@ -2,9 +2,8 @@
  * A client that leaves is charged for what was sent, and for no output before the first token.
  * See docs/failure-modes.md, "Money", rows 5, 6 and 7.
  */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { serveHttp, textOf } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually, type LentService } from '../../support/service.ts'
 import {
@@ -29,32 +28,18 @@ const PLACEHOLDER = { prompt_tokens: 3, completion_tokens: 1 }
 const cost = (promptTokens: number, outputTokens: number) => String(promptTokens + 2 * outputTokens)
 
 /** A provider that never ends: after a first chunk without text, or after it has spoken on beyond a first report. */
-function endlessUpstream(t: { teardown(handler: () => unknown): void }): Promise<string> {
+async function endlessUpstream(t: { teardown(handler: () => unknown): void }): Promise<string> {
   const chunk = (content: string, more: object = {}) =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }], ...more })}\n\n`
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text: string) => {
-      body += text
-    })
-    request.once('end', () => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      const { model } = JSON.parse(body) as { model: string }
-      if (model === 'mute') return response.write(chunk(''))
-      response.write(chunk('', { usage: PLACEHOLDER }))
-      response.write(chunk('twelve chars'))
-      return response.write(chunk(', and more'))
-    })
+  const url = await serveHttp(t, async (request, response) => {
+    const { model } = JSON.parse(await textOf(request)) as { model: string }
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    if (model === 'mute') return response.write(chunk(''))
+    response.write(chunk('', { usage: PLACEHOLDER }))
+    response.write(chunk('twelve chars'))
+    return response.write(chunk(', and more'))
   })
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () =>
-      resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`),
-    )
-  })
+  return `${url}/v1`
 }
 
 async function startWith(t: Parameters<typeof borrowService>[0], endlessUrl: string): Promise<LentService> {

@@ -1,7 +1,7 @@
 /** What upstreams answer, good and bad, in each protocol, and an upstream that answers so over real sockets. */
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { serveHttp, textOf } from '../../support/http-server.ts'
 
 /** 16 characters, two of them of two bytes: 5 tokens where they are estimated. */
 export const TEXT = 'Grüße from here.'
@@ -235,30 +235,17 @@ export interface HostileUpstream {
 }
 
 /** Answers each call as `answerTo` says of the model that it names, in its path or in its body. */
-export function hostileUpstream(
+export async function hostileUpstream(
   t: { teardown(handler: () => unknown): void },
   answerTo: (model: string) => Sent,
 ): Promise<HostileUpstream> {
   const hits = new Map<string, number>()
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text: string) => {
-      body += text
-    })
-    request.once('end', () => {
-      const inPath = /\/models\/([^/:?]+):/.exec(request.url ?? '')?.[1]
-      const model = inPath ?? (JSON.parse(body) as { model: string }).model
-      hits.set(model, (hits.get(model) ?? 0) + 1)
-      send(response, answerTo(model))
-    })
+  const url = await serveHttp(t, async (request, response) => {
+    const body = await textOf(request)
+    const inPath = /\/models\/([^/:?]+):/.exec(request.url ?? '')?.[1]
+    const model = inPath ?? (JSON.parse(body) as { model: string }).model
+    hits.set(model, (hits.get(model) ?? 0) + 1)
+    send(response, answerTo(model))
   })
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () =>
-      resolve({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, hits }),
-    )
-  })
+  return { url, hits }
 }

@@ -2,11 +2,10 @@
  * Messages at Amazon Bedrock and Vertex AI, and generate-content at Vertex AI: played by a server that answers as their
  * references say. The charge is computed by hand from the price list below.
  */
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import t from 'tap'
 import { chunk } from '../../support/event-stream.ts'
+import { serveHttp, textOf } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { rowOf, traceOf } from '../support.ts'
 import { type ChannelPlan, configOf, post } from './support.ts'
@@ -109,11 +108,9 @@ function stream(
   if (!isCut) response.end()
 }
 
-const platform = createServer(async (request, response) => {
-  let text = ''
-  for await (const bytes of request) text += bytes
+const URL_OF_IT = await serveHttp(t, async (request, response) => {
   const path = request.url ?? ''
-  const body = JSON.parse(text) as Record<string, unknown>
+  const body = JSON.parse(await textOf(request)) as Record<string, unknown>
   received.push({ path, headers: request.headers, body })
   const isCut = body.top_k === 1 || 'toolConfig' in body
   const counts = Object.entries(COUNTS).find(([end]) => path.endsWith(end))
@@ -131,13 +128,6 @@ const platform = createServer(async (request, response) => {
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify(path.includes(':generateContent') ? GEMINI : WHOLE))
 })
-platform.listen(0, '127.0.0.1')
-await once(platform, 'listening')
-t.teardown(() => {
-  platform.closeAllConnections()
-  platform.close()
-})
-const URL_OF_IT = `http://127.0.0.1:${(platform.address() as AddressInfo).port}`
 const vertex = {
   provider: 'vertex',
   api_key: 'vertex-key-0123456789',

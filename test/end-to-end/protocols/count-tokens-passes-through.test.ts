@@ -1,8 +1,6 @@
 /** Tokens are counted where a native channel serves the model, in the two protocols that have a way to ask. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { serveHttp, textOf } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { balanceOf, traceOf, UPSTREAM_KEY, upstreamRequest } from '../support.ts'
 import { checkRefused, configOf, ERRORS, post, simulated } from './support.ts'
@@ -32,25 +30,18 @@ const CHANNELS = [
 const MESSAGES = '"messages" : [{"role":"user", "content":"h\\u00e9llo"}]'
 
 /** An upstream that quotes the key and the model that it is shown, or answers with a page. */
-const quoting = createServer((request, response) => {
-  const pieces: Buffer[] = []
-  request.on('data', (piece: Buffer) => pieces.push(piece))
-  request.on('end', () => {
-    const { model } = JSON.parse(Buffer.concat(pieces).toString())
-    const message = `Key ${request.headers['x-api-key']} may not count for ${model}.`
-    if (model === 'upstream-page') response.end('<html>busy</html>')
-    else response.writeHead(400).end(JSON.stringify({ error: { message } }))
-  })
+const quoting = await serveHttp(t, async (request, response) => {
+  const { model } = JSON.parse(await textOf(request))
+  const message = `Key ${request.headers['x-api-key']} may not count for ${model}.`
+  if (model === 'upstream-page') response.end('<html>busy</html>')
+  else response.writeHead(400).end(JSON.stringify({ error: { message } }))
 })
-quoting.listen(0, '127.0.0.1')
-await once(quoting, 'listening')
-t.teardown(() => quoting.close())
 const CONFIG = configOf(MODELS, [
   ...CHANNELS,
   {
     ...simulated('messages', { quoted: 'upstream-name', page: 'upstream-page' }),
     id: `quoting-${process.pid}`,
-    base_url: `http://127.0.0.1:${(quoting.address() as AddressInfo).port}`,
+    base_url: quoting,
     api_key: UPSTREAM_KEY,
   },
 ])

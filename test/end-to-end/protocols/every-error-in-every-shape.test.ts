@@ -1,7 +1,7 @@
 /** Each row that a protocol can give, over the wire, in each protocol's shape. */
 import { request } from 'node:http'
-import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
+import { closedPort } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import type { LentService } from '../../support/service.ts'
 import { rowsOf, traceOf } from '../support.ts'
@@ -52,14 +52,6 @@ const BUILT_IN_SEARCH: Readonly<Record<ChatProtocol, object>> = {
   messages: { tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
   'generate-content': { tools: [{ googleSearch: {} }] },
   responses: { tools: [{ type: 'web_search' }] },
-}
-
-async function closedPort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address !== null ? address.port : 0
 }
 
 /** Models of each upstream, such as `messages.plain`. */

@@ -1,7 +1,7 @@
 /** An upstream that closes kept connections just as calls go out on them. */
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
+import { serveHttp } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { balanceOf, rowsOf, say, traceOf, UPSTREAM_KEY } from '../support.ts'
 
@@ -18,7 +18,7 @@ async function startForgetfulUpstream(t: Test) {
   const seen = new WeakSet<object>()
   const waiting: ServerResponse[] = []
   const state = { together: CALLS, broken: 0 }
-  const server = createServer((request, response) => {
+  const url = await serveHttp(t, (request, response) => {
     request.resume().on('end', () => {
       if (seen.has(request.socket)) {
         state.broken++
@@ -35,12 +35,7 @@ async function startForgetfulUpstream(t: Test) {
       }
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { state, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { state, url }
 }
 
 const configOf = (url: string): string =>

@@ -1,6 +1,6 @@
 /** A refused call is recorded as `rejected`, and no attempt of it is counted. */
-import { createServer } from 'node:http'
 import t from 'tap'
+import { serveHttp } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { rowsOf, traceOf, upstreamCalls } from '../support.ts'
 import { ask, checkRefused, configOf, ERRORS, simulated } from './support.ts'
@@ -29,14 +29,11 @@ t.test('what cannot be translated', async (t) => {
   )
   const { key } = await service.newKey('1000000')
   let visits = 0
-  const inside = createServer((_, response) => {
+  const inside = await serveHttp(t, (_, response) => {
     visits++
     response.end('a secret')
   })
-  await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => inside.close())
-  const address = inside.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const { port } = new URL(inside)
 
   const everywhere: readonly (readonly [more: object, message: RegExp])[] = [
     [

@@ -1,7 +1,6 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { Teardown } from '../../support/engines.ts'
+import { serveHttp, textOf } from '../../support/http-server.ts'
 import { eventually, startService, testConfig } from '../../support/service.ts'
 
 interface Span {
@@ -18,18 +17,14 @@ const CLIENT_SPAN = 'b7ad6b7169203331'
 /** A collector that keeps every span it is sent. */
 async function startCollector(test: Teardown): Promise<{ url: string; spans: Span[] }> {
   const spans: Span[] = []
-  const server = createServer(async (request, response) => {
-    const pieces: Buffer[] = []
-    for await (const piece of request) pieces.push(piece as Buffer)
-    const body = JSON.parse(Buffer.concat(pieces).toString('utf8')) as {
+  const url = await serveHttp(test, async (request, response) => {
+    const body = JSON.parse(await textOf(request)) as {
       resourceSpans: { scopeSpans: { spans: Span[] }[] }[]
     }
     spans.push(...body.resourceSpans.flatMap((r) => r.scopeSpans.flatMap((s) => s.spans)))
     response.setHeader('content-type', 'application/json').end('{}')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  test.teardown(() => server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans }
+  return { url, spans }
 }
 
 t.test(

@@ -1,8 +1,7 @@
 /** An identity provider by others, at which persons are signed in as soon as they come. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
 import type { Test } from 'tap'
+import { serveHttp } from '../../support/http-server.ts'
 
 export interface Person {
   readonly email: string
@@ -17,13 +16,7 @@ export async function startProvider(t: Test, persons: Readonly<Record<string, Pe
   let handle: ReturnType<Provider['callback']> = () => {}
   let current = ''
   let allowed = ''
-  const server = createServer((request, response) => handle(request, response))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = await serveHttp(t, (request, response) => handle(request, response))
   /** Lets the provider redirect to this address alone. */
   const redirectTo = (redirectUri: string) => {
     allowed = redirectUri

@@ -1,6 +1,4 @@
 /** Lists of presets and templates: asked for once a minute, shown on while their upstream is silent. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { channelLists, mergedLists } from '../../../pipelines/media/channel-lists.ts'
 import { resolveMediaResource } from '../../../pipelines/media/select-voice-or-avatar.ts'
@@ -9,27 +7,19 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
+import { serveHttp } from '../../support/http-server.ts'
 import { channelAt, resultOf, taskOf } from './support.ts'
 
 const MINUTE_MS = 60_000
 
 /** An upstream that answers what the test says. */
 async function startLister() {
-  const server = createServer((request, response) => {
+  const url = await serveHttp(t, (request, response) => {
     lister.asked.push(request.url ?? '')
     const { status, body } = lister.answer
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const lister = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked: [] as string[],
-    answer: { status: 200, body: {} as object },
-  }
+  const lister = { url, asked: [] as string[], answer: { status: 200, body: {} as object } }
   return lister
 }
 

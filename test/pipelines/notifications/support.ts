@@ -1,6 +1,5 @@
 /** Notifications on real PostgreSQL and NATS, before receivers that a test scripts. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { AttemptDeps } from '../../../pipelines/notifications/attempt.ts'
@@ -13,6 +12,7 @@ import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { newAccount, openMigrated } from '../../src/postgres/support.ts'
 import { startEngines, type TestEngines } from '../../support/engines.ts'
+import { serveHttp, textOf } from '../../support/http-server.ts'
 
 const ROUND_INTERVAL_MS = 50
 
@@ -40,16 +40,13 @@ export async function startReceiver(
     void response.end('thanks'),
 ): Promise<Receiver> {
   const received: ReceivedHook[] = []
-  const server = createServer(async (request: IncomingMessage, response) => {
-    let body = ''
-    for await (const piece of request) body += piece
-    const hook = { path: request.url ?? '', headers: request.headers as Record<string, string>, body }
+  const url = await serveHttp(t, async (request, response) => {
+    const headers = request.headers as Record<string, string>
+    const hook = { path: request.url ?? '', headers, body: await textOf(request) }
     received.push(hook)
     answer(hook, response)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close().closeAllConnections())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, received }
+  return { url: `${url}/hook`, received }
 }
 
 export interface TestNotifications {

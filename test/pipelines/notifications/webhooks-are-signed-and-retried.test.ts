@@ -1,10 +1,9 @@
 /** Webhooks as receivers get them: signed, retried, and never where they must not go. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { guardedPost } from '../../../src/fetch/guarded-post.ts'
 import { eventually, until } from '../../support/eventually.ts'
+import { serveHttp } from '../../support/http-server.ts'
 import { startNotifications, startReceiver } from './support.ts'
 
 const bench = await startNotifications(t)
@@ -151,10 +150,7 @@ t.test('redirects, private addresses and receivers that hang get no second reque
 })
 
 t.test('a name that leads elsewhere between attempts is judged again each time', async (t) => {
-  const server = createServer((_, response) => void response.end())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.2', resolve))
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const { port } = new URL(await serveHttp(t, (_, response) => void response.end(), '127.0.0.2'))
   const answers = ['127.0.0.2', '10.0.0.1', '127.0.0.2']
   const attempts = []
   for (const address of answers)

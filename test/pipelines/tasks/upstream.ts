@@ -1,6 +1,5 @@
 /** A small upstream over HTTP whose behaviour each prompt scripts, and the adapters that speak to it. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { emptyResult, type MediaJob } from '../../../schemas/media/job.ts'
@@ -11,6 +10,7 @@ import type {
   Produced,
   SubmitOutcome,
 } from '../../../src/channels/media/adapter.ts'
+import { serveHttp } from '../../support/http-server.ts'
 
 /** What one prompt makes the upstream do. Polls give one of `states` after the other, the last for ever. */
 export interface Plan {
@@ -58,15 +58,7 @@ export interface TestUpstream {
 export async function startUpstream(t: Test): Promise<TestUpstream> {
   const works = new Map<string, Work>()
   const upstream = { url: '', plans: new Map(), submits: new Map(), works, polls: 0, paths: [] as string[] }
-  const server = createServer((request, response) => {
-    void answer(upstream, request, response)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  upstream.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  upstream.url = await serveHttp(t, (request, response) => void answer(upstream, request, response))
   return upstream
 }
 

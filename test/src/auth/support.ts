@@ -1,9 +1,9 @@
 /** A local token server, and the access of a channel whose `auth` leads to it. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { type Authorizer, type AuthorizerDeps, authorizers } from '../../../src/auth/authorizer.ts'
+import { serveHttp, textOf } from '../../support/http-server.ts'
 import { channelOf } from '../channels/providers/support.ts'
 
 export const FIVE_MINUTES_MS = 5 * 60_000
@@ -27,18 +27,11 @@ export async function serve(
   answer: (asked: Asked, response: ServerResponse, number: number) => void,
 ): Promise<{ url: string; asked: Asked[] }> {
   const asked: Asked[] = []
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
-    const one = { path: request.url ?? '', headers: request.headers, body }
+  const url = await serveHttp(t, async (request, response) => {
+    const one = { path: request.url ?? '', headers: request.headers, body: await textOf(request) }
     answer(one, response, asked.push(one))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  return { url, asked }
 }
 
 export const json = (response: ServerResponse, status: number, value: object): void => {

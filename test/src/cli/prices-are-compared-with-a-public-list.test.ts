@@ -1,12 +1,10 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { configFile } from '../../../schemas/config/file.ts'
 import { readList } from '../../../src/cli/config/price-list-source.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import { readPriceList } from '../../../src/core/pricing/price-list.ts'
+import { serveHttp } from '../../support/http-server.ts'
 import { commandsOn, noEngines } from './support.ts'
 
 const LITELLM = {
@@ -97,14 +95,10 @@ t.test('both formats propose the same changes, exact to the last digit', async (
 })
 
 t.test('a list is read from a file, and from a URL at a public address', async (t) => {
-  const server = createServer((request, response) => {
+  const base = await serveHttp(t, (request, response) => {
     response.statusCode = request.url === '/prices.json' ? 200 : 404
     response.end(JSON.stringify(LITELLM))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const file = join(t.testdir({ 'prices.json': JSON.stringify(LITELLM) }), 'prices.json')
   const reading = (isAllowed?: () => boolean) =>
     commandsOn({

@@ -1,17 +1,9 @@
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { checkedUrl, guardedFetch, MAX_REDIRECTS } from '../../../src/fetch/guarded-fetch.ts'
 import { isPublicAddress } from '../../../src/fetch/public-address.ts'
+import { serveHttp } from '../../support/http-server.ts'
 
 const here = { isAllowed: (address: string) => address === '127.0.0.1' }
-
-async function serve(test: { teardown(f: () => unknown): void }, listener: RequestListener): Promise<string> {
-  const server = createServer(listener)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  test.teardown(() => server.close().closeAllConnections())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 
 t.test('addresses that are not public, in every way they can be written', async (t) => {
   const refused = [
@@ -77,7 +69,7 @@ t.test('a URL is http or https, without credentials, of bounded length', async (
 
 t.test('loopback by address, by odd spelling and by name is refused, and nothing is called', async (t) => {
   let calls = 0
-  const url = await serve(t, (_, response) => {
+  const url = await serveHttp(t, (_, response) => {
     calls++
     response.end('secret')
   })
@@ -100,9 +92,9 @@ t.test('loopback by address, by odd spelling and by name is refused, and nothing
 })
 
 t.test('a redirect is checked again, and there are at most three', async (t) => {
-  const inner = await serve(t, (_, response) => void response.end('secret'))
+  const inner = await serveHttp(t, (_, response) => void response.end('secret'))
   const innerPort = new URL(inner).port
-  const url = await serve(t, (request, response) => {
+  const url = await serveHttp(t, (request, response) => {
     const hops = Number(request.url?.slice(1))
     const to = request.url === '/inner' ? `http://127.0.0.2:${innerPort}/` : `/${hops - 1}`
     if (hops === 0) response.setHeader('content-type', 'image/png; x=y').end('picture')
@@ -117,7 +109,7 @@ t.test('a redirect is checked again, and there are at most three', async (t) => 
 })
 
 t.test('size and time are capped, told or not', async (t) => {
-  const url = await serve(t, (request, response) => {
+  const url = await serveHttp(t, (request, response) => {
     if (request.url === '/told') response.setHeader('content-length', '1000').end(Buffer.alloc(1000))
     else if (request.url === '/untold')
       response.write(Buffer.alloc(600), () => response.end(Buffer.alloc(600)))
@@ -134,7 +126,7 @@ t.test('size and time are capped, told or not', async (t) => {
 })
 
 t.test('the error for a file that cannot be fetched does not reveal it', async (t) => {
-  const url = await serve(t, (_, response) => response.writeHead(403).end())
+  const url = await serveHttp(t, (_, response) => response.writeHead(403).end())
   const told = { message: `The file at ${url}/a.png cannot be fetched: its server answered with status 403.` }
   await t.rejects(guardedFetch(`${url}/a.png?X-Amz-Signature=secret#part`, here), told)
   t.throws(() => checkedUrl('gopher://h/a?token=secret'), { message: /at gopher:\/\/h\/a cannot/ })
@@ -145,11 +137,11 @@ t.test('the error for a file that cannot be fetched does not reveal it', async (
 
 t.test('headers go to the allowed host alone, not where it redirects to', async (t) => {
   const seen: string[] = []
-  const other = await serve(t, ({ headers }, response) => {
+  const other = await serveHttp(t, ({ headers }, response) => {
     seen.push(`other ${headers['x-key'] ?? 'none'}`)
     response.end('picture')
   })
-  const own = await serve(t, ({ url, headers }, response) => {
+  const own = await serveHttp(t, ({ url, headers }, response) => {
     seen.push(`own ${headers['x-key'] ?? 'none'}`)
     if (url === '/again') response.writeHead(302, { location: '/file' }).end()
     else if (url === '/away') response.writeHead(302, { location: other }).end()

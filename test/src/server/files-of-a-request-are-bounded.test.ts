@@ -2,20 +2,14 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { fileFetcher, MAX_FILES } from '../../../src/server/gateway/fetch-files.ts'
+import { serveHttp } from '../../support/http-server.ts'
 import { eventually } from '../../support/service.ts'
 
 const NEVER = new AbortController().signal
 const WAIT_MS = 20_000
 const fetchHere = fileFetcher({ isAllowed: (address) => address === '127.0.0.1', maxTotalBytes: 1000 })
-
-async function host(t: Test, listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close().closeAllConnections())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 
 const linksTo = (base: string, count: number) => Array.from({ length: count }, (_, at) => `${base}/${at}`)
 
@@ -33,7 +27,7 @@ function held() {
 
 t.test('more than sixteen files are refused before the first is asked for', async (t) => {
   let asked = 0
-  const base = await host(t, (_, response) => {
+  const base = await serveHttp(t, (_, response) => {
     asked++
     response.end('x')
   })
@@ -50,7 +44,7 @@ t.test('more than sixteen files are refused before the first is asked for', asyn
 })
 
 t.test('all of them together have a limit', async (t) => {
-  const base = await host(t, (_, response) => void response.end(Buffer.alloc(300)))
+  const base = await serveHttp(t, (_, response) => void response.end(Buffer.alloc(300)))
   t.equal((await fetchHere(linksTo(base, 3), WAIT_MS, NEVER)).size, 3)
   await t.rejects(fetchHere(linksTo(base, 4), WAIT_MS, NEVER), {
     code: 'invalid_request',
@@ -60,7 +54,7 @@ t.test('all of them together have a limit', async (t) => {
 
 t.test('four at a time, and the first failure ends the others', async (t) => {
   const { open, listener, most } = held()
-  const fetched = fetchHere(linksTo(await host(t, listener), 9), WAIT_MS, NEVER)
+  const fetched = fetchHere(linksTo(await serveHttp(t, listener), 9), WAIT_MS, NEVER)
   const failed = t.rejects(fetched, { message: /status 404/ })
   await eventually('four downloads', async () => (open.size === 4 ? true : undefined))
   open.get('/0')!.end('x')
@@ -75,7 +69,7 @@ t.test('four at a time, and the first failure ends the others', async (t) => {
 t.test('a client that leaves ends all of them', async (t) => {
   const { open, listener } = held()
   const client = new AbortController()
-  const fetched = fetchHere(linksTo(await host(t, listener), 9), WAIT_MS, client.signal)
+  const fetched = fetchHere(linksTo(await serveHttp(t, listener), 9), WAIT_MS, client.signal)
   const failed = t.rejects(fetched)
   await eventually('four downloads', async () => (open.size === 4 ? true : undefined))
   client.abort()

@@ -1,12 +1,11 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { MediaCallFailure } from '../../../pipelines/tasks/ports.ts'
 import type { FormPart, MediaRequest } from '../../../src/channels/media/adapter.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
+import { bytesOf, serveHttp } from '../../support/http-server.ts'
 
 const client = new UpstreamClient()
 t.teardown(() => client.close())
@@ -20,25 +19,6 @@ const calls = mediaCalls(
   },
   authorizerOf,
 )
-
-async function serve(
-  t: Test,
-  answer: (request: IncomingMessage, response: ServerResponse) => void,
-): Promise<string> {
-  const server = createServer(answer)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
-}
 
 const request = (
   url: string,
@@ -62,9 +42,9 @@ const form = (key: string): MediaRequest['body'] => {
 
 t.test('JSON, an empty post and a question arrive as they are described', async (t) => {
   const seen: unknown[] = []
-  const url = await serve(t, async (incoming, response) => {
+  const url = await serveHttp(t, async (incoming, response) => {
     const { method, url: path, headers } = incoming
-    seen.push([method, path, headers.authorization, headers['content-type'], String(await bodyOf(incoming))])
+    seen.push([method, path, headers.authorization, headers['content-type'], String(await bytesOf(incoming))])
     response.writeHead(201, { 'x-limit': 'many' }).end('made')
   })
   const answer = await calls.send(request(url, json), options)
@@ -83,10 +63,10 @@ t.test('a form goes out with its files, its length told', async (t) => {
   let received: Buffer = Buffer.alloc(0)
   let length = 0
   let type = ''
-  const url = await serve(t, async (incoming, response) => {
+  const url = await serveHttp(t, async (incoming, response) => {
     length = Number(incoming.headers['content-length'])
     type = incoming.headers['content-type'] ?? ''
-    received = await bodyOf(incoming)
+    received = await bytesOf(incoming)
     response.end('{}')
   })
   t.equal((await calls.send(request(url, form('whole')), options)).status, 200)
@@ -110,13 +90,13 @@ const KINDS: readonly (readonly [string, MediaRequest['body']])[] = [
 
 for (const [what, body] of KINDS)
   t.test(`${what}: what failed, and whether any of it was sent`, async (t) => {
-    const url = await serve(t, (incoming, response) => {
+    const url = await serveHttp(t, (incoming, response) => {
       if (incoming.url?.startsWith('/cut')) incoming.socket.destroy()
       if (incoming.url?.startsWith('/large')) response.end(Buffer.alloc(2_000_000))
       incoming.resume()
     })
     const to = (path: string): MediaRequest => ({ ...request(url, body), url: `${url}${path}` })
-    const closed = await serve(t, () => undefined).then((address) => address.replace(/:\d+$/, ':1'))
+    const closed = await serveHttp(t, () => undefined).then((address) => address.replace(/:\d+$/, ':1'))
     const unreachable = await failureOf(calls.send({ ...request(closed, body) }, options))
     t.ok(unreachable instanceof MediaCallFailure)
     t.match(unreachable, { isSent: false, isTimeout: false })
@@ -135,7 +115,7 @@ for (const [what, body] of KINDS)
   })
 
 t.test('an upstream that refuses before it has read all is heard', async (t) => {
-  const url = await serve(t, (incoming, response) => {
+  const url = await serveHttp(t, (incoming, response) => {
     response.writeHead(413, { connection: 'close' }).end('too large')
     incoming.destroy()
   })
@@ -146,8 +126,8 @@ t.test('an upstream that refuses before it has read all is heard', async (t) => 
 
 t.test('a file without its announced length ends the request', async (t) => {
   let isWhole = false
-  const url = await serve(t, async (incoming, response) => {
-    await bodyOf(incoming).then(
+  const url = await serveHttp(t, async (incoming, response) => {
+    await bytesOf(incoming).then(
       () => {
         isWhole = true
       },
@@ -164,7 +144,7 @@ t.test('a file without its announced length ends the request', async (t) => {
 
 t.test('what is posted goes out on a connection of its own: a kept one may have ended unseen', async (t) => {
   const seen = new Set<object>()
-  const url = await serve(t, (incoming, response) => {
+  const url = await serveHttp(t, (incoming, response) => {
     const isKept = seen.has(incoming.socket)
     seen.add(incoming.socket)
     if (isKept && incoming.method === 'POST') incoming.socket.destroy()

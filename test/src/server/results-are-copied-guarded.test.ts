@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import t, { type Test } from 'tap'
 import { taskStorage } from '../../../src/server/tasks/storage.ts'
+import { serveHttp } from '../../support/http-server.ts'
 import { bytesOf, folderStore } from '../storage/support.ts'
 
 const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100_000, 1)])
@@ -20,15 +20,9 @@ const FILES: Readonly<Record<string, Buffer | string>> = {
 }
 const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 5_000 }
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => void
-
 /** A server of the test's own on `address`, and its host as a URL has it. */
-async function host(t: Test, answer: Answer, address = '127.0.0.1'): Promise<string> {
-  const server = createServer(answer)
-  await new Promise<void>((done) => server.listen(0, address, done))
-  t.teardown(() => server.close().closeAllConnections())
-  return `${address}:${(server.address() as AddressInfo).port}`
-}
+const host = async (t: Test, answer: RequestListener, address?: string): Promise<string> =>
+  new URL(await serveHttp(t, answer, address)).host
 
 async function storage(t: Test, isAllowed?: (address: string) => boolean) {
   const { store } = await folderStore(t)

@@ -1,10 +1,8 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { parseTraceparent, traceparentFor } from '../../../src/telemetry/trace-context.ts'
 import type { TracedCall } from '../../../src/telemetry/tracer.ts'
 import { startTracing } from '../../../src/telemetry/tracing.ts'
+import { serveHttp, textOf } from '../../support/http-server.ts'
 
 interface OtlpSpan {
   traceId: string
@@ -29,22 +27,11 @@ interface Received {
 /** A collector of OTLP over HTTP, as JSON. */
 async function collector(t: Test): Promise<{ url: string; received: Received[] }> {
   const received: Received[] = []
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      received.push({ path: request.url, body: JSON.parse(Buffer.concat(chunks).toString()) })
-      response.setHeader('content-type', 'application/json')
-      response.end('{}')
-    })
+  const url = await serveHttp(t, async (request, response) => {
+    received.push({ path: request.url, body: JSON.parse(await textOf(request)) })
+    response.setHeader('content-type', 'application/json').end('{}')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received }
+  return { url, received }
 }
 
 const spansOf = (received: Received[]) =>

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import t from 'tap'
 import { parseOrigin } from '../../../src/upstream/client.ts'
 import { MAX_REMEMBERED_ORIGINS } from '../../../src/upstream/limits.ts'
+import { closedPort } from '../../support/http-server.ts'
 import { answer, clientFor, serverFor } from './fixture.ts'
 import { readRequests } from './raw-server.ts'
 import { getRequest, run } from './recorded-calls.ts'
@@ -49,21 +48,12 @@ for (const [name, text] of Object.entries(RESPONSES)) {
   }
 }
 
-async function unusedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 for (const host of ['127.0.0.1', 'localhost']) {
   t.test(`nobody listens on ${host}`, async (t) => {
     const client = clientFor(t)
     const { failure } = await run(
       client,
-      getRequest(parseOrigin(`http://${host}:${await unusedPort()}`).origin),
+      getRequest(parseOrigin(`http://${host}:${await closedPort()}`).origin),
     )
     t.match(failure, {
       kind: 'connect',
@@ -78,7 +68,7 @@ for (const host of ['127.0.0.1', 'localhost']) {
 
 t.test('origins without connections are forgotten when there are too many', async (t) => {
   const client = clientFor(t)
-  const port = await unusedPort()
+  const port = await closedPort()
   for (let batch = 0; batch < 12; batch++) {
     const calls = Array.from({ length: 100 }, (_, i) =>
       run(client, getRequest(parseOrigin(`http://127.0.${batch + 1}.${i + 1}:${port}`).origin)),

@@ -2,9 +2,9 @@
  * A provider of media over HTTP that keeps its jobs. What it takes and answers is the dialect's, written from the
  * documentation of the provider; the first word of a prompt says how its job goes.
  */
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import type { Test } from 'tap'
+import { serveHttp, textOf } from '../http-server.ts'
 
 export const KEY = 'sk-test-upstream-key-1'
 export const FILM = Buffer.concat([Buffer.from('\0\0\0\x18ftypmp42'), Buffer.alloc(500, 7)])
@@ -124,7 +124,7 @@ export async function startProvider(t: Test, dialect: Dialect): Promise<Provider
       return steps[Math.min(job.looks++, steps.length - 1)]!
     },
   }
-  const server = createServer((request, response) => {
+  const url = await serveHttp(t, (request, response) => {
     void callOf(request).then((call) => {
       if (call.path.startsWith('/files/')) {
         const job = jobs.find(({ id }) => call.path.startsWith(`/files/${id}-`))
@@ -149,19 +149,11 @@ export async function startProvider(t: Test, dialect: Dialect): Promise<Provider
       }
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  Object.assign(provider, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
-  return provider
+  return Object.assign(provider, { url })
 }
 
 async function callOf(request: IncomingMessage): Promise<Call> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  const text = Buffer.concat(chunks).toString()
+  const text = await textOf(request)
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://provider.test')
   return {
     method: request.method ?? '',
