@@ -1,6 +1,7 @@
 /**
- * One process of the service is killed in the middle of many streams: the settler, a gateway, the supervisor. Every
- * call that was admitted has one row, all books agree, and the service takes calls again.
+ * One process of the service is killed in the middle of many streams, with clients that leave and upstreams that break:
+ * the settler, a gateway, the supervisor; and all of them in the middle of 1,000 streams. Every call that was admitted
+ * has one row, all books agree, and the service takes calls again.
  */
 import t from 'tap'
 import { Random } from '../../simulation/random.ts'
@@ -8,18 +9,29 @@ import { until } from '../../support/eventually.ts'
 import { eventually, startService, type TestService } from '../../support/service.ts'
 import { audit, type Caller } from './audit.ts'
 import { type SeenCall, startLoad } from './load.ts'
-import { CHAOS_CONFIG, planOf, seedNote, seeds, TIMEOUT_MS } from './plan.ts'
+import { CHAOS_CONFIG, type PlanShape, planOf, seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 import { childrenOf, isRunning } from './processes.ts'
 
-const SHAPE = { calls: 200, keys: 8, rampMs: 500, streamMs: [200, 2_000] } as const
+const SHAPE: PlanShape = { calls: 200, keys: 20, rampMs: 500, streamMs: [200, 2_000] }
+const MANY: PlanShape = { calls: 1_000, keys: 20, rampMs: 1_500, streamMs: [1_000, 6_000] }
 
 interface Victim {
   readonly name: string
+  /** What is called when it is killed; `SHAPE` where nothing else is said. */
+  readonly shape?: PlanShape
   /** Kills it, and sees to it that the service runs again. */
   kill(service: TestService): Promise<void>
 }
 
 const VICTIMS: readonly Victim[] = [
+  {
+    name: 'the whole service',
+    shape: MANY,
+    async kill(service) {
+      await service.kill()
+      await service.start()
+    },
+  },
   {
     name: 'the supervisor',
     async kill(service) {
@@ -56,12 +68,16 @@ for (const seed of seeds())
     const random = new Random(seed)
     const service = await startService(t, { config: CHAOS_CONFIG, env: { TOLLGATE_WORKERS: '2' } })
     const callers: Caller[] = []
-    for (let i = 0; i < SHAPE.keys; i++) callers.push(await service.newKey('1000000'))
+    // Some wallets run dry on the way.
+    for (let i = 0; i < SHAPE.keys; i++)
+      callers.push(await service.newKey(random.chance(0.2) ? '5000' : '1000000'))
     const keys = callers.map(({ key }) => key)
     const seen: SeenCall[] = []
     for (const victim of VICTIMS) {
-      const load = startLoad(service, keys, planOf(random, SHAPE))
-      await untilSome(load.seen, SHAPE.calls * (0.1 + 0.7 * random.unit()))
+      const shape = victim.shape ?? SHAPE
+      const load = startLoad(service, keys, planOf(random, shape))
+      await untilSome(load.seen, shape.calls * (0.1 + 0.6 * random.unit()))
+      t.comment(`${victim.name} is killed with ${load.begun - load.seen.length} calls open`)
       await victim.kill(service)
       await load.done
       const after = startLoad(service, keys, planOf(random, { ...SHAPE, calls: 30 }))

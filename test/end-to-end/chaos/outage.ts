@@ -7,7 +7,7 @@ import { gauge } from './gauge.ts'
 import { keepCalling, type SeenCall, type SteadyLoad } from './load.ts'
 import { CHAOS_CONFIG } from './plan.ts'
 
-const SHAPE = { calls: 5_000, keys: 8, rampMs: 40, streamMs: [10, 400], atOnce: 24 } as const
+const SHAPE = { calls: 10_000, keys: 8, rampMs: 40, streamMs: [10, 400], atOnce: 24 } as const
 
 export interface UnderLoad {
   readonly service: TestService
