@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import type { AnswerStream } from '../../../../src/protocols/dialect.ts'
 import { GenerateContentMeter, readWholeAnswer } from '../../../../src/protocols/generate-content/meter.ts'
 import { Random } from '../../../simulation/random.ts'
+import { checkEverySplit } from '../every-split.ts'
 import { runInPieces } from '../messages/streams.ts'
 import {
   ARRAY_STREAMS,
@@ -19,19 +20,7 @@ import {
 } from './streams.ts'
 
 const SEED = 30
-const RANDOM_SPLITS = 100
-
-function checkEverySplit(t: Test, stream: Buffer, check: (cuts: readonly number[]) => boolean): void {
-  t.ok(check([]), 'whole')
-  for (let cut = 1; cut < stream.length; cut++) if (!check([cut])) return
-  const random = new Random(SEED)
-  for (let i = 0; i < RANDOM_SPLITS; i++) {
-    const cuts = [random.int(0, stream.length), random.int(0, stream.length)].sort((a, b) => a - b)
-    if (!check(cuts)) return
-  }
-  const everyByte = Array.from({ length: stream.length - 1 }, (_, i) => i + 1)
-  t.ok(check(everyByte), 'byte by byte')
-}
+const SPLITS = { seed: SEED, pairs: 100 }
 
 /** Not a byte changed, and the facts of the stream are those of its chunks. */
 function checkNative(t: Test, framing: 'sse' | 'array', stream: Buffer, chunks: readonly unknown[]): void {
@@ -39,7 +28,7 @@ function checkNative(t: Test, framing: 'sse' | 'array', stream: Buffer, chunks: 
   const { characters, isComplete, firstError } = whole.said
   const error = firstError === null ? null : JSON.parse(firstError.toString()).error
   t.same({ characters, isComplete, firstError: error }, saidIn(chunks))
-  checkEverySplit(t, stream, (cuts) => {
+  checkEverySplit(t, stream, SPLITS, (cuts) => {
     const got = runInPieces(new GenerateContentMeter(framing), stream, cuts)
     if (got.output.equals(stream) && JSON.stringify(got.said) === JSON.stringify(whole.said)) return true
     t.same(got.said, whole.said, `said, cut at ${cuts}`)
@@ -49,7 +38,7 @@ function checkNative(t: Test, framing: 'sse' | 'array', stream: Buffer, chunks: 
 
 function checkTranslated(t: Test, open: () => AnswerStream, stream: Buffer, golden: string): void {
   const whole = runInPieces(open(), stream, [])
-  checkEverySplit(t, stream, (cuts) => {
+  checkEverySplit(t, stream, SPLITS, (cuts) => {
     const got = runInPieces(open(), stream, cuts)
     const output = withoutChance(got.output)
     if (output === golden && JSON.stringify(got.said) === JSON.stringify(whole.said)) return true

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { AnswerStream, ChatCall } from '../../../../src/protocols/dialect.ts'
 import { NO_LINKS } from '../../../../src/protocols/request/linked-parts.ts'
 import { chatCompletionsToMessages } from '../../../../src/protocols/translate/to-messages/translation.ts'
+import { outputInPieces } from '../every-split.ts'
 
 const FIXTURES = new URL('../../../fixtures/messages/', import.meta.url)
 
@@ -43,19 +44,8 @@ export const translatedStream = (): AnswerStream => TO_MESSAGES.openStream(chatC
 
 /** What comes out when `stream` arrives in the pieces that end at `cuts`. The buffer is one, as the client's is. */
 export function runInPieces(answer: AnswerStream, stream: Buffer, cuts: readonly number[]) {
-  const shared = Buffer.allocUnsafe(stream.length)
-  const out: Buffer[] = []
-  let from = 0
-  for (const to of [...cuts, stream.length]) {
-    shared.fill(0xff)
-    stream.copy(shared, 0, from, to)
-    const piece = answer.push(shared.subarray(0, to - from))
-    if (piece !== null) out.push(Buffer.from(piece))
-    from = to
-  }
-  const rest = answer.end()
-  if (rest !== null) out.push(Buffer.from(rest))
+  const output = outputInPieces(answer, stream, cuts)
   const { usage, characters, charactersSinceUsage, isUsageWhole, hasBegun, isComplete, firstError } = answer
   const said = { usage, characters, charactersSinceUsage, isUsageWhole, hasBegun, isComplete, firstError }
-  return { output: Buffer.concat(out), said }
+  return { output, said }
 }

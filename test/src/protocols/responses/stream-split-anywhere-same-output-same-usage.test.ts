@@ -5,6 +5,7 @@
 import t from 'tap'
 import { MAX_READ_EVENT_BYTES } from '../../../../src/protocols/sse/framer.ts'
 import { Random } from '../../../simulation/random.ts'
+import { checkEverySplit } from '../every-split.ts'
 import { RESPONSES_STREAMS, referenceOf, runInPieces } from './streams.ts'
 
 const SEED = 31
@@ -23,14 +24,7 @@ for (const [name, stream] of RESPONSES_STREAMS) {
       t.equal(got.firstError, firstError, `first error, cut at ${cuts}`)
       return t.equal(got.output.toString(), stream.toString(), `output, cut at ${cuts}`)
     }
-    t.ok(check([]), 'whole')
-    for (let cut = 1; cut < stream.length; cut++) if (!check([cut])) return
-    const random = new Random(SEED)
-    for (let i = 0; i < RANDOM_SPLITS; i++) {
-      const cuts = [random.int(0, stream.length), random.int(0, stream.length)].sort((a, b) => a - b)
-      if (!check(cuts)) return
-    }
-    t.ok(check(Array.from({ length: stream.length - 1 }, (_, i) => i + 1)), 'byte by byte')
+    checkEverySplit(t, stream, { seed: SEED, pairs: RANDOM_SPLITS }, check)
   })
 }
 

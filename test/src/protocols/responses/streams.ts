@@ -6,6 +6,7 @@ import type { ServerTool } from '../../../../schemas/config/catalog.ts'
 import { extraOf, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import { ResponsesMeter } from '../../../../src/protocols/responses/meter.ts'
 import { payloads, weighed } from '../chat-completions/reference.ts'
+import { outputInPieces } from '../every-split.ts'
 
 const FIXTURES = new URL('../../../fixtures/responses/', import.meta.url)
 
@@ -80,15 +81,6 @@ export function saidBy(meter: ResponsesMeter): Said {
 /** What comes out when `stream` arrives in the pieces that end at `cuts`. The buffer is one, as the client's is. */
 export function runInPieces(stream: Buffer, cuts: readonly number[]) {
   const meter = new ResponsesMeter()
-  const shared = Buffer.allocUnsafe(stream.length)
-  const out: Buffer[] = []
-  let from = 0
-  for (const to of [...cuts, stream.length]) {
-    shared.fill(0xff)
-    stream.copy(shared, 0, from, to)
-    out.push(Buffer.from(meter.push(shared.subarray(0, to - from))))
-    from = to
-  }
-  meter.end()
-  return { output: Buffer.concat(out), said: saidBy(meter), firstError: meter.firstError?.toString() ?? null }
+  const output = outputInPieces(meter, stream, cuts)
+  return { output, said: saidBy(meter), firstError: meter.firstError?.toString() ?? null }
 }
