@@ -1,23 +1,16 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { configFile } from '../../../schemas/config/file.ts'
-import type { Wiring } from '../../../src/cli/wiring.ts'
 import { startDatabase } from '../postgres/support.ts'
-import { command, commandsOn, noEngines } from './support.ts'
+import { command, commandsOn, wiringOn } from './support.ts'
 
 const { database } = await startDatabase(t)
-const config = configFile.parse({
+const wiring = wiringOn(database, {
   models: [
     { id: 'sonata-large', aliases: ['sonata'], capabilities: { web_search: true } },
     { id: 'upcoming', callable: false },
   ],
 })
-const wiring = {
-  ...noEngines,
-  withDatabase: (work) => work(database),
-  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [], warnings: [] }),
-} satisfies Wiring
 const { json, refused, text } = commandsOn(wiring)
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 

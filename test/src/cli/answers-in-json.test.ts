@@ -1,12 +1,11 @@
 import t from 'tap'
 import { KEY_PATTERN } from '../../../schemas/accounts/key.ts'
-import { configFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import type { AuditedLog, MonthSum } from '../../../src/postgres/billing/audit-report.ts'
 import { startDatabase } from '../postgres/support.ts'
-import { command, commandsOn, noEngines } from './support.ts'
+import { command, commandsOn, wiringOn } from './support.ts'
 
 const { database, sql } = await startDatabase(t)
 const logged: MonthSum[] = []
@@ -18,24 +17,17 @@ const log: AuditedLog = {
   dayDifferences: async () => [],
 }
 const pricing = { unit: '1M_tokens', input: '1', output: '1' }
-const wiring = {
-  ...noEngines,
-  withDatabase: (work) => work(database),
+const config = {
+  trial_credit: '200',
+  models: [
+    { id: 'sonata-large', aliases: ['sonata'], pricing },
+    { id: 'sonata-small', pricing },
+  ],
+}
+const wiring = wiringOn(database, config, {
   withBooks: (work) => work({ database, log }),
   confirm: async () => null,
-  loadConfig: () => ({
-    file: 'tollgate.yaml',
-    config: configFile.parse({
-      trial_credit: '200',
-      models: [
-        { id: 'sonata-large', aliases: ['sonata'], pricing },
-        { id: 'sonata-small', pricing },
-      ],
-    }),
-    problems: [],
-    warnings: [],
-  }),
-} satisfies Wiring
+})
 const { json, refused, text } = commandsOn(wiring)
 
 const MONEY = /^-?\d+(\.\d*[1-9])?$/

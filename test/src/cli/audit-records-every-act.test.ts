@@ -3,18 +3,16 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
-import { configFile } from '../../../schemas/config/file.ts'
-import type { Wiring } from '../../../src/cli/wiring.ts'
 import { recordAct } from '../../../src/postgres/accounts/audit-record.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { startDatabase } from '../postgres/support.ts'
-import { command, commandsOn, noEngines } from './support.ts'
+import { command, commandsOn, wiringOn } from './support.ts'
 
 const ACTOR = `operator:${userInfo().username}`
 const { database: other, sql, url, masterKey } = await startDatabase(t)
 const database = await openDatabase({ url, masterKey, maxConnections: 2, actor: ACTOR })
 t.teardown(() => database.close())
-const config = configFile.parse({
+const config = {
   models: ['fast', 'slow'].map((id) => ({ id, pricing: { unit: '1M_tokens', input: '1', output: '1' } })),
   channels: [
     {
@@ -25,13 +23,8 @@ const config = configFile.parse({
       models: { fast: 'fast' },
     },
   ],
-})
-const wiring: Wiring = {
-  ...noEngines,
-  actor: () => ACTOR,
-  withDatabase: (work) => work(database),
-  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [], warnings: [] }),
 }
+const wiring = wiringOn(database, config, { actor: () => ACTOR })
 const { json, text } = commandsOn(wiring)
 
 interface Entry {

@@ -1,15 +1,10 @@
 /** `tollgate budget …`, by the acts of the management API, on a real PostgreSQL. */
 import t from 'tap'
-import type { Wiring } from '../../../src/cli/wiring.ts'
 import { newAccount, startDatabase } from '../postgres/support.ts'
-import { command, commandsOn, noEngines } from './support.ts'
+import { command, commandsOn, wiringOn } from './support.ts'
 
 const { database } = await startDatabase(t)
-const wiring: Wiring = {
-  ...noEngines,
-  withDatabase: (work) => work(database),
-  actor: () => 'operator:test',
-}
+const wiring = wiringOn(database)
 const { json, refused } = commandsOn(wiring)
 
 t.test('a budget is set, replaced, listed and deleted, in the name of the operator', async (t) => {

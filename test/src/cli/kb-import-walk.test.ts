@@ -4,18 +4,12 @@ import t from 'tap'
 import { fileLinks, linkKey } from '../../../src/core/media/file-link.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import { newAccount, startDatabase } from '../postgres/support.ts'
-import { command, commandsOn, noEngines, tollgate } from './support.ts'
+import { command, commandsOn, tollgate, wiringOn } from './support.ts'
 
 const { database, sql, engines, url, masterKey } = await startDatabase(t)
 const folder = join(engines.dataDir, 'handbook')
 const store = await FolderStore.open(join(engines.dataDir, 'files'), fileLinks('', linkKey(masterKey)))
-const wiring = {
-  ...noEngines,
-  actor: () => 'operator:test',
-  withDatabase: <T>(work: (given: typeof database) => Promise<T>) => work(database),
-  withLibrary: <T>(work: (given: { database: typeof database; store: FolderStore }) => Promise<T>) =>
-    work({ database, store }),
-}
+const wiring = wiringOn(database, undefined, { withLibrary: (work) => work({ database, store }) })
 const { json, refused, text } = commandsOn(wiring)
 const account = await newAccount(database)
 

@@ -1,25 +1,18 @@
 import t from 'tap'
-import { configFile } from '../../../schemas/config/file.ts'
-import type { Wiring } from '../../../src/cli/wiring.ts'
 import { startDatabase } from '../postgres/support.ts'
-import { command, commandsOn, noEngines } from './support.ts'
+import { command, commandsOn, noEngines, wiringOn } from './support.ts'
 
 const { database } = await startDatabase(t)
 const pricing = { unit: '1M_tokens', input: '1', output: '1' }
-const config = configFile.parse({
+const config = {
   trial_credit: '50',
   wallet: { confirm_above: '1000' },
   models: [
     { id: 'sonata-large', aliases: ['sonata'], pricing },
     { id: 'sonata-small', pricing },
   ],
-})
-const wiring: Wiring = {
-  ...noEngines,
-  withDatabase: (work) => work(database),
-  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [], warnings: [] }),
-  confirm: async () => null,
 }
+const wiring = wiringOn(database, config, { confirm: async () => null })
 const { json, refused, text } = commandsOn(wiring)
 const account = (await json('account', 'create', '--name', 'Acme')).id as string
 const balance = async () => (await json('wallet', 'show', account)).balance

@@ -5,15 +5,13 @@ import { findInJournals } from '../../../src/journal/find-call.ts'
 import { type Journal, openJournal } from '../../../src/journal/journal.ts'
 import { newAccount, settlement, startDatabase } from '../postgres/support.ts'
 import { hold, newVideo, settle } from '../postgres/tasks/support.ts'
-import { commandsOn, noEngines } from './support.ts'
+import { commandsOn, wiringOn } from './support.ts'
 
 const { engines, database, sql } = await startDatabase(t)
 const root = join(engines.dataDir, 'journal')
-const { json, text, refused } = commandsOn({
-  ...noEngines,
-  withDatabase: (work) => work(database),
-  findInJournals: (requestId) => findInJournals(root, requestId),
-})
+const { json, text, refused } = commandsOn(
+  wiringOn(database, undefined, { findInJournals: (requestId) => findInJournals(root, requestId) }),
+)
 const accountId = await newAccount(database)
 const { key } = await database.createKey({ accountId, name: 'Laptop' })
 const silent = { info() {}, warn() {}, error() {} }

@@ -1,13 +1,11 @@
 /** `tollgate payments …`, by the acts of the management API, on PostgreSQL and the simulated payment provider. */
 import t from 'tap'
-import { configFile } from '../../../schemas/config/file.ts'
-import type { Wiring } from '../../../src/cli/wiring.ts'
 import { openProvider } from '../../../src/payments/provider.ts'
 import { payAt } from '../../end-to-end/payments/support.ts'
 import { startEngines } from '../../support/engines.ts'
 import { newPayment, paymentNotice, providerEvent } from '../postgres/payments/support.ts'
 import { newAccount, openMigrated } from '../postgres/support.ts'
-import { command, commandsOn, noEngines } from './support.ts'
+import { command, commandsOn, wiringOn } from './support.ts'
 
 const engines = await startEngines(t, { only: ['postgres', 'simulator'] })
 const { database } = await openMigrated(t, engines.databaseUrl)
@@ -16,15 +14,11 @@ const provider = await openProvider({
   webhookSecrets: ['whsec_cli'],
   apiUrl: engines.simulatorUrl,
 })
-const config = configFile.parse({ payments: { currency: 'usd', credits_per_unit: '100', seller: ['Test'] } })
-const wiring: Wiring = {
-  ...noEngines,
-  withDatabase: (work) => work(database),
-  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [], warnings: [] }),
+const config = { payments: { currency: 'usd', credits_per_unit: '100', seller: ['Test'] } }
+const wiring = wiringOn(database, config, {
   openProvider: async () => async () => provider,
-  actor: () => 'operator:test',
   publicUrl: async () => 'https://gateway.example',
-}
+})
 const { json, text, refused } = commandsOn(wiring)
 
 /** A customer pays 5.00 usd, and no webhook reports it. */

@@ -1,8 +1,10 @@
 import { deepEqual } from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { configFile } from '../../../schemas/config/file.ts'
 import { run } from '../../../src/cli/program.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
+import type { Database } from '../../../src/postgres/database.ts'
 import { NODE_OPTIONS } from '../../support/plain-children.ts'
 
 export const ENTRY = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
@@ -61,6 +63,21 @@ export const noEngines: Wiring = {
   confirm: never,
   untilStopped: never,
 }
+
+/** Commands on this database, with this configuration where they read one. */
+export const wiringOn = (database: Database, config?: object, more: Partial<Wiring> = {}): Wiring => ({
+  ...noEngines,
+  withDatabase: (work) => work(database),
+  ...(config && {
+    loadConfig: () => ({
+      file: 'tollgate.yaml',
+      config: configFile.parse(config),
+      problems: [],
+      warnings: [],
+    }),
+  }),
+  ...more,
+})
 
 /** The same command line in this process: many commands in the time that one process takes to start. */
 export async function command(

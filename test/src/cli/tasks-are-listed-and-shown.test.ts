@@ -1,20 +1,15 @@
 /** `tollgate task list` and `show`: the tasks of all accounts, by state and page by page. */
 import { join } from 'node:path'
 import t from 'tap'
-import type { Wiring } from '../../../src/cli/wiring.ts'
 import { fileLinks, linkKey } from '../../../src/core/media/file-link.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import { newAccount, startDatabase } from '../postgres/support.ts'
 import { hold, settle } from '../postgres/tasks/support.ts'
-import { command, commandsOn, noEngines } from './support.ts'
+import { command, commandsOn, wiringOn } from './support.ts'
 
 const { database, engines, masterKey } = await startDatabase(t)
 const store = await FolderStore.open(join(engines.dataDir, 'files'), fileLinks('', linkKey(masterKey)))
-const wiring: Wiring = {
-  ...noEngines,
-  withDatabase: (work) => work(database),
-  withLibrary: (work) => work({ database, store }),
-}
+const wiring = wiringOn(database, undefined, { withLibrary: (work) => work({ database, store }) })
 const { json, refused } = commandsOn(wiring)
 const [account, other] = [await newAccount(database), await newAccount(database)]
 const oldest = await hold(database, account, 100n)

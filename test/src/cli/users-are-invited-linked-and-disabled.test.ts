@@ -2,7 +2,6 @@
 import t from 'tap'
 import { sessionActs } from '../../../pipelines/management/people/sessions.ts'
 import { signInActs } from '../../../pipelines/management/people/sign-in.ts'
-import { configFile } from '../../../schemas/config/file.ts'
 import { showSession, signInByLink } from '../../../schemas/management/people/sessions.ts'
 import {
   acceptInvitation,
@@ -10,21 +9,13 @@ import {
   signInByPassword,
   signUp,
 } from '../../../schemas/management/people/sign-in.ts'
-import type { Wiring } from '../../../src/cli/wiring.ts'
 import { BrowserSession, CONFIG } from '../../pipelines/management/browser-session.ts'
 import { startDatabase } from '../postgres/support.ts'
-import { commandsOn, noEngines } from './support.ts'
+import { commandsOn, wiringOn } from './support.ts'
 
 const { database, sql } = await startDatabase(t)
-const config = configFile.parse({ trial_credit: '5' })
-const wiring: Wiring = {
-  ...noEngines,
-  withDatabase: (work) => work(database),
-  loadConfig: () => ({ file: 'tollgate.yaml', config, problems: [], warnings: [] }),
-  actor: () => 'operator:test',
-  publicUrl: async () => 'https://gateway.example',
-}
-const { json, text, refused } = commandsOn(wiring)
+const publicUrl = async () => 'https://gateway.example'
+const { json, text, refused } = commandsOn(wiringOn(database, { trial_credit: '5' }, { publicUrl }))
 const ACTS = [...sessionActs, ...signInActs]
 const browser = () => new BrowserSession(database, { ...CONFIG, signup: 'invite' } as never)
 const PASSWORD = 'a long passphrase'

@@ -1,18 +1,10 @@
 /** `tollgate webhook …`, by the acts of the management API, on a real PostgreSQL. */
 import t from 'tap'
-import { configFile } from '../../../schemas/config/file.ts'
-import type { Wiring } from '../../../src/cli/wiring.ts'
 import { newAccount, startDatabase } from '../postgres/support.ts'
-import { command, commandsOn, noEngines } from './support.ts'
+import { command, commandsOn, wiringOn } from './support.ts'
 
 const { database } = await startDatabase(t)
-const wiringWith = (config: object): Wiring => ({
-  ...noEngines,
-  withDatabase: (work) => work(database),
-  loadConfig: () => ({ file: 'tollgate.yaml', config: configFile.parse(config), problems: [], warnings: [] }),
-  actor: () => 'operator:test',
-})
-const wiring = wiringWith({ webhooks: { private_addresses: true } })
+const wiring = wiringOn(database, { webhooks: { private_addresses: true } })
 const { json, refused } = commandsOn(wiring)
 const URL_OF = 'http://127.0.0.1:9/hook'
 const SECRET = /^whsec_[\w+/=]{32,}$/
@@ -78,7 +70,7 @@ t.test('wrong addresses, events and options are refused', async (t) => {
   const account = await newAccount(database)
   const create = ['webhook', 'create', '--account', account, '--url']
   t.match(await refused(...create, 'ftp://example.com'), /http/)
-  const { refused: refusedPublic } = commandsOn(wiringWith({}))
+  const { refused: refusedPublic } = commandsOn(wiringOn(database, {}))
   t.match(await refusedPublic(...create, URL_OF), /public/)
   const code = async (...words: string[]) => (await command(words, wiring)).code
   t.equal(await code(...create, URL_OF, '--events', 'moon.full'), 2)
