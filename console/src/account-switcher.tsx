@@ -26,16 +26,11 @@ export function AccountSwitcher() {
         <SelectField
           label={t('Account')}
           value={account.account_id}
-          onChange={(event) =>
-            void navigate({ to: '.', search: (all) => ({ ...all, account: event.target.value }) })
-          }
-        >
-          {[...accounts, ...(isOwn ? [] : [account])].map(({ account_id, name }) => (
-            <option key={account_id} value={account_id}>
-              {name}
-            </option>
-          ))}
-        </SelectField>
+          onText={(text) => void navigate({ to: '.', search: (all) => ({ ...all, account: text }) })}
+          options={[...accounts, ...(isOwn ? [] : [account])].map(
+            ({ account_id, name }) => [account_id, name] as const,
+          )}
+        />
       </div>
       <Button
         kind="quiet"

@@ -1,6 +1,6 @@
 /** The dialog in which the user confirms who they are, when the service asks for it before a sensitive request. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type {
   beginPasskeyConfirm,
@@ -8,21 +8,20 @@ import type {
   confirmByPassword,
   showSecurity,
 } from '../../schemas/management/people/profile.ts'
-import { get, onReauthentication, request, setCsrfToken } from './api/client.ts'
+import { onReauthentication, request, setCsrfToken } from './api/client.ts'
+import { useGet } from './api/read.ts'
 import { type Session, sessionQuery } from './api/session.ts'
 import { t } from './i18n.ts'
 import { Button } from './ui/button.tsx'
-import { Actions, Dialog } from './ui/dialog.tsx'
+import { Dialog } from './ui/dialog.tsx'
 import { Field } from './ui/field.tsx'
+import { Actions, Form } from './ui/form.tsx'
 import { ErrorState, FormError, Skeleton } from './ui/states.tsx'
 
 function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; onCancel(): void }) {
   useLingui()
   const [password, setPassword] = useState('')
-  const ways = useQuery({
-    queryKey: ['security'],
-    queryFn: ({ signal }) => get<typeof showSecurity>('/me/security', {}, signal),
-  })
+  const ways = useGet<typeof showSecurity>('/me/security', {})
   const byPassword = useMutation({
     mutationFn: () => request<typeof confirmByPassword>('POST', '/session/confirm', { password }),
     onSuccess: onConfirmed,
@@ -42,9 +41,8 @@ function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; 
   const hasPasskey = ways.data.passkeys.length > 0
   const failed = byPassword.error ?? byPasskey.error
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
+    <Form
+      onSubmit={() => {
         if (hasPassword) byPassword.mutate()
       }}
     >
@@ -56,7 +54,7 @@ function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; 
           autoComplete="current-password"
           required
           value={password}
-          onChange={(event) => setPassword(event.target.value)}
+          onText={setPassword}
         />
       )}
       {!hasPassword && !hasPasskey && <p>{t('Sign out and in again, then repeat what you did.')}</p>}
@@ -78,7 +76,7 @@ function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; 
           </Button>
         )}
       </Actions>
-    </form>
+    </Form>
   )
 }
 

@@ -7,7 +7,7 @@ const MAX_KEYS = 200
 
 export const keyNamesQuery = (accountId: string) =>
   queryOptions({
-    queryKey: ['keys', accountId, 'names'],
+    queryKey: ['/keys', 'names', accountId],
     queryFn: ({ signal }) =>
       get<typeof listKeys>('/keys', { account_id: accountId, limit: MAX_KEYS }, signal),
   })

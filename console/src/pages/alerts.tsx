@@ -1,13 +1,15 @@
 /** The balance below which an account is notified. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { showAlerts, updateAlerts } from '../../../schemas/management/notifications/alerts.ts'
-import { get, request } from '../api/client.ts'
+import { request } from '../api/client.ts'
+import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { CheckField, Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { ErrorState, FormError, Panel, Skeleton } from '../ui/states.tsx'
 
 interface ThresholdProps {
@@ -31,21 +33,15 @@ function Threshold({ accountId, threshold, mayChange }: ThresholdProps) {
         account_id: accountId,
         balance_low: isOn ? amount : null,
       }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['/alerts', accountId] }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['/alerts'] }),
   })
   return (
-    <form
-      className="flex max-w-md flex-col gap-3 p-4"
-      onSubmit={(event) => {
-        event.preventDefault()
-        save.mutate()
-      }}
-    >
+    <Form className="flex max-w-md flex-col gap-3 p-4" onSubmit={() => save.mutate()}>
       <CheckField
         label={t('Notify when the balance is low')}
         checked={isOn}
         disabled={!mayChange}
-        onChange={({ target }) => setOn(target.checked)}
+        onCheck={setOn}
       />
       {isOn && (
         <Field
@@ -55,7 +51,7 @@ function Threshold({ accountId, threshold, mayChange }: ThresholdProps) {
           required
           readOnly={!mayChange}
           value={amount}
-          onChange={({ target }) => setAmount(target.value)}
+          onText={setAmount}
         />
       )}
       {save.error && <FormError error={save.error} />}
@@ -75,7 +71,7 @@ function Threshold({ accountId, threshold, mayChange }: ThresholdProps) {
           </Link>
         </span>
       </div>
-    </form>
+    </Form>
   )
 }
 
@@ -87,10 +83,7 @@ export function Alerts({
   readonly mayChange: boolean
 }) {
   useLingui()
-  const alerts = useQuery({
-    queryKey: ['/alerts', accountId],
-    queryFn: ({ signal }) => get<typeof showAlerts>('/alerts', { account_id: accountId }, signal),
-  })
+  const alerts = useGet<typeof showAlerts>('/alerts', { account_id: accountId })
   return (
     <Panel title={t('Alerts')}>
       {alerts.isPending && <Skeleton rows={2} />}

@@ -4,7 +4,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import type { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type CsvValue, csvRecord } from '../../../src/core/call-log/csv-records.ts'
-import { useList } from '../api/list.ts'
+import { useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
 import { useChangeSearch } from '../change-search.ts'
 import { t } from '../i18n.ts'
@@ -102,15 +102,9 @@ export function Audit() {
         <SelectField
           label={t('Act')}
           value={action ?? ''}
-          onChange={({ target }) => change({ action: target.value })}
-        >
-          <option value="">{t('All')}</option>
-          {KINDS.map((kind) => (
-            <option key={kind} value={kind}>
-              {kind}*
-            </option>
-          ))}
-        </SelectField>
+          onText={(text) => change({ action: text })}
+          options={[['', t('All')], ...KINDS.map((kind) => [kind, `${kind}*`] as const)]}
+        />
         <ScopeField value={scope} onChange={(value) => change({ scope: value })} />
       </div>
       <ListPanel

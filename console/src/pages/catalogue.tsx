@@ -1,6 +1,6 @@
 /** The configuration file: models, prices and channels as they are written; checked, compared and applied. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useId, useRef, useState } from 'react'
 import type {
@@ -9,11 +9,13 @@ import type {
   showConfiguration,
 } from '../../../schemas/management/configuration.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { get, request } from '../api/client.ts'
+import { request } from '../api/client.ts'
+import { useGet } from '../api/read.ts'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Actions } from '../ui/form.tsx'
 import { Badge, EmptyState, ErrorState, FormError, PageHeader, Panel, Skeleton } from '../ui/states.tsx'
 
 type Checked = AnswerOf<typeof checkConfiguration>
@@ -229,10 +231,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
 export function Catalogue() {
   useLingui()
   const { user } = useSession()
-  const configuration = useQuery({
-    queryKey: ['/configuration'],
-    queryFn: ({ signal }) => get<typeof showConfiguration>('/configuration', {}, signal),
-  })
+  const configuration = useGet<typeof showConfiguration>('/configuration', {})
   const [isApplied, setApplied] = useState(false)
   const { data } = configuration
   return (

@@ -12,6 +12,7 @@ import type {
 } from '../../../schemas/management/channels.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { get, request } from '../api/client.ts'
+import { useGet } from '../api/read.ts'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
@@ -115,11 +116,13 @@ export function Channels() {
   const { user } = useSession()
   const queries = useQueryClient()
   const [draining, setDraining] = useState<Channel | null>(null)
-  const list = useQuery({
-    queryKey: ['/channels'],
-    refetchInterval: REFRESH_MS,
-    queryFn: ({ signal }) => get<typeof listChannels>('/channels', {}, signal),
-  })
+  const list = useGet<typeof listChannels>(
+    '/channels',
+    {},
+    {
+      refetchInterval: REFRESH_MS,
+    },
+  )
   const hold = useMutation({
     meta: { done: t('Channel changed') },
     mutationFn: ({ id, act }: { id: string; act: Act }) =>
@@ -255,9 +258,7 @@ export function Channels() {
           )}
           name={draining.id}
           act={t('Drain')}
-          isOpen
-          isBusy={hold.isPending}
-          error={hold.error}
+          acts={hold}
           onClose={() => setDraining(null)}
           onConfirm={() => hold.mutate({ id: draining.id, act: 'drain' })}
         />

@@ -1,12 +1,10 @@
 /** The first page of an account: what is left, how long it lasts, what was spent. */
 import { useLingui } from '@lingui/react'
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { listBudgets } from '../../../schemas/management/accounts/budgets.ts'
 import type { showHome } from '../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { get } from '../api/client.ts'
-import { useList } from '../api/list.ts'
+import { useGet, useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { Chart } from '../ui/chart.tsx'
@@ -75,13 +73,15 @@ export function Home() {
   useLingui()
   const { account_id: accountId, name, role } = useAccount()
   const isAllowed = role !== 'member'
-  const home = useQuery({
-    queryKey: ['/home', accountId],
-    enabled: isAllowed,
-    queryFn: ({ signal }) => get<typeof showHome>('/home', { account_id: accountId }, signal),
-    // Who comes back from a call or a top-up wants to see what it changed.
-    refetchOnMount: 'always',
-  })
+  const home = useGet<typeof showHome>(
+    '/home',
+    { account_id: accountId },
+    {
+      enabled: isAllowed,
+      // Who comes back from a call or a top-up wants to see what it changed.
+      refetchOnMount: 'always',
+    },
+  )
   return (
     <>
       <PageHeader title={t('Home')} description={name} />

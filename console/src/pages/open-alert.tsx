@@ -1,11 +1,10 @@
 /** The alert of a balance that is low or used up, for those who can top it up. */
 import { useLingui } from '@lingui/react'
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { showHome } from '../../../schemas/management/calls/usage.ts'
 import type { showAlerts } from '../../../schemas/management/notifications/alerts.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { get } from '../api/client.ts'
+import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
 
 interface OpenAlertProps {
@@ -15,11 +14,13 @@ interface OpenAlertProps {
 
 export function OpenAlert({ accountId, wallet: { balance, held } }: OpenAlertProps) {
   useLingui()
-  const alerts = useQuery({
-    queryKey: ['/alerts', accountId],
-    queryFn: ({ signal }) => get<typeof showAlerts>('/alerts', { account_id: accountId }, signal),
-    refetchOnMount: 'always',
-  })
+  const alerts = useGet<typeof showAlerts>(
+    '/alerts',
+    { account_id: accountId },
+    {
+      refetchOnMount: 'always',
+    },
+  )
   const threshold = alerts.data?.balance_low ?? null
   // What is held counts as the alert counts it.
   const total = Number(balance) + Number(held)

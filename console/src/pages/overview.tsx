@@ -1,12 +1,11 @@
 /** The running installation at a glance, live: calls, errors, latency, money in flight, lags, engines and processes. */
 import { useLingui } from '@lingui/react'
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Overview as OverviewData, showInstallation } from '../../../schemas/management/live.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { get } from '../api/client.ts'
 import { type LiveState, useLive } from '../api/live.ts'
+import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Chart } from '../ui/chart.tsx'
 import { LatencyChart } from '../ui/latency-chart.tsx'
@@ -144,10 +143,7 @@ function Parts({ now: { engines, processes } }: { readonly now: Installation }) 
 export function Overview() {
   useLingui()
   const [points, setPoints] = useState<readonly OverviewData[]>([])
-  const first = useQuery({
-    queryKey: ['/installation'],
-    queryFn: ({ signal }) => get<typeof showInstallation>('/installation', {}, signal),
-  })
+  const first = useGet<typeof showInstallation>('/installation', {})
   const state = useLive('/installation/live', ['overview'], (_, data) =>
     setPoints((before) => [...before.slice(1 - KEPT), data as OverviewData]),
   )

@@ -27,32 +27,33 @@ export function PeriodFields({ value: { period, from, to }, hasAll = false, onCh
       <SelectField
         label={t('Period')}
         value={isRange ? 'range' : (period ?? '30d')}
-        onChange={({ target: { value } }) =>
+        onText={(value) =>
           onChange(
             value === 'range' ? { period: '', from: today, to: today } : { period: value, from: '', to: '' },
           )
         }
-      >
-        <option value="today">{t('Today (UTC)')}</option>
-        <option value="7d">{t('7 days')}</option>
-        <option value="30d">{t('30 days')}</option>
-        <option value="this_month">{t('This month (UTC)')}</option>
-        {hasAll && <option value="all">{t('All time')}</option>}
-        <option value="range">{t('From … to …')}</option>
-      </SelectField>
+        options={[
+          ['today', t('Today (UTC)')],
+          ['7d', t('7 days')],
+          ['30d', t('30 days')],
+          ['this_month', t('This month (UTC)')],
+          ...(hasAll ? [['all', t('All time')] as const] : []),
+          ['range', t('From … to …')],
+        ]}
+      />
       {isRange && (
         <>
           <Field
             label={t('From')}
             type="date"
             value={range.from}
-            onChange={({ target }) => onChange({ ...range, from: target.value })}
+            onText={(text) => onChange({ ...range, from: text })}
           />
           <Field
             label={t('To')}
             type="date"
             value={range.to}
-            onChange={({ target }) => onChange({ ...range, to: target.value })}
+            onText={(text) => onChange({ ...range, to: text })}
           />
         </>
       )}

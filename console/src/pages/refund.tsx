@@ -1,17 +1,17 @@
 /** What was given back of a charge, and the form by which an operator gives it back. */
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import type { ShownRefund } from '../../../schemas/call-log/detail.ts'
 import type { refund as refundOperation } from '../../../schemas/management/accounts/accounts.ts'
 import { request } from '../api/client.ts'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { Fact } from '../ui/fact.tsx'
 import { Field } from '../ui/field.tsx'
-import { FormError } from '../ui/states.tsx'
+import { DialogForm } from '../ui/form.tsx'
 import { Money, Time } from '../ui/text.tsx'
 
 /** A line of a list of facts. */
@@ -72,27 +72,22 @@ function RefundDialog({ accountId, refId, cost, onDone, onClose }: RefundDialogP
       onDone()
     },
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    book.mutate()
-  }
   return (
     <Dialog
       title={t('Refund')}
       description={t('Once, and at most the charge of {cost} credits. The key has spent it all the same.', {
         cost,
       })}
-      isOpen
       onClose={onClose}
     >
-      <form onSubmit={submit} className="flex flex-col gap-3">
+      <DialogForm sends={book} act={t('Refund')} onClose={onClose}>
         <Field
           label={t('Credits')}
           required
           inputMode="decimal"
           pattern="\d+(\.\d{1,8})?"
           value={amount}
-          onChange={({ target }) => setAmount(target.value)}
+          onText={setAmount}
         />
         <Field
           label={t('Reason')}
@@ -100,16 +95,9 @@ function RefundDialog({ accountId, refId, cost, onDone, onClose }: RefundDialogP
           required
           maxLength={500}
           value={reason}
-          onChange={({ target }) => setReason(target.value)}
+          onText={setReason}
         />
-        {book.error && <FormError error={book.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={book.isPending}>
-            {t('Refund')}
-          </Button>
-        </Actions>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }

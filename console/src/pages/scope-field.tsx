@@ -19,9 +19,14 @@ export function ScopeField({ value, onChange }: ScopeFieldProps) {
   useLingui()
   if (useSession().user.installation_role === null) return null
   return (
-    <SelectField label={t('Scope')} value={value ?? ''} onChange={({ target }) => onChange(target.value)}>
-      <option value="">{t('This account')}</option>
-      <option value={INSTALLATION}>{t('The installation')}</option>
-    </SelectField>
+    <SelectField
+      label={t('Scope')}
+      value={value ?? ''}
+      onText={onChange}
+      options={[
+        ['', t('This account')],
+        [INSTALLATION, t('The installation')],
+      ]}
+    />
   )
 }

@@ -5,6 +5,7 @@ import { useChangeSearch } from '../change-search.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 
 /** @param value the present search parameter `search` */
 export function SearchForm({ label, value }: { readonly label: string; readonly value: string | undefined }) {
@@ -12,17 +13,11 @@ export function SearchForm({ label, value }: { readonly label: string; readonly 
   const [typed, setTyped] = useState(value ?? '')
   const change = useChangeSearch()
   return (
-    <form
-      className="mb-4 flex max-w-md items-end gap-2"
-      onSubmit={(event) => {
-        event.preventDefault()
-        change({ search: typed })
-      }}
-    >
+    <Form className="mb-4 flex max-w-md items-end gap-2" onSubmit={() => change({ search: typed })}>
       <div className="flex-1">
-        <Field label={label} type="search" value={typed} onChange={({ target }) => setTyped(target.value)} />
+        <Field label={label} type="search" value={typed} onText={setTyped} />
       </div>
       <Button type="submit">{t('Search')}</Button>
-    </form>
+    </Form>
   )
 }

@@ -3,19 +3,19 @@ import { Dialog as Base } from '@base-ui/react/dialog'
 import { useLingui } from '@lingui/react'
 import { type ReactNode, useState } from 'react'
 import { t } from '../i18n.ts'
-import { Button } from './button.tsx'
 import { Field } from './field.tsx'
-import { FormError } from './states.tsx'
+import { DialogForm, type DialogFormProps } from './form.tsx'
 
 interface DialogProps {
   readonly title: string
   readonly description?: string
-  readonly isOpen: boolean
+  /** Default: true. */
+  readonly isOpen?: boolean
   onClose(): void
   readonly children: ReactNode
 }
 
-export const Dialog = ({ title, description, isOpen, onClose, children }: DialogProps) => (
+export const Dialog = ({ title, description, isOpen = true, onClose, children }: DialogProps) => (
   <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
     <Base.Portal>
       <Base.Backdrop className="fixed inset-0 bg-shade" />
@@ -28,11 +28,6 @@ export const Dialog = ({ title, description, isOpen, onClose, children }: Dialog
   </Base.Root>
 )
 
-/** The buttons at the end of a dialog. */
-export const Actions = ({ children }: { readonly children: ReactNode }) => (
-  <div className="mt-5 flex flex-wrap justify-end gap-2">{children}</div>
-)
-
 interface ConfirmProps {
   readonly title: string
   /** What is lost. */
@@ -40,49 +35,27 @@ interface ConfirmProps {
   /** What is destroyed: its name must be typed. */
   readonly name: string
   readonly act: string
-  readonly isOpen: boolean
-  readonly isBusy?: boolean
-  /** Why it was refused. */
-  readonly error?: Error | null
+  /** How far the act is. */
+  readonly acts: Omit<DialogFormProps['sends'], 'mutate'>
   onClose(): void
   onConfirm(): void
 }
 
 /** Asks before something is destroyed: its name has to be typed. */
-export function ConfirmByTyping({
-  title,
-  description,
-  name,
-  act,
-  isOpen,
-  isBusy = false,
-  error = null,
-  ...on
-}: ConfirmProps) {
+export function ConfirmByTyping({ title, description, name, act, acts, onClose, onConfirm }: ConfirmProps) {
   useLingui()
   const [typed, setTyped] = useState('')
+  const sends = { ...acts, mutate: () => typed === name && onConfirm() }
   return (
-    <Dialog title={title} description={description} isOpen={isOpen} onClose={on.onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (typed === name) on.onConfirm()
-        }}
-      >
+    <Dialog title={title} description={description} onClose={onClose}>
+      <DialogForm sends={sends} act={act} kind="danger" isDisabled={typed !== name} onClose={onClose}>
         <Field
           label={t('Type {name} to confirm', { name })}
           value={typed}
           autoComplete="off"
-          onChange={(event) => setTyped(event.target.value)}
+          onText={setTyped}
         />
-        {error && <FormError error={error} />}
-        <Actions>
-          <Button onClick={on.onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="danger" disabled={typed !== name} isBusy={isBusy}>
-            {act}
-          </Button>
-        </Actions>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }

@@ -40,45 +40,25 @@ function Labels({ label, hint, error, children }: Labelled & { children: (ids: I
   )
 }
 
+type Texted<Attributes> = Labelled &
+  Omit<Attributes, 'onChange'> & {
+    /** Takes the text that is typed or chosen. */
+    onText?(text: string): void
+  }
+
 export const Field = ({
   label,
   hint,
   error,
   className = '',
+  onText,
   ...rest
-}: Labelled & InputHTMLAttributes<HTMLInputElement>) => (
-  <Labels label={label} hint={hint} error={error}>
-    {(ids) => <input className={`${CONTROL} ${className}`} {...ids} {...rest} />}
-  </Labels>
-)
-
-export const SelectField = ({
-  label,
-  hint,
-  error,
-  children,
-  ...rest
-}: Labelled & SelectHTMLAttributes<HTMLSelectElement>) => (
+}: Texted<InputHTMLAttributes<HTMLInputElement>>) => (
   <Labels label={label} hint={hint} error={error}>
     {(ids) => (
-      <select className={CONTROL} {...ids} {...rest}>
-        {children}
-      </select>
-    )}
-  </Labels>
-)
-
-export const TextAreaField = ({
-  label,
-  hint,
-  error,
-  isCode = false,
-  ...rest
-}: Labelled & { readonly isCode?: boolean } & TextareaHTMLAttributes<HTMLTextAreaElement>) => (
-  <Labels label={label} hint={hint} error={error}>
-    {(ids) => (
-      <textarea
-        className={`w-full rounded-md border border-edge bg-surface px-2.5 py-1.5 placeholder:text-quiet aria-invalid:border-bad ${isCode ? 'font-mono text-xs' : 'text-base text-ink'}`}
+      <input
+        className={`${CONTROL} ${className}`}
+        onChange={({ target }) => onText?.(target.value)}
         {...ids}
         {...rest}
       />
@@ -86,11 +66,68 @@ export const TextAreaField = ({
   </Labels>
 )
 
-export const CheckField = ({
+interface Choice {
+  readonly options: Iterable<readonly [value: string | number, name: string]>
+}
+
+const optionsOf = ({ options }: Choice) =>
+  [...options].map(([value, name]) => (
+    <option key={value} value={value}>
+      {name}
+    </option>
+  ))
+
+type SelectProps = Texted<SelectHTMLAttributes<HTMLSelectElement>> & Choice
+
+export const SelectField = ({ label, hint, error, options, onText, ...rest }: SelectProps) => (
+  <Labels label={label} hint={hint} error={error}>
+    {(ids) => (
+      <select className={CONTROL} onChange={({ target }) => onText?.(target.value)} {...ids} {...rest}>
+        {optionsOf({ options })}
+      </select>
+    )}
+  </Labels>
+)
+
+/** A choice in a cell of a table, whose column is its label. */
+export const CellSelect = ({ label, options, onText, ...rest }: SelectProps) => (
+  <select
+    aria-label={label}
+    className="h-7 rounded-md border border-edge bg-surface px-1.5"
+    onChange={({ target }) => onText?.(target.value)}
+    {...rest}
+  >
+    {optionsOf({ options })}
+  </select>
+)
+
+export const TextAreaField = ({
   label,
   hint,
+  error,
+  isCode = false,
+  onText,
   ...rest
-}: Omit<Labelled, 'error'> & InputHTMLAttributes<HTMLInputElement>) => {
+}: { readonly isCode?: boolean } & Texted<TextareaHTMLAttributes<HTMLTextAreaElement>>) => (
+  <Labels label={label} hint={hint} error={error}>
+    {(ids) => (
+      <textarea
+        className={`w-full rounded-md border border-edge bg-surface px-2.5 py-1.5 placeholder:text-quiet aria-invalid:border-bad ${isCode ? 'font-mono text-xs' : 'text-base text-ink'}`}
+        onChange={({ target }) => onText?.(target.value)}
+        {...ids}
+        {...rest}
+      />
+    )}
+  </Labels>
+)
+
+interface CheckFieldProps extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> {
+  readonly label: string
+  readonly hint?: string
+  onCheck(isChecked: boolean): void
+}
+
+export const CheckField = ({ label, hint, onCheck, ...rest }: CheckFieldProps) => {
   const id = useId()
   return (
     <div className="flex items-start gap-2">
@@ -99,6 +136,7 @@ export const CheckField = ({
         type="checkbox"
         aria-describedby={hint ? `${id}-note` : undefined}
         className="mt-0.5 size-4 accent-accent"
+        onChange={({ target }) => onCheck(target.checked)}
         {...rest}
       />
       <div>

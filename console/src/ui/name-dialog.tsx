@@ -1,17 +1,18 @@
 /** A dialog that asks for one name. */
 import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { t } from '../i18n.ts'
-import { Button } from './button.tsx'
-import { Actions, Dialog } from './dialog.tsx'
+import { Dialog } from './dialog.tsx'
 import { Field } from './field.tsx'
-import { FormError } from './states.tsx'
+import { DialogForm } from './form.tsx'
 
 interface NameDialogProps {
   readonly title: string
   readonly description?: string
   readonly hint?: string
   readonly maxLength: number
+  /** The name that it has; default: none. */
+  readonly former?: string
   /** What the button does. */
   readonly act: string
   /** Acts under the name. The dialog shows why it was refused. */
@@ -19,32 +20,23 @@ interface NameDialogProps {
   onClose(): void
 }
 
-export function NameDialog({ title, description, hint, maxLength, act, onName, onClose }: NameDialogProps) {
-  const [name, setName] = useState('')
+export function NameDialog({
+  title,
+  description,
+  hint,
+  maxLength,
+  former = '',
+  act,
+  onName,
+  onClose,
+}: NameDialogProps) {
+  const [name, setName] = useState(former)
   const naming = useMutation({ mutationFn: () => onName(name) })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    naming.mutate()
-  }
   return (
-    <Dialog title={title} {...(description && { description })} isOpen onClose={onClose}>
-      <form onSubmit={submit}>
-        <Field
-          label={t('Name')}
-          hint={hint}
-          required
-          maxLength={maxLength}
-          value={name}
-          onChange={({ target }) => setName(target.value)}
-        />
-        {naming.error && <FormError error={naming.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={naming.isPending}>
-            {act}
-          </Button>
-        </Actions>
-      </form>
+    <Dialog title={title} {...(description && { description })} onClose={onClose}>
+      <DialogForm sends={naming} act={act} onClose={onClose}>
+        <Field label={t('Name')} hint={hint} required maxLength={maxLength} value={name} onText={setName} />
+      </DialogForm>
     </Dialog>
   )
 }

@@ -2,12 +2,11 @@
 import { Autocomplete } from '@base-ui/react/autocomplete'
 import { Dialog } from '@base-ui/react/dialog'
 import { useLingui } from '@lingui/react'
-import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useDeferredValue, useState } from 'react'
 import type { search } from '../../../schemas/management/calls/search.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { get } from '../api/client.ts'
+import { useGet } from '../api/read.ts'
 import { type Session, useAccount, useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
@@ -60,11 +59,13 @@ function useGoals(typed: string) {
   const session = useSession()
   const account = useAccount()
   const q = useDeferredValue(typed.trim())
-  const found = useQuery({
-    queryKey: ['/search', q],
-    queryFn: ({ signal }) => get<typeof search>('/search', { q }, signal),
-    enabled: HAS_DIGIT.test(q),
-  })
+  const found = useGet<typeof search>(
+    '/search',
+    { q },
+    {
+      enabled: HAS_DIGIT.test(q),
+    },
+  )
   const words = typed.trim().toLowerCase()
   const has = (...texts: readonly string[]) => texts.some((text) => text.toLowerCase().includes(words))
   const objects = (HAS_DIGIT.test(q) ? (found.data?.data ?? []) : []).map((one) => ({

@@ -30,39 +30,32 @@ function Settings() {
       <SelectField
         label={t('Theme')}
         value={theme()}
-        onChange={(event) => {
-          applyTheme(event.target.value as Theme)
+        onText={(text) => {
+          applyTheme(text as Theme)
           again()
         }}
-      >
-        {THEMES.map((one) => (
-          <option key={one} value={one}>
-            {{ system: t('System'), light: t('Light'), dark: t('Dark') }[one]}
-          </option>
-        ))}
-      </SelectField>
+        options={THEMES.map(
+          (one) => [one, { system: t('System'), light: t('Light'), dark: t('Dark') }[one]] as const,
+        )}
+      />
       <SelectField
         label={t('Time zone')}
         value={timeZone()}
-        onChange={(event) => {
-          setTimeZone(event.target.value as 'local' | 'utc')
+        onText={(text) => {
+          setTimeZone(text as 'local' | 'utc')
           location.reload()
         }}
-      >
-        <option value="local">{t('Local')}</option>
-        <option value="utc">UTC</option>
-      </SelectField>
+        options={[
+          ['local', t('Local')],
+          ['utc', 'UTC'],
+        ]}
+      />
       <SelectField
         label={t('Language')}
         value={i18n.locale}
-        onChange={(event) => void chooseLanguage(event.target.value as Language)}
-      >
-        {Object.entries(LANGUAGES).map(([language, name]) => (
-          <option key={language} value={language}>
-            {name}
-          </option>
-        ))}
-      </SelectField>
+        onText={(text) => void chooseLanguage(text as Language)}
+        options={Object.entries(LANGUAGES)}
+      />
     </div>
   )
 }

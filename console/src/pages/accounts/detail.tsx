@@ -11,13 +11,14 @@ import type {
   viewAccount,
 } from '../../../../schemas/management/accounts/accounts.ts'
 import { get, request } from '../../api/client.ts'
-import { useList } from '../../api/list.ts'
+import { useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
 import { beginView } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, ConfirmByTyping } from '../../ui/dialog.tsx'
+import { ConfirmByTyping } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Actions, Form } from '../../ui/form.tsx'
 import { ErrorState, Panel, Skeleton, Stat } from '../../ui/states.tsx'
 import { Id, Money } from '../../ui/text.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
@@ -46,10 +47,9 @@ function Limits({ account, mayChange, onChanged }: LimitsProps) {
   })
   return (
     <Panel title={t('Limits')}>
-      <form
+      <Form
         className="grid gap-3 p-4 sm:grid-cols-2"
-        onSubmit={(event) => {
-          event.preventDefault()
+        onSubmit={() => {
           if (mayChange) save.mutate()
         }}
       >
@@ -60,7 +60,7 @@ function Limits({ account, mayChange, onChanged }: LimitsProps) {
           min={1}
           value={rpm}
           readOnly={!mayChange}
-          onChange={(event) => setRpm(event.target.value)}
+          onText={setRpm}
         />
         <Field
           label={t('Calls at the same time')}
@@ -69,7 +69,7 @@ function Limits({ account, mayChange, onChanged }: LimitsProps) {
           min={1}
           value={concurrency}
           readOnly={!mayChange}
-          onChange={(event) => setConcurrency(event.target.value)}
+          onText={setConcurrency}
         />
         {save.error && <ErrorState error={save.error} />}
         {mayChange && (
@@ -79,7 +79,7 @@ function Limits({ account, mayChange, onChanged }: LimitsProps) {
             </Button>
           </div>
         )}
-      </form>
+      </Form>
     </Panel>
   )
 }
@@ -106,13 +106,7 @@ function Adjustment({ account, onChanged }: { account: Account; onChanged(): voi
   })
   return (
     <Panel title={t('Adjust the balance')}>
-      <form
-        className="grid gap-3 p-4 sm:grid-cols-[10rem_1fr]"
-        onSubmit={(event) => {
-          event.preventDefault()
-          book.mutate()
-        }}
-      >
+      <Form className="grid gap-3 p-4 sm:grid-cols-[10rem_1fr]" onSubmit={() => book.mutate()}>
         <Field
           label={t('Credits')}
           hint={t('Negative to take away')}
@@ -120,14 +114,14 @@ function Adjustment({ account, onChanged }: { account: Account; onChanged(): voi
           inputMode="decimal"
           pattern="-?\d+(\.\d{1,8})?"
           value={amount}
-          onChange={(event) => setAmount(event.target.value)}
+          onText={setAmount}
         />
         <Field
           label={t('Reason')}
           hint={t('For the ledger and the audit record')}
           required
           value={reason}
-          onChange={(event) => setReason(event.target.value)}
+          onText={setReason}
         />
         {book.error && (
           <div className="sm:col-span-2">
@@ -139,7 +133,7 @@ function Adjustment({ account, onChanged }: { account: Account; onChanged(): voi
             {t('Book the adjustment')}
           </Button>
         </div>
-      </form>
+      </Form>
     </Panel>
   )
 }
@@ -213,17 +207,17 @@ export function AccountDetail({ id }: { readonly id: string }) {
       {mayChange && <Adjustment account={account} onChanged={() => void changed()} />}
       <Limits account={account} mayChange={mayChange} onChanged={() => void changed()} />
       <LedgerTable list={ledger} />
-      <ConfirmByTyping
-        title={t('Disable {name}', { name: account.name })}
-        description={t('Every key of the account is refused until it is enabled again.')}
-        name={account.name}
-        act={t('Disable')}
-        isOpen={isDisabling}
-        isBusy={toggle.isPending}
-        error={toggle.error}
-        onClose={() => setDisabling(false)}
-        onConfirm={() => toggle.mutate(false)}
-      />
+      {isDisabling && (
+        <ConfirmByTyping
+          title={t('Disable {name}', { name: account.name })}
+          description={t('Every key of the account is refused until it is enabled again.')}
+          name={account.name}
+          act={t('Disable')}
+          acts={toggle}
+          onClose={() => setDisabling(false)}
+          onConfirm={() => toggle.mutate(false)}
+        />
+      )}
     </>
   )
 }

@@ -1,10 +1,11 @@
 /** The agents of an organization. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { createAgent, listAgents } from '../../../../schemas/management/accounts/agents.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -29,10 +30,7 @@ export function Agents() {
   const queries = useQueryClient()
   const [isCreating, setCreating] = useState(false)
   const mayChange = role === 'owner' || role === 'admin'
-  const agents = useQuery({
-    queryKey: ['/agents', accountId],
-    queryFn: ({ signal }) => get<typeof listAgents>('/agents', { account_id: accountId }, signal),
-  })
+  const agents = useGet<typeof listAgents>('/agents', { account_id: accountId })
   const change = useChangeSearch()
   const create = useMutation({
     meta: { done: t('Agent created') },
@@ -40,7 +38,7 @@ export function Agents() {
       request<typeof createAgent>('POST', '/agents', { account_id: accountId, file }),
     onSuccess: async ({ id }) => {
       setCreating(false)
-      await queries.invalidateQueries({ queryKey: ['/agents', accountId] })
+      await queries.invalidateQueries({ queryKey: ['/agents'] })
       change({ agent: id })
     },
   })

@@ -44,10 +44,10 @@ function Difference({ before, after }: { readonly before: AgentFile; readonly af
 
 export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) {
   useLingui()
-  const { id, account_id: accountId, state, file, draft, warnings } = agent
+  const { id, state, file, draft, warnings } = agent
   const [isDeleting, setDeleting] = useState(false)
   const queries = useQueryClient()
-  const onSuccess = () => queries.invalidateQueries({ queryKey: ['/agents', accountId] })
+  const onSuccess = () => queries.invalidateQueries({ queryKey: ['/agents'] })
   const save = useMutation({
     meta: { done: t('Draft saved') },
     mutationFn: (edited: AgentFile) =>
@@ -132,9 +132,7 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
           description={t('Its keys open nothing any more. This cannot be undone.')}
           name={file.name}
           act={t('Delete')}
-          isOpen
-          isBusy={remove.isPending}
-          error={remove.error}
+          acts={remove}
           onClose={() => setDeleting(false)}
           onConfirm={() => remove.mutate()}
         />

@@ -1,7 +1,7 @@
 /** The fields of an agent. */
 import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
 import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
 import { basesQuery } from '../../api/bases.ts'
@@ -9,8 +9,8 @@ import { catalogueQuery } from '../../api/catalogue.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions } from '../../ui/dialog.tsx'
 import { CheckField, Field, SelectField, TextAreaField } from '../../ui/field.tsx'
+import { Actions, Form } from '../../ui/form.tsx'
 import { FormError } from '../../ui/states.tsx'
 
 interface KnowledgeFieldProps {
@@ -38,9 +38,7 @@ function KnowledgeField({ value, onChange }: KnowledgeFieldProps) {
           key={id}
           label={name}
           checked={value.includes(id)}
-          onChange={({ target }) =>
-            onChange(target.checked ? [...value, id] : value.filter((base) => base !== id))
-          }
+          onCheck={(isChecked) => onChange(isChecked ? [...value, id] : value.filter((base) => base !== id))}
         />
       ))}
     </fieldset>
@@ -69,8 +67,7 @@ export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
   const [imageGeneration, setImageGeneration] = useState(file?.image_generation ?? false)
   const model = chosen === '' ? (chat[0]?.id ?? '') : chosen
   const isListed = chat.some(({ id }) => id === model)
-  const save = (event: FormEvent) => {
-    event.preventDefault()
+  const save = () => {
     onSave({
       name: name.trim(),
       model,
@@ -82,22 +79,17 @@ export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
     })
   }
   return (
-    <form onSubmit={save} className="flex flex-col gap-3">
-      <Field
-        label={t('Name')}
-        required
-        maxLength={100}
-        value={name}
-        onChange={({ target }) => setName(target.value)}
+    <Form onSubmit={save} className="flex flex-col gap-3">
+      <Field label={t('Name')} required maxLength={100} value={name} onText={setName} />
+      <SelectField
+        label={t('Model')}
+        value={model}
+        onText={setModel}
+        options={[
+          ...(!isListed && model !== '' ? [[model, model] as const] : []),
+          ...chat.map(({ id, display_name }) => [id, display_name] as const),
+        ]}
       />
-      <SelectField label={t('Model')} value={model} onChange={({ target }) => setModel(target.value)}>
-        {!isListed && model !== '' && <option value={model}>{model}</option>}
-        {chat.map(({ id, display_name }) => (
-          <option key={id} value={id}>
-            {display_name}
-          </option>
-        ))}
-      </SelectField>
       <TextAreaField
         label={t('Persona')}
         hint={t('What the agent is and how it answers. Its keys cannot change it.')}
@@ -105,7 +97,7 @@ export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
         rows={8}
         maxLength={32_000}
         value={persona}
-        onChange={({ target }) => setPersona(target.value)}
+        onText={setPersona}
       />
       <Field
         label={t('Temperature')}
@@ -115,25 +107,17 @@ export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
         max={2}
         step={0.1}
         value={temperature}
-        onChange={({ target }) => setTemperature(target.value)}
+        onText={setTemperature}
       />
       <KnowledgeField value={knowledge} onChange={setKnowledge} />
-      <CheckField
-        label={t('Web search')}
-        checked={webSearch}
-        onChange={({ target }) => setWebSearch(target.checked)}
-      />
-      <CheckField
-        label={t('Image generation')}
-        checked={imageGeneration}
-        onChange={({ target }) => setImageGeneration(target.checked)}
-      />
+      <CheckField label={t('Web search')} checked={webSearch} onCheck={setWebSearch} />
+      <CheckField label={t('Image generation')} checked={imageGeneration} onCheck={setImageGeneration} />
       {error && <FormError error={error} />}
       <Actions>
         <Button type="submit" kind="primary" isBusy={isBusy}>
           {act}
         </Button>
       </Actions>
-    </form>
+    </Form>
   )
 }

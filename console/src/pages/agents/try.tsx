@@ -1,9 +1,10 @@
 /** A question to an agent as it is edited: by a key that calls its draft, published or not. */
 import { useLingui } from '@lingui/react'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { ErrorState, Panel } from '../../ui/states.tsx'
 import { useRun } from '../playground/use-run.ts'
 import type { Agent } from './state.tsx'
@@ -14,14 +15,13 @@ export function TryAgent({ agent }: { readonly agent: Agent }) {
   const [question, setQuestion] = useState('')
   const { run, start, stop } = useRun({ accountId, agentId: id })
   const isRunning = run?.isRunning === true
-  const ask = (event: FormEvent) => {
-    event.preventDefault()
+  const ask = () => {
     const messages = [{ role: 'user', content: question }]
     start((draft ?? file).model, { stream: true, stream_options: { include_usage: true }, messages })
   }
   return (
     <Panel title={t('Try it')}>
-      <form onSubmit={ask} className="flex flex-wrap items-end gap-2 p-4">
+      <Form onSubmit={ask} className="flex flex-wrap items-end gap-2 p-4">
         <div className="min-w-40 flex-1">
           <Field
             label={t('Question')}
@@ -30,11 +30,11 @@ export function TryAgent({ agent }: { readonly agent: Agent }) {
             )}
             required
             value={question}
-            onChange={({ target }) => setQuestion(target.value)}
+            onText={setQuestion}
           />
         </div>
         {isRunning ? <Button onClick={stop}>{t('Stop')}</Button> : <Button type="submit">{t('Send')}</Button>}
-      </form>
+      </Form>
       {run && (
         <p
           aria-live="polite"

@@ -1,6 +1,6 @@
 /** The saved card of an account, and its automatic top-up. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import type {
@@ -10,10 +10,12 @@ import type {
   setAutomaticTopUp,
   showAutomaticTopUp,
 } from '../../../../schemas/management/payments/automatic.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
 import { printTime } from '../../ui/text.tsx'
 
@@ -25,10 +27,7 @@ const DEFAULTS = { threshold: '100', amount: '500', monthly_maximum: '5000' }
 export function Cards({ accountId }: { readonly accountId: string }) {
   useLingui()
   const queries = useQueryClient()
-  const cards = useQuery({
-    queryKey: ['/cards', accountId],
-    queryFn: ({ signal }) => get<typeof listCards>('/cards', { account_id: accountId }, signal),
-  })
+  const cards = useGet<typeof listCards>('/cards', { account_id: accountId })
   const save = useMutation({
     mutationFn: () => request<typeof saveCard>('POST', '/cards', { account_id: accountId }),
     onSuccess: ({ url }) => window.location.assign(url),
@@ -84,11 +83,7 @@ export function AutomaticTopUp({
   readonly minimum: string
 }) {
   useLingui()
-  const shown = useQuery({
-    queryKey: ['/automatic-top-up', accountId],
-    queryFn: ({ signal }) =>
-      get<typeof showAutomaticTopUp>('/automatic-top-up', { account_id: accountId }, signal),
-  })
+  const shown = useGet<typeof showAutomaticTopUp>('/automatic-top-up', { account_id: accountId })
   return (
     <Panel title={t('Automatic top-up')}>
       {shown.isPending && <Skeleton />}
@@ -138,17 +133,11 @@ function AutomaticForm({ settings, minimum }: { readonly settings: Automatic; re
       inputMode="decimal"
       pattern={AMOUNT}
       value={fields[name]}
-      onChange={(event) => setFields({ ...fields, [name]: event.target.value })}
+      onText={(text) => setFields({ ...fields, [name]: text })}
     />
   )
   return (
-    <form
-      className="flex flex-col gap-3 p-4"
-      onSubmit={(event) => {
-        event.preventDefault()
-        save.mutate()
-      }}
-    >
+    <Form className="flex flex-col gap-3 p-4" onSubmit={() => save.mutate()}>
       {hindrance !== null && (
         <p role="status" className="rounded-md bg-warn-wash p-3 text-warn">
           {hindrance}
@@ -157,7 +146,7 @@ function AutomaticForm({ settings, minimum }: { readonly settings: Automatic; re
       <CheckField
         label={t('Charge the saved card when the balance is low')}
         checked={enabled}
-        onChange={(event) => setEnabled(event.target.checked)}
+        onCheck={setEnabled}
       />
       <div className="grid gap-3 sm:grid-cols-3">
         {field('threshold', t('When the balance is below'), t('credits'))}
@@ -170,6 +159,6 @@ function AutomaticForm({ settings, minimum }: { readonly settings: Automatic; re
           {t('Save automatic top-up')}
         </Button>
       </div>
-    </form>
+    </Form>
   )
 }

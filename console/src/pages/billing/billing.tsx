@@ -1,11 +1,9 @@
 /** The wallet of an account and its ledger. */
 import { useLingui } from '@lingui/react'
-import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import type { listLedger, showAccount } from '../../../../schemas/management/accounts/accounts.ts'
 import type { showOffer } from '../../../../schemas/management/payments/payments.ts'
-import { get } from '../../api/client.ts'
-import { useList } from '../../api/list.ts'
+import { useGet, useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { ErrorState, PageHeader, Skeleton, Stat } from '../../ui/states.tsx'
@@ -21,10 +19,7 @@ import { ReturnedPayment, TopUp } from './top-up.tsx'
 const route = getRouteApi('/signed-in/billing')
 
 function Wallet({ accountId }: { accountId: string }) {
-  const account = useQuery({
-    queryKey: ['/accounts/{id}', accountId],
-    queryFn: ({ signal }) => get<typeof showAccount>('/accounts/{id}', { id: accountId }, signal),
-  })
+  const account = useGet<typeof showAccount>('/accounts/{id}', { id: accountId })
   if (account.isPending) return <Skeleton rows={2} />
   if (account.error) return <ErrorState error={account.error} onRetry={() => void account.refetch()} />
   const { balance, held, used } = account.data.wallet
@@ -41,10 +36,7 @@ export function Billing() {
   useLingui()
   const { account_id: accountId, role } = useAccount()
   const { payment, saved } = route.useSearch()
-  const offer = useQuery({
-    queryKey: ['/payments/offer', accountId],
-    queryFn: ({ signal }) => get<typeof showOffer>('/payments/offer', { account_id: accountId }, signal),
-  })
+  const offer = useGet<typeof showOffer>('/payments/offer', { account_id: accountId })
   const list = useList<typeof listLedger>('/accounts/{id}/ledger', { id: accountId })
   return (
     <>

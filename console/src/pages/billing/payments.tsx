@@ -2,7 +2,7 @@
 import { useLingui } from '@lingui/react'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import type { listPayments } from '../../../../schemas/management/payments/payments.ts'
-import { useList } from '../../api/list.ts'
+import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState } from '../../ui/states.tsx'

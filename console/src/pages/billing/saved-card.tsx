@@ -1,9 +1,9 @@
 /** The return from the page of the payment provider that saved a card. */
 import { useLingui } from '@lingui/react'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import type { listCards } from '../../../../schemas/management/payments/automatic.ts'
-import { get } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -15,11 +15,13 @@ export function SavedCard({ accountId }: { readonly accountId: string }) {
   useLingui()
   const queries = useQueryClient()
   const changeSearch = useChangeSearch()
-  const cards = useQuery({
-    queryKey: ['/cards', accountId],
-    queryFn: ({ signal }) => get<typeof listCards>('/cards', { account_id: accountId }, signal),
-    refetchInterval: ({ state: { data } }) => (data?.data.length ? false : POLL_MS),
-  })
+  const cards = useGet<typeof listCards>(
+    '/cards',
+    { account_id: accountId },
+    {
+      refetchInterval: ({ state: { data } }) => (data?.data.length ? false : POLL_MS),
+    },
+  )
   const [newest] = cards.data?.data ?? []
   const last4 = newest?.last4
   useEffect(() => {

@@ -1,6 +1,6 @@
 /** A top-up by card: choose an amount, pay at the provider's page, and wait here until it is booked. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import type {
@@ -8,11 +8,13 @@ import type {
   showPayment,
   startPayment,
 } from '../../../../schemas/management/payments/payments.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Money, printAmount } from '../../ui/text.tsx'
 
@@ -51,13 +53,7 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
   const { currency, credits_per_unit: rate } = offer
   return (
     <Panel title={t('Top up by card')}>
-      <form
-        className="flex flex-col gap-3 p-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          start.mutate()
-        }}
-      >
+      <Form className="flex flex-col gap-3 p-4" onSubmit={() => start.mutate()}>
         {offer.is_simulated && (
           <p className="text-quiet text-sm">
             {t('A demonstration: pay with the test card 4242 4242 4242 4242. No money moves.')}
@@ -89,13 +85,13 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
           inputMode="decimal"
           pattern={AMOUNT}
           value={credits}
-          onChange={(event) => change(event.target.value)}
+          onText={(text) => change(text)}
         />
         <CheckField
           label={t('Keep the card for automatic top-ups')}
           checked={savesCard}
-          onChange={(event) => {
-            setSavesCard(event.target.checked)
+          onCheck={(isChecked) => {
+            setSavesCard(isChecked)
             setIdempotencyKey(crypto.randomUUID())
           }}
         />
@@ -105,7 +101,7 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
             {t('Go to payment')}
           </Button>
         </div>
-      </form>
+      </Form>
     </Panel>
   )
 }
@@ -115,14 +111,16 @@ export function ReturnedPayment({ id }: { readonly id: string }) {
   useLingui()
   const queries = useQueryClient()
   const changeSearch = useChangeSearch()
-  const shown = useQuery({
-    queryKey: ['/payments/{id}', id],
-    queryFn: ({ signal }) => get<typeof showPayment>('/payments/{id}', { id }, signal),
-    refetchInterval: ({ state: { data } }) =>
-      data === undefined || data.state === 'created' || data.state === 'open' || data.state === 'confirming'
-        ? POLL_MS
-        : false,
-  })
+  const shown = useGet<typeof showPayment>(
+    '/payments/{id}',
+    { id },
+    {
+      refetchInterval: ({ state: { data } }) =>
+        data === undefined || data.state === 'created' || data.state === 'open' || data.state === 'confirming'
+          ? POLL_MS
+          : false,
+    },
+  )
   const state = shown.data?.state
   useEffect(() => {
     if (state !== 'paid') return

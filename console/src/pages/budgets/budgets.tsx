@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { deleteBudget, listBudgets } from '../../../../schemas/management/accounts/budgets.ts'
 import { request } from '../../api/client.ts'
-import { useList } from '../../api/list.ts'
+import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmByTyping } from '../../ui/dialog.tsx'
@@ -82,9 +82,7 @@ export function BudgetList({ budgets, subject, mayChange }: BudgetListProps) {
           })}
           name={deleting.name}
           act={t('Delete')}
-          isOpen
-          isBusy={remove.isPending}
-          error={remove.error}
+          acts={remove}
           onClose={() => setDeleting(null)}
           onConfirm={() => remove.mutate(deleting)}
         />

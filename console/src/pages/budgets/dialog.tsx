@@ -5,10 +5,9 @@ import { useState } from 'react'
 import type { putBudget } from '../../../../schemas/management/accounts/budgets.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
-import { FormError } from '../../ui/states.tsx'
+import { DialogForm } from '../../ui/form.tsx'
 import { type Budget, periodNames } from './bar.tsx'
 
 const ZONES = 'budget-time-zones'
@@ -49,57 +48,38 @@ export function BudgetDialog({ subject, budget, onClose }: BudgetDialogProps) {
       description={t(
         'Calls that could pass it are refused until it resets. What was spent in this period counts.',
       )}
-      isOpen
       onClose={onClose}
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          save.mutate()
-        }}
-      >
+      <DialogForm sends={save} act={t('Save')} onClose={onClose}>
         <Field
           label={t('Amount in credits')}
           required
           inputMode="decimal"
           pattern="\d+(\.\d{1,8})?"
           value={amount}
-          onChange={({ target }) => setAmount(target.value)}
+          onText={setAmount}
         />
         <SelectField
           label={t('Period')}
           disabled={budget !== null}
           value={period}
-          onChange={({ target }) => setPeriod(target.value as Budget['period'])}
-        >
-          {Object.entries(periodNames()).map(([one, name]) => (
-            <option key={one} value={one}>
-              {name}
-            </option>
-          ))}
-        </SelectField>
+          onText={(text) => setPeriod(text as Budget['period'])}
+          options={Object.entries(periodNames())}
+        />
         <Field
           label={t('Time zone')}
           hint={t('The period begins at midnight there, a week on Monday.')}
           required
           list={ZONES}
           value={timezone}
-          onChange={({ target }) => setTimezone(target.value)}
+          onText={setTimezone}
         />
         <datalist id={ZONES}>
           {['UTC', ...Intl.supportedValuesOf('timeZone')].map((zone) => (
             <option key={zone} value={zone} />
           ))}
         </datalist>
-        {save.error && <FormError error={save.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={save.isPending}>
-            {t('Save')}
-          </Button>
-        </Actions>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }

@@ -1,10 +1,9 @@
 /** Charts of the calls that match the filters: how many, what they cost, how long they took. */
 import { useLingui } from '@lingui/react'
-import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import type { seriesOfCalls } from '../../../../schemas/management/calls/calls.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { get } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Chart } from '../../ui/chart.tsx'
 import { LatencyChart } from '../../ui/latency-chart.tsx'
@@ -35,11 +34,7 @@ function steps({ period_from, period_to, bucket_seconds, data }: CallSeries) {
 export function Charts({ accountId, filters }: { accountId: string; filters: CallFilters }) {
   useLingui()
   const { order: _, ...narrowing } = filters
-  const series = useQuery({
-    queryKey: ['/calls/series', accountId, narrowing],
-    queryFn: ({ signal }) =>
-      get<typeof seriesOfCalls>('/calls/series', { account_id: accountId, ...narrowing }, signal),
-  })
+  const series = useGet<typeof seriesOfCalls>('/calls/series', { account_id: accountId, ...narrowing })
   const shown = useMemo(() => (series.data === undefined ? [] : steps(series.data)), [series.data])
   const times = useMemo(() => shown.map(({ at }) => at), [shown])
   if (series.isPending) return <Skeleton rows={5} />

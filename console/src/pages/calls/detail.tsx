@@ -1,11 +1,10 @@
 /** One call in full: its charge line by line, where its time went, its attempts, and everything as JSON. */
 import { useLingui } from '@lingui/react'
-import { useQuery } from '@tanstack/react-query'
 import type { DetailItem } from '../../../../schemas/call-log/detail.ts'
 import type { LogRow } from '../../../../schemas/call-log/row.ts'
 import type { showCall } from '../../../../schemas/management/calls/calls.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { get } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { viewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Fact } from '../../ui/fact.tsx'
@@ -206,11 +205,7 @@ function CallInFull({ call, detail, refund, operator }: Call) {
 /** Reads a call and shows it. */
 export function CallDetail({ accountId, id }: { accountId: string; id: string }) {
   useLingui()
-  const call = useQuery({
-    queryKey: ['/calls/{id}', accountId, id],
-    queryFn: ({ signal }) =>
-      get<typeof showCall>('/calls/{id}', { id: Number(id), account_id: accountId }, signal),
-  })
+  const call = useGet<typeof showCall>('/calls/{id}', { id: Number(id), account_id: accountId })
   if (call.isPending) return <Skeleton rows={10} />
   if (call.error) return <ErrorState error={call.error} onRetry={() => void call.refetch()} />
   return (

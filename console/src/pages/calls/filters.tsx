@@ -2,12 +2,13 @@
 import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { keyNamesQuery } from '../../api/key-names.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { type Period, PeriodFields } from '../period.tsx'
 
 export interface CallFilters extends Period {
@@ -51,36 +52,20 @@ function TypedFilters({ filters, onApply }: { filters: CallFilters; onApply(filt
   const [model, setModel] = useState(filters.model ?? '')
   const [errorCode, setErrorCode] = useState(filters.error_code ?? '')
   const [ref, setRef] = useState(filters.ref ?? '')
-  const apply = (event: FormEvent) => {
-    event.preventDefault()
+  const apply = () => {
     onApply({ model: model.trim(), error_code: errorCode.trim(), ref: ref.trim() })
   }
   return (
-    <form onSubmit={apply} className="contents">
-      <Field
-        label={t('Request or task id')}
-        value={ref}
-        placeholder="req_…"
-        onChange={(event) => setRef(event.target.value)}
-      />
-      <Field
-        label={t('Model')}
-        value={model}
-        placeholder="demo-chat"
-        onChange={(event) => setModel(event.target.value)}
-      />
-      <Field
-        label={t('Error code')}
-        value={errorCode}
-        placeholder="upstream_error"
-        onChange={(event) => setErrorCode(event.target.value)}
-      />
+    <Form onSubmit={apply} className="contents">
+      <Field label={t('Request or task id')} value={ref} placeholder="req_…" onText={setRef} />
+      <Field label={t('Model')} value={model} placeholder="demo-chat" onText={setModel} />
+      <Field label={t('Error code')} value={errorCode} placeholder="upstream_error" onText={setErrorCode} />
       <div className="flex items-end">
         <Button type="submit" kind="primary">
           {t('Apply')}
         </Button>
       </div>
-    </form>
+    </Form>
   )
 }
 
@@ -102,48 +87,34 @@ export function Filters({ accountId, filters }: FiltersProps) {
       <SelectField
         label={t('State')}
         value={filters.status ?? ''}
-        onChange={(event) => change({ status: event.target.value })}
-      >
-        <option value="">{t('All')}</option>
-        <option value="error,interrupted,rejected">{t('All but success')}</option>
-        {STATUSES.map((status) => (
-          <option key={status} value={status}>
-            {names[status]}
-          </option>
-        ))}
-      </SelectField>
+        onText={(text) => change({ status: text })}
+        options={[
+          ['', t('All')],
+          ['error,interrupted,rejected', t('All but success')],
+          ...STATUSES.map((status) => [status, names[status]] as const),
+        ]}
+      />
       <SelectField
         label={t('Key')}
         value={filters.key_id ?? ''}
-        onChange={(event) => change({ key_id: event.target.value })}
-      >
-        <option value="">{t('All')}</option>
-        {keys.data?.data.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </SelectField>
+        onText={(text) => change({ key_id: text })}
+        options={[['', t('All')], ...(keys.data?.data ?? []).map(({ id, name }) => [id, name] as const)]}
+      />
       <SelectField
         label={t('Kind')}
         value={filters.unit_type ?? ''}
-        onChange={(event) => change({ unit_type: event.target.value })}
-      >
-        <option value="">{t('All')}</option>
-        {UNIT_TYPES.map((unit) => (
-          <option key={unit} value={unit}>
-            {unit}
-          </option>
-        ))}
-      </SelectField>
+        onText={(text) => change({ unit_type: text })}
+        options={[['', t('All')], ...UNIT_TYPES.map((unit) => [unit, unit] as const)]}
+      />
       <SelectField
         label={t('Order')}
         value={filters.order ?? 'desc'}
-        onChange={(event) => change({ order: event.target.value })}
-      >
-        <option value="desc">{t('Newest first')}</option>
-        <option value="asc">{t('Oldest first')}</option>
-      </SelectField>
+        onText={(text) => change({ order: text })}
+        options={[
+          ['desc', t('Newest first')],
+          ['asc', t('Oldest first')],
+        ]}
+      />
       <TypedFilters
         key={[filters.model, filters.error_code, filters.ref].join('\n')}
         filters={filters}

@@ -1,9 +1,10 @@
 /** Whether the books agree: the last verify, its differences, journals that are not drained, and the jobs that check and rebuild. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { cancelJob, listJobs, startJob } from '../../../../schemas/management/jobs.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -113,11 +114,13 @@ export function Integrity() {
   useLingui()
   const { user } = useSession()
   const queries = useQueryClient()
-  const jobs = useQuery({
-    queryKey: [PATH],
-    queryFn: ({ signal }) => get<typeof listJobs>(PATH, {}, signal),
-    refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false),
-  })
+  const jobs = useGet<typeof listJobs>(
+    PATH,
+    {},
+    {
+      refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false),
+    },
+  )
   const start = useMutation({
     mutationFn: (job: { kind: Job['kind']; full?: boolean }) => request<typeof startJob>('POST', PATH, job),
     onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),

@@ -1,15 +1,17 @@
 /** Journals of gateways that are not drained, and the end of those whose machine never comes back. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { abandonJournal, importJournal, listJournals } from '../../../../schemas/management/journals.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
-import { Badge, EmptyState, ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
+import { DialogForm } from '../../ui/form.tsx'
+import { Badge, EmptyState, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Money, Time } from '../../ui/text.tsx'
 
@@ -34,25 +36,23 @@ function ImportDialog({ onClose }: { onClose(): void }) {
     <Dialog
       title={t('Import a journal')}
       description={t('Books the calls of a journal that is found on a disk, each once, however often.')}
-      isOpen
       onClose={onClose}
     >
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          importing.mutate()
-        }}
+      <DialogForm
+        sends={importing}
+        act={t('Import')}
+        cancel={done ? t('Close') : t('Cancel')}
+        onClose={onClose}
       >
         <Field
           label={t('Folder on the machine of this gateway')}
           hint={t('The folder with the file id, such as /mnt/data/journal/gateway-0.')}
           required
           value={directory}
-          onChange={({ target }) => setDirectory(target.value)}
+          onText={setDirectory}
         />
-        {importing.error && <FormError error={importing.error} />}
         {done && (
-          <p role="status" className="mt-3">
+          <p role="status">
             {t('{booked} calls booked, {known} were booked before, {rest} are left.', {
               booked: done.booked_calls,
               known: done.known_calls,
@@ -60,13 +60,7 @@ function ImportDialog({ onClose }: { onClose(): void }) {
             })}
           </p>
         )}
-        <Actions>
-          <Button onClick={onClose}>{done ? t('Close') : t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={importing.isPending}>
-            {t('Import')}
-          </Button>
-        </Actions>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }
@@ -90,9 +84,7 @@ function AbandonDialog({ journal, onClose }: { readonly journal: Journal; onClos
       )}
       name={journal.id}
       act={t('Abandon')}
-      isOpen
-      isBusy={abandon.isPending}
-      error={abandon.error}
+      acts={abandon}
       onClose={onClose}
       onConfirm={() => abandon.mutate()}
     />
@@ -103,11 +95,13 @@ export function Journals({ mayAct }: { readonly mayAct: boolean }) {
   useLingui()
   const [isImporting, setImporting] = useState(false)
   const [abandoned, setAbandoned] = useState<Journal | null>(null)
-  const list = useQuery({
-    queryKey: [PATH],
-    refetchInterval: REFRESH_MS,
-    queryFn: ({ signal }) => get<typeof listJournals>(PATH, {}, signal),
-  })
+  const list = useGet<typeof listJournals>(
+    PATH,
+    {},
+    {
+      refetchInterval: REFRESH_MS,
+    },
+  )
   const columns: Column<Journal>[] = [
     { name: t('Journal'), cell: ({ id }) => <code className="font-mono text-xs">{id}</code> },
     { name: t('Machine'), cell: ({ node, directory }) => <span title={directory}>{node}</span> },

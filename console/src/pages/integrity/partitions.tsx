@@ -1,9 +1,8 @@
 /** The months of the tables that grow for ever, and what retention has taken away. */
 import { useLingui } from '@lingui/react'
-import { useQuery } from '@tanstack/react-query'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import type { listPartitions } from '../../../../schemas/management/partitions.ts'
-import { get } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Badge, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -16,10 +15,7 @@ const MIB = 1024 * 1024
 
 export function Partitions() {
   useLingui()
-  const list = useQuery({
-    queryKey: [PATH],
-    queryFn: ({ signal }) => get<typeof listPartitions>(PATH, {}, signal),
-  })
+  const list = useGet<typeof listPartitions>(PATH, {})
   const states: Readonly<Record<Partition['state'], string>> = {
     attached: t('In use'),
     detached: t('Detached'),

@@ -1,20 +1,20 @@
 /** Payment events that contradict a payment: an operator deals with each at the provider, and closes it with a reason. */
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import type {
   closeRefusedEvent,
   listRefusedEvents,
 } from '../../../../schemas/management/payments/refused-events.ts'
 import { request } from '../../api/client.ts'
-import { useList } from '../../api/list.ts'
+import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
+import { DialogForm } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
-import { FormError } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Id, Time } from '../../ui/text.tsx'
 
@@ -65,10 +65,6 @@ function CloseDialog({ event: { id }, onClose }: { readonly event: RefusedEvent;
     onSuccess: onClose,
     onSettled: () => queries.invalidateQueries({ queryKey: [PATH] }),
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    close.mutate()
-  }
   return (
     <Dialog
       title={t('Close the event')}
@@ -78,26 +74,18 @@ function CloseDialog({ event: { id }, onClose }: { readonly event: RefusedEvent;
           id,
         },
       )}
-      isOpen
       onClose={onClose}
     >
-      <form onSubmit={submit} className="flex flex-col gap-3">
+      <DialogForm sends={close} act={t('Close')} onClose={onClose}>
         <Field
           label={t('Reason')}
           hint={t('What was done about it. The audit record has it.')}
           required
           maxLength={500}
           value={reason}
-          onChange={({ target }) => setReason(target.value)}
+          onText={setReason}
         />
-        {close.error && <FormError error={close.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={close.isPending}>
-            {t('Close')}
-          </Button>
-        </Actions>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }

@@ -5,21 +5,19 @@ import { useState } from 'react'
 import type { createKey } from '../../../../schemas/management/accounts/keys.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
-import { ErrorState } from '../../ui/states.tsx'
+import { DialogForm } from '../../ui/form.tsx'
 import { LimitFields, limitsOf, NO_LIMITS } from './limits.tsx'
 import type { Created } from './state.tsx'
 
 interface CreateDialogProps {
   readonly accountId: string
-  readonly isOpen: boolean
   onClose(): void
   onCreated(key: Created): void
 }
 
-export function CreateDialog({ accountId, isOpen, onClose, onCreated }: CreateDialogProps) {
+export function CreateDialog({ accountId, onClose, onCreated }: CreateDialogProps) {
   useLingui()
   const [name, setName] = useState('')
   const [expires, setExpires] = useState('')
@@ -46,43 +44,30 @@ export function CreateDialog({ accountId, isOpen, onClose, onCreated }: CreateDi
     },
   })
   return (
-    <Dialog title={t('Create a key')} isOpen={isOpen} onClose={onClose}>
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          creating.mutate()
-        }}
-      >
+    <Dialog title={t('Create a key')} onClose={onClose}>
+      <DialogForm sends={creating} act={t('Create')} onClose={onClose}>
         <Field
           label={t('Name')}
           hint={t('What uses it, such as a program or a machine.')}
           value={name}
           required
           maxLength={100}
-          onChange={(event) => setName(event.target.value)}
+          onText={setName}
         />
         <Field
           label={t('Expires')}
           hint={t('Refused from then on. Empty: never.')}
           type="datetime-local"
           value={expires}
-          onChange={(event) => setExpires(event.target.value)}
+          onText={setExpires}
         />
         <LimitFields texts={limits} onChange={setLimits} />
         <CheckField
           label={t('May read the logs of the whole account')}
           checked={accountLogs}
-          onChange={(event) => setAccountLogs(event.target.checked)}
+          onCheck={setAccountLogs}
         />
-        {creating.error && <ErrorState error={creating.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={creating.isPending}>
-            {t('Create')}
-          </Button>
-        </Actions>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }

@@ -2,15 +2,15 @@
 import { useLingui } from '@lingui/react'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import type { showKey, updateKey } from '../../../../schemas/management/accounts/keys.ts'
 import { get, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions } from '../../ui/dialog.tsx'
 import { Drawer } from '../../ui/drawer.tsx'
 import { Fact } from '../../ui/fact.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
+import { Actions, Form } from '../../ui/form.tsx'
 import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
 import { Id, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
@@ -149,47 +149,31 @@ function EditKey({ item, onChanged }: Pick<KeyDetailProps, 'item' | 'onChanged'>
       await onChanged()
     },
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate()
-  }
   return (
     <Panel title={t('Edit')}>
-      <form onSubmit={submit} className="flex flex-col gap-3 p-4">
-        <Field
-          label={t('Name')}
-          required
-          maxLength={100}
-          value={name}
-          onChange={({ target }) => setName(target.value)}
-        />
+      <Form onSubmit={() => save.mutate()} className="flex flex-col gap-3 p-4">
+        <Field label={t('Name')} required maxLength={100} value={name} onText={setName} />
         <Field
           label={t('Models')}
           hint={t('Ids with commas between. Empty: every model.')}
           value={models}
-          onChange={({ target }) => setModels(target.value)}
+          onText={setModels}
         />
         <Field
           label={t('Expires')}
           hint={t('Refused from then on. Empty: never.')}
           type="datetime-local"
           value={expires}
-          onChange={({ target }) => setExpires(target.value)}
+          onText={setExpires}
         />
         {spend_cap !== null && (
-          <Field
-            label={t('Spend cap')}
-            inputMode="decimal"
-            required
-            value={cap}
-            onChange={({ target }) => setCap(target.value)}
-          />
+          <Field label={t('Spend cap')} inputMode="decimal" required value={cap} onText={setCap} />
         )}
         <LimitFields texts={limits} onChange={setLimits} />
         <CheckField
           label={t('May read the logs of the whole account')}
           checked={accountLogs}
-          onChange={({ target }) => setAccountLogs(target.checked)}
+          onCheck={setAccountLogs}
         />
         {save.error && <FormError error={save.error} />}
         <Actions>
@@ -197,7 +181,7 @@ function EditKey({ item, onChanged }: Pick<KeyDetailProps, 'item' | 'onChanged'>
             {t('Save')}
           </Button>
         </Actions>
-      </form>
+      </Form>
     </Panel>
   )
 }

@@ -1,6 +1,6 @@
 /** Keys of an account: listed, created, revealed, switched off, revoked. */
 import { useLingui } from '@lingui/react'
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
@@ -9,14 +9,16 @@ import type {
   revokeKey,
   updateKey,
 } from '../../../../schemas/management/accounts/keys.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmByTyping } from '../../ui/dialog.tsx'
-import { EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import { ListPanel } from '../../ui/list-panel.tsx'
+import { EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
@@ -31,19 +33,8 @@ export function Keys() {
   const { account_id: accountId, role } = useAccount()
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const queryKey = ['keys', accountId]
-  const changed = () => queries.invalidateQueries({ queryKey })
-  const list = useInfiniteQuery({
-    queryKey,
-    queryFn: ({ pageParam, signal }) =>
-      get<typeof listKeys>(
-        '/keys',
-        { account_id: accountId, ...(pageParam && { cursor: pageParam }) },
-        signal,
-      ),
-    initialPageParam: '',
-    getNextPageParam: ({ next_cursor }) => next_cursor,
-  })
+  const changed = () => queries.invalidateQueries({ queryKey: ['/keys'] })
+  const list = useList<typeof listKeys>('/keys', { account_id: accountId })
   const [shown, setShown] = useState<Created | null>(null)
   const [revoking, setRevoking] = useState<Key | null>(null)
   const reveal = useMutation({
@@ -134,7 +125,6 @@ export function Keys() {
   const change = useChangeSearch()
   const openCreate = () => void navigate({ to: '.', search: (all) => ({ ...all, create: true }) })
   const failed = reveal.error ?? toggle.error
-  const keys = list.data?.pages.flatMap(({ data }) => data) ?? []
   return (
     <>
       <PageHeader
@@ -148,26 +138,18 @@ export function Keys() {
           )
         }
       />
-      <Panel>
-        {failed && <ErrorState error={failed} />}
-        {list.isPending && <Skeleton />}
-        {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
-        {list.data && keys.length === 0 && (
+      {failed && <ErrorState error={failed} />}
+      <ListPanel
+        caption={t('Keys')}
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={
           <EmptyState title={t('This account has no keys yet.')}>
             <CodeBlock label="curl" code={snippet('KEY')} />
           </EmptyState>
-        )}
-        {keys.length > 0 && (
-          <Table caption={t('Keys')} columns={columns} rows={keys} keyOf={({ id }) => id} />
-        )}
-        {list.hasNextPage && (
-          <div className="border-line border-t p-3 text-center">
-            <Button isBusy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-              {t('Show more')}
-            </Button>
-          </div>
-        )}
-      </Panel>
+        }
+      />
       <KeyDrawer
         id={open}
         mayChange={mayChange}
@@ -175,15 +157,16 @@ export function Keys() {
         onRotated={setShown}
         onClose={() => change({ key: undefined })}
       />
-      <CreateDialog
-        accountId={accountId}
-        isOpen={create}
-        onClose={() => void navigate({ to: '.', search: ({ create: _, ...rest }) => rest })}
-        onCreated={(key) => {
-          setShown(key)
-          void changed()
-        }}
-      />
+      {create && (
+        <CreateDialog
+          accountId={accountId}
+          onClose={() => void navigate({ to: '.', search: ({ create: _, ...rest }) => rest })}
+          onCreated={(key) => {
+            setShown(key)
+            void changed()
+          }}
+        />
+      )}
       <SecretDialog shown={shown} onClose={() => setShown(null)} />
       {revoking && (
         <ConfirmByTyping
@@ -191,9 +174,7 @@ export function Keys() {
           description={t('Programs that use this key are refused from now on. This cannot be undone.')}
           name={revoking.name}
           act={t('Revoke')}
-          isOpen
-          isBusy={revoke.isPending}
-          error={revoke.error}
+          acts={revoke}
           onClose={() => setRevoking(null)}
           onConfirm={() => revoke.mutate(revoking)}
         />

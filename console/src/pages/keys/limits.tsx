@@ -49,7 +49,7 @@ export function LimitFields({ texts, onChange }: LimitFieldsProps) {
           type="number"
           min={1}
           value={texts.perMinute}
-          onChange={({ target }) => onChange({ ...texts, perMinute: target.value })}
+          onText={(text) => onChange({ ...texts, perMinute: text })}
         />
         <Field
           label={t('Calls at the same time')}
@@ -57,7 +57,7 @@ export function LimitFields({ texts, onChange }: LimitFieldsProps) {
           type="number"
           min={1}
           value={texts.concurrency}
-          onChange={({ target }) => onChange({ ...texts, concurrency: target.value })}
+          onText={(text) => onChange({ ...texts, concurrency: text })}
         />
       </div>
       <Field
@@ -66,7 +66,7 @@ export function LimitFields({ texts, onChange }: LimitFieldsProps) {
           'Addresses and networks such as 203.0.113.7 and 10.0.0.0/8, with commas between. Empty: from anywhere.',
         )}
         value={texts.addresses}
-        onChange={({ target }) => onChange({ ...texts, addresses: target.value })}
+        onText={(text) => onChange({ ...texts, addresses: text })}
       />
     </>
   )

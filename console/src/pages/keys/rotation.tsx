@@ -1,14 +1,15 @@
 /** The secrets of one key: a new one is made, and the former one works on for a time. */
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import type { endFormerSecret, rotateKey } from '../../../../schemas/management/accounts/key-rotation.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, ConfirmByTyping } from '../../ui/dialog.tsx'
+import { ConfirmByTyping } from '../../ui/dialog.tsx'
 import { Fact } from '../../ui/fact.tsx'
 import { SelectField } from '../../ui/field.tsx'
+import { Actions, Form } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 import type { Created, Key } from './state.tsx'
@@ -71,10 +72,6 @@ export function Rotation({ item, onChanged, onRotated }: RotationProps) {
   })
   const isWorking = isRotating(former)
   const isInUse = isWorking && former?.successor_used_at !== null
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    rotate.mutate()
-  }
   return (
     <Panel title={t('Secret')}>
       {former && <FormerFacts former={former} isWorking={isWorking} />}
@@ -96,7 +93,10 @@ export function Rotation({ item, onChanged, onRotated }: RotationProps) {
           {t('The key can be rotated again when its former secret has ended.')}
         </p>
       ) : (
-        <form onSubmit={submit} className={`flex flex-col gap-3 p-4 ${former ? 'border-line border-t' : ''}`}>
+        <Form
+          onSubmit={() => rotate.mutate()}
+          className={`flex flex-col gap-3 p-4 ${former ? 'border-line border-t' : ''}`}
+        >
           <p className="text-quiet text-sm">
             {isWorking
               ? t('The present secret was not used yet: rotating replaces it, and the former one works on.')
@@ -108,21 +108,16 @@ export function Rotation({ item, onChanged, onRotated }: RotationProps) {
             label={t('The former secret works on after the first use of the new one')}
             hint={t('At most 30 days from now, where the new one is never used.')}
             value={grace}
-            onChange={({ target }) => setGrace(Number(target.value))}
-          >
-            {graces().map(([seconds, name]) => (
-              <option key={seconds} value={seconds}>
-                {name}
-              </option>
-            ))}
-          </SelectField>
+            onText={(text) => setGrace(Number(text))}
+            options={graces()}
+          />
           {rotate.error && <FormError error={rotate.error} />}
           <Actions>
             <Button type="submit" isBusy={rotate.isPending}>
               {t('Rotate')}
             </Button>
           </Actions>
-        </form>
+        </Form>
       )}
       {isEnding && former && (
         <ConfirmByTyping
@@ -135,9 +130,7 @@ export function Rotation({ item, onChanged, onRotated }: RotationProps) {
           )}
           name={item.name}
           act={t('End')}
-          isOpen
-          isBusy={end.isPending}
-          error={end.error}
+          acts={end}
           onClose={() => setEnding(false)}
           onConfirm={() => end.mutate()}
         />

@@ -2,7 +2,8 @@
 import { useLingui } from '@lingui/react'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Actions } from '../../ui/form.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 import type { Created } from './state.tsx'
 

@@ -95,9 +95,7 @@ export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
           )}
           name={title}
           act={t('Delete')}
-          isOpen
-          isBusy={remove.isPending}
-          error={remove.error}
+          acts={remove}
           onClose={() => setDialog(null)}
           onConfirm={() => remove.mutate()}
         />

@@ -6,7 +6,7 @@ import type { listPages, searchPages } from '../../../../schemas/management/know
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { BASES } from '../../api/bases.ts'
 import { get } from '../../api/client.ts'
-import { useList } from '../../api/list.ts'
+import { useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { ListPanel } from '../../ui/list-panel.tsx'

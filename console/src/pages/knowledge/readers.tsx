@@ -1,16 +1,18 @@
 /** Readers of a knowledge base besides its account: agents, members, other accounts. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { listAgents } from '../../../../schemas/management/accounts/agents.ts'
 import type { listMembers } from '../../../../schemas/management/accounts/organizations.ts'
 import type { grantBase, revokeBase } from '../../../../schemas/management/knowledge/bases.ts'
 import { BASES } from '../../api/bases.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
 import type { Base } from './knowledge.tsx'
@@ -22,16 +24,20 @@ function useCandidates(): ReadonlyMap<string, string> {
   const { account_id: id, kind } = useAccount()
   const { accounts } = useSession()
   const enabled = kind === 'organization'
-  const agents = useQuery({
-    queryKey: ['/agents', id],
-    queryFn: ({ signal }) => get<typeof listAgents>('/agents', { account_id: id }, signal),
-    enabled,
-  })
-  const members = useQuery({
-    queryKey: ['/members', id],
-    queryFn: ({ signal }) => get<typeof listMembers>('/members', { account_id: id }, signal),
-    enabled,
-  })
+  const agents = useGet<typeof listAgents>(
+    '/agents',
+    { account_id: id },
+    {
+      enabled,
+    },
+  )
+  const members = useGet<typeof listMembers>(
+    '/members',
+    { account_id: id },
+    {
+      enabled,
+    },
+  )
   return new Map([
     ...accounts
       .filter(({ account_id, role }) => account_id !== id && (role === 'owner' || role === 'admin'))
@@ -71,10 +77,6 @@ export function Readers({ base, mayChange }: { readonly base: Base; readonly may
       request<typeof revokeBase>('DELETE', `${BASES}/{id}/readers/{reader_id}`, { id: base.id, reader_id }),
     onSuccess,
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    grant.mutate(chosen === ANOTHER ? typed.trim() : chosen)
-  }
   const isOperator = user.installation_role === 'operator'
   const others = [...names].filter(([id]) => !base.readers.includes(id))
   return (
@@ -101,35 +103,30 @@ export function Readers({ base, mayChange }: { readonly base: Base; readonly may
         ))}
       </ul>
       {mayChange && (others.length > 0 || isOperator) && (
-        <form onSubmit={submit} className="flex flex-wrap items-end gap-2 border-line border-t p-4">
+        <Form
+          onSubmit={() => grant.mutate(chosen === ANOTHER ? typed.trim() : chosen)}
+          className="flex flex-wrap items-end gap-2 border-line border-t p-4"
+        >
           <div className="min-w-60">
             <SelectField
               label={t('Grant to')}
               required
               value={chosen}
-              onChange={({ target }) => setChosen(target.value)}
-            >
-              <option value="">{t('Choose')}</option>
-              {others.map(([id, name]) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
-              {isOperator && <option value={ANOTHER}>{t('Another account')}</option>}
-            </SelectField>
+              onText={setChosen}
+              options={[
+                ['', t('Choose')],
+                ...others,
+                ...(isOperator ? [[ANOTHER, t('Another account')] as const] : []),
+              ]}
+            />
           </div>
           {chosen === ANOTHER && (
-            <Field
-              label={t('Account or agent id')}
-              required
-              value={typed}
-              onChange={({ target }) => setTyped(target.value)}
-            />
+            <Field label={t('Account or agent id')} required value={typed} onText={setTyped} />
           )}
           <Button type="submit" isBusy={grant.isPending}>
             {t('Grant')}
           </Button>
-        </form>
+        </Form>
       )}
       {(grant.error ?? revoke.error) && (
         <div className="px-4 pb-4">

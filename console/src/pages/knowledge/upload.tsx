@@ -1,17 +1,16 @@
 /** Uploads a zip, files or a folder into a knowledge base. */
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useId, useState } from 'react'
+import { useId, useState } from 'react'
 import { MAX_UPLOAD_BYTES, type startImport } from '../../../../schemas/management/knowledge/imports.ts'
 import { BASES } from '../../api/bases.ts'
 import { upload } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField } from '../../ui/field.tsx'
-import { FormError } from '../../ui/states.tsx'
+import { DialogForm } from '../../ui/form.tsx'
 
 interface UploadProps {
   readonly baseId: string
@@ -71,10 +70,6 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
       change({ base: id })
     },
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    start.mutate()
-  }
   const bytes = files.reduce((sum, { size }) => sum + size, 0)
   const tooLarge = bytes > MAX_UPLOAD_BYTES
   return (
@@ -83,10 +78,14 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
       description={t(
         'Every Markdown file becomes a page. All of them are taken, or with a bad file none: the report names it.',
       )}
-      isOpen
       onClose={onClose}
     >
-      <form onSubmit={submit} className="flex flex-col gap-3">
+      <DialogForm
+        sends={start}
+        act={start.isPending ? t('Uploading') : t('Upload')}
+        isDisabled={files.length === 0 || tooLarge}
+        onClose={onClose}
+      >
         <Picker label={t('A zip, or files')} isFolder={false} onPick={setFiles} />
         <Picker label={t('Or a folder')} isFolder onPick={setFiles} />
         {files.length > 0 && (
@@ -102,21 +101,9 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
           label={t('Remove pages whose files are gone')}
           hint={t('Without it they are kept, and the report names them.')}
           checked={isPruned}
-          onChange={({ target }) => setPruned(target.checked)}
+          onCheck={setPruned}
         />
-        {start.error && <FormError error={start.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button
-            type="submit"
-            kind="primary"
-            disabled={files.length === 0 || tooLarge}
-            isBusy={start.isPending}
-          >
-            {start.isPending ? t('Uploading') : t('Upload')}
-          </Button>
-        </Actions>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }

@@ -10,90 +10,24 @@ import type {
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import type { inviteMember } from '../../../../schemas/management/people/users.ts'
 import { request } from '../../api/client.ts'
-import { useList } from '../../api/list.ts'
+import { useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
-import { Field, SelectField } from '../../ui/field.tsx'
+import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { CellSelect } from '../../ui/field.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Money, Time } from '../../ui/text.tsx'
 import { useBudgets } from '../budgets/budgets.tsx'
 import { MemberBudgets } from '../budgets/member.tsx'
-import { Invited } from '../users/invited.tsx'
+import { Invite } from '../users/invite.tsx'
 import { Requests } from './requests.tsx'
 import { memberRoles } from './roles.ts'
 
 type Member = AnswerOf<typeof listMembers>['data'][number]
 type Role = Member['role']
-
-function Invite({ accountId, isOpen, onClose }: { accountId: string; isOpen: boolean; onClose(): void }) {
-  const [email, setEmail] = useState('')
-  const [role, setRole] = useState<Role>('member')
-  const invite = useMutation({
-    mutationFn: () =>
-      request<typeof inviteMember>('POST', '/organizations/{account_id}/invitations', {
-        account_id: accountId,
-        email,
-        role,
-      }),
-  })
-  return (
-    <Dialog
-      title={t('Invite a member')}
-      description={t('The link works once and for seven days.')}
-      isOpen={isOpen}
-      onClose={onClose}
-    >
-      {invite.data ? (
-        <div className="flex flex-col gap-3">
-          <Invited url={invite.data.url} />
-          <Actions>
-            <Button kind="primary" onClick={onClose}>
-              {t('Done')}
-            </Button>
-          </Actions>
-        </div>
-      ) : (
-        <form
-          className="flex flex-col gap-4"
-          onSubmit={(event) => {
-            event.preventDefault()
-            invite.mutate()
-          }}
-        >
-          <Field
-            label={t('Email')}
-            type="email"
-            required
-            value={email}
-            onChange={(event) => setEmail(event.target.value)}
-          />
-          <SelectField
-            label={t('Role')}
-            value={role}
-            onChange={(event) => setRole(event.target.value as Role)}
-          >
-            {Object.entries(memberRoles()).map(([one, name]) => (
-              <option key={one} value={one}>
-                {name}
-              </option>
-            ))}
-          </SelectField>
-          {invite.error && <ErrorState error={invite.error} />}
-          <Actions>
-            <Button onClick={onClose}>{t('Cancel')}</Button>
-            <Button type="submit" kind="primary" isBusy={invite.isPending}>
-              {t('Make the link')}
-            </Button>
-          </Actions>
-        </form>
-      )}
-    </Dialog>
-  )
-}
 
 export function Members() {
   useLingui()
@@ -133,18 +67,12 @@ export function Members() {
       name: t('Role'),
       cell: (member) =>
         isDecider ? (
-          <select
-            aria-label={t('Role')}
-            className="h-7 rounded-md border border-edge bg-surface px-1.5"
+          <CellSelect
+            label={t('Role')}
             value={member.role}
-            onChange={(event) => put.mutate({ ...member, role: event.target.value as Role })}
-          >
-            {Object.entries(memberRoles()).map(([one, name]) => (
-              <option key={one} value={one}>
-                {name}
-              </option>
-            ))}
-          </select>
+            options={Object.entries(memberRoles())}
+            onText={(text) => put.mutate({ ...member, role: text as Role })}
+          />
         ) : (
           memberRoles()[member.role]
         ),
@@ -199,16 +127,29 @@ export function Members() {
         )}
         <Requests accountId={accountId} isDecider={isDecider} />
       </div>
-      {isInviting && <Invite accountId={accountId} isOpen onClose={() => setInviting(false)} />}
+      {isInviting && (
+        <Invite
+          title={t('Invite a member')}
+          roleLabel={t('Role')}
+          roles={memberRoles()}
+          usual="member"
+          onInvite={(email, as) =>
+            request<typeof inviteMember>('POST', '/organizations/{account_id}/invitations', {
+              account_id: accountId,
+              email,
+              role: as,
+            })
+          }
+          onClose={() => setInviting(false)}
+        />
+      )}
       {removing && (
         <ConfirmByTyping
           title={t('Remove {name}', { name: removing.name })}
           description={t('The keys issued to this member are revoked at once.')}
           name={removing.name}
           act={t('Remove')}
-          isOpen
-          isBusy={remove.isPending}
-          error={remove.error}
+          acts={remove}
           onClose={() => setRemoving(null)}
           onConfirm={() => remove.mutate(removing)}
         />

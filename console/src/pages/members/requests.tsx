@@ -10,11 +10,12 @@ import type {
 } from '../../../../schemas/management/accounts/organizations.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { request } from '../../api/client.ts'
-import { useList } from '../../api/list.ts'
+import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Actions, DialogForm } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -65,7 +66,6 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
   return (
     <Dialog
       title={t('Issue {name}', { name: asked.name })}
-      isOpen
       onClose={onClose}
       {...(asked.note && { description: asked.note })}
     >
@@ -80,13 +80,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
           </Actions>
         </div>
       ) : (
-        <form
-          className="flex flex-col gap-4"
-          onSubmit={(event) => {
-            event.preventDefault()
-            approve.mutate()
-          }}
-        >
+        <DialogForm sends={approve} act={t('Issue the key')} onClose={onClose}>
           <Field
             label={t('Spend cap in credits')}
             hint={t('What the key may spend in all.')}
@@ -94,30 +88,23 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
             inputMode="decimal"
             pattern="\d+(\.\d{1,8})?"
             value={cap}
-            onChange={(event) => setCap(event.target.value)}
+            onText={setCap}
           />
           <Field
             label={t('Models')}
             hint={t('Ids with commas between. Empty: every model.')}
             value={models}
-            onChange={(event) => setModels(event.target.value)}
+            onText={setModels}
           />
           <Field
             label={t('Expires')}
             hint={t('Refused from then on. Empty: never.')}
             type="datetime-local"
             value={expires}
-            onChange={(event) => setExpires(event.target.value)}
+            onText={setExpires}
           />
           <LimitFields texts={limits} onChange={setLimits} />
-          {approve.error && <ErrorState error={approve.error} />}
-          <Actions>
-            <Button onClick={onClose}>{t('Cancel')}</Button>
-            <Button type="submit" kind="primary" isBusy={approve.isPending}>
-              {t('Issue the key')}
-            </Button>
-          </Actions>
-        </form>
+        </DialogForm>
       )}
     </Dialog>
   )
@@ -141,29 +128,11 @@ function Ask({ accountId, onClose }: { accountId: string; onClose(): void }) {
     },
   })
   return (
-    <Dialog title={t('Request a key')} isOpen onClose={onClose}>
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          ask.mutate()
-        }}
-      >
-        <Field label={t('Name')} required value={name} onChange={(event) => setName(event.target.value)} />
-        <Field
-          label={t('Note')}
-          hint={t('What the key is for.')}
-          value={note}
-          onChange={(event) => setNote(event.target.value)}
-        />
-        {ask.error && <ErrorState error={ask.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={ask.isPending}>
-            {t('Request a key')}
-          </Button>
-        </Actions>
-      </form>
+    <Dialog title={t('Request a key')} onClose={onClose}>
+      <DialogForm sends={ask} act={t('Request a key')} onClose={onClose}>
+        <Field label={t('Name')} required value={name} onText={setName} />
+        <Field label={t('Note')} hint={t('What the key is for.')} value={note} onText={setNote} />
+      </DialogForm>
     </Dialog>
   )
 }

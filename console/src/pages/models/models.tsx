@@ -265,7 +265,7 @@ export function Models() {
           label={t('Find')}
           type="search"
           value={q}
-          onChange={({ target }) => change({ q: target.value }, { isReplaced: true })}
+          onText={(text) => change({ q: text }, { isReplaced: true })}
         />
       </div>
       <Panel>

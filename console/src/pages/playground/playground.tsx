@@ -2,13 +2,14 @@
 import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { type FormEvent, useId, useMemo, useRef, useState } from 'react'
+import { useId, useMemo, useRef, useState } from 'react'
 import { printCredits } from '../../../../schemas/money.ts'
 import { catalogueQuery } from '../../api/catalogue.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextAreaField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
 import { CodeBlock, Id, Money } from '../../ui/text.tsx'
 import { costOf, priceOf, promptOf } from './cost.ts'
@@ -142,8 +143,7 @@ function Composer({ isRunning, canReadImages, toolCall, onSend, onStop }: Compos
   const [pictures, setPictures] = useState<readonly Picture[]>([])
   const input = useRef<HTMLInputElement>(null)
   const id = useId()
-  const send = (event: FormEvent) => {
-    event.preventDefault()
+  const send = () => {
     if (text.trim() === '' && pictures.length === 0) return
     onSend(
       toolCall === null ? { role: 'user', text, pictures } : { role: 'tool', text, toolCallId: toolCall.id },
@@ -153,12 +153,12 @@ function Composer({ isRunning, canReadImages, toolCall, onSend, onStop }: Compos
     if (input.current) input.current.value = ''
   }
   return (
-    <form onSubmit={send} className="flex flex-col gap-3 p-4">
+    <Form onSubmit={send} className="flex flex-col gap-3 p-4">
       <TextAreaField
         label={toolCall === null ? t('Message') : t('Result of {name}', { name: toolCall.name })}
         rows={3}
         value={text}
-        onChange={({ target }) => setText(target.value)}
+        onText={setText}
       />
       <div className="flex flex-wrap items-center justify-between gap-3">
         {canReadImages && toolCall === null ? (
@@ -189,7 +189,7 @@ function Composer({ isRunning, canReadImages, toolCall, onSend, onStop }: Compos
           </Button>
         )}
       </div>
-    </form>
+    </Form>
   )
 }
 

@@ -33,19 +33,14 @@ export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
       <SelectField
         label={t('Model')}
         value={settings.model}
-        onChange={({ target }) => change({ model: target.value }, { isReplaced: true })}
-      >
-        {models.map(({ id, display_name }) => (
-          <option key={id} value={id}>
-            {display_name}
-          </option>
-        ))}
-      </SelectField>
+        onText={(text) => change({ model: text }, { isReplaced: true })}
+        options={models.map(({ id, display_name }) => [id, display_name] as const)}
+      />
       <TextAreaField
         label={t('Instructions')}
         rows={3}
         value={settings.system}
-        onChange={({ target }) => onChange({ system: target.value })}
+        onText={(text) => onChange({ system: text })}
       />
       <div className="grid grid-cols-2 gap-3">
         <Field
@@ -55,7 +50,7 @@ export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
           max={2}
           step={0.1}
           value={settings.temperature ?? ''}
-          onChange={({ target }) => onChange({ temperature: numberOf(target.value) })}
+          onText={(text) => onChange({ temperature: numberOf(text) })}
         />
         <Field
           label={t('Top P')}
@@ -64,7 +59,7 @@ export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
           max={1}
           step={0.05}
           value={settings.topP ?? ''}
-          onChange={({ target }) => onChange({ topP: numberOf(target.value) })}
+          onText={(text) => onChange({ topP: numberOf(text) })}
         />
         <Field
           label={t('Max output tokens')}
@@ -72,25 +67,26 @@ export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
           min={1}
           step={1}
           value={settings.maxTokens ?? ''}
-          onChange={({ target }) => onChange({ maxTokens: numberOf(target.value) })}
+          onText={(text) => onChange({ maxTokens: numberOf(text) })}
         />
         <SelectField
           label={t('Reasoning effort')}
           value={settings.reasoningEffort ?? ''}
-          onChange={({ target: { value } }) =>
+          onText={(value) =>
             onChange({ reasoningEffort: value === '' ? null : (value as 'low' | 'medium' | 'high') })
           }
-        >
-          <option value="">{t('Default')}</option>
-          <option value="low">{t('Low')}</option>
-          <option value="medium">{t('Medium')}</option>
-          <option value="high">{t('High')}</option>
-        </SelectField>
+          options={[
+            ['', t('Default')],
+            ['low', t('Low')],
+            ['medium', t('Medium')],
+            ['high', t('High')],
+          ]}
+        />
       </div>
       <CheckField
         label={t('Stream the answer')}
         checked={settings.stream}
-        onChange={({ target }) => onChange({ stream: target.checked })}
+        onCheck={(isChecked) => onChange({ stream: isChecked })}
       />
       <TextAreaField
         label={t('Tools, as JSON')}
@@ -99,7 +95,7 @@ export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
         value={settings.tools}
         placeholder={EXAMPLE_TOOLS}
         error={problem === null ? null : problems[problem]}
-        onChange={({ target }) => onChange({ tools: target.value })}
+        onText={(text) => onChange({ tools: text })}
       />
     </section>
   )

@@ -7,6 +7,7 @@ import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { FormError } from '../../ui/states.tsx'
 import { Section } from './section.tsx'
 
@@ -21,13 +22,7 @@ export function ChangeEmail({ current }: { readonly current: string }) {
       title={t('Email address')}
       note={t('A new address is in force once you open the link that is sent to it.')}
     >
-      <form
-        className="flex max-w-sm flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          ask.mutate()
-        }}
-      >
+      <Form className="flex max-w-sm flex-col gap-4" onSubmit={() => ask.mutate()}>
         <Field label={t('Present address')} value={current} readOnly />
         <Field
           label={t('New address')}
@@ -35,7 +30,7 @@ export function ChangeEmail({ current }: { readonly current: string }) {
           autoComplete="email"
           required
           value={email}
-          onChange={({ target }) => setEmail(target.value)}
+          onText={setEmail}
         />
         {ask.error && <FormError error={ask.error} />}
         <div className="flex flex-wrap items-center gap-3">
@@ -46,7 +41,7 @@ export function ChangeEmail({ current }: { readonly current: string }) {
             {ask.data && t('A link is on its way to {email}.', { email: ask.data.email })}
           </span>
         </div>
-      </form>
+      </Form>
     </Section>
   )
 }

@@ -1,18 +1,19 @@
 /** Of which events one is notified by email, account by account. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type {
   showEmailChoices,
   updateEmailChoices,
 } from '../../../../schemas/management/notifications/alerts.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { CheckField } from '../../ui/field.tsx'
 import { ErrorState, FormError, Skeleton } from '../../ui/states.tsx'
 import { Section } from './section.tsx'
 
-const CHOICES_KEY = ['/me/email-choices'] as const
+const CHOICES_KEY = ['/me/email-choices', {}] as const
 
 type Choice = AnswerOf<typeof showEmailChoices>['accounts'][number]
 
@@ -55,7 +56,7 @@ function AccountChoices({ choice }: { readonly choice: Choice }) {
             label={eventNames()[event] ?? event}
             checked={choice.events.includes(event)}
             disabled={save.isPending}
-            onChange={({ target }) => toggle(event, target.checked)}
+            onCheck={(isChecked) => toggle(event, isChecked)}
           />
         ))}
       </div>
@@ -66,10 +67,7 @@ function AccountChoices({ choice }: { readonly choice: Choice }) {
 
 export function Emails() {
   useLingui()
-  const choices = useQuery({
-    queryKey: CHOICES_KEY,
-    queryFn: ({ signal }) => get<typeof showEmailChoices>('/me/email-choices', {}, signal),
-  })
+  const choices = useGet<typeof showEmailChoices>('/me/email-choices', {})
   return (
     <Section title={t('Emails')} note={t('Of what you are notified by email, for each of your accounts.')}>
       {choices.isPending && <Skeleton rows={3} />}

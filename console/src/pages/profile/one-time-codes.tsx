@@ -11,8 +11,9 @@ import type {
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Actions, DialogForm } from '../../ui/form.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
 import { Badge, FormError } from '../../ui/states.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
@@ -44,16 +45,9 @@ function Enrolment({
       description={t(
         'Scan the code with your authenticator app, or type the secret into it. Then type the code that it shows.',
       )}
-      isOpen
       onClose={onClose}
     >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          confirm.mutate()
-        }}
-      >
+      <DialogForm sends={confirm} act={t('Confirm')} onClose={onClose}>
         <QrCode text={uri} label={t('The secret as a QR code')} />
         <CodeBlock label={t('Secret')} code={secret.replace(GROUPS_OF_FOUR, '$& ')} />
         <a className="text-accent underline" href={uri}>
@@ -67,16 +61,9 @@ function Enrolment({
           required
           maxLength={10}
           value={code}
-          onChange={(event) => setCode(event.target.value)}
+          onText={setCode}
         />
-        {confirm.error && <FormError error={confirm.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={confirm.isPending}>
-            {t('Confirm')}
-          </Button>
-        </Actions>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }
@@ -85,7 +72,6 @@ const RecoveryCodes = ({ codes, onClose }: { readonly codes: readonly string[]; 
   <Dialog
     title={t('Recovery codes')}
     description={t('Each takes the place of a one-time code once. They are not shown again: keep them safe.')}
-    isOpen
     onClose={onClose}
   >
     <CodeBlock label={t('Recovery codes')} code={codes.join('\n')} />
@@ -155,7 +141,7 @@ export function OneTimeCodes({ security }: { readonly security: Security }) {
             setCodes(made)
             enrol.reset()
             void changed()
-            void queries.invalidateQueries({ queryKey: ['sessions'] })
+            void queries.invalidateQueries({ queryKey: ['/me/sessions'] })
           }}
         />
       )}

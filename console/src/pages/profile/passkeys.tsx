@@ -6,9 +6,8 @@ import type { removePasskey, renamePasskey } from '../../../../schemas/managemen
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { FormError } from '../../ui/states.tsx'
+import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { NameDialog } from '../../ui/name-dialog.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 import { makePasskey } from '../sign-in/passkey.ts'
@@ -16,71 +15,22 @@ import { SECURITY_KEY, Section, type Security } from './section.tsx'
 
 type Passkey = Security['passkeys'][number]
 
-/** A dialog that asks for the name of a passkey. */
-function NameDialog({
-  title,
-  name: former,
-  act,
-  onClose,
-}: {
-  readonly title: string
-  readonly name: string
-  act(name: string): Promise<unknown>
-  onClose(): void
-}) {
-  useLingui()
-  const queries = useQueryClient()
-  const [name, setName] = useState(former)
-  const save = useMutation({
-    mutationFn: () => act(name),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: SECURITY_KEY })
-      onClose()
-    },
-  })
-  return (
-    <Dialog title={title} isOpen onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          save.mutate()
-        }}
-      >
-        <Field
-          label={t('Name')}
-          hint={t('Such as the device that keeps it.')}
-          name="passkey-name"
-          required
-          maxLength={60}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-        {save.error && <FormError error={save.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="primary" isBusy={save.isPending}>
-            {t('Save')}
-          </Button>
-        </Actions>
-      </form>
-    </Dialog>
-  )
-}
-
 export function Passkeys({ security }: { readonly security: Security }) {
   useLingui()
   const queries = useQueryClient()
   const [isAdding, setAdding] = useState(false)
   const [renamed, setRenamed] = useState<Passkey | null>(null)
   const [removed, setRemoved] = useState<Passkey | null>(null)
+  const changed = () => queries.invalidateQueries({ queryKey: SECURITY_KEY })
   const remove = useMutation({
     meta: { done: t('Passkey removed') },
     mutationFn: ({ id }: Passkey) => request<typeof removePasskey>('DELETE', '/me/passkeys/{id}', { id }),
     onSettled: async () => {
       setRemoved(null)
-      await queries.invalidateQueries({ queryKey: SECURITY_KEY })
+      await changed()
     },
   })
+  const naming = { hint: t('Such as the device that keeps it.'), maxLength: 60, act: t('Save') }
   return (
     <Section
       title={t('Passkeys')}
@@ -118,15 +68,27 @@ export function Passkeys({ security }: { readonly security: Security }) {
         <Button onClick={() => setAdding(true)}>{t('Add a passkey')}</Button>
       </div>
       {isAdding && (
-        <NameDialog title={t('Add a passkey')} name="" act={makePasskey} onClose={() => setAdding(false)} />
+        <NameDialog
+          {...naming}
+          title={t('Add a passkey')}
+          onName={async (name) => {
+            await makePasskey(name)
+            await changed()
+            setAdding(false)
+          }}
+          onClose={() => setAdding(false)}
+        />
       )}
       {renamed && (
         <NameDialog
+          {...naming}
           title={t('Rename {name}', { name: renamed.name })}
-          name={renamed.name}
-          act={(name) =>
-            request<typeof renamePasskey>('PATCH', '/me/passkeys/{id}', { id: renamed.id, name })
-          }
+          former={renamed.name}
+          onName={async (name) => {
+            await request<typeof renamePasskey>('PATCH', '/me/passkeys/{id}', { id: renamed.id, name })
+            await changed()
+            setRenamed(null)
+          }}
           onClose={() => setRenamed(null)}
         />
       )}
@@ -136,9 +98,7 @@ export function Passkeys({ security }: { readonly security: Security }) {
           description={t('It signs you in no more. Remove it from your device as well.')}
           name={removed.name}
           act={t('Remove')}
-          isOpen
-          isBusy={remove.isPending}
-          error={remove.error}
+          acts={remove}
           onClose={() => setRemoved(null)}
           onConfirm={() => remove.mutate(removed)}
         />

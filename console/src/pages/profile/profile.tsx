@@ -1,17 +1,19 @@
 /** Profile & security: name and language, password, passkeys, one-time codes, providers, sessions. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type {
   setPassword,
   showSecurity,
   updateProfile,
 } from '../../../../schemas/management/people/profile.ts'
-import { get, request, setCsrfToken } from '../../api/client.ts'
+import { request, setCsrfToken } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { sessionQuery, useSession } from '../../api/session.ts'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { Badge, ErrorState, FormError, PageHeader, Skeleton } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 import { ChangeEmail } from './change-email.tsx'
@@ -39,13 +41,7 @@ function Details() {
   })
   return (
     <Section title={t('Profile')}>
-      <form
-        className="flex max-w-sm flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          save.mutate()
-        }}
-      >
+      <Form className="flex max-w-sm flex-col gap-4" onSubmit={() => save.mutate()}>
         <Field label={t('Email')} value={user.email} readOnly autoComplete="username" />
         <Field
           label={t('Name')}
@@ -54,19 +50,14 @@ function Details() {
           maxLength={100}
           autoComplete="name"
           value={name}
-          onChange={(event) => setName(event.target.value)}
+          onText={setName}
         />
         <SelectField
           label={t('Language')}
           value={locale}
-          onChange={(event) => setLocale(event.target.value as Language)}
-        >
-          {Object.entries(LANGUAGES).map(([id, title]) => (
-            <option key={id} value={id}>
-              {title}
-            </option>
-          ))}
-        </SelectField>
+          onText={(text) => setLocale(text as Language)}
+          options={Object.entries(LANGUAGES)}
+        />
         {save.error && <FormError error={save.error} />}
         <div className="flex items-center gap-3">
           <Button type="submit" kind="primary" isBusy={save.isPending}>
@@ -76,7 +67,7 @@ function Details() {
             {save.isSuccess && t('Saved')}
           </span>
         </div>
-      </form>
+      </Form>
     </Section>
   )
 }
@@ -92,7 +83,7 @@ function Password({ security }: { readonly security: Security }) {
       queries.setQueryData(sessionQuery.queryKey, session)
       setNext('')
       await queries.invalidateQueries({ queryKey: SECURITY_KEY })
-      await queries.invalidateQueries({ queryKey: ['sessions'] })
+      await queries.invalidateQueries({ queryKey: ['/me/sessions'] })
     },
   })
   const at = security.password_set_at
@@ -107,13 +98,7 @@ function Password({ security }: { readonly security: Security }) {
           </>
         )}
       </p>
-      <form
-        className="flex max-w-sm flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          save.mutate()
-        }}
-      >
+      <Form className="flex max-w-sm flex-col gap-4" onSubmit={() => save.mutate()}>
         <Field
           label={t('New password')}
           hint={t('At least 10 characters. Several words are easy to remember.')}
@@ -123,7 +108,7 @@ function Password({ security }: { readonly security: Security }) {
           required
           minLength={MIN_PASSWORD_CHARS}
           value={password}
-          onChange={(event) => setNext(event.target.value)}
+          onText={setNext}
         />
         {save.error && <FormError error={save.error} />}
         <div className="flex items-center gap-3">
@@ -134,7 +119,7 @@ function Password({ security }: { readonly security: Security }) {
             {save.isSuccess && t('Saved')}
           </span>
         </div>
-      </form>
+      </Form>
     </Section>
   )
 }
@@ -142,10 +127,7 @@ function Password({ security }: { readonly security: Security }) {
 export function Profile() {
   useLingui()
   const { user } = useSession()
-  const security = useQuery({
-    queryKey: SECURITY_KEY,
-    queryFn: ({ signal }) => get<typeof showSecurity>('/me/security', {}, signal),
-  })
+  const security = useGet<typeof showSecurity>('/me/security', {})
   return (
     <>
       <PageHeader

@@ -1,9 +1,10 @@
 /** The OpenID Connect providers at which the user is known. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { beginIdentity, removeIdentity } from '../../../../schemas/management/people/profile.ts'
 import type { signInWays } from '../../../../schemas/management/people/sign-in.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Badge, FormError } from '../../ui/states.tsx'
@@ -13,10 +14,7 @@ import { SECURITY_KEY, Section, type Security } from './section.tsx'
 export function ConnectedProviders({ security }: { readonly security: Security }) {
   useLingui()
   const queries = useQueryClient()
-  const ways = useQuery({
-    queryKey: ['sign-in-ways'],
-    queryFn: ({ signal }) => get<typeof signInWays>('/sign-in', {}, signal),
-  })
+  const ways = useGet<typeof signInWays>('/sign-in', {})
   const connect = useMutation({
     mutationFn: async (id: string) => {
       const { ticket, url } = await request<typeof beginIdentity>('POST', '/me/providers/{id}', { id })

@@ -6,7 +6,7 @@ import { Panel } from '../../ui/states.tsx'
 
 export type Security = AnswerOf<typeof showSecurity>
 
-export const SECURITY_KEY = ['security'] as const
+export const SECURITY_KEY = ['/me/security'] as const
 
 /** A part of the page: what it is about, and its controls. */
 export const Section = ({

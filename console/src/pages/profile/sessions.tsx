@@ -1,19 +1,18 @@
 /** Where the user is signed in. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type {
   endOtherSessions,
   endSession,
   listSessions,
 } from '../../../../schemas/management/people/profile.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Badge, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
-
-const QUERY_KEY = ['sessions'] as const
 
 /** Returns the browser and the system that a `User-Agent` names, as far as they are known. */
 function deviceOf(userAgent: string): string {
@@ -26,11 +25,8 @@ function deviceOf(userAgent: string): string {
 export function Sessions() {
   useLingui()
   const queries = useQueryClient()
-  const list = useQuery({
-    queryKey: QUERY_KEY,
-    queryFn: ({ signal }) => get<typeof listSessions>('/me/sessions', {}, signal),
-  })
-  const onSuccess = () => queries.invalidateQueries({ queryKey: QUERY_KEY })
+  const list = useGet<typeof listSessions>('/me/sessions', {})
+  const onSuccess = () => queries.invalidateQueries({ queryKey: ['/me/sessions'] })
   const end = useMutation({
     meta: { done: t('Session ended') },
     mutationFn: (id: string) => request<typeof endSession>('DELETE', '/me/sessions/{id}', { id }),

@@ -8,6 +8,7 @@ import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { FormError } from '../../ui/states.tsx'
 import { Frame } from './frame.tsx'
 
@@ -26,13 +27,7 @@ export function Recovery() {
           })}
         </p>
       ) : (
-        <form
-          className="flex flex-col gap-4"
-          onSubmit={(event) => {
-            event.preventDefault()
-            ask.mutate()
-          }}
-        >
+        <Form className="flex flex-col gap-4" onSubmit={() => ask.mutate()}>
           <Field
             label={t('Email')}
             name="email"
@@ -40,13 +35,13 @@ export function Recovery() {
             autoComplete="username"
             required
             value={email}
-            onChange={({ target }) => setEmail(target.value)}
+            onText={setEmail}
           />
           {ask.error && <FormError error={ask.error} />}
           <Button type="submit" kind="primary" isBusy={ask.isPending}>
             {t('Send the link')}
           </Button>
-        </form>
+        </Form>
       )}
       <Link to="/sign-in" className="text-accent text-sm underline">
         {t('Back to the sign-in')}

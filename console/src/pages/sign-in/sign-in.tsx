@@ -1,6 +1,6 @@
 /** Sign-in: by link, password and code, passkey, or a provider. A link's token is behind `#`: no server gets it. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import type { signInByLink } from '../../../../schemas/management/people/sessions.ts'
@@ -11,11 +11,13 @@ import type {
   signInByTotp,
   signInWays,
 } from '../../../../schemas/management/people/sign-in.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import type { Session } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { FormError, Skeleton } from '../../ui/states.tsx'
 import { Frame, Or, Providers, useOpened } from './frame.tsx'
 import { provePasskey } from './passkey.ts'
@@ -59,13 +61,7 @@ function CodeForm({
     onSuccess: (session) => onSession(session),
   })
   return (
-    <form
-      className="flex flex-col gap-4"
-      onSubmit={(event) => {
-        event.preventDefault()
-        signIn.mutate()
-      }}
-    >
+    <Form className="flex flex-col gap-4" onSubmit={() => signIn.mutate()}>
       <Field
         label={t('One-time code')}
         hint={t('From your authenticator app, or one of your recovery codes.')}
@@ -75,7 +71,7 @@ function CodeForm({
         required
         maxLength={40}
         value={code}
-        onChange={(event) => setCode(event.target.value)}
+        onText={setCode}
       />
       {signIn.error && <FormError error={signIn.error} />}
       <Button type="submit" kind="primary" isBusy={signIn.isPending}>
@@ -84,7 +80,7 @@ function CodeForm({
       <Button kind="quiet" onClick={onBack}>
         {t('Back')}
       </Button>
-    </form>
+    </Form>
   )
 }
 
@@ -100,13 +96,7 @@ function PasswordForm({ onSession, onTicket }: { onSession: OnSession; onTicket(
     },
   })
   return (
-    <form
-      className="flex flex-col gap-4"
-      onSubmit={(event) => {
-        event.preventDefault()
-        signIn.mutate()
-      }}
-    >
+    <Form className="flex flex-col gap-4" onSubmit={() => signIn.mutate()}>
       <Field
         label={t('Email')}
         name="email"
@@ -114,7 +104,7 @@ function PasswordForm({ onSession, onTicket }: { onSession: OnSession; onTicket(
         autoComplete="username"
         required
         value={email}
-        onChange={(event) => setEmail(event.target.value)}
+        onText={setEmail}
       />
       <Field
         label={t('Password')}
@@ -123,13 +113,13 @@ function PasswordForm({ onSession, onTicket }: { onSession: OnSession; onTicket(
         autoComplete="current-password"
         required
         value={password}
-        onChange={(event) => setPassword(event.target.value)}
+        onText={setPassword}
       />
       {signIn.error && <FormError error={signIn.error} />}
       <Button type="submit" kind="primary" isBusy={signIn.isPending}>
         {t('Sign in')}
       </Button>
-    </form>
+    </Form>
   )
 }
 
@@ -165,10 +155,7 @@ export function SignIn() {
   const onSession = useOpened(next)
   const [link] = useState(openedLink)
   const [ticket, setTicket] = useState<string | null>(null)
-  const ways = useQuery({
-    queryKey: ['sign-in-ways'],
-    queryFn: ({ signal }) => get<typeof signInWays>('/sign-in', {}, signal),
-  })
+  const ways = useGet<typeof signInWays>('/sign-in', {})
   const title = t('Sign in to Tollgate')
   if (ticket !== null)
     return (

@@ -10,11 +10,13 @@ import type {
   signInWays,
   signUp,
 } from '../../../../schemas/management/people/sign-in.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { sessionQuery } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { FormError, Skeleton } from '../../ui/states.tsx'
 import { Frame, Or, Providers, useOpened } from './frame.tsx'
 import { forgetInvitation, openedInvitation } from './remembered.ts'
@@ -52,13 +54,7 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
     },
   })
   return (
-    <form
-      className="flex flex-col gap-4"
-      onSubmit={(event) => {
-        event.preventDefault()
-        create.mutate()
-      }}
-    >
+    <Form className="flex flex-col gap-4" onSubmit={() => create.mutate()}>
       <Field
         label={t('Email')}
         name="email"
@@ -67,7 +63,7 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
         required
         readOnly={invitedEmail !== null}
         value={email}
-        onChange={(event) => setEmail(event.target.value)}
+        onText={setEmail}
       />
       <Field
         label={t('Name')}
@@ -76,7 +72,7 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
         required
         maxLength={100}
         value={name}
-        onChange={(event) => setName(event.target.value)}
+        onText={setName}
       />
       <Field
         label={t('Password')}
@@ -87,13 +83,13 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
         required
         minLength={MIN_PASSWORD_CHARS}
         value={password}
-        onChange={(event) => setPassword(event.target.value)}
+        onText={setPassword}
       />
       {create.error && <FormError error={create.error} />}
       <Button type="submit" kind="primary" isBusy={create.isPending}>
         {t('Create an account')}
       </Button>
-    </form>
+    </Form>
   )
 }
 
@@ -121,10 +117,7 @@ export function SignUp() {
   useLingui()
   const [invitation] = useState(openedInvitation)
   const session = useQuery(sessionQuery)
-  const ways = useQuery({
-    queryKey: ['sign-in-ways'],
-    queryFn: ({ signal }) => get<typeof signInWays>('/sign-in', {}, signal),
-  })
+  const ways = useGet<typeof signInWays>('/sign-in', {})
   const offer = useQuery({
     queryKey: ['invitation', invitation],
     enabled: invitation !== null,

@@ -2,7 +2,7 @@
 import { useLingui } from '@lingui/react'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import type {
   cancelTask,
   endTask,
@@ -14,10 +14,11 @@ import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { get, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { Fact } from '../../ui/fact.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
-import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
+import { DialogForm } from '../../ui/form.tsx'
+import { ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
 import { Id, Money, Time } from '../../ui/text.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
 import { TaskState } from './state.tsx'
@@ -115,12 +116,11 @@ function Facts({ task }: { readonly task: Task | OperatorTask }) {
 
 interface EndProps {
   readonly id: string
-  readonly isOpen: boolean
   onClose(): void
   onDone(provider: string): void
 }
 
-function EndDialog({ id, isOpen, onClose, onDone }: EndProps) {
+function EndDialog({ id, onClose, onDone }: EndProps) {
   const [as, setAs] = useState<'cancelled' | 'failed'>('cancelled')
   const [reason, setReason] = useState('')
   const end = useMutation({
@@ -133,42 +133,31 @@ function EndDialog({ id, isOpen, onClose, onDone }: EndProps) {
       }),
     onSuccess: ({ provider }) => onDone(provider),
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    end.mutate()
-  }
   return (
     <Dialog
       title={t('End the task')}
       description={t('The customer gets the whole hold back. The provider is asked to cancel the task.')}
-      isOpen={isOpen}
       onClose={onClose}
     >
-      <form onSubmit={submit} className="flex flex-col gap-3">
+      <DialogForm sends={end} act={t('End the task')} kind="danger" onClose={onClose}>
         <SelectField
           label={t('As')}
           value={as}
-          onChange={({ target }) => setAs(target.value === 'failed' ? 'failed' : 'cancelled')}
-        >
-          <option value="cancelled">{t('cancelled, for the customer')}</option>
-          <option value="failed">{t('failed: it came to nothing')}</option>
-        </SelectField>
+          onText={(text) => setAs(text === 'failed' ? 'failed' : 'cancelled')}
+          options={[
+            ['cancelled', t('cancelled, for the customer')],
+            ['failed', t('failed: it came to nothing')],
+          ]}
+        />
         <Field
           label={t('Reason')}
           hint={t('The customer reads it.')}
           required={as === 'failed'}
           maxLength={500}
           value={reason}
-          onChange={({ target }) => setReason(target.value)}
+          onText={setReason}
         />
-        {end.error && <FormError error={end.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button type="submit" kind="danger" isBusy={end.isPending}>
-            {t('End the task')}
-          </Button>
-        </Actions>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }
@@ -250,16 +239,17 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
           </>
         )}
       </div>
-      <EndDialog
-        id={id}
-        isOpen={isEnding}
-        onClose={() => setEnding(false)}
-        onDone={(what) => {
-          setEnding(false)
-          setProvider(what)
-          void changed()
-        }}
-      />
+      {isEnding && (
+        <EndDialog
+          id={id}
+          onClose={() => setEnding(false)}
+          onDone={(what) => {
+            setEnding(false)
+            setProvider(what)
+            void changed()
+          }}
+        />
+      )}
     </>
   )
 }

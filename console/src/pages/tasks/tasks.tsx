@@ -4,7 +4,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import type { listAllTasks, listTasks } from '../../../../schemas/management/calls/tasks.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { TASK_KINDS } from '../../../../schemas/tasks/kinds.ts'
-import { useList } from '../../api/list.ts'
+import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -75,28 +75,15 @@ export function Tasks() {
         <SelectField
           label={t('Kind')}
           value={kind ?? ''}
-          onChange={({ target }) => change({ kind: target.value })}
-        >
-          <option value="">{t('All')}</option>
-          {TASK_KINDS.map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </SelectField>
+          onText={(text) => change({ kind: text })}
+          options={[['', t('All')], ...TASK_KINDS.map((name) => [name, name] as const)]}
+        />
         <SelectField
           label={t('State')}
           value={state ?? ''}
-          onChange={({ target }) => change({ state: target.value })}
-        >
-          <option value="">{t('All')}</option>
-          <option value={OPEN}>{t('Not ended')}</option>
-          {Object.entries(stateNames()).map(([name, shown]) => (
-            <option key={name} value={name}>
-              {shown}
-            </option>
-          ))}
-        </SelectField>
+          onText={(text) => change({ state: text })}
+          options={[['', t('All')], [OPEN, t('Not ended')], ...Object.entries(stateNames())]}
+        />
         <ScopeField value={scope} onChange={(value) => change({ scope: value })} />
       </div>
       <ListPanel

@@ -71,15 +71,12 @@ export function AccountUsage() {
     <SelectField
       label={t('Key')}
       value={key ?? ''}
-      onChange={({ target }) => change({ key_id: target.value })}
-    >
-      {role !== 'member' && <option value="">{t('All')}</option>}
-      {keys.data?.data.map(({ id, name }) => (
-        <option key={id} value={id}>
-          {name}
-        </option>
-      ))}
-    </SelectField>
+      onText={(text) => change({ key_id: text })}
+      options={[
+        ...(role !== 'member' ? [['', t('All')] as const] : []),
+        ...(keys.data?.data ?? []).map(({ id, name }) => [id, name] as const),
+      ]}
+    />
   )
   return (
     <>

@@ -81,13 +81,12 @@ export function UsageFrame<Data, D extends Dimension>({
         className="mb-4 grid grid-cols-2 gap-3 rounded-lg border border-line bg-surface p-3 md:grid-cols-4 xl:grid-cols-6"
       >
         <PeriodFields value={period} onChange={change} />
-        <SelectField label={t('Group by')} value={by} onChange={({ target }) => change({ by: target.value })}>
-          {dimensions.map((name) => (
-            <option key={name} value={name}>
-              {dimensionNames()[name]}
-            </option>
-          ))}
-        </SelectField>
+        <SelectField
+          label={t('Group by')}
+          value={by}
+          onText={(text) => change({ by: text })}
+          options={dimensions.map((name) => [name, dimensionNames()[name]] as const)}
+        />
         {fields}
         <ScopeField value={scope} onChange={(value) => change({ scope: value, by: '', key_id: '' })} />
       </section>

@@ -1,77 +1,63 @@
-/** The dialog that invites a person to the installation. */
+/** The dialog that invites a person to a role, in the installation or in an organization. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { createInvitation } from '../../../../schemas/management/people/users.ts'
-import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
-import { FormError } from '../../ui/states.tsx'
-import { Invited } from './invited.tsx'
-import { type InstallationRole, installationRoles, NO_ROLE, roleOf } from './roles.ts'
+import { Actions, DialogForm } from '../../ui/form.tsx'
+import { CodeBlock } from '../../ui/text.tsx'
 
-export function Invite({ onClose }: { onClose(): void }) {
+/** The result: a link to copy, or a notice that the email was sent. */
+const Invited = ({ url }: { readonly url: string | null }) =>
+  url === null ? (
+    <p role="status">{t('The invitation is on its way by email.')}</p>
+  ) : (
+    <>
+      <p>{t('Hand the link on to the person yourself.')}</p>
+      <CodeBlock isWrapped label={t('Link')} code={url} />
+    </>
+  )
+
+interface InviteProps<Role extends string> {
+  readonly title: string
+  readonly roleLabel: string
+  /** By their names for readers. */
+  readonly roles: Readonly<Record<Role, string>>
+  /** The one that is chosen at first. */
+  readonly usual: Role
+  /** Sends the invitation; `url` is null where it goes by email. */
+  onInvite(email: string, role: Role): Promise<{ readonly url: string | null }>
+  onClose(): void
+}
+
+export function Invite<Role extends string>({ onInvite, onClose, ...shown }: InviteProps<Role>) {
   useLingui()
-  const queries = useQueryClient()
   const [email, setEmail] = useState('')
-  const [role, setRole] = useState<InstallationRole | typeof NO_ROLE>(NO_ROLE)
-  const invite = useMutation({
-    mutationFn: () =>
-      request<typeof createInvitation>('POST', '/invitations', { email, installation_role: roleOf(role) }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['/invitations'] }),
-  })
+  const [role, setRole] = useState(shown.usual)
+  const invite = useMutation({ mutationFn: () => onInvite(email, role) })
   return (
-    <Dialog
-      title={t('Invite a person')}
-      description={t('The link works once and for seven days.')}
-      isOpen
-      onClose={onClose}
-    >
+    <Dialog title={shown.title} description={t('The link works once and for seven days.')} onClose={onClose}>
       {invite.data ? (
-        <>
+        <div className="flex flex-col gap-3">
           <Invited url={invite.data.url} />
           <Actions>
             <Button kind="primary" onClick={onClose}>
               {t('Done')}
             </Button>
           </Actions>
-        </>
+        </div>
       ) : (
-        <form
-          className="flex flex-col gap-4"
-          onSubmit={(event) => {
-            event.preventDefault()
-            invite.mutate()
-          }}
-        >
-          <Field
-            label={t('Email')}
-            type="email"
-            required
-            value={email}
-            onChange={(event) => setEmail(event.target.value)}
-          />
+        <DialogForm sends={invite} act={t('Make the link')} onClose={onClose}>
+          <Field label={t('Email')} type="email" required value={email} onText={setEmail} />
           <SelectField
-            label={t('Role in the installation')}
+            label={shown.roleLabel}
             value={role}
-            onChange={(event) => setRole(event.target.value as typeof role)}
-          >
-            {Object.entries(installationRoles()).map(([one, name]) => (
-              <option key={one} value={one}>
-                {name}
-              </option>
-            ))}
-          </SelectField>
-          {invite.error && <FormError error={invite.error} />}
-          <Actions>
-            <Button onClick={onClose}>{t('Cancel')}</Button>
-            <Button type="submit" kind="primary" isBusy={invite.isPending}>
-              {t('Make the link')}
-            </Button>
-          </Actions>
-        </form>
+            onText={(text) => setRole(text as Role)}
+            options={Object.entries<string>(shown.roles)}
+          />
+        </DialogForm>
       )}
     </Dialog>
   )

@@ -5,6 +5,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import type {
+  createInvitation,
   createSignInLink,
   disableUser,
   enableUser,
@@ -14,11 +15,13 @@ import type {
   setInstallationRole,
 } from '../../../../schemas/management/people/users.ts'
 import { request } from '../../api/client.ts'
-import { useList } from '../../api/list.ts'
+import { useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { CellSelect } from '../../ui/field.tsx'
+import { Actions } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -129,20 +132,12 @@ export function Users() {
       name: t('Role'),
       cell: ({ id, email, installation_role: role }) =>
         mayChange ? (
-          <select
-            aria-label={t('Role of {name}', { name: email })}
-            className="h-8 rounded-md border border-edge bg-surface px-2 text-base"
+          <CellSelect
+            label={t('Role of {name}', { name: email })}
             value={role ?? NO_ROLE}
-            onChange={(event) =>
-              setRole.mutate({ id, role: roleOf(event.target.value as InstallationRole | typeof NO_ROLE) })
-            }
-          >
-            {Object.entries(installationRoles()).map(([one, name]) => (
-              <option key={one} value={one}>
-                {name}
-              </option>
-            ))}
-          </select>
+            options={Object.entries(installationRoles())}
+            onText={(text) => setRole.mutate({ id, role: roleOf(text as InstallationRole | typeof NO_ROLE) })}
+          />
         ) : (
           installationRoles()[role ?? NO_ROLE]
         ),
@@ -199,12 +194,25 @@ export function Users() {
         />
         <Invitations mayChange={mayChange} />
       </div>
-      {isInviting && <Invite onClose={() => setInviting(false)} />}
+      {isInviting && (
+        <Invite
+          title={t('Invite a person')}
+          roleLabel={t('Role in the installation')}
+          roles={installationRoles()}
+          usual={NO_ROLE}
+          onInvite={async (email, role) => {
+            const input = { email, installation_role: roleOf(role) }
+            const invited = await request<typeof createInvitation>('POST', '/invitations', input)
+            await queries.invalidateQueries({ queryKey: ['/invitations'] })
+            return invited
+          }}
+          onClose={() => setInviting(false)}
+        />
+      )}
       {link.data && (
         <Dialog
           title={t('Sign-in link')}
           description={t('It signs this user in once, within 15 minutes. Hand it to them alone.')}
-          isOpen
           onClose={link.reset}
         >
           <CodeBlock isWrapped label={t('Link')} code={link.data.url} />
@@ -221,9 +229,7 @@ export function Users() {
           description={t('Their sessions end and they cannot sign in. Keys of their account work on.')}
           name={disabling.email}
           act={t('Disable')}
-          isOpen
-          isBusy={disable.isPending}
-          error={disable.error}
+          acts={disable}
           onClose={() => setDisabling(null)}
           onConfirm={() => disable.mutate(disabling)}
         />

@@ -6,7 +6,7 @@ import type { listDeliveries } from '../../../../schemas/management/notification
 import type { replayFailed } from '../../../../schemas/management/notifications/webhooks.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { request } from '../../api/client.ts'
-import { useList } from '../../api/list.ts'
+import { useList } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -87,29 +87,20 @@ export function Deliveries({ accountId, endpoints, endpoint, state, mayChange, o
           <SelectField
             label={t('Endpoint')}
             value={endpoint ?? ''}
-            onChange={({ target }) => change({ endpoint: target.value })}
-          >
-            <option value="">{t('All')}</option>
-            {endpoints.map(({ id, url, description }) => (
-              <option key={id} value={id}>
-                {description || url}
-              </option>
-            ))}
-          </SelectField>
+            onText={(text) => change({ endpoint: text })}
+            options={[
+              ['', t('All')],
+              ...endpoints.map(({ id, url, description }) => [id, description || url] as const),
+            ]}
+          />
         </div>
         <div className="w-40">
           <SelectField
             label={t('State of the delivery')}
             value={state ?? ''}
-            onChange={({ target }) => change({ state: target.value })}
-          >
-            <option value="">{t('All')}</option>
-            {STATES.map((name) => (
-              <option key={name} value={name}>
-                {stateNames()[name]}
-              </option>
-            ))}
-          </SelectField>
+            onText={(text) => change({ state: text })}
+            options={[['', t('All')], ...STATES.map((name) => [name, stateNames()[name]] as const)]}
+          />
         </div>
         <Button isBusy={list.isRefetching} onClick={() => void list.refetch()}>
           {t('Refresh')}

@@ -1,8 +1,9 @@
 /** One delivery in full: its body, and each attempt with headers and answer. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import type { replayDelivery, showDelivery } from '../../../../schemas/management/notifications/deliveries.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Fact } from '../../ui/fact.tsx'
@@ -23,10 +24,7 @@ const printHeaders = (headers: Readonly<Record<string, string>>): string =>
 
 export function DeliveryDetail({ id, mayChange, onChanged }: DeliveryDetailProps) {
   useLingui()
-  const delivery = useQuery({
-    queryKey: ['/webhook-deliveries/{id}', id],
-    queryFn: ({ signal }) => get<typeof showDelivery>('/webhook-deliveries/{id}', { id }, signal),
-  })
+  const delivery = useGet<typeof showDelivery>('/webhook-deliveries/{id}', { id })
   const replay = useMutation({
     meta: { done: t('The event is sent again') },
     mutationFn: () => request<typeof replayDelivery>('POST', '/webhook-deliveries/{id}/replay', { id }),

@@ -6,10 +6,9 @@ import type { createWebhook, updateWebhook } from '../../../../schemas/managemen
 import { type EventType, eventsOf } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
-import { Actions, Dialog } from '../../ui/dialog.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
-import { FormError } from '../../ui/states.tsx'
+import { DialogForm } from '../../ui/form.tsx'
 import type { Endpoint } from './webhooks.tsx'
 
 interface EndpointDialogProps {
@@ -44,17 +43,12 @@ export function EndpointDialog({ accountId, endpoint, onClose, onSaved }: Endpoi
     onSuccess: onSaved,
   })
   return (
-    <Dialog
-      title={endpoint === null ? t('Add an endpoint') : t('Edit the endpoint')}
-      isOpen
-      onClose={onClose}
-    >
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault()
-          save.mutate()
-        }}
+    <Dialog title={endpoint === null ? t('Add an endpoint') : t('Edit the endpoint')} onClose={onClose}>
+      <DialogForm
+        sends={save}
+        act={endpoint === null ? t('Add') : t('Save')}
+        isDisabled={events !== null && events.length === 0}
+        onClose={onClose}
       >
         <Field
           label={t('Address')}
@@ -64,44 +58,23 @@ export function EndpointDialog({ accountId, endpoint, onClose, onSaved }: Endpoi
           required
           maxLength={2048}
           value={url}
-          onChange={({ target }) => setUrl(target.value)}
+          onText={setUrl}
         />
-        <Field
-          label={t('Description')}
-          maxLength={200}
-          value={description}
-          onChange={({ target }) => setDescription(target.value)}
-        />
+        <Field label={t('Description')} maxLength={200} value={description} onText={setDescription} />
         <fieldset className="flex flex-col gap-2">
           <legend className="mb-1 font-medium text-sm">{t('Events')}</legend>
-          <CheckField
-            label={t('All events')}
-            checked={isAll}
-            onChange={({ target }) => setAll(target.checked)}
-          />
+          <CheckField label={t('All events')} checked={isAll} onCheck={setAll} />
           {!isAll &&
             eventsOf(accountId).map((event) => (
               <CheckField
                 key={event}
                 label={event}
                 checked={chosen.has(event)}
-                onChange={() => toggle(event)}
+                onCheck={() => toggle(event)}
               />
             ))}
         </fieldset>
-        {save.error && <FormError error={save.error} />}
-        <Actions>
-          <Button onClick={onClose}>{t('Cancel')}</Button>
-          <Button
-            type="submit"
-            kind="primary"
-            isBusy={save.isPending}
-            disabled={events !== null && events.length === 0}
-          >
-            {endpoint === null ? t('Add') : t('Save')}
-          </Button>
-        </Actions>
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }

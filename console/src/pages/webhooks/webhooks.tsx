@@ -13,13 +13,14 @@ import type {
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { INSTALLATION } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
-import { useList } from '../../api/list.ts'
+import { useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Actions, ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
 import { Drawer } from '../../ui/drawer.tsx'
+import { Actions } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -242,9 +243,7 @@ export function Webhooks() {
           description={t('Its deliveries are deleted too, those that wait included. This cannot be undone.')}
           name={new URL(deleted.url).host}
           act={t('Delete')}
-          isOpen
-          isBusy={remove.isPending}
-          error={remove.error}
+          acts={remove}
           onClose={() => setDeleted(null)}
           onConfirm={() => remove.mutate(deleted)}
         />

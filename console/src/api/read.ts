@@ -1,5 +1,5 @@
-/** Lists of the management API, page by page. */
-import { useInfiniteQuery } from '@tanstack/react-query'
+/** What is read of the management API: a record, or a list page by page. */
+import { type UseQueryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { AnswerOf, InputOf, Operation } from '../../../schemas/management/operation.ts'
 import { get } from './client.ts'
 
@@ -8,6 +8,20 @@ interface Page {
   readonly next_cursor: string | null
 }
 type Entry<O extends Operation> = AnswerOf<O> extends { data: readonly (infer One)[] } ? One : never
+
+type Options<Data> = Omit<UseQueryOptions<Data>, 'queryKey' | 'queryFn'>
+
+/** Reads a record. Its key is the path, then the input. */
+export const useGet = <O extends Operation>(
+  path: string,
+  input: InputOf<O>,
+  options?: Options<AnswerOf<O>>,
+) =>
+  useQuery({
+    ...options,
+    queryKey: [path, input],
+    queryFn: ({ signal }) => get<O>(path, input, signal),
+  })
 
 /** Reads a list from its beginning; `fetchNextPage` of the result adds to `rows`. */
 export function useList<O extends Operation>(path: string, input: Omit<InputOf<O>, 'cursor'>) {
