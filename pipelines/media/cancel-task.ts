@@ -92,7 +92,7 @@ async function confirmed(deps: Omit<CancelDeps, 'tasks'>, task: Task): Promise<T
   const { now = Date.now, database, messages, log } = deps
   const find = findOf(deps, task)
   const channel = taskChannel(deps, task)?.route.channel
-  if (find === null || channel === undefined) return task
+  if (find === undefined || channel === undefined) return task
   // Who does not answer is as good as one that says nothing.
   const found = await sendOnce(deps, find.request(channel, task.id, task.job)).then(find.read, () => null)
   if (found?.type === 'accepted') {

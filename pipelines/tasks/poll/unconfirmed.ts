@@ -18,12 +18,12 @@ export function endsAt({ kind, state, submittedAt, deadlineAt }: Task): number {
     : deadlineAt
 }
 
-/** How to look a submit up by our reference; null where the upstream cannot say, or its channel is gone. */
+/** How to look a submit up by our reference; undefined where the upstream cannot say, or its channel is gone. */
 export function findOf(
   deps: Pick<EngineDeps, 'catalog' | 'adapterOf'>,
   task: Task,
 ): NonNullable<TaskAdapter['follow']>['find'] {
-  return taskChannel(deps, task)?.adapter.follow?.find ?? null
+  return taskChannel(deps, task)?.adapter.follow?.find
 }
 
 /** Returns until when look-ups go on before the customer may cancel the task: epoch milliseconds. */

@@ -34,7 +34,7 @@ export async function prepareFiles(
 ): Promise<PreparedJob> {
   const replaced = new Map<FileRef, FileRef>()
   let leftBytes = TAKE_IN_MAX_BYTES
-  for (const [index, file] of adapter.takesIn(task.job).entries()) {
+  for (const [index, file] of (adapter.takesIn?.(task.job) ?? []).entries()) {
     if (file.from !== 'url') continue
     const taken = await uploadedFile(deps, task, { url: file.url, index, maxBytes: leftBytes })
     leftBytes -= taken.bytes
@@ -42,7 +42,7 @@ export async function prepareFiles(
   }
   const job = withFiles(task.job, replaced)
   if (!private_links) await checkLinks(deps, task, job)
-  const texts = adapter.inlines(job) ? await inlined(deps, job) : new Map<string, string>()
+  const texts = adapter.inlines ? await inlined(deps, job) : new Map<string, string>()
   return {
     job,
     urlOf: (file) => (file.from === 'url' ? file.url : (texts.get(file.key) ?? '')),

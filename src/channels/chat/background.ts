@@ -75,8 +75,7 @@ function readPoll(read: ReadFacts, answer: MediaAnswer): PollState {
 /** @param read reads the facts of a whole response */
 export const backgroundResponses = (read: ReadFacts): TaskAdapter => ({
   works: ['response'],
-  inlines: () => true,
-  takesIn: () => [],
+  inlines: true,
   submit(channel, { job, upstreamModel, urlOf }) {
     if (job.work !== 'response') return notServed(job)
     return jsonTextRequest(
@@ -91,7 +90,6 @@ export const backgroundResponses = (read: ReadFacts): TaskAdapter => ({
     readPoll: (answer) => readPoll(read, answer),
     cancel: cancelResponse,
     cancelsRunning: true,
-    find: null,
   },
 })
 

@@ -134,13 +134,13 @@ export interface MediaPoll {
 /** An adapter to an upstream that does the work of tasks. */
 export interface TaskAdapter {
   readonly works: readonly TaskWork[]
-  /** Returns whether the files of a job are written into its request as text, by `urlOf`; else they are form parts. */
-  readonly inlines: (job: MediaJob) => boolean
+  /** The files of a job are written into its request as text, by `urlOf`; else they are form parts. */
+  readonly inlines: boolean
   /**
    * Returns the caller's links to copy into our store before `submit` is called with their replacements, because the
-   * upstream takes bytes only.
+   * upstream takes bytes only. Default: none.
    */
-  readonly takesIn: (job: MediaJob) => readonly FileRef[]
+  readonly takesIn?: (job: MediaJob) => readonly FileRef[]
   /** @throws Error for a job that is none of `works` */
   submit(channel: ChannelEntry, submit: MediaSubmit): MediaRequest
   /** Reads a whole answer of any kind. Never throws, like all readers. */
@@ -160,19 +160,19 @@ export interface TaskAdapter {
     poll(channel: ChannelEntry, poll: MediaPoll): MediaRequest
     readPoll(answer: MediaAnswer, poll: MediaPoll): PollOutcome
     /**
-     * Null where the upstream cannot cancel. Sent only for tasks whose last state was queued, unless `cancelsRunning`;
+     * Absent where the upstream cannot cancel. Sent only for tasks whose last state was queued, unless `cancelsRunning`;
      * a 2xx means that the task is cancelled, any other answer that it is not.
      */
-    readonly cancel: ((channel: ChannelEntry, poll: MediaPoll) => MediaRequest) | null
+    readonly cancel?: (channel: ChannelEntry, poll: MediaPoll) => MediaRequest
     readonly cancelsRunning?: true
     /**
-     * Finds a submit by our reference; null where the upstream cannot. `refused` means that it was certainly not
+     * Finds a submit by our reference; absent where the upstream cannot. `refused` means that it was certainly not
      * accepted; `unknown`, that the request has to be repeated.
      */
-    readonly find: {
+    readonly find?: {
       request(channel: ChannelEntry, reference: string, job: MediaJob): MediaRequest
       read(answer: MediaAnswer): SubmitOutcome
-    } | null
+    }
   } | null
 }
 

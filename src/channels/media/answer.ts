@@ -1,7 +1,7 @@
 /** Reading what upstreams of media answer: loosely, and without ever throwing. */
 import { z } from 'zod'
 import { isTooDeep } from '../../core/json/exact.ts'
-import type { MediaAnswer, Refused, SubmitOutcome } from './adapter.ts'
+import type { MediaAnswer, PollOutcome, Refused, SubmitOutcome } from './adapter.ts'
 
 export const MAX_MESSAGE_CHARS = 4000
 /** Longer than anything lasts, and exact in microseconds. How much of it counts depends on the request. */
@@ -136,3 +136,17 @@ export function asyncRefusal(answer: MediaAnswer): SubmitOutcome {
 /** Returns a failed poll for the log. */
 export const pollError = (answer: MediaAnswer) =>
   ({ type: 'error', reason: messageOf(jsonIn(answer), unnamed(answer.status)) }) as const
+
+/** A state without more to say, or what reads the outcome; it gets the upstream's word. */
+type Reading = 'queued' | 'running' | 'cancelled' | 'lapsed' | ((upstreamState: string) => PollOutcome)
+
+/** Returns the outcome of a poll by the upstream's word for the state; without one, the poll has failed. */
+export function outcomeBy(
+  answer: MediaAnswer,
+  upstreamState: string | null,
+  words: Readonly<Record<string, Reading>>,
+): PollOutcome {
+  if (upstreamState === null) return pollError(answer)
+  const reading = Object.hasOwn(words, upstreamState) ? words[upstreamState]! : 'unmapped'
+  return typeof reading === 'function' ? reading(upstreamState) : { type: reading, upstreamState }
+}

@@ -76,7 +76,7 @@ function readRefusal(answer: MediaAnswer): SubmitOutcome {
 
 export const elevenlabs: MediaAdapter = {
   works: ['speech', 'voice'],
-  inlines: () => false,
+  inlines: false,
   takesIn: (job) => (job.work === 'voice' ? [job.audio].filter(isLink) : []),
   submit(channel, { job, upstreamModel }) {
     if (job.work === 'speech') return speak(channel, job, upstreamModel)

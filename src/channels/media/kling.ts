@@ -19,6 +19,7 @@ import {
   looseText,
   looseWord,
   messageOf,
+  outcomeBy,
   pollError,
   refused,
   unknown,
@@ -159,24 +160,18 @@ function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
     const message = clipped(read.task_status_msg ?? otherwise)
     return { type: 'failed', upstreamState, code: codeOf(message), message }
   }
-  switch (upstreamState) {
-    case 'submitted':
-      return { type: 'queued', upstreamState }
-    case 'processing':
-      return { type: 'running', upstreamState }
-    case 'succeed':
-      return made(read.task_result, job) ?? failed('The upstream finished the task and named no file of it.')
-    case 'failed':
-      return failed('The task failed.')
-    default:
-      return { type: 'unmapped', upstreamState }
-  }
+  return outcomeBy(answer, upstreamState, {
+    submitted: 'queued',
+    processing: 'running',
+    succeed: () =>
+      made(read.task_result, job) ?? failed('The upstream finished the task and named no file of it.'),
+    failed: () => failed('The task failed.'),
+  })
 }
 
 export const kling: MediaAdapter = {
   works: ['image', 'video'],
-  inlines: () => true,
-  takesIn: () => [],
+  inlines: true,
   submit(channel, { job, upstreamModel, reference, urlOf }) {
     if (job.work !== 'video' && job.work !== 'image') return notServed(job)
     const body = job.work === 'video' ? videoBody(job, urlOf) : imageBody(job, urlOf)
@@ -190,7 +185,6 @@ export const kling: MediaAdapter = {
   follow: {
     poll: (channel, { upstreamId, job }) => getRequest(channel, `${pathOf(job)}/${pathPart(upstreamId)}`),
     readPoll: (answer, { job }) => readPoll(answer, job),
-    cancel: null,
     find: {
       request: (channel, reference, job) => getRequest(channel, `${pathOf(job)}/${pathPart(reference)}`),
       read: readFound,

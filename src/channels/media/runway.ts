@@ -19,7 +19,7 @@ import {
   looseId,
   looseText,
   looseWord,
-  pollError,
+  outcomeBy,
   unknown,
 } from './answer.ts'
 import type { MediaFailureCode } from './failure.ts'
@@ -145,13 +145,6 @@ function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
   const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
   const { status: upstreamState, output, failure, failureCode } = task.parse(body ?? {})
   switch (upstreamState) {
-    case null:
-      return pollError(answer)
-    case 'PENDING':
-    case 'THROTTLED':
-      return { type: 'queued', upstreamState }
-    case 'RUNNING':
-      return { type: 'running', upstreamState }
     case 'SUCCEEDED': {
       const message = 'The upstream finished the task and named no file.'
       return made(output, job) ?? { type: 'failed', upstreamState, code: 'generation_failed', message }
@@ -160,17 +153,19 @@ function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
       const message = clipped(failure ?? 'The task failed.')
       return { type: 'failed', upstreamState, code: codeOf(failureCode ?? ''), message }
     }
-    case 'CANCELLED':
-      return { type: 'cancelled', upstreamState }
     default:
-      return { type: 'unmapped', upstreamState }
+      return outcomeBy(answer, upstreamState, {
+        PENDING: 'queued',
+        THROTTLED: 'queued',
+        RUNNING: 'running',
+        CANCELLED: 'cancelled',
+      })
   }
 }
 
 export const runway: MediaAdapter = {
   works: ['image', 'image_edit', 'video'],
-  inlines: () => true,
-  takesIn: () => [],
+  inlines: true,
   submit(channel, { job, upstreamModel, urlOf }) {
     if (job.work !== 'video' && job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
     const [path, fields] =
@@ -184,6 +179,5 @@ export const runway: MediaAdapter = {
     // Of a finished task this deletes the record, which is why it is sent for queued tasks alone.
     cancel: (channel, { upstreamId }) =>
       bareRequest(channel, 'DELETE', `/tasks/${pathPart(upstreamId)}`, { headers }),
-    find: null,
   },
 }

@@ -16,6 +16,7 @@ import {
   looseText,
   looseWord,
   messageOf,
+  outcomeBy,
   pollError,
   refused,
   unknown,
@@ -137,21 +138,21 @@ function songsMade(songs: readonly Song[], job: MusicJob): Produced | null {
   return made.length === 0 ? null : produced(made.flatMap(filesOf), { tracks })
 }
 
-function outcomeOf(state: string, words: string | null, songs: readonly Song[], job: MusicJob): PollOutcome {
-  const upstreamState = state
+function readPoll(answer: MediaAnswer, job: MusicJob): PollOutcome {
+  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const { code, data } = envelope.parse(body ?? {})
+  const read = record.safeParse(data)
+  if ((code !== null && code !== 200) || !read.success || read.data.status === null) return pollError(answer)
+  const { status: upstreamState, errorMessage } = read.data
+  const songs = songsOf(read.data.response)
   const failed = (code: MediaFailureCode, otherwise: string): PollOutcome => {
-    return { type: 'failed', upstreamState, code, message: clipped(words ?? otherwise) }
+    return { type: 'failed', upstreamState, code, message: clipped(errorMessage ?? otherwise) }
   }
   const songsOr = (otherwise: PollOutcome): PollOutcome => {
     const made = songsMade(songs, job)
     return made === null ? otherwise : { ...made, upstreamState }
   }
-  switch (state) {
-    case 'PENDING':
-      return { type: 'queued', upstreamState }
-    case 'TEXT_SUCCESS':
-    case 'FIRST_SUCCESS':
-      return { type: 'running', upstreamState }
+  switch (upstreamState) {
     case 'SUCCESS':
       return songsOr(failed('generation_failed', 'The upstream finished and named no song.'))
     case 'GENERATE_AUDIO_FAILED':
@@ -166,22 +167,17 @@ function outcomeOf(state: string, words: string | null, songs: readonly Song[], 
       return songs.every((each) => audioOf(each) !== null) ? songsOr(running) : running
     }
     default:
-      return { type: 'unmapped', upstreamState }
+      return outcomeBy(answer, upstreamState, {
+        PENDING: 'queued',
+        TEXT_SUCCESS: 'running',
+        FIRST_SUCCESS: 'running',
+      })
   }
-}
-
-function readPoll(answer: MediaAnswer, job: MusicJob): PollOutcome {
-  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
-  const { code, data } = envelope.parse(body ?? {})
-  const read = record.safeParse(data)
-  if ((code !== null && code !== 200) || !read.success || read.data.status === null) return pollError(answer)
-  return outcomeOf(read.data.status, read.data.errorMessage, songsOf(read.data.response), job)
 }
 
 export const suno: MediaAdapter = {
   works: ['music'],
-  inlines: () => false,
-  takesIn: () => [],
+  inlines: false,
   submit(channel, { job, upstreamModel }) {
     return job.work === 'music'
       ? jsonRequest(channel, GENERATE, bodyOf(job, upstreamModel, channel))
@@ -192,7 +188,5 @@ export const suno: MediaAdapter = {
     poll: (channel, { upstreamId }) =>
       getRequest(channel, `${GENERATE}/record-info?taskId=${encodeURIComponent(upstreamId)}`),
     readPoll: (answer, { job }) => (job.work === 'music' ? readPoll(answer, job) : notServed(job)),
-    cancel: null,
-    find: null,
   },
 }

@@ -193,7 +193,7 @@ function pollRequest(channel: ChannelEntry, { upstreamId, upstreamModel }: Media
 
 export const veo: MediaAdapter = {
   works: ['video'],
-  inlines: () => true,
+  inlines: true,
   takesIn(job) {
     if (job.work !== 'video') return []
     return job.content.flatMap((part) => (part.type === 'text' ? [] : [part.file])).filter(isLink)
@@ -212,7 +212,5 @@ export const veo: MediaAdapter = {
   follow: {
     poll: pollRequest,
     readPoll,
-    cancel: null,
-    find: null,
   },
 }

@@ -54,7 +54,7 @@ const deps = {
 const adapter = (more: Partial<MediaAdapter>): MediaAdapter => ({ ...pictureAdapter, ...more })
 
 t.test('links go as they are, what is in the store as text where the adapter writes it so', async (t) => {
-  const { job, urlOf } = await prepareFiles(deps, TASK, adapter({ inlines: () => true }), PUBLIC)
+  const { job, urlOf } = await prepareFiles(deps, TASK, adapter({ inlines: true }), PUBLIC)
   t.same(job, JOB)
   t.same(
     filesOf(job).map((file) => urlOf(file)),
@@ -92,12 +92,12 @@ t.test('a file that cannot be had is a plain error for the client', async (t) =>
     new UnusableFile('its address is not public'),
   )
   const gone = { ...TASK, job: withFiles(JOB, new Map([[filesOf(JOB)[1]!, stored('inputs/gone')]])) }
-  await t.rejects(prepareFiles(deps, gone, adapter({ inlines: () => true }), PUBLIC), /not there any more/)
+  await t.rejects(prepareFiles(deps, gone, adapter({ inlines: true }), PUBLIC), /not there any more/)
   const large = {
     ...TASK,
     job: withFiles(JOB, new Map([[filesOf(JOB)[1]!, stored('inputs/large', 100_000_000)]])),
   }
-  await t.rejects(prepareFiles(deps, large, adapter({ inlines: () => true }), PUBLIC), /too large together/)
+  await t.rejects(prepareFiles(deps, large, adapter({ inlines: true }), PUBLIC), /too large together/)
 })
 
 t.test('results have names of their own', async (t) => {

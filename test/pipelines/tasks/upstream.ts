@@ -163,8 +163,7 @@ const film = (url: string, seconds: number): Produced => {
 /** Works on after it answered. */
 export const filmAdapter = (canFind: boolean): MediaAdapter => ({
   works: ['video'],
-  inlines: () => false,
-  takesIn: () => [],
+  inlines: false,
   submit: (channel, { job, reference }) => post(channel, '/submit', { reference, prompt: promptOf(job) }),
   readSubmit: (answer) =>
     refusedOr(answer, ({ id }) => ({
@@ -205,7 +204,6 @@ export const filmAdapter = (canFind: boolean): MediaAdapter => ({
           return { type: 'unmapped', upstreamState }
       }
     },
-    cancel: null,
     find: canFind
       ? {
           request: (channel, reference) => get(channel, `/found/${reference}`),
@@ -216,15 +214,14 @@ export const filmAdapter = (canFind: boolean): MediaAdapter => ({
             return { type: 'accepted', upstreamId: id, isRunning: false, upstreamState: 'queued' }
           },
         }
-      : null,
+      : undefined,
   },
 })
 
 /** Answers with the result itself. */
 export const pictureAdapter: MediaAdapter = {
   works: ['image'],
-  inlines: () => false,
-  takesIn: () => [],
+  inlines: false,
   submit: (channel, { job, reference }) => post(channel, '/draw', { reference, prompt: promptOf(job) }),
   readSubmit: (answer) =>
     refusedOr(answer, ({ image, count }) => {

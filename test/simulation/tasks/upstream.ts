@@ -173,8 +173,7 @@ const emptyFile = { key: null, media_type: null, width: null, height: null, seco
 
 export const asyncAdapter = (canFind: boolean): MediaAdapter => ({
   works: ['video'],
-  inlines: () => false,
-  takesIn: () => [],
+  inlines: false,
   submit: (channel, { reference }) => request(channel, '/submit', { reference }),
   readSubmit: (answer) =>
     refusedOr(answer, ({ id }) => ({
@@ -205,7 +204,6 @@ export const asyncAdapter = (canFind: boolean): MediaAdapter => ({
           return { type: 'unmapped', upstreamState }
       }
     },
-    cancel: null,
     find: canFind
       ? {
           request: (channel, reference) => request(channel, `/found/${reference}`),
@@ -220,14 +218,13 @@ export const asyncAdapter = (canFind: boolean): MediaAdapter => ({
             }
           },
         }
-      : null,
+      : undefined,
   },
 })
 
 export const wholeAdapter: MediaAdapter = {
   works: ['image'],
-  inlines: () => false,
-  takesIn: () => [],
+  inlines: false,
   submit: (channel, { reference }) => request(channel, '/draw', { reference }),
   readSubmit: (answer) =>
     refusedOr(answer, ({ amount = 0 }) => {

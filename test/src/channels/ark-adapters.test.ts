@@ -217,5 +217,5 @@ t.test('a task is polled and cancelled by its id, which cannot lead elsewhere', 
     url: `${BASE}/contents/generations/tasks/cgt-1`,
     body: null,
   })
-  t.equal(find, null)
+  t.equal(find, undefined)
 })

@@ -47,7 +47,7 @@ t.test('work that an adapter does not do is a fault of the caller', async (t) =>
     if (adapter.works.includes('transcript')) continue
     const submit = submitOf({ work: 'transcript', url: 'x' })
     t.throws(() => adapter.submit(channel, submit), { message: 'no request for transcript' })
-    t.strictSame(adapter.takesIn(submit.job), [])
+    t.strictSame(adapter.takesIn?.(submit.job) ?? [], [])
   }
 })
 

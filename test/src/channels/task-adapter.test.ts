@@ -16,7 +16,7 @@ import {
 const channel = channelOf('task', 'https://studio.example/gateway')
 const follow = followOf(task)
 const { find } = follow
-if (find === null) throw new Error('cannot be looked up')
+if (find === undefined) throw new Error('cannot be looked up')
 const link = { work: 'transcript', url: 'https://v.example/1' }
 const lipsync = {
   work: 'lipsync',
@@ -40,7 +40,7 @@ t.test('a submit names the reference, and has files of the store as data URIs', 
       duration: 12,
     },
   })
-  t.equal(task.inlines(submitOf(lipsync).job), true)
+  t.equal(task.inlines, true)
 })
 
 t.test('a submit is accepted, done at once, refused, or nobody knows', async (t) => {

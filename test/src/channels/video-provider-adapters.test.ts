@@ -92,7 +92,7 @@ t.test('Kling: codes of refusals', async (t) => {
 })
 
 t.test('Veo: frames are bytes, links to them are fetched before', async (t) => {
-  t.strictSame(veo.takesIn(jobOf(framed)), [linked('https://example.com/a.png')])
+  t.strictSame(veo.takesIn?.(jobOf(framed)), [linked('https://example.com/a.png')])
   const taken = { ...first, file: stored('a.png', 'image/png') }
   const submit = submitOf({ ...framed, content: [words, taken, last] }, 'veo-3.1')
   const request = veo.submit(atVeo, submit)

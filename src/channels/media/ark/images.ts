@@ -24,8 +24,7 @@ const imageOf = (job: JobOf<'image' | 'image_edit'>, urlOf: MediaSubmit['urlOf']
 
 export const arkImages: MediaAdapter = {
   works: ['image'],
-  inlines: () => true,
-  takesIn: () => [],
+  inlines: true,
   submit(channel, { job, upstreamModel, urlOf }) {
     if (job.work !== 'image') return notServed(job)
     return jsonRequest(channel, '/images/generations', {

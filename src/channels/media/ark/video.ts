@@ -12,6 +12,7 @@ import {
   looseText,
   looseWord,
   messageOf,
+  outcomeBy,
   pollError,
   refused,
   unknown,
@@ -109,31 +110,22 @@ function readPoll(answer: MediaAnswer): PollOutcome {
   const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
   if (body === null) return pollError(answer)
   const read = task.parse(body)
-  const upstreamState = read.status
-  switch (upstreamState) {
-    case null:
-      return pollError(answer)
-    case 'succeeded':
-      return delivered(read)
-    case 'queued':
-    case 'running':
-    case 'cancelled':
-      return { type: upstreamState, upstreamState }
-    case 'expired':
-      return { type: 'lapsed', upstreamState }
-    case 'failed': {
+  return outcomeBy(answer, read.status, {
+    queued: 'queued',
+    running: 'running',
+    cancelled: 'cancelled',
+    expired: 'lapsed',
+    succeeded: () => delivered(read),
+    failed(upstreamState) {
       const code = arkFailureCode(codeIn(body.error))
       return { type: 'failed', upstreamState, code, message: messageOf(body.error, 'The generation failed.') }
-    }
-    default:
-      return { type: 'unmapped', upstreamState }
-  }
+    },
+  })
 }
 
 export const arkVideo: MediaAdapter = {
   works: ['video'],
-  inlines: () => true,
-  takesIn: () => [],
+  inlines: true,
   submit(channel, { job, upstreamModel, urlOf }) {
     return job.work === 'video'
       ? jsonRequest(channel, TASKS, bodyOf(job, upstreamModel, urlOf))
@@ -146,6 +138,5 @@ export const arkVideo: MediaAdapter = {
     // Of a queued task this cancels, of a running one it is refused; of one that is over it deletes the record, which
     // is why it is sent for queued tasks alone.
     cancel: (channel, { upstreamId }) => bareRequest(channel, 'DELETE', `${TASKS}/${pathPart(upstreamId)}`),
-    find: null,
   },
 }

@@ -13,6 +13,7 @@ import {
   looseSeconds,
   looseText,
   looseWord,
+  outcomeBy,
   pollError,
   unknown,
 } from '../answer.ts'
@@ -103,24 +104,22 @@ function readPoll(answer: MediaAnswer, { work }: MediaJob): PollOutcome {
     return { type: 'failed', upstreamState, code: codeOf(read.code ?? ''), message }
   }
   switch (upstreamState) {
-    case 'PENDING':
-      return { type: 'queued', upstreamState }
-    case 'RUNNING':
-    case 'SUSPENDED':
-      return { type: 'running', upstreamState }
     case 'SUCCEEDED': {
       const made = work === 'video' ? videoMade(read, body?.usage) : imagesMade(read)
       return made ?? failed('The upstream finished the task and named no file.')
     }
     case 'FAILED':
       return failed('The task failed.')
-    case 'CANCELED':
-      return { type: 'cancelled', upstreamState }
     // The task is not there, or there no more: a day after its end its record is deleted.
     case 'UNKNOWN':
       return { type: 'error', reason: 'The upstream does not know the task.' }
     default:
-      return { type: 'unmapped', upstreamState }
+      return outcomeBy(answer, upstreamState, {
+        PENDING: 'queued',
+        RUNNING: 'running',
+        SUSPENDED: 'running',
+        CANCELED: 'cancelled',
+      })
   }
 }
 
@@ -135,8 +134,7 @@ function orderOf({ job, upstreamModel, urlOf }: Parameters<MediaAdapter['submit'
 
 export const dashscope: MediaAdapter = {
   works: ['image', 'image_edit', 'video'],
-  inlines: () => true,
-  takesIn: () => [],
+  inlines: true,
   submit(channel, submit) {
     const { path, body } = orderOf(submit)
     return jsonRequest(channel, path, body, { headers: ASYNC })
@@ -147,6 +145,5 @@ export const dashscope: MediaAdapter = {
     readPoll: (answer, { job }) => readPoll(answer, job),
     cancel: (channel, { upstreamId }) =>
       bareRequest(channel, 'POST', `/tasks/${pathPart(upstreamId)}/cancel`),
-    find: null,
   },
 }

@@ -14,6 +14,7 @@ import {
   looseText,
   looseWord,
   messageOf,
+  outcomeBy,
   pollError,
   unknown,
 } from '../answer.ts'
@@ -163,12 +164,6 @@ function readPoll(answer: MediaAnswer, job: MediaJob, path: string): PollOutcome
   const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
   const { status: upstreamState, error } = status.parse(body ?? {})
   switch (upstreamState) {
-    case null:
-      return pollError(answer)
-    case 'IN_QUEUE':
-      return { type: 'queued', upstreamState }
-    case 'IN_PROGRESS':
-      return { type: 'running', upstreamState }
     case 'COMPLETED':
       return {
         type: 'finished',
@@ -179,14 +174,13 @@ function readPoll(answer: MediaAnswer, job: MediaJob, path: string): PollOutcome
         },
       }
     default:
-      return { type: 'unmapped', upstreamState }
+      return outcomeBy(answer, upstreamState, { IN_QUEUE: 'queued', IN_PROGRESS: 'running' })
   }
 }
 
 export const fal: MediaAdapter = {
   works: ['image', 'image_edit', 'video'],
-  inlines: () => true,
-  takesIn: () => [],
+  inlines: true,
   submit(channel, submit) {
     const input = jobInput(channel, submit, host)
     if (input === null) return notServed(submit.job)
@@ -200,6 +194,5 @@ export const fal: MediaAdapter = {
       readPoll(answer, job, requestPath(upstreamModel, upstreamId)),
     cancel: (channel, { upstreamId, upstreamModel }) =>
       bareRequest(channel, 'PUT', `${requestPath(upstreamModel, upstreamId)}/cancel`, { key }),
-    find: null,
   },
 }

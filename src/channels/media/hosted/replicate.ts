@@ -13,7 +13,7 @@ import {
   looseText,
   looseWord,
   messageOf,
-  pollError,
+  outcomeBy,
   refused,
   unknown,
 } from '../answer.ts'
@@ -127,34 +127,22 @@ function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
   const failed = (message: string): PollState => {
     return { type: 'failed', upstreamState: upstreamState ?? '', code: codeOf(message), message }
   }
-  switch (upstreamState) {
-    case null:
-      return pollError(answer)
-    case 'starting':
-      return { type: 'queued', upstreamState }
-    case 'processing':
-      return { type: 'running', upstreamState }
-    case 'succeeded':
-      return (
-        made(read.output, read.metrics, job) ??
-        failed('The upstream finished the prediction and has no output of it.')
-      )
-    case 'failed':
-      return failed(messageOf(read.error, 'The prediction failed.'))
-    case 'canceled':
-      return { type: 'cancelled', upstreamState }
+  return outcomeBy(answer, upstreamState, {
+    starting: 'queued',
+    processing: 'running',
+    canceled: 'cancelled',
     // Its deadline came before it could begin.
-    case 'aborted':
-      return { type: 'lapsed', upstreamState }
-    default:
-      return { type: 'unmapped', upstreamState }
-  }
+    aborted: 'lapsed',
+    succeeded: () =>
+      made(read.output, read.metrics, job) ??
+      failed('The upstream finished the prediction and has no output of it.'),
+    failed: () => failed(messageOf(read.error, 'The prediction failed.')),
+  })
 }
 
 export const replicate: MediaAdapter = {
   works: ['image', 'image_edit', 'video'],
-  inlines: () => true,
-  takesIn: () => [],
+  inlines: true,
   submit(channel, submit) {
     const input = jobInput(channel, submit, host)
     if (input === null) return notServed(submit.job)
@@ -167,6 +155,5 @@ export const replicate: MediaAdapter = {
     readPoll: (answer, { job }) => readPoll(answer, job),
     cancel: (channel, { upstreamId }) =>
       bareRequest(channel, 'POST', `${PREDICTIONS}/${pathPart(upstreamId)}/cancel`),
-    find: null,
   },
 }

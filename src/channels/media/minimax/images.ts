@@ -31,8 +31,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
 
 export const minimaxImages: MediaAdapter = {
   works: ['image'],
-  inlines: () => true,
-  takesIn: () => [],
+  inlines: true,
   submit(channel, { job, upstreamModel, urlOf }) {
     if (job.work !== 'image') return notServed(job)
     const [image] = job.images

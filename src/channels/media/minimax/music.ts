@@ -43,8 +43,7 @@ function readSubmit(answer: MediaAnswer, { job }: MediaSubmit): SubmitOutcome {
 
 export const minimaxMusic: MediaAdapter = {
   works: ['music'],
-  inlines: () => false,
-  takesIn: () => [],
+  inlines: false,
   workTimeoutMs: WORK_TIMEOUT_MS,
   submit(channel, { job, upstreamModel }) {
     if (job.work !== 'music') return notServed(job)

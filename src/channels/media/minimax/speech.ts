@@ -33,8 +33,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
 
 export const minimaxSpeech: MediaAdapter = {
   works: ['speech'],
-  inlines: () => false,
-  takesIn: () => [],
+  inlines: false,
   submit(channel, { job, upstreamModel }) {
     if (job.work !== 'speech') return notServed(job)
     return jsonRequest(channel, '/t2a_v2', {

@@ -19,6 +19,7 @@ import {
   loosePixels,
   looseText,
   looseWord,
+  outcomeBy,
   pollError,
   unknown,
 } from '../answer.ts'
@@ -73,14 +74,8 @@ function readPoll(answer: MediaAnswer): PollOutcome {
   const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
   const { status: upstreamState, file_id, video_width, video_height } = task.parse(body ?? {})
   const failure = minimaxFailure(answer)
+  if (upstreamState === null && failure !== null) return { type: 'error', reason: failure.message }
   switch (upstreamState) {
-    case null:
-      return failure === null ? pollError(answer) : { type: 'error', reason: failure.message }
-    case 'Preparing':
-    case 'Queueing':
-      return { type: 'queued', upstreamState }
-    case 'Processing':
-      return { type: 'running', upstreamState }
     case 'Success': {
       const message = 'The upstream finished the task and named no file.'
       if (file_id === null) return { type: 'failed', upstreamState, code: 'generation_failed', message }
@@ -100,14 +95,17 @@ function readPoll(answer: MediaAnswer): PollOutcome {
       return { type: 'failed', upstreamState, code, message: failure?.message ?? 'The task failed.' }
     }
     default:
-      return { type: 'unmapped', upstreamState }
+      return outcomeBy(answer, upstreamState, {
+        Preparing: 'queued',
+        Queueing: 'queued',
+        Processing: 'running',
+      })
   }
 }
 
 export const minimaxVideo: MediaAdapter = {
   works: ['video'],
-  inlines: () => true,
-  takesIn: () => [],
+  inlines: true,
   submit(channel, { job, upstreamModel, urlOf }) {
     return job.work === 'video'
       ? jsonRequest(channel, '/video_generation', bodyOf(job, upstreamModel, urlOf))
@@ -118,7 +116,5 @@ export const minimaxVideo: MediaAdapter = {
     poll: (channel, { upstreamId }) =>
       getRequest(channel, `/query/video_generation?task_id=${encodeURIComponent(upstreamId)}`),
     readPoll,
-    cancel: null,
-    find: null,
   },
 }

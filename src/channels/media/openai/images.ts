@@ -44,7 +44,7 @@ const statusOf = (code: string): number => (INVALID.test(code) ? 400 : 502)
 
 export const openaiImages: MediaAdapter = {
   works: ['image', 'image_edit'],
-  inlines: () => false,
+  inlines: false,
   takesIn: (job) => (job.work === 'image' || job.work === 'image_edit' ? filesOf(job).filter(isLink) : []),
   submit(channel, { job, upstreamModel }) {
     if (job.work !== 'image' && job.work !== 'image_edit') return notServed(job)

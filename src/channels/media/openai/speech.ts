@@ -22,8 +22,7 @@ export const OPENAI_VOICES = [
 
 export const openaiSpeech: MediaAdapter = {
   works: ['speech'],
-  inlines: () => false,
-  takesIn: () => [],
+  inlines: false,
   submit(channel, { job, upstreamModel }) {
     if (job.work !== 'speech') return notServed(job)
     const { input, voice } = job

@@ -138,8 +138,7 @@ const ofMedia = (job: MediaJob): JobOf<MediaWork> => (job.work === 'response' ? 
 
 export const task: MediaAdapter = {
   works: WORKS,
-  inlines: () => true,
-  takesIn: () => [],
+  inlines: true,
   submit: (channel, { job, upstreamModel, reference, urlOf }) =>
     jsonRequest(channel, TASKS, {
       reference,
