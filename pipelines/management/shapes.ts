@@ -1,4 +1,5 @@
 /** Records as the management API answers them and the command line prints them. */
+
 import type { LedgerEntry, WalletTotals } from '../../schemas/accounts/account.ts'
 import type { ApiKey, FormerSecret } from '../../schemas/accounts/key.ts'
 import type { KeyRequest, Member } from '../../schemas/accounts/organization.ts'
@@ -6,6 +7,7 @@ import type { Invitation, ManagementToken, Passkey, User } from '../../schemas/a
 import { CURRENCY } from '../../schemas/call-log/row.ts'
 import type { Verified } from '../../schemas/management/jobs.ts'
 import { type Credits, printCredits } from '../../schemas/money.ts'
+import { shapeOf } from '../../src/core/json/snake-case.ts'
 import type { AccountWithWallet } from '../../src/postgres/accounts/accounts.ts'
 import type { AuditEntry } from '../../src/postgres/accounts/audit-record.ts'
 import type { AuditReport } from '../../src/postgres/billing/audit-report.ts'
@@ -24,14 +26,7 @@ export const walletShape = (wallet: WalletTotals) => ({
 })
 
 export const accountShape = ({ account, wallet }: AccountWithWallet) => ({
-  id: account.id,
-  name: account.name,
-  kind: account.kind,
-  enabled: account.enabled,
-  requests_per_minute: account.requestsPerMinute,
-  concurrency: account.concurrency,
-  allowed_models: account.allowedModels,
-  created_at: account.createdAt.toISOString(),
+  ...shapeOf(account),
   wallet: walletShape(wallet),
 })
 
@@ -52,72 +47,27 @@ const instantOrNull = (at: Date | null): string | null => at?.toISOString() ?? n
 const creditsOrNull = (amount: Credits | null): string | null =>
   amount === null ? null : printCredits(amount)
 
-export const memberShape = (member: Member) => ({
-  organization_id: member.organizationId,
-  account_id: member.accountId,
-  name: member.name,
-  role: member.role,
-  created_at: member.createdAt.toISOString(),
+export const memberShape = shapeOf<Member>
+
+export const keyRequestShape = shapeOf<KeyRequest>
+
+const formerSecretShape = ({ prefix, ...secret }: FormerSecret) => ({
+  key_prefix: prefix,
+  ...shapeOf(secret),
 })
 
-export const keyRequestShape = (request: KeyRequest) => ({
-  id: request.id,
-  organization_id: request.organizationId,
-  member_id: request.memberId,
-  name: request.name,
-  agent_id: request.agentId,
-  note: request.note,
-  state: request.state,
-  decided_by: request.decidedBy,
-  decided_at: request.decidedAt?.toISOString() ?? null,
-  key_id: request.keyId,
-  created_at: request.createdAt.toISOString(),
+export const keyShape = ({ prefix, limits, grant, formerSecret, ...key }: ApiKey) => ({
+  ...shapeOf(key),
+  key_prefix: prefix,
+  requests_per_minute: limits?.requestsPerMinute ?? null,
+  concurrency: limits?.concurrency ?? null,
+  member_id: grant?.memberId ?? null,
+  spend_cap: creditsOrNull(grant?.spendCap ?? null),
+  spent: creditsOrNull(grant?.spent ?? null),
+  former_secret: formerSecret && formerSecretShape(formerSecret),
 })
 
-const formerSecretShape = (secret: FormerSecret) => ({
-  key_prefix: secret.prefix,
-  replaced_at: secret.replacedAt.toISOString(),
-  grace_seconds: secret.graceSeconds,
-  successor_used_at: instantOrNull(secret.successorUsedAt),
-  last_used_at: instantOrNull(secret.lastUsedAt),
-  ends_at: secret.endsAt.toISOString(),
-})
-
-export const keyShape = (key: ApiKey) => ({
-  id: key.id,
-  account_id: key.accountId,
-  name: key.name,
-  kind: key.kind,
-  key_prefix: key.prefix,
-  allowed_models: key.allowedModels,
-  expires_at: key.expiresAt?.toISOString() ?? null,
-  requests_per_minute: key.limits?.requestsPerMinute ?? null,
-  concurrency: key.limits?.concurrency ?? null,
-  allowed_addresses: key.allowedAddresses,
-  enabled: key.enabled,
-  revoked_at: key.revokedAt?.toISOString() ?? null,
-  agent_id: key.agentId,
-  member_id: key.grant?.memberId ?? null,
-  spend_cap: creditsOrNull(key.grant?.spendCap ?? null),
-  spent: creditsOrNull(key.grant?.spent ?? null),
-  account_logs: key.accountLogs,
-  opens_draft: key.opensDraft,
-  revealable: key.revealable,
-  former_secret: key.formerSecret && formerSecretShape(key.formerSecret),
-  created_at: key.createdAt.toISOString(),
-})
-
-export const userShape = (user: User) => ({
-  id: user.id,
-  email: user.email,
-  name: user.name,
-  locale: user.locale,
-  account_id: user.accountId,
-  installation_role: user.installationRole,
-  enabled: user.enabled,
-  created_at: user.createdAt.toISOString(),
-  signed_in_at: user.signedInAt?.toISOString() ?? null,
-})
+export const userShape = shapeOf<User>
 
 export const passkeyShape = (passkey: Passkey) => ({
   id: passkey.id,
@@ -126,31 +76,9 @@ export const passkeyShape = (passkey: Passkey) => ({
   last_used_at: instantOrNull(passkey.lastUsedAt),
 })
 
-export const invitationShape = (invitation: Invitation) => ({
-  id: invitation.id,
-  email: invitation.email,
-  account_id: invitation.accountId,
-  role: invitation.role,
-  installation_role: invitation.installationRole,
-  created_by: invitation.createdBy,
-  created_at: invitation.createdAt.toISOString(),
-  expires_at: invitation.expiresAt.toISOString(),
-  used_at: instantOrNull(invitation.usedAt),
-  revoked_at: instantOrNull(invitation.revokedAt),
-})
+export const invitationShape = shapeOf<Invitation>
 
-export const tokenShape = (token: ManagementToken) => ({
-  id: token.id,
-  prefix: token.prefix,
-  name: token.name,
-  account_id: token.accountId,
-  scopes: token.scopes,
-  created_by: token.createdBy,
-  created_at: token.createdAt.toISOString(),
-  expires_at: token.expiresAt?.toISOString() ?? null,
-  last_used_at: token.lastUsedAt?.toISOString() ?? null,
-  revoked_at: token.revokedAt?.toISOString() ?? null,
-})
+export const tokenShape = shapeOf<ManagementToken>
 
 export const auditShape = (entry: AuditEntry) => ({
   id: Number(entry.id),

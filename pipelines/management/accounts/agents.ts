@@ -13,6 +13,7 @@ import {
   showAgent,
   unpublishAgent,
 } from '../../../schemas/management/accounts/agents.ts'
+import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
 import { implement } from '../act.ts'
 import { knowledgeWarnings, modelWarnings } from './agent-warnings.ts'
@@ -24,23 +25,18 @@ export interface AgentDeps {
 
 type Reading = Pick<Database, 'readAgentDrafts' | 'readableBases'>
 
-async function shapeOf(database: Reading, { config }: AgentDeps, agent: Agent) {
+async function agentShape(database: Reading, { config }: AgentDeps, agent: Agent) {
   const [draft] = await database.readAgentDrafts([agent.id])
   const judged = draft?.file ?? agent.file
   const models = config()?.models
   return {
-    id: agent.id,
-    account_id: agent.accountId,
-    state: agent.state,
-    file: agent.file,
+    ...shapeOf(agent),
     draft: draft?.file ?? null,
     drafted_at: draft?.updatedAt.toISOString() ?? null,
     warnings: [
       ...(models === undefined ? [] : modelWarnings(judged, models)),
       ...(await knowledgeWarnings(database, agent, judged)),
     ],
-    created_at: agent.createdAt.toISOString(),
-    updated_at: agent.updatedAt.toISOString(),
   }
 }
 
@@ -64,7 +60,7 @@ const changing = (
     (context, { id }) =>
       context.write(async (database) => {
         await change(database, id)
-        return shapeOf(database, context, await database.showAgent(id))
+        return agentShape(database, context, await database.showAgent(id))
       }),
     accountOfAgent,
   )
@@ -75,23 +71,23 @@ export const agentActs = [
     const listed = agents.filter(({ state }) => deleted || state !== 'deleted')
     return {
       object: 'list' as const,
-      data: await Promise.all(listed.map((agent) => shapeOf(context.database, context, agent))),
+      data: await Promise.all(listed.map((agent) => agentShape(context.database, context, agent))),
     }
   }),
   implement<AgentDeps, typeof showAgent>(
     showAgent,
-    async (context, { id }) => shapeOf(context.database, context, await context.database.showAgent(id)),
+    async (context, { id }) => agentShape(context.database, context, await context.database.showAgent(id)),
     accountOfAgent,
   ),
   implement<AgentDeps, typeof createAgent>(createAgent, async (context, { account_id: accountId, file }) =>
     context.write(async (database) =>
-      shapeOf(database, context, await database.createAgent(accountId, file)),
+      agentShape(database, context, await database.createAgent(accountId, file)),
     ),
   ),
   implement<AgentDeps, typeof replaceAgent>(
     replaceAgent,
     async (context, { id, file }) =>
-      context.write(async (database) => shapeOf(database, context, await database.updateAgent(id, file))),
+      context.write(async (database) => agentShape(database, context, await database.updateAgent(id, file))),
     accountOfAgent,
   ),
   implement<AgentDeps, typeof saveDraft>(
@@ -99,7 +95,7 @@ export const agentActs = [
     async (context, { id, file }) =>
       context.write(async (database) => {
         await database.saveAgentDraft(id, file)
-        return shapeOf(database, context, await database.showAgent(id))
+        return agentShape(database, context, await database.showAgent(id))
       }),
     accountOfAgent,
   ),

@@ -11,6 +11,7 @@ import {
   revokeBase,
   showBase,
 } from '../../../schemas/management/knowledge/bases.ts'
+import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
 import type { Caller } from '../caller.ts'
@@ -19,15 +20,7 @@ import { afterOf, page } from '../page.ts'
 /** Bases that an account may make by itself. Operators may make more. */
 const MAX_BASES = 100
 
-export const baseShape = ({ id, accountId, name, isDefault, pages, readers, createdAt }: KnowledgeBase) => ({
-  id,
-  account_id: accountId,
-  name,
-  is_default: isDefault,
-  pages,
-  readers: [...readers],
-  created_at: createdAt.toISOString(),
-})
+export const baseShape = shapeOf<KnowledgeBase>
 
 /** Returns the account of a base. @throws Failure `not_found` */
 export async function accountOfBase(database: Database, { id }: { readonly id: string }): Promise<string> {

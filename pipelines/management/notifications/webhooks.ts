@@ -1,4 +1,5 @@
 /** Acts of webhook endpoints and of the secret of callbacks. */
+
 import { Failure } from '../../../schemas/failure.ts'
 import {
   createWebhook,
@@ -14,6 +15,7 @@ import {
 } from '../../../schemas/management/notifications/webhooks.ts'
 import type { WebhookEndpoint } from '../../../schemas/notifications/delivery.ts'
 import { eventsOf, INSTALLATION } from '../../../schemas/notifications/event.ts'
+import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implement } from '../act.ts'
 import { afterOf, page } from '../page.ts'
@@ -24,16 +26,10 @@ export interface WebhookDeps {
   readonly checkReceiver: (url: string) => Promise<void>
 }
 
-const webhookShape = (endpoint: WebhookEndpoint) => ({
-  id: endpoint.id,
-  account_id: endpoint.accountId,
-  url: endpoint.url!,
-  description: endpoint.description,
-  events: endpoint.events,
-  enabled: endpoint.enabled,
-  failing_since: endpoint.failingSince?.toISOString() ?? null,
-  former_secret_until: endpoint.formerUntil?.toISOString() ?? null,
-  created_at: endpoint.createdAt.toISOString(),
+const webhookShape = ({ url, formerUntil, ...endpoint }: WebhookEndpoint) => ({
+  ...shapeOf(endpoint),
+  url: url!,
+  former_secret_until: formerUntil?.toISOString() ?? null,
 })
 
 /** @throws Failure `invalid_request` for an event that is not of the account */

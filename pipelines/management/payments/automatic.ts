@@ -1,4 +1,5 @@
 /** Acts of saved cards and automatic top-ups. */
+
 import { Failure } from '../../../schemas/failure.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import {
@@ -10,6 +11,7 @@ import {
 } from '../../../schemas/management/payments/automatic.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import type { AutomaticTopUp, SavedMethod } from '../../../schemas/payments/payment.ts'
+import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import { setupPages } from '../../payments/pages.ts'
 import { type Act, implement } from '../act.ts'
 import { consoleBase, customerOf, openCards, type PaymentDeps } from './deps.ts'
@@ -18,14 +20,7 @@ import { assertEnough } from './payments.ts'
 const act = <O extends Operation>(operation: O, run: Act<PaymentDeps, O>['run']) =>
   implement<PaymentDeps, O>(operation, run)
 
-const cardShape = ({ id, accountId, brand, last4, expires, createdAt }: SavedMethod) => ({
-  id,
-  account_id: accountId,
-  brand,
-  last4,
-  expires,
-  created_at: createdAt.toISOString(),
-})
+const cardShape = shapeOf<SavedMethod>
 
 const automaticShape = (accountId: string, settings: AutomaticTopUp | null) => ({
   account_id: accountId,

@@ -1,6 +1,8 @@
 /** Acts of refused payment events. */
+
 import type { Operation } from '../../../schemas/management/operation.ts'
 import { closeRefusedEvent, listRefusedEvents } from '../../../schemas/management/payments/refused-events.ts'
+import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { RefusedEvent } from '../../../src/postgres/payments/refused-events.ts'
 import { type Act, implement } from '../act.ts'
 import { afterOf, page } from '../page.ts'
@@ -8,18 +10,7 @@ import { afterOf, page } from '../page.ts'
 const act = <O extends Operation>(operation: O, run: Act<object, O>['run']) =>
   implement<object, O>(operation, run)
 
-const eventShape = (event: RefusedEvent) => ({
-  id: event.id,
-  type: event.type,
-  payment_id: event.paymentId,
-  account_id: event.accountId,
-  refusal: event.refusal,
-  created_at: event.createdAt.toISOString(),
-  received_at: event.receivedAt.toISOString(),
-  closed_at: event.closedAt?.toISOString() ?? null,
-  closed_by: event.closedBy,
-  close_reason: event.closeReason,
-})
+const eventShape = shapeOf<RefusedEvent>
 
 export const refusedEventActs = [
   act(listRefusedEvents, async ({ database }, { state, ...input }) => {

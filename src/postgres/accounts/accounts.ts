@@ -2,6 +2,7 @@
 
 import type { Account, AccountKind, WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Credits } from '../../../schemas/money.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from '../billing/wallet-rows.ts'
@@ -28,16 +29,7 @@ export interface LimitChanges {
   readonly concurrency?: number | null
 }
 
-export interface AccountRow {
-  id: string
-  name: string
-  kind: AccountKind
-  enabled: boolean
-  requests_per_minute: number | null
-  concurrency: number | null
-  allowed_models: string[] | null
-  created_at: Date
-}
+export type AccountRow = SnakeCase<Account>
 
 export const accountOfRow = (row: AccountRow): Account => ({
   id: row.id,

@@ -1,15 +1,13 @@
 /** Drafts of agents: an edit beside what is in force, until it is published or discarded. */
+
 import type { Agent, AgentDraft, AgentFile } from '../../../schemas/accounts/agent.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
 import { agentDeleted, setAgentState, showAgent, updateAgent } from './agents.ts'
 import { recordAct } from './audit-record.ts'
 
-interface DraftRow {
-  agent_id: string
-  file: AgentFile
-  updated_at: Date
-}
+type DraftRow = SnakeCase<AgentDraft>
 
 const draftOfRow = ({ agent_id, file, updated_at }: DraftRow): AgentDraft => ({
   agentId: agent_id,

@@ -1,18 +1,13 @@
 /** Agents as PostgreSQL keeps them. */
+
 import type { Agent, AgentFile, AgentState } from '../../../schemas/accounts/agent.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { showAccount } from './accounts.ts'
 
-export interface AgentRow {
-  id: string
-  account_id: string
-  state: AgentState
-  file: AgentFile
-  created_at: Date
-  updated_at: Date
-}
+export type AgentRow = SnakeCase<Agent>
 
 export const agentOfRow = (row: AgentRow): Agent => ({
   id: row.id,

@@ -1,6 +1,8 @@
 /** The audit record: the entries that triggers write, and those for acts without a row. */
+
 import type { LedgerEntry } from '../../../schemas/accounts/account.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
 
@@ -29,16 +31,7 @@ export interface AuditFilter {
   readonly limit: number
 }
 
-interface AuditRow {
-  id: bigint
-  at: Date
-  actor: string
-  action: string
-  account_id: string | null
-  subject_id: string
-  before: unknown
-  after: unknown
-}
+type AuditRow = SnakeCase<AuditEntry>
 
 const entryOfRow = ({ account_id, subject_id, ...row }: AuditRow): AuditEntry => ({
   ...row,

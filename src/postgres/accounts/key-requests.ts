@@ -4,8 +4,9 @@
  */
 
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
-import type { KeyRequest, KeyRequestState } from '../../../schemas/accounts/organization.ts'
+import type { KeyRequest } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import type { KeyMaterial } from '../../core/keys/material.ts'
 import { Refusal } from '../billing/refusal.ts'
@@ -34,19 +35,7 @@ export interface KeyApproval
   readonly spendCap: Credits
 }
 
-interface RequestRow {
-  id: string
-  organization_id: string
-  member_id: string
-  name: string
-  agent_id: string | null
-  note: string | null
-  state: KeyRequestState
-  decided_by: string | null
-  decided_at: Date | null
-  key_id: string | null
-  created_at: Date
-}
+type RequestRow = SnakeCase<KeyRequest>
 
 const requestOfRow = (row: RequestRow): KeyRequest => ({
   id: row.id,

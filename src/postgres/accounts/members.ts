@@ -1,18 +1,14 @@
 /** Personal accounts that belong to an organization. */
+
 import type { Member, MemberRole } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
 import { showAccount } from './accounts.ts'
 
-interface MemberRow {
-  organization_id: string
-  account_id: string
-  name: string
-  role: MemberRole
-  created_at: Date
-}
+type MemberRow = SnakeCase<Member>
 
 const memberOfRow = (row: MemberRow): Member => ({
   organizationId: row.organization_id,

@@ -1,6 +1,8 @@
 /** Knowledge bases, and who may read them. */
+
 import type { KnowledgeBase } from '../../../schemas/knowledge/wiki.ts'
 import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
 import { Refusal } from '../billing/refusal.ts'
@@ -12,15 +14,7 @@ import type { ReadableBase, WikiReader } from './types.ts'
 /** Deleting a base of a million pages may take this long. */
 const DELETE_TIMEOUT_MS = 10 * 60_000
 
-interface BaseRow {
-  id: string
-  account_id: string
-  name: string
-  is_default: boolean
-  page_count: number
-  created_at: Date
-  readers: string[]
-}
+type BaseRow = SnakeCase<Omit<KnowledgeBase, 'pages'>> & { page_count: number }
 
 const baseOfRow = (row: BaseRow): KnowledgeBase => ({
   id: row.id,

@@ -1,5 +1,7 @@
 /** Receivers of webhooks, and the secrets that sign for them. */
+
 import type { WebhookEndpoint } from '../../../schemas/notifications/delivery.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { type KeyMaterial, webhookSealId } from '../../core/keys/material.ts'
 import { generateWebhookSecret } from '../../core/notifications/signature.ts'
@@ -10,19 +12,9 @@ import type { Queryable } from '../connection.ts'
 /** Time in which a receiver may take up its new secret. */
 export const ROTATION_HOURS = 24
 
-export interface EndpointRow {
-  id: string
-  kind: WebhookEndpoint['kind']
-  account_id: string
-  url: string | null
-  description: string
-  events: string[] | null
-  enabled: boolean
-  failing_since: Date | null
+export type EndpointRow = SnakeCase<WebhookEndpoint> & {
   sealed_secret: Buffer
   sealed_former_secret: Buffer | null
-  former_until: Date | null
-  created_at: Date
 }
 
 const endpointOfRow = (row: EndpointRow): WebhookEndpoint => ({

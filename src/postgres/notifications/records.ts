@@ -1,25 +1,17 @@
 /** Deliveries as their account reads and repeats them. */
-import type { Attempt, DeliveryRecord, DeliveryState } from '../../../schemas/notifications/delivery.ts'
+
+import type { DeliveryRecord, DeliveryState } from '../../../schemas/notifications/delivery.ts'
 import {
   EVENTS_CHANNEL,
   INSTALLATION,
   type NotifiedEvent,
   TEST_EVENT,
 } from '../../../schemas/notifications/event.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
 
-interface RecordRow {
-  id: string
-  position: bigint
-  account_id: string
-  endpoint_id: string | null
-  target: string
-  state: DeliveryState
-  attempts: Attempt[]
-  due_at: Date
-  created_at: Date
-  ended_at: Date | null
+type RecordRow = SnakeCase<Omit<DeliveryRecord, 'event'>> & {
   event_id: string
   type: NotifiedEvent['type']
   data: Record<string, unknown>

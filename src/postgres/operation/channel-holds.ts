@@ -1,13 +1,10 @@
 /** Channels that operators have paused or drain. */
+
 import type { ChannelHold, HeldState } from '../../../schemas/config/channel-report.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable } from '../connection.ts'
 
-interface HoldRow {
-  id: string
-  state: HeldState
-  created_by: string
-  created_at: Date
-}
+type HoldRow = SnakeCase<ChannelHold>
 
 export async function listChannelHolds(sql: Queryable): Promise<ChannelHold[]> {
   const rows = await sql<HoldRow[]>`SELECT id, state, created_by, created_at FROM channel_holds ORDER BY id`

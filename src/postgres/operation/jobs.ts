@@ -1,4 +1,5 @@
 /** Long jobs: verify, rebuild and import. An act starts one, a process in the background runs it. */
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
@@ -28,22 +29,7 @@ export interface Job {
   readonly endedAt: Date | null
 }
 
-interface JobRow {
-  id: string
-  kind: JobKind
-  state: JobState
-  account_id: string | null
-  subject_id: string | null
-  input: unknown
-  done: bigint
-  total: bigint
-  result: unknown
-  error: string | null
-  created_by: string
-  created_at: Date
-  started_at: Date | null
-  ended_at: Date | null
-}
+type JobRow = SnakeCase<Job>
 
 const jobOfRow = ({
   account_id,

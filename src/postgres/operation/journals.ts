@@ -1,6 +1,8 @@
 /** The journals of all gateways, and the end of those whose machine never comes back. */
+
 import type { Credits } from '../../../schemas/money.ts'
 import type { EventType } from '../../../schemas/notifications/event.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
@@ -33,18 +35,7 @@ export interface RegisteredJournal extends JournalHeartbeat {
   readonly outcome: JournalOutcome | null
 }
 
-interface JournalRow {
-  id: string
-  node: string
-  directory: string
-  seen_at: Date
-  open_calls: number
-  open_estimate: bigint
-  unbooked_calls: number
-  unbooked_cost: bigint
-  outcome: JournalOutcome | null
-  is_live: boolean
-}
+type JournalRow = SnakeCase<RegisteredJournal>
 
 const journalOfRow = (row: JournalRow): RegisteredJournal => ({
   id: row.id,

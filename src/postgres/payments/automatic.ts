@@ -1,12 +1,13 @@
 /** Automatic top-ups: settings, and the start of an attempt, one at a time for each account over all processes. */
+
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import {
   type AutomaticTopUp,
   MAX_FAILURES,
-  type OffReason,
   type Payment,
   type Price,
 } from '../../../schemas/payments/payment.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { recordEvent } from '../notifications/outbox.ts'
@@ -21,17 +22,7 @@ const RETRY_HOURS = 1
 const MAX_FOUND = 100
 const CLAIM_SECONDS = 30
 
-interface AutomaticRow {
-  account_id: string
-  enabled: boolean
-  threshold: bigint
-  amount: bigint
-  monthly_maximum: bigint
-  failures: number
-  off_reason: OffReason | null
-  waits_until: Date | null
-  waits_for: 'retry' | 'month' | null
-}
+type AutomaticRow = SnakeCase<Omit<AutomaticTopUp, 'isEnabled'>> & { enabled: boolean }
 
 const automaticOfRow = (row: AutomaticRow): AutomaticTopUp => ({
   accountId: row.account_id,

@@ -1,16 +1,11 @@
 /** Saved cards. Reports of the provider may come in any order: the newest card counts, and a removed one stays removed. */
+
 import type { SavedMethod } from '../../../schemas/payments/payment.ts'
 import type { MethodNotice } from '../../../schemas/payments/provider.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable } from '../connection.ts'
 
-interface MethodRow {
-  id: string
-  account_id: string
-  brand: string
-  last4: string
-  expires: string
-  created_at: Date
-}
+type MethodRow = SnakeCase<SavedMethod>
 
 /** Lists the cards of an account, the one that pays first. */
 export async function listMethods(sql: Queryable, accountId: string): Promise<SavedMethod[]> {

@@ -1,20 +1,11 @@
 /** Receipts and credit notes, numbered without gaps. */
+
 import type { Receipt } from '../../../schemas/payments/payment.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
 
-interface ReceiptRow {
-  number: bigint
-  kind: Receipt['kind']
-  payment_id: string
-  reversal_id: string | null
-  account_id: string
-  account_name: string
-  amount: bigint
-  currency: string
-  credits: bigint
-  issued_at: Date
-}
+type ReceiptRow = SnakeCase<Receipt>
 
 const receiptOfRow = (row: ReceiptRow): Receipt => ({
   number: row.number,

@@ -1,27 +1,10 @@
 /** Payments as PostgreSQL gives them. */
-import type { Payment, PaymentKind, PaymentState } from '../../../schemas/payments/payment.ts'
+
+import type { Payment } from '../../../schemas/payments/payment.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable } from '../connection.ts'
 
-export interface PaymentRow {
-  id: string
-  account_id: string
-  kind: PaymentKind
-  state: PaymentState
-  credits: bigint
-  amount: bigint
-  currency: string
-  session_id: string | null
-  intent_id: string | null
-  url: string | null
-  failure_code: string | null
-  failure_message: string | null
-  created_by: string
-  created_at: Date
-  paid_at: Date | null
-  refunded: bigint
-  disputed: bigint
-  credits_taken: bigint
-}
+export type PaymentRow = SnakeCase<Payment>
 
 export const paymentOfRow = (row: PaymentRow): Payment => ({
   id: row.id,

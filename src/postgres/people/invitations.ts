@@ -3,25 +3,14 @@
 import type { MemberRole } from '../../../schemas/accounts/organization.ts'
 import type { Invitation } from '../../../schemas/accounts/people.ts'
 import type { InstallationRole } from '../../../schemas/management/operation.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
 
 export const INVITATION_DAYS = 7
 
-interface InvitationRow {
-  id: string
-  email: string
-  account_id: string | null
-  account_name: string | null
-  role: MemberRole | null
-  installation_role: InstallationRole | null
-  created_by: string
-  created_at: Date
-  expires_at: Date
-  used_at: Date | null
-  revoked_at: Date | null
-}
+type InvitationRow = SnakeCase<Invitation>
 
 const invitationOfRow = (row: InvitationRow): Invitation => ({
   id: row.id,

@@ -1,5 +1,7 @@
 /** Sessions as PostgreSQL keeps them: found by the hash of their token, and ended by their age. */
+
 import type { Session, SignedIn } from '../../../schemas/accounts/people.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
@@ -12,15 +14,7 @@ const SESSION_IDLE_HOURS = 12
 const SEEN_EVERY_SECONDS = 60
 const MAX_USER_AGENT_CHARS = 300
 
-interface SessionRow {
-  id: string
-  user_id: string
-  created_at: Date
-  last_seen_at: Date
-  confirmed_at: Date
-  user_agent: string
-  address: string
-}
+type SessionRow = SnakeCase<Session>
 
 const sessionOfRow = (row: SessionRow): Session => ({
   id: row.id,

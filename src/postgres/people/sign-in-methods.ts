@@ -1,22 +1,14 @@
 /** Ways in which a user signs in, as PostgreSQL keeps them: password, passkeys, persons at providers. */
+
 import type { Passkey, SignInMethods, User } from '../../../schemas/accounts/people.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
 import { isUniqueViolation } from '../errors.ts'
 import { type UserRow, userOfRow } from './users.ts'
 
-interface PasskeyRow {
-  id: string
-  user_id: string
-  name: string
-  credential_id: string
-  public_key: Buffer
-  counter: bigint
-  transports: string[]
-  created_at: Date
-  last_used_at: Date | null
-}
+type PasskeyRow = SnakeCase<Omit<Passkey, 'counter'>> & { counter: bigint }
 
 const passkeyOfRow = (row: PasskeyRow): Passkey => ({
   id: row.id,

@@ -1,6 +1,8 @@
 /** Management tokens as PostgreSQL keeps them. */
+
 import type { ManagementToken } from '../../../schemas/accounts/people.ts'
 import type { Scope } from '../../../schemas/management/operation.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
@@ -8,18 +10,7 @@ import type { Queryable, Sql } from '../connection.ts'
 /** `last_used_at` is written this rarely. */
 const USED_EVERY_SECONDS = 60
 
-interface TokenRow {
-  id: string
-  prefix: string
-  name: string
-  account_id: string | null
-  scopes: Scope[]
-  created_by: string
-  created_at: Date
-  expires_at: Date | null
-  last_used_at: Date | null
-  revoked_at: Date | null
-}
+type TokenRow = SnakeCase<ManagementToken>
 
 const tokenOfRow = (row: TokenRow): ManagementToken => ({
   id: row.id,

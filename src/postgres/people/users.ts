@@ -1,7 +1,9 @@
 /** Users as PostgreSQL keeps them. */
+
 import type { Access, Locale, User } from '../../../schemas/accounts/people.ts'
 import type { AccountRole, InstallationRole } from '../../../schemas/management/operation.ts'
 import type { Credits } from '../../../schemas/money.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { createAccount } from '../accounts/accounts.ts'
 import { Refusal } from '../billing/refusal.ts'
@@ -9,17 +11,7 @@ import type { Queryable, Sql } from '../connection.ts'
 import { isUniqueViolation } from '../errors.ts'
 import { inTransaction } from '../transaction.ts'
 
-export interface UserRow {
-  id: string
-  email: string
-  name: string
-  locale: Locale
-  account_id: string
-  installation_role: InstallationRole | null
-  enabled: boolean
-  created_at: Date
-  signed_in_at: Date | null
-}
+export type UserRow = SnakeCase<User>
 
 export const userOfRow = (row: UserRow): User => ({
   id: row.id,

@@ -1,48 +1,19 @@
 /** Converts tasks between their rows and the types of the service. */
-import type { AttemptRow } from '../../../schemas/call-log/row.ts'
-import type { MediaJob, TaskResult } from '../../../schemas/media/job.ts'
-import type { TaskPrice } from '../../../schemas/media/price.ts'
-import type { Credits } from '../../../schemas/money.ts'
-import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
+
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable } from '../connection.ts'
 import { jsonValue, storable } from '../json.ts'
 import type { Task, TaskChanges } from './types.ts'
 
-export interface TaskRow {
-  readonly id: string
-  readonly kind: TaskKind
-  readonly account_id: string
-  readonly key_id: string
-  readonly request_id: string
-  readonly model: string
-  readonly protocol: string
-  readonly job: MediaJob
-  readonly price: TaskPrice
-  readonly hold: Credits
-  readonly is_early: boolean
-  readonly is_awaited: boolean
-  readonly channel_ids: string[]
-  readonly state: TaskState
-  readonly version: number
-  readonly chain: number
-  readonly channel_id: string | null
-  readonly upstream_model: string | null
-  readonly upstream_id: string | null
-  readonly upstream_state: string | null
-  readonly result: TaskResult | null
-  readonly error_code: string | null
-  readonly error_message: string | null
-  readonly refused_status: number | null
-  readonly attempts: AttemptRow[]
-  readonly cost: Credits | null
-  readonly submitted_at: bigint
-  readonly accepted_at: bigint | null
-  readonly ended_at: bigint | null
-  readonly deadline_at: bigint
-  readonly deleted_at: bigint | null
-  readonly touched_at: bigint
-  readonly intent_hash: Buffer | null
-}
+type Instants = Pick<
+  Task,
+  'submittedAt' | 'acceptedAt' | 'endedAt' | 'deadlineAt' | 'deletedAt' | 'touchedAt'
+>
+
+/** Instants are `bigint`. */
+export type TaskRow = SnakeCase<Omit<Task, keyof Instants>> & {
+  readonly [Name in keyof SnakeCase<Instants>]: Extract<SnakeCase<Instants>[Name], null> | bigint
+} & { readonly intent_hash: Buffer | null }
 
 const instant = (epochMs: bigint | null): number | null => (epochMs === null ? null : Number(epochMs))
 
