@@ -1,19 +1,9 @@
-/** Runs the seeds it is given, in a thread of its own, and answers what they came to. */
-import { parentPort, Worker, workerData } from 'node:worker_threads'
+/** Runs the seeds of tasks that it is given, in a thread, and answers what they came to. */
+import { parentPort } from 'node:worker_threads'
+import { failuresOf, inTwoThreads } from '../seeds-in-a-thread.ts'
 import { simulate } from './world.ts'
 
-/** How many failing seeds are reported. */
-const FAILURES_TOLD = 5
-/** A run makes much that is short-lived. */
-const YOUNG_GENERATION_MB = 64
-
-interface Seeds {
-  readonly from: number
-  readonly to: number
-}
-
-export interface Summary {
-  /** How to repeat each, and what was wrong. */
+interface Summary {
   readonly failures: readonly string[]
   readonly deaths: number
   readonly looks: number
@@ -21,28 +11,17 @@ export interface Summary {
   readonly ends: Readonly<Record<string, number>>
 }
 
-/** Both ends count. */
-export function runSeeds(seeds: Seeds): Promise<Summary> {
-  return new Promise((resolve, reject) => {
-    const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB }
-    const worker = new Worker(new URL(import.meta.url), { workerData: seeds, resourceLimits })
-    worker.once('message', resolve)
-    worker.once('error', reject)
-  })
-}
+export const runSeeds = (runs: number) => inTwoThreads<Summary>(import.meta.url, runs)
 
-async function run({ from, to }: Seeds): Promise<Summary> {
-  const failures: string[] = []
+async function run(): Promise<Summary> {
   const ends: Record<string, number> = {}
   let [deaths, looks] = [0, 0]
-  for (let seed = from; seed <= to && failures.length < FAILURES_TOLD; seed++) {
-    const outcome = await simulate(seed)
-    if (outcome.problems.length > 0) failures.push(`TOLLGATE_SEED=${seed}: ${outcome.problems.join('; ')}`)
+  const failures = await failuresOf(simulate, (outcome) => {
     deaths += outcome.deaths
     looks += outcome.looks
     for (const end of outcome.ends) ends[end] = (ends[end] ?? 0) + 1
-  }
+  })
   return { failures, deaths, looks, ends }
 }
 
-parentPort?.postMessage(await run(workerData))
+parentPort?.postMessage(await run())
