@@ -20,7 +20,7 @@ import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { MAX_BODY_BYTES } from '../../../src/http/request-reader.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import { clientLimits, HOST, RawClient, until } from '../../src/http/support.ts'
+import { clientLimits, clientOn, HOST, RawClient, until } from '../../src/http/support.ts'
 import { bytesOf, folderStore } from '../../src/storage/support.ts'
 
 const MIB = 1024 * 1024
@@ -253,12 +253,10 @@ const filePart = (field: string): string =>
 
 t.test('more than 64 MiB is refused, told beforehand or not', async (t) => {
   const { port, folder } = await serve(t)
-  const told = new RawClient(port)
-  t.teardown(() => told.socket.destroy())
+  const told = clientOn(t, port)
   t.match(await told.send(formHead(MAX_FORM_BYTES + 1)).until((text) => text.includes('}')), /413.*64 MiB/s)
 
-  const untold = new RawClient(port)
-  t.teardown(() => untold.socket.destroy())
+  const untold = clientOn(t, port)
   untold.send(formHead('chunked'))
   const chunk = (bytes: Buffer) =>
     Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
@@ -311,8 +309,7 @@ t.test('a slow store slows the client down: never is more held than a few pieces
   const length = 31 * MIB
   const start = Buffer.from(filePart('image'), 'latin1')
   const end = Buffer.from('\r\n--b--\r\n')
-  const client = new RawClient(port)
-  t.teardown(() => client.socket.destroy())
+  const client = clientOn(t, port)
   client.send(formHead(start.length + length + end.length)).send(start)
   let held = 0
   for (let sent = 0; sent < length; sent += 65_536) {
@@ -345,8 +342,7 @@ t.test(
   'a form that nobody reads passes: its client gets the answer, and asks again on the connection',
   async (t) => {
     const { port, server } = await serve(t)
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     for (let round = 1; round <= 2; round++) {
       client.send(formHead(8 * MIB, '/refuse'))
       for (let sent = 0; sent < 8; sent++)

@@ -1,7 +1,7 @@
 /** A body reaches its pipeline byte for byte, announced or in chunks, in one piece or in many. */
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { head, isWhole, RawClient, serve, statusOf, whole } from './support.ts'
+import { clientOn, head, isWhole, serve, statusOf, whole } from './support.ts'
 
 const MIB = 1024 * 1024
 
@@ -26,8 +26,7 @@ const inChunks = (body: Buffer, size: number): Buffer => {
 t.test('announced and in chunks', async (t) => {
   const { port } = await serve(t, { 'POST /digest': ({ body }) => whole(digest(body)) })
   const answerTo = async (request: Buffer[]) => {
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     for (const piece of request) {
       client.send(piece)
       await new Promise((resolve) => setTimeout(resolve, 2))

@@ -4,7 +4,7 @@ import t from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'
 import type { GatewayRequest, Reply } from '../../../src/http/handler.ts'
 import { GatewayServer } from '../../../src/http/server.ts'
-import { clientLimits, HOST, head, RawClient, statusOf, until, whole } from './support.ts'
+import { clientLimits, clientOn, HOST, head, statusOf, until, whole } from './support.ts'
 
 const MIB = 1024 * 1024
 const BOUNDARY = 'content-type: multipart/form-data; boundary=b'
@@ -54,8 +54,7 @@ t.test('with bodies in every state', async (t) => {
   const port = await server.listen(HOST, 0)
   t.teardown(() => server.close())
   const send = (bytes: string) => {
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     return client.send(bytes)
   }
   const length = 'content-length: 100000'

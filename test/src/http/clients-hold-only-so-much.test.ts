@@ -11,7 +11,7 @@ import { generateApiKey } from '../../../src/core/keys/material.ts'
 import { ClientLimits, type ClientRefusal, HeldBytes } from '../../../src/http/client-limits.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
 import { TrustedProxies } from '../../../src/http/trusted-proxies.ts'
-import { clientLimits, head, RawClient, serve, statusOf, until, whole } from './support.ts'
+import { clientLimits, clientOn, head, serve, statusOf, until, whole } from './support.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -35,8 +35,7 @@ t.test('bodies beyond the budget are refused, and an answer gives its bytes back
     clients,
   )
   const send = () => {
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     return client.send(post('/hold')).send(BODY)
   }
   const [first, second] = [send(), send()]
@@ -62,8 +61,7 @@ t.test('a client that leaves while its body is decoded leaves nothing behind', a
   const { port, server } = await serve(t, { 'POST /': () => whole('{}') }, clients)
   const encoded = gzipSync(randomBytes(8 * MIB), { level: 0 })
   const send = () => {
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     const fields = ['content-encoding: gzip', `content-length: ${encoded.length}`]
     return client.send(head('POST /', ...fields)).send(encoded)
   }
@@ -81,8 +79,7 @@ t.test('a client that leaves while its body is decoded leaves nothing behind', a
 t.test('an announced body takes memory as it comes', async (t) => {
   const clients = clientLimits({ maxBufferedBytes: 300 * KIB })
   const { port } = await serve(t, { 'POST /': ({ body }) => whole(`{"bytes":${body.length}}`) }, clients)
-  const client = new RawClient(port)
-  t.teardown(() => client.socket.destroy())
+  const client = clientOn(t, port)
   client.send(head('POST /', `content-length: ${900 * KIB}`)).send(Buffer.alloc(10 * KIB))
   await until(() => clients.bufferedBytes > 0)
   t.equal(clients.bufferedBytes, 256 * KIB)
@@ -101,8 +98,7 @@ t.test('the fields of a form take memory until its answer begins', async (t) => 
   const field = (bytes: number) =>
     `--cut\r\ncontent-disposition: form-data; name="text"\r\n\r\n${'a'.repeat(bytes)}\r\n`
   const send = (body: string, length = body.length) => {
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     const type = 'content-type: multipart/form-data; boundary=cut'
     return client.send(head('POST /form', type, `content-length: ${length}`)).send(body)
   }
@@ -152,8 +148,7 @@ t.test('one address has its share of the budget', async (t) => {
 t.test('connections that one address opens beyond its limit are closed', async (t) => {
   const { port } = await serve(t, { 'GET /': () => whole('{}') }, clientLimits({ connections: 2 }))
   const open = () => {
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     return client.send(head('GET /'))
   }
   for (const client of [open(), open()]) t.equal(statusOf(await client.until(isAnswered)), 200)
@@ -197,8 +192,7 @@ t.test('an address without a good key is refused, and a known key still works fr
     clients,
   )
   const ask = async (path: string, key: string) => {
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     const text = await client.send(head(`GET ${path}`, `authorization: Bearer ${key}`)).until(isAnswered)
     return statusOf(text)
   }
@@ -237,8 +231,7 @@ t.test('only trusted proxies speak for another address', async (t) => {
 
 t.test('a head that comes byte by byte is cut off', async (t) => {
   const { port } = await serve(t, { 'GET /': () => whole('{}') })
-  const client = new RawClient(port)
-  t.teardown(() => client.socket.destroy())
+  const client = clientOn(t, port)
   client.send('GET / HTTP/1.1\r\nhost: test\r\nx-slow: ')
   let sent = 0
   const dripping = setInterval(() => client.send(String(sent++ % 10)), 1_000)

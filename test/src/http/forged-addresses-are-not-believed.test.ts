@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { plainAddress } from '../../../src/core/keys/address-prefix.ts'
 import type { Handler } from '../../../src/http/handler.ts'
-import { ask, clientLimits, head, isWhole, RawClient, serve, until, whole } from './support.ts'
+import { ask, clientLimits, clientOn, head, isWhole, serve, until, whole } from './support.ts'
 
 const SIGNATURE = [0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a]
 /** A header of version 2 of the PROXY protocol: TCP over IPv4. */
@@ -50,8 +50,7 @@ t.test('headers of the PROXY protocol name no address, from a trusted proxy neit
     const { port, request } = await start(t, proxies)
     const first = Buffer.concat([proxyHeader(203, 0, 113, 7), Buffer.from(request())])
     t.equal(bodyOf(await ask(t, port, first, isWhole)), '127.0.0.1')
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     await client.send(first).until(isWhole)
     client.send(Buffer.concat([proxyHeader(198, 51, 100, 1), Buffer.from(request())]))
     await until(() => client.text.split('HTTP/1.1 200').length === 3)

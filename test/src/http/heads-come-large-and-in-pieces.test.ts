@@ -1,7 +1,7 @@
 /** The head of a request may be as long as proxies make it, and may come in pieces that are cut anywhere. */
 import t from 'tap'
 import { MAX_HEAD_BYTES } from '../../../src/http/head-limit.ts'
-import { ask, head, isWhole, RawClient, serve, statusOf, whole } from './support.ts'
+import { ask, clientOn, head, isWhole, RawClient, serve, statusOf, whole } from './support.ts'
 
 const ECHO = {
   'POST /echo': ({
@@ -40,8 +40,7 @@ t.test('32 KB of headers are served, in one line or in many, whole or in pieces'
   ]
   for (const request of requests) {
     t.match(await ask(t, port, `${request}ok`, isWhole), /\r\n\r\n3 q ok$/)
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     client.socket.setNoDelay(true)
     for (let at = 0; at < request.length; at += 10_000) {
       client.send(request.slice(at, at + 10_000))

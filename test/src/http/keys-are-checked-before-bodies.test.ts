@@ -8,7 +8,7 @@ import { answer } from '../../../pipelines/stages/answer.ts'
 import { authenticate } from '../../../pipelines/stages/authenticate.ts'
 import { pipeline } from '../../../pipelines/stages/pipeline.ts'
 import type { Handler } from '../../../src/http/handler.ts'
-import { head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
+import { clientOn, head, isWhole, serve, statusOf, until, whole } from './support.ts'
 
 const MIB = 1024 * 1024
 const BODY_BYTES = 4 * MIB
@@ -47,8 +47,7 @@ async function start(t: Test) {
   )
   const served = await serve(t, { 'POST /guarded': guarded, 'GET /next': () => whole('next') })
   const client = (...fields: string[]) => {
-    const raw = new RawClient(served.port)
-    t.teardown(() => raw.socket.destroy())
+    const raw = clientOn(t, served.port)
     return raw.send(head('POST /guarded', ...fields))
   }
   return { ...served, asked, answer: () => gate.resolve(), client }
@@ -128,8 +127,7 @@ t.test('a body that comes whole with its head is answered once', async (t) => {
     [GOOD, 200],
     [REVOKED, 401],
   ] as const) {
-    const raw = new RawClient(port)
-    t.teardown(() => raw.socket.destroy())
+    const raw = clientOn(t, port)
     const request = head('POST /guarded', bearer(key), 'content-length: 20000') + 'x'.repeat(20_000)
     raw.send(request)
     answer()

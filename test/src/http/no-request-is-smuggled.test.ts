@@ -4,6 +4,7 @@ import { GatewayServer } from '../../../src/http/server.ts'
 import {
   ask,
   clientLimits,
+  clientOn,
   HOST,
   head,
   isWhole,
@@ -86,8 +87,7 @@ t.test('two lengths that agree are one', async (t) => {
 
 t.test('chunks are put together, however they are split', async (t) => {
   const { port, seen } = await serve(t, ECHO)
-  const client = new RawClient(port)
-  t.teardown(() => client.socket.destroy())
+  const client = clientOn(t, port)
   client.socket.setNoDelay(true)
   client.send(head('POST /echo', 'transfer-encoding: chunked'))
   for (const byte of Buffer.from('3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n')) {

@@ -7,7 +7,7 @@ import { map } from 'rxjs/operators'
 import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
 import type { Reply } from '../../../src/http/handler.ts'
-import { ask, head, RawClient, serve, statusOf, until, whole } from './support.ts'
+import { ask, clientOn, head, serve, statusOf, until, whole } from './support.ts'
 
 const stream = (): Observable<Reply> =>
   new Observable((client) => {
@@ -67,8 +67,7 @@ t.test(
   async (t) => {
     const { port, seen, server } = await serve(t, ROUTES)
     for (const [line, status] of Object.entries(LINES)) {
-      const client = new RawClient(port)
-      t.teardown(() => client.socket.destroy())
+      const client = clientOn(t, port)
       client.send(`${post(line)}3\r\nabc\r\n0\r\n\r\n`)
       const isWhole = (text: string) =>
         /\r\n0\r\nx-gateway-trace: req_\w+\r\n\r\n$/.test(text) ||

@@ -2,15 +2,14 @@
 import { delay, Observable, of, throwError } from 'rxjs'
 import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
-import { ask, head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
+import { ask, clientOn, head, isWhole, serve, statusOf, until, whole } from './support.ts'
 
 t.test('two requests in sequence on one connection', async (t) => {
   const { port, seen } = await serve(t, {
     'POST /echo': ({ body }) => whole(body),
     'POST /later': ({ body }) => whole(body).pipe(delay(5)),
   })
-  const client = new RawClient(port)
-  t.teardown(() => client.socket.destroy())
+  const client = clientOn(t, port)
   const traces = new Set<string>()
   for (const path of ['/echo', '/later', '/echo']) {
     client.received = Buffer.alloc(0)
@@ -27,8 +26,7 @@ t.test('two requests in sequence on one connection', async (t) => {
 t.test('HEAD is answered without a body, so that the next reply is read aright', async (t) => {
   const { port } = await serve(t, { 'GET /get': () => whole('got') })
   for (const path of ['/get', '/nowhere']) {
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     const first = await client.send(head(`HEAD ${path}`)).until((all) => all.includes('\r\n\r\n'))
     t.equal(statusOf(first), path === '/get' ? 405 : 404)
     const both = await client.send(head('GET /get')).until((all) => all.endsWith('got'))
@@ -71,8 +69,7 @@ t.test('an unknown path, a wrong method, a body that is too large: in the shape 
 
 t.test('a body is waited for, and asked for where the client wants that', async (t) => {
   const { port, server } = await serve(t, { 'POST /echo': ({ body }) => whole(body) })
-  const client = new RawClient(port)
-  t.teardown(() => client.socket.destroy())
+  const client = clientOn(t, port)
   client.send(head('POST /echo', 'content-length: 3', 'expect: 100-continue'))
   await client.until((text) => text.startsWith('HTTP/1.1 100 Continue\r\n\r\n'))
   for (const byte of 'abc') {

@@ -122,8 +122,7 @@ export async function ask(
   request: string | Uint8Array,
   enough: (text: string) => boolean = () => false,
 ): Promise<string> {
-  const client = new RawClient(port)
-  t.teardown(() => client.socket.destroy())
+  const client = clientOn(t, port)
   const text = await client.send(request).until(enough)
   client.socket.destroy()
   return text
@@ -137,6 +136,13 @@ export const isWhole = (text: string): boolean => {
 }
 
 export const statusOf = (text: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0)
+
+/** A client whose connection ends with the test. */
+export function clientOn(t: Test, port: number): RawClient {
+  const client = new RawClient(port)
+  t.teardown(() => client.socket.destroy())
+  return client
+}
 
 const POLL_MS = 2
 export async function until(holds: () => boolean): Promise<void> {

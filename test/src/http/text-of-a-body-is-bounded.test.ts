@@ -1,7 +1,7 @@
 /** A JSON body may be large by the files that it carries inline; its text has a smaller limit. */
 import t from 'tap'
 import { type ArrivingBody, hasTextBeyond } from '../../../src/core/media/inline-files.ts'
-import { ask, clientLimits, head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
+import { ask, clientLimits, clientOn, head, isWhole, serve, statusOf, until, whole } from './support.ts'
 
 const MIB = 1024 * 1024
 const picture = (bytes: number) => `data:image/png;base64,${Buffer.alloc(bytes * 0.75, 7).toString('base64')}`
@@ -65,8 +65,7 @@ t.test('too much text is not kept, and is refused when the client has sent all',
     [`content-length: ${2 * half.length}`, half, half],
     ['transfer-encoding: chunked', chunk, `${chunk}0\r\n\r\n`],
   ] as const) {
-    const client = new RawClient(port)
-    t.teardown(() => client.socket.destroy())
+    const client = clientOn(t, port)
     client.send(`${head('POST /echo', framing, 'connection: close')}${first}`)
     await until(() => server.inFlight === 1 && clients.bufferedBytes > 0)
     await until(() => clients.bufferedBytes === 0)

@@ -15,13 +15,6 @@ t.test('the same request gives the same bytes, from another simulator too', asyn
   t.same((await call(second.url, body)).body, answer.body)
 })
 
-t.test('pace and framing do not change the text', async (t) => {
-  const text = textOf((await call(url, chatBody('sim', STREAM))).body)
-  for (const directives of ['ttft=5', 'tps=100000', 'burst', 'split=7', 'tag=other']) {
-    t.equal(textOf((await call(url, chatBody(`sim@${directives}`, STREAM))).body), text, directives)
-  }
-})
-
 t.test('model, messages and seed change it; a seed alone decides', async (t) => {
   const say = async (model: string, extra: Record<string, unknown> = {}) =>
     textOf((await call(url, chatBody(model, { ...STREAM, ...extra }))).body)

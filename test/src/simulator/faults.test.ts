@@ -147,12 +147,6 @@ t.test('refuse closes the connection, by the header before the body is read', as
   ])
 })
 
-t.test('garbage is no HTTP', async (t) => {
-  const answer = await call(url, chatBody('sim@fault=garbage'))
-  t.equal(answer.status, 0)
-  t.ok(answer.wire.length > 0)
-})
-
 t.test('hang never answers, hang:N stops there, and both notice the caller leaving', async (t) => {
   const silent = open(url, chatRequest(chatBody('sim@fault=hang', STREAM)))
   await lastCallThat(url, (record) => record.state === 'running' && record.model !== null)
