@@ -1,10 +1,15 @@
-/** Images and speech of an upstream that answers with them: stored, charged once, and never asked for twice. */
+/**
+ * Images, speech and songs of an upstream that answers with them: stored, charged once, and never asked for twice. The
+ * client of a song, which takes minutes, does not wait.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
+import type { MediaCalls } from '../../../pipelines/tasks/ports.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { type MediaProtocol, mediaAdapterOf } from '../../../src/channels/media/registry.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
@@ -16,14 +21,17 @@ import { KEY, SOUND, startProvider } from '../../support/media-providers/provide
 import { startTasks, type TestAccount } from './support.ts'
 
 const MODEL = 'made-at-once'
-/** Of two images at 4 credits each, and of words at 2 credits a thousand characters. */
+const REFUSED = { state: 'refused' } as const
+/** Of two images at 4 credits each, of words at 2 credits a thousand characters, and of a song at 5 credits. */
 const WORKS = {
   'minimax-images': {
     order: { kind: 'image', protocol: 'images' },
     pricing: { unit: 'image', per_unit: '4' },
     job: (prompt: string) => ({ work: 'image', prompt, n: 2, size: '1024x1024' }),
     costOf: (_: string) => 8n * ONE_CREDIT,
-    file: { role: 'image', key: /^images\// },
+    result: { files: [{ role: 'image', key: /^images\// }] },
+    lost: { status: /^50\d$/ },
+    refused: { improper: { status: 400 }, busy: { status: 429 } },
     hasLinks: true,
   },
   'minimax-speech': {
@@ -31,8 +39,24 @@ const WORKS = {
     pricing: { unit: '1000_characters', per_unit: '2' },
     job: (input: string) => ({ work: 'speech', input, voice: null, speed: 1 }),
     costOf: (words: string) => (BigInt(words.length) * 2n * ONE_CREDIT) / 1000n,
-    file: { role: 'audio', key: /^speech\// },
+    result: { files: [{ role: 'audio', key: /^speech\// }] },
+    lost: { status: /^50\d$/ },
+    refused: { improper: { status: 400 }, busy: { status: 429 } },
     hasLinks: false,
+  },
+  'minimax-music': {
+    order: { kind: 'music', protocol: 'music' },
+    pricing: { unit: 'generation', per_unit: '5' },
+    job: (prompt: string) => ({ work: 'music', prompt, instrumental: true }),
+    costOf: (_: string) => 5n * ONE_CREDIT,
+    result: {
+      tracks: [{ seconds: 25.364, lyrics: null }],
+      files: [{ role: 'audio', key: /^music\/mus_\w+\.mp3$/, track: 0 }],
+    },
+    lost: REFUSED,
+    // The last is an answer without a song.
+    refused: { improper: REFUSED, busy: REFUSED, broken: REFUSED },
+    hasLinks: true,
   },
 } as const
 
@@ -41,7 +65,15 @@ const { database, storage } = tasks
 const provider = await startProvider(t, minimaxDialect)
 const client = new UpstreamClient()
 t.teardown(() => client.close())
-const calls = mediaCalls(client, storage, authorizerOf)
+const sent = mediaCalls(client, storage, authorizerOf)
+const timeouts: number[] = []
+const calls: MediaCalls = {
+  ...sent,
+  send(request, options) {
+    timeouts.push(options.timeoutMs)
+    return sent.send(request, options)
+  },
+}
 const jobsOf = (prompt: string) => provider.jobs.filter((job) => job.prompt === prompt)
 const walletOf = async ({ account }: TestAccount) => (await database.readWallets([account.id]))[0]!
 
@@ -66,16 +98,23 @@ for (const [protocol, work] of Object.entries(WORKS))
     t.teardown(() => {
       for (const worker of workers) worker.kill()
     })
-    /** Returns the task, or the error that its client gets. */
-    const ordered = (account: TestAccount, prompt: string) => {
+    /** Returns the task once it has ended, or the error that its client gets. */
+    const ordered = async (account: TestAccount, prompt: string) => {
       const model = catalog.resolve(MODEL)!
       const job = mediaJob.parse(work.job(prompt))
       const price = mediaPriceOf(model.entry, null, Date.now())!
       const routes = catalog.routes(model, protocol as MediaProtocol)
       const more: Partial<TaskOrder> = { model, job, price, hold: holdOf(price, job), routes, ...work.order }
-      return tasks
-        .submit(tasks.order(account, 'picture', prompt, more), { adapterOf: mediaAdapterOf })
-        .catch((error: unknown) => error)
+      // The client of a film does not wait either.
+      const isAwaited = protocol !== 'minimax-music'
+      const order = tasks.order(account, isAwaited ? 'picture' : 'film', prompt, more)
+      try {
+        const task = await tasks.submit(order, { adapterOf: mediaAdapterOf })
+        if (isAwaited) return task
+        return await tasks.reached(task.id, 'succeeded', 'failed', 'refused', 'unconfirmed')
+      } catch (error) {
+        return error
+      }
     }
 
     await t.test('what was made is stored, and charged once', async (t) => {
@@ -83,29 +122,28 @@ for (const [protocol, work] of Object.entries(WORKS))
       const prompt = `good ${protocol}`
       const cost = work.costOf(prompt)
       const ended = (await ordered(account, prompt)) as Awaited<ReturnType<typeof tasks.reached>>
-      t.match(ended, { state: 'succeeded', cost, result: { files: [work.file] } })
-      if (protocol === 'minimax-speech')
+      t.match(ended, { state: 'succeeded', cost, result: work.result })
+      if (work.order.kind !== 'image')
         t.ok((await storage.read(ended.result!.files[0]!.key!, 10_000)).equals(SOUND))
       t.match(await walletOf(account), { held: 0n, used: cost })
       t.equal(jobsOf(prompt).length, 1)
+      if (work.order.kind === 'music')
+        t.ok(timeouts.at(-1)! > TASK_RULES.music.submitTimeoutMs, 'it may take longer than a submit')
     })
 
     await t.test('a lost answer is an error: nothing is charged or sent again', async (t) => {
       const account = await tasks.newAccount()
       const prompt = `cut ${protocol}`
-      t.match(await ordered(account, prompt), { status: /^50\d$/ })
+      t.match(await ordered(account, prompt), work.lost)
       await pause(300)
       t.equal(jobsOf(prompt).length, 1)
       t.match(await walletOf(account), { held: 0n, used: 0n })
     })
 
     await t.test('a refusal costs nothing', async (t) => {
-      for (const [fate, status] of [
-        ['improper', 400],
-        ['busy', 429],
-      ] as const) {
+      for (const [fate, refused] of Object.entries(work.refused)) {
         const account = await tasks.newAccount()
-        t.match(await ordered(account, `${fate} ${protocol}`), { status }, fate)
+        t.match(await ordered(account, `${fate} ${protocol}`), refused, fate)
         t.match(await walletOf(account), { held: 0n, used: 0n }, fate)
       }
     })
