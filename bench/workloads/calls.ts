@@ -25,7 +25,6 @@ const STEADY_CALLS_PER_SECOND = 400
 const STEADY_STREAMS_PER_SECOND = 100
 /** All calls that one turn of the event loop handles share its cost, so costs are also compared at one rate. */
 const EVEN_CALLS_PER_SECOND = 1_000
-const STEADY_WARM_UP_CALLS = 200
 const CALLS_LIMIT_MS = 60_000
 
 interface Load {
@@ -169,9 +168,11 @@ const steady = (name: string, title: string, profile: 'small' | 'brief', perSeco
     enginesElsewhere: true,
     once: false,
     takes: () => true,
-    prepare: async (_subject: Subject, running, bench) => {
+    // As many calls as before a measurement of CPU: until a program has compiled what it runs, its slowest calls are later.
+    prepare: async ({ effort }: Subject, running, bench) => {
       await check(running, bench, profile, false)
-      await run(running, bench, { ...load(STEADY_WARM_UP_CALLS), perSecond: null })
+      const count = profile === 'small' ? effort.warmUpCalls : effort.warmUpStreams
+      await run(running, bench, { ...load(scaled(count, bench)), perSecond: null })
     },
     measure: (_subject, running, bench) =>
       takeSamples(bench, 1, async (): Promise<Metrics> => {

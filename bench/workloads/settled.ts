@@ -8,7 +8,6 @@ import { type Bench, checkAnswer, startCpuCount, type Workload } from './workloa
  */
 
 const CONNECTIONS = 64
-const WARM_UP_CALLS = 5_000
 const CALLS = 20_000
 const CALLS_LIMIT_MS = 60_000
 const SETTLE_LIMIT_MS = 30_000
@@ -55,7 +54,7 @@ export const settledWorkload: Workload = {
   enginesElsewhere: false,
   once: false,
   takes: (_subject, running) => running.settling !== null,
-  prepare: async (_subject, running, bench) => {
+  prepare: async ({ effort }, running, bench) => {
     const settling = running.settling!
     const before = await wholeCalls(settling)
     await checkAnswer(settling.endpoint, 'small', bench)
@@ -64,7 +63,7 @@ export const settledWorkload: Workload = {
       if (performance.now() > deadline) throw new Error('the first call was not settled')
       await delay(SETTLE_POLL_MS)
     }
-    await callAndSettle(settling, bench, Math.round(WARM_UP_CALLS * bench.size.effort))
+    await callAndSettle(settling, bench, Math.round(effort.warmUpCalls * bench.size.effort))
   },
   measure: async (_subject, running, bench) => {
     const count = Math.round(CALLS * bench.size.effort)
