@@ -17,7 +17,7 @@ import { Refusal } from './billing/refusal.ts'
 import { carryOver, isBeforeSquash } from './carry-over.ts'
 import { connect, type Sql } from './connection.ts'
 import { LOCKS } from './locks.ts'
-import { hasPartitions, makePartitions, untilLocked } from './partitions/make.ts'
+import { hasPartitions, makePartitions, makeTimeIndexes, untilLocked } from './partitions/make.ts'
 import { inTransaction } from './transaction.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
@@ -82,7 +82,11 @@ export async function migrate(
     await sql`SELECT set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, false)`
     await sql`SELECT pg_advisory_lock(${LOCKS.migrations})`
     const applied = [...(await applyMissing(sql, migrations)), ...(await applyChanged(sql, functions))]
-    if (await hasPartitions(sql)) await makePartitions(sql)
+    const isPartitioned = await hasPartitions(sql)
+    if (isPartitioned) await makePartitions(sql)
+    // An index that is made beside bookings waits for every other statement: for those that wait for this lock too.
+    await sql`SELECT pg_advisory_unlock(${LOCKS.migrations})`
+    if (isPartitioned) await makeTimeIndexes(sql)
     return applied
   } finally {
     await sql.end({ timeout: CLOSE_SECONDS })

@@ -27,6 +27,8 @@ export interface AuditScope {
 export interface Check {
   readonly kind: DifferenceKind
   readonly counts: 'credits' | 'rows'
+  /** Of the kinds that it finds, those that count rows all the same. */
+  readonly rowKinds?: ReadonlySet<DifferenceKind>
   find(sql: Queryable, scope: AuditScope): PromiseLike<FoundRow[]>
 }
 
@@ -38,37 +40,37 @@ const IDS_PER_MS = 1000n
 const LAST_MS = 9_000_000_000_000
 /** The longest time between the beginning of a transaction, which its entries have, and its last row. */
 export const MAX_TRANSACTION_MS = 600_000
-/** Calls and tasks at a month's beginning, whose id may be of the month before. */
-const MONTH_MARGIN_MS = 60_000
 
 /** The first instant that a check reads of a table; a subquery, so that it is computed once and selects partitions. */
-const keptSince = (sql: Queryable, table: PartitionedTable) =>
+export const keptSince = (sql: Queryable, table: PartitionedTable) =>
   sql`(SELECT coalesce(kept_since(${table}), '-infinity'))`
-const keptSinceMs = (sql: Queryable, table: PartitionedTable, marginMs = 0) =>
+export const keptSinceMs = (sql: Queryable, table: PartitionedTable, marginMs = 0) =>
   sql`(SELECT coalesce(ms_of(kept_since(${table})) + ${marginMs}::bigint, ${Number.MIN_SAFE_INTEGER}::bigint))`
-const writtenSince = (sql: Queryable, { since }: AuditScope, table: PartitionedTable) =>
+export const writtenSince = (sql: Queryable, { since }: AuditScope, table: PartitionedTable) =>
   since === null ? keptSince(sql, table) : sql`${since}::timestamptz`
 export const firstIdOf = ({ since }: AuditScope): bigint =>
   since === null ? 0n : BigInt(since.getTime()) * IDS_PER_MS
-const earlier = ({ since }: AuditScope): AuditScope => ({
-  since: since === null ? null : new Date(since.getTime() - MAX_TRANSACTION_MS),
-})
 
-/** Sums of the entries of each account: those known of before, and those that the scope reads, up to an instant. */
+/**
+ * Sums of the entries of each account: those known of before, and those that the scope reads, up to an instant.
+ * `entries` counts those that were read.
+ */
 export const ledgerSums = (sql: Queryable, scope: AuditScope, before: Date | null = null) => sql`
-  SELECT account_id, sum(balance) AS balance, sum(held) AS held, sum(used) AS used FROM (
-    SELECT account_id, amount AS balance,
-      CASE WHEN kind IN ('hold', 'release', 'refund') THEN -amount ELSE 0 END AS held,
-      CASE WHEN kind = 'charge' THEN -amount ELSE 0 END AS used
+  SELECT account_id, sum(balance) AS balance, sum(held) AS held, sum(used) AS used, sum(entries) AS entries FROM (
+    SELECT account_id, sum(amount) AS balance,
+      coalesce(-sum(amount) FILTER (WHERE kind IN ('hold', 'release', 'refund')), 0) AS held,
+      coalesce(-sum(amount) FILTER (WHERE kind = 'charge'), 0) AS used, count(*) AS entries
     FROM ledger_entries WHERE created_at >= ${writtenSince(sql, scope, 'ledger_entries')}
       ${before === null ? sql`` : sql`AND created_at < ${before}`}
+    GROUP BY account_id
     UNION ALL
-    SELECT account_id, balance, held, used FROM ${scope.since === null ? sql`last_closings` : sql`verified_wallets`}
-  ) AS entries GROUP BY account_id`
+    SELECT account_id, balance, held, used, 0 FROM ${scope.since === null ? sql`last_closings` : sql`verified_wallets`}
+  ) AS sums GROUP BY account_id`
 
 const walletTotals: Check = {
   kind: 'balance',
   counts: 'credits',
+  rowKinds: new Set(['entries_without_wallet']),
   find: (sql, scope) => sql<FoundRow[]>`
     WITH entries AS MATERIALIZED (${ledgerSums(sql, scope)}), open_holds AS MATERIALIZED (
       SELECT account_id, sum(amount) AS total FROM holds WHERE state = 'open' GROUP BY account_id
@@ -87,29 +89,22 @@ const walletTotals: Check = {
     UNION ALL
     (SELECT 'used', w.account_id, NULL, coalesce(l.used, 0)::text, w.used::text
       FROM wallets AS w LEFT JOIN entries AS l ON l.account_id = w.account_id
-      WHERE w.used <> coalesce(l.used, 0) ORDER BY 2 LIMIT ${MAX_DIFFERENCES_PER_KIND})`,
+      WHERE w.used <> coalesce(l.used, 0) ORDER BY 2 LIMIT ${MAX_DIFFERENCES_PER_KIND})
+    UNION ALL
+    (SELECT 'entries_without_wallet', l.account_id, NULL, '0', l.entries::text
+      FROM entries AS l LEFT JOIN wallets AS w ON w.account_id = l.account_id
+      WHERE w.account_id IS NULL AND l.entries > 0 ORDER BY 2 LIMIT ${MAX_DIFFERENCES_PER_KIND})`,
 }
 
-const missingWallets: Check[] = [
-  {
-    kind: 'wallet_missing',
-    counts: 'rows',
-    find: (sql) => sql`
-      SELECT a.id AS account_id, NULL AS ref, '1' AS expected, '0' AS found
-      FROM accounts AS a LEFT JOIN wallets AS w ON w.account_id = a.id
-      WHERE w.account_id IS NULL
-      ORDER BY 1 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
-  },
-  {
-    kind: 'entries_without_wallet',
-    counts: 'rows',
-    find: (sql, scope) => sql`
-      SELECT l.account_id, NULL AS ref, '0' AS expected, count(*)::text AS found
-      FROM ledger_entries AS l LEFT JOIN wallets AS w ON w.account_id = l.account_id
-      WHERE w.account_id IS NULL AND l.created_at >= ${writtenSince(sql, scope, 'ledger_entries')}
-      GROUP BY l.account_id ORDER BY 1 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
-  },
-]
+const walletMissing: Check = {
+  kind: 'wallet_missing',
+  counts: 'rows',
+  find: (sql) => sql`
+    SELECT a.id AS account_id, NULL AS ref, '1' AS expected, '0' AS found
+    FROM accounts AS a LEFT JOIN wallets AS w ON w.account_id = a.id
+    WHERE w.account_id IS NULL
+    ORDER BY 1 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
+}
 
 const inChangedHolds = (sql: Queryable, { since }: AuditScope, ref: ReturnType<Queryable>) =>
   since === null
@@ -164,52 +159,6 @@ const taskHolds: Check = {
       ${since === null ? sql`` : sql`AND t.touched_at >= ${since.getTime()}`}
     ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
 }
-
-const calls: Check[] = [
-  {
-    kind: 'charge',
-    counts: 'credits',
-    find: (sql, scope) => sql`
-      SELECT u.account_id, u.request_id AS ref, u.cost::text AS expected, (-coalesce(l.total, 0))::text AS found
-      FROM usage_rows AS u
-      LEFT JOIN (
-        SELECT account_id, ref, sum(amount) AS total, count(*) AS charges
-        FROM ledger_entries
-        WHERE kind = 'charge' AND created_at >= ${writtenSince(sql, earlier(scope), 'ledger_entries')}
-        GROUP BY account_id, ref
-      ) AS l ON l.ref = coalesce(u.task_id, u.request_id) AND l.account_id = u.account_id
-      WHERE u.id >= ${firstIdOf(scope)} AND (u.cost <> -coalesce(l.total, 0) OR l.charges > 1)
-        AND u.booked_at >= ${keptSinceMs(sql, 'ledger_entries', MAX_TRANSACTION_MS)}
-      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
-  },
-  {
-    kind: 'call_missing',
-    counts: 'credits',
-    // A charge whose call was admitted in a month that was taken away has no row any more.
-    find: (sql, scope) => sql`
-      WITH missing AS MATERIALIZED (
-        SELECT l.account_id, l.ref, l.amount
-        FROM ledger_entries AS l
-        LEFT JOIN usage_rows AS u ON coalesce(u.task_id, u.request_id) = l.ref AND u.account_id = l.account_id
-          AND u.id >= ${firstIdOf(earlier(scope))}
-        WHERE l.kind = 'charge' AND u.request_id IS NULL
-          AND l.created_at >= ${writtenSince(sql, scope, 'ledger_entries')}
-          AND l.created_at >= ${keptSince(sql, 'usage_rows')}
-      )
-      SELECT account_id, ref, '0' AS expected, (-amount)::text AS found FROM missing
-      WHERE coalesce(id_ms(ref) >= ${keptSinceMs(sql, 'usage_rows', MONTH_MARGIN_MS)}, true)
-      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
-  },
-  {
-    // A unique index forbids it; an index can be broken, or dropped.
-    kind: 'request_id',
-    counts: 'rows',
-    find: (sql, scope) => sql`
-      SELECT min(account_id) AS account_id, request_id AS ref, '1' AS expected, count(*)::text AS found
-      FROM usage_rows WHERE id >= ${firstIdOf(scope)} GROUP BY request_id HAVING count(*) > 1
-      ORDER BY 1, 2 LIMIT ${MAX_DIFFERENCES_PER_KIND}`,
-  },
-]
 
 /** Refused by the settler. A malformed one, or one of an unknown account, may name no account. */
 const unbooked: Check = {
@@ -338,11 +287,10 @@ const budgetSpent: Check = {
 }
 
 export const CHECKS: readonly Check[] = [
+  walletMissing,
   walletTotals,
-  ...missingWallets,
   holdEntries,
   taskHolds,
-  ...calls,
   unbooked,
   ...credits,
   ...grants,

@@ -7,12 +7,16 @@ import { comparePayments } from '../payments/compare-provider.ts'
 import { inTransaction } from '../transaction.ts'
 import { type AuditScope, CHECKS, type Check } from './audit-checks.ts'
 import type { AuditedLog, AuditedPayments, AuditReport, Difference } from './audit-report.ts'
+import { callCheck } from './call-checks.ts'
 import { keepVerified, readVerified } from './verified.ts'
 
 /** Called before each check with the number of those done, and of all. What it throws ends the audit. */
 export type OnStep = (done: number, total: number) => Promise<void>
 
-const ALL_CHECKS = [...CHECKS, ...PAYMENT_CHECKS]
+const ALL_CHECKS = [...CHECKS, callCheck, ...PAYMENT_CHECKS]
+
+/** For each sort and each table of hashes of a check. */
+const WORK_MEMORY = '32MB'
 
 const ONE_INSTANT = 'isolation level repeatable read read only'
 
@@ -90,6 +94,7 @@ function awayReason(error: unknown): string {
 }
 
 async function readStored(snapshot: Queryable, scope: AuditScope, withCopied: boolean, onStep: OnStep) {
+  await snapshot`SELECT set_config('work_mem', ${WORK_MEMORY}, true)`
   const [counts] = await snapshot<[{ accounts: bigint; entries: bigint }]>`
     SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM ledger_entries WHERE ${
       scope.since === null ? snapshot`true` : snapshot`created_at >= ${scope.since}`
@@ -106,16 +111,19 @@ async function readStored(snapshot: Queryable, scope: AuditScope, withCopied: bo
 
 async function runCheck(
   sql: Queryable,
-  { kind, counts, find }: Check,
+  { kind, counts, rowKinds, find }: Check,
   scope: AuditScope,
 ): Promise<Difference[]> {
-  const print = (value: string): string => (counts === 'credits' ? printCredits(BigInt(value)) : value)
   const rows = await find(sql, scope)
-  return rows.map(({ account_id, ref, expected, found, ...row }) => ({
-    account_id,
-    kind: row.kind ?? kind,
-    ...(ref === null ? {} : { ref }),
-    expected: print(expected),
-    found: print(found),
-  }))
+  return rows.map(({ account_id, ref, expected, found, ...row }) => {
+    const print = (value: string): string =>
+      counts === 'credits' && !rowKinds?.has(row.kind ?? kind) ? printCredits(BigInt(value)) : value
+    return {
+      account_id,
+      kind: row.kind ?? kind,
+      ...(ref === null ? {} : { ref }),
+      expected: print(expected),
+      found: print(found),
+    }
+  })
 }

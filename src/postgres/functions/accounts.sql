@@ -43,7 +43,7 @@ CREATE OR REPLACE FUNCTION audit_actor() RETURNS text LANGUAGE sql STABLE AS $$
 $$;
 
 -- 1e-8 credit in decimal digits, as every program prints them.
-CREATE OR REPLACE FUNCTION print_credits(units numeric) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION print_credits(units numeric) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT trim_scale(units / 100000000)::text
 $$;
 

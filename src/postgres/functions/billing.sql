@@ -67,17 +67,17 @@ CREATE OR REPLACE TRIGGER ledger_entries_stay BEFORE UPDATE OR DELETE OR TRUNCAT
 CREATE OR REPLACE TRIGGER usage_rows_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON usage_rows
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_booked_change();
 
-CREATE OR REPLACE FUNCTION ms_of(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION ms_of(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT (extract(epoch FROM at) * 1000)::bigint
 $$;
 
 -- Rows before this instant were taken away by retention; null: none were.
-CREATE OR REPLACE FUNCTION kept_since(wanted_table text) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION kept_since(wanted_table text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT max(ends_at) FROM partitions WHERE table_name = wanted_table AND state <> 'attached'
 $$;
 
 -- The instant that an id begins with, epoch milliseconds; null where it has none.
-CREATE OR REPLACE FUNCTION id_ms(id text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION id_ms(id text) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT sum((position(substr(digits, place, 1) IN '0123456789ABCDEFGHJKMNPQRSTVWXYZ') - 1)::bigint << (5 * (10 - place)))::bigint
   FROM substring(id FROM '_([0-9A-HJKMNP-TV-Z]{10})[0-9A-HJKMNP-TV-Z]{16}$') AS digits, generate_series(1, 10) AS place
   WHERE digits IS NOT NULL

@@ -1,6 +1,6 @@
 -- The instant at which clocks of a zone show this time, the first of two where they are set back over it. Where they are
 -- set forward over it, the instant of that.
-CREATE OR REPLACE FUNCTION instant_of(clock timestamp, zone text) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION instant_of(clock timestamp, zone text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT CASE WHEN (at - interval '1 hour') AT TIME ZONE zone = clock THEN at - interval '1 hour' ELSE at END
   FROM (SELECT clock AT TIME ZONE zone AS at) AS later
 $$;
@@ -8,7 +8,7 @@ $$;
 -- The beginning of the period that an instant is in, or of one so many periods later; epoch milliseconds. Weeks begin
 -- on Monday.
 CREATE OR REPLACE FUNCTION period_start(period text, zone text, at bigint, later integer DEFAULT 0)
-RETURNS bigint LANGUAGE sql STABLE AS $$
+RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT (extract(epoch FROM instant_of(
     date_trunc(period, to_timestamp(at / 1000.0) AT TIME ZONE zone) + later * ('1 ' || period)::interval, zone
   )) * 1000)::bigint
@@ -115,7 +115,7 @@ END
 $$;
 
 -- Epoch milliseconds in RFC 3339.
-CREATE OR REPLACE FUNCTION print_instant(at bigint) RETURNS text LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION print_instant(at bigint) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT to_char(to_timestamp(at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 $$;
 

@@ -1,4 +1,5 @@
 /** Takes old months away. The function `retire_partition` does the work, and writes what replaces them. */
+import { readVerified } from '../billing/verified.ts'
 import { verifyWallets } from '../billing/verify.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { type PartitionedTable, untilLocked } from './make.ts'
@@ -31,9 +32,12 @@ interface RetiredRow {
 const keptFrom = (now: Date, months: number): Date =>
   new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months))
 
+/** An audit of everything that is not older has read what is taken away. */
+const FULL_AUDIT_MS = 24 * 60 * 60 * 1000
+
 /**
- * Takes away the months beyond the retention, the oldest first, after an audit of everything: where that finds a
- * difference, nothing is taken away.
+ * Takes away the months beyond the retention, the oldest first, after an audit: where that finds a difference, nothing is
+ * taken away. It reads everything, unless another one has on the day before.
  */
 export async function retirePartitions(
   sql: Sql,
@@ -49,7 +53,9 @@ export async function retirePartitions(
     if (rows.length > 0) due.push({ table, before, names: rows.map(({ name }) => name) })
   }
   if (due.length === 0) return { retired: [], waiting: [] }
-  const { ok } = await verifyWallets(sql)
+  const audited = await readVerified(sql)
+  const isIncremental = audited !== null && Date.now() - audited.fullAt.getTime() < FULL_AUDIT_MS
+  const { ok } = await verifyWallets(sql, undefined, { isIncremental })
   if (!ok) {
     const reason = 'the books differ: run `tollgate wallet verify --full`'
     return { retired: [], waiting: due.flatMap(({ names }) => names.map((name) => ({ name, reason }))) }

@@ -98,6 +98,19 @@ t.test('nothing is taken away while the books differ', async (t) => {
   t.ok(waiting.every(({ reason }) => reason.includes('the books differ')))
 })
 
+t.test('everything is read before, unless an audit of everything has on the day before', async (t) => {
+  const { database, sql } = await openFresh(t, engines)
+  const { old } = await populate(database, sql)
+  t.match(await database.verifyWallets(), { ok: true })
+  await unguarded(sql, () => sql`UPDATE usage_rows SET cost = cost + 1 WHERE request_id = ${old.request_id}`)
+  await sql`UPDATE verified SET full_at = now() - interval '25 hours'`
+  const { waiting } = await database.retirePartitions(DROP)
+  t.match(waiting[0], { reason: /the books differ/ }, 'a changed row of before is found')
+  await sql`UPDATE verified SET full_at = now()`
+  const { retired } = await database.retirePartitions(DROP)
+  t.same(retired.map(({ name }) => name).sort(), PAST, 'what was audited is not read again')
+})
+
 t.test(
   'a month waits for its open tasks and for the call log; a detached one stays as a table',
   async (t) => {

@@ -182,6 +182,36 @@ const ERRORS: readonly [what: string, Plant, Expected][] = [
     ],
   ],
   [
+    'two calls of an account that have the sum of their charges, and not their amounts',
+    async (sql, { account }, database) => {
+      await database.bookSettlements([settlement(account, { request_id: 'req_other' })])
+      await sql`
+        UPDATE usage_rows SET cost = cost + CASE request_id WHEN 'req_other' THEN -1 ELSE 1 END WHERE cost = 4900000`
+    },
+    ({ account, call }) => [
+      { account_id: account, kind: 'charge', ref: call, expected: '0.04900001', found: '0.049' },
+      { account_id: account, kind: 'charge', ref: 'req_other', expected: '0.04899999', found: '0.049' },
+    ],
+  ],
+  [
+    'a task with two rows and two charges',
+    async (sql, { account }) => {
+      await dropIndexes(sql, 'ref_kind')
+      await sql`
+        INSERT INTO usage_rows
+        SELECT (jsonb_populate_record(u, '{"request_id":"req_other"}')).* FROM usage_rows AS u WHERE task_id = 'vid_settled'`
+      await sql`
+        INSERT INTO ledger_entries (account_id, kind, amount, ref) VALUES (${account}, 'charge', -20000000, 'vid_settled')`
+    },
+    ({ account }) => [
+      { account_id: account, kind: 'balance', expected: '999.251', found: '999.451' },
+      { account_id: account, kind: 'used', expected: '0.449', found: '0.249' },
+      { account_id: account, kind: 'hold_entries', ref: 'vid_settled', expected: '-0.2', found: '-0.4' },
+      { account_id: account, kind: 'charge', ref: /^req_0/, expected: '0.2', found: '0.4' },
+      { account_id: account, kind: 'charge', ref: 'req_other', expected: '0.2', found: '0.4' },
+    ],
+  ],
+  [
     'a charge without its call',
     (sql, { call }) => sql`DELETE FROM usage_rows WHERE request_id = ${call}`,
     ({ account, call }) => [
