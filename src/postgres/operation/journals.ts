@@ -96,7 +96,7 @@ export async function lockSilentJournal(sql: Queryable, id: string): Promise<Reg
   return journalOfRow(row)
 }
 
-/** Returns the calls of a journal that have something reserved and no row, as they were admitted. */
+/** Returns the calls of a journal that have something reserved and were neither booked nor refused, as they were admitted. */
 export async function callsReservedBy(sql: Queryable, journalId: string): Promise<object[]> {
   const rows = await sql<{ admission: object }[]>`
     SELECT DISTINCT ON (ref) admission FROM (
@@ -105,6 +105,7 @@ export async function callsReservedBy(sql: Queryable, journalId: string): Promis
       SELECT ref, admission FROM cap_reservations WHERE journal_id = ${journalId}
     ) AS reserved
     WHERE admission IS NOT NULL AND NOT EXISTS (SELECT FROM usage_rows AS u WHERE u.request_id = ref)
+      AND NOT EXISTS (SELECT FROM settlements_refused AS s WHERE s.request_id = ref)
     ORDER BY ref`
   return rows.map(({ admission }) => admission)
 }
