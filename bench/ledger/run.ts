@@ -15,7 +15,7 @@ import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from 
 import { enterWorkFolder } from '../harness/work-folder.ts'
 import { runLines } from '../report/report.ts'
 import { type Timed, timed } from './pauses.ts'
-import { addAccounts, addCalls, yearBefore } from './rows.ts'
+import { accountsOf, addCalls, addYear, chargedCalls } from './rows.ts'
 
 const DEFAULT_ROWS = 1_000_000
 const LEAST_ROWS = 10_000
@@ -28,9 +28,11 @@ const DAYS = 365
 
 const USAGE = `npm run bench:ledger -- [options]
 
-  --rows N   calls of a year (default 1m); 100m need some 60 GB of disk
-  --out DIR  write the results there (default bench/results)
-  --help     this text
+  --rows N       calls of a year (default 1m); 100m need some 60 GB of disk
+  --prepare DIR  write the rows into a new folder, and measure nothing
+  --data DIR     measure with the rows that --prepare wrote; they are used up
+  --out DIR      write the results there (default bench/results)
+  --help         this text
 `
 
 interface Row {
@@ -39,13 +41,32 @@ interface Row {
   readonly longestMs: number
 }
 
+interface Measured {
+  readonly rows: number
+  readonly found: readonly Row[]
+}
+
 interface Options {
   readonly help: boolean
   readonly rows: number
+  readonly prepare: string | null
+  readonly data: string | null
   readonly out: string
 }
 
-async function measure(url: string, { rows }: Options, { checkpoint }: Control): Promise<Row[]> {
+/** Makes the tables of the version before partitions, and fills them. */
+async function prepare(url: string, rows: number, { checkpoint }: Control): Promise<void> {
+  await migrate(url, readMigrations().slice(0, BEFORE_PARTITIONS), [])
+  sayOnStderr(`${rows.toLocaleString('en-US')} calls …`)
+  const sql = connect(url, { max: 2, name: 'bench' })
+  try {
+    await addYear(sql, rows, Date.now() - DAY_MS, checkpoint)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+async function measure(url: string, { checkpoint }: Control): Promise<Measured> {
   const sql = connect(url, { max: 2, name: 'bench' })
   const probing = connect(url, { max: 1, name: 'bench probe' })
   const found: Row[] = []
@@ -57,23 +78,23 @@ async function measure(url: string, { rows }: Options, { checkpoint }: Control):
     return value
   }
   try {
-    await migrate(url, readMigrations().slice(0, BEFORE_PARTITIONS), [])
-    sayOnStderr(`${rows.toLocaleString('en-US')} calls …`)
+    const rows = await chargedCalls(sql)
     const now = Date.now()
-    const accounts = await addAccounts(sql, rows)
-    await addCalls(sql, accounts, { first: 0, count: rows, ...yearBefore(now - DAY_MS) })
-    await sql`VACUUM (ANALYZE) usage_rows, ledger_entries`
-    checkpoint()
     for (const [part, name] of UPGRADE_STEPS.entries())
       await step(`upgrade: ${name}`, () =>
         migrate(url, readMigrations().slice(0, BEFORE_PARTITIONS + part + 1), []),
       )
-    await step('upgrade: functions, and the partitions of four months', () => migrate(url))
+    await step('upgrade: functions, the partitions of four months, the index by time', () => migrate(url))
     audited(await step('audit of everything', () => verifyWallets(sql, undefined)))
     // Nothing was written between the year and the audit: the next one reads the day.
     await sql`UPDATE verified SET marked_at = ${new Date(now - DAY_MS)}`
     const day = Math.ceil(rows / DAYS)
-    await addCalls(sql, accounts, { first: rows, count: day, from: now - DAY_MS, to: now })
+    await addCalls(
+      sql,
+      accountsOf(rows),
+      { first: rows, count: day, from: now - DAY_MS, to: now },
+      checkpoint,
+    )
     await sql`ANALYZE usage_rows, ledger_entries`
     const changes = await step(`audit of one day, ${day.toLocaleString('en-US')} calls`, () =>
       verifyWallets(sql, undefined, { isIncremental: true }),
@@ -82,15 +103,17 @@ async function measure(url: string, { rows }: Options, { checkpoint }: Control):
     audited(changes)
     await sql`UPDATE usage_copy SET copied_upto = (SELECT max(id) FROM usage_rows)`
     await endPast(sql)
-    const { retired, waiting } = await step('retention: audit of everything, and drop of the year', () =>
-      retirePartitions(sql, {
-        months: { usage_rows: 2, ledger_entries: 2, audit_entries: null, tasks: null },
-        detaches: false,
-      }),
+    const { retired, waiting } = await step(
+      'retention: audit of what was written since, and drop of the year',
+      () =>
+        retirePartitions(sql, {
+          months: { usage_rows: 2, ledger_entries: 2, audit_entries: null, tasks: null },
+          detaches: false,
+        }),
     )
     if (retired.length !== 2) throw new Error(`not retired: ${JSON.stringify(waiting)}`)
     audited(await step('audit of everything without the year', () => verifyWallets(sql)))
-    return found
+    return { rows, found }
   } finally {
     await Promise.all([sql, probing].map((pool) => pool.end({ timeout: 1 })))
   }
@@ -120,24 +143,36 @@ ${found.map(({ what, seconds, longestMs }) => `| ${what} | ${seconds.toFixed(1)}
   machine did besides.
 - Rows are written straight into the tables of the version before, evenly over a year.
 - An audit of one day is one of what was written since the audit of everything.
-- Retention takes the partition of the past away, which has all rows of the run.
+- Retention takes the partition of the past away, which has all rows of the run. Before, it reads everything, unless an audit
+  of everything has on the day before.
 `
 
 function parseOptions(args: string[]): Options {
   const text = { type: 'string' } as const
-  const given = givenOptions(args, { help: { type: 'boolean' }, rows: text, out: text })
+  const given = givenOptions(args, {
+    help: { type: 'boolean' },
+    rows: text,
+    prepare: text,
+    data: text,
+    out: text,
+  })
   return {
     help: given.help ?? false,
     rows: given.rows === undefined ? DEFAULT_ROWS : wholeNumber('rows', given.rows, LEAST_ROWS, MOST_ROWS),
+    prepare: given.prepare ?? null,
+    data: given.data ?? null,
     out: given.out ?? join(ROOT, 'bench/results'),
   }
 }
 
-async function measureIn(folder: string, options: Options, control: Control): Promise<{ found: Row[] }> {
-  const { signal } = control
+async function inEngines<T>(
+  folder: string,
+  { signal }: Control,
+  work: (url: string) => Promise<T>,
+): Promise<T> {
   const engines = await startEmbedded({ dataDir: folder, engines: ['postgres'], signal })
   try {
-    return { found: await measure(engines.urls.databaseUrl!, options, control) }
+    return await work(engines.urls.databaseUrl!)
   } finally {
     await engines.stop()
   }
@@ -145,10 +180,15 @@ async function measureIn(folder: string, options: Options, control: Control): Pr
 
 const run = (options: Options): Promise<number> =>
   interruptible(sayOnStderr, async (control) => {
-    const work = await enterWorkFolder()
+    const work = await enterWorkFolder(options.prepare ?? options.data)
     try {
-      const { found, ...facts } = await withFacts(sayOnStderr, () => measureIn(work.folder, options, control))
-      const text = page(runLines(facts, `${options.rows.toLocaleString('en-US')} calls`), options.rows, found)
+      if (options.data === null)
+        await inEngines(work.folder, control, (url) => prepare(url, options.rows, control))
+      if (options.prepare !== null) return 0
+      const { rows, found, ...facts } = await withFacts(sayOnStderr, () =>
+        inEngines(work.folder, control, (url) => measure(url, control)),
+      )
+      const text = page(runLines(facts, `${rows.toLocaleString('en-US')} calls`), rows, found)
       mkdirSync(options.out, { recursive: true })
       writeFileSync(join(options.out, 'ledger.md'), text)
       process.stdout.write(text)
