@@ -12,12 +12,19 @@ export type NamedModel = {
   /** Without directives. */
   readonly model: string
   readonly directives: string | null
-  readonly isServed: boolean
 }
 
-export function namedModel(name: string): NamedModel {
+/**
+ * Reads the name of a model.
+ *
+ * @param refuse says of a model that nobody serves why it is refused: with 404, unless given a failure
+ * @throws {SimulatedFailure}
+ */
+export function namedModel(name: string, refuse: (model: string) => string | SimulatedFailure): NamedModel {
   const split = splitModelName(name)
-  return { ...split, isServed: split.model.startsWith(MODEL_PREFIX) }
+  if (split.model.startsWith(MODEL_PREFIX)) return split
+  const refusal = refuse(split.model)
+  throw typeof refusal === 'string' ? new SimulatedFailure(404, 'model_not_found', refusal) : refusal
 }
 
 /** @throws {SimulatedFailure} 401 without a bearer's key, or with the one that is refused. */

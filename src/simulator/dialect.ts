@@ -14,8 +14,8 @@ export type Dialect = {
   readonly endpoints: readonly Endpoint[]
   /** A failure in the dialect's own error shape. */
   failure(failure: SimulatedFailure): WholeAnswer
-  /** The same as an event of a stream that has begun, after so many other events. */
-  failureFrame(failure: SimulatedFailure, eventsBefore: number): Frame
+  /** The same as an event of a stream that has begun, after so many other events. Default: its body alone. */
+  failureFrame?(failure: SimulatedFailure, eventsBefore: number): Frame
 }
 
 export type Endpoint = {
@@ -43,11 +43,12 @@ export type ReceivedRequest = {
 }
 
 export type OpenedRequest = {
-  /** The model's name as it was received, directives included; null where a request has none. */
-  readonly model: string | null
-  readonly stream: boolean
+  /** The model's name as it was received, directives included; null or absent where a request has none. */
+  readonly model?: string | null
+  /** Default: false. */
+  readonly stream?: boolean
   /** Where the request itself carries directives, weakest first. Null and undefined are none. */
-  readonly directives: readonly unknown[]
+  readonly directives?: readonly unknown[]
   /** @throws {SimulatedFailure} */
   answer(directives: Directives): Answer
 }

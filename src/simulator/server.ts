@@ -147,11 +147,12 @@ class Provider {
         ...{ path: found.path, query: target.query, headers: request.headers, body, form },
         ...{ origin: `http://${request.headers.host ?? ''}`, world: this.#world },
       })
-      call.model = opened.model
-      call.stream = opened.stream
-      const sources = [...opened.directives, header]
+      const { model = null, stream = false, directives: own = [] } = opened
+      call.model = model
+      call.stream = stream
+      const sources = [...own, header]
       const directives = mergeDirectives(...sources.map(readDirectives))
-      const fault = refused ? null : this.#budget.take(JSON.stringify([opened.model, ...sources]), directives)
+      const fault = refused ? null : this.#budget.take(JSON.stringify([model, ...sources]), directives)
       const answer = opened.answer({ ...directives, fault: fault ?? undefined })
       this.#play(incoming, dialect, { answer, directives, fault })
     } catch (error) {

@@ -174,7 +174,11 @@ class Performance {
       const frame = next.value
       if (fault?.kind === 'stream_error' && this.#isFailing(fault.afterTokens, frame)) {
         this.#faulted = true
-        yield dialect.failureFrame(streamFailure(), events)
+        const failure = streamFailure()
+        yield dialect.failureFrame?.(failure, events) ?? {
+          data: String(dialect.failure(failure).body),
+          tokens: 0,
+        }
         return
       }
       events += 1

@@ -43,7 +43,6 @@ export const elevenlabs: Dialect = {
     { method: 'DELETE', path: /^\/v1\/voices\/([^/]+)$/, open: openRemoval },
   ],
   failure: (failure) => jsonAnswer(statusOf(failure), errorBody(failure), { ...failure.headers }),
-  failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
 }
 
 const speech = z.object({
@@ -79,11 +78,10 @@ function openSpeech({ headers, body, path, query, world }: ReceivedRequest): Ope
   }
   const isKnown = PREMADE.some(({ id }) => id === voice) || CLONED_ID.test(voice)
   if (!isKnown || world.voices.wasRemoved(voice)) throw noVoice(404, 'voice_not_found', voice)
-  const { model, directives, isServed } = namedModel(asked.model_id)
-  if (!isServed) {
-    const message = `A model with model ID ${model} does not exist.`
-    throw new SimulatedFailure(400, 'model_not_found', message)
-  }
+  const { directives } = namedModel(
+    asked.model_id,
+    (model) => new SimulatedFailure(400, 'model_not_found', `A model with model ID ${model} does not exist.`),
+  )
   const speed = asked.voice_settings?.speed
   const answer = (merged: Directives) =>
     answerAfterWork(
@@ -98,7 +96,6 @@ function openSpeech({ headers, body, path, query, world }: ReceivedRequest): Ope
     )
   return {
     model: asked.model_id,
-    stream: false,
     directives: [directives, directivesInTexts(asked.text)],
     answer,
   }
@@ -121,8 +118,6 @@ function openClone({ headers, form: readForm, world }: ReceivedRequest): OpenedR
     return jsonAnswer(200, { voice_id, requires_verification: false })
   }
   return {
-    model: null,
-    stream: false,
     directives: [directivesInTexts([asked.name, asked.description])],
     answer: (directives) =>
       answerAfterWork({ world, dialect: NAME, model: 'voices', directives, moderated: MODERATED }, make),
@@ -149,7 +144,7 @@ function openRemoval({ headers, path, world }: ReceivedRequest): OpenedRequest {
 }
 
 function plain(answer: () => object): OpenedRequest {
-  return { model: null, stream: false, directives: [], answer: () => jsonAnswer(200, answer()) }
+  return { answer: () => jsonAnswer(200, answer()) }
 }
 
 /** @throws {SimulatedFailure} 401 */

@@ -15,7 +15,6 @@ export const files: Dialect = {
   name: 'files',
   endpoints: [{ method: 'GET', path: /^\/files\/([A-Za-z0-9_.-]{1,120})$/, open }],
   failure: (failure) => jsonAnswer(failure.status, { error: failure.message }, { ...failure.headers }),
-  failureFrame: (failure) => ({ data: failure.message, tokens: 0 }),
 }
 
 function open({ path, world }: ReceivedRequest): OpenedRequest {
@@ -23,8 +22,6 @@ function open({ path, world }: ReceivedRequest): OpenedRequest {
   if (shelved === null) throw new SimulatedFailure(404, 'not_found', 'There is no such file.')
   const { name, directives } = shelved
   return {
-    model: null,
-    stream: false,
     directives: [laterFault(directives.file_fault, directives, `file ${name}`)],
     answer: () => fileAnswer(shelved),
   }

@@ -40,7 +40,6 @@ export const suno: Dialect = {
     { method: 'GET', path: /^\/api\/v1\/generate\/record-info$/, open: openQuery },
   ],
   failure: (failure) => jsonAnswer(httpStatusOf(failure), errorBody(failure), { ...failure.headers }),
-  failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
 }
 
 const request = z.object({
@@ -59,12 +58,10 @@ type Asked = z.infer<typeof request>
 function openSubmit(received: ReceivedRequest): OpenedRequest {
   requireBearer(received.headers, NO_KEY)
   const asked = readAs(request, jsonObjectOf(received.body))
-  const { model, directives, isServed } = namedModel(asked.model)
-  if (!isServed) throw refused(`The model ${model} is not supported`)
+  const { directives } = namedModel(asked.model, (model) => refused(`The model ${model} is not supported`))
   checkMode(asked)
   return {
     model: asked.model,
-    stream: false,
     directives: [directives, directivesInTexts([asked.prompt, asked.style, asked.title])],
     answer: (merged) => submit(received, asked, merged),
   }

@@ -239,8 +239,6 @@ const open =
     const asked = { book: world.payments.book, fields: readFields(text), id: path[1] ?? '', origin }
     const key = headers['idempotency-key']
     return {
-      model: null,
-      stream: false,
       directives: [asked.book.directives],
       answer: ({ fault }) => {
         if (preventsWork(fault)) return jsonAnswer(200, {})
@@ -299,5 +297,4 @@ export const stripe: Dialect = {
     { method: 'POST', path: /^\/checkout\/(\w+)$/, open: payPage },
   ],
   failure: failureAnswer,
-  failureFrame: (failure) => ({ data: String(failureAnswer(failure).body), tokens: 0 }),
 }

@@ -96,8 +96,6 @@ const sessionOf = ({ world, path }: ReceivedRequest): { book: PaymentBook; sessi
 }
 
 const opened = (received: ReceivedRequest, answer: () => WholeAnswer): OpenedRequest => ({
-  model: null,
-  stream: false,
   directives: [received.world.payments.book.directives],
   answer: ({ fault }) => (preventsWork(fault) ? page('', '') : answer()),
 })

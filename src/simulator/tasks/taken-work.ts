@@ -57,7 +57,6 @@ export function openPoll({ world }: ReceivedRequest, dialect: Dialect['name'], i
   if (task === null) throw new SimulatedFailure(404, 'not_found', `There is no task "${id}".`)
   return {
     model: task.submit.model,
-    stream: false,
     directives: [pollDirectives(task)],
     answer: () => {
       task.polls += 1

@@ -23,7 +23,7 @@ const TYPES: Readonly<Record<number, string>> = {
   429: 'TooManyRequests',
 }
 
-export function errorBody({ status, reason, code, message, param }: SimulatedFailure): object {
+function errorBody({ status, reason, code, message, param }: SimulatedFailure): object {
   const type = TYPES[status] ?? (status >= 500 ? 'InternalServerError' : 'BadRequest')
   return { error: { code: code ?? CODES[reason], message, param: param ?? '', type } }
 }

@@ -17,7 +17,7 @@ import { directivesInTexts } from '../../tasks/taken-work.ts'
 import { newTaskId } from '../../tasks/task-book.ts'
 import { answerAfterWork } from '../../tasks/waited-work.ts'
 import { imageSize } from '../image-models.ts'
-import { errorAnswer, errorBody, NO_KEY } from './error.ts'
+import { errorAnswer, NO_KEY } from './error.ts'
 
 const NAME = 'ark-images'
 const MODERATED = {
@@ -42,7 +42,6 @@ export const arkImages: Dialect = {
   name: NAME,
   endpoints: [{ method: 'POST', path: /^\/api\/v3\/images\/generations$/, open }],
   failure: errorAnswer,
-  failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
 }
 
 const image = z
@@ -73,16 +72,14 @@ type Asked = z.infer<typeof request>
 function open(received: ReceivedRequest): OpenedRequest {
   requireBearer(received.headers, NO_KEY)
   const asked = readAs(request, jsonObjectOf(received.body))
-  const { model, directives, isServed } = namedModel(asked.model)
-  if (!isServed) {
-    const message = `The model or endpoint ${model} does not exist or you do not have access to it.`
-    throw new SimulatedFailure(404, 'model_not_found', message)
-  }
+  const { model, directives } = namedModel(
+    asked.model,
+    (model) => `The model or endpoint ${model} does not exist or you do not have access to it.`,
+  )
   const size = sizeAsked(model, asked)
   const { world } = received
   return {
     model: asked.model,
-    stream: false,
     directives: [directives, directivesInTexts([asked.prompt, asked.image])],
     answer: (merged) =>
       answerAfterWork(

@@ -16,7 +16,7 @@ import { Delivery, filmSize, roundedSeconds } from '../../media/delivery.ts'
 import { readAs } from '../../requests/json-as.ts'
 import { acceptWork, directivesInTexts, openPoll } from '../../tasks/taken-work.ts'
 import { newTaskId, stateOf, type Task, type TaskState } from '../../tasks/task-book.ts'
-import { errorAnswer, errorBody, NO_KEY } from './error.ts'
+import { errorAnswer, NO_KEY } from './error.ts'
 
 const NAME = 'ark-video'
 const DEFAULT_SECONDS = 5
@@ -38,7 +38,6 @@ export const arkVideo: Dialect = {
     { method: 'DELETE', path: /^\/api\/v3\/contents\/generations\/tasks\/([^/]+)$/, open: openCancel },
   ],
   failure: errorAnswer,
-  failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
 }
 
 const part = z.discriminatedUnion('type', [
@@ -82,15 +81,13 @@ type Asked = z.infer<typeof request>
 function openSubmit(received: ReceivedRequest): OpenedRequest {
   requireBearer(received.headers, NO_KEY)
   const asked = readAs(request, jsonObjectOf(received.body))
-  const { model, directives, isServed } = namedModel(asked.model)
-  if (!isServed) {
-    const message = `The model or endpoint ${model} does not exist or you do not have access to it.`
-    throw new SimulatedFailure(404, 'model_not_found', message)
-  }
+  const { directives } = namedModel(
+    asked.model,
+    (model) => `The model or endpoint ${model} does not exist or you do not have access to it.`,
+  )
   refuseLooseLastFrame(asked)
   return {
     model: asked.model,
-    stream: false,
     directives: [directives, directivesInTexts(asked.content)],
     answer: (merged) => submit(received, asked, merged),
   }
@@ -125,8 +122,6 @@ function openCancel({ world, path, headers }: ReceivedRequest): OpenedRequest {
   if (task === null) throw new SimulatedFailure(404, 'not_found', 'The specified task is not found.')
   return {
     model: task.submit.model,
-    stream: false,
-    directives: [],
     answer: () => {
       task.cancels += 1
       if (stateOf(task) !== 'queued') {

@@ -30,7 +30,6 @@ export const chatCompletions: Dialect = {
     { method: 'GET', path: /^\/v1\/models$/, open: openModels },
   ],
   failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
-  failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
 }
 
 function openModels(request: ReceivedRequest): OpenedRequest {
@@ -42,9 +41,6 @@ function openModels(request: ReceivedRequest): OpenedRequest {
     owned_by: 'simulator',
   }))
   return {
-    model: null,
-    stream: false,
-    directives: [],
     answer: () => jsonAnswer(200, { object: 'list', data }),
   }
 }
@@ -52,11 +48,10 @@ function openModels(request: ReceivedRequest): OpenedRequest {
 function openChat(request: ReceivedRequest): OpenedRequest {
   refuseBadKey(request.headers)
   const chat = readChatRequest(request.body)
-  const { model, directives, isServed } = namedModel(chat.model)
-  if (!isServed) {
-    const message = `The model \`${model}\` does not exist or you do not have access to it.`
-    throw new SimulatedFailure(404, 'model_not_found', message)
-  }
+  const { model, directives } = namedModel(
+    chat.model,
+    (model) => `The model \`${model}\` does not exist or you do not have access to it.`,
+  )
   return {
     model: chat.model,
     stream: chat.stream,

@@ -31,18 +31,17 @@ export const generateContent: Dialect = {
     },
   ],
   failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
-  failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
 }
 
 function open(request: ReceivedRequest): OpenedRequest {
   refuseStrangers(request)
   const name = decoded(request.path[1] ?? '')
-  const { model, directives, isServed } = namedModel(name)
   const method = request.path[2] ?? ''
-  if (!isServed) {
-    const message = `models/${model} is not found for API version v1beta, or is not supported for ${method}. Call ListModels to see the list of available models and their supported methods.`
-    throw new SimulatedFailure(404, 'model_not_found', message)
-  }
+  const { model, directives } = namedModel(
+    name,
+    (model) =>
+      `models/${model} is not found for API version v1beta, or is not supported for ${method}. Call ListModels to see the list of available models and their supported methods.`,
+  )
   if (method === 'countTokens') return openCount(request.body, name, { model, directives })
   const asked = readGenerateContent(request.body, model)
   const stream = method === 'streamGenerateContent'
@@ -63,7 +62,6 @@ function openCount(
   const asked = readCounted(body, name, model)
   return {
     model: name,
-    stream: false,
     directives: [directives, asked.messageDirectives, asked.bodyDirectives],
     answer: ({ prompt_tokens: tokens }) => {
       const totalTokens = tokens ?? promptTokensOf(asked.prompt.json)

@@ -50,8 +50,7 @@ type Answering = (request: MessagesRequest, model: string, directives: Directive
 function open(request: ReceivedRequest, counting: boolean, answer: Answering): OpenedRequest {
   refuseStrangers(request.headers)
   const asked = readMessagesRequest(request.body, { counting })
-  const { model, directives, isServed } = namedModel(asked.model)
-  if (!isServed) throw new SimulatedFailure(404, 'model_not_found', `model: ${model}`)
+  const { model, directives } = namedModel(asked.model, (model) => `model: ${model}`)
   return {
     model: asked.model,
     stream: asked.stream,

@@ -38,7 +38,6 @@ export const openaiImages: Dialect = {
     { method: 'POST', path: /^\/v1\/images\/edits$/, open: openEdit },
   ],
   failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
-  failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
 }
 
 const common = {
@@ -98,16 +97,11 @@ function checkFiles(form: Form): void {
 }
 
 function opened(request: ReceivedRequest, asked: Asked): OpenedRequest {
-  const { model, directives, isServed } = namedModel(asked.model)
-  if (!isServed) {
-    const message = `The model '${model}' does not exist.`
-    throw new SimulatedFailure(404, 'model_not_found', message)
-  }
+  const { model, directives } = namedModel(asked.model, (model) => `The model '${model}' does not exist.`)
   const size = imageSize(model, asked)
   const { world } = request
   return {
     model: asked.model,
-    stream: false,
     directives: [directives, directivesInTexts(asked.prompt), asked.simulate],
     answer: (merged) =>
       answerAfterWork(

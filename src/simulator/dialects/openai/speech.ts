@@ -8,7 +8,6 @@ import {
   jsonObjectOf,
   type OpenedRequest,
   type ReceivedRequest,
-  SimulatedFailure,
 } from '../../dialect.ts'
 import { spokenMp3 } from '../../media/delivery.ts'
 import { readAs } from '../../requests/json-as.ts'
@@ -32,7 +31,6 @@ export const openaiSpeech: Dialect = {
   name: NAME,
   endpoints: [{ method: 'POST', path: /^\/v1\/audio\/speech$/, open }],
   failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
-  failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
 }
 
 const request = z.strictObject({
@@ -49,14 +47,9 @@ const request = z.strictObject({
 function open({ headers, body, world }: ReceivedRequest): OpenedRequest {
   requireBearer(headers, NO_KEY)
   const asked = readAs(request, jsonObjectOf(body))
-  const { model, directives, isServed } = namedModel(asked.model)
-  if (!isServed) {
-    const message = `The model '${model}' does not exist.`
-    throw new SimulatedFailure(404, 'model_not_found', message)
-  }
+  const { directives } = namedModel(asked.model, (model) => `The model '${model}' does not exist.`)
   return {
     model: asked.model,
-    stream: false,
     directives: [directives, directivesInTexts(asked.input), asked.simulate],
     answer: (merged) =>
       answerAfterWork(

@@ -13,9 +13,6 @@ import { checkInput, invalid } from './input.ts'
 import { refuseBadKey } from './kept.ts'
 
 const opened = (value: unknown): OpenedRequest => ({
-  model: null,
-  stream: false,
-  directives: [],
   answer: () => jsonAnswer(200, value),
 })
 

@@ -49,11 +49,13 @@ export const responses: Dialect = {
 function open(request: ReceivedRequest): OpenedRequest {
   refuseBadKey(request.headers)
   const asked = readResponsesRequest(request.body, request.world)
-  const { model, directives, isServed } = namedModel(asked.model)
-  if (!isServed) {
-    const message = `The requested model '${model}' does not exist.`
-    throw new SimulatedFailure(400, 'model_not_found', message, { param: 'model' })
-  }
+  const { model, directives } = namedModel(
+    asked.model,
+    (model) =>
+      new SimulatedFailure(400, 'model_not_found', `The requested model '${model}' does not exist.`, {
+        param: 'model',
+      }),
+  )
   return {
     model: asked.model,
     stream: asked.stream,

@@ -25,9 +25,6 @@ function kept({ path, headers, world }: ReceivedRequest): { id: string; found: K
 }
 
 const opened = (value: unknown): OpenedRequest => ({
-  model: null,
-  stream: false,
-  directives: [],
   answer: () => jsonAnswer(200, value),
 })
 

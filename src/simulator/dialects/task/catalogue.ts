@@ -52,5 +52,5 @@ export function openCategories(): OpenedRequest {
 }
 
 function listing(value: object): OpenedRequest {
-  return { model: null, stream: false, directives: [], answer: () => jsonAnswer(200, value) }
+  return { answer: () => jsonAnswer(200, value) }
 }

@@ -41,7 +41,6 @@ export const task: Dialect = {
     { method: 'GET', path: /^\/task\/clip-templates\/categories$/, open: keyed(openCategories) },
   ],
   failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
-  failureFrame: (failure) => ({ data: JSON.stringify(errorBody(failure)), tokens: 0 }),
 }
 
 type Open = (request: ReceivedRequest) => OpenedRequest
@@ -55,11 +54,9 @@ function keyed(open: Open): Open {
 
 function openSubmit(request: ReceivedRequest): OpenedRequest {
   const asked = readTaskRequest(jsonObjectOf(request.body))
-  const { model, directives, isServed } = namedModel(asked.model)
-  if (!isServed) throw new SimulatedFailure(404, 'model_not_found', `There is no model "${model}".`)
+  const { directives } = namedModel(asked.model, (model) => `There is no model "${model}".`)
   return {
     model: asked.model,
-    stream: false,
     directives: [directives, directivesInTexts(asked.input)],
     answer: (merged) => submit(request, asked, merged),
   }
@@ -128,7 +125,6 @@ function openFind({ world, query }: ReceivedRequest): OpenedRequest {
   const asked = submitted?.directives ?? {}
   return {
     model: submitted?.model ?? null,
-    stream: false,
     directives: [laterFault(asked.find_fault, asked, `find ${reference}`)],
     answer: ({ fault }) => {
       if (found !== null) return jsonAnswer(200, found.tell(found))
@@ -143,8 +139,6 @@ function openCancel({ world, path }: ReceivedRequest): OpenedRequest {
   if (found === null) throw new SimulatedFailure(404, 'not_found', 'There is no such task.')
   return {
     model: found.submit.model,
-    stream: false,
-    directives: [],
     answer: () => {
       found.cancels += 1
       if (stateOf(found) === 'queued') world.tasks.end(found, 'cancelled')
