@@ -1,0 +1,79 @@
+/** Reads answers for clients of chat-completions: what the translations to other protocols share. */
+import type { Buffer } from 'node:buffer'
+import type { Part } from '../../../schemas/chat/part.ts'
+import { answerFields, SaidParts } from '../answer/content.ts'
+import { meteredWhole, modelIn } from '../answer/reported-usage.ts'
+import { ChatCompletionCollector } from '../chat-completions/collector.ts'
+import { asksForFunctionCall } from '../chat-completions/legacy-functions.ts'
+import { ChatCompletionsPrinter } from '../chat-completions/printer.ts'
+import type { ChatCall, ProtocolAdapter, WholeAnswer } from '../dialect.ts'
+import type { PartReader, TranslatedStream } from './stream.ts'
+
+/** The parts of `ChatCall.source` that a translation needs. */
+interface TranslatableSource {
+  /** The client's body, byte for byte. */
+  readonly body: Buffer
+  readonly request: { readonly stream_options?: { readonly include_usage?: boolean | null } | null }
+}
+
+export const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
+
+type Fields = NonNullable<ReturnType<typeof answerFields>>
+
+interface WholeReader extends PartReader {
+  /** Returns whether it is an answer. */
+  readWhole(answer: Fields, emit: (part: Part) => void): boolean
+}
+
+interface Protocol<Reader extends WholeReader> {
+  reader(): Reader
+  stream(reader: Reader, printer: ChatCompletionsPrinter): TranslatedStream
+  /** The model that an answer names. */
+  modelOf(answer: Fields): unknown
+  /** Its usage counts thoughts apart from the rest of the output. */
+  readonly countsThoughts: boolean
+}
+
+/** Returns how answers of a protocol are read for clients of chat-completions. `now` returns epoch milliseconds. */
+export function answersOf<Reader extends WholeReader>(
+  protocol: Protocol<Reader>,
+  now: () => number,
+): Pick<ProtocolAdapter, 'from' | 'streamContentType' | 'openStream' | 'readWhole'> {
+  const headOf = (call: ChatCall) => ({
+    model: call.model,
+    created: Math.floor(now() / 1000),
+    isLegacy: asksForFunctionCall(sourceOf(call).body),
+  })
+  return {
+    from: 'chat-completions',
+    streamContentType: 'text/event-stream; charset=utf-8',
+    openStream(call) {
+      const includeUsage = sourceOf(call).request.stream_options?.include_usage === true
+      return protocol.stream(protocol.reader(), new ChatCompletionsPrinter({ ...headOf(call), includeUsage }))
+    },
+    readWhole: (call, body) => readWhole(protocol, body, new ChatCompletionCollector(headOf(call))),
+  }
+}
+
+function readWhole(
+  { reader: open, modelOf, countsThoughts }: Protocol<WholeReader>,
+  body: Buffer,
+  collector: ChatCompletionCollector,
+): WholeAnswer {
+  const reader = open()
+  const said = new SaidParts()
+  const take = (part: Part): void => {
+    said.add(part)
+    collector.add(part)
+  }
+  const answer = answerFields(body)
+  const isRead = answer !== null && reader.readWhole(answer, take)
+  const { report, usage, serviceTier } = reader
+  const thoughts = countsThoughts && { thoughtCharacters: said.thoughtCharacters }
+  const metered = {
+    ...meteredWhole(report, said.characters, { usage, serviceTier, ...thoughts }),
+    ...modelIn(answer === null ? undefined : modelOf(answer)),
+  }
+  const isAnswer = isRead && (said.hasContent || (report?.output ?? null) !== null)
+  return { body: isAnswer ? collector.body() : body, metered, isAnswer }
+}
