@@ -123,57 +123,39 @@ export async function recordView(sql: Queryable, accountId: string): Promise<voi
   await recordAct(sql, { action: 'account.view', accountId, subjectId: accountId, before: null, after: null })
 }
 
-export async function setAccountEnabled(
-  sql: Sql,
-  accountId: string,
-  enabled: boolean,
-): Promise<AccountWithWallet> {
-  const [row] = await sql<(AccountRow & WalletRow)[]>`
-    UPDATE accounts AS a SET enabled = ${enabled}
-    FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
-    RETURNING *`
-  if (row === undefined) throw accountNotFound(accountId)
-  return withWallet(row)
-}
-
-export async function renameAccount(
+/** Sets columns of an account. @throws Refusal `account_not_found` */
+async function changeAccount(
   sql: Queryable,
   accountId: string,
-  name: string,
+  changes: ReturnType<Queryable>,
 ): Promise<AccountWithWallet> {
   const [row] = await sql<(AccountRow & WalletRow)[]>`
-    UPDATE accounts AS a SET name = ${name}
+    UPDATE accounts AS a SET ${changes}
     FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
     RETURNING *`
   if (row === undefined) throw accountNotFound(accountId)
   return withWallet(row)
 }
 
-export async function setAccountLimits(
+export const setAccountEnabled = (sql: Sql, accountId: string, enabled: boolean) =>
+  changeAccount(sql, accountId, sql`enabled = ${enabled}`)
+
+export const renameAccount = (sql: Queryable, accountId: string, name: string) =>
+  changeAccount(sql, accountId, sql`name = ${name}`)
+
+export const setAccountLimits = (
   sql: Sql,
   accountId: string,
   { requestsPerMinute, concurrency }: LimitChanges,
-): Promise<AccountWithWallet> {
-  const [row] = await sql<(AccountRow & WalletRow)[]>`
-    UPDATE accounts AS a
-    SET requests_per_minute = ${requestsPerMinute === undefined ? sql`requests_per_minute` : requestsPerMinute},
-        concurrency = ${concurrency === undefined ? sql`concurrency` : concurrency}
-    FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
-    RETURNING *`
-  if (row === undefined) throw accountNotFound(accountId)
-  return withWallet(row)
-}
+) =>
+  changeAccount(
+    sql,
+    accountId,
+    sql`
+      requests_per_minute = ${requestsPerMinute === undefined ? sql`requests_per_minute` : requestsPerMinute},
+      concurrency = ${concurrency === undefined ? sql`concurrency` : concurrency}`,
+  )
 
 /** Sets the models that any key of the account may call; null: every model. */
-export async function setAccountModels(
-  sql: Sql,
-  accountId: string,
-  allowedModels: readonly string[] | null,
-): Promise<AccountWithWallet> {
-  const [row] = await sql<(AccountRow & WalletRow)[]>`
-    UPDATE accounts AS a SET allowed_models = ${allowedModels as string[] | null}::text[]
-    FROM wallets AS w WHERE a.id = ${accountId} AND w.account_id = a.id
-    RETURNING *`
-  if (row === undefined) throw accountNotFound(accountId)
-  return withWallet(row)
-}
+export const setAccountModels = (sql: Sql, accountId: string, allowedModels: readonly string[] | null) =>
+  changeAccount(sql, accountId, sql`allowed_models = ${allowedModels as string[] | null}::text[]`)
