@@ -7,8 +7,7 @@ import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { useGet, useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
 import { t } from '../i18n.ts'
-import { Chart } from '../ui/chart.tsx'
-import { printCount, printShortAmount } from '../ui/numbers.ts'
+import { CallsChart, CostChart } from '../ui/call-charts.tsx'
 import { EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../ui/states.tsx'
 import { CodeBlock, Money } from '../ui/text.tsx'
 import { NamedBudgets } from './budgets/named.tsx'
@@ -110,7 +109,8 @@ function OwnBudgets({ accountId }: { readonly accountId: string }) {
 function Figures({ data }: { readonly data: HomeData }) {
   const days = lastDays(data)
   const times = days.map(({ at }) => at)
-  const total = days.reduce((sum, { day }) => sum + (day?.requests ?? 0), 0)
+  const points = days.map(({ day }) => day)
+  const total = points.reduce((sum, day) => sum + (day?.requests ?? 0), 0)
   return (
     <div className="flex flex-col gap-4">
       <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
@@ -135,39 +135,8 @@ function Figures({ data }: { readonly data: HomeData }) {
         </Panel>
       ) : (
         <div className="grid gap-4 lg:grid-cols-2">
-          <Chart
-            title={t('Spend per day, in credits')}
-            times={times}
-            print={printShortAmount}
-            series={[
-              {
-                name: t('Cost'),
-                kind: 'bars',
-                tone: 'good',
-                values: days.map(({ day }) => Number(day?.cost ?? 0)),
-              },
-            ]}
-            cell={(_, at) => <Money amount={days[at]?.day?.cost ?? '0'} />}
-          />
-          <Chart
-            title={t('Calls per day')}
-            times={times}
-            print={printCount}
-            series={[
-              {
-                name: t('All'),
-                kind: 'bars',
-                tone: 'accent',
-                values: days.map(({ day }) => day?.requests ?? 0),
-              },
-              {
-                name: t('Failed'),
-                kind: 'bars',
-                tone: 'bad',
-                values: days.map(({ day }) => day?.failed ?? 0),
-              },
-            ]}
-          />
+          <CostChart title={t('Spend per day, in credits')} times={times} points={points} />
+          <CallsChart title={t('Calls per day')} times={times} points={points} />
         </div>
       )}
       <NearCap {...data} />

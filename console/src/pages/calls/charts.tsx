@@ -5,11 +5,8 @@ import type { seriesOfCalls } from '../../../../schemas/management/calls/calls.t
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
-import { Chart } from '../../ui/chart.tsx'
-import { LatencyChart } from '../../ui/latency-chart.tsx'
-import { printCount, printShortAmount } from '../../ui/numbers.ts'
+import { CallsChart, CostChart, LatencyChart } from '../../ui/call-charts.tsx'
 import { ErrorState, Skeleton } from '../../ui/states.tsx'
-import { Money } from '../../ui/text.tsx'
 import type { CallFilters } from './filters.tsx'
 
 type CallSeries = AnswerOf<typeof seriesOfCalls>
@@ -40,42 +37,12 @@ export function Charts({ accountId, filters }: { accountId: string; filters: Cal
   if (series.isPending) return <Skeleton rows={5} />
   if (series.error) return <ErrorState error={series.error} onRetry={() => void series.refetch()} />
   if (shown.length === 0) return null
+  const points = shown.map(({ point }) => point)
   return (
     <div className="mb-4 grid gap-4 lg:grid-cols-3">
-      <Chart
-        title={t('Calls')}
-        times={times}
-        print={printCount}
-        series={[
-          {
-            name: t('All'),
-            kind: 'bars',
-            tone: 'accent',
-            values: shown.map(({ point }) => point?.requests ?? 0),
-          },
-          {
-            name: t('Failed'),
-            kind: 'bars',
-            tone: 'bad',
-            values: shown.map(({ point }) => point?.failed ?? 0),
-          },
-        ]}
-      />
-      <Chart
-        title={t('Cost in credits')}
-        times={times}
-        print={printShortAmount}
-        series={[
-          {
-            name: t('Cost'),
-            kind: 'bars',
-            tone: 'good',
-            values: shown.map(({ point }) => Number(point?.cost ?? 0)),
-          },
-        ]}
-        cell={(_, at) => <Money amount={shown[at]?.point?.cost ?? '0'} />}
-      />
-      <LatencyChart times={times} points={shown.map(({ point }) => point)} />
+      <CallsChart title={t('Calls')} times={times} points={points} />
+      <CostChart title={t('Cost in credits')} times={times} points={points} />
+      <LatencyChart times={times} points={points} />
     </div>
   )
 }
