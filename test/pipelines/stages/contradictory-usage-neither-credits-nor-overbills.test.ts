@@ -11,6 +11,7 @@ import { PRESETS } from '../../../src/channels/providers/registry.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import { chunk } from '../../support/event-stream.ts'
+import { everyRun } from '../../support/every-run.ts'
 import { type ClientCall, DONE, event, MODEL, RunningCall } from './forward-support.ts'
 
 const SEED = 20_261_124
@@ -301,34 +302,31 @@ for (const [name, { client: protocol, upstream, families, form }] of Object.entr
       /** The parts of the stream that come before the client leaves. */
       seen: fc.nat({ max: 5 }),
     })
-    fc.assert(
-      fc.property(run, ({ first, last, provider, isStream, seen }) => {
-        const client: ClientCall = {
-          protocol,
-          path: isStream ? path : path.replace('streamGenerateContent', 'generateContent'),
-          query: isStream ? 'alt=sse' : '',
-          body: { model: MODEL, stream: isStream, ...body },
-        }
-        const call = new RunningCall({
-          client,
-          upstream,
-          modelFields: { pricing: PRICING },
-          channelFields: { only: provider === undefined ? {} : { provider } },
-          retries: 0,
-        })
-        const { whole, stream, headers, type = 'text/event-stream' } = form
-        call.attempt.head(200, {
-          'content-type': isStream ? type : 'application/json',
-          ...(isStream ? {} : headers?.(last)),
-        })
-        const parts = isStream ? stream(first, last) : [JSON.stringify(whole(last))]
-        for (const part of parts.slice(0, seen)) call.attempt.data(part)
-        if (seen < parts.length) call.abort()
-        else call.attempt.end()
-        check(call, JSON.stringify(client.body).length)
-        if (call.settlement.detail?.includes('usage_suspect')) suspects++
-      }),
-      { numRuns: RUNS, seed: SEED },
-    )
+    everyRun(t, { numRuns: RUNS, seed: SEED }, [run], ({ first, last, provider, isStream, seen }) => {
+      const client: ClientCall = {
+        protocol,
+        path: isStream ? path : path.replace('streamGenerateContent', 'generateContent'),
+        query: isStream ? 'alt=sse' : '',
+        body: { model: MODEL, stream: isStream, ...body },
+      }
+      const call = new RunningCall({
+        client,
+        upstream,
+        modelFields: { pricing: PRICING },
+        channelFields: { only: provider === undefined ? {} : { provider } },
+        retries: 0,
+      })
+      const { whole, stream, headers, type = 'text/event-stream' } = form
+      call.attempt.head(200, {
+        'content-type': isStream ? type : 'application/json',
+        ...(isStream ? {} : headers?.(last)),
+      })
+      const parts = isStream ? stream(first, last) : [JSON.stringify(whole(last))]
+      for (const part of parts.slice(0, seen)) call.attempt.data(part)
+      if (seen < parts.length) call.abort()
+      else call.attempt.end()
+      check(call, JSON.stringify(client.body).length)
+      if (call.settlement.detail?.includes('usage_suspect')) suspects++
+    })
     t.ok(suspects > RUNS / 10, `${suspects} of ${RUNS} contradicted themselves`)
   })

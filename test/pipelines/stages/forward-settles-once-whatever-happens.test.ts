@@ -6,6 +6,7 @@ import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'
+import { everyRun } from '../../support/every-run.ts'
 import {
   DONE,
   ESTIMATE,
@@ -85,8 +86,11 @@ t.test('any order of what an upstream can do, with the client leaving at any poi
     isCapped: fc.boolean(),
     isReadOn: fc.boolean(),
   })
-  fc.assert(
-    fc.property(script, ({ steps, stream, wantsUsage, leavesAtReply, isCapped, isReadOn, ...setting }) => {
+  everyRun(
+    t,
+    { seed: SEED, numRuns: RUNS },
+    [script],
+    ({ steps, stream, wantsUsage, leavesAtReply, isCapped, isReadOn, ...setting }) => {
       const cap = isCapped ? new WalletView(CAP) : null
       const lateUsage = new LateUsage()
       if (!isReadOn) lateUsage.close()
@@ -108,10 +112,8 @@ t.test('any order of what an upstream can do, with the client leaving at any poi
         throw new Error('a call without a byte of answer is charged')
       const hasWhole = call.replies.some(({ type }) => type === 'full')
       if (status === 'success' && !call.isComplete && !hasWhole) throw new Error('a success that never ended')
-    }),
-    { seed: SEED, numRuns: RUNS },
+    },
   )
-  t.pass('every run held')
 })
 
 t.test('an answer and the end of a stream are sent once the journal has their cost', async (t) => {

@@ -12,6 +12,7 @@ import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import { WORDS } from '../../end-to-end/money/upstream-answers.ts'
+import { everyRun } from '../../support/every-run.ts'
 import { type ClientCall, MODEL, RunningCall, type ScriptedUpstream } from './forward-support.ts'
 
 const SEED = 20261123
@@ -220,14 +221,15 @@ t.test('what one account does leaves what another pays as it was, and raises no 
       name,
     )
 
-  fc.assert(
-    fc.property(fc.array(attack, { minLength: 1, maxLength: 4 }), (attacks) => {
+  everyRun(
+    t,
+    { seed: SEED, numRuns: RUNS },
+    [fc.array(attack, { minLength: 1, maxLength: 4 })],
+    (attacks) => {
       const shared = memory()
       for (const each of attacks) execute(shared, each)
       for (const { pair, stream } of attacks)
         deepStrictEqual(otherCall(shared, pair, stream), usual.get(`${pair} ${stream}`))
-    }),
-    { seed: SEED, numRuns: RUNS },
+    },
   )
-  t.pass('in every run')
 })

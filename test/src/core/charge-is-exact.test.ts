@@ -8,6 +8,7 @@ import { pricing } from '../../../schemas/config/catalog.ts'
 import { chargedItems } from '../../../src/core/pricing/charged-items.ts'
 import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
+import { everyRun } from '../../support/every-run.ts'
 
 /** A non-negative fraction. */
 interface Fraction {
@@ -98,12 +99,9 @@ const usage: fc.Arbitrary<TokenUsage> = fc
   })
 
 t.test('every charge is exact, and rounded once', async () => {
-  fc.assert(
-    fc.property(offer, usage, (offered, used) => {
-      return tokenCharge(read(offered), used, 0) === expectedCharge(offered, used)
-    }),
-    { numRuns: 2000 },
-  )
+  everyRun(t, { numRuns: 2000 }, [offer, usage], (offered, used) => {
+    return tokenCharge(read(offered), used, 0) === expectedCharge(offered, used)
+  })
 })
 
 t.test('around the largest number that a computer counts to in ones, too', async () => {
@@ -123,12 +121,9 @@ t.test('around the largest number that a computer counts to in ones, too', async
       const cached = Math.floor((prompt * share) / 100)
       return { prompt, cached, cacheWrite: prompt - cached, output, reasoning: 0, serverToolCalls }
     })
-  fc.assert(
-    fc.property(cheap, reported, (offered, used) => {
-      return tokenCharge(read(offered), used, 0) === expectedCharge(offered, used)
-    }),
-    { numRuns: 2000 },
-  )
+  everyRun(t, { numRuns: 2000 }, [cheap, reported], (offered, used) => {
+    return tokenCharge(read(offered), used, 0) === expectedCharge(offered, used)
+  })
 })
 
 t.test('a part of the output that was reasoned costs what the rest does, once', async (t) => {

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { StringInterner } from '../../../src/core/string-interner.ts'
+import { everyRun } from '../../support/every-run.ts'
 
 t.test('as the bytes are decoded', async (t) => {
   const texts = new StringInterner()
@@ -13,13 +14,9 @@ t.test('as the bytes are decoded', async (t) => {
       .constantFrom('gpt-5', 'gpt-5-mini', 'é', 'x'.repeat(64), 'x'.repeat(65))
       .map((text) => Buffer.from(text)),
   )
-  fc.assert(
-    fc.property(bytes, fc.nat(3), (text, before) => {
-      const all = Buffer.concat([Buffer.alloc(before, 0x61), text, Buffer.from('a')])
-      const end = before + text.length
-      return texts.intern(all, before, end) === all.toString('utf8', before, end)
-    }),
-    { seed: 11, numRuns: 10_000 },
-  )
-  t.pass('every run agreed')
+  everyRun(t, { seed: 11, numRuns: 10_000 }, [bytes, fc.nat(3)], (text, before) => {
+    const all = Buffer.concat([Buffer.alloc(before, 0x61), text, Buffer.from('a')])
+    const end = before + text.length
+    return texts.intern(all, before, end) === all.toString('utf8', before, end)
+  })
 })

@@ -3,6 +3,7 @@ import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { FieldFinder, MAX_SCANNED_BYTES, scanJson, type Tape } from '../../../src/core/json/scanner/tape.ts'
+import { everyRun } from '../../support/every-run.ts'
 
 const SEED = 7
 const RUNS = 1000
@@ -127,12 +128,9 @@ t.test('what is nearly JSON', async (t) => {
   const words = fc.constantFrom(...pieces, ...escapes, ...numbers)
   const joined = fc.array(words, { maxLength: 12 }).map((all) => Buffer.from(all.join('')))
   let taken = 0
-  fc.assert(
-    fc.property(joined, (bytes) => {
-      if (agrees(bytes)) taken++
-    }),
-    { seed: SEED, numRuns: 10 * RUNS },
-  )
+  everyRun(t, { seed: SEED, numRuns: 10 * RUNS }, [joined], (bytes) => {
+    if (agrees(bytes)) taken++
+  })
   t.ok(taken > 100, 'some of them were')
   for (const piece of [...pieces, ...escapes, ...numbers]) agrees(Buffer.from(piece))
 })
@@ -153,12 +151,9 @@ t.test('a text with one byte changed, cut or put in', async (t) => {
       Buffer.concat([text.subarray(0, at), Buffer.from(put === 1 ? [value] : []), text.subarray(at + left)]),
     )
   let taken = 0
-  fc.assert(
-    fc.property(changed, (bytes) => {
-      if (agrees(bytes)) taken++
-    }),
-    { seed: SEED, numRuns: 10 * RUNS },
-  )
+  everyRun(t, { seed: SEED, numRuns: 10 * RUNS }, [changed], (bytes) => {
+    if (agrees(bytes)) taken++
+  })
   t.ok(taken > RUNS && taken < 9 * RUNS, 'of both kinds there were many')
 })
 

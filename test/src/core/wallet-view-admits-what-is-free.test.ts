@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'
+import { everyRun } from '../../support/every-run.ts'
 
 const totals = (balance: bigint, version = 1n): WalletTotals => ({
   accountId: 'acc_1',
@@ -79,38 +80,35 @@ const step: fc.Arbitrary<Step> = fc.record({
 })
 
 t.test('while no call costs more than its estimate, nothing is ever overdrawn', async () => {
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      let [balance, version] = [100n, 1n]
-      const view = new WalletView(totals(balance, version))
-      const open: bigint[] = []
-      const ended: bigint[] = []
-      for (const { kind, amount } of steps) {
-        if (kind === 'admit' && view.admit(amount, true)) open.push(amount)
-        if (kind === 'credit') {
-          balance += amount
-          version++
-          view.update(totals(balance, version))
-        }
-        const estimate = kind === 'end' ? open.pop() : undefined
-        if (estimate !== undefined) {
-          const cost = amount % (estimate + 1n)
-          view.end(estimate, cost)
-          ended.push(cost)
-        }
-        const booked = kind === 'book' ? ended.shift() : undefined
-        if (booked !== undefined) {
-          balance -= booked
-          version++
-          view.booked(booked)
-          view.update(totals(balance, version))
-        }
-        const sum = (list: readonly bigint[]) => list.reduce((all, one) => all + one, 0n)
-        if (view.inFlight !== sum(open) || view.unbooked !== sum(ended)) return false
-        if (view.balance !== balance - sum(ended) || view.balance - view.inFlight < 0n) return false
+  everyRun(t, { numRuns: 500 }, [fc.array(step, { maxLength: 200 })], (steps) => {
+    let [balance, version] = [100n, 1n]
+    const view = new WalletView(totals(balance, version))
+    const open: bigint[] = []
+    const ended: bigint[] = []
+    for (const { kind, amount } of steps) {
+      if (kind === 'admit' && view.admit(amount, true)) open.push(amount)
+      if (kind === 'credit') {
+        balance += amount
+        version++
+        view.update(totals(balance, version))
       }
-      return true
-    }),
-    { numRuns: 500 },
-  )
+      const estimate = kind === 'end' ? open.pop() : undefined
+      if (estimate !== undefined) {
+        const cost = amount % (estimate + 1n)
+        view.end(estimate, cost)
+        ended.push(cost)
+      }
+      const booked = kind === 'book' ? ended.shift() : undefined
+      if (booked !== undefined) {
+        balance -= booked
+        version++
+        view.booked(booked)
+        view.update(totals(balance, version))
+      }
+      const sum = (list: readonly bigint[]) => list.reduce((all, one) => all + one, 0n)
+      if (view.inFlight !== sum(open) || view.unbooked !== sum(ended)) return false
+      if (view.balance !== balance - sum(ended) || view.balance - view.inFlight < 0n) return false
+    }
+    return true
+  })
 })

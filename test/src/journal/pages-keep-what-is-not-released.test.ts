@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type JournalBatch, openJournal } from '../../../src/journal/journal.ts'
 import { type PageSlice, Pages } from '../../../src/journal/pages.ts'
+import { everyRun } from '../../support/every-run.ts'
 import { keepingLog, newDirectory, settlement, written } from './support.ts'
 
 const SEED = 20_261_122
@@ -15,25 +16,21 @@ t.test('what is kept stays as it was until it is released, whatever comes and go
     fc.record({ bytes: fc.integer({ min: PAGE_BYTES - 2, max: PAGE_BYTES + 2 }) }),
     fc.record({ release: fc.nat() }),
   )
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const pages = new Pages(PAGE_BYTES)
-      const held: { kept: PageSlice; text: string }[] = []
-      steps.forEach((step, at) => {
-        if ('bytes' in step) {
-          const text = String.fromCharCode(33 + (at % 90)).repeat(step.bytes)
-          held.push({ kept: pages.copy(Buffer.from(text, 'latin1')), text })
-        } else if (held.length > 0) {
-          const [{ kept }] = held.splice(step.release % held.length, 1) as [(typeof held)[0]]
-          pages.release(kept)
-        }
-        for (const { kept, text } of held)
-          if (textOf(kept) !== text) throw new Error(`written over at step ${at}`)
-      })
-    }),
-    { seed: SEED, numRuns: 150 },
-  )
-  t.pass('every run kept everything')
+  everyRun(t, { seed: SEED, numRuns: 150 }, [fc.array(step, { maxLength: 60 })], (steps) => {
+    const pages = new Pages(PAGE_BYTES)
+    const held: { kept: PageSlice; text: string }[] = []
+    steps.forEach((step, at) => {
+      if ('bytes' in step) {
+        const text = String.fromCharCode(33 + (at % 90)).repeat(step.bytes)
+        held.push({ kept: pages.copy(Buffer.from(text, 'latin1')), text })
+      } else if (held.length > 0) {
+        const [{ kept }] = held.splice(step.release % held.length, 1) as [(typeof held)[0]]
+        pages.release(kept)
+      }
+      for (const { kept, text } of held)
+        if (textOf(kept) !== text) throw new Error(`written over at step ${at}`)
+    })
+  })
 })
 
 t.test(

@@ -5,6 +5,7 @@ import { readPage } from '../../../src/markdown/page.ts'
 import { plainPage } from '../../../src/markdown/plain-text.ts'
 import { FileProblemError } from '../../../src/markdown/problem.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
+import { everyRun } from '../../support/every-run.ts'
 
 const RUNS = 300
 
@@ -65,43 +66,31 @@ const isPage = (bytes: Buffer): boolean => {
 }
 
 t.test('a reader of any bytes and any text throws nothing but what it has to say', async () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
-      isPage(Buffer.from(bytes))
-    }),
-    { numRuns: RUNS },
-  )
-  fc.assert(
-    fc.property(file, (content) => {
-      isPage(Buffer.from(content))
-    }),
-    { numRuns: RUNS },
-  )
+  everyRun(t, { numRuns: RUNS }, [fc.uint8Array({ maxLength: 300 })], (bytes) => {
+    isPage(Buffer.from(bytes))
+  })
+  everyRun(t, { numRuns: RUNS }, [file], (content) => {
+    isPage(Buffer.from(content))
+  })
 })
 
 t.test('the body is what is under the front matter, whatever it is', async (t) => {
-  fc.assert(
-    fc.property(markup, (content) => {
-      const body = content.toWellFormed().replaceAll('\0', '').replace(/\r\n?/g, '\n')
-      const read = readPage(Buffer.from(`---\ntitle: x\n---\n${body}`), 'a.md')
-      return read.body === body.replace(/^(?:[ \t]*\n)+/, '').trimEnd()
-    }),
-    { numRuns: RUNS },
-  )
+  everyRun(t, { numRuns: RUNS }, [markup], (content) => {
+    const body = content.toWellFormed().replaceAll('\0', '').replace(/\r\n?/g, '\n')
+    const read = readPage(Buffer.from(`---\ntitle: x\n---\n${body}`), 'a.md')
+    return read.body === body.replace(/^(?:[ \t]*\n)+/, '').trimEnd()
+  })
   t.pass()
 })
 
 t.test('what PostgreSQL cannot store is nowhere in a page', async (t) => {
-  fc.assert(
-    fc.property(file, (content) => {
-      const bytes = Buffer.from(content)
-      if (!isPage(bytes)) return true
-      const { ignored, ...page } = readPage(bytes, 'a.md')
-      const told = JSON.stringify(page)
-      return !told.includes('\\u0000') && !/\\ud[89a-f]/.test(told)
-    }),
-    { numRuns: RUNS },
-  )
+  everyRun(t, { numRuns: RUNS }, [file], (content) => {
+    const bytes = Buffer.from(content)
+    if (!isPage(bytes)) return true
+    const { ignored, ...page } = readPage(bytes, 'a.md')
+    const told = JSON.stringify(page)
+    return !told.includes('\\u0000') && !/\\ud[89a-f]/.test(told)
+  })
   t.pass()
 })
 
@@ -109,14 +98,11 @@ t.test('a link that was found is found again by what it names', async (t) => {
   const name = fc
     .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
     .filter((one) => !/[[\]|#\n\r\\`<>*_&~!]/.test(one))
-  fc.assert(
-    fc.property(name, (target) => {
-      if (nameKey(target) === '') return true
-      const links = plainPage(`see [[${target}]] and [[${target.toUpperCase()}|x]]`)?.links ?? []
-      return links.length === 1 && nameKey(links[0] ?? '') === nameKey(target)
-    }),
-    { numRuns: RUNS },
-  )
+  everyRun(t, { numRuns: RUNS }, [name], (target) => {
+    if (nameKey(target) === '') return true
+    const links = plainPage(`see [[${target}]] and [[${target.toUpperCase()}|x]]`)?.links ?? []
+    return links.length === 1 && nameKey(links[0] ?? '') === nameKey(target)
+  })
   t.pass()
 })
 

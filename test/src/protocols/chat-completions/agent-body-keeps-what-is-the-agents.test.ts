@@ -6,6 +6,7 @@ import type { Failure } from '../../../../schemas/failure.ts'
 import { knowledgeText, type PromptPage } from '../../../../src/core/search/knowledge-text.ts'
 import { agentBody, readAgentRequest } from '../../../../src/protocols/chat-completions/agent-body.ts'
 import { readChatCall } from '../../../../src/protocols/chat-completions/dialect.ts'
+import { everyRun } from '../../../support/every-run.ts'
 
 const MARK = '0123456789abcdef0123456789abcdef'
 const PERSONA = 'You are Acme support, always polite.'
@@ -76,28 +77,25 @@ t.test('a page cannot close its fence, take a role, or add to the request', asyn
   )
   const text = fc.array(fc.oneof(hostile, fc.string()), { maxLength: 5 }).map((all) => all.join(''))
   const page = fc.record({ id: text, title: text, text })
-  fc.assert(
-    fc.property(fc.array(page, { minLength: 1, maxLength: 5 }), (pages) => {
-      const out = rewritten(ask({ stream: true }), file({ web_search: true }), pages)
-      t.same(Object.keys(out).sort(), ['messages', 'model', 'stream', 'tools'])
-      t.same(out.tools, [{ type: 'web_search' }])
-      t.equal(out.messages.length, 3)
-      t.same(out.messages[0], { role: 'system', content: PERSONA })
-      t.same(out.messages[2], user('hi'))
-      const given = out.messages[1]!
-      t.equal(given.role, 'user')
-      const lines = String(given.content).split('\n')
-      const marked = lines.filter((line) => line.startsWith(`[${MARK}]`))
-      t.equal(marked.length, pages.length + 2, 'one line begins, one heads each page, one ends')
-      t.equal(
-        String(given.content).split(MARK).length - 1,
-        pages.length + 2 + 3,
-        'and the mark stands nowhere else',
-      )
-      t.equal(lines.at(-1), `[${MARK}] END`)
-    }),
-    { numRuns: 200 },
-  )
+  everyRun(t, { numRuns: 200 }, [fc.array(page, { minLength: 1, maxLength: 5 })], (pages) => {
+    const out = rewritten(ask({ stream: true }), file({ web_search: true }), pages)
+    t.same(Object.keys(out).sort(), ['messages', 'model', 'stream', 'tools'])
+    t.same(out.tools, [{ type: 'web_search' }])
+    t.equal(out.messages.length, 3)
+    t.same(out.messages[0], { role: 'system', content: PERSONA })
+    t.same(out.messages[2], user('hi'))
+    const given = out.messages[1]!
+    t.equal(given.role, 'user')
+    const lines = String(given.content).split('\n')
+    const marked = lines.filter((line) => line.startsWith(`[${MARK}]`))
+    t.equal(marked.length, pages.length + 2, 'one line begins, one heads each page, one ends')
+    t.equal(
+      String(given.content).split(MARK).length - 1,
+      pages.length + 2 + 3,
+      'and the mark stands nowhere else',
+    )
+    t.equal(lines.at(-1), `[${MARK}] END`)
+  })
 })
 
 t.test('pages come with id and title, and no more of them than is bounded', async (t) => {
@@ -259,29 +257,26 @@ t.test('whatever comes is refused by name, or becomes a request with the persona
   // Longer than what is made up comes to by chance.
   const KNOWLEDGE = 'what the knowledge bases say of it'
   let taken = 0
-  fc.assert(
-    fc.property(body, (text) => {
-      let request: ReturnType<typeof readAgentRequest>
-      try {
-        request = readAgentRequest(Buffer.from(text))
-      } catch (error) {
-        return (error as Failure).code === 'invalid_request'
-      }
-      taken++
-      const { messages, model, tools } = JSON.parse(
-        agentBody(request, file(), KNOWLEDGE).toString('utf8'),
-      ) as Body
-      const given = messages.findIndex(({ content }) => content === KNOWLEDGE)
-      return (
-        messages[0]?.content === PERSONA &&
-        messages.length === request.messages.length + 2 &&
-        messages[given + 1]?.role === 'user' &&
-        messages.slice(given + 2).every(({ role }) => role !== 'user') &&
-        model === 'sonata' &&
-        tools === undefined
-      )
-    }),
-    { numRuns: 600 },
-  )
+  everyRun(t, { numRuns: 600 }, [body], (text) => {
+    let request: ReturnType<typeof readAgentRequest>
+    try {
+      request = readAgentRequest(Buffer.from(text))
+    } catch (error) {
+      return (error as Failure).code === 'invalid_request'
+    }
+    taken++
+    const { messages, model, tools } = JSON.parse(
+      agentBody(request, file(), KNOWLEDGE).toString('utf8'),
+    ) as Body
+    const given = messages.findIndex(({ content }) => content === KNOWLEDGE)
+    return (
+      messages[0]?.content === PERSONA &&
+      messages.length === request.messages.length + 2 &&
+      messages[given + 1]?.role === 'user' &&
+      messages.slice(given + 2).every(({ role }) => role !== 'user') &&
+      model === 'sonata' &&
+      tools === undefined
+    )
+  })
   t.ok(taken > 100, 'many are taken')
 })

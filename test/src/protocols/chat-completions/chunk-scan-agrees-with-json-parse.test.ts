@@ -13,6 +13,7 @@ import {
 import { WholeResponse } from '../../../../src/protocols/chat-completions/whole.ts'
 import { readUsage } from '../../../../src/protocols/usage/chat-completions.ts'
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
+import { everyRun } from '../../../support/every-run.ts'
 import { charactersOf, hasFinish, isUsageOnly, STREAMS, saysSomething, weighed } from './reference.ts'
 
 const SEED = 7
@@ -67,52 +68,50 @@ function escaped(json: string, hexCase: (hex: string) => string): string {
 
 t.test('any object, printed in any way, gives the facts that JSON.parse gives', async (t) => {
   const printed = fc.tuple(object, fc.constantFrom(...PRINTERS))
-  fc.assert(
-    fc.property(printed, ([value, print]) => {
-      const bytes = Buffer.from(print(value))
-      const parsed = JSON.parse(bytes.toString())
-      const facts = newChunkFacts()
-      scanChunk(bytes, facts)
-      const usageText = bytes.toString('utf8', facts.usageStart, facts.usageEnd)
-      const hasUsage = facts.usageStart >= 0
-      const { usageStart, usageEnd, hasChoices, isError } = facts
-      const topLevel = newChunkFacts()
-      scanTopLevel(bytes, topLevel)
-      deepStrictEqual(topLevel, { ...newChunkFacts(), usageStart, usageEnd, hasChoices, isError })
-      const whole = new WholeResponse(bytes)
-      const report = readUsage(parsed.usage)
-      const isAnswer = !isError && ((report !== null && report.output !== null) || hasChoiceContent(parsed))
-      deepStrictEqual([whole.usage, whole.isAnswer], [report && countsOf(report), isAnswer])
-      const isObject = (v: unknown) => typeof v === 'object' && v !== null && !Array.isArray(v)
-      deepStrictEqual(
-        {
-          characters: facts.characters,
-          usage: hasUsage ? JSON.parse(usageText) : null,
-          isUsageOnly: hasUsage && !facts.hasChoices && !facts.isError,
-          isError: facts.isError,
-          hasFinish: facts.hasFinish,
-        },
-        {
-          characters: charactersOf(parsed),
-          usage: isObject(parsed.usage) ? parsed.usage : null,
-          isUsageOnly: isUsageOnly(parsed),
-          isError: saysSomething(parsed.error),
-          hasFinish: hasFinish(parsed),
-        },
-      )
-    }),
-    { seed: SEED, numRuns: RUNS },
-  )
-  t.pass('every run agreed')
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [printed], ([value, print]) => {
+    const bytes = Buffer.from(print(value))
+    const parsed = JSON.parse(bytes.toString())
+    const facts = newChunkFacts()
+    scanChunk(bytes, facts)
+    const usageText = bytes.toString('utf8', facts.usageStart, facts.usageEnd)
+    const hasUsage = facts.usageStart >= 0
+    const { usageStart, usageEnd, hasChoices, isError } = facts
+    const topLevel = newChunkFacts()
+    scanTopLevel(bytes, topLevel)
+    deepStrictEqual(topLevel, { ...newChunkFacts(), usageStart, usageEnd, hasChoices, isError })
+    const whole = new WholeResponse(bytes)
+    const report = readUsage(parsed.usage)
+    const isAnswer = !isError && ((report !== null && report.output !== null) || hasChoiceContent(parsed))
+    deepStrictEqual([whole.usage, whole.isAnswer], [report && countsOf(report), isAnswer])
+    const isObject = (v: unknown) => typeof v === 'object' && v !== null && !Array.isArray(v)
+    deepStrictEqual(
+      {
+        characters: facts.characters,
+        usage: hasUsage ? JSON.parse(usageText) : null,
+        isUsageOnly: hasUsage && !facts.hasChoices && !facts.isError,
+        isError: facts.isError,
+        hasFinish: facts.hasFinish,
+      },
+      {
+        characters: charactersOf(parsed),
+        usage: isObject(parsed.usage) ? parsed.usage : null,
+        isUsageOnly: isUsageOnly(parsed),
+        isError: saysSomething(parsed.error),
+        hasFinish: hasFinish(parsed),
+      },
+    )
+  })
 })
 
 t.test('characters are weighed by script, escaped or not', async (t) => {
-  fc.assert(
-    fc.property(fc.string({ unit: ANY_CHARACTER }), fc.constantFrom(...PRINTERS), (value, print) => {
+  everyRun(
+    t,
+    { seed: SEED, numRuns: RUNS },
+    [fc.string({ unit: ANY_CHARACTER }), fc.constantFrom(...PRINTERS)],
+    (value, print) => {
       const bytes = Buffer.from(print(value))
       return countCharacters(bytes, 1, bytes.length - 1) === weighed(value)
-    }),
-    { seed: SEED, numRuns: RUNS },
+    },
   )
   t.equal(countCharacters(Buffer.from('\\ud83d\\ude00\\uD83D\\uDE00\\n\\\\'), 0, 28), 2 * 5.5 + 2)
 })
@@ -138,14 +137,10 @@ t.test('garbage is scanned to its end without an error', async (t) => {
     fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
     symbols.map((parts) => Buffer.from(parts.join(''))),
   )
-  fc.assert(
-    fc.property(garbage, (bytes) => {
-      const { characters, usage } = new WholeResponse(bytes)
-      return characters >= 0 && characters <= 1.5 * bytes.length && (usage === null || usage.prompt >= 0)
-    }),
-    { seed: SEED, numRuns: RUNS },
-  )
-  t.pass('every run ended')
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [garbage], (bytes) => {
+    const { characters, usage } = new WholeResponse(bytes)
+    return characters >= 0 && characters <= 1.5 * bytes.length && (usage === null || usage.prompt >= 0)
+  })
 })
 
 t.test('a report that is none is not taken for one', async (t) => {

@@ -14,6 +14,7 @@ import {
 } from '../../../../src/protocols/chat-completions/dialect.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../../../../src/protocols/request/known-names.ts'
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
+import { everyRun } from '../../../support/every-run.ts'
 
 const SEED = 34
 const RUNS = 1000
@@ -224,34 +225,30 @@ t.test('whatever the request holds, in whatever order and spacing', async (t) =>
     outputLimitField: fc.constantFrom('max_tokens' as const, 'max_completion_tokens' as const),
     askUsage: fc.boolean(),
   })
-  fc.assert(
-    fc.property(request, space, options, (entries, gap, options) => {
-      const fields = entries.map(
-        ([name, value]) => `${JSON.stringify(name)}${gap}:${gap}${JSON.stringify(value)}`,
-      )
-      const source = Buffer.from(`${gap}{${gap}${fields.join(`${gap},${gap}`)}${gap}}${gap}`)
-      fc.pre(findNameFault(source, CHAT_COMPLETIONS_NAMES) === null)
-      const before: Record<string, unknown> = JSON.parse(source.toString('utf8'))
-      const out = wireBody(readChatCall(source), options)
-      const after = JSON.parse(out.toString('utf8'))
-      const expected: Record<string, unknown> = { ...before, model: 'theirs' }
-      const limit = before.max_completion_tokens ?? before.max_tokens ?? options.outputCeiling
-      const other = options.outputLimitField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
-      if (before[other] != null) delete expected[other]
-      if (limit !== null) expected[options.outputLimitField] = limit
-      if (!options.askUsage) delete expected.stream_options
-      else if (before.stream === true)
-        expected.stream_options = { ...(before.stream_options as object | null), include_usage: true }
-      deepStrictEqual(after, expected)
-      const [was, is] = [topLevelFields(source), topLevelFields(out)]
-      for (const [name, span] of was.fields) {
-        if (['model', 'max_tokens', 'max_completion_tokens', 'stream_options'].includes(name)) continue
-        const now = is.fields.get(name)!
-        const [old, kept] = [source.subarray(span.nameStart, span.end), out.subarray(now.nameStart, now.end)]
-        if (!old.equals(kept)) throw new Error(`${name} was changed`)
-      }
-    }),
-    { seed: SEED, numRuns: RUNS },
-  )
-  t.pass('every run held')
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [request, space, options], (entries, gap, options) => {
+    const fields = entries.map(
+      ([name, value]) => `${JSON.stringify(name)}${gap}:${gap}${JSON.stringify(value)}`,
+    )
+    const source = Buffer.from(`${gap}{${gap}${fields.join(`${gap},${gap}`)}${gap}}${gap}`)
+    fc.pre(findNameFault(source, CHAT_COMPLETIONS_NAMES) === null)
+    const before: Record<string, unknown> = JSON.parse(source.toString('utf8'))
+    const out = wireBody(readChatCall(source), options)
+    const after = JSON.parse(out.toString('utf8'))
+    const expected: Record<string, unknown> = { ...before, model: 'theirs' }
+    const limit = before.max_completion_tokens ?? before.max_tokens ?? options.outputCeiling
+    const other = options.outputLimitField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
+    if (before[other] != null) delete expected[other]
+    if (limit !== null) expected[options.outputLimitField] = limit
+    if (!options.askUsage) delete expected.stream_options
+    else if (before.stream === true)
+      expected.stream_options = { ...(before.stream_options as object | null), include_usage: true }
+    deepStrictEqual(after, expected)
+    const [was, is] = [topLevelFields(source), topLevelFields(out)]
+    for (const [name, span] of was.fields) {
+      if (['model', 'max_tokens', 'max_completion_tokens', 'stream_options'].includes(name)) continue
+      const now = is.fields.get(name)!
+      const [old, kept] = [source.subarray(span.nameStart, span.end), out.subarray(now.nameStart, now.end)]
+      if (!old.equals(kept)) throw new Error(`${name} was changed`)
+    }
+  })
 })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { z } from 'zod'
 import { readUsage } from '../../../../src/protocols/usage/chat-completions.ts'
+import { everyRun } from '../../../support/every-run.ts'
 
 const count = z.number().nullish()
 const report = z.looseObject({
@@ -36,35 +37,32 @@ const usage = fc.record(
 
 t.test('what the rule takes is read, and no part is more than the whole', async (t) => {
   let taken = 0
-  fc.assert(
-    fc.property(usage, (value) => {
-      const read = readUsage(value)
-      const expected = report.safeParse(value)
-      if (!expected.success) return read === null
-      const { prompt_tokens, completion_tokens, prompt_tokens_details: prompt } = expected.data
-      if (prompt_tokens == null && completion_tokens == null) return read === null
-      taken++
-      const whole = (n: number | null | undefined) => Math.floor(Math.max(0, n ?? 0))
-      const cached = Math.min(whole(prompt_tokens), whole(prompt?.cached_tokens))
-      const { extra, contradiction: _, ...counts } = read!
-      t.ok((extra?.tools.web_search ?? 0) + (extra?.tools.url_context ?? 0) <= counts.serverToolCalls)
-      t.strictSame(counts, {
-        prompt: prompt_tokens == null ? null : whole(prompt_tokens),
-        cached,
-        cacheWrite: Math.min(whole(prompt_tokens) - cached, whole(prompt?.cache_write_tokens)),
-        output: completion_tokens == null ? null : whole(completion_tokens),
-        reasoning: Math.min(
-          whole(completion_tokens),
-          whole(expected.data.completion_tokens_details?.reasoning_tokens),
-        ),
-        serverToolCalls: Object.values(expected.data.server_tool_use ?? {})
-          .filter((calls) => typeof calls === 'number' && calls >= 0 && calls <= 1_000_000_000)
-          .reduce<number>((sum, calls) => sum + whole(calls as number), 0),
-      })
-      return true
-    }),
-    { seed: 3, numRuns: 1000 },
-  )
+  everyRun(t, { seed: 3, numRuns: 1000 }, [usage], (value) => {
+    const read = readUsage(value)
+    const expected = report.safeParse(value)
+    if (!expected.success) return read === null
+    const { prompt_tokens, completion_tokens, prompt_tokens_details: prompt } = expected.data
+    if (prompt_tokens == null && completion_tokens == null) return read === null
+    taken++
+    const whole = (n: number | null | undefined) => Math.floor(Math.max(0, n ?? 0))
+    const cached = Math.min(whole(prompt_tokens), whole(prompt?.cached_tokens))
+    const { extra, contradiction: _, ...counts } = read!
+    t.ok((extra?.tools.web_search ?? 0) + (extra?.tools.url_context ?? 0) <= counts.serverToolCalls)
+    t.strictSame(counts, {
+      prompt: prompt_tokens == null ? null : whole(prompt_tokens),
+      cached,
+      cacheWrite: Math.min(whole(prompt_tokens) - cached, whole(prompt?.cache_write_tokens)),
+      output: completion_tokens == null ? null : whole(completion_tokens),
+      reasoning: Math.min(
+        whole(completion_tokens),
+        whole(expected.data.completion_tokens_details?.reasoning_tokens),
+      ),
+      serverToolCalls: Object.values(expected.data.server_tool_use ?? {})
+        .filter((calls) => typeof calls === 'number' && calls >= 0 && calls <= 1_000_000_000)
+        .reduce<number>((sum, calls) => sum + whole(calls as number), 0),
+    })
+    return true
+  })
   t.ok(taken > 200, 'many were')
 })
 

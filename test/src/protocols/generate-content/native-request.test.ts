@@ -10,6 +10,7 @@ import {
 } from '../../../../src/protocols/generate-content/dialect.ts'
 import { GENERATE_CONTENT_NAMES } from '../../../../src/protocols/request/known-names.ts'
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
+import { everyRun } from '../../../support/every-run.ts'
 
 const SEED = 3
 const RUNS = 500
@@ -205,23 +206,19 @@ t.test('whatever the request holds, in whatever spacing: nothing but the limit i
     isFirst: fc.boolean(),
     gap: space,
   })
-  fc.assert(
-    fc.property(request, ({ fields, config, isFirst, gap }) => {
-      const [settings, maxOutputTokens] = config ?? []
-      const generationConfig = config == null ? config : { ...settings, maxOutputTokens }
-      const contents = [{ parts: [{ text: '"generationConfig":{' }] }]
-      const before = isFirst
-        ? { generationConfig, contents, ...fields }
-        : { ...fields, contents, generationConfig }
-      const sent = `${gap}${JSON.stringify(before, null, gap)}${gap}`
-      fc.pre(findNameFault(Buffer.from(sent), GENERATE_CONTENT_NAMES) === null)
-      const after = JSON.parse(wire(sent))
-      const expected = JSON.parse(sent)
-      if (maxOutputTokens == null)
-        expected.generationConfig = { ...expected.generationConfig, maxOutputTokens: OPTIONS.outputCeiling }
-      deepStrictEqual(after, expected)
-    }),
-    { seed: SEED, numRuns: RUNS },
-  )
-  t.pass('every run held')
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [request], ({ fields, config, isFirst, gap }) => {
+    const [settings, maxOutputTokens] = config ?? []
+    const generationConfig = config == null ? config : { ...settings, maxOutputTokens }
+    const contents = [{ parts: [{ text: '"generationConfig":{' }] }]
+    const before = isFirst
+      ? { generationConfig, contents, ...fields }
+      : { ...fields, contents, generationConfig }
+    const sent = `${gap}${JSON.stringify(before, null, gap)}${gap}`
+    fc.pre(findNameFault(Buffer.from(sent), GENERATE_CONTENT_NAMES) === null)
+    const after = JSON.parse(wire(sent))
+    const expected = JSON.parse(sent)
+    if (maxOutputTokens == null)
+      expected.generationConfig = { ...expected.generationConfig, maxOutputTokens: OPTIONS.outputCeiling }
+    deepStrictEqual(after, expected)
+  })
 })

@@ -9,6 +9,7 @@ import { readChatCall } from '../../../../src/protocols/chat-completions/dialect
 import type { EncodeOptions } from '../../../../src/protocols/dialect.ts'
 import { readGenerateContent } from '../../../../src/simulator/dialects/generate-content/request.ts'
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
+import { everyRun } from '../../../support/every-run.ts'
 import { TO_GENERATE_CONTENT } from './streams.ts'
 
 const SEED = 35
@@ -140,19 +141,15 @@ const request = fc.record({
 const REFUSALS: ReadonlySet<string> = new Set(['invalid_request', 'tool_not_supported'])
 
 t.test('the upstream takes every translation of a conversation that hangs together', async (t) => {
-  fc.assert(
-    fc.property(request, fc.constantFrom(...MODELS), (body, upstreamModel) => {
-      const call = readChatCall(Buffer.from(JSON.stringify(body)))
-      const urls = TO_GENERATE_CONTENT.urlsToFetch(call)
-      if (urls.length > 1 || (urls[0] ?? URL) !== URL) throw new Error(`to fetch: ${urls}`)
-      const { body: sent, dropped } = TO_GENERATE_CONTENT.encodeRequest(call, optionsFor(upstreamModel))
-      readGenerateContent(sent, upstreamModel)
-      if (body.user && !dropped.includes('user')) throw new Error('user was dropped in silence')
-      for (const text of dropped) if (!/^[\x20-\x7e]+$/.test(text)) throw new Error(`no header text: ${text}`)
-    }),
-    { seed: SEED, numRuns: RUNS },
-  )
-  t.pass('every run held')
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [request, fc.constantFrom(...MODELS)], (body, upstreamModel) => {
+    const call = readChatCall(Buffer.from(JSON.stringify(body)))
+    const urls = TO_GENERATE_CONTENT.urlsToFetch(call)
+    if (urls.length > 1 || (urls[0] ?? URL) !== URL) throw new Error(`to fetch: ${urls}`)
+    const { body: sent, dropped } = TO_GENERATE_CONTENT.encodeRequest(call, optionsFor(upstreamModel))
+    readGenerateContent(sent, upstreamModel)
+    if (body.user && !dropped.includes('user')) throw new Error('user was dropped in silence')
+    for (const text of dropped) if (!/^[\x20-\x7e]+$/.test(text)) throw new Error(`no header text: ${text}`)
+  })
 })
 
 t.test(
@@ -205,27 +202,24 @@ t.test(
       { requiredKeys: ['messages'] },
     )
     const outcomes = { translated: 0, refused: 0 }
-    fc.assert(
-      fc.property(fc.oneof(loose, request), fields, (body, more) => {
-        const mixed = { ...body, ...more, model: 'ours' }
-        try {
-          const call = readChatCall(Buffer.from(JSON.stringify(mixed)))
-          TO_GENERATE_CONTENT.urlsToFetch(call)
-          JSON.parse(TO_GENERATE_CONTENT.encodeRequest(call, optionsFor('gemini-2.0-flash')).body.toString())
-          outcomes.translated++
-        } catch (error) {
-          if (!(error instanceof Failure) || !REFUSALS.has(error.code)) throw error
-          if (
-            !/^(Field '[^']+'|The request body|The tool type '.*') is not (valid: .|known; .)/s.test(
-              error.message,
-            )
+    everyRun(t, { seed: SEED, numRuns: RUNS }, [fc.oneof(loose, request), fields], (body, more) => {
+      const mixed = { ...body, ...more, model: 'ours' }
+      try {
+        const call = readChatCall(Buffer.from(JSON.stringify(mixed)))
+        TO_GENERATE_CONTENT.urlsToFetch(call)
+        JSON.parse(TO_GENERATE_CONTENT.encodeRequest(call, optionsFor('gemini-2.0-flash')).body.toString())
+        outcomes.translated++
+      } catch (error) {
+        if (!(error instanceof Failure) || !REFUSALS.has(error.code)) throw error
+        if (
+          !/^(Field '[^']+'|The request body|The tool type '.*') is not (valid: .|known; .)/s.test(
+            error.message,
           )
-            throw error
-          outcomes.refused++
-        }
-      }),
-      { seed: SEED, numRuns: RUNS },
-    )
+        )
+          throw error
+        outcomes.refused++
+      }
+    })
     t.ok(outcomes.translated > RUNS / 10, `${outcomes.translated} translated`)
     t.ok(outcomes.refused > RUNS / 10, `${outcomes.refused} refused`)
   },

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { scanEvent, scanMessage } from '../../../../src/protocols/messages/scan.ts'
+import { everyRun } from '../../../support/every-run.ts'
 import { weighed } from '../chat-completions/reference.ts'
 
 const SEED = 5
@@ -44,8 +45,11 @@ const spokenIn = (value: unknown): number => {
 
 t.test('kind, usage and characters of an event', async (t) => {
   let spoke = 0
-  fc.assert(
-    fc.property(anyEvent, fc.integer({ min: 0, max: 2 }), fc.boolean(), (fields, indent, isEscaped) => {
+  everyRun(
+    t,
+    { seed: SEED, numRuns: RUNS },
+    [anyEvent, fc.integer({ min: 0, max: 2 }), fc.boolean()],
+    (fields, indent, isEscaped) => {
       const value = Object.fromEntries(fields)
       const facts = scanEvent(printed(value, indent, isEscaped))
       const kind = value.type === undefined || value.type === 'text' ? 'other' : value.type
@@ -56,16 +60,18 @@ t.test('kind, usage and characters of an event', async (t) => {
         facts.characters === characters &&
         JSON.stringify(facts.usage ?? undefined) === JSON.stringify(value.usage)
       )
-    }),
-    { seed: SEED, numRuns: RUNS },
+    },
   )
   t.ok(spoke > RUNS / 10, `${spoke} events spoke`)
 })
 
 t.test('usage of a message that begins; characters of a whole one', async (t) => {
   const message = fc.record({ x: noise, usage, content: fc.array(spoken, { maxLength: 4 }) })
-  fc.assert(
-    fc.property(message, fc.integer({ min: 0, max: 2 }), fc.boolean(), (value, indent, isEscaped) => {
+  everyRun(
+    t,
+    { seed: SEED, numRuns: RUNS },
+    [message, fc.integer({ min: 0, max: 2 }), fc.boolean()],
+    (value, indent, isEscaped) => {
       const begun = scanEvent(printed({ type: 'message_start', message: value }, indent, isEscaped))
       const whole = scanMessage(printed(value, indent, isEscaped))
       const expected = JSON.stringify(value.usage)
@@ -74,8 +80,6 @@ t.test('usage of a message that begins; characters of a whole one', async (t) =>
         JSON.stringify(whole.usage) === expected &&
         whole.characters === value.content.reduce((sum, block) => sum + spokenIn(block), 0)
       )
-    }),
-    { seed: SEED, numRuns: RUNS },
+    },
   )
-  t.pass('as JSON.parse has it')
 })

@@ -7,6 +7,7 @@ import t from 'tap'
 import { chatCompletionsRequest } from '../../../../schemas/chat/chat-completions.ts'
 import { Failure } from '../../../../schemas/failure.ts'
 import { MessagesMeter } from '../../../../src/protocols/messages/meter.ts'
+import { everyRun } from '../../../support/every-run.ts'
 import { chatCall, MESSAGES_STREAMS, runInPieces, TO_MESSAGES, translatedStream } from './streams.ts'
 
 const SEED = 3
@@ -149,8 +150,11 @@ t.test(
   'a valid chat-completions request is translated, or refused with a message that names the field',
   async (t) => {
     let translated = 0
-    fc.assert(
-      fc.property(request, sometimes(fc.integer({ min: 1, max: 9000 })), (body, outputLimit) => {
+    everyRun(
+      t,
+      { seed: SEED, numRuns: RUNS },
+      [request, sometimes(fc.integer({ min: 1, max: 9000 }))],
+      (body, outputLimit) => {
         fc.pre(chatCompletionsRequest.safeParse(JSON.parse(JSON.stringify(body))).success)
         try {
           const wire = TO_MESSAGES.encodeRequest(chatCall(body, { outputLimit: outputLimit ?? null }), {
@@ -168,8 +172,7 @@ t.test(
           return error.code === 'invalid_request' && /^Field '[^']+' is not valid: ./.test(error.message)
         }
         return true
-      }),
-      { seed: SEED, numRuns: RUNS },
+      },
     )
     t.ok(translated > RUNS / 3, `${translated} were translated`)
   },
@@ -214,17 +217,13 @@ const event = fc.oneof(
 )
 
 t.test('whatever an upstream sends, the answer is read or ends', async (t) => {
-  fc.assert(
-    fc.property(fc.array(event, { maxLength: 12 }), (events) => {
-      const stream = Buffer.from(events.map((data) => `data: ${data}\n\n`).join(''))
-      const { output } = runInPieces(translatedStream(), stream, [])
-      for (const line of output.toString().split('\n\n'))
-        if (line !== '' && line !== 'data: [DONE]') JSON.parse(line.replace('data: ', ''))
-      return runInPieces(new MessagesMeter(), stream, []).output.equals(stream)
-    }),
-    { seed: SEED, numRuns: RUNS },
-  )
-  t.pass('none threw')
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [fc.array(event, { maxLength: 12 })], (events) => {
+    const stream = Buffer.from(events.map((data) => `data: ${data}\n\n`).join(''))
+    const { output } = runInPieces(translatedStream(), stream, [])
+    for (const line of output.toString().split('\n\n'))
+      if (line !== '' && line !== 'data: [DONE]') JSON.parse(line.replace('data: ', ''))
+    return runInPieces(new MessagesMeter(), stream, []).output.equals(stream)
+  })
 })
 
 t.test('a stream with damaged bytes is read or ends, and passes as it is', async (t) => {
@@ -233,14 +232,10 @@ t.test('a stream with damaged bytes is read or ends, and passes as it is', async
     minLength: 1,
     maxLength: 4,
   })
-  fc.assert(
-    fc.property(streams, damage, (recorded, changes) => {
-      const stream = Buffer.from(recorded)
-      for (const [at, byte] of changes) stream[at % stream.length] = byte
-      runInPieces(translatedStream(), stream, [Math.floor(stream.length / 2)])
-      return runInPieces(new MessagesMeter(), stream, []).output.equals(stream)
-    }),
-    { seed: SEED, numRuns: RUNS },
-  )
-  t.pass('none threw')
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [streams, damage], (recorded, changes) => {
+    const stream = Buffer.from(recorded)
+    for (const [at, byte] of changes) stream[at % stream.length] = byte
+    runInPieces(translatedStream(), stream, [Math.floor(stream.length / 2)])
+    return runInPieces(new MessagesMeter(), stream, []).output.equals(stream)
+  })
 })

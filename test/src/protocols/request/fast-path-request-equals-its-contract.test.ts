@@ -5,6 +5,7 @@ import t from 'tap'
 import { chatCompletionsRequest } from '../../../../schemas/chat/chat-completions.ts'
 import { callOf, readByContract } from '../../../../src/protocols/chat-completions/dialect.ts'
 import { readFastPathRequest } from '../../../../src/protocols/chat-completions/fast-path-request.ts'
+import { everyRun } from '../../../support/every-run.ts'
 
 const SEED = 5
 const RUNS = 2000
@@ -83,8 +84,11 @@ const written = (value: unknown, space: number) => Buffer.from(JSON.stringify(va
 
 t.test('the look and the contract agree', async (t) => {
   let taken = 0
-  fc.assert(
-    fc.property(fc.oneof({ weight: 50, arbitrary: request }, odd), fc.constantFrom(0, 2), (value, space) => {
+  everyRun(
+    t,
+    { seed: SEED, numRuns: RUNS },
+    [fc.oneof({ weight: 50, arbitrary: request }, odd), fc.constantFrom(0, 2)],
+    (value, space) => {
       const body = written(value, space)
       const byContract = chatCompletionsRequest.safeParse(JSON.parse(body.toString())).success
       const usual = readFastPathRequest(body)
@@ -93,8 +97,7 @@ t.test('the look and the contract agree', async (t) => {
         deepStrictEqual(callOf(body, usual), callOf(body, readByContract(body)))
       }
       return byContract === (usual !== null)
-    }),
-    { seed: SEED, numRuns: RUNS },
+    },
   )
   t.ok(taken > RUNS / 20 && taken < RUNS / 2, 'of both kinds there were many')
 })

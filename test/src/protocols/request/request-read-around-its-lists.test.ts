@@ -7,6 +7,7 @@ import type { Dialect } from '../../../../src/protocols/dialect.ts'
 import { generateContentDialect } from '../../../../src/protocols/generate-content/dialect.ts'
 import { messagesDialect } from '../../../../src/protocols/messages/dialect.ts'
 import { responsesDialect } from '../../../../src/protocols/responses/dialect.ts'
+import { everyRun } from '../../../support/every-run.ts'
 
 const SEED = 9
 const RUNS = 500
@@ -139,16 +140,18 @@ const DIALECTS = [
 for (const [dialect, requests] of DIALECTS)
   t.test(dialect.protocol, async (t) => {
     let taken = 0
-    fc.assert(
-      fc.property(requests, fc.constantFrom(undefined, 2), (request, space) => {
+    everyRun(
+      t,
+      { seed: SEED, numRuns: RUNS },
+      [requests, fc.constantFrom(undefined, 2)],
+      (request, space) => {
         const text = JSON.stringify(request, null, space)
         // A name that is written with escapes has a request parsed whole.
         const whole = text.replace('{', '{"\\u0079":0,')
         const [read, expected] = [text, whole].map((body) => outcome(dialect, Buffer.from(body)))
         deepStrictEqual(read, expected)
         if ('model' in read!) taken++
-      }),
-      { seed: SEED, numRuns: RUNS },
+      },
     )
     t.ok(taken > RUNS / 5 && taken < (RUNS * 9) / 10, `of both kinds there were many: ${taken} were taken`)
   })

@@ -10,6 +10,7 @@ import { kindOf, scanEvent } from '../../../../src/protocols/responses/scan.ts'
 import { readResponsesUsage } from '../../../../src/protocols/responses/usage.ts'
 import { LongEvents, usageOf } from '../../../../src/protocols/sse/long-events.ts'
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
+import { everyRun } from '../../../support/every-run.ts'
 import { RESPONSES_STREAMS, referenceOf, runInPieces } from './streams.ts'
 
 const SEED = 62
@@ -55,40 +56,37 @@ const printed = fc
 
 t.test('any run of events, printed in any way, gives what JSON.parse gives', async (t) => {
   const framed = printed.map((json) => `event: any\n${json.replaceAll(/^/gm, 'data: ')}\n\n`)
-  fc.assert(
-    fc.property(fc.array(framed, { maxLength: 30 }), fc.nat(), (events, at) => {
+  everyRun(
+    t,
+    { seed: SEED, numRuns: RUNS },
+    [fc.array(framed, { maxLength: 30 }), fc.nat()],
+    (events, at) => {
       const stream = Buffer.from(events.join(''))
       const { said } = runInPieces(stream, stream.length === 0 ? [] : [at % stream.length])
       deepStrictEqual(said, referenceOf(stream.toString()))
-    }),
-    { seed: SEED, numRuns: RUNS },
+    },
   )
-  t.pass('every run agreed')
 })
 
 t.test('a long event gives the facts of the event, wherever it is split', async (t) => {
-  fc.assert(
-    fc.property(printed, fc.nat(), (json, at) => {
-      const bytes = Buffer.from(`data: ${json.replaceAll('\n', '\ndata: ')}\n\n`)
-      const read: object[] = []
-      const long = new LongEvents('responses', (found) => {
-        const kind = kindOf(found.texts.type ?? '')
-        read.push({
-          kind,
-          characters: kind === 'delta' ? found.characters : 0,
-          usage: readResponsesUsage(usageOf(found)),
-          serverTool: kind === 'item_done' && isServerToolItem(found.texts.item) ? found.texts.item : null,
-        })
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [printed, fc.nat()], (json, at) => {
+    const bytes = Buffer.from(`data: ${json.replaceAll('\n', '\ndata: ')}\n\n`)
+    const read: object[] = []
+    const long = new LongEvents('responses', (found) => {
+      const kind = kindOf(found.texts.type ?? '')
+      read.push({
+        kind,
+        characters: kind === 'delta' ? found.characters : 0,
+        usage: readResponsesUsage(usageOf(found)),
+        serverTool: kind === 'item_done' && isServerToolItem(found.texts.item) ? found.texts.item : null,
       })
-      const cut = at % (bytes.length + 1)
-      long.push(bytes, 0, cut)
-      long.push(bytes, cut, bytes.length)
-      const { kind, characters, usage, serverTool } = scanEvent(Buffer.from(json))
-      deepStrictEqual(read, [{ kind, characters, usage: readResponsesUsage(usage), serverTool }])
-    }),
-    { seed: SEED, numRuns: RUNS },
-  )
-  t.pass('every event agreed')
+    })
+    const cut = at % (bytes.length + 1)
+    long.push(bytes, 0, cut)
+    long.push(bytes, cut, bytes.length)
+    const { kind, characters, usage, serverTool } = scanEvent(Buffer.from(json))
+    deepStrictEqual(read, [{ kind, characters, usage: readResponsesUsage(usage), serverTool }])
+  })
 })
 
 t.test('garbage is metered to its end without an error', async (t) => {
@@ -116,17 +114,13 @@ t.test('garbage is metered to its end without an error', async (t) => {
       ),
     )
     .map((parts) => Buffer.from(parts.join('')))
-  fc.assert(
-    fc.property(fc.oneof(damaged, symbols), (bytes) => {
-      const meter = new ResponsesMeter()
-      const out = meter.push(bytes)
-      meter.end()
-      const whole = responsesNative.readWhole({} as never, bytes)
-      return out === bytes && whole.body === bytes && meter.characters <= 1.5 * bytes.length
-    }),
-    { seed: SEED, numRuns: RUNS },
-  )
-  t.pass('every run ended')
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [fc.oneof(damaged, symbols)], (bytes) => {
+    const meter = new ResponsesMeter()
+    const out = meter.push(bytes)
+    meter.end()
+    const whole = responsesNative.readWhole({} as never, bytes)
+    return out === bytes && whole.body === bytes && meter.characters <= 1.5 * bytes.length
+  })
 })
 
 t.test('the next delta is known by its beginning, with another number and another text', async (t) => {

@@ -5,6 +5,7 @@ import {
   isEmptyObject,
   schemaSubset,
 } from '../../../../src/protocols/translate/to-generate-content/schema-subset.ts'
+import { everyRun } from '../../../support/every-run.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -210,19 +211,15 @@ function withReferences(schema: Schema | boolean): Schema {
 }
 
 t.test('no unsupported keyword is left, and what the schema allowed the subset allows', async (t) => {
-  fc.assert(
-    fc.property(sample.any, fc.boolean(), ({ schema, value }, refers) => {
-      const source = refers ? withReferences(schema) : typeof schema === 'boolean' ? {} : schema
-      const before = JSON.stringify(source)
-      const subset = schemaSubset(source)
-      checkSubset(subset)
-      if (!allows(subset, value))
-        throw new Error(`${JSON.stringify(value)} is refused by ${JSON.stringify(subset)}`)
-      if (JSON.stringify(source) !== before) throw new Error('the source was changed')
-    }),
-    { seed: SEED, numRuns: RUNS },
-  )
-  t.pass('every run held')
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [sample.any, fc.boolean()], ({ schema, value }, refers) => {
+    const source = refers ? withReferences(schema) : typeof schema === 'boolean' ? {} : schema
+    const before = JSON.stringify(source)
+    const subset = schemaSubset(source)
+    checkSubset(subset)
+    if (!allows(subset, value))
+      throw new Error(`${JSON.stringify(value)} is refused by ${JSON.stringify(subset)}`)
+    if (JSON.stringify(source) !== before) throw new Error('the source was changed')
+  })
 })
 
 t.test('whatever a client sends for a schema gives one that is taken', async (t) => {
@@ -267,13 +264,9 @@ t.test('whatever a client sends for a schema gives one that is taken', async (t)
         JSON.parse(`{${entries.map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`).join(',')}}`),
       ),
   }))
-  fc.assert(
-    fc.property(value.object, (schema) => {
-      checkSubset(schemaSubset(schema as Schema))
-    }),
-    { seed: SEED, numRuns: RUNS },
-  )
-  t.pass('every run held')
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [value.object], (schema) => {
+    checkSubset(schemaSubset(schema as Schema))
+  })
 })
 
 t.test(
