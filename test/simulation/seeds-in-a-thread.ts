@@ -1,8 +1,8 @@
-/** Runs of a simulation in threads of their own: one file runs seeds, and is its own thread. */
+/** Runs seeds of a simulation in threads, in parallel. A thread runs this same file. */
 import { Worker, workerData } from 'node:worker_threads'
 
-/** How many failing seeds are reported. */
-const FAILURES_TOLD = 5
+/** The most failing seeds that are reported. */
+const MAX_FAILURES = 5
 /** A run makes much that is short-lived. With room for it a fifth of the time is saved. */
 const YOUNG_GENERATION_MB = 64
 
@@ -31,7 +31,7 @@ export async function failuresOf<Outcome extends { readonly problems: readonly s
 ): Promise<string[]> {
   const { from, to }: Seeds = workerData
   const failures: string[] = []
-  for (let seed = from; seed <= to && failures.length < FAILURES_TOLD; seed++) {
+  for (let seed = from; seed <= to && failures.length < MAX_FAILURES; seed++) {
     const outcome = await simulate(seed)
     if (outcome.problems.length > 0) failures.push(`TOLLGATE_SEED=${seed}: ${outcome.problems.join('; ')}`)
     count(outcome)

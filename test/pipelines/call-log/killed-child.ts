@@ -1,4 +1,4 @@
-/** A copier or a rebuild in a process of its own, which the kernel kills at the point of its work that the environment names. */
+/** A separate process with a copier or a rebuild. The kernel kills it at the point of its work that the environment names. */
 import { createClient } from '@clickhouse/client'
 import { rebuildLog } from '../../../pipelines/call-log/rebuild.ts'
 import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'

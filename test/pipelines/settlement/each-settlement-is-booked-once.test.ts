@@ -48,11 +48,11 @@ t.test('calls of two gateways, through two settlers, are each booked once', asyn
   }
   // Of the key as well, which may have a cap: all of it, whose account it was.
   expected.set(settlement('').key_id, (BigInt(CALLS) * BigInt(CALLS - 1)) / 2n)
-  const told = new Map<string, bigint>()
+  const announced = new Map<string, bigint>()
   for (const { notifications } of gateways)
     for (const { costs } of notifications)
-      for (const [id, cost] of costs) told.set(id, (told.get(id) ?? 0n) + cost)
-  t.same(told, expected, 'every gateway gets the cost of its own calls')
+      for (const [id, cost] of costs) announced.set(id, (announced.get(id) ?? 0n) + cost)
+  t.same(announced, expected, 'every gateway gets the cost of its calls')
   const wallets = await database.readWallets(accounts)
   for (const { notifications } of gateways)
     for (const wallet of wallets) {

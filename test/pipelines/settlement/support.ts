@@ -50,7 +50,7 @@ export async function startSettlement(t: Test) {
     t.teardown(() => nats.close())
     return nats
   }
-  /** A gateway, in a directory of its own unless `more` names one. */
+  /** A gateway. Its directory is a new one unless `more` names one. */
   const gateway = async (t: Test, more: Partial<GatewayDeps> & { directory?: string } = {}) => {
     const directory = more.directory ?? (await testDataDir(t))
     return startGateway(t, directory, { nats: connect(t), database, ...more })
