@@ -1,5 +1,4 @@
 /** Records as the management API answers them and the command line prints them. */
-
 import type { LedgerEntry, WalletTotals } from '../../schemas/accounts/account.ts'
 import type { ApiKey, FormerSecret } from '../../schemas/accounts/key.ts'
 import type { KeyRequest, Member } from '../../schemas/accounts/organization.ts'

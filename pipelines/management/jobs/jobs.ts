@@ -30,7 +30,7 @@ const INTEGRITY_KINDS = ['verify', 'rebuild'] as const
 type IntegrityKind = (typeof INTEGRITY_KINDS)[number]
 
 /** @throws Failure `not_found` for an import: its knowledge base has it */
-function shapeOf(job: Job) {
+function jobShape(job: Job) {
   const kind = INTEGRITY_KINDS.find((one): one is IntegrityKind => one === job.kind)
   if (kind === undefined) throw new Failure('not_found', `There is no job ${job.id}.`)
   return {
@@ -43,14 +43,14 @@ function shapeOf(job: Job) {
 
 export const jobActs = [
   implement(startJob, async ({ write }, { kind, full }) =>
-    shapeOf(await write((database) => database.startJob({ kind, input: full ? { full } : null }))),
+    jobShape(await write((database) => database.startJob({ kind, input: full ? { full } : null }))),
   ),
   implement(listJobs, async ({ database }, { kind, limit }) => {
     const kinds = kind === undefined ? INTEGRITY_KINDS : [kind]
-    return { object: 'list' as const, data: (await database.listJobs({ kinds, limit })).map(shapeOf) }
+    return { object: 'list' as const, data: (await database.listJobs({ kinds, limit })).map(jobShape) }
   }),
-  implement(showJob, async ({ database }, { id }) => shapeOf(await database.readJob(id))),
+  implement(showJob, async ({ database }, { id }) => jobShape(await database.readJob(id))),
   implement(cancelJob, async ({ write }, { id }) =>
-    write(async (database) => shapeOf(await database.cancelJob(id))),
+    write(async (database) => jobShape(await database.cancelJob(id))),
   ),
 ]

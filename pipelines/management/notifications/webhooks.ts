@@ -1,5 +1,4 @@
 /** Acts of webhook endpoints and of the secret of callbacks. */
-
 import { Failure } from '../../../schemas/failure.ts'
 import {
   createWebhook,

@@ -1,5 +1,4 @@
 /** Acts of saved cards and automatic top-ups. */
-
 import { Failure } from '../../../schemas/failure.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import {

@@ -1,5 +1,4 @@
 /** Acts of refused payment events. */
-
 import type { Operation } from '../../../schemas/management/operation.ts'
 import { closeRefusedEvent, listRefusedEvents } from '../../../schemas/management/payments/refused-events.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'

@@ -12,7 +12,10 @@ type Shown<Value> = Value extends Date ? string : Value
 
 const snakeName = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** Returns a record as the API has it: names in snake case, instants as RFC 3339. */
+/**
+ * Returns a record as the API has it: names in snake case, instants as RFC 3339. It has every field of the record; the schema
+ * of an operation's answer leaves out those that are not shown.
+ */
 export const shapeOf = <T extends object>(record: T) =>
   Object.fromEntries(
     Object.entries(record).map(([name, value]) => [

@@ -1,5 +1,4 @@
 /** Drafts of agents: an edit beside what is in force, until it is published or discarded. */
-
 import type { Agent, AgentDraft, AgentFile } from '../../../schemas/accounts/agent.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable, Sql } from '../connection.ts'

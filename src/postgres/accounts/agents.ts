@@ -1,5 +1,4 @@
 /** Agents as PostgreSQL keeps them. */
-
 import type { Agent, AgentFile, AgentState } from '../../../schemas/accounts/agent.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'

@@ -1,5 +1,4 @@
 /** The audit record: the entries that triggers write, and those for acts without a row. */
-
 import type { LedgerEntry } from '../../../schemas/accounts/account.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'

@@ -1,5 +1,4 @@
 /** Personal accounts that belong to an organization. */
-
 import type { Member, MemberRole } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'

@@ -1,5 +1,4 @@
 /** Knowledge bases, and who may read them. */
-
 import type { KnowledgeBase } from '../../../schemas/knowledge/wiki.ts'
 import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'

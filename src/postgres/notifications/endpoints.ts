@@ -1,5 +1,4 @@
 /** Receivers of webhooks, and the secrets that sign for them. */
-
 import type { WebhookEndpoint } from '../../../schemas/notifications/delivery.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'

@@ -1,5 +1,4 @@
 /** Deliveries as their account reads and repeats them. */
-
 import type { DeliveryRecord, DeliveryState } from '../../../schemas/notifications/delivery.ts'
 import {
   EVENTS_CHANNEL,

@@ -1,5 +1,4 @@
 /** Channels that operators have paused or drain. */
-
 import type { ChannelHold, HeldState } from '../../../schemas/config/channel-report.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable } from '../connection.ts'

@@ -1,5 +1,4 @@
 /** The journals of all gateways, and the end of those whose machine never comes back. */
-
 import type { Credits } from '../../../schemas/money.ts'
 import type { EventType } from '../../../schemas/notifications/event.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'

@@ -1,5 +1,4 @@
 /** Automatic top-ups: settings, and the start of an attempt, one at a time for each account over all processes. */
-
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import {
   type AutomaticTopUp,

@@ -1,5 +1,4 @@
 /** Saved cards. Reports of the provider may come in any order: the newest card counts, and a removed one stays removed. */
-
 import type { SavedMethod } from '../../../schemas/payments/payment.ts'
 import type { MethodNotice } from '../../../schemas/payments/provider.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'

@@ -1,5 +1,4 @@
 /** Receipts and credit notes, numbered without gaps. */
-
 import type { Receipt } from '../../../schemas/payments/payment.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { Refusal } from '../billing/refusal.ts'

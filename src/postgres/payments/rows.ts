@@ -1,5 +1,4 @@
 /** Payments as PostgreSQL gives them. */
-
 import type { Payment } from '../../../schemas/payments/payment.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable } from '../connection.ts'

@@ -1,5 +1,4 @@
 /** Sessions as PostgreSQL keeps them: found by the hash of their token, and ended by their age. */
-
 import type { Session, SignedIn } from '../../../schemas/accounts/people.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'

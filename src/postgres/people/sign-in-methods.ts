@@ -1,5 +1,4 @@
 /** Ways in which a user signs in, as PostgreSQL keeps them: password, passkeys, persons at providers. */
-
 import type { Passkey, SignInMethods, User } from '../../../schemas/accounts/people.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'

@@ -1,5 +1,4 @@
 /** Management tokens as PostgreSQL keeps them. */
-
 import type { ManagementToken } from '../../../schemas/accounts/people.ts'
 import type { Scope } from '../../../schemas/management/operation.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'

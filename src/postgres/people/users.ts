@@ -1,5 +1,4 @@
 /** Users as PostgreSQL keeps them. */
-
 import type { Access, Locale, User } from '../../../schemas/accounts/people.ts'
 import type { AccountRole, InstallationRole } from '../../../schemas/management/operation.ts'
 import type { Credits } from '../../../schemas/money.ts'

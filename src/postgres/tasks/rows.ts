@@ -1,5 +1,4 @@
 /** Converts tasks between their rows and the types of the service. */
-
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable } from '../connection.ts'
 import { jsonValue, storable } from '../json.ts'
