@@ -6,6 +6,7 @@ import { borrowService } from '../support/lend-services.ts'
 import { button, callsInLog, FAST_COST, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
 
 const KEY_NAME = 'My first program'
+const SECOND_KEY_NAME = 'My second program'
 
 t.test('newcomer', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
@@ -35,6 +36,18 @@ t.test('newcomer', async (t) => {
         await hand.press(button(secret, 'Done'))
         await row(page, KEY_NAME).getByText('Active').waitFor()
         await look('keys')
+
+        await hand.press(button(page, 'Create a key'))
+        await hand.write(dialog.getByLabel('Name'), SECOND_KEY_NAME)
+        await hand.press(button(dialog, 'Create'))
+        const second = page.getByRole('dialog', { name: SECOND_KEY_NAME })
+        await second
+          .getByText(/sk-tollgate-/)
+          .first()
+          .waitFor()
+        t.notMatch(await second.textContent(), key, 'another key than the first')
+        await hand.press(button(second, 'Done'))
+        await row(page, SECOND_KEY_NAME).getByText('Active').waitFor()
 
         const call = { model: 'fast', messages: [{ role: 'user', content: 'Hello!' }] }
         t.equal((await service.chat(key, call)).status, 200, 'the key opens the API')
