@@ -23,9 +23,9 @@ import { type Bench, FULL, QUICK, type Size } from './workloads/workload.ts'
  * run on one machine.
  *
  * The subjects run on one core. The upstream (a provider that answers at once), the load generator (raw sockets) and this
- * process share another; Tollgate's engines run there or on a third one where the gateway process alone is measured. All
- * counts are fixed, every wait has a limit, and no process outlives the run. CPU comes from /proc. The report is
- * report/calls/report.ts, which also describes the method.
+ * process share another; Tollgate's engines run there or on a third one where the gateway process alone is measured. Every
+ * wait has a limit, and no process outlives the run. CPU comes from /proc. The report is report/calls/report.ts, which also
+ * describes the method.
  */
 
 const CACHE = join(ROOT, 'node_modules/.cache/tollgate-bench')

@@ -42,21 +42,21 @@ export interface RunningSubject {
   processes(): Processes
   /** Moves the engines to their core, or back to the gateway's. Absent for a subject without engines. */
   moveEngines?(toOwnCore: boolean): void
+  /** Stops the engines until the returned function is called. Absent for a subject without engines. */
+  stopEngines?(): () => void
   /** Null for a subject without settlement. */
   settling: Settling | null
   stop(): Promise<void>
 }
 
-/** How many calls give a steady figure: a slow subject needs fewer. */
+/** After how many calls and streams a program has compiled what it runs: a slow subject gets fewer. */
 export interface Effort {
   warmUpCalls: number
-  calls: number
   warmUpStreams: number
-  burstStreams: number
 }
 
-export const FAST: Effort = { warmUpCalls: 20_000, calls: 30_000, warmUpStreams: 1_000, burstStreams: 2_000 }
-export const SLOW: Effort = { warmUpCalls: 1_000, calls: 2_000, warmUpStreams: 100, burstStreams: 300 }
+export const FAST: Effort = { warmUpCalls: 20_000, warmUpStreams: 1_000 }
+export const SLOW: Effort = { warmUpCalls: 1_000, warmUpStreams: 100 }
 
 /** A program that carries calls to the bench upstream. A new one needs a file, and a line in index.ts. */
 export interface Subject {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -123,6 +124,17 @@ const moveEngines = (supervisor: number, core: number | null): void => {
   for (const pid of Object.values(behind).flat()) pin(pid, core)
 }
 
+/** Stops what works behind the gateway, but not NATS, which gets the settlement of each call. Returns what lets it go on. */
+const stopEngines = (supervisor: number): (() => void) => {
+  const { postgres, clickhouse, settler, tasks } = tollgateProcesses(supervisor)
+  const behind = [postgres, clickhouse, settler, tasks].flatMap((pids) => pids ?? [])
+  const send = (signal: NodeJS.Signals) => {
+    for (const pid of behind) if (existsSync(`/proc/${pid}`)) process.kill(pid, signal)
+  }
+  send('SIGSTOP')
+  return () => send('SIGCONT')
+}
+
 interface Settlement {
   /** False: settlements are dropped. */
   readonly settles: boolean
@@ -151,6 +163,7 @@ const start = async (stage: Stage, { settles, durability }: Settlement): Promise
     ),
     processes: () => tollgateProcesses(child.pid),
     moveEngines: (toOwnCore) => moveEngines(child.pid, toOwnCore ? stage.enginesCore : stage.core),
+    stopEngines: () => stopEngines(child.pid),
     settling: settles ? settlingOf(port, await makeKey(env, 'bench-settling')) : null,
     stop: child.stop,
   }

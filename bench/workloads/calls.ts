@@ -65,6 +65,14 @@ const scaled = (count: number, bench: Bench): number => Math.max(1, Math.round(c
 
 /** A call of 100 KB takes about ten times as long as a small one. */
 const LONG_CALLS_SHARE = 0.15
+/** Short, because the host may move the cores every few seconds. */
+export const SAMPLE_SECONDS = 0.6
+
+/** Makes the calls, and returns how many of them fill a sample at the rate that they had. */
+const countOfSample = async (running: RunningSubject, bench: Bench, load: Load): Promise<number> => {
+  const { seconds } = await run(running, bench, load)
+  return scaled((load.count / seconds) * SAMPLE_SECONDS, bench)
+}
 
 interface WholeCalls {
   profile?: WholeProfile
@@ -79,6 +87,7 @@ const whole = (
   { profile = 'small', tls = false, perSecond = null }: WholeCalls = {},
 ): Workload => {
   const share = profile === 'long' ? LONG_CALLS_SHARE : 1
+  const counts = new WeakMap<RunningSubject, number>()
   const load = (count: number, perSecond: number | null): Load => ({
     profile,
     tls,
@@ -95,12 +104,13 @@ const whole = (
     takes: (_subject, running) => !tls || running.tls !== null,
     prepare: async (subject, running, bench) => {
       await check(running, bench, profile, tls)
-      await run(running, bench, load(scaled(share * subject.effort.warmUpCalls, bench), null))
+      const warmUp = load(scaled(share * subject.effort.warmUpCalls, bench), null)
+      counts.set(running, await countOfSample(running, bench, warmUp))
     },
-    measure: (subject, running, bench) => {
+    measure: (_subject, running, bench) => {
       const calls =
         perSecond === null
-          ? scaled(share * subject.effort.calls, bench)
+          ? counts.get(running)!
           : Math.round((perSecond * bench.size.steadySeconds) / SAMPLES_PER_ROUND)
       return takeSamples(bench, SAMPLES_PER_ROUND, async (): Promise<Metrics> => {
         const stop = startCpuCount(running)
@@ -120,6 +130,8 @@ const whole = (
   }
 }
 
+const burstCounts = new WeakMap<RunningSubject, number>()
+
 const burst: Workload = {
   name: 'burst',
   title: 'streams of 100 chunks at once',
@@ -129,10 +141,11 @@ const burst: Workload = {
   takes: () => true,
   prepare: async ({ effort }, running, bench) => {
     await check(running, bench, 'burst', false)
-    await run(running, bench, burstLoad(scaled(effort.warmUpStreams, bench)))
+    const warmUp = burstLoad(scaled(effort.warmUpStreams, bench))
+    burstCounts.set(running, await countOfSample(running, bench, warmUp))
   },
-  measure: ({ effort }, running, bench) => {
-    const streams = scaled(effort.burstStreams, bench)
+  measure: (_subject, running, bench) => {
+    const streams = burstCounts.get(running)!
     const chunks = streams * bench.paces.burst.chunks
     return takeSamples(bench, SAMPLES_PER_ROUND, async (): Promise<Metrics> => {
       const stop = startCpuCount(running)
@@ -174,12 +187,32 @@ const steady = (name: string, title: string, profile: 'small' | 'brief', perSeco
       const count = profile === 'small' ? effort.warmUpCalls : effort.warmUpStreams
       await run(running, bench, { ...load(scaled(count, bench)), perSecond: null })
     },
-    measure: (_subject, running, bench) =>
-      takeSamples(bench, 1, async (): Promise<Metrics> => {
+    measure: (_subject, running, bench) => {
+      const sample = async () => {
         const result = await run(running, bench, load(Math.round(perSecond * bench.size.steadySeconds)))
-        const { p50, p99 } = profile === 'small' ? result.latencyUs : result.firstByteUs
-        return { p50Us: p50, p99Us: p99 }
-      }),
+        return profile === 'small' ? result.latencyUs : result.firstByteUs
+      }
+      return takeSamples(bench, 1, async (): Promise<Metrics> => {
+        const { p50, p99 } = await sample()
+        return { p50Us: p50, p99Us: p99, p99AloneUs: await p99Alone(running, sample, p99) }
+      })
+    },
+  }
+}
+
+/** Returns the 99th percentile while the subject's engines are stopped; for a subject without engines the same as before. */
+const p99Alone = async (
+  running: RunningSubject,
+  sample: () => Promise<{ p99: number }>,
+  p99: number,
+): Promise<number> => {
+  await untilIdle(running)
+  const goOn = running.stopEngines?.()
+  if (goOn === undefined) return p99
+  try {
+    return (await sample()).p99
+  } finally {
+    goOn()
   }
 }
 

@@ -11,7 +11,7 @@ import { isWhole, type Pace, type Profile, type WholeProfile } from '../upstream
 export interface Size {
   name: 'full' | 'quick'
   rounds: number
-  /** Share of each subject's own number of calls and streams. */
+  /** Share of the calls and streams of a full run. */
   effort: number
   /** Of the workloads at a steady rate. */
   steadySeconds: number
@@ -23,7 +23,7 @@ export const FULL: Size = {
   name: 'full',
   rounds: 5,
   effort: 1,
-  steadySeconds: 2,
+  steadySeconds: 4,
   paced: { streams: 500, windowSeconds: 3 },
   held: { streams: 9_000, windowSeconds: 3 },
 }
@@ -68,7 +68,6 @@ export interface Workload {
   measure(subject: Subject, running: RunningSubject, bench: Bench): Promise<readonly Metrics[]>
 }
 
-/** Samples are short, because the host may move the cores every few seconds. */
 export const SAMPLES_PER_ROUND = 3
 
 /** Takes samples that depend on the placement of the cores, each with the round trip between them. */

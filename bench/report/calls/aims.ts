@@ -16,8 +16,8 @@ const timesBare = (results: Results, workload: string, metric: string): number |
   ratioTo(results, workload, SUBJECT, BARE, metric)
 
 /** Returns what Tollgate adds to the 99th percentile of latency, in times of what nginx adds. */
-const addedP99 = (results: Results): number | null => {
-  const [own, nginx] = [SUBJECT, BASELINE].map((each) => addedTo(results, 'latency', each, 'direct', 'p99Us'))
+const addedP99 = (results: Results, metric: string): number | null => {
+  const [own, nginx] = [SUBJECT, BASELINE].map((each) => addedTo(results, 'latency', each, 'direct', metric))
   return own == null || nginx == null || nginx <= 0 ? null : own / nginx
 }
 
@@ -39,7 +39,13 @@ const compared = (results: Results, where: string): Aim[] => [
     title: `added latency at a steady rate, 99th percentile${where}`,
     limit: P99_LIMIT,
     unit: 'x nginx',
-    value: addedP99(results),
+    value: addedP99(results, 'p99Us'),
+  },
+  {
+    title: `the same with engines stopped${where}`,
+    limit: P99_LIMIT,
+    unit: 'x nginx',
+    value: addedP99(results, 'p99AloneUs'),
   },
 ]
 

@@ -1,4 +1,5 @@
 import { type Placement, SHARED_CACHE_BELOW_NS } from '../../harness/core-latency.ts'
+import { SAMPLE_SECONDS } from '../../workloads/calls.ts'
 import { type Report, runLines } from '../report.ts'
 import { figure } from '../table.ts'
 import { chartOf } from './panels.ts'
@@ -14,7 +15,7 @@ measured, they run on the gateway's. CPU is what Linux counts for the processes 
 limit. The fewer calls arrive together, the more one of them costs, because all that one turn of the event loop
 handles share its cost: "at 1,000/s" has every subject at one rate.
 
-Rounds of the subjects alternate, and each takes three samples. A figure is the median of all samples. Ratios and added
+Rounds of the subjects alternate, and each takes three samples, as many calls as fill ${SAMPLE_SECONDS} s. A figure is the median of all samples. Ratios and added
 latencies are computed within a round first, so that a slow phase of the machine affects both sides. A sample ends when
 the subject is idle again, so it includes deferred work. The bench checks every answer: status, length or number of
 chunks, \`[DONE]\`. One wrong answer fails the row.
@@ -30,8 +31,10 @@ all its subjects have them in one placement.
   *Of 100 KB*: the same response to a conversation of a hundred turns.
 - **Burst**: streams of 100 chunks that the upstream writes at once, 8 at a time.
 - **Paced**: hundreds of streams at 10 chunks a second each, evenly spread; a window in which all are open.
-- **Latency** at 400 calls a second, **first byte** of streams at 100 a second. *Added* is the difference to the same
-  call straight to the upstream.
+- **Latency** at 400 calls a second, **first byte** of streams at 100 a second, for four seconds each round. *Added* is the difference to the same
+  call straight to the upstream. On a machine with two cores the engines keep the load generator and the upstream waiting,
+  and that counts as latency. *With engines stopped* is a second sample, during which PostgreSQL, ClickHouse and the settler
+  do not run: the gateway admits, meters, writes its journal and publishes to NATS as before, and hears of no bookings.
 - **Open streams**: thousands at one chunk a second in a new process; growth of its resident memory.
 - **Settled call**: small calls until the wallet shows all of them, CPU of every process of the service.
 - **Bare parts**: a proxy of uWebSockets.js and Tollgate's upstream client, and nothing else. No gateway of these parts

@@ -61,10 +61,12 @@ const TIME: Column[] = [
   column('p99', measured('latency', 'p99Us')),
   column('added p50', added('latency', 'p50Us')),
   column('added p99', added('latency', 'p99Us')),
+  column('with engines stopped', added('latency', 'p99AloneUs')),
   column('first byte p50 µs', measured('first-byte', 'p50Us')),
   column('p99', measured('first-byte', 'p99Us')),
   column('added p50', added('first-byte', 'p50Us')),
   column('added p99', added('first-byte', 'p99Us')),
+  column('with engines stopped', added('first-byte', 'p99AloneUs')),
 ]
 
 const TLS: Column[] = [
