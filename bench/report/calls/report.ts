@@ -15,10 +15,10 @@ measured, they run on the gateway's. CPU is what Linux counts for the processes 
 limit. The fewer calls arrive together, the more one of them costs, because all that one turn of the event loop
 handles share its cost: "at 1,000/s" has every subject at one rate.
 
-Rounds of the subjects alternate, and each takes three samples, as many calls as fill ${SAMPLE_SECONDS} s. A figure is the median of all samples. Ratios and added
-latencies are computed within a round first, so that a slow phase of the machine affects both sides. A sample ends when
-the subject is idle again, so it includes deferred work. The bench checks every answer: status, length or number of
-chunks, \`[DONE]\`. One wrong answer fails the row.
+Rounds of the subjects alternate, and each takes three samples; one of CPU has as many calls as fill ${SAMPLE_SECONDS} s. A
+figure is the median of all samples. Ratios and added latencies are computed within a round first, so that a slow phase
+of the machine affects both sides. A sample ends when the subject is idle again, so it includes deferred work. The bench
+checks every answer: status, length or number of chunks, \`[DONE]\`. One wrong answer fails the row.
 
 The placement of the cores matters as much as the program. The host of a virtual machine moves its cores, and a subject
 and its load share the kernel's sockets: without a common cache, the same kernel code takes two to three times the
@@ -34,7 +34,7 @@ all its subjects have them in one placement.
 - **Latency** at 400 calls a second, **first byte** of streams at 100 a second, for four seconds each round. *Added* is the difference to the same
   call straight to the upstream. On a machine with two cores the engines keep the load generator and the upstream waiting,
   and that counts as latency. *With engines stopped* is a second sample, during which PostgreSQL, ClickHouse and the settler
-  do not run: the gateway admits, meters, writes its journal and publishes to NATS as before, and hears of no bookings.
+  do not run: the gateway admits, meters, writes its journal and publishes to NATS as before, and is notified of no bookings.
 - **Open streams**: thousands at one chunk a second in a new process; growth of its resident memory.
 - **Settled call**: small calls until the wallet shows all of them, CPU of every process of the service.
 - **Bare parts**: a proxy of uWebSockets.js and Tollgate's upstream client, and nothing else. No gateway of these parts
