@@ -72,7 +72,8 @@ const wrap = (core: number | null, command: string, args: string[]): [string, st
   return [words[0]!, words.slice(1)]
 }
 
-const sendSignal = (pid: number, signal: NodeJS.Signals): void => {
+/** Sends a signal to a process, if it is still there. */
+export const sendSignal = (pid: number, signal: NodeJS.Signals): void => {
   try {
     process.kill(pid, signal)
   } catch {

@@ -42,7 +42,7 @@ export interface RunningSubject {
   processes(): Processes
   /** Moves the engines to their core, or back to the gateway's. Absent for a subject without engines. */
   moveEngines?(toOwnCore: boolean): void
-  /** Stops the engines until the returned function is called. Absent for a subject without engines. */
+  /** Stops what works behind the gateway until the returned function is called. Absent for a subject without engines. */
   stopEngines?(): () => void
   /** Null for a subject without settlement. */
   settling: Settling | null

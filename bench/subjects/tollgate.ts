@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { pin } from '../harness/children.ts'
+import { pin, sendSignal } from '../harness/children.ts'
 import { ROOT } from '../harness/machine.ts'
 import { MASTER_KEY, PROGRAM, startTollgate } from '../harness/service.ts'
 import type { Endpoint } from '../load/request.ts'
@@ -129,7 +128,7 @@ const stopEngines = (supervisor: number): (() => void) => {
   const { postgres, clickhouse, settler, tasks } = tollgateProcesses(supervisor)
   const behind = [postgres, clickhouse, settler, tasks].flatMap((pids) => pids ?? [])
   const send = (signal: NodeJS.Signals) => {
-    for (const pid of behind) if (existsSync(`/proc/${pid}`)) process.kill(pid, signal)
+    for (const pid of behind) sendSignal(pid, signal)
   }
   send('SIGSTOP')
   return () => send('SIGCONT')

@@ -68,10 +68,13 @@ const LONG_CALLS_SHARE = 0.15
 /** Short, because the host may move the cores every few seconds. */
 export const SAMPLE_SECONDS = 0.6
 
-/** Makes the calls, and returns how many of them fill a sample at the rate that they had. */
-const countOfSample = async (running: RunningSubject, bench: Bench, load: Load): Promise<number> => {
+/** How many calls or streams of the workload that was prepared last fill a sample. */
+const sampleCounts = new WeakMap<RunningSubject, number>()
+
+/** Makes the calls. Those of a sample follow from the rate that these had. */
+const warmUp = async (running: RunningSubject, bench: Bench, load: Load): Promise<void> => {
   const { seconds } = await run(running, bench, load)
-  return scaled((load.count / seconds) * SAMPLE_SECONDS, bench)
+  sampleCounts.set(running, scaled((load.count / seconds) * SAMPLE_SECONDS, bench))
 }
 
 interface WholeCalls {
@@ -87,7 +90,6 @@ const whole = (
   { profile = 'small', tls = false, perSecond = null }: WholeCalls = {},
 ): Workload => {
   const share = profile === 'long' ? LONG_CALLS_SHARE : 1
-  const counts = new WeakMap<RunningSubject, number>()
   const load = (count: number, perSecond: number | null): Load => ({
     profile,
     tls,
@@ -104,13 +106,12 @@ const whole = (
     takes: (_subject, running) => !tls || running.tls !== null,
     prepare: async (subject, running, bench) => {
       await check(running, bench, profile, tls)
-      const warmUp = load(scaled(share * subject.effort.warmUpCalls, bench), null)
-      counts.set(running, await countOfSample(running, bench, warmUp))
+      await warmUp(running, bench, load(scaled(share * subject.effort.warmUpCalls, bench), null))
     },
     measure: (_subject, running, bench) => {
       const calls =
         perSecond === null
-          ? counts.get(running)!
+          ? sampleCounts.get(running)!
           : Math.round((perSecond * bench.size.steadySeconds) / SAMPLES_PER_ROUND)
       return takeSamples(bench, SAMPLES_PER_ROUND, async (): Promise<Metrics> => {
         const stop = startCpuCount(running)
@@ -130,8 +131,6 @@ const whole = (
   }
 }
 
-const burstCounts = new WeakMap<RunningSubject, number>()
-
 const burst: Workload = {
   name: 'burst',
   title: 'streams of 100 chunks at once',
@@ -141,11 +140,10 @@ const burst: Workload = {
   takes: () => true,
   prepare: async ({ effort }, running, bench) => {
     await check(running, bench, 'burst', false)
-    const warmUp = burstLoad(scaled(effort.warmUpStreams, bench))
-    burstCounts.set(running, await countOfSample(running, bench, warmUp))
+    await warmUp(running, bench, burstLoad(scaled(effort.warmUpStreams, bench)))
   },
   measure: (_subject, running, bench) => {
-    const streams = burstCounts.get(running)!
+    const streams = sampleCounts.get(running)!
     const chunks = streams * bench.paces.burst.chunks
     return takeSamples(bench, SAMPLES_PER_ROUND, async (): Promise<Metrics> => {
       const stop = startCpuCount(running)
@@ -206,9 +204,9 @@ const p99Alone = async (
   sample: () => Promise<{ p99: number }>,
   p99: number,
 ): Promise<number> => {
+  if (running.stopEngines === undefined) return p99
   await untilIdle(running)
-  const goOn = running.stopEngines?.()
-  if (goOn === undefined) return p99
+  const goOn = running.stopEngines()
   try {
     return (await sample()).p99
   } finally {

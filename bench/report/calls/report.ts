@@ -31,10 +31,11 @@ all its subjects have them in one placement.
   *Of 100 KB*: the same response to a conversation of a hundred turns.
 - **Burst**: streams of 100 chunks that the upstream writes at once, 8 at a time.
 - **Paced**: hundreds of streams at 10 chunks a second each, evenly spread; a window in which all are open.
-- **Latency** at 400 calls a second, **first byte** of streams at 100 a second, for four seconds each round. *Added* is the difference to the same
-  call straight to the upstream. On a machine with two cores the engines keep the load generator and the upstream waiting,
-  and that counts as latency. *With engines stopped* is a second sample, during which PostgreSQL, ClickHouse and the settler
-  do not run: the gateway admits, meters, writes its journal and publishes to NATS as before, and is notified of no bookings.
+- **Latency** at 400 calls a second, **first byte** of streams at 100 a second, for four seconds each round. *Added* is the
+  difference to the same call straight to the upstream. On a machine with two cores the engines keep the load generator and
+  the upstream waiting, and that counts as latency. *With engines stopped* is a second sample, during which PostgreSQL,
+  ClickHouse, the settler and the task worker do not run: the gateway admits, meters, writes its journal and publishes to
+  NATS as before, and is notified of no bookings.
 - **Open streams**: thousands at one chunk a second in a new process; growth of its resident memory.
 - **Settled call**: small calls until the wallet shows all of them, CPU of every process of the service.
 - **Bare parts**: a proxy of uWebSockets.js and Tollgate's upstream client, and nothing else. No gateway of these parts
