@@ -7,24 +7,20 @@
 import {
   asyncScheduler,
   defer,
-  delay,
   EMPTY,
   exhaustMap,
   expand,
   filter,
-  first,
   firstValueFrom,
   interval,
+  type MonoTypeOperatorFunction,
   map,
   mergeMap,
   Observable,
   race,
-  repeat,
   type SchedulerLike,
   Subject,
   startWith,
-  switchMap,
-  take,
   takeUntil,
   tap,
   timer,
@@ -35,6 +31,7 @@ import type { Credits } from '../../schemas/money.ts'
 import type { Journal, JournalBatch } from '../../src/journal/journal.ts'
 import type { Delivery, Nats } from '../../src/nats/nats.ts'
 import type { Bookings, Wallets } from '../../src/postgres/billing/repository.ts'
+import { lookUpLate, type Published } from './look-up.ts'
 import {
   decodeCommitNotification,
   decodeSettlements,
@@ -42,19 +39,20 @@ import {
   firstEndIn,
   type Malformed,
 } from './messages.ts'
-import { OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './retrying.ts'
+import { FAULT, OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './retrying.ts'
 import { type OnStored, StoredMark } from './stored.ts'
 
-/** Time that a settlement waits for others that share its message, and the same while an answer waits. */
-const PUBLISH_LINGER_MS = { usual: 150, awaited: 2 }
-/** Batches published and not booked; further ones stay in the journal. */
+/** Time that a settlement waits for others that share its message. */
+const PUBLISH_LINGER_MS = 150
+/** The same while an answer waits. It grows with the batches that are not booked, so that an outage leaves fewer. */
+const AWAITED_LINGER_MS = 2
+const AWAITED_BATCHES_PER_MS = 256
+/** The most batches that are published and not booked; further ones stay in the journal. */
 export const PUBLISHED_MAX_BATCHES = 32
-/** The same where answers wait for short messages. Beyond the first half they are longer. */
-const AWAITED_MAX_BATCHES = 1024
-/** After this time without the notification of a stored batch, PostgreSQL is queried. */
-export const BOOKED_WAIT_MS = 10_000
-/** The same, after NATS was away: notifications are more likely lost than late. */
-const MISSED_WAIT_MS = 1_000
+/** The same where answers wait: half an hour of load and more, at less than 1 KB of memory each. */
+const AWAITED_MAX_BATCHES = 200_000
+/** The most batches that JetStream does not have yet: those are in memory. */
+const UNSTORED_MAX_BATCHES = 32
 /** Time that a message waits for others that share its transaction. */
 const BOOK_LINGER_MS = 10
 /** The most that `Bookings.bookSettlements` takes at once. */
@@ -62,8 +60,6 @@ const BOOK_MAX_SETTLEMENTS = 1_000
 /** A third of the time after which JetStream counts a silent settler as dead. */
 const KEEP_INTERVAL_MS = 2_000
 const READ_JOURNAL_RETRY_MS = 1_000
-
-const FAULT = 'Unexpected fault while settling; retrying'
 
 /** The facts of one commit for a gateway process. */
 export interface CommittedWallets {
@@ -113,10 +109,11 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   const mark = new StoredMark(scheduler)
   const subject = `${SETTLEMENT_SUBJECT}.${journal.id}`
   const publishing = new OutageLog(log, 'Publishing settlements')
-  const asking = new OutageLog(log, 'Asking PostgreSQL for what is booked')
-  const inFlight = new Map<string, JournalBatch>()
+  /** In the order of the journal. */
+  const inFlight = new Map<string, Published>()
   const confirmed$ = new Subject<string>()
-  const missed$ = new Subject<void>()
+  /** When NATS came back last. */
+  let missedAt = Number.NEGATIVE_INFINITY
   /** Something was written, or there is room again. */
   const changed$ = new Subject<void>()
   journal.onSettled(() => changed$.next())
@@ -136,56 +133,40 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     if (batches.length > 0) changed$.next()
   }
 
-  const stored = (batch: JournalBatch) =>
-    new Observable<void>((subscriber) => {
-      nats.publish(subject, batch.id, batch.payload, (error) => {
+  const untilConfirmed = <T>({ id }: JournalBatch): MonoTypeOperatorFunction<T> =>
+    takeUntil(confirmed$.pipe(filter((confirmedId) => confirmedId === id)))
+
+  /** Stores the batch in JetStream, and frees its memory: it is rarely needed again. */
+  const stored = (published: Published) => {
+    const { batch } = published
+    return new Observable<void>((subscriber) => {
+      nats.publish(subject, batch.id, batch.payload(), (error) => {
         if (error !== null) return subscriber.error(error)
+        published.storedAt = scheduler.now()
+        journal.release(batch)
         mark.stored(batch)
+        if (journal.untaken > 0) changed$.next()
         subscriber.next()
         subscriber.complete()
       })
-    }).pipe(retrying(publishing, scheduler))
+    }).pipe(retrying(publishing, scheduler), untilConfirmed(batch))
+  }
 
-  /** Returns the totals when PostgreSQL has all of the batch, else null. */
-  const askedFor = (batch: JournalBatch) =>
-    defer(() => {
-      const { settlements } = decodeSettlements(batch.id, batch.payload)
-      const requestIds = settlements.map(({ request_id }) => request_id)
-      return database
-        .readBooked(requestIds, [...batch.costs.keys()])
-        .then(({ requestIds: found, wallets }) => {
-          return requestIds.every((id) => found.has(id)) ? wallets : null
-        })
-    }).pipe(retrying(asking, scheduler))
-
-  const newsAreLate = () =>
-    race(timer(BOOKED_WAIT_MS, scheduler), missed$.pipe(delay(MISSED_WAIT_MS, scheduler))).pipe(take(1))
-
-  /**
-   * Stores the batch. Without a notification, confirms it when PostgreSQL has booked it, else stores it again: the
-   * store may have been lost.
-   */
-  const delivered = (batch: JournalBatch) =>
-    defer(() => stored(batch)).pipe(
-      switchMap(newsAreLate),
-      switchMap(() => askedFor(batch)),
-      repeat(),
-      first((wallets) => wallets !== null),
-      tap((wallets) => confirm([batch], wallets ?? [])),
-      resubscribeOnFault((error) => log.error({ error, batch: batch.id }, FAULT), scheduler),
-      takeUntil(confirmed$.pipe(filter((id) => id === batch.id))),
-    )
+  const hasRoom = () =>
+    inFlight.size < (isAwaited() ? AWAITED_MAX_BATCHES : PUBLISHED_MAX_BATCHES) &&
+    mark.unstored < UNSTORED_MAX_BATCHES
 
   /** Takes as many batches as there is room for. */
-  const taken = (): JournalBatch[] => {
-    const batches: JournalBatch[] = []
+  const taken = (): Published[] => {
+    const batches: Published[] = []
     try {
-      while (inFlight.size < (isAwaited() ? AWAITED_MAX_BATCHES : PUBLISHED_MAX_BATCHES)) {
+      while (hasRoom()) {
         const batch = journal.take()
         if (batch === null) break
-        inFlight.set(batch.id, batch)
+        const published = { batch, storedAt: null }
+        inFlight.set(batch.id, published)
         mark.taken(batch)
-        batches.push(batch)
+        batches.push(published)
       }
     } catch (error) {
       log.error({ error }, 'Failed to read the journal back; retrying')
@@ -195,19 +176,21 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   }
 
   const lingerMs = () =>
-    PUBLISH_LINGER_MS[isAwaited() && inFlight.size < AWAITED_MAX_BATCHES / 2 ? 'awaited' : 'usual']
+    isAwaited()
+      ? Math.min(PUBLISH_LINGER_MS, Math.max(AWAITED_LINGER_MS, inFlight.size / AWAITED_BATCHES_PER_MS))
+      : PUBLISH_LINGER_MS
 
   const hear = (payload: Uint8Array) => {
     try {
       const { batches, wallets } = decodeCommitNotification(payload)
-      const own = batches.map((id) => inFlight.get(id)).filter((batch) => batch !== undefined)
+      const own = batches.map((id) => inFlight.get(id)?.batch).filter((batch) => batch !== undefined)
       confirm(own, wallets)
     } catch (error) {
       log.error({ error }, 'Dropped malformed commit notification')
     }
   }
   const stopListening = nats.listen(BOOKED_SUBJECT, hear, () => {
-    missed$.next()
+    missedAt = scheduler.now()
     deps.onNotificationsMissed?.()
   })
   const running = changed$
@@ -215,9 +198,19 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       startWith(undefined),
       exhaustMap(() => timer(lingerMs(), scheduler)),
       mergeMap(taken),
-      mergeMap(delivered),
+      mergeMap(stored),
     )
     .subscribe()
+  const lookingUp = lookUpLate({
+    published: () => inFlight.values(),
+    missedAt: () => missedAt,
+    database,
+    onBooked: (batch, wallets) => confirm([batch], wallets),
+    store: stored,
+    untilConfirmed,
+    log,
+    scheduler,
+  }).subscribe()
 
   const isIdle = () => journal.depth().settlementsUnbooked === 0
   return {
@@ -229,7 +222,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     oldestUnbookedAt() {
       // Batches are taken in order, and a map keeps it; one that is not taken yet is younger.
       const [oldest] = inFlight.values()
-      return oldest === undefined ? null : firstEndIn(oldest.payload)
+      return oldest === undefined ? null : firstEndIn(oldest.batch.payload())
     },
     drain(boundMs) {
       const idle$ = changed$.pipe(
@@ -243,6 +236,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     stop() {
       stopListening()
       running.unsubscribe()
+      lookingUp.unsubscribe()
     },
   }
 }

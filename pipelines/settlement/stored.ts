@@ -28,6 +28,11 @@ export class StoredMark {
     this.#scheduler = scheduler
   }
 
+  /** Number of batches taken and not known to be stored. */
+  get unstored(): number {
+    return this.#unstored.length
+  }
+
   taken(batch: JournalBatch): void {
     this.#unstored.push(batch)
     this.#takenTo = batch.end

@@ -6,6 +6,9 @@ import type { Segment } from './segments.ts'
 
 export interface BacklogGroup<Call> {
   readonly segment: Segment<Call>
+  /** Of the group in the segment, and of the next one. */
+  readonly offset: number
+  readonly end: number
   readonly group: Group
 }
 
@@ -41,8 +44,8 @@ export class Backlog<Call> {
       const segment = this.#segment()
       if (segment === undefined) return null
       if (this.#offset < segment.size) {
-        const group = this.#groupOf(segment)
-        if (group !== null) return { segment, group }
+        const next = this.#groupOf(segment)
+        if (next !== null) return next
       } else if (segment === this.#segments().at(-1)) return null
       else this.#moveTo(segment.number + 1)
     }
@@ -60,7 +63,7 @@ export class Backlog<Call> {
     this.#read = null
   }
 
-  #groupOf(segment: Segment<Call>): Group | null {
+  #groupOf(segment: Segment<Call>): BacklogGroup<Call> | null {
     if (this.#read?.segment !== segment || this.#offset >= this.#read.from + this.#read.bytes.length) {
       const bytes = Buffer.allocUnsafe(segment.size - this.#offset)
       const filled = this.#files.readAt(segment.path, bytes, this.#offset)
@@ -72,6 +75,7 @@ export class Backlog<Call> {
     }
     const { value: group } = groupsIn(bytes, this.#offset - from, onDamage).next()
     this.#offset = group === undefined ? segment.size : from + group.end
-    return group ?? null
+    if (group === undefined) return null
+    return { segment, offset: from + group.offset, end: this.#offset, group }
   }
 }

@@ -5,7 +5,7 @@ import { Backlog } from './backlog.ts'
 import type { JournalLog } from './clock.ts'
 import { addCost, addCosts, totalOf } from './costs.ts'
 import type { JournalFiles } from './files.ts'
-import { parseLines } from './format.ts'
+import { type Damage, groupsIn, parseLines } from './format.ts'
 import { type PageSlice, Pages } from './pages.ts'
 import type { RecoveredState } from './recovery.ts'
 import type { Segment } from './segments.ts'
@@ -20,42 +20,56 @@ const WAITING_MAX_BYTES = 16 * 1024 * 1024
 export interface JournalBatch {
   /** Message id. Never used again for other content, not even after a restart or a loss of power. */
   readonly id: string
-  /** Settlements as JSON, one a line. Valid until the batch is confirmed: then its memory is used again. */
-  readonly payload: Uint8Array
   readonly count: number
   /** The number behind its last settlement. */
   readonly end: number
   /** Cost of the batch in 1e-8 credit: by account, and by key under the key's id. */
   readonly costs: ReadonlyMap<string, bigint>
+  /**
+   * Returns its settlements as JSON, one a line; once it is released, it is read back from the file. Valid until the
+   * batch is released or confirmed: then its memory is used again.
+   * @throws Error of the file system while reading back
+   */
+  payload(): Uint8Array
 }
 
 /** One written group's settlements. */
 export interface WrittenGroup<Call> {
   readonly segment: Segment<Call>
+  /** Of the group in the segment, and of the next one. */
   readonly offset: number
+  readonly end: number
   readonly first: number
   readonly count: number
-  /** Valid during the call alone. */
   readonly bytes: Buffer
   /** As in a batch. */
   readonly costs: ReadonlyMap<string, bigint>
 }
 
+/** Groups of one segment that follow one another: `count` settlements. */
+interface Run<Call> {
+  readonly segment: Segment<Call>
+  readonly offset: number
+  end: number
+  count: number
+}
+
 interface Taken<Call> extends JournalBatch {
   readonly first: number
-  readonly parts: ReadonlyArray<Part<Call>>
+  readonly runs: readonly Run<Call>[]
   /** Left by an earlier process. */
   readonly isRecovered: boolean
-  isConfirmed: boolean
+  /** Null once it is released. */
+  memory: { readonly bytes: Buffer; readonly slices: readonly PageSlice[] } | null
 }
 
 /** A group on its way into a batch. */
-type Part<Call> = Pick<WrittenGroup<Call>, 'segment' | 'first' | 'count' | 'bytes' | 'costs'> & {
+interface Part<Call> extends WrittenGroup<Call> {
   /** Place of its bytes; null when they were read back from the file. */
   readonly slice: PageSlice | null
 }
 
-type Waiting<Call> = Part<Call> & Pick<WrittenGroup<Call>, 'offset'> & { readonly slice: PageSlice }
+type Waiting<Call> = Part<Call> & { readonly slice: PageSlice }
 
 interface Dependencies<Call> {
   /** Begins every message id. */
@@ -76,8 +90,8 @@ export class Batches<Call> {
   #waiting: Waiting<Call>[] = []
   #waitingBytes = 0
   #backlog: Backlog<Call> | null
-  /** Taken and not all confirmed, in order. */
-  readonly #taken: Taken<Call>[] = []
+  /** Taken and not confirmed, in order. */
+  readonly #taken = new Map<string, Taken<Call>>()
   readonly #pages: Pages
   #nextBatch = 1
   /** The number behind the last settlement taken. */
@@ -112,7 +126,8 @@ export class Batches<Call> {
 
   /** Every settlement numbered below this is booked. */
   get booked(): number {
-    return this.#taken[0]?.first ?? this.#takenTo
+    const [oldest] = this.#taken.values()
+    return oldest?.first ?? this.#takenTo
   }
 
   /** Returns the rest of `recovered.costs`. */
@@ -120,15 +135,15 @@ export class Batches<Call> {
     return this.#recoveredCosts.get(id) ?? 0n
   }
 
+  /** Takes what the journal has written; `group.bytes` is valid during the call alone. */
   written(group: WrittenGroup<Call>): void {
     this.#untaken += group.count
     group.segment.unbooked += group.count
     this.#unbookedCost += totalOf(group.costs)
     if (this.#backlog !== null) return
     const slice = this.#pages.copy(group.bytes)
-    const { segment, offset, first, count, costs } = group
     const bytes = slice.page.memory.subarray(slice.from, slice.to)
-    this.#waiting.push({ segment, offset, first, count, costs, bytes, slice })
+    this.#waiting.push({ ...group, bytes, slice })
     this.#waitingBytes += bytes.length
     if (this.#waitingBytes > WAITING_MAX_BYTES) this.#dropWaiting()
   }
@@ -145,33 +160,53 @@ export class Batches<Call> {
     const count = parts.reduce((sum, part) => sum + part.count, 0)
     this.#untaken -= count
     this.#takenTo = last.first + last.count
-    const batch = {
+    const batch: Taken<Call> = {
       id: `${this.#deps.prefix}${this.#nextBatch++}`,
-      payload: joined(parts),
       count,
       end: this.#takenTo,
       costs: sumOf(parts),
       first: head.first,
-      parts,
+      runs: runsOf(parts),
       isRecovered: head.first < this.#ownFrom,
-      isConfirmed: false,
+      memory: { bytes: joined(parts), slices: parts.flatMap(({ slice }) => slice ?? []) },
+      payload: () => batch.memory?.bytes ?? this.#readBack(batch.runs),
     }
-    this.#taken.push(batch)
+    this.#taken.set(batch.id, batch)
     return batch
   }
 
+  /** Frees the memory of a batch that stays taken. A second call changes nothing. */
+  release({ id }: JournalBatch): void {
+    const taken = this.#taken.get(id)
+    if (taken !== undefined) this.#free(taken)
+  }
+
   /** Confirms that PostgreSQL has the batch. A second call changes nothing. */
-  confirm(batch: JournalBatch): void {
-    const taken = this.#taken.find(({ id }) => id === batch.id)
-    if (taken === undefined || taken.isConfirmed) return
-    taken.isConfirmed = true
+  confirm({ id }: JournalBatch): void {
+    const taken = this.#taken.get(id)
+    if (taken === undefined) return
+    this.#taken.delete(id)
+    this.#free(taken)
     this.#unbookedCost -= totalOf(taken.costs)
-    for (const { segment, count, slice } of taken.parts) {
-      segment.unbooked -= count
-      if (slice !== null) this.#pages.release(slice)
-    }
+    for (const { segment, count } of taken.runs) segment.unbooked -= count
     if (taken.isRecovered) for (const [id, cost] of taken.costs) addCost(this.#recoveredCosts, id, -cost)
-    while (this.#taken[0]?.isConfirmed) this.#taken.shift()
+  }
+
+  #free(taken: Taken<Call>): void {
+    for (const slice of taken.memory?.slices ?? []) this.#pages.release(slice)
+    taken.memory = null
+  }
+
+  #readBack(runs: readonly Run<Call>[]): Buffer {
+    const settlements: Buffer[] = []
+    for (const { segment, offset, end } of runs) {
+      const bytes = Buffer.allocUnsafe(end - offset)
+      const filled = this.#deps.files.readAt(segment.path, bytes, offset)
+      const onDamage = (damage: Damage) => this.#reportDamage(segment.path, damage)
+      for (const group of groupsIn(bytes.subarray(0, filled), 0, onDamage))
+        settlements.push(group.settlements)
+    }
+    return Buffer.concat(settlements)
   }
 
   #nextParts(): Part<Call>[] {
@@ -224,10 +259,10 @@ export class Batches<Call> {
         this.#backlog = null
         return null
       }
-      const { segment, group } = next
+      const { segment, offset, end, group } = next
       if (group.count === 0 || group.first + group.count <= this.#bookedBefore) continue
       const { first, count, settlements: bytes } = group
-      return { segment, first, count, bytes, costs: costsIn(bytes), slice: null }
+      return { segment, offset, end, first, count, bytes, costs: costsIn(bytes), slice: null }
     }
   }
 
@@ -243,9 +278,25 @@ export class Batches<Call> {
 
   #backlogFrom(from: { number: number; offset: number }): Backlog<Call> {
     return new Backlog(this.#deps.files, this.#deps.segments, from, (path, damage) =>
-      this.#deps.log.error({ path, ...damage }, 'Skipped damaged bytes of the journal; the rest is sent'),
+      this.#reportDamage(path, damage),
     )
   }
+
+  #reportDamage(path: string, damage: Damage): void {
+    this.#deps.log.error({ path, ...damage }, 'Skipped damaged bytes of the journal; the rest is sent')
+  }
+}
+
+function runsOf<Call>(parts: readonly Part<Call>[]): Run<Call>[] {
+  const runs: Run<Call>[] = []
+  for (const { segment, offset, end, count } of parts) {
+    const run = runs.at(-1)
+    if (run?.segment === segment) {
+      run.end = end
+      run.count += count
+    } else runs.push({ segment, offset, end, count })
+  }
+  return runs
 }
 
 /** Parts of one page are adjacent in it. */

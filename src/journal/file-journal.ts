@@ -204,6 +204,8 @@ export class FileJournal implements Journal {
     return this.#batches.take()
   }
 
+  release = (batch: JournalBatch): void => this.#batches.release(batch)
+
   confirm(batch: JournalBatch): void {
     this.#batches.confirm(batch)
     this.#segments.removeDone()
@@ -287,7 +289,7 @@ export class FileJournal implements Journal {
     for (const call of chunk.calls) if (call?.segment?.open.delete(call)) this.#open -= 1
     this.#chunkChars -= chunk.text.length
     const bytes = this.#scratch.subarray(settlementsAt, end)
-    this.#batches.written({ segment, offset, first, count, bytes, costs: chunk.costs })
+    this.#batches.written({ segment, offset, end: offset + end, first, count, bytes, costs: chunk.costs })
   }
 
   #notifyAdmitted(call: OpenCall, refusal: Error | null): void {

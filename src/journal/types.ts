@@ -78,6 +78,8 @@ export interface Journal {
    * @throws Error of the file system
    */
   take(): JournalBatch | null
+  /** Frees the memory of a batch, which is to be confirmed later. */
+  release(batch: JournalBatch): void
   /** Confirms that PostgreSQL has the batch: its part of the file is not needed any more. */
   confirm(batch: JournalBatch): void
   /** Writes the waiting records, syncs them and releases the directory. Nothing is accepted afterwards. */

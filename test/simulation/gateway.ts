@@ -182,6 +182,7 @@ export class Gateway {
     this.#journal = journal
     const database = books.databaseOf(process)
     const nats = queue.natsOf(process)
+    const isAwaited = random.chance(0.5)
     const credentials = new Credentials({
       database: {
         lookupHash: (rawKey) => Buffer.from(rawKey),
@@ -201,6 +202,7 @@ export class Gateway {
       nats: faults.mutation === 'confirmed when stored' ? confirmedWhenStored(nats) : nats,
       database,
       onBooked: ({ costs, wallets }) => credentials.booked(costs, wallets),
+      isAwaited: () => isAwaited,
       onNotificationsMissed: () => void credentials.refreshWallets(credentials.walletIds),
       log: quiet,
       scheduler: process.scheduler,

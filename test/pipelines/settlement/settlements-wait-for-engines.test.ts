@@ -2,6 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { settler } from '../../../pipelines/settlement/settlement.ts'
+import { BATCH_FULL_SETTLEMENTS } from '../../../src/journal/batches.ts'
+import type { Nats } from '../../../src/nats/nats.ts'
+import { testDataDir } from '../../support/engines.ts'
 import { until } from '../../support/eventually.ts'
 import { silent, startSettlement } from './support.ts'
 
@@ -70,3 +73,61 @@ t.test('a settler that ends gives what it could not book to the next one', async
   t.equal(await gateway.publisher.drain(5_000), true, 'at once, not when JetStream takes the first for dead')
   t.equal(await bench.usedOf(account), 10n)
 })
+
+t.test('what an earlier process left is stored bit by bit where answers wait for JetStream', async (t) => {
+  const account = await bench.newAccount()
+  const directory = await testDataDir(t)
+  const BATCHES = 40
+  const CALLS = BATCHES * BATCH_FULL_SETTLEMENTS
+  const cut = { publish: () => undefined, listen: () => () => undefined }
+  const killed = await startGateway(t, { directory, nats: cut })
+  for (let batch = 0; batch < BATCHES; batch++)
+    await Promise.all(Array.from({ length: BATCH_FULL_SETTLEMENTS }, () => killed.call(account, 2n)))
+  await killed.abandon()
+  const nats = connect(t)
+  let most = 0
+  let unanswered = 0
+  const counting: Pick<Nats, 'publish' | 'listen'> = {
+    ...nats,
+    publish(subject, id, payload, done) {
+      most = Math.max(most, ++unanswered)
+      nats.publish(subject, id, payload, (error) => {
+        unanswered--
+        done(error)
+      })
+    },
+  }
+  const gateway = await startGateway(t, { directory, nats: counting, isAwaited: () => true })
+  t.equal(gateway.journal.recovered.unbooked, CALLS)
+  await until('all is stored', () => gateway.journal.untaken === 0 && unanswered === 0)
+  t.equal(gateway.publisher.inFlight, BATCHES)
+  t.ok(most < BATCHES, `${most} at once`)
+  bench.settler(t)
+  t.equal(await gateway.publisher.drain(30_000), true)
+  t.equal(await bench.usedOf(account), 2n * BigInt(CALLS))
+})
+
+t.test(
+  'answers that wait for JetStream go on while nothing is booked, however long that takes',
+  async (t) => {
+    // More than were ever held in memory, each a message.
+    const CALLS = 1_100
+    const account = await bench.newAccount()
+    const { call, journal, publisher } = await startGateway(t, { isAwaited: () => true })
+    const stored = () =>
+      new Promise<void>((resolve, reject) =>
+        publisher.whenStored((error) => (error === undefined ? resolve() : reject(error))),
+      )
+    const requestIds: string[] = []
+    for (let at = 0; at < CALLS; at++) {
+      requestIds.push(await call(account, 3n))
+      await stored()
+    }
+    t.equal(publisher.inFlight, CALLS, 'each is stored, and none is booked')
+    bench.settler(t)
+    t.equal(await publisher.drain(30_000), true)
+    t.same(new Set(await bench.rowsOf(account)), new Set(requestIds))
+    t.equal(await bench.usedOf(account), 3n * BigInt(CALLS))
+    t.equal(journal.depth().settlementsUnbooked, 0)
+  },
+)

@@ -29,13 +29,15 @@ export interface TestGateway {
   abandon(): Promise<void>
 }
 
+const HURRY = 100
+
 /** Ten seconds of the pipeline pass in a tenth of one. */
 export const hurried: SchedulerLike = {
-  now: () => asyncScheduler.now(),
+  now: () => HURRY * asyncScheduler.now(),
   schedule<T>(work: (this: SchedulerAction<T>, state: T) => void, delay = 0, state?: T): Subscription {
     return asyncScheduler.schedule(
       work as (this: SchedulerAction<T>, state?: T) => void,
-      delay / 100,
+      delay / HURRY,
       state as T,
     )
   },
@@ -77,12 +79,13 @@ interface GatewayDeps {
   readonly nats: Pick<Nats, 'publish' | 'listen'>
   readonly database: Database
   readonly scheduler?: SchedulerLike
+  readonly isAwaited?: () => boolean
 }
 
 async function startGateway(
   t: Test,
   directory: string,
-  { nats, database, scheduler }: GatewayDeps,
+  { nats, database, ...more }: GatewayDeps,
 ): Promise<TestGateway> {
   const journal = await openJournal({ directory: join(directory, 'journal'), log: silent })
   const notifications: CommittedWallets[] = []
@@ -92,7 +95,7 @@ async function startGateway(
     database,
     onBooked: (booked) => void notifications.push(booked),
     log: silent,
-    ...(scheduler === undefined ? {} : { scheduler }),
+    ...more,
   })
   t.teardown(async () => {
     publisher.stop()

@@ -112,7 +112,7 @@ t.test('more than memory holds is read back from the files, in order and each on
   let cost = 0n
   let isLateWritten = false
   for (let batch = journal.take(); batch !== null; batch = journal.take()) {
-    for (const line of Buffer.from(batch.payload).toString().trim().split('\n'))
+    for (const line of Buffer.from(batch.payload()).toString().trim().split('\n'))
       ids.push(JSON.parse(line).request_id)
     for (const [id, each] of batch.costs) if (id.startsWith('acc_')) cost += each
     journal.confirm(batch)

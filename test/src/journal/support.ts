@@ -62,7 +62,7 @@ export const written = () => new Promise<void>((resolve) => setImmediate(resolve
 export function takeAll(journal: Journal): Settlement[] {
   const settlements: Settlement[] = []
   for (let batch = journal.take(); batch !== null; batch = journal.take())
-    for (const line of Buffer.from(batch.payload).toString('utf8').trim().split('\n'))
+    for (const line of Buffer.from(batch.payload()).toString('utf8').trim().split('\n'))
       settlements.push(JSON.parse(line))
   return settlements
 }
