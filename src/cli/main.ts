@@ -241,7 +241,9 @@ async function openProvider(env: NodeJS.ProcessEnv): Promise<(() => Promise<Prov
   return lazyProvider(paymentSettings(payments, isDemonstration ? (running.simulator_url ?? null) : null, ''))
 }
 
-const NATS_BOUND_MS = 2_000
+/** A machine under load takes seconds to connect. */
+const CONNECT_BOUND_MS = 10_000
+const SURVEY_BOUND_MS = 2_000
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
 async function publicUrl({ publicUrl: configured, dataDir, host, port, tls }: Settings): Promise<string> {
@@ -273,7 +275,7 @@ async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => P
       })
     const nats = openNats({ url, name: 'tollgate command line', log: silent })
     try {
-      await nats.connected(NATS_BOUND_MS)
+      await nats.connected(CONNECT_BOUND_MS)
       return await work({ database, messages: taskMessages(nats, silent), cancelUpstream: cancel })
     } finally {
       await nats.close()
@@ -294,7 +296,7 @@ async function withJournals<T>(
     if (url === null) return work(database, { journals: journalDeps(null, silent) })
     const nats = openNats({ url, name: 'tollgate command line', log: silent })
     try {
-      await nats.connected(NATS_BOUND_MS)
+      await nats.connected(CONNECT_BOUND_MS)
       return await work(database, { journals: journalDeps(nats, silent) })
     } finally {
       await nats.close()
@@ -363,7 +365,7 @@ async function processReports(settings: Settings): Promise<ProcessReport[] | nul
     name: 'tollgate command line',
     log: silent,
     subject: CHANNEL_REPORT_SUBJECT,
-    boundMs: NATS_BOUND_MS,
+    boundMs: SURVEY_BOUND_MS,
   })
   return answers?.map((answer) => processReport.parse(JSON.parse(answer))) ?? null
 }

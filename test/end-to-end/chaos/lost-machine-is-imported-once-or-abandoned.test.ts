@@ -135,7 +135,12 @@ await t.test('a lost machine', async (t) => {
   })
 
   await t.test('imports at the same time, and repeated ones, book each call once', async (t) => {
-    const send = () => operator.send('POST', '/journals/import', { directory: copy })
+    // JetStream may take some seconds after its start to answer.
+    const send = () =>
+      eventually('JetStream answers', async () => {
+        const answer = await operator.send('POST', '/journals/import', { directory: copy })
+        return answer.status === 409 ? undefined : answer
+      })
     const answers = await Promise.all([send(), send()])
     t.same(
       answers.map(({ status }) => status),
