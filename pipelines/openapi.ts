@@ -1,5 +1,5 @@
 /** `GET /openapi.json`, `GET /docs` and `GET /`: the reference. See docs/api-rules.md, "Every endpoint". */
-import { type Observable, of } from 'rxjs'
+import { defer, mergeMap, type Observable, of } from 'rxjs'
 import type { HeaderList, Reply } from '../src/http/handler.ts'
 import { pacedReply } from './replies/paced.ts'
 
@@ -27,15 +27,16 @@ const full = (headers: HeaderList, body: string): Observable<Reply> =>
   of({ type: 'full', status: 200, headers, body })
 
 export interface Reference {
-  /** The OpenAPI document, JSON text. */
-  readonly document: string
+  /** Returns the OpenAPI document, JSON text. */
+  readonly document: () => Promise<string>
   /** HTML text. */
   readonly page: string
   /** Reads the script of the page, compressed by gzip. */
   readonly script: () => Promise<Buffer>
 }
 
-export const referenceDocument = ({ document }: Reference): Observable<Reply> => full(JSON_HEADERS, document)
+export const referenceDocument = ({ document }: Reference): Observable<Reply> =>
+  defer(document).pipe(mergeMap((json) => full(JSON_HEADERS, json)))
 
 export const referencePage = ({ page }: Reference): Observable<Reply> => full(PAGE_HEADERS, page)
 

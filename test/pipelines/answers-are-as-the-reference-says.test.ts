@@ -49,8 +49,9 @@ t.test('model discovery and the balance', async (t) => {
 })
 
 t.test('the reference is served, and the root leads to it', async (t) => {
-  const reference = { document: '{"openapi":"3.1.0"}', page: '<p>hello', script: async () => Buffer.alloc(0) }
-  t.match(await full(referenceDocument(reference)), { status: 200, body: reference.document })
+  const document = '{"openapi":"3.1.0"}'
+  const reference = { document: async () => document, page: '<p>hello', script: async () => Buffer.alloc(0) }
+  t.match(await full(referenceDocument(reference)), { status: 200, body: document })
   const page = await full(referencePage(reference))
   t.match(page, { status: 200, body: reference.page })
   t.match(page.headers.get('content-type'), 'text/html')

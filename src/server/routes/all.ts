@@ -26,7 +26,7 @@ import { type AudioRouteDeps, audioRoutes } from './audio.ts'
 import { type ImageRouteDeps, imageRoutes } from './images.ts'
 import { type ManagementRouteDeps, managementRoutes } from './management.ts'
 import { type ModelRouteDeps, modelRoutes } from './models.ts'
-import { makeReference } from './reference.ts'
+import { REFERENCE } from './reference.ts'
 import { responseRoutes, type StoredRouteDeps } from './responses.ts'
 import { pathRouter } from './routed.ts'
 import { type VideoRouteDeps, videoRoutes } from './videos.ts'
@@ -73,7 +73,6 @@ export interface Routes extends RouteTable {
 }
 
 export function routes(deps: RouteDeps): Routes {
-  const reference = makeReference()
   const ofLog = get(showLog(deps))
   const ofModels = modelRoutes(deps)
   const families = [
@@ -117,9 +116,9 @@ export function routes(deps: RouteDeps): Routes {
       WEBHOOK_PATH,
       { POST: { handler: paymentWebhook(deps), maxBodyBytes: WEBHOOK_MAX_BODY_BYTES, isSameOrigin: true } },
     ],
-    ['/openapi.json', open(() => referenceDocument(reference))],
-    ['/docs', open(() => referencePage(reference))],
-    [REFERENCE_SCRIPT_PATH, open(() => referenceScript(reference))],
+    ['/openapi.json', open(() => referenceDocument(REFERENCE))],
+    ['/docs', open(() => referencePage(REFERENCE))],
+    [REFERENCE_SCRIPT_PATH, open(() => referenceScript(REFERENCE))],
     ['/', open(() => toReference)],
     ...(pages ? [[CONSOLE_PATH, pages] as const] : []),
     ['/healthz', probe(health)],
@@ -146,13 +145,12 @@ const FILE_PATH = `${FILES_PATH}{key}`
 /** Returns the handlers of the operators' listener: those that need no token. */
 export function adminRoutes(deps: OperatorViewDeps): ReadonlyMap<string, Record<string, Route>> {
   const open: OperatorViewDeps = { ...deps, operatorAccess: () => 'open' }
-  const reference = makeReference()
   return new Map<string, Record<string, Route>>([
     ['/healthz', probe(health)],
     ['/readyz', probe(readiness(open))],
     ['/metrics', probe(metrics(open))],
-    ['/openapi.json', probe(() => referenceDocument(reference))],
-    ['/docs', probe(() => referencePage(reference))],
-    [REFERENCE_SCRIPT_PATH, probe(() => referenceScript(reference))],
+    ['/openapi.json', probe(() => referenceDocument(REFERENCE))],
+    ['/docs', probe(() => referencePage(REFERENCE))],
+    [REFERENCE_SCRIPT_PATH, probe(() => referenceScript(REFERENCE))],
   ])
 }

@@ -8,7 +8,7 @@ import { errorShapeOf } from '../../../src/protocols/error-shape.ts'
 import { type RouteDeps, routes } from '../../../src/server/routes/all.ts'
 
 const table = routes({} as RouteDeps)
-const document = openApiDocument(ENDPOINTS, '1.2.3')
+const document = await openApiDocument(ENDPOINTS, '1.2.3')
 const OPERATIONS: readonly (Operation & { path: string; method: string })[] = Object.entries(
   document.paths,
 ).flatMap(([path, methods]) =>

@@ -2,7 +2,7 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { PAGE, REFERENCE_SCRIPT_PATH } from '../../../src/openapi/page.ts'
-import { makeReference } from '../../../src/server/routes/reference.ts'
+import { REFERENCE } from '../../../src/server/routes/reference.ts'
 
 t.test('the page loads nothing but the document and the script', async (t) => {
   const loaded = [...PAGE.matchAll(/\b(?:src|href|data-url)="([^"]*)"/g)].map(([, url]) => url)
@@ -11,7 +11,7 @@ t.test('the page loads nothing but the document and the script', async (t) => {
 })
 
 t.test('the script mounts on the element of the page', async (t) => {
-  const script = gunzipSync(await makeReference().script()).toString()
+  const script = gunzipSync(await REFERENCE.script()).toString()
   t.match(script, 'createApiReference')
   t.match(script, 'api-reference')
   t.match(PAGE, 'id="api-reference"')
