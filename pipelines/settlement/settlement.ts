@@ -96,6 +96,7 @@ export interface SettlementPublisher {
   readonly inFlight: number
   /**
    * Returns when the oldest call ended whose settlement is published and not known to be booked, epoch milliseconds.
+   * Returns null as well while its file cannot be read.
    */
   oldestUnbookedAt(): number | null
   /** Ends true once nothing is unbooked, or false when the bound comes first; null is no bound. */
@@ -222,7 +223,11 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     oldestUnbookedAt() {
       // Batches are taken in order, and a map keeps it; one that is not taken yet is younger.
       const [oldest] = inFlight.values()
-      return oldest === undefined ? null : firstEndIn(oldest.batch.payload())
+      try {
+        return oldest === undefined ? null : firstEndIn(oldest.batch.payload())
+      } catch {
+        return null
+      }
     },
     drain(boundMs) {
       const idle$ = changed$.pipe(

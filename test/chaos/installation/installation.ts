@@ -16,6 +16,8 @@ import { Network } from './network.ts'
 import { startPostgresPair } from './postgres.ts'
 
 const GATEWAY_HOSTS = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
+/** The gateway whose answers wait for JetStream; those of the others do not. */
+const STORED_FIRST = 1
 const CLIENTS = 'clients'
 const BUCKET_SERVER = new URL('./bucket-server.ts', import.meta.url).pathname
 const BUCKET = {
@@ -89,16 +91,22 @@ export async function startInstallation(
       S3_ENDPOINT: await link('bucket', bucket.url),
     }
   }
-  const start = async (name: string, roles: string, more: Record<string, string>): Promise<TestService> => {
+  const start = async (
+    name: string,
+    roles: string,
+    more: Record<string, string>,
+    config = CATALOGUE,
+  ): Promise<TestService> => {
     const env = { ...(await environmentOf(name)), ...more, TOLLGATE_ROLES: roles, TOLLGATE_CONSOLE: 'off' }
-    return startService(t, { engines, config: CATALOGUE, env })
+    return startService(t, { engines, config, env })
   }
   const gateway = async (host: string, at: number): Promise<Node> => {
     const name = `gateway-${at + 1}`
     const port = await freePort()
     const url = await network.linkUrl(CLIENTS, name, `http://${host}:${port}`)
     const listening = { TOLLGATE_HOST: host, TOLLGATE_PORT: String(port) }
-    return { name, url, service: await start(name, 'gateway', listening) }
+    const config = at === STORED_FIRST ? `settlement: { durability: cluster }\n${CATALOGUE}` : CATALOGUE
+    return { name, url, service: await start(name, 'gateway', listening, config) }
   }
   const nodes: Node[] = []
   for (const [at, host] of GATEWAY_HOSTS.entries()) nodes.push(await gateway(host, at))
