@@ -1,5 +1,4 @@
 /** The OpenAPI 3.1 document of the public endpoints, made of their schemas. */
-import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import type { AnswerContent, Endpoint, NamedSchema } from '../../schemas/endpoints/endpoint.ts'
 import { FAILURES, type FailureCode } from '../../schemas/failure.ts'
@@ -258,21 +257,22 @@ const namedSchemas = (endpoints: readonly Endpoint[]): NamedSchema[] =>
     ...answers.flatMap((answer) => ('body' in answer ? [answer.body] : [])),
   ])
 
-/** Lets other work of the process run between one endpoint and the next: all of them take a twentieth of a second. */
+/** @param pause awaited between one endpoint and the next, for other work: all of them take a twentieth of a second */
 export async function openApiDocument(
   endpoints: readonly Endpoint[],
   version: string,
+  pause: () => Promise<unknown> = async () => undefined,
 ): Promise<OpenApiDocument> {
   const paths: Record<string, Record<string, Operation>> = {}
   for (const endpoint of endpoints) {
     paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation(endpoint) }
-    await setImmediate()
+    await pause()
   }
   const schemas: Record<string, JsonSchema> = { ...ERROR_SCHEMAS }
   for (const { name, schema } of namedSchemas(endpoints)) {
     if (name in schemas) continue
     schemas[name] = jsonSchema(schema)
-    await setImmediate()
+    await pause()
   }
   return {
     openapi: '3.1.0',

@@ -1,5 +1,6 @@
 /** The reference: the document of all endpoints, and the script of the page that shows it. */
 import { readFile } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Reference } from '../../../pipelines/openapi.ts'
@@ -11,7 +12,8 @@ import { VERSION } from '../version.ts'
 /** Everything in one file, which `npm install` puts there. */
 const SCRIPT = new URL('../../openapi/built/reference.js', import.meta.url)
 
-const makeDocument = async () => JSON.stringify(await openApiDocument(ENDPOINTS, VERSION))
+const makeDocument = async () =>
+  JSON.stringify(await openApiDocument(ENDPOINTS, VERSION, () => setImmediate()))
 const readScript = async () => promisify(gzip)(await readFile(SCRIPT))
 let document: Promise<string> | undefined
 let script: Promise<Buffer> | undefined
