@@ -3,12 +3,11 @@
  * JetStream had stored.
  */
 import {
-  defer,
+  catchError,
   EMPTY,
   exhaustMap,
   from,
   interval,
-  type MonoTypeOperatorFunction,
   mergeMap,
   type Observable,
   type SchedulerLike,
@@ -17,7 +16,7 @@ import type { WalletTotals } from '../../schemas/accounts/account.ts'
 import type { JournalBatch } from '../../src/journal/journal.ts'
 import type { Bookings } from '../../src/postgres/billing/repository.ts'
 import { decodeSettlements } from './messages.ts'
-import { FAULT, OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './retrying.ts'
+import { OutageLog, type PipelineLog } from './retrying.ts'
 
 /** After this time without the notification of a stored batch, PostgreSQL is queried. */
 const BOOKED_WAIT_MS = 10_000
@@ -35,59 +34,79 @@ export interface Published {
 }
 
 export interface LookUpDependencies {
-  /** Returns the batches that are not known to be booked, oldest first. */
-  readonly published: () => Iterable<Published>
+  /** Batches that are not known to be booked by their id, oldest first. */
+  readonly inFlight: ReadonlyMap<string, Published>
   /** Returns when NATS came back last. */
   readonly missedAt: () => number
   readonly database: Pick<Bookings, 'readBooked'>
   /** Called with a batch that is booked, and the totals after it. */
   readonly onBooked: (batch: JournalBatch, wallets: readonly WalletTotals[]) => void
-  /** Stores a batch again. */
-  readonly store: (published: Published) => Observable<void>
-  readonly untilConfirmed: <T>(batch: JournalBatch) => MonoTypeOperatorFunction<T>
+  /** Called with a batch that is to be stored again. */
+  readonly onUnbooked: (published: Published) => void
   readonly log: PipelineLog
   readonly scheduler: SchedulerLike
 }
 
-/** Looks up late batches for as long as it is subscribed to. Stores those again that are not booked. */
+/** Looks up late batches for as long as it is subscribed to; what fails comes again in the next round. */
 export function lookUpLate(deps: LookUpDependencies): Observable<void> {
-  const { database, log, scheduler } = deps
+  const { inFlight, database, log, scheduler } = deps
+  const reading = new OutageLog(log, 'Reading the journal back')
   const asking = new OutageLog(log, 'Asking PostgreSQL for what is booked')
 
   const late = (): Published[] => {
     const [now, missedAt] = [scheduler.now(), deps.missedAt()]
     const found: Published[] = []
     let seen = 0
-    for (const published of deps.published()) {
+    for (const published of inFlight.values()) {
       if (seen++ === MAX_BATCHES) break
       const { storedAt } = published
       if (storedAt === null) continue
       const isMissed = storedAt <= missedAt && missedAt <= now - MISSED_WAIT_MS
-      if (isMissed || storedAt <= now - BOOKED_WAIT_MS) found.push(published)
+      // The clock may have been set back.
+      if (isMissed || storedAt <= now - BOOKED_WAIT_MS || storedAt > now) found.push(published)
     }
     return found
   }
 
-  /** Returns the totals when PostgreSQL has all of the batch, else null. */
-  const askedFor = (batch: JournalBatch) =>
-    defer(async () => {
+  /** Returns null where the file cannot be read: the other batches do not wait for it. */
+  const requestIdsOf = (batch: JournalBatch): string[] | null => {
+    try {
       const { settlements } = decodeSettlements(batch.id, batch.payload())
-      const requestIds = settlements.map(({ request_id }) => request_id)
-      const { requestIds: found, wallets } = await database.readBooked(requestIds, [...batch.costs.keys()])
-      return requestIds.every((id) => found.has(id)) ? wallets : null
-    }).pipe(retrying(asking, scheduler), deps.untilConfirmed(batch))
+      reading.succeeded()
+      return settlements.map(({ request_id }) => request_id)
+    } catch (error) {
+      reading.failed(error)
+      return null
+    }
+  }
 
-  const lookedUp = (published: Published) =>
-    askedFor(published.batch).pipe(
-      mergeMap((wallets) => {
-        if (wallets === null) return deps.store(published)
-        deps.onBooked(published.batch, wallets)
-        return EMPTY
-      }),
-    )
+  /** Rejects while PostgreSQL does not answer. */
+  const lookUp = async (published: Published): Promise<void> => {
+    const { batch } = published
+    // It has waited for its turn.
+    if (!inFlight.has(batch.id)) return
+    const requestIds = requestIdsOf(batch)
+    if (requestIds === null) return
+    const { requestIds: found, wallets } = await database.readBooked(requestIds, [...batch.costs.keys()])
+    asking.succeeded()
+    if (!inFlight.has(batch.id)) return
+    const isWhole = requestIds.length === batch.count
+    if (!isWhole)
+      log.error({ batch: batch.id }, 'The journal is damaged where a batch is; stored what is left of it')
+    if (isWhole && requestIds.every((id) => found.has(id))) return deps.onBooked(batch, wallets)
+    published.storedAt = null
+    deps.onUnbooked(published)
+  }
 
   return interval(INTERVAL_MS, scheduler).pipe(
-    exhaustMap(() => from(late()).pipe(mergeMap(lookedUp, AT_ONCE))),
-    resubscribeOnFault((error) => log.error({ error }, FAULT), scheduler),
+    exhaustMap(() =>
+      from(late()).pipe(
+        mergeMap(lookUp, AT_ONCE),
+        catchError((error) => {
+          asking.failed(error)
+          return EMPTY
+        }),
+      ),
+    ),
   )
 }

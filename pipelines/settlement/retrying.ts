@@ -39,7 +39,6 @@ export class OutageLog {
   }
 }
 
-export const FAULT = 'Unexpected fault while settling; retrying'
 const FAULT_PAUSE_MS = 1_000
 
 /** Subscribes again after an unexpected error: one fault must not end the booking of all that follows. */

@@ -13,8 +13,8 @@ import {
   filter,
   firstValueFrom,
   interval,
-  type MonoTypeOperatorFunction,
   map,
+  merge,
   mergeMap,
   Observable,
   race,
@@ -39,7 +39,7 @@ import {
   firstEndIn,
   type Malformed,
 } from './messages.ts'
-import { FAULT, OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './retrying.ts'
+import { OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './retrying.ts'
 import { type OnStored, StoredMark } from './stored.ts'
 
 /** Time that a settlement waits for others that share its message. */
@@ -60,6 +60,8 @@ const BOOK_MAX_SETTLEMENTS = 1_000
 /** A third of the time after which JetStream counts a silent settler as dead. */
 const KEEP_INTERVAL_MS = 2_000
 const READ_JOURNAL_RETRY_MS = 1_000
+
+const FAULT = 'Unexpected fault while settling; retrying'
 
 /** The facts of one commit for a gateway process. */
 export interface CommittedWallets {
@@ -134,9 +136,6 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     if (batches.length > 0) changed$.next()
   }
 
-  const untilConfirmed = <T>({ id }: JournalBatch): MonoTypeOperatorFunction<T> =>
-    takeUntil(confirmed$.pipe(filter((confirmedId) => confirmedId === id)))
-
   /** Stores the batch in JetStream, and frees its memory: it is rarely needed again. */
   const stored = (published: Published) => {
     const { batch } = published
@@ -150,11 +149,13 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
         subscriber.next()
         subscriber.complete()
       })
-    }).pipe(retrying(publishing, scheduler), untilConfirmed(batch))
+    }).pipe(retrying(publishing, scheduler), takeUntil(confirmed$.pipe(filter((id) => id === batch.id))))
   }
 
+  // Answers may wait still when the setting has changed.
+  const isHurried = () => isAwaited() || mark.isAwaited
   const hasRoom = () =>
-    inFlight.size < (isAwaited() ? AWAITED_MAX_BATCHES : PUBLISHED_MAX_BATCHES) &&
+    inFlight.size < (isHurried() ? AWAITED_MAX_BATCHES : PUBLISHED_MAX_BATCHES) &&
     mark.unstored < UNSTORED_MAX_BATCHES
 
   /** Takes as many batches as there is room for. */
@@ -177,7 +178,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   }
 
   const lingerMs = () =>
-    isAwaited()
+    isHurried()
       ? Math.min(PUBLISH_LINGER_MS, Math.max(AWAITED_LINGER_MS, inFlight.size / AWAITED_BATCHES_PER_MS))
       : PUBLISH_LINGER_MS
 
@@ -194,21 +195,19 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     missedAt = scheduler.now()
     deps.onNotificationsMissed?.()
   })
-  const running = changed$
-    .pipe(
-      startWith(undefined),
-      exhaustMap(() => timer(lingerMs(), scheduler)),
-      mergeMap(taken),
-      mergeMap(stored),
-    )
-    .subscribe()
+  const unbooked$ = new Subject<Published>()
+  const taken$ = changed$.pipe(
+    startWith(undefined),
+    exhaustMap(() => timer(lingerMs(), scheduler)),
+    mergeMap(taken),
+  )
+  const running = merge(taken$, unbooked$).pipe(mergeMap(stored)).subscribe()
   const lookingUp = lookUpLate({
-    published: () => inFlight.values(),
+    inFlight,
     missedAt: () => missedAt,
     database,
     onBooked: (batch, wallets) => confirm([batch], wallets),
-    store: stored,
-    untilConfirmed,
+    onUnbooked: (published) => unbooked$.next(published),
     log,
     scheduler,
   }).subscribe()

@@ -28,6 +28,11 @@ export class StoredMark {
     this.#scheduler = scheduler
   }
 
+  /** Whether an answer waits. */
+  get isAwaited(): boolean {
+    return this.#waiting.length > 0
+  }
+
   /** Number of batches taken and not known to be stored. */
   get unstored(): number {
     return this.#unstored.length

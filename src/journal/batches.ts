@@ -5,7 +5,7 @@ import { Backlog } from './backlog.ts'
 import type { JournalLog } from './clock.ts'
 import { addCost, addCosts, totalOf } from './costs.ts'
 import type { JournalFiles } from './files.ts'
-import { type Damage, groupsIn, parseLines } from './format.ts'
+import { groupsIn, parseLines } from './format.ts'
 import { type PageSlice, Pages } from './pages.ts'
 import type { RecoveredState } from './recovery.ts'
 import type { Segment } from './segments.ts'
@@ -26,8 +26,8 @@ export interface JournalBatch {
   /** Cost of the batch in 1e-8 credit: by account, and by key under the key's id. */
   readonly costs: ReadonlyMap<string, bigint>
   /**
-   * Returns its settlements as JSON, one a line; once it is released, it is read back from the file. Valid until the
-   * batch is released or confirmed: then its memory is used again.
+   * Returns its settlements as JSON, one a line; once it is released, those that can be read back from the file. Valid
+   * until the batch is released or confirmed: then its memory is used again.
    * @throws Error of the file system while reading back
    */
   payload(): Uint8Array
@@ -59,6 +59,7 @@ interface Taken<Call> extends JournalBatch {
   readonly runs: readonly Run<Call>[]
   /** Left by an earlier process. */
   readonly isRecovered: boolean
+  isConfirmed: boolean
   /** Null once it is released. */
   memory: { readonly bytes: Buffer; readonly slices: readonly PageSlice[] } | null
 }
@@ -90,8 +91,11 @@ export class Batches<Call> {
   #waiting: Waiting<Call>[] = []
   #waitingBytes = 0
   #backlog: Backlog<Call> | null
-  /** Taken and not confirmed, in order. */
+  /** Taken and not confirmed, by id. */
   readonly #taken = new Map<string, Taken<Call>>()
+  /** Taken, in order. Those before `#oldest` are confirmed, and cut off now and then: there may be many. */
+  readonly #order: Taken<Call>[] = []
+  #oldest = 0
   readonly #pages: Pages
   #nextBatch = 1
   /** The number behind the last settlement taken. */
@@ -126,8 +130,7 @@ export class Batches<Call> {
 
   /** Every settlement numbered below this is booked. */
   get booked(): number {
-    const [oldest] = this.#taken.values()
-    return oldest?.first ?? this.#takenTo
+    return this.#order[this.#oldest]?.first ?? this.#takenTo
   }
 
   /** Returns the rest of `recovered.costs`. */
@@ -168,10 +171,12 @@ export class Batches<Call> {
       first: head.first,
       runs: runsOf(parts),
       isRecovered: head.first < this.#ownFrom,
+      isConfirmed: false,
       memory: { bytes: joined(parts), slices: parts.flatMap(({ slice }) => slice ?? []) },
       payload: () => batch.memory?.bytes ?? this.#readBack(batch.runs),
     }
     this.#taken.set(batch.id, batch)
+    this.#order.push(batch)
     return batch
   }
 
@@ -187,6 +192,12 @@ export class Batches<Call> {
     if (taken === undefined) return
     this.#taken.delete(id)
     this.#free(taken)
+    taken.isConfirmed = true
+    while (this.#order[this.#oldest]?.isConfirmed) this.#oldest++
+    if (this.#oldest * 2 > this.#order.length) {
+      this.#order.splice(0, this.#oldest)
+      this.#oldest = 0
+    }
     this.#unbookedCost -= totalOf(taken.costs)
     for (const { segment, count } of taken.runs) segment.unbooked -= count
     if (taken.isRecovered) for (const [id, cost] of taken.costs) addCost(this.#recoveredCosts, id, -cost)
@@ -202,7 +213,8 @@ export class Batches<Call> {
     for (const { segment, offset, end } of runs) {
       const bytes = Buffer.allocUnsafe(end - offset)
       const filled = this.#deps.files.readAt(segment.path, bytes, offset)
-      const onDamage = (damage: Damage) => this.#reportDamage(segment.path, damage)
+      // Who asks knows how many there were.
+      const onDamage = () => undefined
       for (const group of groupsIn(bytes.subarray(0, filled), 0, onDamage))
         settlements.push(group.settlements)
     }
@@ -278,12 +290,8 @@ export class Batches<Call> {
 
   #backlogFrom(from: { number: number; offset: number }): Backlog<Call> {
     return new Backlog(this.#deps.files, this.#deps.segments, from, (path, damage) =>
-      this.#reportDamage(path, damage),
+      this.#deps.log.error({ path, ...damage }, 'Skipped damaged bytes of the journal; the rest is sent'),
     )
-  }
-
-  #reportDamage(path: string, damage: Damage): void {
-    this.#deps.log.error({ path, ...damage }, 'Skipped damaged bytes of the journal; the rest is sent')
   }
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { asyncScheduler, type SchedulerAction, type SchedulerLike, type Subscription } from 'rxjs'
 import type { Test } from 'tap'
 import type { Malformed } from '../../../pipelines/settlement/messages.ts'
+import type { PipelineLog } from '../../../pipelines/settlement/retrying.ts'
 import {
   type CommittedWallets,
   type SettlementPublisher,
@@ -10,7 +11,12 @@ import {
   settler,
 } from '../../../pipelines/settlement/settlement.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import { type Admission, type Journal, openJournal } from '../../../src/journal/journal.ts'
+import {
+  type Admission,
+  type Journal,
+  type JournalOptions,
+  openJournal,
+} from '../../../src/journal/journal.ts'
 import { type Nats, openNats } from '../../../src/nats/nats.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { newAccount, openMigrated, settlement } from '../../src/postgres/support.ts'
@@ -53,9 +59,16 @@ export async function startSettlement(t: Test) {
     return nats
   }
   /** A gateway. Its directory is a new one unless `more` names one. */
-  const gateway = async (t: Test, more: Partial<GatewayDeps> & { directory?: string } = {}) => {
-    const directory = more.directory ?? (await testDataDir(t))
-    return startGateway(t, directory, { nats: connect(t), database, ...more })
+  const gateway = async (
+    t: Test,
+    { directory, files, ...more }: Partial<GatewayDeps> & { directory?: string; files?: Files } = {},
+  ) => {
+    const folder = join(directory ?? (await testDataDir(t)), 'journal')
+    return startGateway(
+      t,
+      { directory: folder, log: silent, ...files },
+      { nats: connect(t), database, ...more },
+    )
   }
   return {
     engines,
@@ -80,14 +93,18 @@ interface GatewayDeps {
   readonly database: Database
   readonly scheduler?: SchedulerLike
   readonly isAwaited?: () => boolean
+  readonly log?: PipelineLog
 }
+
+/** Of the journal. */
+type Files = Pick<JournalOptions, 'files' | 'segmentBytes'>
 
 async function startGateway(
   t: Test,
-  directory: string,
+  options: JournalOptions,
   { nats, database, ...more }: GatewayDeps,
 ): Promise<TestGateway> {
-  const journal = await openJournal({ directory: join(directory, 'journal'), log: silent })
+  const journal = await openJournal(options)
   const notifications: CommittedWallets[] = []
   const publisher = settlementPublisher({
     journal,
