@@ -2,20 +2,11 @@
  * Looks up in PostgreSQL which batches are booked though no notification has come: it may be lost, and so may what
  * JetStream had stored.
  */
-import {
-  catchError,
-  EMPTY,
-  exhaustMap,
-  from,
-  interval,
-  mergeMap,
-  type Observable,
-  type SchedulerLike,
-} from 'rxjs'
+import { EMPTY, exhaustMap, interval, map, type Observable, type SchedulerLike } from 'rxjs'
 import type { WalletTotals } from '../../schemas/accounts/account.ts'
 import type { JournalBatch } from '../../src/journal/journal.ts'
 import type { Bookings } from '../../src/postgres/billing/repository.ts'
-import { decodeSettlements } from './messages.ts'
+import { decodeSettlements, type SettlementMessage } from './messages.ts'
 import { OutageLog, type PipelineLog } from './retrying.ts'
 
 /** After this time without the notification of a stored batch, PostgreSQL is queried. */
@@ -31,6 +22,8 @@ export interface Published {
   readonly batch: JournalBatch
   /** When JetStream has stored it last; null before. */
   storedAt: number | null
+  /** The last try to read it back failed. */
+  isUnreadable: boolean
 }
 
 export interface LookUpDependencies {
@@ -47,35 +40,42 @@ export interface LookUpDependencies {
   readonly scheduler: SchedulerLike
 }
 
-/** Looks up late batches for as long as it is subscribed to; what fails comes again in the next round. */
+/** Looks up late batches for as long as it is subscribed to; what fails comes again in a later round. */
 export function lookUpLate(deps: LookUpDependencies): Observable<void> {
   const { inFlight, database, log, scheduler } = deps
-  const reading = new OutageLog(log, 'Reading the journal back')
   const asking = new OutageLog(log, 'Asking PostgreSQL for what is booked')
 
-  const late = (): Published[] => {
+  const isLate = ({ storedAt }: Published): boolean => {
+    if (storedAt === null) return false
     const [now, missedAt] = [scheduler.now(), deps.missedAt()]
+    const isMissed = storedAt <= missedAt && missedAt <= now - MISSED_WAIT_MS
+    // The clock may have been set back.
+    return isMissed || storedAt <= now - BOOKED_WAIT_MS || storedAt > now
+  }
+
+  /** Returns late batches. Those that can be read do not wait until a disk is repaired. */
+  const late = (): Published[] => {
     const found: Published[] = []
-    let seen = 0
+    let [readable, unreadable] = [0, 0]
     for (const published of inFlight.values()) {
-      if (seen++ === MAX_BATCHES) break
-      const { storedAt } = published
-      if (storedAt === null) continue
-      const isMissed = storedAt <= missedAt && missedAt <= now - MISSED_WAIT_MS
-      // The clock may have been set back.
-      if (isMissed || storedAt <= now - BOOKED_WAIT_MS || storedAt > now) found.push(published)
+      if (!published.isUnreadable && readable++ === MAX_BATCHES) break
+      if (!isLate(published)) continue
+      if (!published.isUnreadable || unreadable++ < MAX_BATCHES) found.push(published)
     }
     return found
   }
 
-  /** Returns null where the file cannot be read: the other batches do not wait for it. */
-  const requestIdsOf = (batch: JournalBatch): string[] | null => {
+  const contentOf = (published: Published): SettlementMessage | null => {
+    const { batch } = published
     try {
-      const { settlements } = decodeSettlements(batch.id, batch.payload())
-      reading.succeeded()
-      return settlements.map(({ request_id }) => request_id)
+      const content = decodeSettlements(batch.id, batch.payload())
+      published.isUnreadable = false
+      return content
     } catch (error) {
-      reading.failed(error)
+      if (!published.isUnreadable)
+        log.error({ error, batch: batch.id }, 'Failed to read a batch back from the journal; retrying')
+      published.isUnreadable = true
+      published.storedAt = scheduler.now()
       return null
     }
   }
@@ -85,28 +85,37 @@ export function lookUpLate(deps: LookUpDependencies): Observable<void> {
     const { batch } = published
     // It has waited for its turn.
     if (!inFlight.has(batch.id)) return
-    const requestIds = requestIdsOf(batch)
-    if (requestIds === null) return
+    const content = contentOf(published)
+    if (content === null) return
+    const requestIds = content.settlements.map(({ request_id }) => request_id)
     const { requestIds: found, wallets } = await database.readBooked(requestIds, [...batch.costs.keys()])
-    asking.succeeded()
     if (!inFlight.has(batch.id)) return
-    const isWhole = requestIds.length === batch.count
+    const isWhole = requestIds.length + content.malformed.length === batch.count
     if (!isWhole)
       log.error({ batch: batch.id }, 'The journal is damaged where a batch is; stored what is left of it')
-    if (isWhole && requestIds.every((id) => found.has(id))) return deps.onBooked(batch, wallets)
+    const isBooked = isWhole && requestIds.length > 0 && requestIds.every((id) => found.has(id))
+    if (isBooked) return deps.onBooked(batch, wallets)
     published.storedAt = null
     deps.onUnbooked(published)
   }
 
+  /** Ends early when PostgreSQL does not answer. */
+  const round = async (waiting: Published[]): Promise<void> => {
+    const failures: unknown[] = []
+    const work = async () => {
+      while (failures.length === 0) {
+        const next = waiting.shift()
+        if (next === undefined) return
+        await lookUp(next).catch((error) => failures.push(error))
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    if (failures.length === 0) asking.succeeded()
+    else asking.failed(failures[0])
+  }
+
   return interval(INTERVAL_MS, scheduler).pipe(
-    exhaustMap(() =>
-      from(late()).pipe(
-        mergeMap(lookUp, AT_ONCE),
-        catchError((error) => {
-          asking.failed(error)
-          return EMPTY
-        }),
-      ),
-    ),
+    map(late),
+    exhaustMap((waiting) => (waiting.length === 0 ? EMPTY : round(waiting))),
   )
 }

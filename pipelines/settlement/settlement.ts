@@ -121,6 +121,9 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   const changed$ = new Subject<void>()
   journal.onSettled(() => changed$.next())
 
+  // Answers may wait still when the setting has changed.
+  const isHurried = () => isAwaited() || mark.isAwaited
+
   /** Applies all consequences of a notification in one step. */
   const confirm = (batches: readonly JournalBatch[], wallets: readonly WalletTotals[]) => {
     const costs = new Map<string, Credits>()
@@ -136,14 +139,14 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     if (batches.length > 0) changed$.next()
   }
 
-  /** Stores the batch in JetStream, and frees its memory: it is rarely needed again. */
+  /** Stores the batch in JetStream, and frees its memory where there may be many: it is rarely needed again. */
   const stored = (published: Published) => {
     const { batch } = published
     return new Observable<void>((subscriber) => {
       nats.publish(subject, batch.id, batch.payload(), (error) => {
         if (error !== null) return subscriber.error(error)
         published.storedAt = scheduler.now()
-        journal.release(batch)
+        if (isHurried()) journal.release(batch)
         mark.stored(batch)
         if (journal.untaken > 0) changed$.next()
         subscriber.next()
@@ -152,8 +155,6 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     }).pipe(retrying(publishing, scheduler), takeUntil(confirmed$.pipe(filter((id) => id === batch.id))))
   }
 
-  // Answers may wait still when the setting has changed.
-  const isHurried = () => isAwaited() || mark.isAwaited
   const hasRoom = () =>
     inFlight.size < (isHurried() ? AWAITED_MAX_BATCHES : PUBLISHED_MAX_BATCHES) &&
     mark.unstored < UNSTORED_MAX_BATCHES
@@ -165,7 +166,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       while (hasRoom()) {
         const batch = journal.take()
         if (batch === null) break
-        const published = { batch, storedAt: null }
+        const published = { batch, storedAt: null, isUnreadable: false }
         inFlight.set(batch.id, published)
         mark.taken(batch)
         batches.push(published)
@@ -241,6 +242,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       stopListening()
       running.unsubscribe()
       lookingUp.unsubscribe()
+      inFlight.clear()
     },
   }
 }

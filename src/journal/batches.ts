@@ -54,12 +54,17 @@ interface Run<Call> {
   count: number
 }
 
-interface Taken<Call> extends JournalBatch {
+/** The part of a batch that stays, once it is confirmed, while one before it is not. */
+interface Place {
   readonly first: number
+  isConfirmed: boolean
+}
+
+interface Taken<Call> extends JournalBatch {
   readonly runs: readonly Run<Call>[]
   /** Left by an earlier process. */
   readonly isRecovered: boolean
-  isConfirmed: boolean
+  readonly place: Place
   /** Null once it is released. */
   memory: { readonly bytes: Buffer; readonly slices: readonly PageSlice[] } | null
 }
@@ -94,7 +99,7 @@ export class Batches<Call> {
   /** Taken and not confirmed, by id. */
   readonly #taken = new Map<string, Taken<Call>>()
   /** Taken, in order. Those before `#oldest` are confirmed, and cut off now and then: there may be many. */
-  readonly #order: Taken<Call>[] = []
+  readonly #order: Place[] = []
   #oldest = 0
   readonly #pages: Pages
   #nextBatch = 1
@@ -168,15 +173,14 @@ export class Batches<Call> {
       count,
       end: this.#takenTo,
       costs: sumOf(parts),
-      first: head.first,
       runs: runsOf(parts),
       isRecovered: head.first < this.#ownFrom,
-      isConfirmed: false,
+      place: { first: head.first, isConfirmed: false },
       memory: { bytes: joined(parts), slices: parts.flatMap(({ slice }) => slice ?? []) },
       payload: () => batch.memory?.bytes ?? this.#readBack(batch.runs),
     }
     this.#taken.set(batch.id, batch)
-    this.#order.push(batch)
+    this.#order.push(batch.place)
     return batch
   }
 
@@ -192,7 +196,7 @@ export class Batches<Call> {
     if (taken === undefined) return
     this.#taken.delete(id)
     this.#free(taken)
-    taken.isConfirmed = true
+    taken.place.isConfirmed = true
     while (this.#order[this.#oldest]?.isConfirmed) this.#oldest++
     if (this.#oldest * 2 > this.#order.length) {
       this.#order.splice(0, this.#oldest)

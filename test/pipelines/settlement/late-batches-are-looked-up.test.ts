@@ -50,6 +50,8 @@ async function callOneByOne({ call, publisher }: TestGateway, account: string, c
 }
 
 const isAwaited = () => true
+const segmentsIn = (directory: string): string[] =>
+  readdirSync(join(directory, 'journal')).filter((name) => name.endsWith('.journal'))
 
 t.test('batches that are confirmed while they wait to be looked up do not hold up later ones', async (t) => {
   const account = await bench.newAccount()
@@ -76,21 +78,22 @@ t.test('batches that are confirmed while they wait to be looked up do not hold u
     isAwaited,
     scheduler: hurried,
   })
-  const segments = () => readdirSync(join(directory, 'journal')).filter((name) => name.endsWith('.journal'))
   await callOneByOne(gateway, account, 60)
   await until('all are booked', () => kept.size === 60)
   await until('the oldest are asked for', () => asked > 0)
-  t.ok(segments().length > 5)
+  t.ok(segmentsIn(directory).length > 5)
   for (const payload of [...kept.values()].reverse()) hear(payload)
   t.equal(gateway.publisher.inFlight, 0)
-  await until('their files are gone', () => segments().length === 1)
+  await until('their files are gone', () => segmentsIn(directory).length === 1)
   isHeld = false
   await callOneByOne(gateway, account, 1)
   t.equal(await gateway.publisher.drain(HURRIED_BOUND_MS), true)
   t.equal(await bench.usedOf(account), 61n)
 })
 
-t.test('a file that cannot be read holds up its own batches alone', async (t) => {
+t.test('a file that cannot be read holds up its own batches alone, however many', async (t) => {
+  // More than are looked up in one round.
+  const UNREADABLE = 260
   const account = await bench.newAccount()
   const { nats } = await deafNats(t)
   bench.settler(t)
@@ -106,17 +109,63 @@ t.test('a file that cannot be read holds up its own batches alone', async (t) =>
       return diskFiles.readAt(path, target, position)
     },
   }
-  const files = { files: readable, segmentBytes: SEGMENT_BYTES }
-  const gateway = await startGateway(t, { files, nats, isAwaited, scheduler: hurried })
-  await callOneByOne(gateway, account, 3)
+  const directory = await testDataDir(t)
+  const segmentBytes = 1_000 * UNREADABLE
+  const files = { files: readable, segmentBytes }
+  const gateway = await startGateway(t, { directory, files, nats, isAwaited, scheduler: hurried })
+  await callOneByOne(gateway, account, UNREADABLE)
   await until('a reading has failed', () => failures > 0)
-  await callOneByOne(gateway, account, 27)
-  await until('those of other files are confirmed', () => gateway.publisher.inFlight < 12)
-  t.ok(gateway.publisher.inFlight > 0)
+  let others = 0
+  for (; segmentsIn(directory).length < 2; others++) await callOneByOne(gateway, account, 1)
+  await callOneByOne(gateway, account, 5)
+  const before = gateway.publisher.inFlight
+  await until('those of the other file are confirmed', () => gateway.publisher.inFlight <= before - 5)
+  t.ok(gateway.publisher.inFlight >= UNREADABLE)
   t.equal(gateway.publisher.oldestUnbookedAt(), null)
   isBroken = false
   t.equal(await gateway.publisher.drain(HURRIED_BOUND_MS), true)
-  t.equal(await bench.usedOf(account), 30n)
+  t.equal(await bench.usedOf(account), BigInt(UNREADABLE + others + 5))
+})
+
+t.test('where no answer waits for JetStream, no file is read back', async (t) => {
+  const account = await bench.newAccount()
+  const { nats } = await deafNats(t)
+  bench.settler(t)
+  const unreadable: JournalFiles = {
+    ...diskFiles,
+    readAt() {
+      throw new Error('input/output error')
+    },
+  }
+  const gateway = await startGateway(t, { files: { files: unreadable }, nats, scheduler: hurried })
+  for (let at = 0; at < 5; at++) await gateway.call(account, 1n)
+  t.equal(await gateway.publisher.drain(HURRIED_BOUND_MS), true)
+  t.equal(await bench.usedOf(account), 5n)
+})
+
+t.test('what is looked up when the publisher stops is left alone', async (t) => {
+  const account = await bench.newAccount()
+  const { nats } = await deafNats(t)
+  bench.settler(t)
+  let asked = 0
+  const held = Promise.withResolvers<void>()
+  const slow = {
+    ...database,
+    async readBooked(...args: Parameters<typeof database.readBooked>) {
+      asked++
+      await held.promise
+      return database.readBooked(...args)
+    },
+  }
+  const gateway = await startGateway(t, { nats, database: slow, isAwaited, scheduler: hurried })
+  await callOneByOne(gateway, account, 3)
+  await until('they are booked', async () => (await bench.rowsOf(account)).length === 3)
+  await until('they are looked up', () => asked === 3)
+  await gateway.abandon()
+  held.resolve()
+  await sleep(100)
+  t.same(gateway.notifications, [])
+  t.equal(gateway.journal.depth().settlementsUnbooked, 3)
 })
 
 t.test('a batch whose file was damaged is confirmed when it is booked, not before', async (t) => {
@@ -126,8 +175,7 @@ t.test('a batch whose file was damaged is confirmed when it is booked, not befor
   const log = { info() {}, warn() {}, error: (_: object, message: string) => void said.push(message) }
   const gateway = await startGateway(t, { directory, isAwaited, scheduler: hurried, log })
   await callOneByOne(gateway, account, 1)
-  const [name] = readdirSync(join(directory, 'journal')).filter((file) => file.endsWith('.journal'))
-  const path = join(directory, 'journal', name!)
+  const path = join(directory, 'journal', segmentsIn(directory)[0]!)
   const bytes = readFileSync(path)
   writeFileSync(path, bytes.fill(0))
   await until('it is looked up', () => said.length > 0)
