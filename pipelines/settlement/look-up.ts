@@ -14,7 +14,7 @@ const BOOKED_WAIT_MS = 10_000
 /** The same, after NATS was away: notifications are more likely lost than late. */
 const MISSED_WAIT_MS = 1_000
 const INTERVAL_MS = 1_000
-/** Only the oldest batches are looked up: the others follow them. */
+/** The most that a round looks up, from the oldest on: the others follow them. */
 const MAX_BATCHES = 256
 const AT_ONCE = 8
 
@@ -27,7 +27,7 @@ export interface Published {
 }
 
 export interface LookUpDependencies {
-  /** Batches that are not known to be booked by their id, oldest first. */
+  /** Batches that are not known to be booked, by id, oldest first. */
   readonly inFlight: ReadonlyMap<string, Published>
   /** Returns when NATS came back last. */
   readonly missedAt: () => number
@@ -83,7 +83,7 @@ export function lookUpLate(deps: LookUpDependencies): Observable<void> {
   /** Rejects while PostgreSQL does not answer. */
   const lookUp = async (published: Published): Promise<void> => {
     const { batch } = published
-    // It has waited for its turn.
+    // It may have been confirmed while it waited for its turn.
     if (!inFlight.has(batch.id)) return
     const content = contentOf(published)
     if (content === null) return

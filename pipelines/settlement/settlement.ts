@@ -121,8 +121,8 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   const changed$ = new Subject<void>()
   journal.onSettled(() => changed$.next())
 
-  // Answers may wait still when the setting has changed.
-  const isHurried = () => isAwaited() || mark.isAwaited
+  // After a change of the setting some may still wait.
+  const hasWaitingAnswers = () => isAwaited() || mark.isAwaited
 
   /** Applies all consequences of a notification in one step. */
   const confirm = (batches: readonly JournalBatch[], wallets: readonly WalletTotals[]) => {
@@ -146,7 +146,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       nats.publish(subject, batch.id, batch.payload(), (error) => {
         if (error !== null) return subscriber.error(error)
         published.storedAt = scheduler.now()
-        if (isHurried()) journal.release(batch)
+        if (hasWaitingAnswers()) journal.release(batch)
         mark.stored(batch)
         if (journal.untaken > 0) changed$.next()
         subscriber.next()
@@ -156,7 +156,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   }
 
   const hasRoom = () =>
-    inFlight.size < (isHurried() ? AWAITED_MAX_BATCHES : PUBLISHED_MAX_BATCHES) &&
+    inFlight.size < (hasWaitingAnswers() ? AWAITED_MAX_BATCHES : PUBLISHED_MAX_BATCHES) &&
     mark.unstored < UNSTORED_MAX_BATCHES
 
   /** Takes as many batches as there is room for. */
@@ -179,7 +179,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   }
 
   const lingerMs = () =>
-    isHurried()
+    hasWaitingAnswers()
       ? Math.min(PUBLISH_LINGER_MS, Math.max(AWAITED_LINGER_MS, inFlight.size / AWAITED_BATCHES_PER_MS))
       : PUBLISH_LINGER_MS
 

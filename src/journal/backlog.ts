@@ -6,7 +6,7 @@ import type { Segment } from './segments.ts'
 
 export interface BacklogGroup<Call> {
   readonly segment: Segment<Call>
-  /** Of the group in the segment, and of the next one. */
+  /** Place of the group in the segment: its first byte, and the one behind it. */
   readonly offset: number
   readonly end: number
   readonly group: Group

@@ -36,7 +36,7 @@ export interface JournalBatch {
 /** One written group's settlements. */
 export interface WrittenGroup<Call> {
   readonly segment: Segment<Call>
-  /** Of the group in the segment, and of the next one. */
+  /** Place of the group in the segment: its first byte, and the one behind it. */
   readonly offset: number
   readonly end: number
   readonly first: number
@@ -217,7 +217,7 @@ export class Batches<Call> {
     for (const { segment, offset, end } of runs) {
       const bytes = Buffer.allocUnsafe(end - offset)
       const filled = this.#deps.files.readAt(segment.path, bytes, offset)
-      // Who asks knows how many there were.
+      // The caller compares with `count`.
       const onDamage = () => undefined
       for (const group of groupsIn(bytes.subarray(0, filled), 0, onDamage))
         settlements.push(group.settlements)

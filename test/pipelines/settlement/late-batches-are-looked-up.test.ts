@@ -143,7 +143,7 @@ t.test('where no answer waits for JetStream, no file is read back', async (t) =>
   t.equal(await bench.usedOf(account), 5n)
 })
 
-t.test('what is looked up when the publisher stops is left alone', async (t) => {
+t.test('a look-up under way has no effect once the publisher has stopped', async (t) => {
   const account = await bench.newAccount()
   const { nats } = await deafNats(t)
   bench.settler(t)
