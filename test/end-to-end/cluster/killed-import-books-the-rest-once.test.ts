@@ -2,10 +2,12 @@
  * A gateway is killed in mid-load and its disk is gone. A copy of its journal is imported; the import is killed halfway
  * and repeated: each acknowledged call is booked once, at its cost. See docs/cluster.md, "A machine that never comes back".
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
@@ -14,6 +16,7 @@ import { openNats } from '../../../src/nats/nats.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { Random } from '../../simulation/random.ts'
 import { startEngines } from '../../support/engines.ts'
+import { until } from '../../support/eventually.ts'
 import { eventually, startService, TEST_MASTER_KEY } from '../../support/service.ts'
 import type { Caller } from '../chaos/audit.ts'
 import { keepCalling } from '../chaos/load.ts'
@@ -89,34 +92,35 @@ await t.test('a lost node', async (t) => {
       TOLLGATE_DATA_DIR: left.dataDir,
     }
     const words = [MAIN, 'journal', 'import', copy, '--json']
-    return spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    t.teardown(() => child.kill('SIGKILL'))
+    return { child, end: endOf(child) }
   }
-  const endOf = async (child: ChildProcess) => {
-    let output = ''
-    child.stdout?.on('data', (bytes) => {
-      output += bytes
-    })
-    await once(child, 'close')
-    return { code: child.exitCode, answer: output === '' ? null : JSON.parse(output) }
+  const endOf = async (child: ChildProcessByStdio<null, Readable, Readable>) => {
+    const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+    return { code: child.exitCode, answer: output === '' ? null : JSON.parse(output), errors }
   }
 
   // A lock on one wallet stops the import at the first call of that account.
   const holder = connect(engines.databaseUrl, { max: 1, name: 'holder' })
   t.teardown(() => holder.end())
   await holder.begin(async (holding) => {
+    // The server ends an idle transaction after a minute; a command may take longer to start on a machine under load.
+    await holding`SET LOCAL idle_in_transaction_session_timeout = 0`
     await holding`SELECT FROM wallets WHERE account_id = ${callers[0]!.accountId} FOR UPDATE`
-    const killed = start()
-    await eventually('the import waits for the wallet', async () => {
+    const { child, end } = start()
+    const waits = until('the import waits for the wallet', async () => {
       const rows = await sql`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND state = 'active'`
-      return rows.length > 0 ? true : undefined
+      return rows.length > 0
     })
-    killed.kill('SIGKILL')
-    await endOf(killed)
+    t.equal(await Promise.race([waits, end]), undefined, 'the import has not ended before')
+    child.kill('SIGKILL')
+    await end
   })
   const halfway = await countBooked()
   t.ok(halfway < ids.length, `the import was killed with ${halfway - booked} calls booked`)
 
-  const answers = [await endOf(start()), await endOf(start())]
+  const answers = [await start().end, await start().end]
   t.match(answers, [
     { code: 0, answer: { refused_calls: 0, damaged_bytes: 0 } },
     { code: 0, answer: { booked_calls: 0, refused_calls: 0 } },
