@@ -49,7 +49,7 @@ export interface Nats {
   /** Answers each request on the subject, over losses of the connection, until `close`. */
   answer(subject: string, reply: () => string): void
   /**
-   * Counts the settlement messages of a subject that are stored and not acknowledged.
+   * Counts the settlement messages of a subject, which may have wildcards, that are stored and not acknowledged.
    * @throws Error when JetStream does not answer
    */
   countSettlements(subject: string): Promise<number>

@@ -165,7 +165,7 @@ async function replicate(
 }
 
 /**
- * Counts the messages of one subject in a stream; 0 where there is no stream.
+ * Counts the messages of a subject, which may have wildcards, in a stream; 0 where there is no stream.
  * @throws Error when JetStream does not answer
  */
 export async function countMessages(
@@ -176,7 +176,7 @@ export async function countMessages(
   const manager = await jetstreamManager(connection, { checkAPI: false })
   try {
     const { state } = await manager.streams.info(stream, { subjects_filter: subject })
-    return state.subjects?.[subject] ?? 0
+    return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0)
   } catch (error) {
     if (isMissing(error, STREAM_NOT_FOUND)) return 0
     throw error

@@ -19,9 +19,9 @@ function open(t: Test, url = engines.natsUrl): Nats {
   return nats
 }
 
-const publish = (nats: Nats, id: string, text: string) =>
+const publish = (nats: Nats, id: string, text: string, to = subject) =>
   new Promise<void>((resolve, reject) => {
-    nats.publish(subject, id, Buffer.from(text), (error) => (error === null ? resolve() : reject(error)))
+    nats.publish(to, id, Buffer.from(text), (error) => (error === null ? resolve() : reject(error)))
   })
 
 /** Until it succeeds: as senders use it whose message must be stored. */
@@ -66,6 +66,20 @@ t.test('one id is stored once; a message comes until it is acknowledged', async 
   stop()
   t.same(texts.sort(), ['early', 'early', 'first', 'first'])
   t.same(new Set(deliveries.map(({ messageId }) => messageId)), new Set(['early', 'same']))
+})
+
+t.test('messages that nobody has acknowledged are counted, of one subject or of all', async (t) => {
+  const nats = open(t)
+  await store(nats, 'counted-0', 'x')
+  for (const at of [1, 2]) await publish(nats, `counted-${at}`, 'x', `${SETTLEMENT_SUBJECT}.other`)
+  const counts = () =>
+    Promise.all(
+      ['test', 'other', 'none', '>'].map((of) => nats.countSettlements(`${SETTLEMENT_SUBJECT}.${of}`)),
+    )
+  t.same(await counts(), [1, 2, 0, 3])
+  const stop = nats.consume((delivery) => delivery.acknowledge())
+  await until('all are acknowledged', async () => (await counts()).every((count) => count === 0))
+  stop()
 })
 
 t.test('many messages are shared by several consumers, each given to one', async (t) => {
