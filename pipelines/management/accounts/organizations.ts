@@ -10,6 +10,7 @@ import {
   removeMember,
   requestKey,
 } from '../../../schemas/management/accounts/organizations.ts'
+import type { AccountRole } from '../../../schemas/management/operation.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import type { MemberSpend } from '../../../src/postgres/accounts/members.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
@@ -17,6 +18,7 @@ import { type Context, implement } from '../act.ts'
 import { afterOf, page } from '../page.ts'
 import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
 import { networksOf } from './keys.ts'
+import { assertMayDecideOn, isAdminOnly } from './ranks.ts'
 
 const withSpend = (member: Member, spend: ReadonlyMap<string, MemberSpend>) => {
   const { email = null, spent = 0n } = spend.get(member.accountId) ?? {}
@@ -34,17 +36,16 @@ function ownAccount({ caller }: Context): string {
  * @throws Failure `permission_denied`
  */
 async function assertOutranks(
-  { caller }: Context,
+  context: Context,
   database: Repositories,
   organizationId: string,
-  { member, role }: { readonly member: string; readonly role?: string },
+  { member, role }: { readonly member: string; readonly role?: AccountRole },
 ): Promise<void> {
-  if (caller.roles.get(organizationId) !== 'admin' || caller.installation === 'operator') return
+  if (!isAdminOnly(context, organizationId)) return
   const members = await database.listMembers(organizationId)
   const present = members.find(({ accountId }) => accountId === member)?.role
-  const isAbove = [present, role].some((one) => one === 'owner' || one === 'admin')
-  if (isAbove && member !== caller.signedIn?.user.accountId)
-    throw new Failure('permission_denied', 'Only an owner decides on owners and admins.')
+  if (member !== context.caller.signedIn?.user.accountId)
+    for (const one of [present, role]) assertMayDecideOn(context, organizationId, one)
   if (role === 'owner') throw new Failure('permission_denied', 'Only an owner makes an owner.')
 }
 

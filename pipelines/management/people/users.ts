@@ -20,6 +20,7 @@ import {
 } from '../../../schemas/management/people/users.ts'
 import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import type { NewInvitation } from '../../../src/postgres/people/invitations.ts'
+import { assertMayDecideOn } from '../accounts/ranks.ts'
 import { type Act, type Context, implement } from '../act.ts'
 import { afterOf, page } from '../page.ts'
 import { invitationShape, userShape } from '../shapes.ts'
@@ -131,18 +132,20 @@ export const userActs = [
   act(revokeInvitation, async ({ write }, { id }) =>
     invitationShape(await write((writing) => writing.revokeInvitation(id))),
   ),
-  act(inviteMember, (context, { email, account_id: accountId, role }) =>
-    invite(context, { email, accountId, role, installationRole: null }),
-  ),
+  act(inviteMember, async (context, { email, account_id: accountId, role }) => {
+    assertMayDecideOn(context, accountId, role)
+    return invite(context, { email, accountId, role, installationRole: null })
+  }),
   act(listMemberInvitations, async ({ database }, input) =>
     invitationPage(await database.listInvitations(input.account_id), input),
   ),
-  act(revokeMemberInvitation, async ({ write }, { id, account_id: accountId }) =>
+  act(revokeMemberInvitation, async (context, { id, account_id: accountId }) =>
     invitationShape(
-      await write(async (writing) => {
+      await context.write(async (writing) => {
         const invitation = await writing.showInvitation(id)
         if (invitation.accountId !== accountId)
           throw new Failure('not_found', `There is no invitation ${id} in ${accountId}.`)
+        assertMayDecideOn(context, accountId, invitation.role)
         return writing.revokeInvitation(id)
       }),
     ),

@@ -36,6 +36,22 @@ t.test('organizations and wallets', async (t) => {
     t.equal(rest.has_more, false)
   })
 
+  await t.test('an admin invites to no more than an admin may give', async (t) => {
+    const path = `/organizations/${account_id}/invitations`
+    const invite = (by: typeof owner, role: string) =>
+      by.send('POST', path, { email: `${role}@example.com`, role })
+    const refused = { status: 403, body: { error: { message: /Only an owner/ } } }
+    for (const role of ['owner', 'admin']) {
+      t.match(await invite(admin, role), refused)
+      const { body: made } = await invite(owner, role)
+      t.match(await admin.send('POST', `${path}/${made.id}/revoke`, {}), refused)
+      t.match(await owner.send('POST', `${path}/${made.id}/revoke`, {}), { status: 200 })
+    }
+    for (const role of ['billing', 'member'])
+      t.match(await invite(admin, role), { status: 201, body: { role } })
+    t.match(await invite(operator, 'owner'), { status: 201 }, 'an operator helps')
+  })
+
   await t.test('a member requests a key, an admin issues it with a cap', async (t) => {
     const { body: asked, status } = await member.send('POST', '/key-requests', { account_id, name: 'laptop' })
     t.equal(status, 201)
