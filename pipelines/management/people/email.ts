@@ -55,6 +55,7 @@ export const emailActs = [
       const token = generateToken()
       await write(async (writing) => {
         const ticket = { tokenHash: tokenHash(token), purpose: 'new_email', userId: user.id } as const
+        await writing.voidTickets(user.id, ticket.purpose)
         await writing.createTicket(ticket, { email }, NEW_EMAIL_MINUTES)
         const link = `${publicUrl}/console/confirm-email#token=${token}`
         await writing.sendMail(email, { mail: 'new_email', locale: user.locale, values: {}, link })

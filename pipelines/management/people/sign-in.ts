@@ -119,7 +119,7 @@ export const signInActs = [
     return { email, account_name: accountName, role, installation_role: installationRole, expires_at }
   }),
   peopleAct(acceptInvitation, (context, { token }) => {
-    const { user, access } = signedInOf(context)
+    const { user, session, access } = signedInOf(context)
     return renewSession(context, false, async (writing) => {
       const offer = await writing.redeemInvitation(tokenHash(token))
       if (offer.email !== normalizeEmail(user.email))
@@ -128,7 +128,9 @@ export const signInActs = [
         throw new Failure('conflict', `You are a member of ${offer.accountName} already.`)
       await joinOrganization(writing, offer, user.accountId)
       const isMore = offer.installationRole !== null && user.installationRole !== 'operator'
-      if (isMore) await writing.updateUser(user.id, { installationRole: offer.installationRole })
+      if (!isMore) return
+      await writing.updateUser(user.id, { installationRole: offer.installationRole })
+      await writing.endSessions(user.id, { allBut: session.id })
     })
   }),
 ]

@@ -43,7 +43,7 @@ import {
   renamePasskey,
   setPassword,
 } from './sign-in-methods.ts'
-import { createTicket, findTicketUser, type Ticket, takeTicket } from './tickets.ts'
+import { createTicket, findTicketUser, type Ticket, takeTicket, voidTickets } from './tickets.ts'
 import {
   createManagementToken,
   findManagementToken,
@@ -126,6 +126,7 @@ export const openPeople = ({ main, ...pools }: Pools, { material }: KnownMasterK
     redeemInvitation,
     createTicket,
     findTicketUser,
+    voidTickets,
     takeAttempt,
     takeInvitationMail,
     takeBackAttempt,

@@ -5,6 +5,7 @@ import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
 import { isUniqueViolation } from '../errors.ts'
+import { voidBegun } from './tickets.ts'
 import { type UserRow, userOfRow } from './users.ts'
 
 type PasskeyRow = SnakeCase<Omit<Passkey, 'counter'>> & { counter: bigint }
@@ -38,11 +39,12 @@ export async function findPasswordSignIn(sql: Queryable, email: string): Promise
   return { user: userOfRow(row), passwordHash: row.password_hash, hasTotp: row.has_totp }
 }
 
-/** Sets the hash of the password, and replaces a former one. */
+/** Sets the hash of the password, and replaces a former one. What was begun before it is void. */
 export async function setPassword(sql: Queryable, userId: string, passwordHash: string): Promise<void> {
   await sql`
     INSERT INTO passwords (user_id, password_hash) VALUES (${userId}, ${passwordHash})
     ON CONFLICT (user_id) DO UPDATE SET password_hash = EXCLUDED.password_hash, created_at = now()`
+  await voidBegun(sql, userId)
 }
 
 export async function listSignInMethods(sql: Queryable, userId: string): Promise<SignInMethods> {

@@ -45,6 +45,23 @@ export async function takeTicket<Data>(sql: Queryable, ticket: Ticket): Promise<
   return row?.data ?? null
 }
 
+/** Voids the tickets of a user: those of one step, or all. */
+export async function voidTickets(
+  sql: Queryable,
+  userId: string,
+  purpose?: Ticket['purpose'],
+): Promise<void> {
+  await sql`
+    DELETE FROM sign_in_tickets
+    WHERE user_id = ${userId} ${purpose === undefined ? sql`` : sql`AND purpose = ${purpose}`}`
+}
+
+/** Voids what a user, or someone in their name, has begun and not finished: tickets, and links not used. */
+export async function voidBegun(sql: Queryable, userId: string): Promise<void> {
+  await voidTickets(sql, userId)
+  await sql`DELETE FROM sign_in_links WHERE user_id = ${userId} AND used_at IS NULL`
+}
+
 /** Returns the user whose second step a ticket waits for, and leaves the ticket; null without one in force. */
 export async function findTicketUser(sql: Queryable, ticket: Omit<Ticket, 'userId'>): Promise<string | null> {
   const [row] = await sql<{ user_id: string }[]>`

@@ -9,6 +9,7 @@ import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { isUniqueViolation } from '../errors.ts'
 import { inTransaction } from '../transaction.ts'
+import { voidBegun } from './tickets.ts'
 
 export type UserRow = SnakeCase<User>
 
@@ -90,13 +91,18 @@ export const updateUser = (sql: Sql, id: string, changes: UserChanges): Promise<
     // One at a time: of two operators who leave at the same time one stays.
     if (changes.enabled === false || changes.installationRole !== undefined)
       await transaction`SELECT pg_advisory_xact_lock(hashtextextended('operators', 0))`
-    const user = await showUser(transaction, id)
+    const [found] = await transaction<UserRow[]>`SELECT * FROM users WHERE id = ${id} FOR NO KEY UPDATE`
+    if (found === undefined) throw userNotFound(id)
+    const user = userOfRow(found)
     const { name, locale, enabled, installationRole } = { ...user, ...definedOf(changes) }
     const [row] = await transaction<[UserRow]>`
       UPDATE users SET name = ${name}, locale = ${locale}, enabled = ${enabled},
         installation_role = ${installationRole}
       WHERE id = ${id} RETURNING *`
-    if (!enabled) await transaction`DELETE FROM sessions WHERE user_id = ${id}`
+    if (!enabled) {
+      await transaction`DELETE FROM sessions WHERE user_id = ${id}`
+      await voidBegun(transaction, id)
+    }
     const wasOperator = user.enabled && user.installationRole === 'operator'
     if (wasOperator && !(enabled && installationRole === 'operator')) {
       const [left] = await transaction<[{ operators: bigint }]>`
@@ -110,13 +116,14 @@ export const updateUser = (sql: Sql, id: string, changes: UserChanges): Promise<
 const definedOf = (changes: UserChanges): Partial<User> =>
   Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
 
-/** Changes the email address. @throws Refusal `user_not_found`, `email_taken` */
+/** Changes the email address. What was begun before is void. @throws Refusal `user_not_found`, `email_taken` */
 export async function setEmail(sql: Queryable, id: string, email: string): Promise<User> {
   const taken = await findUserByEmail(sql, email)
   if (taken !== null && taken.id !== id)
     throw new Refusal('email_taken', 'There is a user with this email address already')
   const [row] = await sql<UserRow[]>`UPDATE users SET email = ${email} WHERE id = ${id} RETURNING *`
   if (row === undefined) throw userNotFound(id)
+  await voidBegun(sql, id)
   return userOfRow(row)
 }
 

@@ -82,6 +82,30 @@ t.test('mails', async (t) => {
     t.same(await sql`SELECT FROM deliveries WHERE address = ${other.user.email}`, [])
   })
 
+  await t.test('a newer wish, another password and a ban void the links of before', async (t) => {
+    const person = await signIn(service)
+    const { id } = person.user
+    const change = (email: string) => person.send('POST', '/me/email', { email })
+    await change('typo@example.com')
+    const typo = await tokenIn('typo@example.com')
+    await change('right@example.com')
+    t.match(await visit('/email/confirm', { token: typo }), IS_OVER, 'the newest wish counts')
+    const right = await tokenIn('right@example.com')
+    t.match(await visit('/email/confirm', { token: right }), { status: 200 })
+    await change('thief@example.com')
+    const stolen = await tokenIn('thief@example.com')
+    await visit('/sign-in/recovery', { email: 'right@example.com' })
+    const recovery = await tokenIn('right@example.com', 2)
+    t.match(await person.send('PUT', '/me/password', { password: PASSWORD }), { status: 200 })
+    t.match(await visit('/email/confirm', { token: stolen }), IS_OVER, 'a new password voids it')
+    t.match(await visit('/sign-in/link', { token: recovery }), IS_OVER, 'a new password voids it')
+    const again = await signIn(service, { user: person.user })
+    await again.send('POST', '/me/email', { email: 'banned@example.com' })
+    const banned = await tokenIn('banned@example.com')
+    for (const enabled of [false, true]) await service.database.updateUser(id, { enabled })
+    t.match(await visit('/email/confirm', { token: banned }), IS_OVER, 'a ban voids it')
+  })
+
   const newOrganization = async (owner: ManageClient): Promise<string> =>
     (await owner.send('POST', '/organizations', { name: 'Acme' })).body.id
 

@@ -10,6 +10,7 @@ import {
   signUp,
 } from '../../../schemas/management/people/sign-in.ts'
 import { BrowserSession, CONFIG } from '../../pipelines/management/browser-session.ts'
+import { eventually } from '../../support/eventually.ts'
 import { startDatabase } from '../postgres/support.ts'
 import { commandsOn, wiringOn } from './support.ts'
 
@@ -111,4 +112,33 @@ t.test('an invitation to an organization works once, for its email, and can be r
   await t.rejects(browser().run(ACTS, lookUpInvitation, { token: revoked }), { code: 'invalid_request' })
   t.equal((await json('user', 'invitations', '--organization', other.account.id)).length, 3)
   t.same(await json('user', 'invitations'), [])
+})
+
+t.test('who becomes an operator by an invitation is one in that session alone', async (t) => {
+  const email = 'erin@example.com'
+  const invite = async (...more: string[]) => {
+    const { url } = await json('user', 'invite', '--email', email, ...more)
+    return url.split('=')[1]
+  }
+  await browser().run(ACTS, signUp, { name: 'Erin', password: PASSWORD, invitation: await invite() })
+  const [here, elsewhere] = [browser(), browser()]
+  for (const one of [here, elsewhere]) await one.run(ACTS, signInByPassword, { email, password: PASSWORD })
+  await here.run(ACTS, acceptInvitation, { token: await invite('--role', 'operator') })
+  t.match(await here.run(ACTS, showSession), { user: { installation_role: 'operator' } })
+  await t.rejects(elsewhere.run(ACTS, showSession))
+})
+
+t.test('a change of the name does not undo what another person changes meanwhile', async (t) => {
+  const { id } = await json('user', 'create', '--email', 'frank@example.com', '--name', 'Frank')
+  const renamed = sql.begin(async (holding) => {
+    await holding`SELECT FROM users WHERE id = ${id} FOR UPDATE`
+    const renaming = database.updateUser(id, { name: 'Francis' })
+    await eventually('the change waits', async () => {
+      const rows = await sql`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND state = 'active'`
+      return rows.length > 0 ? true : undefined
+    })
+    await holding`UPDATE users SET enabled = false WHERE id = ${id}`
+    return { renaming }
+  })
+  t.match(await (await renamed).renaming, { name: 'Francis', enabled: false })
 })
