@@ -4,6 +4,7 @@ import t from 'tap'
 import { ONE_CREDIT } from '../../schemas/money.ts'
 import { openShop } from '../end-to-end/payments/support.ts'
 import { inspectPage, withPage } from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
 import { HANDS, mouse } from '../support/hands.ts'
 import { button, heading, link, row, signIn } from './support.ts'
 
@@ -14,9 +15,28 @@ t.test('top-up by card', async (t) => {
     await t.test(hand.name, (t) =>
       withPage(t, `top-up ${hand.name}`, async (page) => {
         const { accountId } = await signIn(service, page, { name: 'Dora', credit: '600' })
+        const shopName = `Dora's shop ${hand.name}`
+        const { account: organization } = await service.database.createAccount({
+          name: shopName,
+          kind: 'organization',
+          credit: 0n,
+        })
+        await service.database.putMember(organization.id, accountId, 'owner')
+        await page.reload()
         await hand.press(link(page, 'Billing'))
         await heading(page, 'Billing').waitFor()
         await page.getByText('Nothing was paid by card yet.').waitFor()
+        const accounts = page.getByLabel('Account', { exact: true })
+        const own = await accounts.inputValue()
+        const amount = page.getByLabel('Credits to add')
+        const usual = await amount.inputValue()
+        await accounts.selectOption({ label: shopName })
+        await page.waitForURL(/account=/)
+        await hand.write(amount, '777')
+        await accounts.selectOption(own)
+        await eventually('the amount of the own account is shown', async () =>
+          (await amount.inputValue()) === usual ? true : undefined,
+        )
         const credits = page.getByLabel('Credits', { exact: true })
         await hand.write(credits, '100')
         await hand.press(button(page, 'Go to payment'))

@@ -89,12 +89,7 @@ export function Alerts({
       {alerts.isPending && <Skeleton rows={2} />}
       {alerts.error && <ErrorState error={alerts.error} onRetry={() => void alerts.refetch()} />}
       {alerts.data && (
-        <Threshold
-          key={accountId}
-          accountId={accountId}
-          threshold={alerts.data.balance_low}
-          mayChange={mayChange}
-        />
+        <Threshold accountId={accountId} threshold={alerts.data.balance_low} mayChange={mayChange} />
       )}
     </Panel>
   )

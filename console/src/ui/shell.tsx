@@ -177,6 +177,8 @@ function ViewNotice() {
 export function Shell() {
   useLingui()
   const [isOpen, setOpen] = useState(false)
+  // The page begins anew for another account: what was typed for one must not be saved for another.
+  const { account_id } = useAccount()
   const palette = usePalette()
   return (
     <div className="flex min-h-dvh flex-col md:flex-row">
@@ -206,7 +208,7 @@ export function Shell() {
       </header>
       <main id="content" className="mx-auto w-full min-w-0 max-w-7xl flex-1 px-4 py-6 md:px-8">
         <ViewNotice />
-        <Outlet />
+        <Outlet key={account_id} />
       </main>
       <ConfirmIdentity />
       <Toasts />

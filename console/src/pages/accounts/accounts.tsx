@@ -62,7 +62,7 @@ export function Accounts() {
         empty={<EmptyState title={t('No account matches.')} />}
       />
       <Drawer title={t('Account')} isOpen={open !== undefined} onClose={() => change({ open: undefined })}>
-        {open !== undefined && <AccountDetail id={open} />}
+        {open !== undefined && <AccountDetail key={open} id={open} />}
       </Drawer>
     </>
   )

@@ -8,8 +8,9 @@ import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
-import { LimitFields, limitsOf, NO_LIMITS } from './limits.tsx'
+import { LimitFields } from './limits.tsx'
 import type { Created } from './state.tsx'
+import { limitsOf, NO_LIMITS } from './texts.ts'
 
 interface CreateDialogProps {
   readonly accountId: string

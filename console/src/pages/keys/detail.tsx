@@ -14,9 +14,10 @@ import { Actions, Form } from '../../ui/form.tsx'
 import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
 import { Id, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
-import { LimitFacts, LimitFields, limitsOf, limitTextsOf, wordsOf } from './limits.tsx'
+import { LimitFacts, LimitFields } from './limits.tsx'
 import { isRotating, Rotation } from './rotation.tsx'
-import { CapBar, type Created, type Key, KeyState } from './state.tsx'
+import { CapBar, type Created, KeyState } from './state.tsx'
+import { changesOf, type Key, keyTextsOf } from './texts.ts'
 
 /** While a former secret works, its use changes what there is to do. */
 const ROTATING_REFRESH_MS = 5_000
@@ -90,7 +91,9 @@ function KeyDetail({ item, mayChange, onChanged, onRotated }: KeyDetailProps) {
             <Id id={agent_id} />
           </Fact>
         )}
-        <Fact name={t('Models')}>{item.allowed_models?.join(', ') ?? t('All')}</Fact>
+        <Fact name={t('Models')}>
+          {item.allowed_models?.length === 0 ? t('None') : (item.allowed_models?.join(', ') ?? t('All'))}
+        </Fact>
         <LimitFacts item={item} />
       </dl>
       <p className="text-sm">
@@ -115,65 +118,48 @@ function KeyDetail({ item, mayChange, onChanged, onRotated }: KeyDetailProps) {
   )
 }
 
-/** An instant as the field for it wants it, in local time. */
-const localTime = (instant: string | null): string => {
-  if (instant === null) return ''
-  const date = new Date(instant)
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
-}
-
 function EditKey({ item, onChanged }: Pick<KeyDetailProps, 'item' | 'onChanged'>) {
-  const { id, spend_cap, expires_at } = item
-  const [name, setName] = useState(item.name)
-  const [models, setModels] = useState(item.allowed_models?.join(', ') ?? '')
-  const [expires, setExpires] = useState(localTime(expires_at))
-  const [cap, setCap] = useState(spend_cap ?? '')
-  const [accountLogs, setAccountLogs] = useState(item.account_logs)
-  const [limits, setLimits] = useState(() => limitTextsOf(item))
+  const { id, spend_cap } = item
+  const [shown, setShown] = useState(() => keyTextsOf(item))
+  const [texts, setTexts] = useState(shown)
   const queries = useQueryClient()
   const save = useMutation({
     meta: { done: t('Key changed') },
-    mutationFn: () =>
-      request<typeof updateKey>('PATCH', '/keys/{id}', {
-        id,
-        name,
-        allowed_models: wordsOf(models).length === 0 ? null : wordsOf(models),
-        expires_at: expires === '' ? null : new Date(expires).toISOString(),
-        account_logs: accountLogs,
-        ...limitsOf(limits),
-        ...(spend_cap !== null && cap !== spend_cap && { spend_cap: cap }),
-      }),
+    mutationFn: () => request<typeof updateKey>('PATCH', '/keys/{id}', { id, ...changesOf(shown, texts) }),
     onSuccess: async (changed) => {
-      setLimits(limitTextsOf(changed))
+      setShown(keyTextsOf(changed))
+      setTexts(keyTextsOf(changed))
       queries.setQueryData(['/keys', id], changed)
       await onChanged()
     },
   })
+  const field = (name: 'name' | 'models' | 'expires' | 'cap') => ({
+    value: texts[name],
+    onText: (text: string) => setTexts({ ...texts, [name]: text }),
+  })
   return (
     <Panel title={t('Edit')}>
       <Form onSubmit={() => save.mutate()} className="flex flex-col gap-3 p-4">
-        <Field label={t('Name')} required maxLength={100} value={name} onText={setName} />
+        <Field label={t('Name')} required maxLength={100} {...field('name')} />
         <Field
           label={t('Models')}
-          hint={t('Ids with commas between. Empty: every model.')}
-          value={models}
-          onText={setModels}
+          hint={t('Ids with commas between. Empty: every model; "none": no model.')}
+          {...field('models')}
         />
         <Field
           label={t('Expires')}
           hint={t('Refused from then on. Empty: never.')}
           type="datetime-local"
-          value={expires}
-          onText={setExpires}
+          {...field('expires')}
         />
         {spend_cap !== null && (
-          <Field label={t('Spend cap')} inputMode="decimal" required value={cap} onText={setCap} />
+          <Field label={t('Spend cap')} inputMode="decimal" required {...field('cap')} />
         )}
-        <LimitFields texts={limits} onChange={setLimits} />
+        <LimitFields texts={texts} onChange={(limits) => setTexts({ ...texts, ...limits })} />
         <CheckField
           label={t('May read the logs of the whole account')}
-          checked={accountLogs}
-          onCheck={setAccountLogs}
+          checked={texts.accountLogs}
+          onCheck={(accountLogs) => setTexts({ ...texts, accountLogs })}
         />
         {save.error && <FormError error={save.error} />}
         <Actions>

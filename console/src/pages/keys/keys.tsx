@@ -24,7 +24,8 @@ import { CreateDialog } from './create.tsx'
 import { KeyDrawer } from './detail.tsx'
 import { useLastUsed } from './last-used.ts'
 import { SecretDialog, snippet } from './secret-dialog.tsx'
-import { CapBar, type Created, type Key, KeyState } from './state.tsx'
+import { CapBar, type Created, KeyState } from './state.tsx'
+import type { Key } from './texts.ts'
 
 const route = getRouteApi('/signed-in/keys')
 

@@ -3,35 +3,10 @@ import { useLingui } from '@lingui/react'
 import { t } from '../../i18n.ts'
 import { Fact } from '../../ui/fact.tsx'
 import { Field } from '../../ui/field.tsx'
-import type { Key } from './state.tsx'
 
-/** The texts of the fields. */
-export interface LimitTexts {
-  readonly perMinute: string
-  readonly concurrency: string
-  readonly addresses: string
-}
+import type { Key, LimitTexts } from './texts.ts'
 
 type Limits = Pick<Key, 'requests_per_minute' | 'concurrency' | 'allowed_addresses'>
-
-export const NO_LIMITS: LimitTexts = { perMinute: '', concurrency: '', addresses: '' }
-
-export const limitTextsOf = (key: Limits): LimitTexts => ({
-  perMinute: String(key.requests_per_minute ?? ''),
-  concurrency: String(key.concurrency ?? ''),
-  addresses: key.allowed_addresses?.join(', ') ?? '',
-})
-
-export const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '')
-
-const numberOrNull = (text: string): number | null => (text === '' ? null : Number(text))
-
-/** Returns the fields of a request. */
-export const limitsOf = ({ perMinute, concurrency, addresses }: LimitTexts): Limits => ({
-  requests_per_minute: numberOrNull(perMinute),
-  concurrency: numberOrNull(concurrency),
-  allowed_addresses: wordsOf(addresses).length === 0 ? null : wordsOf(addresses),
-})
 
 interface LimitFieldsProps {
   readonly texts: LimitTexts

@@ -12,7 +12,8 @@ import { SelectField } from '../../ui/field.tsx'
 import { Actions, Form } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
-import type { Created, Key } from './state.tsx'
+import type { Created } from './state.tsx'
+import type { Key } from './texts.ts'
 
 type FormerSecret = NonNullable<Key['former_secret']>
 

@@ -1,11 +1,11 @@
 /** A key of a list: whether it works, and how much of its cap is spent. */
-import type { createKey, listKeys } from '../../../../schemas/management/accounts/keys.ts'
+import type { createKey } from '../../../../schemas/management/accounts/keys.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { t } from '../../i18n.ts'
 import { Badge } from '../../ui/states.tsx'
 import { Money } from '../../ui/text.tsx'
+import type { Key } from './texts.ts'
 
-export type Key = AnswerOf<typeof listKeys>['data'][number]
 export type Created = AnswerOf<typeof createKey>
 
 const NEAR = 0.8

@@ -24,7 +24,7 @@ import { useBudgets } from '../budgets/budgets.tsx'
 import { MemberBudgets } from '../budgets/member.tsx'
 import { Invite } from '../users/invite.tsx'
 import { Requests } from './requests.tsx'
-import { memberRoles } from './roles.ts'
+import { memberRoles, rolesToGive } from './roles.ts'
 
 type Member = AnswerOf<typeof listMembers>['data'][number]
 type Role = Member['role']
@@ -34,6 +34,7 @@ export function Members() {
   const { account_id: accountId, role } = useAccount()
   const queries = useQueryClient()
   const isDecider = role === 'owner' || role === 'admin'
+  const offered: Partial<Record<Role, string>> = rolesToGive(role)
   const [isInviting, setInviting] = useState(false)
   const [removing, setRemoving] = useState<Member | null>(null)
   const list = useList<typeof listMembers>('/members', { account_id: accountId })
@@ -66,11 +67,11 @@ export function Members() {
     {
       name: t('Role'),
       cell: (member) =>
-        isDecider ? (
+        isDecider && member.role in offered ? (
           <CellSelect
             label={t('Role')}
             value={member.role}
-            options={Object.entries(memberRoles())}
+            options={Object.entries(offered)}
             onText={(text) => put.mutate({ ...member, role: text as Role })}
           />
         ) : (
@@ -131,7 +132,7 @@ export function Members() {
         <Invite
           title={t('Invite a member')}
           roleLabel={t('Role')}
-          roles={memberRoles()}
+          roles={offered as Record<Role, string>}
           usual="member"
           onInvite={(email, as) =>
             request<typeof inviteMember>('POST', '/organizations/{account_id}/invitations', {

@@ -21,7 +21,8 @@ import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
-import { LimitFields, limitsOf, NO_LIMITS } from '../keys/limits.tsx'
+import { LimitFields } from '../keys/limits.tsx'
+import { limitsOf, modelsOf, NO_LIMITS } from '../keys/texts.ts'
 
 type KeyRequest = AnswerOf<typeof listKeyRequests>['data'][number]
 type Issued = AnswerOf<typeof approveKey>
@@ -44,20 +45,15 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
   const [issued, setIssued] = useState<Issued | null>(null)
   const approve = useMutation({
     meta: { done: t('Request approved') },
-    mutationFn: () => {
-      const allowed = models
-        .split(',')
-        .map((model) => model.trim())
-        .filter(Boolean)
-      return request<typeof approveKey>('POST', '/key-requests/{id}/approve', {
+    mutationFn: () =>
+      request<typeof approveKey>('POST', '/key-requests/{id}/approve', {
         id: asked.id,
         account_id: accountId,
         spend_cap: cap,
-        allowed_models: allowed.length > 0 ? allowed : null,
+        allowed_models: modelsOf(models),
         expires_at: expires === '' ? null : new Date(expires).toISOString(),
         ...limitsOf(limits),
-      })
-    },
+      }),
     onSuccess: async (key) => {
       setIssued(key)
       await queries.invalidateQueries({ queryKey: ['/key-requests'] })
@@ -92,7 +88,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
           />
           <Field
             label={t('Models')}
-            hint={t('Ids with commas between. Empty: every model.')}
+            hint={t('Ids with commas between. Empty: every model; "none": no model.')}
             value={models}
             onText={setModels}
           />

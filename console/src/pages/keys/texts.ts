@@ -1,0 +1,85 @@
+/** The fields of a key as texts of a form, and what a form changes. */
+import type { listKeys } from '../../../../schemas/management/accounts/keys.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+
+export type Key = AnswerOf<typeof listKeys>['data'][number]
+
+/** The texts of the fields. */
+export interface LimitTexts {
+  readonly perMinute: string
+  readonly concurrency: string
+  readonly addresses: string
+}
+
+export interface KeyTexts extends LimitTexts {
+  readonly name: string
+  readonly models: string
+  readonly expires: string
+  readonly cap: string
+  readonly accountLogs: boolean
+}
+
+type Limits = Pick<Key, 'requests_per_minute' | 'concurrency' | 'allowed_addresses'>
+type Changes = Partial<
+  Limits & Pick<Key, 'name' | 'allowed_models' | 'expires_at' | 'account_logs'> & { spend_cap: string }
+>
+
+export const NO_LIMITS: LimitTexts = { perMinute: '', concurrency: '', addresses: '' }
+/** In place of ids of models, as on the command line: an empty list, which allows no model. */
+const NO_MODEL = 'none'
+
+const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '')
+
+const numberOrNull = (text: string): number | null => (text === '' ? null : Number(text))
+
+/** Returns the fields of a request. */
+export const limitsOf = ({ perMinute, concurrency, addresses }: LimitTexts): Limits => ({
+  requests_per_minute: numberOrNull(perMinute),
+  concurrency: numberOrNull(concurrency),
+  allowed_addresses: wordsOf(addresses).length === 0 ? null : wordsOf(addresses),
+})
+
+/** Returns the models that a text allows; null: every model. */
+export function modelsOf(text: string): string[] | null {
+  const words = wordsOf(text)
+  if (words.length === 0) return null
+  return words.length === 1 && words[0] === NO_MODEL ? [] : words
+}
+
+/** An instant as the field for it wants it, in local time. */
+const localTime = (instant: string | null): string => {
+  if (instant === null) return ''
+  const date = new Date(instant)
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+export const keyTextsOf = (key: Key): KeyTexts => ({
+  name: key.name,
+  models: key.allowed_models?.length === 0 ? NO_MODEL : (key.allowed_models?.join(', ') ?? ''),
+  expires: localTime(key.expires_at),
+  cap: key.spend_cap ?? '',
+  accountLogs: key.account_logs,
+  perMinute: String(key.requests_per_minute ?? ''),
+  concurrency: String(key.concurrency ?? ''),
+  addresses: key.allowed_addresses?.join(', ') ?? '',
+})
+
+/** Returns what a form changes: nothing of a field that shows what it showed at first, whatever the key has by now. */
+export function changesOf(before: KeyTexts, after: KeyTexts): Changes {
+  const { requests_per_minute, concurrency, allowed_addresses } = limitsOf(after)
+  const fields = {
+    name: { name: after.name },
+    models: { allowed_models: modelsOf(after.models) },
+    expires: { expires_at: after.expires === '' ? null : new Date(after.expires).toISOString() },
+    cap: { spend_cap: after.cap },
+    accountLogs: { account_logs: after.accountLogs },
+    perMinute: { requests_per_minute },
+    concurrency: { concurrency },
+    addresses: { allowed_addresses },
+  } as const satisfies Readonly<Record<keyof KeyTexts, Changes>>
+  const names = Object.keys(fields) as (keyof KeyTexts)[]
+  return Object.assign(
+    {},
+    ...names.filter((name) => before[name] !== after[name]).map((name) => fields[name]),
+  )
+}
