@@ -91,10 +91,11 @@ const BACKGROUND: Need = {
 
 /** Keeps the routes that the call may take. @throws Failure `invalid_request` where none is left */
 function narrowed<C extends PricedCall>(call: C, { field, isMet, why }: Need): C {
-  const routes = call.routes.filter(isMet)
-  if (routes.length === 0) throw refused(field, `no channel of the model '${call.model.id}' ${why}`)
-  // Another model's channels do not have what is kept.
-  return { ...call, model: call.requested, routes, fallbacks: [] }
+  const { model, requested } = call
+  // Another model's channels do not have what is kept, and its calls have another price.
+  const routes = model === requested ? call.routes.filter(isMet) : []
+  if (routes.length === 0) throw refused(field, `no channel of the model '${requested.id}' ${why}`)
+  return { ...call, routes, fallbacks: [] }
 }
 
 /** Returns the call with the route to the channel that keeps its past. @throws Failure `invalid_request` */

@@ -9,11 +9,14 @@ const TWO = 'sim-two@tokens=8'
 /** Enough that a call by luck does not go to the right one each time. */
 const TURNS = 8
 const KEEPING = { keeps_responses_days: 30 }
-const CONFIG = configOf({ kept: {}, 'kept-too': {}, forgotten: {}, elsewhere: {} }, [
-  simulated('responses', { kept: ONE, 'kept-too': ONE }, { ...KEEPING, id: 'keeping-first' }),
-  simulated('responses', { kept: TWO, elsewhere: TWO }, { ...KEEPING, id: 'keeping-second' }),
-  simulated('responses', { forgotten: ONE }, { id: 'forgetting' }),
-])
+const CONFIG = configOf(
+  { kept: {}, 'kept-too': {}, forgotten: {}, elsewhere: {}, unserved: { fallbacks: ['kept'] } },
+  [
+    simulated('responses', { kept: ONE, 'kept-too': ONE }, { ...KEEPING, id: 'keeping-first' }),
+    simulated('responses', { kept: TWO, elsewhere: TWO }, { ...KEEPING, id: 'keeping-second' }),
+    simulated('responses', { forgotten: ONE }, { id: 'forgetting' }),
+  ],
+)
 const PATH = '/v1/responses'
 const LONG = 'a long story '.repeat(400)
 
@@ -134,6 +137,20 @@ t.test('stored responses', async (t) => {
     t.match(await elsewhere.json(), { error: { message: /does not serve the model 'elsewhere' now/ } })
     for (const wrong of [7, '', 'x'.repeat(201)])
       t.equal((await ask(bodyOf('kept', { previous_response_id: wrong }))).status, 400)
+  })
+
+  await t.test('no fallback goes on with it, nor answers in the background', async (t) => {
+    t.equal((await ask(bodyOf('unserved'))).headers.get('x-served-model'), 'kept')
+    const { id } = await made(bodyOf('kept'))
+    for (const more of [{ previous_response_id: id }, { background: true }]) {
+      const refused = await ask(bodyOf('unserved', more))
+      t.equal(refused.status, 400)
+      t.match(await refused.json(), {
+        error: { code: 'invalid_request', message: /no channel of the model 'unserved' keeps responses/ },
+      })
+      const row = await rowOf(service, key, traceOf(refused))
+      t.match(row, { status: 'rejected', model: 'unserved', cost: '0' })
+    }
   })
 
   await t.test('a stored response is read whole', async (t) => {
