@@ -1,8 +1,11 @@
 /** An Idempotency-Key that a call has claimed in PostgreSQL. */
-import type { Buffer } from 'node:buffer'
-import type { HeaderList } from '../../src/http/handler.ts'
+import { Buffer } from 'node:buffer'
+import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import type { IdempotencyRecords } from '../../src/postgres/requests/repository.ts'
+
+/** An answer above this is not kept: replaying it is refused. */
+const MAX_KEPT_ANSWER_BYTES = 1024 * 1024
 
 type Records = Pick<
   IdempotencyRecords,
@@ -23,30 +26,108 @@ export interface StoredReply {
 
 /** The claim of an Idempotency-Key: the answer is stored under it, or the key is freed; the first of these wins. */
 export class Claim {
-  readonly isReplayable: boolean
   readonly #deps: IdempotencyDeps
   readonly #record: IdempotencyClaim
+  readonly #gathered: GatheredAnswer
+  #isCharged = false
   #isOver = false
 
   constructor(deps: IdempotencyDeps, record: IdempotencyClaim, isReplayable: boolean) {
     this.#deps = deps
     this.#record = record
-    this.isReplayable = isReplayable
+    this.#gathered = new GatheredAnswer(isReplayable ? MAX_KEPT_ANSWER_BYTES : 0)
   }
 
-  /** Stores the answer; null: one that is too large to replay. Never rejects. */
-  store(answer: StoredReply | null): Promise<void> {
-    return this.#end((records) => records.storeIdempotentAnswer(this.#record, answer))
+  /** Adds to the answer, and returns the reply in whose place the client gets the same. */
+  gather(reply: Reply): Reply {
+    this.#gathered.add(reply)
+    return reply.type === 'head' ? this.#gathered.overhearing(reply) : reply
   }
 
-  /** Lets the next request with the key run. Never rejects. */
+  /**
+   * Notes that the answer is complete and charged: from here on it is stored however the call ends, since a retry would
+   * be charged again. `whole` is an answer in one piece, which the client does not have yet.
+   */
+  charge(whole?: Reply): void {
+    if (whole !== undefined) this.#gathered.add(whole)
+    this.#isCharged = true
+  }
+
+  /** Stores the answer, or frees the key where it is none to keep. Never rejects. */
+  store(): Promise<void> {
+    return this.#end(this.#gathered.isKeepable)
+  }
+
+  /** Lets the next request with the key run; stores an answer that is charged. Never rejects. */
   free(): Promise<void> {
-    return this.#end((records) => records.freeIdempotencyKey(this.#record))
+    return this.#end(this.#isCharged && this.#gathered.isKeepable)
   }
 
-  async #end(write: (records: Records) => Promise<void>): Promise<void> {
+  async #end(isStored: boolean): Promise<void> {
     if (this.#isOver) return
     this.#isOver = true
-    await write(this.#deps.records).catch(this.#deps.onRecordLost)
+    const { records, onRecordLost } = this.#deps
+    const written = isStored
+      ? records.storeIdempotentAnswer(this.#record, this.#gathered.answer())
+      : records.freeIdempotencyKey(this.#record)
+    await written.catch(onRecordLost)
+  }
+}
+
+class GatheredAnswer {
+  #status = 0
+  #headers: HeaderList = []
+  #pieces: Buffer[] = []
+  #length = 0
+  readonly #maxBytes: number
+
+  /** @param maxBytes 0 stores only the fact that there was an answer */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  add(reply: Reply): void {
+    if (reply.type === 'data') return this.#take(reply.bytes)
+    this.#status = reply.status
+    this.#headers = reply.headers
+    if (reply.type === 'head') return
+    // One that is charged comes twice: then, and when its settlement is safe.
+    this.#pieces = []
+    this.#length = 0
+    this.#take(reply.body)
+  }
+
+  /** Returns the same head with a sink that also gathers data sent past the events. */
+  overhearing(head: Extract<Reply, { type: 'head' }>): Reply {
+    const { direct } = head
+    if (direct === undefined) return head
+    return {
+      ...head,
+      direct: (sink) =>
+        direct({
+          data: (bytes) => {
+            this.#take(bytes)
+            sink.data(bytes)
+          },
+        }),
+    }
+  }
+
+  #take(bytes: string | Uint8Array): void {
+    const piece = Buffer.from(bytes)
+    this.#length += piece.length
+    if (this.#length > this.#maxBytes) this.#pieces = []
+    else this.#pieces.push(piece)
+  }
+
+  /** Only 2xx answers are kept. */
+  get isKeepable(): boolean {
+    return this.#status >= 200 && this.#status < 300
+  }
+
+  /** Returns the gathered answer, or null when it was too large. */
+  answer(): StoredReply | null {
+    if (this.#length > this.#maxBytes) return null
+    return { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#pieces) }
   }
 }

@@ -2,7 +2,6 @@
  * The same submit intent is carried out once: its answer is kept and replayed. The claim is made in PostgreSQL, so it
  * holds across gateway processes. See docs/api-rules.md, "Idempotency".
  */
-import { Buffer } from 'node:buffer'
 import { type MonoTypeOperatorFunction, map, Observable, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { requestHash } from '../../src/core/json/canonical.ts'
@@ -10,11 +9,9 @@ import { withoutKey } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest, HeaderList, Reply } from '../../src/http/handler.ts'
 import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
-import { Claim, type IdempotencyDeps, type StoredReply } from './claim.ts'
+import { Claim, type IdempotencyDeps } from './claim.ts'
 import { AnsweredCall, type Stage, stage } from './stage.ts'
 
-/** An answer above this is not kept: replaying it is refused. */
-export const MAX_KEPT_ANSWER_BYTES = 1024 * 1024
 const KEY = /^[\x21-\x7e]{1,200}$/
 
 /** @throws Failure `invalid_idempotency_key` */
@@ -104,80 +101,25 @@ function storedAnswer(claim: IdempotencyClaim, outcome: ClaimOutcome): Reply | n
 }
 
 /**
- * Gathers the answer while it passes, and stores a whole one under the claim; an error frees the key. The client gets
- * the end after that: then it can have the answer again, or try again.
+ * Gathers the answer while it passes, and stores a whole one under the claim; an error frees the key, unless the answer
+ * is charged by then. The client gets the end after that: then it can have the answer again, or try again.
  */
 export const storeAnswer =
   (claim: Claim): MonoTypeOperatorFunction<Reply> =>
   (replies) =>
     new Observable((subscriber) => {
-      const gathered = new GatheredAnswer(claim.isReplayable ? MAX_KEPT_ANSWER_BYTES : 0)
       let inOnePiece: Reply | null = null
       return replies.subscribe({
         next(reply) {
-          gathered.add(reply)
+          const gathered = claim.gather(reply)
           if (reply.type === 'full') inOnePiece = reply
-          else subscriber.next(reply.type === 'head' ? gathered.overhearing(reply) : reply)
+          else subscriber.next(gathered)
         },
         error: (error) => void claim.free().then(() => subscriber.error(error)),
         async complete() {
-          await (gathered.isKeepable ? claim.store(gathered.answer()) : claim.free())
+          await claim.store()
           if (inOnePiece !== null) subscriber.next(inOnePiece)
           subscriber.complete()
         },
       })
     })
-
-class GatheredAnswer {
-  #status = 0
-  #headers: HeaderList = []
-  #pieces: Buffer[] = []
-  #length = 0
-  readonly #maxBytes: number
-
-  /** @param maxBytes 0 stores only the fact that there was an answer */
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes
-  }
-
-  add(reply: Reply): void {
-    if (reply.type === 'data') return this.#take(reply.bytes)
-    this.#status = reply.status
-    this.#headers = reply.headers
-    if (reply.type === 'full') this.#take(reply.body)
-  }
-
-  /** Returns the same head with a sink that also gathers data sent past the events. */
-  overhearing(head: Extract<Reply, { type: 'head' }>): Reply {
-    const { direct } = head
-    if (direct === undefined) return head
-    return {
-      ...head,
-      direct: (sink) =>
-        direct({
-          data: (bytes) => {
-            this.#take(bytes)
-            sink.data(bytes)
-          },
-        }),
-    }
-  }
-
-  #take(bytes: string | Uint8Array): void {
-    const piece = Buffer.from(bytes)
-    this.#length += piece.length
-    if (this.#length > this.#maxBytes) this.#pieces = []
-    else this.#pieces.push(piece)
-  }
-
-  /** Only 2xx answers are kept. */
-  get isKeepable(): boolean {
-    return this.#status >= 200 && this.#status < 300
-  }
-
-  /** Returns the gathered answer, or null when it was too large. */
-  answer(): StoredReply | null {
-    if (this.#length > this.#maxBytes) return null
-    return { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#pieces) }
-  }
-}

@@ -282,8 +282,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
 
   finishWhole(headers: HeaderList, body: Buffer): void {
     this.#record.firstByteAt = performance.now()
-    const all = [...headers, ...this.#addedHeaders]
-    this.#succeed({ type: 'full', status: this.#status, headers: all, body })
+    this.#succeed({ type: 'full', status: this.#status, headers: [...headers, ...this.#addedHeaders], body })
   }
 
   /** Ends the reply once the journal has the settlement: a client that sees the end has paid, whatever is killed. */
@@ -291,6 +290,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#record.ending = { kind: 'success' }
     this.#noteHealth(false)
     const stored = noteStored(this.#deps, this.#admitted, this.#route!, this.#answer!)
+    this.#admitted.claim?.charge(whole)
     this.#close((error) => {
       if (error !== undefined) return this.#subscriber.error(notStored(error))
       afterwards(stored, () => {

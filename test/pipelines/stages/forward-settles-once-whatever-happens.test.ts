@@ -1,8 +1,15 @@
 /** However upstream, journal and client end a call: one settlement, no reservation left, no second head. */
+import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { MAX_WHOLE_RESPONSE_BYTES } from '../../../pipelines/chat/forward/answers.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
+import type { AdmittedCall } from '../../../pipelines/stages/billing/precharge.ts'
+import type { StoredReply } from '../../../pipelines/stages/claim.ts'
+import { forward } from '../../../pipelines/stages/forward.ts'
+import { idempotent } from '../../../pipelines/stages/idempotency.ts'
+import { pipeline } from '../../../pipelines/stages/pipeline.ts'
+import { stage } from '../../../pipelines/stages/stage.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'
@@ -134,6 +141,61 @@ t.test('an answer and the end of a stream are sent once the journal has their co
       t.equal(call.settlements.length, 1)
     }
 })
+
+/** Runs the call under an Idempotency-Key, and notes what becomes of its record. */
+const withKey =
+  (records: (StoredReply | 'freed' | null)[]): NonNullable<ForwardOptions['answer']> =>
+  (deps, admitted) => {
+    const header = (name: string) => (name === 'idempotency-key' ? 'intent' : '')
+    const handler = pipeline(
+      stage((call) => ({ ...admitted, ...call })),
+      idempotent<AdmittedCall>({
+        records: {
+          claimIdempotencyKey: async () => ({ outcome: 'claimed' }),
+          storeIdempotentAnswer: async (_, answer) => void records.push(answer),
+          freeIdempotencyKey: async () => void records.push('freed'),
+        },
+        onRecordLost: (error) => t.fail(String(error)),
+      }),
+      forward(deps),
+    )
+    return handler({ ...admitted.request, header, hasHeader: (name) => header(name) !== '' })
+  }
+
+t.test(
+  'an answer that is charged is kept under its Idempotency-Key, also where its client gets none',
+  async (t) => {
+    for (const stream of [false, true])
+      for (const end of ['left', 'not stored', 'written'] as const) {
+        const records: (StoredReply | 'freed' | null)[] = []
+        const waiting: ((error?: Error) => void)[] = []
+        const onSettle = (written: () => void) => void waiting.push(written)
+        const call = new RunningCall({ request: { stream }, onSettle, answer: withKey(records) })
+        await setImmediate()
+        call.attempt.head(200, stream ? {} : { 'content-type': 'application/json' })
+        call.attempt.data(stream ? word('hi') + FINISH + usageChunk(1, 1) + DONE : WHOLE)
+        call.attempt.end()
+        t.match(call.settlement, { status: 'success' })
+        t.same(records, [])
+        if (end === 'left') call.abort()
+        waiting[0]!(end === 'not stored' ? new Error('no leader') : undefined)
+        await setImmediate()
+        t.match(call.error, end === 'not stored' ? { status: 503 } : null)
+        t.equal(call.isComplete, end === 'written')
+        const [kept] = records as [StoredReply]
+        t.match(kept, { status: 200, headers: [['content-type', /^(text|application)/]] })
+        t.equal(String(kept.body), stream ? word('hi') + FINISH + DONE : WHOLE)
+        t.equal(records.length, 1)
+      }
+    const records: (StoredReply | 'freed' | null)[] = []
+    const left = new RunningCall({ answer: withKey(records) })
+    await setImmediate()
+    left.attempt.head()
+    left.attempt.data(word('hi'))
+    left.abort()
+    t.same(records, ['freed'], 'one that its client has left before its end may be tried again')
+  },
+)
 
 t.test('an upstream that goes on after its attempt is over is not heard', async (t) => {
   const call = new RunningCall({ channels: ['first', 'second'] })

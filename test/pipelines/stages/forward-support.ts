@@ -1,5 +1,5 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
-import type { Subscription } from 'rxjs'
+import type { Observable, Subscription } from 'rxjs'
 import type { Oddities } from '../../../pipelines/chat/forward/call-detail.ts'
 import type { ForwardDeps, UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
@@ -168,7 +168,9 @@ export interface ForwardOptions {
   /** In place of a journal that always writes. */
   readonly admit?: ForwardDeps['journal']['admit']
   /** Takes the callback for a written settlement; called at once where this is left out. */
-  readonly onSettle?: (written: () => void) => void
+  readonly onSettle?: (written: (error?: Error) => void) => void
+  /** In place of forwarding alone. */
+  readonly answer?: (deps: ForwardDeps, admitted: AdmittedCall) => Observable<Reply>
   readonly callUpstream?: ForwardDeps['callUpstream']
   readonly fetchFiles?: ForwardDeps['fetchFiles']
   readonly usageOptionRefusals?: UsageOptionRefusals
@@ -249,7 +251,8 @@ export class RunningCall {
     }
     this.view.admit(ESTIMATE, true)
     options.cap?.admit(ESTIMATE, true)
-    this.#subscription = repliesTo(deps, this.#admitted(catalog, client, options.cap ?? null)).subscribe({
+    const admitted = this.#admitted(catalog, client, options.cap ?? null)
+    this.#subscription = (options.answer ?? repliesTo)(deps, admitted).subscribe({
       next: (reply) => {
         options.onReply?.(reply, this)
         this.replies.push(reply.type === 'data' ? { ...reply, bytes: Buffer.from(reply.bytes) } : reply)
