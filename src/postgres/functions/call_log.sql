@@ -111,15 +111,20 @@ BEGIN
       WHERE EXISTS (SELECT FROM budgets AS b WHERE b.account_id = s.account_id))
   FROM granted
   INTO wallets, booked, granted_keys, granted_costs, budgeted_accounts;
+  -- After the wallets, as everywhere: a transaction that locks both locks the wallet first.
+  IF granted_keys IS NOT NULL THEN
+    UPDATE grants AS g SET spent = g.spent + s.cost, version = g.version + 1
+    FROM unnest(granted_keys, granted_costs) AS s(key_id, cost)
+    WHERE g.key_id = s.key_id AND s.cost > 0;
+  END IF;
+  -- Also of accounts whose budgets were deleted during the call. Most of the time nothing is reserved anywhere.
+  IF EXISTS (SELECT FROM cap_reservations) THEN
+    DELETE FROM cap_reservations WHERE ref IN (SELECT json_array_elements_text(book_settlements.booked));
+  END IF;
   -- Most keys have no grant, and most accounts no budget.
   IF granted_keys IS NULL AND budgeted_accounts IS NULL THEN
     RETURN;
   END IF;
-  -- After the wallets, as everywhere: a transaction that locks both locks the wallet first.
-  UPDATE grants AS g SET spent = g.spent + s.cost, version = g.version + 1
-  FROM unnest(granted_keys, granted_costs) AS s(key_id, cost)
-  WHERE g.key_id = s.key_id AND s.cost > 0;
-  DELETE FROM cap_reservations WHERE ref IN (SELECT json_array_elements_text(book_settlements.booked));
   SELECT (coalesce(book_settlements.wallets::jsonb, '[]') || coalesce(jsonb_agg(totals), '[]'))::json
   FROM (
     SELECT g.account_id, g.balance::text, g.held::text, g.used::text, g.version::text

@@ -226,6 +226,19 @@ t.test('a budget that is raised, lowered, moved to another zone or deleted holds
   await assertBooksAgree(t)
 })
 
+t.test('a call that is booked while its account has no budget leaves no reservation', async (t) => {
+  const { accountId, keyId } = await newKey()
+  const open = newId('req')
+  const { budget } = await put(accountId, { amount: 100n })
+  t.ok(await isAdmitted(keyId, { amount: 40n, requestId: open }))
+  await database.deleteBudget(budget.id)
+  await database.shrinkReservation(open, 40n)
+  await book(accountId, keyId, 40n, { request_id: open })
+  t.match(await put(accountId, { amount: 100n }), { spent: 40n, reserved: 0n })
+  t.ok(await isAdmitted(keyId, { amount: 60n }))
+  await assertBooksAgree(t)
+})
+
 t.test('what a process left behind that died is free again in time', async (t) => {
   const { accountId, keyId } = await newKey()
   await put(accountId, { amount: 50n })
