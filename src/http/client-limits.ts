@@ -36,7 +36,7 @@ class WindowCounts {
   readonly #counts = new Map<string, number>()
   /** Clients that have reached the limit. */
   readonly #blocked = new Set<string>()
-  #endsAt = 0
+  #beganAt = Number.NEGATIVE_INFINITY
 
   constructor(windowMs: number) {
     this.#windowMs = windowMs
@@ -66,8 +66,9 @@ class WindowCounts {
   }
 
   #turn(now: number): void {
-    if (now < this.#endsAt) return
-    this.#endsAt = now + this.#windowMs
+    // A clock that was set back is outside the window too: else clients would stay blocked until it is there again.
+    if (now >= this.#beganAt && now < this.#beganAt + this.#windowMs) return
+    this.#beganAt = now
     this.#counts.clear()
     this.#blocked.clear()
   }

@@ -11,7 +11,7 @@ import type {
   HeldState,
 } from '../../../schemas/config/channel-report.ts'
 import { ChannelActivity, type ChannelError } from './channel-activity.ts'
-import { KeyPools } from './key-pools.ts'
+import { KeyPools, stillHolds } from './key-pools.ts'
 import { RouteLatencies } from './route-latencies.ts'
 
 export const FAILURES_IN_A_ROW = 5
@@ -34,6 +34,7 @@ const KEPT_CHANGES = 20
 const MEDIAN = 0.5
 const P99 = 0.99
 
+const openMs = ({ openings }: State): number => Math.min(MAX_OPEN_MS, OPEN_MS * openings)
 const closedState = (): State => ({ failuresInARow: 0, openings: 0, openUntil: 0, probeSince: null })
 
 export class ChannelHealth {
@@ -55,7 +56,7 @@ export class ChannelHealth {
   breaker(channelId: string): BreakerState {
     const state = this.#states.get(channelId)
     if (state === undefined || state.openings === 0) return 'closed'
-    return this.#now() < state.openUntil || this.#isProbed(state) ? 'open' : 'half-open'
+    return this.#isOpen(state) || this.#isProbed(state) ? 'open' : 'half-open'
   }
 
   /** Keeps new calls from these channels, and from no others. */
@@ -118,10 +119,10 @@ export class ChannelHealth {
     state.probeSince = null
     if (!wasProbe && state.failuresInARow < FAILURES_IN_A_ROW) return
     // Calls that were under way when the breaker opened are no new evidence.
-    if (!wasProbe && this.#now() < state.openUntil) return
+    if (!wasProbe && this.#isOpen(state)) return
     state.openings++
     state.failuresInARow = 0
-    state.openUntil = this.#now() + Math.min(MAX_OPEN_MS, OPEN_MS * state.openings)
+    state.openUntil = this.#now() + openMs(state)
     this.#changed(channelId, 'open')
   }
 
@@ -188,8 +189,12 @@ export class ChannelHealth {
     this.#states.delete(channelId)
   }
 
-  #isProbed(state: State): boolean {
-    return state.probeSince !== null && this.#now() - state.probeSince < MAX_PROBE_MS
+  #isOpen(state: State): boolean {
+    return stillHolds(state.openUntil, this.#now(), openMs(state))
+  }
+
+  #isProbed({ probeSince }: State): boolean {
+    return probeSince !== null && stillHolds(probeSince + MAX_PROBE_MS, this.#now(), MAX_PROBE_MS)
   }
 }
 

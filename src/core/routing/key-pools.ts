@@ -12,6 +12,13 @@ export const LIMITED_KEY_REST_MS = 30_000
 /** The longest rest, whatever the upstream says. */
 export const MAX_KEY_REST_MS = 60 * 60_000
 
+/**
+ * Returns whether something still holds `until` an instant. One that is further away than it ever was is not believed:
+ * the clock was set back.
+ */
+export const stillHolds = (until: number, now: number, longestMs: number): boolean =>
+  now < until && until - now <= longestMs
+
 /** One key of a channel as every process sees it. */
 export interface SeenKey extends KeyReport {
   readonly tail: string
@@ -61,7 +68,7 @@ export class KeyPools {
     const now = this.#now()
     for (let step = 0; step < channels.length; step++) {
       const index = (turn + step) % channels.length
-      if (restsUntil[index]! > now) continue
+      if (stillHolds(restsUntil[index]!, now, MAX_KEY_REST_MS)) continue
       pool.turn = index + 1
       return channels[index]!
     }
@@ -77,7 +84,7 @@ export class KeyPools {
       pool.restsUntil[index] = now + Math.min(ms, MAX_KEY_REST_MS)
       pool.refusals[index]!++
     }
-    return pool.restsUntil.some((until) => until <= now)
+    return !pool.restsUntil.every((until) => stillHolds(until, now, MAX_KEY_REST_MS))
   }
 
   /** Returns the state of each key of a channel; nothing before its first call. */
@@ -86,7 +93,7 @@ export class KeyPools {
     const now = this.#now()
     return (pool?.restsUntil ?? []).map((until, index) => ({
       position: index + 1,
-      resting_until: until > now ? new Date(until).toISOString() : null,
+      resting_until: stillHolds(until, now, MAX_KEY_REST_MS) ? new Date(until).toISOString() : null,
       refusals: pool!.refusals[index]!,
     }))
   }

@@ -1,5 +1,6 @@
 /** Caches for some minutes which upstreams refuse the option that asks for usage, by channel and model. */
 import type { Route } from './catalog.ts'
+import { stillHolds } from './key-pools.ts'
 
 /** Then the option is tried again: an upstream may have learnt it, or the error may have had another cause. */
 export const REFUSAL_KEPT_MS = 10 * 60_000
@@ -38,7 +39,7 @@ export class UsageOptionRefusals {
   #isKept(name: string): boolean {
     const until = this.#until.get(name)
     if (until === undefined) return false
-    if (this.#now() < until) return true
+    if (stillHolds(until, this.#now(), REFUSAL_KEPT_MS)) return true
     this.#until.delete(name)
     return false
   }

@@ -1,7 +1,7 @@
 /** A channel with several keys: which one is used, and what becomes of one that the upstream refuses. */
 import t from 'tap'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
-import { REFUSED_KEY_REST_MS } from '../../../src/core/routing/key-pools.ts'
+import { MAX_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../../src/core/routing/key-pools.ts'
 import {
   DONE,
   FINISH,
@@ -84,6 +84,24 @@ t.test('a limited key rests as long as the upstream says', async (t) => {
   t.not(health.reports()[0]?.keys[0]?.resting_until, null)
   now = 7_000
   t.equal(health.reports()[0]?.keys[0]?.resting_until, null)
+})
+
+t.test('a clock that is set back by hours lets no key rest for hours', async (t) => {
+  let now = 10 * MAX_KEY_REST_MS
+  const health = new ChannelHealth(() => now)
+  const call = new RunningCall({ ...POOL, health })
+  refuse(call.attempt, 429)
+  succeed(call.attempt)
+  t.not(health.reports()[0]?.keys[0]?.resting_until, null)
+  now = 0
+  t.equal(health.reports()[0]?.keys[0]?.resting_until, null)
+  const used: string[] = []
+  for (const _ of KEYS) {
+    const next = new RunningCall({ ...POOL, health })
+    succeed(next.attempt)
+    used.push(...keysOf(next))
+  }
+  t.same(used.sort(), [...KEYS].sort())
 })
 
 t.test('with every key refused the channel has failed, and the client reads nothing of them', async (t) => {

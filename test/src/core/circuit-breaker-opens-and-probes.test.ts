@@ -52,6 +52,21 @@ t.test(
   },
 )
 
+t.test('a clock that is set back keeps no breaker open, and no probe under way', async (t) => {
+  let now = 1_000_000
+  const health = new ChannelHealth(() => now)
+  failing(health, 'a')
+  t.equal(health.breaker('a'), 'open')
+  now = 1_000
+  t.equal(health.breaker('a'), 'half-open')
+  health.began('a')
+  t.equal(health.breaker('a'), 'open')
+  now = 0
+  t.equal(health.breaker('a'), 'half-open')
+  failing(health, 'a')
+  t.equal(health.breaker('a'), 'open')
+})
+
 t.test('calls under way when the breaker opened do not lengthen its open time', async (t) => {
   let now = 0
   const health = new ChannelHealth(() => now)

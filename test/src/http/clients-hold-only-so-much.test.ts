@@ -210,6 +210,25 @@ t.test('an address without a good key is refused, and a known key still works fr
   t.equal(await ask('/keyed', bad(5)), 401)
 })
 
+t.test('a window ends also where the clock is set back', async (t) => {
+  let now = 1_000_000
+  const proxies = new TrustedProxies([])
+  const clients = new ClientLimits({
+    maxBufferedBytes: () => Number.POSITIVE_INFINITY,
+    perAddress: () => ({ connections: 1, unauthenticatedPerMinute: 1, bufferedBytes: null }),
+    proxies: () => proxies,
+    now: () => now,
+  })
+  const source = { peer: () => '203.0.113.7', forwardedFor: '' }
+  const mayConnect = () => clients.mayConnect(source.peer)
+  t.same([mayConnect(), mayConnect()], [true, false])
+  clients.unauthenticated(source)
+  t.ok(clients.isBlocked(source))
+  now = 1_000
+  t.notOk(clients.isBlocked(source))
+  t.same([mayConnect(), mayConnect()], [true, false])
+})
+
 t.test('only trusted proxies speak for another address', async (t) => {
   const proxies = new TrustedProxies(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1'])
   const clientOf = (peer: string, forwarded: string) => proxies.clientOf(peer, forwarded)
