@@ -81,15 +81,19 @@ export class CallRecord {
     this.admission = admissionOf(admitted)
   }
 
+  /** Forgets what the attempt before has sent and metered. Called before the next one waits for its files. */
+  forgetAttempt(): void {
+    this.metered = NOTHING_METERED
+    this.isSent = false
+  }
+
   /**
    * Records a new attempt. Called once the request is written: a request that could not be written is no attempt of
    * the channel.
    */
   attemptBegins(route: Route, dropped: readonly string[], now: number): void {
-    this.metered = NOTHING_METERED
     this.attempt = { route, dropped, beganAt: now, status: null, answeredAt: null }
     this.attemptsCount++
-    this.isSent = false
   }
 
   /** Records the upstream's status. */

@@ -112,16 +112,14 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
 
   #unjournaled(error: Error): void {
     this.#ticket = null
-    this.#record.ending = {
-      kind: 'failed',
-      code: 'service_unavailable',
-      message: 'The journal cannot be written.',
-    }
+    const message = 'The journal cannot be written.'
+    this.#record.ending = { kind: 'failed', code: 'service_unavailable', message }
     this.#subscriber.error(notJournaled(error))
   }
 
   #attempt(route: Route, onFreshConnection = false): void {
     const { call, request } = this.#admitted
+    this.#record.forgetAttempt()
     this.#route = route
     const adapter = protocolAdapter(this.#admitted.protocol, route.protocol)
     const urls = adapter.urlsToFetch(call)

@@ -46,3 +46,19 @@ t.test('a client that leaves ends the fetch, and no upstream is called', async (
   t.equal(call.attempts.length, 0)
   t.equal(call.settlement.status, 'interrupted')
 })
+
+t.test('a client that leaves while a retry fetches them does not pay the attempt that failed', async (t) => {
+  const call = new RunningCall({
+    channels: ['first', 'second'],
+    channelFields: { second: { protocol: 'generate-content' } },
+    request: { messages: MESSAGES },
+    fetchFiles: () => new Promise(() => {}),
+  })
+  call.attempt.head(503, { 'content-type': 'application/json' })
+  call.attempt.data('{}')
+  call.attempt.end()
+  t.equal(call.attempts.length, 1, 'the second waits for its file')
+  call.abort()
+  t.match(call.settlement, { status: 'interrupted', usage_source: 'none', attempts_count: 1 })
+  t.equal(call.settlement.cost, '0')
+})
