@@ -63,7 +63,12 @@ export class BudgetView {
   }
 
   #startOf(instant: number): number {
-    return this.#starts.findLast((start) => start <= instant) ?? this.#starts[0]!
+    const hasBegun = (start: number) => start <= instant
+    const begun = this.#starts.findLast(hasBegun)
+    if (begun !== undefined) return begun
+    // A call that began before the budget was read again, in its next period.
+    const open = [...this.#periods.keys()].filter(hasBegun)
+    return open.length > 0 ? Math.max(...open) : this.#starts[0]!
   }
 
   /**

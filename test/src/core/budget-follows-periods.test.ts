@@ -35,6 +35,23 @@ t.test('each period has all of the amount, and a call ends in the one that it wa
   t.same([budget.at(before).unbooked, budget.at(after).unbooked], [0n, 34n], 'the oldest is booked first')
 })
 
+t.test('a call ends in its period also where the budget was read again in the next one', async (t) => {
+  const budget = new BudgetView(known())
+  const late = MIDNIGHT + DAY_MS - 1
+  t.ok(budget.at(late).admit(60n, true))
+  const starts = STARTS.map((start) => start + DAY_MS)
+  budget.renew(known({ starts }))
+  t.ok(budget.at(starts[0]!).admit(30n, true))
+  budget.at(late).end(60n, 50n)
+  t.same([budget.at(late).inFlight, budget.at(late).balance], [0n, 50n])
+  t.same([budget.at(starts[0]!).inFlight, budget.at(starts[0]!).balance], [30n, 100n])
+  t.equal(
+    budget.at(MIDNIGHT - 1),
+    budget.at(starts[0]!),
+    'one of a period that is not known counts in the first',
+  )
+})
+
 t.test('totals of a period reach it alone, and older ones are ignored', async (t) => {
   const budget = new BudgetView(known({ spent: 90n, version: 7n }))
   const totals = { accountId: '', balance: 70n, held: 0n, used: 30n, version: 1n }
