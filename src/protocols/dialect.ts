@@ -39,6 +39,8 @@ export interface ChatCall {
   readonly toolCallLimit: number | null
   /** The requested service tier, where it can change the price. */
   readonly serviceTier?: string
+  /** It asks the upstream to summarise a long prompt before it answers. */
+  readonly compacts?: boolean
   /** In the responses protocol alone. */
   readonly state?: CallState
   /**

@@ -305,10 +305,7 @@ export class CallRecord {
         attempt: this.attempt,
         oddities,
         usage,
-        terms:
-          source === 'none'
-            ? null
-            : chargeTerms(model.price!, usage.prompt, request.submittedAt, serviceTier),
+        terms: source === 'none' ? null : chargeTerms(model.price!, usage, request.submittedAt, serviceTier),
       }),
       upstream_cost: upstreamCost === null ? undefined : String(upstreamCost),
     }

@@ -68,7 +68,7 @@ function tokensOwed(
     usage,
     source,
     suspect,
-    terms: chargeTerms(price, usage.prompt, submittedAt, serviceTier),
+    terms: chargeTerms(price, usage, submittedAt, serviceTier),
   }
 }
 

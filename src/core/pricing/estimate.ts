@@ -42,6 +42,8 @@ export interface EstimatedCall {
   readonly links: Readonly<Record<'image' | 'file' | 'audio', number>>
   /** The requested service tier, where it can change the price. */
   readonly serviceTier?: string
+  /** The upstream may summarise the prompt before it answers. */
+  readonly compacts?: boolean
 }
 
 /** Returns the assumed tokens of parts given by URL: only the upstream learns their number. */
@@ -61,15 +63,20 @@ export const maxServerToolCalls = (
   { builtInTools, toolCallLimit }: Pick<EstimatedCall, 'builtInTools' | 'toolCallLimit'>,
 ): number => Math.min(builtInTools.length * estimate.server_tool_calls, toolCallLimit ?? Infinity)
 
-/** Returns the worst case that admission compares with the wallet. */
+/** Returns the worst case that admission compares with the wallet. A summary reads and writes as much as the answer. */
 export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
-  const { promptBytes, outputLimit, choices, links } = call
-  return {
+  const { promptBytes, outputLimit, choices, links, compacts = false } = call
+  const prompt = estimateInputTokens(promptBytes) + linkedTokens(model, links)
+  const output = outputAllowance(model, outputLimit)
+  const counts = {
     ...NO_USAGE,
-    prompt: estimateInputTokens(promptBytes) + linkedTokens(model, links),
-    output: outputAllowance(model, outputLimit) * choices,
+    prompt,
+    output: output * choices,
     serverToolCalls: maxServerToolCalls(model, call),
   }
+  if (!compacts) return counts
+  const compaction = { count: 1, largestPrompt: prompt }
+  return { ...counts, prompt: 2 * prompt, output: counts.output + output, ...extraOf({ compaction }) }
 }
 
 /** Returns the charge of the worst case, by prices at the instant `now` (epoch milliseconds). */
@@ -106,10 +113,11 @@ function dearestKinds(
   call: EstimatedCall,
   usage: TokenUsage,
 ): readonly TokenUsage[] {
-  const { output, serverToolCalls } = usage
+  const { output, serverToolCalls, extra } = usage
   const { links, builtInTools } = call
   const { estimate } = model
   const input = {
+    ...extra,
     inputImage: links.image * estimate.image_tokens,
     inputAudio: links.audio * estimate.audio_tokens,
     tools: dearestTools(price, serverToolCalls, builtInTools, estimate.server_tool_calls),

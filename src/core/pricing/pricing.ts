@@ -14,7 +14,7 @@ import {
 import { pricesInOrder } from './changes.ts'
 import { chargedItems } from './charged-items.ts'
 import { type KindFields, kindRates, type PriceTerms, printPriceTerms } from './terms.ts'
-import type { TokenUsage } from './usage.ts'
+import { promptReadAtOnce, type TokenUsage } from './usage.ts'
 
 /**
  * Price of one token, or one call of a tool: units of 1e-8 credit times `per`. The common factors are taken out, so
@@ -147,12 +147,12 @@ function inServiceTier(terms: PriceTerms, name: string, factor: Rate | null): Pr
 }
 
 /**
- * Returns the prices of a prompt of this many tokens at the instant `now`, in the form of `printPriceTerms`.
+ * Returns the prices of `usage` at the instant `now`, in the form of `printPriceTerms`.
  * @param serviceTier the upstream's word for it; empty where it names none
  */
-export function chargeTerms(price: TokenPrice, promptTokens: number, now: number, serviceTier = ''): string {
+export function chargeTerms(price: TokenPrice, usage: TokenUsage, now: number, serviceTier = ''): string {
   const current = priceAt(price, now)
-  const { terms, printed } = ruleFor(current, promptTokens, now)
+  const { terms, printed } = ruleFor(current, promptReadAtOnce(usage), now)
   const factor = factorOf(current, serviceTier)
   return factor === null ? printed : printPriceTerms(inServiceTier(terms, serviceTier, factor))
 }
@@ -163,7 +163,7 @@ export function chargeTerms(price: TokenPrice, promptTokens: number, now: number
  */
 export function tokenCharge(price: TokenPrice, usage: TokenUsage, now: number, serviceTier = ''): Credits {
   const current = price.next === null ? price : priceAt(price, now)
-  const rule = ruleFor(current, usage.prompt, now)
+  const rule = ruleFor(current, promptReadAtOnce(usage), now)
   const factor = current.serviceTiers === null ? null : factorOf(current, serviceTier)
   if (current.isPlain && usage.extra === undefined && factor === null)
     return (rule.small && smallCharge(rule.small, usage)) ?? exactCharge(rule.exact, usage)

@@ -31,17 +31,19 @@ export const chargedToolCalls = (model: BoundingModel, call: BoundedCall): numbe
   call.builtInTools.length === 0 ? model.estimate.server_tool_calls : maxServerToolCalls(model, call)
 
 /**
- * Bounds counts of tokens. The prompt is read once, and once more behind each tool that the upstream ran itself. The
- * output of each choice keeps to the model's `max_output_tokens`: upstreams differ in what of it they count towards the
- * limit of the request.
+ * Bounds counts of tokens. The prompt is read once, and once more behind each tool that the upstream ran itself; before
+ * each of these it may be read to be summarised. The output of each choice and summary keeps to the model's
+ * `max_output_tokens`: upstreams differ in what of it they count towards the limit of the request.
  */
 export function boundedUsage(usage: TokenUsage, model: BoundingModel, call: BoundedCall): BoundedUsage {
   const window = model.context_window ?? MAX_CONTEXT_TOKENS
   const serverToolCalls = chargedToolCalls(model, call)
+  const reads = 1 + Math.min(usage.serverToolCalls, serverToolCalls)
+  const compactions = Math.min(usage.extra?.compaction?.count ?? 0, reads)
   const most = {
     serverToolCalls,
-    prompt: window * (1 + Math.min(usage.serverToolCalls, serverToolCalls)),
-    output: Math.max(call.outputLimit ?? 0, model.max_output_tokens ?? window) * call.choices,
+    prompt: window * (reads + compactions),
+    output: Math.max(call.outputLimit ?? 0, model.max_output_tokens ?? window) * (call.choices + compactions),
   }
   const isWithin =
     usage.prompt <= most.prompt &&

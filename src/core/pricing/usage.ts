@@ -26,6 +26,15 @@ export interface ExtraUsage {
   readonly outputImage: number
   /** A part of `serverToolCalls`, by tool. */
   readonly tools: Readonly<Partial<Record<ServerTool, number>>>
+  /** Absent unless the upstream summarised the prompt: the tokens of that are parts of the other counts. */
+  readonly compaction?: Compaction
+}
+
+/** Summaries of the prompt that the upstream made on the way. */
+export interface Compaction {
+  readonly count: number
+  /** The largest prompt that was read at once: that of the answer, or of a summary. */
+  readonly largestPrompt: number
 }
 
 /** No call has more: a count above it is a fault of the upstream's, and no one is billed by a fault. */
@@ -56,12 +65,16 @@ const NOTHING: { readonly extra?: ExtraUsage } = {}
 export function extraOf(counts: Partial<ExtraUsage>): { readonly extra?: ExtraUsage } {
   // Without an object on the way: most reports have none of them.
   const { cacheWrite1h = 0, inputAudio = 0, inputImage = 0, outputAudio = 0, outputImage = 0 } = counts
-  const { tools = NO_TOOLS } = counts
+  const { tools = NO_TOOLS, compaction } = counts
   const isAny = cacheWrite1h + inputAudio + inputImage + outputAudio + outputImage > 0 || !isEmpty(tools)
-  return isAny
-    ? { extra: { cacheWrite1h, inputAudio, inputImage, outputAudio, outputImage, tools } }
-    : NOTHING
+  if (!isAny && compaction === undefined) return NOTHING
+  const extra = { cacheWrite1h, inputAudio, inputImage, outputAudio, outputImage, tools }
+  return { extra: compaction === undefined ? extra : { ...extra, compaction } }
 }
+
+/** Returns the tokens by which a price for long prompts is chosen. */
+export const promptReadAtOnce = ({ prompt, extra }: Pick<TokenUsage, 'prompt' | 'extra'>): number =>
+  extra?.compaction?.largestPrompt ?? prompt
 
 function isEmpty(record: object): boolean {
   for (const _ in record) return false
@@ -77,7 +90,9 @@ export function largerExtra(
   const tools: Partial<Record<ServerTool, number>> = { ...one.tools }
   for (const [tool, calls] of Object.entries(other.tools) as [ServerTool, number][])
     tools[tool] = Math.max(tools[tool] ?? 0, calls)
+  const compaction = other.compaction ?? one.compaction
   return {
+    ...(compaction !== undefined && { compaction }),
     cacheWrite1h: Math.max(one.cacheWrite1h, other.cacheWrite1h),
     inputAudio: Math.max(one.inputAudio, other.inputAudio),
     inputImage: Math.max(one.inputImage, other.inputImage),

@@ -6,7 +6,7 @@
 import { Buffer } from 'node:buffer'
 import { hexDigit } from '../../core/json/fields.ts'
 import { LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
-import { fieldsOf } from '../loose.ts'
+import { fieldsOf, type LooseObject } from '../loose.ts'
 import type { Place } from './places.ts'
 
 /** Facts of one chunk. */
@@ -17,6 +17,8 @@ export interface AnswerFacts {
   thoughtCharacters: number
   /** Counts of usage, by their names; null without any. */
   usage: Record<string, number> | null
+  /** The usage of parts of the answer, each with its type, in the form in which it is reported; null without any. */
+  iterations: LooseObject[] | null
   /** Short texts, by their names: such as the event's type. */
   texts: Record<string, string>
   /** The payload of an error, JSON text; null for an answer. */
@@ -37,6 +39,7 @@ const newFacts = (): AnswerFacts => ({
   characters: 0,
   thoughtCharacters: 0,
   usage: null,
+  iterations: null,
   texts: {},
   error: null,
   hasFinish: false,
@@ -59,6 +62,8 @@ const LETTER_U = 0x75
 
 /** Errors are far smaller; a longer one is not read. */
 const MAX_KEPT_BYTES = 65_536
+/** No answer has as many. */
+const MAX_ITERATIONS = 1024
 /** Longer than every name of interest, and than every count. */
 const MAX_NAME_BYTES = 32
 const MAX_COUNT_CHARS = 32
@@ -97,6 +102,8 @@ export class PlaceScanner {
   /** Characters before the current part. */
   #partStart = 0
   #isThought = false
+  /** The counts around the current iteration. */
+  #usageAround: AnswerFacts['usage'] = null
   /** The current string is a text of interest. */
   #isText = false
   #isNameNext = false
@@ -192,6 +199,10 @@ export class PlaceScanner {
     if (place.is === 'part') {
       this.#partStart = this.#facts.characters
       this.#isThought = false
+    } else if (place.is === 'iteration') {
+      this.#usageAround = this.#facts.usage
+      this.#facts.usage = {}
+      this.#facts.texts.iteration = ''
     }
     this.#isNameNext = isObject
     this.#place = place.each
@@ -214,6 +225,7 @@ export class PlaceScanner {
     if (left?.is === 'part' && this.#isThought)
       this.#facts.thoughtCharacters += this.#facts.characters - this.#partStart
     else if (left?.is === 'modality') this.#endModality(left)
+    else if (left?.is === 'iteration') this.#endIteration()
     this.#isNameNext = false
     this.#place = undefined
     if (this.#around.length > 0) return
@@ -227,6 +239,14 @@ export class PlaceScanner {
     const { usage, texts } = this.#facts
     if (usage !== null && texts.modality !== undefined && texts.modality !== 'TEXT')
       usage[name + texts.modality] = usage.modalityTokens ?? 0
+  }
+
+  #endIteration(): void {
+    const facts = this.#facts
+    facts.iterations ??= []
+    if (facts.iterations.length < MAX_ITERATIONS)
+      facts.iterations.push({ ...facts.usage, type: facts.texts.iteration, cache_creation: facts.usage })
+    facts.usage = this.#usageAround ?? {}
   }
 
   #within(bytes: Buffer, at: number): void {

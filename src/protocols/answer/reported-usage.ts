@@ -13,6 +13,8 @@ export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
   readonly output: number | null
   /** The output is that of the reasoning alone: there was text as well, and it is not counted. */
   readonly isThoughtAlone?: boolean
+  /** The counts are those of the whole call, and earlier ones were not. */
+  readonly replacesEarlier?: boolean
   /** A count that no call can have, or counts that contradict each other: `cached 9 > prompt 8`. Absent where none do. */
   readonly contradiction?: string | undefined
 }
@@ -20,6 +22,7 @@ export interface UsageReport extends Omit<TokenUsage, 'prompt' | 'output'> {
 /** Returns a report with zeros for missing counts. */
 export const countsOf = ({
   isThoughtAlone: _,
+  replacesEarlier: _replacesEarlier,
   contradiction: _contradiction,
   prompt,
   output,
@@ -78,7 +81,7 @@ export class ReportedUsage {
   take(report: UsageReport, characters: number, thoughtCharacters = 0): void {
     if (report.contradiction !== undefined) this.#distrust(report.contradiction)
     if (report.prompt === null && report.output === null && report.serverToolCalls === 0) return
-    const before = this.usage ?? NO_USAGE
+    const before = report.replacesEarlier === true ? NO_USAGE : (this.usage ?? NO_USAGE)
     this.#distrust(fall('prompt', before.prompt, report.prompt))
     this.#distrust(fall('output', before.output, report.output))
     const isPrompt = report.prompt !== null && report.prompt >= before.prompt

@@ -12,7 +12,7 @@ import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
-import { fieldsOf, listOf } from '../loose.ts'
+import { fieldsOf, listOf, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
@@ -71,6 +71,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     builtInTools: builtInTools(request),
     toolCallLimit: toolCallLimit(request),
     ...requestedTier('messages', request),
+    ...(compacts(request) && { compacts: true }),
     settings: settingsOf(request, counts),
     source,
   }
@@ -82,6 +83,11 @@ function builtInTools({ tools, mcp_servers: servers }: CountTokensRequest): read
   const callsServers = servers != null && !(Array.isArray(servers) && servers.length === 0)
   return serverToolsOf('messages', callsServers ? [...types, MCP] : types)
 }
+
+/** Types such as `compact_20260112`. */
+const COMPACTS = /^compact/
+const compacts = ({ context_management: context }: CountTokensRequest): boolean =>
+  listOf(fieldsOf(context).edits).some((edit) => COMPACTS.test(textOf(fieldsOf(edit).type)))
 
 /** Returns the sum of `max_uses` where each server tool has one. A server of `mcp_servers` has none. */
 function toolCallLimit({ tools, mcp_servers: servers }: CountTokensRequest): number | null {

@@ -48,8 +48,8 @@ const CONTENT = bytesOf('content')
 const ERROR = bytesOf('error')
 const OUTCOME = bytesOf('base_resp')
 const INPUT = bytesOf('input')
-/** Fields whose strings are output. Citations, signatures and results of tools are not. */
-const SPOKEN = ['text', 'thinking', 'partial_json'].map(bytesOf)
+/** Fields whose strings are output, `content` that of a summary. Citations, signatures and results of tools are not. */
+const SPOKEN = ['text', 'thinking', 'partial_json', 'content'].map(bytesOf)
 const SPOKEN_BLOCKS = ['text', 'thinking'].map(bytesOf)
 const KINDS = (
   [

@@ -3,9 +3,9 @@
  * one replaces an earlier one and is never added to it; an absent one leaves the earlier one unchanged. See
  * docs/translation.md, "The answer"; docs/failure-modes.md, "Money", rows 7, 8, 12 and 13.
  */
-import { extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
+import { type ExtraUsage, extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
-import { fieldsOf, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { faultIn, partAbove } from '../usage/faults.ts'
 import { type ToolCalls, toolCallsIn } from '../usage/server-tools.ts'
 
@@ -19,6 +19,40 @@ function count(value: unknown): number | null {
 const toolCalls = (value: unknown): ToolCalls | null =>
   typeof value === 'object' && value !== null ? toolCallsIn(fieldsOf(value)) : null
 
+const COMPACTION = 'compaction'
+
+/** Tokens of the summaries that the upstream made of the prompt. The counts of the message do not have them. */
+class Compactions {
+  count = 0
+  prompt = 0
+  cached = 0
+  cacheWrite = 0
+  cacheWrite1h = 0
+  output = 0
+  largestPrompt = 0
+
+  constructor(iterations: readonly unknown[] = []) {
+    for (const iteration of iterations.map(fieldsOf)) if (iteration.type === COMPACTION) this.#add(iteration)
+  }
+
+  #add(usage: LooseObject): void {
+    const written = fieldsOf(usage.cache_creation)
+    const cacheWrite1h = count(written.ephemeral_1h_input_tokens) ?? 0
+    const parts = (count(written.ephemeral_5m_input_tokens) ?? 0) + cacheWrite1h
+    const cacheWrite = Math.max(count(usage.cache_creation_input_tokens) ?? 0, parts)
+    const cached = count(usage.cache_read_input_tokens) ?? 0
+    const prompt = (count(usage.input_tokens) ?? 0) + cached + cacheWrite
+    this.count++
+    this.prompt += prompt
+    this.cached += cached
+    this.cacheWrite += cacheWrite
+    this.cacheWrite1h += cacheWrite1h
+    this.output += count(usage.output_tokens) ?? 0
+    this.largestPrompt = Math.max(this.largestPrompt, prompt)
+  }
+}
+const NO_COMPACTIONS = new Compactions()
+
 export class MessagesUsage {
   #input: number | null = null
   #cacheRead = 0
@@ -28,6 +62,7 @@ export class MessagesUsage {
   #output: number | null = null
   #thinking = 0
   #tools: ToolCalls = { calls: 0, tools: {} }
+  #compactions = NO_COMPACTIONS
   #fault = ''
   /** The service tier in which the upstream served the call; empty without one. */
   serviceTier = ''
@@ -43,6 +78,7 @@ export class MessagesUsage {
     this.#cacheWrite5m = count(written.ephemeral_5m_input_tokens) ?? this.#cacheWrite5m
     this.#cacheWrite1h = count(written.ephemeral_1h_input_tokens) ?? this.#cacheWrite1h
     this.#tools = toolCalls(usage.server_tool_use) ?? this.#tools
+    if (Array.isArray(usage.iterations)) this.#compactions = new Compactions(usage.iterations)
     this.serviceTier = textOf(usage.service_tier) || this.serviceTier
     return this.#report(null)
   }
@@ -57,8 +93,12 @@ export class MessagesUsage {
     return this.#report(output)
   }
 
-  /** Reads the counts that Bedrock adds to the last event, which have other names. */
+  /**
+   * Reads the counts that Bedrock adds to the last event, which have other names. It is not known whether they have
+   * those of summaries: then the event before it has said all.
+   */
   metrics(value: unknown): UsageReport {
+    if (this.#compactions.count > 0) return this.#report(this.#output)
     const metrics = fieldsOf(value)
     return this.report({
       input_tokens: metrics.inputTokenCount,
@@ -75,15 +115,39 @@ export class MessagesUsage {
     const { calls, tools } = this.#tools
     const contradiction =
       this.#fault || partAbove('reasoning', this.#thinking, 'output', this.#output ?? this.#thinking)
-    return {
+    const report = {
       prompt: this.#input === null ? null : this.#input + cached + cacheWrite,
       cached,
       cacheWrite,
       output,
       reasoning: Math.min(this.#output ?? 0, this.#thinking),
       serverToolCalls: calls,
-      ...extraOf({ cacheWrite1h: this.#cacheWrite1h, tools }),
       ...(contradiction !== undefined && { contradiction }),
     }
+    const cacheWrite1h = this.#cacheWrite1h
+    if (this.#compactions.count === 0) return { ...report, ...extraOf({ cacheWrite1h, tools }) }
+    return withCompactions(report, this.#compactions, { cacheWrite1h, tools })
+  }
+}
+
+/** Adds what the summaries took. What an earlier report had of the prompt may be in one of them. */
+function withCompactions(
+  report: UsageReport,
+  { count, largestPrompt, ...sums }: Compactions,
+  { cacheWrite1h, tools }: Pick<ExtraUsage, 'cacheWrite1h' | 'tools'>,
+): UsageReport {
+  const { prompt, output } = report
+  return {
+    ...report,
+    prompt: prompt === null ? null : prompt + sums.prompt,
+    cached: report.cached + sums.cached,
+    cacheWrite: report.cacheWrite + sums.cacheWrite,
+    output: output === null ? null : output + sums.output,
+    ...extraOf({
+      cacheWrite1h: cacheWrite1h + sums.cacheWrite1h,
+      tools,
+      compaction: { count, largestPrompt: Math.max(prompt ?? 0, largestPrompt) },
+    }),
+    ...(prompt !== null && output !== null && { replacesEarlier: true }),
   }
 }

@@ -22,7 +22,10 @@ import { ROUTING_FIELDS, SERVER_FEATURES } from './routing-fields.ts'
 export const PRICED_FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<string, readonly unknown[]>>>> = {
   'chat-completions': { service_tier: ['auto', 'default'], prediction: [], speed: ['standard'] },
   responses: { service_tier: ['auto', 'default'], prediction: [], speed: ['standard'] },
-  messages: { service_tier: ['auto', 'standard_only'], speed: ['standard'], inference_geo: ['global'] },
+  messages: {
+    service_tier: ['auto', 'standard_only'],
+    ...{ speed: ['standard'], inference_geo: ['global'], compaction: [] },
+  },
   'generate-content': {
     serviceTier: ['standard', 'SERVICE_TIER_UNSPECIFIED'],
     service_tier: ['standard', 'SERVICE_TIER_UNSPECIFIED'],

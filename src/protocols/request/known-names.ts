@@ -123,7 +123,7 @@ const block = place(blockNames, {
 })
 
 export const MESSAGES_NAMES: NameSet = place(
-  `model max_tokens stream temperature top_p top_k stop_sequences service_tier inference_geo speed betas n
+  `model max_tokens stream temperature top_p top_k stop_sequences service_tier inference_geo speed compaction betas n
   ${OF_ROUTERS}`,
   {
     messages: place('role', { content: block }),

@@ -42,14 +42,21 @@ const CHAT_COMPLETIONS = object({
 })
 
 const TYPE: Place = { is: 'text', name: 'type' }
-const MESSAGES_USAGE = object({
+const MESSAGES_COUNTS = {
   ...counts('input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'),
   cache_creation: object(counts('ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens')),
   service_tier: SERVICE_TIER,
   output_tokens_details: object(counts('thinking_tokens')),
   server_tool_use: SERVER_TOOL_CALLS,
+}
+const MESSAGES_USAGE = object({
+  ...MESSAGES_COUNTS,
+  iterations: list({
+    ...object({ ...MESSAGES_COUNTS, type: { is: 'text', name: 'iteration' } }),
+    is: 'iteration',
+  }),
 })
-const MESSAGES_DELTA = object({ text: SAID, thinking: SAID, partial_json: SAID })
+const MESSAGES_DELTA = object({ text: SAID, thinking: SAID, partial_json: SAID, content: SAID })
 const MESSAGES = object({
   type: TYPE,
   delta: MESSAGES_DELTA,
@@ -100,7 +107,7 @@ export class LongEvents implements LongEventReader {
  * Returns the counts of a long event in the form in which its protocol reports them; null where it reports none. No
  * two counts of a report have the same name, so that each part of it may have all of them.
  */
-export function usageOf({ usage }: AnswerFacts): LooseObject | null {
+export function usageOf({ usage, iterations }: AnswerFacts): LooseObject | null {
   if (usage === null) return null
   const { server_tool_calls, input_audio, input_image, output_audio, output_image } = usage
   return {
@@ -111,5 +118,6 @@ export function usageOf({ usage }: AnswerFacts): LooseObject | null {
     input_tokens_details: usage,
     output_tokens_details: usage,
     ...(server_tool_calls !== undefined && { server_tool_use: { calls: server_tool_calls } }),
+    ...(iterations !== null && { iterations }),
   }
 }

@@ -7,7 +7,7 @@ import t from 'tap'
 import { pricing } from '../../../schemas/config/catalog.ts'
 import { chargedItems } from '../../../src/core/pricing/charged-items.ts'
 import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
-import { MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
+import { extraOf, MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
 import { everyRun } from '../../support/every-run.ts'
 
 /** A non-negative fraction. */
@@ -153,6 +153,17 @@ t.test('a tier holds from its first token on, cached ones included', async (t) =
   t.equal(credits(tokenCharge(doubled, call(199_999, 150_000), 0)), 10.064999)
   t.equal(credits(tokenCharge(mixed, call(271_999), 0)), 10.271999)
   t.equal(credits(tokenCharge(mixed, call(272_000), 0)), 15.544)
+})
+
+t.test('the tier of a prompt that was summarised is that of the most that was read at once', async (t) => {
+  const tiers = [{ from_prompt_tokens: 200_000, input: '2', output: '20' }]
+  const price = read({ input: '1', output: '10', tiers })
+  const charge = (largestPrompt: number) => {
+    const usage = { ...NO_USAGE, prompt: 250_000, output: 1000 }
+    return tokenCharge(price, { ...usage, ...extraOf({ compaction: { count: 1, largestPrompt } }) }, 0)
+  }
+  t.equal(charge(199_999), 26_000_000n)
+  t.equal(charge(200_000), 52_000_000n)
 })
 
 t.test('cache writes cost a quarter more than input, once; hits their own price', async (t) => {

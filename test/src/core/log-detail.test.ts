@@ -209,7 +209,7 @@ t.test('the lines of a charge add up to the cost, which is their sum rounded hal
         cost: printCredits(charge),
       }
       const { gateway } = shown(call, {
-        prices: JSON.parse(chargeTerms(price, prompt, 0, tier)),
+        prices: JSON.parse(chargeTerms(price, billed, 0, tier)),
         counts: parts,
       })
       const lines = Object.entries(gateway).filter(([name]) => name.startsWith('charge_'))

@@ -4,7 +4,7 @@ import t from 'tap'
 import { modelEntry, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
 import { worstCase } from '../../../src/core/pricing/estimate.ts'
 import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
-import { MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
+import { extraOf, MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
 import { boundedUsage, MAX_CONTEXT_TOKENS, trustedUsage } from '../../../src/core/pricing/usage-bounds.ts'
 import { NO_LINKS } from '../../../src/protocols/request/linked-parts.ts'
 
@@ -58,6 +58,19 @@ t.test('a prompt is read once more behind each tool that the upstream ran', asyn
   const usage = used({ prompt: 24_000, serverToolCalls: 2 })
   t.same(boundedUsage(usage, small, SEARCH), { usage, beyond: [] })
   t.match(boundedUsage(used({ prompt: 24_001, serverToolCalls: 2 }), small, SEARCH).usage, { prompt: 24_000 })
+})
+
+t.test('each summary reads the prompt and writes once more, as often as the prompt is read', async (t) => {
+  const compacted = (count: number, counts: Partial<TokenUsage>) =>
+    used({ ...counts, ...extraOf({ compaction: { count, largestPrompt: 8000 } }) })
+  const usage = compacted(1, { prompt: 16_000, output: 2000 })
+  t.same(boundedUsage(usage, small, ONE), { usage, beyond: [] })
+  t.match(boundedUsage(compacted(9, { prompt: 16_001, output: 2001 }), small, ONE), {
+    usage: { prompt: 16_000, output: 2000 },
+    beyond: ['prompt 16001 > 16000', 'output 2001 > 2000'],
+  })
+  const searched = compacted(2, { prompt: 32_000, serverToolCalls: 1 })
+  t.same(boundedUsage(searched, small, SEARCH).beyond, [])
 })
 
 t.test('bounded usage is within its bounds, and its tools within what was admitted', async (t) => {

@@ -22,6 +22,18 @@ t.test('a plain call: bytes of the prompt, and its limit for each choice', async
   t.match(worstCase(model, { ...call, choices: 3 }), { prompt: 11, output: 21, serverToolCalls: 0 })
 })
 
+t.test('a call whose prompt may be summarised first is held twice, by the price of its prompt', async (t) => {
+  const long = { ...call, promptBytes: 600_000, compacts: true }
+  t.match(worstCase(model, long), { prompt: 300_000, output: 14 })
+  t.match(worstCase(model, { ...long, choices: 3 }), { output: 28 })
+  const tiers = [{ from_prompt_tokens: 200_000, input: '1000', output: '1000' }]
+  for (const more of [{}, { reasoning: '2' }]) {
+    const fields = { unit: '1M_tokens', input: '1', output: '1', tiers, ...more }
+    const price = tokenPrice(modelEntry.parse({ id: 'm', pricing: fields }).pricing)!
+    t.ok(printCredits(estimateCharge(price, model, long, 0)).startsWith('0.3000'))
+  }
+})
+
 t.test('each server tool counts as many calls as the model says', async (t) => {
   const search: EstimatedCall = { ...call, builtInTools: ['web_search', 'code_interpreter'] }
   t.match(worstCase(model, search), { prompt: 11, output: 7, serverToolCalls: 20 })

@@ -24,7 +24,7 @@ const OPENAI: PriceFields = {
   tiers: { service_tier: ['flex', 'priority', 'scale'] },
 }
 const ANTHROPIC: PriceFields = {
-  refused: { speed: 'fast', inference_geo: 'us', container: 'container_1' },
+  refused: { speed: 'fast', inference_geo: 'us', compaction: {}, container: 'container_1' },
   tiers: { service_tier: ['priority'] },
 }
 const GOOGLE: PriceFields = {

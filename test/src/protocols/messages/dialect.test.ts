@@ -50,6 +50,17 @@ t.test('the upstream’s own search is a built-in tool, other tools are not', as
   t.same(read({ tools: search }).builtInTools, ['web_search'])
 })
 
+t.test('a summary of the prompt is seen among the edits that the client asks for', async (t) => {
+  const edits = (...types: string[]) => ({
+    context_management: {
+      edits: types.map((type) => ({ type, trigger: { type: 'input_tokens', value: 50_000 } })),
+    },
+  })
+  t.equal(read(edits('clear_tool_uses_20250919', 'compact_20260112')).compacts, true)
+  for (const more of [{}, edits(), edits('clear_thinking_20251015'), { context_management: null }])
+    t.equal(read(more).compacts, undefined)
+})
+
 const FIELDS: ReadonlyArray<readonly [string, object]> = [
   ['model', { model: undefined }],
   ['model', { model: '' }],

@@ -46,6 +46,7 @@ export const translatedStream = (): AnswerStream => TO_MESSAGES.openStream(chatC
 export function runInPieces(answer: AnswerStream, stream: Buffer, cuts: readonly number[]) {
   const output = outputInPieces(answer, stream, cuts)
   const { usage, characters, charactersSinceUsage, isUsageWhole, hasBegun, isComplete, firstError } = answer
-  const said = { usage, characters, charactersSinceUsage, isUsageWhole, hasBegun, isComplete, firstError }
+  const counts = { usage, characters, charactersSinceUsage, isUsageWhole, suspect: answer.suspect }
+  const said = { ...counts, hasBegun, isComplete, firstError }
   return { output, said }
 }

@@ -7,9 +7,9 @@ import { pricing } from '../../../../schemas/config/catalog.ts'
 import { tokenCharge, tokenPrice } from '../../../../src/core/pricing/pricing.ts'
 import { extraOf, NO_USAGE, type TokenUsage } from '../../../../src/core/pricing/usage.ts'
 import type { AnswerStream } from '../../../../src/protocols/dialect.ts'
-import { MessagesMeter } from '../../../../src/protocols/messages/meter.ts'
+import { MessagesMeter, readWholeMessage } from '../../../../src/protocols/messages/meter.ts'
 import { weighed } from '../chat-completions/reference.ts'
-import { MESSAGES_STREAMS, runInPieces, translatedStream } from './streams.ts'
+import { chatCall, MESSAGES_STREAMS, runInPieces, TO_MESSAGES, translatedStream } from './streams.ts'
 
 const golden: Readonly<Record<string, Partial<TokenUsage> | null>> = {
   'text-with-cache': { prompt: 20 + 300 + 1200, cached: 1200, cacheWrite: 300, output: 31 },
@@ -118,4 +118,97 @@ t.test('no one is billed by a count that cannot be', async (t) => {
       const { usage, isUsageWhole } = runInPieces(open(), stream, []).said
       t.same([usage, isUsageWhole], [{ ...NO_USAGE, output: 5 }, false], `${way}: ${input_tokens}`)
     }
+})
+
+const SUMMARY = 'The user asked for a plan.'
+/** A prompt that the upstream summarises before it answers. */
+const COMPACTED = {
+  start: { input_tokens: 60_000, output_tokens: 1 },
+  end: {
+    ...{
+      input_tokens: 2,
+      cache_read_input_tokens: 3146,
+      cache_creation_input_tokens: 445,
+      output_tokens: 74,
+    },
+    iterations: [
+      {
+        type: 'compaction',
+        ...{ input_tokens: 106_576, cache_read_input_tokens: 20, cache_creation_input_tokens: 3146 },
+        cache_creation: { ephemeral_5m_input_tokens: 3000, ephemeral_1h_input_tokens: 146 },
+        output_tokens: 312,
+      },
+      { type: 'compaction', input_tokens: 100, output_tokens: 10 },
+      { type: 'message', input_tokens: 2, cache_read_input_tokens: 3146, output_tokens: 74 },
+    ],
+  },
+}
+const COMPACTED_USAGE = {
+  prompt: 2 + 3146 + 445 + 106_576 + 20 + 3146 + 100,
+  ...{ cached: 3146 + 20, cacheWrite: 445 + 3146, output: 74 + 312 + 10, reasoning: 0, serverToolCalls: 0 },
+  ...extraOf({ cacheWrite1h: 146, compaction: { count: 2, largestPrompt: 106_576 + 20 + 3146 } }),
+}
+const sse = (events: readonly object[]): Buffer =>
+  Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
+const compactedEvents = (start: object, ends: readonly object[], padding = '') => [
+  { type: 'message_start', message: { id: 'm', usage: start } },
+  { type: 'content_block_start', index: 0, content_block: { type: 'compaction', content: null } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'compaction_delta', content: SUMMARY } },
+  { type: 'content_block_stop', index: 0 },
+  ...ends.map((usage) => ({ x: padding, type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage })),
+  { type: 'message_stop' },
+]
+
+for (const [way, open] of WAYS)
+  t.test(`summaries of the prompt are charged beside the message, ${way}`, async (t) => {
+    const { start, end } = COMPACTED
+    const endings = {
+      once: [end],
+      'by the last report': [{ ...end, iterations: [{ ...end.iterations[0]!, input_tokens: 5 }] }, end],
+      'kept by a report without them': [end, { output_tokens: 74 }],
+    }
+    for (const [what, ends] of Object.entries(endings)) {
+      const { said } = runInPieces(open(), sse(compactedEvents(start, ends)), [])
+      t.same(said.usage, COMPACTED_USAGE, what)
+      t.match(said, { suspect: '', isUsageWhole: true }, what)
+    }
+    const long = compactedEvents(start, [end], 'x'.repeat(600_000))
+    t.same(runInPieces(open(), sse(long), []).said.usage, COMPACTED_USAGE, 'in a long event')
+  })
+
+t.test('a call that ends with the summary costs what it took, and is not suspect', async (t) => {
+  const iterations = [{ type: 'compaction', input_tokens: 54_453, output_tokens: 883 }]
+  const usage = { input_tokens: 0, output_tokens: 0, iterations }
+  const expected = { ...NO_USAGE, prompt: 54_453, output: 883 }
+  const content = [{ type: 'compaction', content: SUMMARY }]
+  const body = Buffer.from(JSON.stringify({ type: 'message', content, stop_reason: 'compaction', usage }))
+  t.match(readWholeMessage(body), {
+    isAnswer: true,
+    metered: { usage: expected, characters: SUMMARY.length },
+  })
+  const { metered } = TO_MESSAGES.readWhole(chatCall(), body)
+  t.match(metered, { usage: expected })
+  // The gateway's own count of the prompt at the start is the larger one.
+  for (const input_tokens of [0, 54_460])
+    for (const [way, open] of WAYS) {
+      const { said } = runInPieces(open(), sse(compactedEvents({ input_tokens }, [usage])), [])
+      t.match(said, { usage: expected, suspect: '', isUsageWhole: true }, `${way}: ${input_tokens}`)
+    }
+})
+
+t.test('of a stream that is cut behind the summary, the summary is left to be estimated', async (t) => {
+  const { said } = runInPieces(
+    new MessagesMeter(),
+    sse(compactedEvents({ input_tokens: 0 }, []).slice(0, 4)),
+    [],
+  )
+  t.match(said, { characters: SUMMARY.length, charactersSinceUsage: SUMMARY.length, isUsageWhole: false })
+})
+
+t.test('a count of a summary that cannot be makes the report suspect', async (t) => {
+  const iterations = [{ type: 'compaction', input_tokens: -1, output_tokens: 883 }]
+  const body = Buffer.from(
+    JSON.stringify({ content: [], usage: { input_tokens: 1, output_tokens: 1, iterations } }),
+  )
+  t.match(readWholeMessage(body).metered, { suspect: 'input_tokens -1' })
 })

@@ -78,7 +78,10 @@ const DEAR: Readonly<Record<ChatProtocol, Readonly<Record<string, readonly unkno
     speed: ['fast'],
   },
   responses: { service_tier: [{}], prediction: [{}], speed: ['fast'] },
-  messages: { service_tier: [['priority']], speed: ['fast'], inference_geo: ['us'] },
+  messages: {
+    service_tier: [['priority']],
+    ...{ speed: ['fast'], inference_geo: ['us'], compaction: [{ type: 'auto' }] },
+  },
   'generate-content': { serviceTier: ['SERVICE_TIER_FLEX'], service_tier: [1] },
 }
 /** Fields whose values a model can have a price for: the call says what it asks for, and the model decides. */
