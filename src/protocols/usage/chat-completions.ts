@@ -36,11 +36,14 @@ const detailsOf = (value: unknown): LooseObject | null =>
 interface Family {
   /** Reasoning is no part of `completion_tokens`, where the total does not tell. */
   readonly reasonsBeside?: boolean
+  /** Reasoning is in the total alone, as what is beyond the other counts. */
+  readonly reasonsInTotal?: boolean
   /** Calls of tools besides `server_tool_use`. */
   readonly toolCalls?: (usage: LooseObject) => LooseObject
 }
 
 const FAMILIES: Readonly<Partial<Record<Provider, Family>>> = {
+  gemini: { reasonsInTotal: true },
   xai: {
     reasonsBeside: true,
     // Live search counts its sources; server tools are counted in a separate list.
@@ -66,6 +69,13 @@ const writtenIn = (usage: LooseObject, details: LooseObject): number =>
     count(details.cache_creation_input_tokens),
     count(usage.cache_creation_input_tokens),
   )
+
+/** Returns the reasoning, where its family has it in the total alone as well. */
+function reasoningIn(usage: LooseObject, ofOutput: LooseObject, family: Family): number {
+  const reported = count(ofOutput.reasoning_tokens)
+  if (reported > 0 || family.reasonsInTotal !== true || usage.prompt_tokens == null) return reported
+  return Math.max(0, count(usage.total_tokens) - count(usage.prompt_tokens) - count(usage.completion_tokens))
+}
 
 /** Returns whether the total shows that reasoning is no part of the output. */
 function reasonsBeside(usage: LooseObject, reasoning: number, family: Family): boolean {
@@ -119,8 +129,9 @@ export function readUsage(value: unknown, provider?: Provider): UsageReport | nu
   const said = count(completion_tokens)
   const hits = cachedIn(value, ofPrompt)
   const writes = writtenIn(value, ofPrompt)
-  const thought = count(ofOutput.reasoning_tokens)
+  const thought = reasoningIn(value, ofOutput, family)
   const output = reasonsBeside(value, thought, family) ? said + thought : said
+  const isThinking = family.reasonsInTotal === true && thought > 0
   const cached = Math.min(prompt, hits)
   const cacheWrite = Math.min(prompt - cached, writes)
   const { calls, tools } = toolCalls(value, ofTools, family)
@@ -133,7 +144,7 @@ export function readUsage(value: unknown, provider?: Provider): UsageReport | nu
     prompt: prompt_tokens == null ? null : prompt,
     cached,
     cacheWrite,
-    output: completion_tokens == null ? null : output,
+    output: completion_tokens == null && !isThinking ? null : output,
     reasoning: Math.min(output, thought),
     serverToolCalls: calls,
   }

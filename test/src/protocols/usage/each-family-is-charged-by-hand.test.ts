@@ -114,3 +114,51 @@ t.test('without a family, fields that mean one thing are read all the same', asy
     t.equal(printCredits(chargeOf(metered)), CHARGES[family], family)
   }
 })
+
+t.test('gemini counts thoughts in the total alone, on its endpoint of chat-completions', async (t) => {
+  const adapter = protocolAdapter('chat-completions', 'chat-completions')
+  const chunk = (content: string, usage: object, padding = '') =>
+    `data: ${JSON.stringify({ padding, choices: [{ index: 0, delta: { content } }], usage })}\n\n`
+  const rows = [
+    [
+      { prompt_tokens: 9, completion_tokens: 3, total_tokens: 105 },
+      { prompt: 9, output: 96, reasoning: 93 },
+    ],
+    // So far it has only thought.
+    [
+      { prompt_tokens: 9, total_tokens: 102 },
+      { prompt: 9, output: 93, reasoning: 93 },
+    ],
+    [
+      { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 },
+      { prompt: 9, output: 3, reasoning: 0 },
+    ],
+    [
+      { prompt_tokens: 9, completion_tokens: 3 },
+      { prompt: 9, output: 3, reasoning: 0 },
+    ],
+    [
+      {
+        ...{ prompt_tokens: 9, completion_tokens: 96, total_tokens: 105 },
+        completion_tokens_details: { reasoning_tokens: 90 },
+      },
+      { prompt: 9, output: 96, reasoning: 90 },
+    ],
+  ] as const
+  for (const [usage, expected] of rows) {
+    const what = JSON.stringify(usage)
+    const counts = { ...NO_USAGE, ...expected }
+    const body = Buffer.from(JSON.stringify({ choices: [{ message: { content: 'x' } }], usage }))
+    t.same(adapter.readWhole(chatCall(), body, 'gemini').metered.usage, counts, what)
+    for (const padding of ['', 'x'.repeat(600_000)]) {
+      const stream = adapter.openStream(chatCall(), 'gemini')
+      stream.push(Buffer.from(chunk('x', usage, padding)))
+      t.same(stream.usage, counts, `${what}, in a stream that is cut behind it`)
+      stream.push(Buffer.from(chunk('y', { prompt_tokens: 9, completion_tokens: 97, total_tokens: 200 })))
+      t.match(stream, { usage: { output: 191 }, suspect: '', isUsageWhole: true }, what)
+    }
+  }
+  const [[usage]] = rows
+  const body = Buffer.from(JSON.stringify({ choices: [{ message: { content: 'x' } }], usage }))
+  t.match(adapter.readWhole(chatCall(), body, 'openai').metered.usage, { output: 3 }, 'no other family does')
+})
