@@ -44,18 +44,6 @@ const SERVER_TOOL_TYPES: Readonly<Record<string, ServerTool>> = {
   web_fetch: 'url_context',
 }
 
-/** Items of an answer, in the responses protocol, each of which is one call of a server tool. */
-const SERVER_TOOL_ITEMS: ReadonlySet<unknown> = new Set([
-  'web_search_call',
-  'image_generation_call',
-  'file_search_call',
-  'code_interpreter_call',
-  'mcp_call',
-  // A shell that the client runs has its output in the next request instead.
-  'shell_call_output',
-])
-export const isServerToolItem = (type: unknown): boolean => SERVER_TOOL_ITEMS.has(type)
-
 const LOWER_THEN_UPPER = /(?<=[a-z])(?=[A-Z])/g
 /** Such as the end of `web_search_20250305` or `web_search_preview_2025_03_11`. */
 const DATE = /_(\d{8}|\d{4}_\d\d_\d\d)$/

@@ -150,6 +150,6 @@ export const responsesNative: ProtocolAdapter = {
   urlsToFetch: () => [],
   encodeRequest: (call, options) => ({ body: wireBody(call, options), dropped: [] }),
   streamContentType: null,
-  openStream: () => new ResponsesMeter(),
-  readWhole: (_call, body) => readWholeResponse(body),
+  openStream: (_call, provider) => new ResponsesMeter(provider),
+  readWhole: (_call, body, provider) => readWholeResponse(body, provider),
 }

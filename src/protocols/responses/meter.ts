@@ -3,21 +3,22 @@
  * See docs/api-rules.md, "Responses"; docs/failure-modes.md, "Money", rows 5 and 8 and "Streams", rows 30 and 31.
  */
 import { Buffer } from 'node:buffer'
+import type { Provider } from '../../../schemas/config/catalog.ts'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
 import { ReportedUsage } from '../answer/reported-usage.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { parsedFields } from '../loose.ts'
-import { isServerToolItem } from '../request/tools.ts'
 import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents, usageOf } from '../sse/long-events.ts'
 import { NextDelta } from './next-delta.ts'
-import { type EventFacts, kindOf, scanEvent } from './scan.ts'
-import { readResponsesUsage, ServerToolItems } from './usage.ts'
+import { type EventFacts, itemOf, kindOf, scanEvent } from './scan.ts'
+import { ServerToolItems } from './tool-items.ts'
+import { readResponsesUsage } from './usage.ts'
 
 const NAMED_ERROR = /^event: ?error\r?$/m
 
-type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'serverTool' | 'serviceTier'>
+type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'item' | 'serviceTier'>
 
 export class ResponsesMeter implements AnswerStream {
   readonly #framer = new SseFramer(
@@ -29,7 +30,7 @@ export class ResponsesMeter implements AnswerStream {
   readonly #nextDelta = new NextDelta()
   readonly #reported = new ReportedUsage()
   /** Tools that the upstream has run itself, reported or not. */
-  readonly #tools = new ServerToolItems()
+  readonly #tools: ServerToolItems
   characters = 0
   /** True when the upstream has ended the answer, also at a limit. */
   isComplete = false
@@ -41,6 +42,10 @@ export class ResponsesMeter implements AnswerStream {
   /** An item has ended and nothing followed: the last event ends the answer and reports the usage. */
   #isBehindItem = false
   hasBegun = false
+
+  constructor(provider?: Provider) {
+    this.#tools = new ServerToolItems(provider)
+  }
 
   get usage(): TokenUsage | null {
     const { usage } = this.#reported
@@ -132,20 +137,22 @@ export class ResponsesMeter implements AnswerStream {
       kind,
       characters: kind === 'delta' ? facts.characters : 0,
       usage: usageOf(facts),
-      serverTool: kind === 'item_done' && isServerToolItem(texts.item) ? texts.item! : null,
+      item: kind === 'item_done' ? itemOf(texts) : null,
       serviceTier: texts.service_tier ?? '',
     })
   }
 
-  #take({ kind, characters, usage, serverTool, serviceTier }: Counted): void {
+  #take({ kind, characters, usage, item, serviceTier }: Counted): void {
     this.characters += characters
     this.#isBehindItem = kind === 'item_done'
     if (kind === 'created') this.hasBegun = true
     if (kind === 'item_added' || kind === 'item_done') this.#hasItem = true
-    if (serverTool !== null) this.#tools.add(serverTool)
+    if (item !== null) this.#tools.add(item)
     if (serviceTier !== '') this.#reported.serviceTier = serviceTier
     if (kind === 'completed') this.isComplete = true
-    if (usage !== null) this.#reported.takeRead(usage, readResponsesUsage(usage), this.characters)
+    if (usage === null) return
+    this.#tools.report(usage)
+    this.#reported.takeRead(usage, readResponsesUsage(usage), this.characters)
   }
 
   /**

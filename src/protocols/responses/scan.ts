@@ -6,9 +6,10 @@ import { Buffer } from 'node:buffer'
 import { skipSpace } from '../../core/json/fields.ts'
 import { isFailedOutcome } from '../answer/content.ts'
 import { FieldCursor } from '../answer/field-cursor.ts'
+import type { AnswerFacts } from '../answer/place-scan.ts'
 import { countCharacters } from '../chat-completions/scan.ts'
 import { type LooseObject, parsedFields } from '../loose.ts'
-import { isServerToolItem } from '../request/tools.ts'
+import type { ItemFacts } from './tool-items.ts'
 
 export type EventKind =
   | 'completed'
@@ -36,8 +37,8 @@ export interface EventFacts {
   id: string
   /** The upstream's name of the model; empty without one. */
   model: string
-  /** The type of the item that the event ends, where it is a tool that the upstream ran itself; else null. */
-  serverTool: string | null
+  /** The item that the event ends; null for any other event. */
+  item: ItemFacts | null
   /** The service tier of the response; empty without one. */
   serviceTier: string
   /** JSON text of the error; null without one. */
@@ -56,6 +57,8 @@ const USAGE = bytesOf('usage')
 const ID = bytesOf('id')
 const MODEL = bytesOf('model')
 const SERVICE_TIER = bytesOf('service_tier')
+const NAME = bytesOf('name')
+const ACTION = bytesOf('action')
 
 const KINDS: ReadonlyMap<string, EventKind> = new Map([
   ['error', 'error'],
@@ -79,6 +82,7 @@ export function kindOf(type: string): EventKind {
 // One for each depth: nothing here is ever inside two objects of one depth.
 const top = new FieldCursor()
 const nested = new FieldCursor()
+const innermost = new FieldCursor()
 
 const newFacts = (): EventFacts => ({
   kind: 'other',
@@ -89,7 +93,7 @@ const newFacts = (): EventFacts => ({
   usage: null,
   id: '',
   model: '',
-  serverTool: null,
+  item: null,
   serviceTier: '',
   error: null,
 })
@@ -120,10 +124,7 @@ export function scanEvent(bytes: Buffer): EventFacts {
   }
   if (hasFailed || facts.error !== null) facts.kind = 'error'
   if (facts.kind === 'delta' && textStart >= 0) facts.characters = countCharacters(bytes, textStart, textEnd)
-  if (facts.kind === 'item_done') {
-    const type = typeAt(bytes, itemAt)
-    facts.serverTool = isServerToolItem(type) ? type : null
-  }
+  if (facts.kind === 'item_done') facts.item = readItem(bytes, itemAt)
   if (responseAt >= 0) readResponse(bytes, responseAt, facts)
   return facts
 }
@@ -132,11 +133,30 @@ export function scanEvent(bytes: Buffer): EventFacts {
 const isEnding = (kind: EventKind): boolean =>
   kind === 'completed' || kind === 'failed' || kind === 'cancelled'
 
-function typeAt(bytes: Buffer, at: number): string | null {
+/** Returns the item of an event that ends one, of its places in a long event. */
+export const itemOf = ({ item, item_name, item_action }: AnswerFacts['texts']): ItemFacts => ({
+  type: item ?? '',
+  name: item_name ?? '',
+  action: item_action ?? '',
+})
+
+const shortText = (bytes: Buffer, { start, end }: FieldCursor): string =>
+  bytes.toString('latin1', start + 1, end - 1)
+
+function readItem(bytes: Buffer, at: number): ItemFacts {
+  const item = { type: '', name: '', action: '' }
   nested.enter(bytes, at)
   while (nested.next())
-    if (nested.is(TYPE) && nested.isString) return bytes.toString('latin1', nested.start + 1, nested.end - 1)
-  return null
+    if (nested.is(TYPE) && nested.isString) item.type = shortText(bytes, nested)
+    else if (nested.is(NAME) && nested.isString) item.name = shortText(bytes, nested)
+    else if (nested.is(ACTION)) item.action = typeAt(bytes, nested.start)
+  return item
+}
+
+function typeAt(bytes: Buffer, at: number): string {
+  innermost.enter(bytes, at)
+  while (innermost.next()) if (innermost.is(TYPE) && innermost.isString) return shortText(bytes, innermost)
+  return ''
 }
 
 function readResponse(bytes: Buffer, at: number, facts: EventFacts): void {

@@ -3,10 +3,8 @@
  * See docs/api-rules.md, "Responses"; docs/failure-modes.md, "Money", rows 8 and 12.
  */
 import { responsesUsage } from '../../../schemas/chat/responses.ts'
-import type { ServerTool } from '../../../schemas/config/catalog.ts'
-import { extraOf, MAX_REPORTED_TOKENS, type TokenUsage } from '../../core/pricing/usage.ts'
+import { extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
-import { serverToolOf } from '../request/tools.ts'
 import { faultIn, partAbove } from '../usage/faults.ts'
 
 const isCredible = (tokens: number | null | undefined): boolean =>
@@ -15,33 +13,9 @@ const isCredible = (tokens: number | null | undefined): boolean =>
 const count = (value: unknown): number =>
   typeof value === 'number' && value >= 0 ? Math.floor(Math.min(value, MAX_REPORTED_TOKENS)) : 0
 
-const ITEM_ENDING = /_call(_output)?$/
-/** The names of two items are no tools'. */
-const TOOLS_OF_ITEMS: Readonly<Record<string, ServerTool>> = { shell: 'code_interpreter' }
-
-/** Counts the items of an answer each of which is one call of a tool that the upstream ran. */
-export class ServerToolItems {
-  calls = 0
-  readonly #tools: Partial<Record<ServerTool, number>> = {}
-
-  /** @param type such as `web_search_call` */
-  add(type: string): void {
-    this.calls++
-    const name = type.replace(ITEM_ENDING, '')
-    const tool = serverToolOf(name) ?? TOOLS_OF_ITEMS[name]
-    if (tool !== undefined) this.#tools[tool] = (this.#tools[tool] ?? 0) + 1
-  }
-
-  /** Adds the calls to counts of tokens. */
-  addTo<Counts extends Omit<TokenUsage, 'prompt' | 'output'>>(counts: Counts): Counts {
-    if (this.calls === 0) return { ...counts, serverToolCalls: 0 }
-    return { ...counts, serverToolCalls: this.calls, ...extraOf({ ...counts.extra, tools: this.#tools }) }
-  }
-}
-
 /**
  * Returns the usage; null where none was reported. `input_tokens` includes the cached part. Tools that the upstream
- * ran are items of the answer, and not counted here.
+ * ran are counted by `ServerToolItems`.
  */
 export function readResponsesUsage(value: unknown): UsageReport | null {
   const parsed = responsesUsage.safeParse(value)

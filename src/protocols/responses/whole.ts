@@ -1,10 +1,11 @@
 /** One whole answer of the responses protocol. See docs/api-rules.md, "Responses". */
+import type { Provider } from '../../../schemas/config/catalog.ts'
 import { answerFields, charactersOf, hasItemContent, saysError } from '../answer/content.ts'
 import { isOutputReported, meteredWhole, modelIn } from '../answer/reported-usage.ts'
 import type { WholeAnswer } from '../dialect.ts'
 import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
-import { isServerToolItem } from '../request/tools.ts'
-import { readResponsesUsage, ServerToolItems } from './usage.ts'
+import { itemFacts, ServerToolItems } from './tool-items.ts'
+import { readResponsesUsage } from './usage.ts'
 
 const listOf = (value: unknown): readonly LooseObject[] => (Array.isArray(value) ? value.map(fieldsOf) : [])
 
@@ -24,12 +25,13 @@ const saidIn = (item: LooseObject): number =>
   charactersOf(textOf(item.arguments)) +
   (item.type === 'custom_tool_call' ? charactersOf(textOf(item.input)) : 0)
 
-export function readWholeResponse(body: Buffer): WholeAnswer {
+export function readWholeResponse(body: Buffer, provider?: Provider): WholeAnswer {
   const response = answerFields(body)
   const items = listOf(response?.output)
   const report = readResponsesUsage(response?.usage)
-  const tools = new ServerToolItems()
-  for (const { type } of items) if (isServerToolItem(type)) tools.add(type as string)
+  const tools = new ServerToolItems(provider)
+  for (const item of items) tools.add(itemFacts(item))
+  tools.report(response?.usage)
   const characters = items.reduce((sum, item) => sum + saidIn(item), 0)
   return {
     body,

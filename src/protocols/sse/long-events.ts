@@ -19,6 +19,12 @@ const DELTA = object({
 })
 /** The report has one count for each tool. */
 const SERVER_TOOL_CALLS: Place = { fields: [], rest: { is: 'sum', name: 'server_tool_calls' } }
+/** Of xAI. */
+const CALL_COUNTS = [
+  ...['web_search_calls', 'x_search_calls', 'code_interpreter_calls', 'file_search_calls', 'mcp_calls'],
+  ...['document_search_calls', 'image_generation_calls'],
+]
+const SERVER_SIDE_TOOLS = object(counts(...CALL_COUNTS))
 const SERVICE_TIER: Place = { is: 'text', name: 'service_tier' }
 const CHAT_COMPLETIONS = object({
   choices: list(object({ delta: DELTA, message: DELTA, finish_reason: FINISH })),
@@ -36,6 +42,8 @@ const CHAT_COMPLETIONS = object({
       image_tokens: { is: 'count', name: 'output_image' },
     }),
     server_tool_use: SERVER_TOOL_CALLS,
+    ...counts('num_sources_used'),
+    server_side_tool_usage_details: SERVER_SIDE_TOOLS,
   }),
   service_tier: SERVICE_TIER,
   error: ERROR,
@@ -69,13 +77,18 @@ const MESSAGES = object({
 const RESPONSES = object({
   type: TYPE,
   delta: SAID,
-  item: object({ type: { is: 'text', name: 'item' } }),
+  item: object({
+    type: { is: 'text', name: 'item' },
+    name: { is: 'text', name: 'item_name' },
+    action: object({ type: { is: 'text', name: 'item_action' } }),
+  }),
   response: object({
     id: { is: 'text', name: 'response_id' },
     usage: object({
       ...counts('input_tokens', 'output_tokens'),
       input_tokens_details: object(counts('cached_tokens', 'cache_write_tokens')),
       output_tokens_details: object(counts('reasoning_tokens')),
+      server_side_tool_usage_details: SERVER_SIDE_TOOLS,
     }),
     service_tier: SERVICE_TIER,
     error: ERROR,
@@ -119,5 +132,6 @@ export function usageOf({ usage, iterations }: AnswerFacts): LooseObject | null 
     output_tokens_details: usage,
     ...(server_tool_calls !== undefined && { server_tool_use: { calls: server_tool_calls } }),
     ...(iterations !== null && { iterations }),
+    ...(CALL_COUNTS.some((name) => usage[name] !== undefined) && { server_side_tool_usage_details: usage }),
   }
 }

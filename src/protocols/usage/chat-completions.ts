@@ -7,7 +7,7 @@ import { type ExtraUsage, extraOf, MAX_REPORTED_TOKENS } from '../../core/pricin
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { isObject, type LooseObject } from '../loose.ts'
 import { faultIn, partAbove } from './faults.ts'
-import { type ToolCalls, toolCallsIn } from './server-tools.ts'
+import { callsOnly, type ToolCalls, toolCallsIn } from './server-tools.ts'
 
 /** A count as upstreams write it: a number, null, or absent. */
 type Count = number | null | undefined
@@ -48,7 +48,7 @@ const FAMILIES: Readonly<Partial<Record<Provider, Family>>> = {
     reasonsBeside: true,
     // Live search counts its sources; server tools are counted in a separate list.
     toolCalls: ({ num_sources_used, server_side_tool_usage_details: details }) =>
-      isObject(details) ? details : { web_search_requests: num_sources_used },
+      isObject(details) ? callsOnly(details) : { web_search_requests: num_sources_used },
   },
 }
 const USUAL: Family = {}

@@ -54,11 +54,20 @@ const USAGES = {
     ),
     cache_creation: counts('ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'),
     server_tool_use: counts('web_search_requests', 'web_fetch_requests'),
+    iterations: fc.array(
+      some({
+        type: fc.constantFrom('compaction', 'message', 7),
+        ...{ input_tokens: count, output_tokens: count, cache_read_input_tokens: count },
+        cache_creation: counts('ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'),
+      }),
+      { maxLength: 3 },
+    ),
   }),
   responses: some({
     ...{ input_tokens: count, output_tokens: count, total_tokens: count },
     input_tokens_details: counts('cached_tokens', 'audio_tokens'),
     output_tokens_details: counts('reasoning_tokens'),
+    server_side_tool_usage_details: counts('web_search_calls', 'x_search_calls'),
   }),
   'generate-content': some({
     ...Object.fromEntries(

@@ -1,6 +1,6 @@
 /** The calls of server tools that an upstream reports are counted, whole answer or stream, whichever the protocol. */
-import t from 'tap'
-import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../../schemas/config/catalog.ts'
+import t, { type Test } from 'tap'
+import { CHAT_PROTOCOLS, type ChatProtocol, type Provider } from '../../../../schemas/config/catalog.ts'
 import { protocolAdapter } from '../../../../src/protocols/registry.ts'
 import { chatWith } from '../request/plain-requests.ts'
 
@@ -93,3 +93,70 @@ t.test('translated answers count alike', async (t) => {
     t.equal(usage?.serverToolCalls, calls, upstream)
   }
 })
+
+const LONG = 'x'.repeat(600_000)
+
+/** Reads the items of a responses answer whole, streamed, and in events too long to be kept. */
+function readItems(t: Test, items: readonly object[], usage: object, provider?: Provider) {
+  const adapter = protocolAdapter('responses', 'responses')
+  const call = chatWith('responses', { stream: true })
+  const body = { object: 'response', status: 'completed', output: items, usage }
+  const whole = adapter.readWhole(call, Buffer.from(JSON.stringify(body)), provider).metered.usage
+  for (const padding of ['', LONG]) {
+    const events = [
+      ...items.map((item) => ({ padding, type: 'response.output_item.done', item })),
+      { padding, type: 'response.completed', response: { usage } },
+    ]
+    const stream = adapter.openStream(call, provider)
+    for (const event of events) stream.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
+    t.same(stream.usage, whole, `a stream agrees, with ${padding.length} more characters in each event`)
+  }
+  return whole
+}
+const TOKENS = { input_tokens: 1, output_tokens: 1 }
+
+t.test('a search that opens or searches a page that it has found is no other search', async (t) => {
+  const search = (action?: unknown) => ({ id: 'ws_1', type: 'web_search_call', action })
+  const free = ['open_page', 'find_in_page', 'find'].map((type) => search({ type, url: 'https://a.example' }))
+  const searches = [search({ query: 'q', type: 'search' }), search(), search(null)]
+  const items = [...searches, ...free, { type: 'file_search_call', action: { type: 'find' } }]
+  t.match(readItems(t, items, TOKENS), {
+    serverToolCalls: 4,
+    extra: { tools: { web_search: 3, file_search: 1 } },
+  })
+})
+
+t.test(
+  'xai names its searches of posts in items of two types, or counts all calls in its report',
+  async (t) => {
+    const items = [
+      { type: 'x_search_call', name: 'x_semantic_search', id: 'ctc_1' },
+      { type: 'custom_tool_call', name: 'x_keyword_search', id: 'ctc_2', call_id: 'xs_call_1' },
+      { type: 'custom_tool_call', name: 'mine', id: 'ctc_3' },
+      { type: 'web_search_call', action: { type: 'open_page' } },
+    ]
+    t.match(readItems(t, items, TOKENS, 'xai'), { serverToolCalls: 2, extra: { tools: { web_search: 2 } } })
+    t.match(
+      readItems(t, items, TOKENS),
+      { serverToolCalls: 1 },
+      'elsewhere the client may have a tool so named',
+    )
+    const details = { web_search_calls: 1, x_search_calls: 3, code_interpreter_calls: 2, x_posts_fetched: 90 }
+    const reported = { ...TOKENS, server_side_tool_usage_details: details }
+    t.match(readItems(t, items, reported, 'xai'), {
+      serverToolCalls: 6,
+      extra: { tools: { web_search: 4, code_interpreter: 2 } },
+    })
+    t.match(readItems(t, items, reported, 'openai'), { serverToolCalls: 1 })
+    const none = { ...TOKENS, server_side_tool_usage_details: { web_search_calls: 0, x_search_calls: 0 } }
+    t.match(readItems(t, items, none, 'xai'), { serverToolCalls: 0 }, 'a zero is a report')
+    const chat = protocolAdapter('chat-completions', 'chat-completions')
+    const usage = { prompt_tokens: 1, completion_tokens: 1, server_side_tool_usage_details: details }
+    const body = Buffer.from(JSON.stringify({ choices: [{ message: { content: 'x' } }], usage }))
+    const call = chatWith('chat-completions', {})
+    t.match(chat.readWhole(call, body, 'xai').metered.usage, { serverToolCalls: 6 })
+    const stream = chat.openStream(call, 'xai')
+    stream.push(Buffer.from(`data: ${JSON.stringify({ padding: LONG, choices: [], usage })}\n\n`))
+    t.match(stream.usage, { serverToolCalls: 6 }, 'in a long event')
+  },
+)

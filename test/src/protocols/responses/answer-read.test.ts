@@ -2,11 +2,10 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { isServerToolItem } from '../../../../src/protocols/request/tools.ts'
 import { responsesNative } from '../../../../src/protocols/responses/dialect.ts'
 import { ResponsesMeter } from '../../../../src/protocols/responses/meter.ts'
 import { NextDelta } from '../../../../src/protocols/responses/next-delta.ts'
-import { kindOf, scanEvent } from '../../../../src/protocols/responses/scan.ts'
+import { itemOf, kindOf, scanEvent } from '../../../../src/protocols/responses/scan.ts'
 import { readResponsesUsage } from '../../../../src/protocols/responses/usage.ts'
 import { LongEvents, usageOf } from '../../../../src/protocols/sse/long-events.ts'
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
@@ -37,7 +36,14 @@ const any = fc.jsonValue({ stringUnit: ANY_CHARACTER, maxDepth: 3 })
 const delta = fc.record({ type, delta: text, obfuscation: text, item_id: fc.constantFrom('a', 'b'), x: any })
 const done = fc.record({
   type: fc.constant('response.output_item.done'),
-  item: fc.record({ id: text, type: fc.constantFrom('web_search_call', 'message', 'file_search_call') }),
+  item: fc.record(
+    {
+      ...{ id: text, name: fc.constantFrom('x_search', 'mine') },
+      type: fc.constantFrom('web_search_call', 'message', 'file_search_call', 'custom_tool_call'),
+      action: fc.option(fc.record({ query: text, type: fc.constantFrom('search', 'open_page'), x: any })),
+    },
+    { requiredKeys: ['type'] },
+  ),
 })
 const ending = fc.record({
   type: fc.constantFrom('response.completed', 'response.failed', 'response.created', 'response.incomplete'),
@@ -78,14 +84,14 @@ t.test('a long event gives the facts of the event, wherever it is split', async 
         kind,
         characters: kind === 'delta' ? found.characters : 0,
         usage: readResponsesUsage(usageOf(found)),
-        serverTool: kind === 'item_done' && isServerToolItem(found.texts.item) ? found.texts.item : null,
+        item: kind === 'item_done' ? itemOf(found.texts) : null,
       })
     })
     const cut = at % (bytes.length + 1)
     long.push(bytes, 0, cut)
     long.push(bytes, cut, bytes.length)
-    const { kind, characters, usage, serverTool } = scanEvent(Buffer.from(json))
-    deepStrictEqual(read, [{ kind, characters, usage: readResponsesUsage(usage), serverTool }])
+    const { kind, characters, usage, item } = scanEvent(Buffer.from(json))
+    deepStrictEqual(read, [{ kind, characters, usage: readResponsesUsage(usage), item }])
   })
 })
 

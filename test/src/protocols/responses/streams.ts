@@ -24,6 +24,8 @@ export interface Said {
   serverToolCalls: number
 }
 
+const isFree = ({ type, action }: { type: string; action?: { type: string } | null }) =>
+  type === 'web_search_call' && (action?.type ?? 'search') !== 'search'
 const TOOL_ITEMS = ['web_search_call', 'image_generation_call', 'file_search_call', 'code_interpreter_call']
 
 /** Reports are cumulative: what one takes back of another is not believed. */
@@ -60,7 +62,7 @@ export function referenceOf(stream: string): Said {
       said.characters += weighed(delta)
       said.charactersSinceUsage += weighed(delta)
     }
-    if (type === 'response.output_item.done' && TOOL_ITEMS.includes(item.type)) {
+    if (type === 'response.output_item.done' && TOOL_ITEMS.includes(item.type) && !isFree(item)) {
       said.serverToolCalls++
       const tool = item.type.replace('_call', '') as ServerTool
       tools[tool] = (tools[tool] ?? 0) + 1
