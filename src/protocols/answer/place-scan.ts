@@ -33,6 +33,8 @@ export interface AnswerFacts {
   pages: number
   /** Pieces of code that it ran. */
   runs: number
+  /** It read places of a map. */
+  hasMaps: boolean
 }
 
 const newFacts = (): AnswerFacts => ({
@@ -47,6 +49,7 @@ const newFacts = (): AnswerFacts => ({
   queries: 0,
   pages: 0,
   runs: 0,
+  hasMaps: false,
 })
 
 const QUOTE = 0x22
@@ -196,16 +199,20 @@ export class PlaceScanner {
 
   #enter(place: Place, isObject: boolean): void {
     this.#around.push(place)
-    if (place.is === 'part') {
+    if (place.is !== undefined) this.#begin(place.is)
+    this.#isNameNext = isObject
+    this.#place = place.each
+  }
+
+  #begin(is: Place['is']): void {
+    if (is === 'part') {
       this.#partStart = this.#facts.characters
       this.#isThought = false
-    } else if (place.is === 'iteration') {
+    } else if (is === 'iteration') {
       this.#usageAround = this.#facts.usage
       this.#facts.usage = {}
       this.#facts.texts.iteration = ''
-    }
-    this.#isNameNext = isObject
-    this.#place = place.each
+    } else if (is === 'maps') this.#facts.hasMaps = true
   }
 
   #endWord(): void {
@@ -344,7 +351,7 @@ export class PlaceScanner {
     const is = this.#place?.is
     if ((is === 'finish' || is === 'block') && !this.#isEmpty) this.#facts.hasFinish = true
     if ((is === 'made' || is === 'block') && !this.#isEmpty) this.#facts.hasOtherContent = true
-    if (is === 'query') this.#facts.queries++
+    if (is === 'query') this.#facts.queries += this.#isEmpty ? 0 : 1
     else if (is === 'page') this.#facts.pages++
     else if (is === 'run') this.#facts.runs++
     else if (is === 'error') this.#endKept(bytes, at + 1)

@@ -14,7 +14,7 @@ export interface Place {
   /**
    * `said`: a string of output. `args`: a value that is output, all of it. `part`: an object of these; `thought`: true
    * for reasoning. `count`: a number; `sum`: one of several to add up. `text`: a short string. `made`: a string that
-   * is content, not output. `modality`: an object with the tokens of one modality. `iteration`: an object with counts that are not those around it. `block`: the reason for which the prompt was blocked.
+   * is content, not output. `modality`: an object with the tokens of one modality. `iteration`: an object with counts that are not those around it. `maps`: a place of a map. `block`: the reason for which the prompt was blocked.
    */
   readonly is?:
     | 'said'
@@ -31,6 +31,7 @@ export interface Place {
     | 'run'
     | 'modality'
     | 'iteration'
+    | 'maps'
     | 'made'
     | 'block'
   /** Name of a count or a text; of a modality, the beginning of its count's name. */

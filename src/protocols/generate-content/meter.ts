@@ -93,7 +93,7 @@ export class GenerateContentMeter implements AnswerStream {
     this.characters += facts.characters
     this.#thoughtCharacters += facts.thoughtCharacters
     this.isComplete ||= facts.hasFinish || finish !== ''
-    this.#usage.searched(facts.queries, facts.pages)
+    this.#usage.grounded(facts, this.model)
     this.#usage.ran(facts.runs)
     const { characters } = this
     const thought = this.#thoughtCharacters

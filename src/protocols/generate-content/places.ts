@@ -18,7 +18,10 @@ const PART: Place = {
 const CANDIDATE = object({
   content: object({ parts: list(PART) }),
   finishReason: { is: 'text', name: 'finish' },
-  groundingMetadata: object({ webSearchQueries: list(QUERY) }),
+  groundingMetadata: object({
+    webSearchQueries: list(QUERY),
+    groundingChunks: list(object({ maps: { ...object({}), is: 'maps' } })),
+  }),
   urlContextMetadata: object({ urlMetadata: list(object({ retrievedUrl: PAGE })) }),
 })
 /**

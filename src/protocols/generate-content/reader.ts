@@ -7,7 +7,7 @@ import type { FinishReason, Part, TokenLogprob } from '../../../schemas/chat/par
 import { ulid } from '../../core/keys/ids.ts'
 import { saysError } from '../answer/content.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
-import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
+import { fieldsOf, isObject, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 import type { PartReader } from '../translate/stream.ts'
 import { CitedSources } from './citations.ts'
 import { GenerateContentUsage, type Said } from './usage.ts'
@@ -87,6 +87,7 @@ export class GenerateContentReader implements PartReader {
   readonly #usage = new GenerateContentUsage()
   readonly #candidates = new Map<number, Candidate>()
   #hasBegun = false
+  #model = ''
   #said: Said = 'nothing'
   report: UsageReport | null = null
   usage: unknown = null
@@ -154,7 +155,8 @@ export class GenerateContentReader implements PartReader {
     if (!this.#hasBegun)
       emit({ type: 'start', id: textOf(answer.responseId), model: textOf(answer.modelVersion) })
     this.#hasBegun = true
-    let [queries, pages] = [0, 0]
+    this.#model ||= textOf(answer.modelVersion)
+    let [queries, pages, hasMaps] = [0, 0, false]
     for (const item of listOf(answer.candidates)) {
       const fields = fieldsOf(item)
       const index = indexOf(fields.index)
@@ -166,12 +168,14 @@ export class GenerateContentReader implements PartReader {
       candidate.sources.add(fields)
       const tokens = logprobsOf(fields.logprobsResult)
       if (tokens.length > 0) emit({ type: 'logprobs', choice: index, tokens })
-      queries += listOf(fieldsOf(fields.groundingMetadata).webSearchQueries).length
+      const { webSearchQueries, groundingChunks } = fieldsOf(fields.groundingMetadata)
+      queries += listOf(webSearchQueries).filter((query) => textOf(query) !== '').length
+      hasMaps ||= listOf(groundingChunks).some((chunk) => isObject(fieldsOf(chunk).maps))
       pages += listOf(fieldsOf(fields.urlContextMetadata).urlMetadata).length
     }
     this.#isBlocked ||= isBlocked(answer)
     this.#blockMessage ||= textOf(fieldsOf(answer.promptFeedback).blockReasonMessage)
-    this.#usage.searched(queries, pages)
+    this.#usage.grounded({ queries, pages, hasMaps }, this.#model)
     const report = this.#usage.report(answer.usageMetadata, this.#said)
     this.report = report
     this.usage = answer.usageMetadata

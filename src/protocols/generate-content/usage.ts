@@ -8,6 +8,7 @@ import { extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { faultIn, partAbove } from '../usage/faults.ts'
+import { familyOf } from './family.ts'
 
 /** Returns the count; null for an absent or invalid one. */
 function count(value: unknown): number | null {
@@ -73,6 +74,19 @@ const ON_DEMAND = /^on_demand_?/
 const serviceTierIn = ({ serviceTier, trafficType }: LooseObject): string =>
   textOf(serviceTier).toLowerCase() || textOf(trafficType).toLowerCase().replace(ON_DEMAND, '')
 
+/** Numbers of what the upstream searched and fetched for its answer, as one chunk has them. */
+export interface Grounding {
+  readonly queries: number
+  readonly pages: number
+  readonly hasMaps: boolean
+}
+
+const FIRST_BILLED_BY_QUERY = 3
+
+/** Returns whether each query is billed; earlier models are billed for one search, however many queries it took. */
+const isBilledByQuery = (model: string): boolean =>
+  (familyOf(model).generation ?? FIRST_BILLED_BY_QUERY) >= FIRST_BILLED_BY_QUERY
+
 /** Kind of the output so far. */
 export type Said = 'nothing' | 'thought' | 'text'
 
@@ -85,6 +99,7 @@ export class GenerateContentUsage {
   #thoughts = 0
   #searches = 0
   #pages = 0
+  #maps = 0
   #runs = 0
   readonly #audio = new ModalityCounts('AUDIO')
   readonly #image = new ModalityCounts('IMAGE')
@@ -111,7 +126,7 @@ export class GenerateContentUsage {
       cacheWrite: 0,
       ...this.#output(usage, prompt, said),
       reasoning: this.#thoughts,
-      serverToolCalls: this.#searches + this.#pages + this.#runs,
+      serverToolCalls: this.#calls,
     }
     const contradiction = hasFault
       ? faultIn(value)
@@ -130,14 +145,19 @@ export class GenerateContentUsage {
       inputImage: this.#image.fresh,
       outputAudio: this.#audio.output,
       outputImage: this.#image.output,
-      ...(this.#searches + this.#pages + this.#runs > 0 && { tools: this.#tools() }),
+      ...(this.#calls > 0 && { tools: this.#tools() }),
     })
+  }
+
+  get #calls(): number {
+    return this.#searches + this.#pages + this.#maps + this.#runs
   }
 
   #tools(): Partial<Record<ServerTool, number>> {
     return {
       ...(this.#searches > 0 && { web_search: this.#searches }),
       ...(this.#pages > 0 && { url_context: this.#pages }),
+      ...(this.#maps > 0 && { maps: this.#maps }),
       ...(this.#runs > 0 && { code_interpreter: this.#runs }),
     }
   }
@@ -174,9 +194,13 @@ export class GenerateContentUsage {
     this.#runs += pieces
   }
 
-  /** Notes searches that the upstream made and pages that it fetched, as one chunk reports them. Chunks repeat them. */
-  searched(queries: number, pages: number): void {
-    this.#searches = Math.max(this.#searches, queries)
+  /**
+   * Notes what the upstream searched and fetched, as one chunk reports it. Chunks repeat it.
+   * @param model as the upstream names it; empty where it does not
+   */
+  grounded({ queries, pages, hasMaps }: Grounding, model: string): void {
+    if (queries > this.#searches) this.#searches = isBilledByQuery(model) ? queries : 1
     this.#pages = Math.max(this.#pages, pages)
+    if (hasMaps) this.#maps = 1
   }
 }

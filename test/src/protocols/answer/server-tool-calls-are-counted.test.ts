@@ -160,3 +160,63 @@ t.test(
     t.match(stream.usage, { serverToolCalls: 6 }, 'in a long event')
   },
 )
+
+/** Reads a grounded answer native and translated, whole and streamed, in both framings; each chunk repeats the grounding. */
+function readGrounded(t: Test, modelVersion: string | undefined, grounding: readonly object[]) {
+  const candidates = grounding.map((groundingMetadata, index) => ({
+    ...{ index, content: { parts: [{ text: 'x' }] }, finishReason: 'STOP', groundingMetadata },
+  }))
+  const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 1 }
+  const answer = { candidates, usageMetadata, modelVersion }
+  const body = Buffer.from(JSON.stringify(answer))
+  const native = protocolAdapter('generate-content', 'generate-content')
+  const call = chatWith('generate-content', {})
+  const { usage } = native.readWhole(call, body).metered
+  const array = native.openStream(call)
+  array.push(Buffer.from(JSON.stringify([answer, answer])))
+  t.same(array.usage, usage, 'in an array')
+  const translation = protocolAdapter('chat-completions', 'generate-content')
+  const asked = chatWith('chat-completions', { stream: true })
+  t.match(translation.readWhole(asked, body).metered.usage, usage ?? {}, 'translated')
+  const stream = translation.openStream(asked)
+  stream.push(Buffer.from(`data: ${body}\n\ndata: ${body}\n\n`))
+  t.match(stream.usage, usage ?? {}, 'translated stream')
+  return usage
+}
+
+t.test('before gemini 3 a grounded prompt is one search, from then on each query is', async (t) => {
+  const queries = { webSearchQueries: ['a', '', 'b', 'c'] }
+  const rows = [
+    ...['gemini-2.5-flash', 'models/gemini-2.0-flash-001', 'gemini-1.5-pro-002'].map(
+      (it) => [it, 1] as const,
+    ),
+    ...['gemini-3-pro-preview', 'gemini-3.1-flash', 'gemini-flash-latest', undefined].map(
+      (it) => [it, 3] as const,
+    ),
+  ]
+  for (const [model, searches] of rows)
+    t.match(readGrounded(t, model, [queries]), {
+      serverToolCalls: searches,
+      extra: { tools: { web_search: searches } },
+    })
+  t.match(readGrounded(t, 'gemini-2.5-flash', [queries, queries]), { serverToolCalls: 1 })
+  for (const none of [{ webSearchQueries: [''] }, { webSearchQueries: [] }, {}])
+    t.match(readGrounded(t, 'gemini-2.5-flash', [none]), { serverToolCalls: 0 })
+})
+
+t.test('an answer that cites a place of maps is one call of maps', async (t) => {
+  const place = { maps: { uri: 'https://maps.example/1', title: 'A', placeId: 'places/1' } }
+  const web = { web: { uri: 'https://a.example' } }
+  for (const model of ['gemini-2.5-flash', 'gemini-3-pro'])
+    t.match(
+      readGrounded(t, model, [{ groundingChunks: [web, place, place] }, { groundingChunks: [place] }]),
+      {
+        serverToolCalls: 1,
+        extra: { tools: { maps: 1 } },
+      },
+    )
+  const both = { webSearchQueries: ['a'], groundingChunks: [place] }
+  t.match(readGrounded(t, 'gemini-3-pro', [both]), { extra: { tools: { web_search: 1, maps: 1 } } })
+  for (const none of [{ groundingChunks: [web, { maps: null }] }, { groundingChunks: [] }])
+    t.match(readGrounded(t, 'gemini-3-pro', [none]), { serverToolCalls: 0 })
+})
