@@ -22,20 +22,29 @@ const sse = (event: string, data: string): string => `event: ${event}\ndata: ${d
 const errorEvent = (type: string, message: string): string =>
   sse('error', JSON.stringify({ type: 'error', error: { type, message } }))
 
-/** Returns a message as server-sent events; empty for one that holds none. */
-function eventOf({ headers, payload }: EventMessage): string {
+/** A message as a server-sent event, with the provider's counts and without them; empty for one that holds none. */
+interface Framed {
+  readonly metered: string
+  readonly shown: string
+}
+
+const same = (text: string): Framed => ({ metered: text, shown: text })
+
+function framed({ headers, payload }: EventMessage): Framed {
   const fields = parsedFields(payload.toString('utf8'))
   if (headers[':message-type'] !== 'event') {
     const kind = headers[':exception-type'] ?? headers[':error-code'] ?? ''
     const message =
       textOf(fields?.message) || headers[':error-message'] || 'The upstream ended with an error.'
-    return errorEvent(ERROR_TYPES[kind] ?? 'api_error', message)
+    return same(errorEvent(ERROR_TYPES[kind] ?? 'api_error', message))
   }
   const text = Buffer.from(textOf(fields?.bytes), 'base64').toString('utf8')
   const event = parsedFields(text)
-  if (event === null) return ''
-  const { [METRICS]: metrics, ...rest } = event
-  return sse(textOf(event.type), metrics === undefined ? text : JSON.stringify(rest))
+  if (event === null) return same('')
+  const metered = sse(textOf(event.type), text)
+  if (event[METRICS] === undefined) return same(metered)
+  const { [METRICS]: _, ...rest } = event
+  return { metered, shown: sse(textOf(event.type), JSON.stringify(rest)) }
 }
 
 export class BedrockStream implements AnswerStream {
@@ -50,16 +59,21 @@ export class BedrockStream implements AnswerStream {
 
   push(piece: Buffer): Buffer | null {
     if (this.#isDamaged) return null
-    const text = this.#read(piece)
-    return text === '' ? null : this.#events.push(Buffer.from(text))
+    const events = this.#read(piece)
+    const metered = Buffer.from(events.map((event) => event.metered).join(''))
+    if (metered.length === 0) return null
+    const out = this.#events.push(metered)
+    // What passes unchanged is not all for the client; a translation has left the counts out itself.
+    const isHiding = out === metered && events.some((event) => event.shown !== event.metered)
+    return isHiding ? Buffer.from(events.map(({ shown }) => shown).join('')) : out
   }
 
-  #read(piece: Buffer): string {
+  #read(piece: Buffer): readonly Framed[] {
     try {
-      return this.#reader.push(piece).map(eventOf).join('')
+      return this.#reader.push(piece).map(framed)
     } catch (error) {
       this.#isDamaged = true
-      return errorEvent('api_error', (error as Error).message)
+      return [same(errorEvent('api_error', (error as Error).message))]
     }
   }
 

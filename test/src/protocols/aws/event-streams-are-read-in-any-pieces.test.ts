@@ -4,6 +4,7 @@ import { EventStreamReader } from '../../../../src/protocols/aws/event-stream.ts
 import { withHeaderUsage } from '../../../../src/protocols/aws/header-usage.ts'
 import { DIALECTS, protocolAdapter } from '../../../../src/protocols/registry.ts'
 import { chunk, exception, message } from '../../../support/event-stream.ts'
+import { translatedStream } from '../messages/streams.ts'
 
 const CALL = DIALECTS.messages.read({
   path: '/v1/messages',
@@ -61,6 +62,35 @@ t.test('an exception is an error in the words of the protocol', async (t) => {
 t.test('metrics of the platform are not shown', async (t) => {
   const stop = { type: 'message_stop', 'amazon-bedrock-invocationMetrics': { inputTokenCount: 8 } }
   t.equal(String(newStream().push(chunk(stop))), 'event: message_stop\ndata: {"type":"message_stop"}\n\n')
+})
+
+t.test('metrics of the platform are metered, native and translated', async (t) => {
+  const METRICS = 'amazon-bedrock-invocationMetrics'
+  const events = [
+    { type: 'message_start', message: { id: 'm', usage: { input_tokens: 1000, output_tokens: 1 } } },
+    DELTA,
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+    { type: 'message_stop', [METRICS]: { inputTokenCount: 1000, outputTokenCount: 300 } },
+  ]
+  const all = Buffer.concat(events.map(chunk))
+  const ways = { native: newStream, translated: () => new BedrockStream(translatedStream()) }
+  for (const [way, open] of Object.entries(ways))
+    for (const size of [1, 100, all.length]) {
+      const stream = open()
+      const out: string[] = []
+      for (let at = 0; at < all.length; at += size)
+        out.push(String(stream.push(all.subarray(at, at + size)) ?? ''))
+      out.push(String(stream.end() ?? ''))
+      t.match(stream, { usage: { prompt: 1000, output: 300 }, isUsageWhole: true, isComplete: true }, way)
+      t.same(stream.reported, { inputTokenCount: 1000, outputTokenCount: 300 })
+      t.notMatch(out.join(''), METRICS, way)
+      const shown = events.map(({ [METRICS as 'type']: _, ...rest }) => rest as object)
+      const text = shown.map(
+        (event) => `event: ${(event as { type: string }).type}\ndata: ${JSON.stringify(event)}\n\n`,
+      )
+      if (way === 'native') t.equal(out.join(''), text.join(''), `in pieces of ${size}`)
+      else t.match(out.join(''), /"completion_tokens":300,/)
+    }
 })
 
 t.test('headers report the usage where the body has none', async (t) => {
