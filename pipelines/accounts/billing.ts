@@ -8,6 +8,7 @@ import {
   billingUsageQuery,
   type CreditGrants,
 } from '../../schemas/accounts/billing.ts'
+import type { ApiKey } from '../../schemas/accounts/key.ts'
 import { type Credits, printCredits } from '../../schemas/money.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { DayCost } from '../../src/clickhouse/summaries/usage-totals.ts'
@@ -30,27 +31,41 @@ const toNumber = (amount: Credits): number => Number(printCredits(amount))
 const toHundredths = (amount: Credits): number => toNumber(amount * 100n)
 
 type Reader = Pick<KnownKey, 'key' | 'view' | 'cap'>
+/** What the key has spent; null where the wallet or the cap tells. */
+type Spent = Found<Credits | null>
 
 /**
  * Returns the amounts of the reader. Cost of this process's ended calls counts as used, booked or not, as it does
  * where calls are admitted. An employee sees the cap and the amount spent; without a cap, the amount spent and the
  * wallet's balance.
  */
-function amountsOf({ key, view, cap }: Reader) {
+function amountsOf({ key, view, cap }: Reader, spent: Credits | null) {
   const { totals, balance, unbooked } = cap !== null && key.kind === 'employee' ? cap : view
-  if (key.kind === 'employee' && cap === null) {
-    const used = key.grant?.spent ?? 0n
-    return { used, available: balance, granted: balance + used }
-  }
+  if (spent !== null) return { used: spent, available: balance, granted: balance + spent }
   const used = totals.used + unbooked
   return { used, available: balance, granted: balance + used + totals.held }
 }
 
+export interface GrantDeps {
+  readonly keys: { showKey(keyId: string): Promise<ApiKey> }
+}
+
+/**
+ * Adds what an employee key without a cap has spent. No booking tells it to this process: the key that it knows has the
+ * amount of when it was loaded, which is the answer while PostgreSQL is away.
+ */
+export const findSpent = ({ keys }: GrantDeps): Stage<AuthenticatedCall, AuthenticatedCall & Spent> =>
+  find(async ({ known: { key, cap } }) => {
+    if (key.kind !== 'employee' || cap !== null) return null
+    const { grant } = await keys.showKey(key.id).catch(() => key)
+    return grant?.spent ?? 0n
+  })
+
 /** Answers with what the wallet may spend in all. */
-export const answerWithSubscription = (): Stage<AuthenticatedCall, never> =>
-  answerJson(({ known }): BillingSubscription => {
+export const answerWithSubscription = (): Stage<AuthenticatedCall & Spent, never> =>
+  answerJson(({ known, found }): BillingSubscription => {
     const { expiresAt } = known.key
-    const granted = toNumber(amountsOf(known).granted)
+    const granted = toNumber(amountsOf(known, found).granted)
     return {
       object: 'billing_subscription',
       has_payment_method: true,
@@ -62,9 +77,9 @@ export const answerWithSubscription = (): Stage<AuthenticatedCall, never> =>
   })
 
 /** Answers with what the wallet has, and what of it is used. */
-export const answerWithGrants = (): Stage<AuthenticatedCall, never> =>
-  answerJson(({ known }): CreditGrants => {
-    const { granted, used, available } = amountsOf(known)
+export const answerWithGrants = (): Stage<AuthenticatedCall & Spent, never> =>
+  answerJson(({ known, found }): CreditGrants => {
+    const { granted, used, available } = amountsOf(known, found)
     return {
       object: 'credit_summary',
       total_granted: toNumber(granted),
@@ -79,11 +94,11 @@ export interface BillingUsageDeps {
 }
 
 /** Reading is free, so no wallet is checked. */
-export const billingSubscription = (deps: AuthenticateDeps): Handler =>
-  pipeline(authenticate(deps), answerWithSubscription())
+export const billingSubscription = (deps: GrantDeps & AuthenticateDeps): Handler =>
+  pipeline(authenticate(deps), findSpent(deps), answerWithSubscription())
 
-export const creditGrants = (deps: AuthenticateDeps): Handler =>
-  pipeline(authenticate(deps), answerWithGrants())
+export const creditGrants = (deps: GrantDeps & AuthenticateDeps): Handler =>
+  pipeline(authenticate(deps), findSpent(deps), answerWithGrants())
 
 export const billingUsage = (deps: BillingUsageDeps & AuthenticateDeps): Handler =>
   pipeline(authenticate(deps), readDays(deps), findCosts(deps), answerWithCosts())

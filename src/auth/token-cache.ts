@@ -46,7 +46,7 @@ export class TokenCache<Token extends Expiring> {
   refused(token: Token): boolean {
     if (token !== this.#token) return true
     const now = this.#now()
-    if (now - this.#replacedAt < MIN_MS_BETWEEN_REPLACEMENTS) return false
+    if (isWithin(this.#replacedAt, now, MIN_MS_BETWEEN_REPLACEMENTS)) return false
     this.#replacedAt = now
     this.#token = null
     return true
@@ -54,7 +54,7 @@ export class TokenCache<Token extends Expiring> {
 
   #refresh(now: number): Promise<Token> {
     if (this.#refreshing !== null) return this.#refreshing
-    if (this.#failure !== null && now - this.#failure.at < FAILURE_REST_MS)
+    if (this.#failure !== null && isWithin(this.#failure.at, now, FAILURE_REST_MS))
       return Promise.reject(this.#failure.error)
     const refreshing = bounded(this.#fetch()).then(
       (token) => {
@@ -80,6 +80,9 @@ export class TokenCache<Token extends Expiring> {
     this.#refreshAt = token.expiresAt - Math.min(REFRESH_AHEAD_MS, left * REFRESH_AHEAD_SHARE)
   }
 }
+
+/** Returns whether something is at most so long ago. What is to come is not: the clock was set back. */
+const isWithin = (at: number, now: number, ms: number): boolean => now >= at && now - at < ms
 
 /** Rejects when the work takes too long. */
 function bounded<T>(work: Promise<T>): Promise<T> {

@@ -53,9 +53,12 @@ function* secretsIn(node: unknown, at: Position): Generator<Found> {
   }
 }
 
-const secretsOf = (text: string): Found[] => [
-  ...secretsIn(parseDocument(text).contents, { path: [], places: [] }),
-]
+const secretsOf = (text: string): Found[] =>
+  [...secretsIn(parseDocument(text).contents, { path: [], places: [] })].map((found) => ({
+    ...found,
+    // The end of the line belongs to a value that is written as a block.
+    to: found.from + text.slice(found.from, found.to).trimEnd().length,
+  }))
 
 /** Replaces parts of a text, the last first, so that the offsets of the others hold. */
 const replaced = (text: string, parts: readonly { from: number; to: number; by: string }[]): string =>

@@ -218,6 +218,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   const server = new GatewayServer({
     routes: routes({
       credentials,
+      keys: database,
       onSecretUsed: secretUses({ database, log }),
       catalog: configuration.current,
       installedAt: database.installedAt,

@@ -5,6 +5,7 @@ import {
   billingSubscription,
   billingUsage,
   creditGrants,
+  type GrantDeps,
 } from '../../../pipelines/accounts/billing.ts'
 import { listPublicModels } from '../../../pipelines/accounts/models.ts'
 import { type UsageDeps, usage } from '../../../pipelines/accounts/usage.ts'
@@ -39,6 +40,7 @@ export type RouteDeps = ChatDeps &
   UsageDeps &
   ModelRouteDeps &
   BillingUsageDeps &
+  GrantDeps &
   FilesDeps &
   ImageRouteDeps &
   VideoRouteDeps &

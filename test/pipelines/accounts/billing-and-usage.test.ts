@@ -85,11 +85,16 @@ t.test('an employee sees its own key, not the wallet of the organization', async
   const nobody = { memberId: null, approvedBy: null }
   const spent = parseCredits('3')
   const grant = { keyId: 'key_a', accountId: 'acc_a', ...nobody, spendCap: null, spent, version: 1n }
-  t.match(await bodyOf(creditGrants(reading(wallet, { kind: 'employee', grant }))), {
+  const uncapped = reading(wallet, { kind: 'employee', grant })
+  t.match(await bodyOf(creditGrants(uncapped)), {
     total_granted: 1003,
     total_used: 3,
     total_available: 1000,
   })
+  const later = { ...uncapped.key, grant: { ...grant, spent: parseCredits('8') } }
+  const keys = { showKey: async () => later }
+  t.match(await bodyOf(creditGrants(uncapped, { keys })), { total_granted: 1008, total_used: 8 }, 'as booked')
+  t.match(await bodyOf(billingSubscription(uncapped, { keys })), { hard_limit_usd: 1008 })
 })
 
 t.test('what was used in a window of time', async (t) => {

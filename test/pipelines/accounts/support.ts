@@ -6,6 +6,8 @@ import {
   answerWithSubscription,
   type BillingUsageDeps,
   findCosts,
+  findSpent,
+  type GrantDeps,
   readDays,
 } from '../../../pipelines/accounts/billing.ts'
 import {
@@ -31,11 +33,14 @@ export const balance = (
   submittedAt = Date.now(),
 ) => replyTo({ budgets: [], ...known }, { submittedAt }, answerWithBalance())
 
-export const billingSubscription = (known: Pick<Known, 'key' | 'view' | 'cap'>) =>
-  replyTo(known, {}, answerWithSubscription())
+/** While PostgreSQL is away. */
+const AWAY: GrantDeps = { keys: { showKey: () => Promise.reject(new Error('away')) } }
 
-export const creditGrants = (known: Pick<Known, 'key' | 'view' | 'cap'>) =>
-  replyTo(known, {}, answerWithGrants())
+export const billingSubscription = (known: Pick<Known, 'key' | 'view' | 'cap'>, deps = AWAY) =>
+  replyTo(known, {}, findSpent(deps), answerWithSubscription())
+
+export const creditGrants = (known: Pick<Known, 'key' | 'view' | 'cap'>, deps = AWAY) =>
+  replyTo(known, {}, findSpent(deps), answerWithGrants())
 
 export const billingUsage = (deps: BillingUsageDeps) => (known: Reader, request: Query) =>
   replyTo(known, request, readDays(deps), findCosts(deps), answerWithCosts())

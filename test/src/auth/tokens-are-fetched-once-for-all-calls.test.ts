@@ -57,6 +57,17 @@ t.test('before its end calls go on with the token while one refresh runs', async
   t.equal(server.asked.length, 2)
 })
 
+t.test('a clock that is set back lengthens no rest', async (t) => {
+  const server = await serve(t, (_, response, number) =>
+    number === 1 ? json(response, 400, { error: 'clock' }) : json(response, 200, token(number)),
+  )
+  let now = 1_700_000_000_000
+  const { access } = open(entra(server.url), { now: () => now, fetch: undated })
+  await t.rejects(authorizationOf(access))
+  now -= HOUR_MS
+  t.equal(await authorizationOf(access), 'Bearer token-number-2', 'after a failure')
+})
+
 t.test('a refused token is replaced once, however many calls it was refused to', async (t) => {
   const server = await serve(t, (_, response, number) => json(response, 200, token(number)))
   const { access } = open(entra(server.url))

@@ -1,5 +1,6 @@
 /** Secrets of a configuration are never shown, and a masked one is put back where it was. */
 import t from 'tap'
+import { parse, parseDocument } from 'yaml'
 import { MASK, withoutSecrets, withSecretsOf } from '../../../src/config/secrets.ts'
 
 const TEXT = `# prices are ours
@@ -44,6 +45,25 @@ t.test('a masked secret is put back, also where its entry has moved', async (t) 
   t.notOk(put.includes(MASK))
   const two = `channels:\n  - { id: two, headers: { authorization: "${MASK}" } }\n  - { id: one, api_key: "${MASK}" }\n`
   t.equal(withSecretsOf(two, TEXT), two.replace(`"${MASK}"`, '"Bearer two"').replace(`"${MASK}"`, '"sk-one"'))
+})
+
+t.test('a secret of several lines is masked in one, and put back', async (t) => {
+  const text = `channels:
+  - id: one
+    auth:
+      type: google
+      credentials: |
+        {"type":
+          "service_account"}
+    models: { a: b }
+  - id: two
+    api_key: >-
+      sk-two
+`
+  const shown = withoutSecrets(text)
+  t.same(parseDocument(shown).errors, [])
+  t.notMatch(shown, 'service_account')
+  t.same(parse(withSecretsOf(shown, text)), parse(text))
 })
 
 t.test('a list of secrets is put back as it was edited', async (t) => {
