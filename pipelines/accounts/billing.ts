@@ -31,7 +31,7 @@ const toNumber = (amount: Credits): number => Number(printCredits(amount))
 const toHundredths = (amount: Credits): number => toNumber(amount * 100n)
 
 type Reader = Pick<KnownKey, 'key' | 'view' | 'cap'>
-/** What the key has spent; null where the wallet or the cap tells. */
+/** Spend of the key; null where the wallet or the cap tells. */
 type Spent = Found<Credits | null>
 
 /**

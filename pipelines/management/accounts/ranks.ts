@@ -8,7 +8,7 @@ export const isAdminOnly = ({ caller }: Pick<Context, 'caller'>, organizationId:
   caller.roles.get(organizationId) === 'admin' && caller.installation !== 'operator'
 
 /**
- * Refuses an admin who decides on somebody with a role that is not below an admin's.
+ * Refuses an admin who decides on an owner or another admin.
  * @throws Failure `permission_denied`
  */
 export function assertMayDecideOn(

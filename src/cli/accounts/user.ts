@@ -126,7 +126,7 @@ function addInvitations(user: Command, context: Context, { run, list }: Runner):
   interface InviteOptions {
     email: string
     organization?: string
-    as: MemberRole
+    as?: MemberRole
     role?: InstallationRole
   }
   const invite = user
@@ -134,18 +134,21 @@ function addInvitations(user: Command, context: Context, { run, list }: Runner):
     .description('a link by which a person becomes a user, once, within 7 days')
     .requiredOption('--email <email>', 'email address; the invitation is for it alone')
     .option('--organization <id>', 'invite to this organization')
-    .addOption(new Option('--as <role>', 'role in the organization').choices(MEMBER_ROLES).default('member'))
+    .addOption(new Option('--as <role>', 'role in the organization (default: member)').choices(MEMBER_ROLES))
     .addOption(roleOption('role in the installation (default: none)').conflicts('organization'))
   answers(
     context,
     invite,
     `user invite --email ada@example.com --organization ${ORGANIZATION} --as admin`,
-    async ({ email, organization, as, role }: InviteOptions) =>
-      answerRecord(
+    async ({ email, organization, as, role }: InviteOptions) => {
+      if (organization === undefined && as !== undefined)
+        invite.error('error: --as is the role in an --organization')
+      return answerRecord(
         organization === undefined
           ? await run(createInvitation, { email, installation_role: role ?? null })
-          : await run(inviteMember, { email, account_id: organization, role: as }),
-      ),
+          : await run(inviteMember, { email, account_id: organization, role: as ?? 'member' }),
+      )
+    },
   )
   answers(
     context,

@@ -99,10 +99,10 @@ function addEndpoints(webhook: Command, context: Context, { run, list }: Runner)
     enable?: true
     disable?: true
   }
+  const update = webhook.command('update')
   answers(
     context,
-    webhook
-      .command('update')
+    update
       .description('change an endpoint, or switch it on or off')
       .argument('<id>', 'endpoint id')
       .option('--url <url>', 'address of the receiver')
@@ -110,7 +110,10 @@ function addEndpoints(webhook: Command, context: Context, { run, list }: Runner)
       .addOption(new Option('--enable', 'switch it on').conflicts('disable'))
       .option('--disable', 'switch it off'),
     `webhook update ${ENDPOINT} --events balance.low,balance.empty`,
-    async (id: string, { url, events, enable, disable }: UpdateOptions) => {
+    async (id: string, changes: UpdateOptions) => {
+      if (Object.keys(changes).length === 0)
+        update.error('error: name at least one of --url, --events, --enable and --disable')
+      const { url, events, enable, disable } = changes
       const enabled = enable ?? (disable === true ? false : undefined)
       return answerRecord(
         await run(updateWebhook, { id, url, ...(events && { events: filterOf(events) }), enabled }),

@@ -12,11 +12,12 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { KeyMaterial } from '../../core/keys/material.ts'
-import { deriveKeyMaterial, generateMasterKey, totpSealId } from '../../core/keys/material.ts'
+import { deriveKeyMaterial, generateMasterKey } from '../../core/keys/material.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { connect, type Queryable, type Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
 import { resealMails, resealWebhooks } from '../notifications/reseal.ts'
+import { resealAnswers, resealTotps } from '../people/reseal.ts'
 import { inTransaction } from '../transaction.ts'
 import { recordAct } from './audit-record.ts'
 
@@ -200,6 +201,7 @@ export const rotateMasterKey = (
     await resealTotps(transaction, material, next)
     await resealWebhooks(transaction, material, next)
     await resealMails(transaction, material, next)
+    await resealAnswers(transaction, material, next)
     const secrets = {
       ...material.secrets,
       ...(endLinks && { fileLinks: generateMasterKey(), logCursors: generateMasterKey() }),
@@ -236,17 +238,6 @@ async function reseal(sql: Queryable, material: KeyMaterial, next: KeyMaterial):
       FROM unnest(${ids}::text[], ${seals}::text[]) AS v (id, seal) WHERE k.id = v.id`
     count += rows.length
     last = ids.at(-1)!
-  }
-}
-
-/** Seals the secrets of one-time codes again: one for a user at most. */
-async function resealTotps(sql: Queryable, material: KeyMaterial, next: KeyMaterial): Promise<void> {
-  const rows = await sql<{ user_id: string; sealed_secret: Buffer }[]>`
-    SELECT user_id, sealed_secret FROM totps FOR NO KEY UPDATE`
-  for (const { user_id: userId, sealed_secret } of rows) {
-    const id = totpSealId(userId)
-    await sql`
-      UPDATE totps SET sealed_secret = ${next.seal(material.open(sealed_secret, id), id)} WHERE user_id = ${userId}`
   }
 }
 

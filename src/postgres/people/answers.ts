@@ -1,5 +1,6 @@
 /** Answers to management requests under an Idempotency-Key. */
-import type { KeyMaterial } from '../../core/keys/material.ts'
+import { answerSealId, type KeyMaterial } from '../../core/keys/material.ts'
+import { assertCurrent } from '../accounts/master-key.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
@@ -13,7 +14,7 @@ export interface KeyedRequest {
   readonly requestHash: Buffer
 }
 
-const boundTo = ({ caller, idempotencyKey }: KeyedRequest): string => `answer ${caller} ${idempotencyKey}`
+const boundTo = ({ caller, idempotencyKey }: KeyedRequest): string => answerSealId(caller, idempotencyKey)
 
 /**
  * Returns the answer to an earlier request under the same key, as JSON; null without one. Holds the key until the end
@@ -36,7 +37,10 @@ export async function findManagementAnswer(
   return material.open(row.sealed_answer, boundTo(request))
 }
 
-/** Stores the answer, as part of the transaction that made it. */
+/**
+ * Stores the answer, as part of the transaction that made it.
+ * @throws Refusal `wrong_master_key` where the master key was replaced meanwhile
+ */
 export async function storeManagementAnswer(
   sql: Queryable,
   material: KeyMaterial,
@@ -44,6 +48,7 @@ export async function storeManagementAnswer(
   answer: string,
 ): Promise<void> {
   const { caller, idempotencyKey, requestHash } = request
+  await assertCurrent(sql, material)
   await sql`
     INSERT INTO management_requests (caller, idempotency_key, request_hash, sealed_answer)
     VALUES (${caller}, ${idempotencyKey}, ${requestHash}, ${material.seal(answer, boundTo(request))})

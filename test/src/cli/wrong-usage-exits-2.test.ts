@@ -35,6 +35,8 @@ const WRONG = [
   ['key', 'update', ID, '--rpm', '0'],
   ['key', 'update', ID, '--addresses', 'a,,b'],
   ['key', 'rotate'],
+  ['user', 'invite', '--email', 'ada@example.com', '--as', 'admin'],
+  ['webhook', 'update', 'whe_1'],
   ...['8d', '1w', '24', '-1h', '999999d'].map((time) => ['key', 'rotate', ID, '--grace', time]),
   ['key', 'request', '--organization', ID, '--name', 'A'],
   ['key', 'approve', 'kreq_1', '--by', ID],

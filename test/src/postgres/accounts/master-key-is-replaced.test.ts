@@ -36,6 +36,12 @@ t.test('the new master key opens what the former one sealed, and finds what it h
   const before = await seal()
   const user = await database.createUser({ email: 'ada@example.com', name: 'Ada', credit: 0n })
   await database.enrolTotp(user.id, 'JBSWY3DPEHPK3PXP')
+  const request = { caller: 'user:a', idempotencyKey: 'once', requestHash: Buffer.alloc(32, 1) }
+  await database.storeManagementAnswer(request, '{"a":1}')
+  const unreadable = { ...request, idempotencyKey: 'of a former master key' }
+  await database.storeManagementAnswer(unreadable, '{}')
+  await sql`
+    UPDATE management_requests SET sealed_answer = '\\x00' WHERE idempotency_key = ${unreadable.idempotencyKey}`
   const changes: string[] = []
   const listening = await sql.listen('tollgate_changes', (change) => changes.push(change))
 
@@ -50,7 +56,10 @@ t.test('the new master key opens what the former one sealed, and finds what it h
   for (const { key, raw } of [sealed, hashed])
     t.match(await next.findCredential(next.lookupHash(raw)), { key: { id: key.id } })
   t.equal(await next.findTotpSecret(user.id, { isConfirmed: false }), 'JBSWY3DPEHPK3PXP')
+  t.equal(await next.findManagementAnswer(request), '{"a":1}', 'a repeated request gets its answer')
+  t.equal(await next.findManagementAnswer(unreadable), null)
   await t.rejects(database.enrolTotp(user.id, 'JBSWY3DPEHPK3PXP'), { code: 'wrong_master_key' })
+  await t.rejects(database.storeManagementAnswer(request, '{}'), { code: 'wrong_master_key' })
   t.same(next.fileLinkKey, database.fileLinkKey, 'links that were handed out open')
   t.same(next.logCursorKey, database.logCursorKey)
 
