@@ -42,9 +42,11 @@ const insertReversal = (
   state: ReversalState,
   credits: bigint,
 ) => sql`
-  INSERT INTO payment_reversals (id, payment_id, kind, state, amount, credits, returned_at)
+  INSERT INTO payment_reversals (id, payment_id, kind, state, amount, credits, created_at, returned_at)
   VALUES (
-    ${id}, ${payment.id}, ${kind}, ${state}, ${amount}, ${credits}, CASE WHEN ${state} = 'returned' THEN now() END)`
+    ${id}, ${payment.id}, ${kind}, ${state}, ${amount}, ${credits},
+    -- Under the lock of the payment, so that the order is that in which the parts were taken.
+    clock_timestamp(), CASE WHEN ${state} = 'returned' THEN now() END)`
 
 const NOTES = { refund: 'refund of a card payment', chargeback: 'chargeback of a card payment' } as const
 const GIVEN_BACK = { refund: 'refund that failed', chargeback: 'dispute that was won' } as const
@@ -77,8 +79,34 @@ async function giveBack(sql: Sql, payment: Payment, notice: ReversalNotice, cred
       reference: `${notice.id}:returned`,
       note: `${GIVEN_BACK[notice.kind]}: ${payment.id}`,
     })
+  await takeUncovered(sql, payment, notice.id)
   // The credit note stands for money that did not leave.
   if (notice.kind === 'refund') await issue(sql, 'receipt', payment, notice, credits)
+}
+
+/**
+ * Takes the credits that a returned part had taken in place of later ones: together these were above the payment, and
+ * now the money of each is gone by itself.
+ */
+async function takeUncovered(sql: Sql, payment: Payment, returnedId: string): Promise<void> {
+  const parts = await sql<(Pick<ReversalNotice, 'id' | 'kind' | 'amount'> & { credits: bigint })[]>`
+    SELECT id, kind, amount, credits FROM payment_reversals
+    WHERE payment_id = ${payment.id} AND state = 'taken' ORDER BY created_at, id`
+  let gone = 0n
+  for (const { id, kind, amount, credits } of parts) {
+    const before = creditsOf(gone, payment)
+    gone += amount
+    const owed = creditsOf(gone, payment) - before
+    if (owed === credits) continue
+    await sql`UPDATE payment_reversals SET credits = ${owed} WHERE id = ${id}`
+    await credit(sql, {
+      accountId: payment.accountId,
+      kind: 'reversal',
+      amount: credits - owed,
+      reference: `${id}:after:${returnedId}`,
+      note: `${NOTES[kind]}: ${payment.id}`,
+    })
+  }
 }
 
 const issue = (
