@@ -1,6 +1,7 @@
 /** Compares the provider's events and open payments with ours, and books what its webhooks have not brought. */
+import { Failure } from '../../schemas/failure.ts'
 import type { Payment } from '../../schemas/payments/payment.ts'
-import type { ProviderNotice } from '../../schemas/payments/provider.ts'
+import type { ProviderNotice, TakenNotice } from '../../schemas/payments/provider.ts'
 import { type BookingDeps, takeEvent, takeReport } from './take-event.ts'
 
 const SECOND_MS = 1_000
@@ -11,7 +12,7 @@ const OVERLAP_MS = HOUR_MS
 const KEPT_MS = 30 * 24 * HOUR_MS
 /** Younger open payments wait for their webhook. */
 const OPEN_FOR_SECONDS = 3_600
-/** A hosted page opens for a day. One that was never opened is over by then. */
+/** A hosted page opens for a day. One that was never opened, or that the provider does not know, is over by then. */
 const PAGE_MS = 25 * HOUR_MS
 
 export interface Reconciled {
@@ -21,40 +22,67 @@ export interface Reconciled {
   /** Those of them that were missing here, and are taken now, with open payments that had ended. */
   readonly found: number
   readonly refused: number
+  /** Events and payments that could not be taken; the log names them. */
+  readonly failed: number
 }
 
-/** @param since from when on; default: where the last time ended */
+/**
+ * Takes everything that can be taken: what fails is logged, and leaves the rest its turn.
+ * @param since from when on; default: where the last time ended
+ * @throws Failure `service_unavailable` while the provider is away: nothing counts as compared
+ */
 export async function reconcile(deps: BookingDeps, since?: Date): Promise<Reconciled> {
   const { database, provider, log } = deps
   const startedAt = new Date()
   const last = await database.readReconciled()
-  const from = since ?? new Date(last === null ? startedAt.getTime() - KEPT_MS : last.getTime() - OVERLAP_MS)
+  const due = new Date(last === null ? startedAt.getTime() - KEPT_MS : last.getTime() - OVERLAP_MS)
+  const from = since ?? due
   const events = await provider.eventsSince(from)
-  const counts = { found: 0, refused: 0 }
-  const count = (outcome: string) => {
-    if (outcome === 'taken') counts.found++
-    if (outcome === 'refused') counts.refused++
+  const counts = { found: 0, refused: 0, failed: 0 }
+  const count = async (item: object, work: () => Promise<TakenNotice | null>): Promise<boolean> => {
+    try {
+      const taken = await work()
+      if (taken?.outcome === 'taken') counts.found++
+      if (taken?.outcome === 'refused') counts.refused++
+      return true
+    } catch (error) {
+      if (error instanceof Failure && error.code === 'service_unavailable') throw error
+      log.error({ ...item, err: error }, 'Failed to reconcile a payment; going on with the others')
+      counts.failed++
+      return false
+    }
   }
-  for (const event of events) count((await takeEvent(deps, event)).outcome)
-  for (const payment of await database.listOpenPayments(OPEN_FOR_SECONDS)) {
-    const report = await reportOf(deps, payment, startedAt)
-    if (report !== null) count((await takeReport(deps, report)).outcome)
+  let until = startedAt
+  for (const event of events) {
+    const isTaken = await count({ event: event.id }, () => takeEvent(deps, event))
+    // The oldest comes first. The next time begins before it.
+    if (!isTaken && event.createdAt < until) until = event.createdAt
   }
-  await database.keepReconciled(startedAt)
+  for (const payment of await database.listOpenPayments(OPEN_FOR_SECONDS))
+    await count({ payment: payment.id }, async () => {
+      const report = await reportOf(deps, payment, startedAt)
+      return report && takeReport(deps, report)
+    })
+  // A shorter comparison leaves out what was not compared before.
+  if (from <= due) await database.keepReconciled(until)
   if (counts.found > 0)
     log.warn({ ...counts, since: from }, 'Reconciliation found payment events whose webhook did not come')
   return { since: from, events: events.length, ...counts }
 }
 
-/** Returns what the provider says about an open payment; null where it is not asked: automatic attempts ask by themselves. */
+/**
+ * Returns what the provider says about an open payment; null where it says nothing yet, or is not asked: automatic
+ * attempts ask by themselves.
+ */
 async function reportOf(
   { provider }: BookingDeps,
   payment: Payment,
   now: Date,
 ): Promise<ProviderNotice | null> {
-  if (payment.state !== 'created') return provider.readPayment(payment)
-  const isOver = payment.kind === 'checkout' && payment.createdAt.getTime() < now.getTime() - PAGE_MS
-  if (!isOver) return null
+  const isCreated = payment.state === 'created'
+  if (isCreated && payment.kind === 'automatic') return null
+  const report = isCreated ? null : await provider.readPayment(payment)
+  if (report !== null || payment.createdAt.getTime() >= now.getTime() - PAGE_MS) return report
   const { id: paymentId, sessionId, intentId, amount, currency } = payment
   return {
     about: 'payment',

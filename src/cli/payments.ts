@@ -99,7 +99,7 @@ export function addPaymentCommands(program: Command, context: Context): void {
     'payments reconcile --days 7',
     async ({ days }: { days?: string }) => {
       const answer = await run(reconcilePayments, days === undefined ? {} : { days: Number(days) })
-      if (answer.refused > 0) isNegativeAnswer()
+      if (answer.refused + answer.failed > 0) isNegativeAnswer()
       return answerRecord(answer)
     },
   )

@@ -118,6 +118,16 @@ const asked = async <T>(work: Promise<T>): Promise<T> => {
   }
 }
 
+/** Returns null for what the provider does not know: it was made with other keys, or deleted there. */
+const orMissing = async <T>(work: Promise<T>): Promise<T | null> => {
+  try {
+    return await work
+  } catch (error) {
+    if ((error as { code?: string }).code === 'resource_missing') return null
+    throw failureOf(error)
+  }
+}
+
 const afterDate = (since: Date) => ({ created: { gte: Math.floor(since.getTime() / MS_PER_SECOND) } })
 
 function providerOn(stripe: Stripe, webhookSecrets: readonly string[]) {
@@ -264,12 +274,14 @@ function providerOn(stripe: Stripe, webhookSecrets: readonly string[]) {
       return intentNotice(await asked(stripe.paymentIntents.retrieve(id)))
     },
 
-    /** Reads the state of a payment that the provider knows; null without one. */
+    /** Reads the state of a payment; null for one that the provider does not know. */
     async readPayment({ kind, sessionId, intentId }: Payment): Promise<PaymentNotice | null> {
-      if (sessionId !== null) return sessionNotice(await asked(stripe.checkout.sessions.retrieve(sessionId)))
-      if (intentId === null) return null
-      const intent = await asked(stripe.paymentIntents.retrieve(intentId))
-      return kind === 'automatic' ? chargeNotice(intent) : intentNotice(intent)
+      if (sessionId !== null) {
+        const session = await orMissing(stripe.checkout.sessions.retrieve(sessionId))
+        return session && sessionNotice(session)
+      }
+      const intent = intentId === null ? null : await orMissing(stripe.paymentIntents.retrieve(intentId))
+      return intent && (kind === 'automatic' ? chargeNotice(intent) : intentNotice(intent))
     },
 
     /** Finds the charge of a saved card among those of its customer; null where it was never made. */
@@ -280,7 +292,7 @@ function providerOn(stripe: Stripe, webhookSecrets: readonly string[]) {
           if (intentNotice(intent)?.paymentId === payment.id) return chargeNotice(intent)
         return null
       }
-      return asked(finding())
+      return orMissing(finding())
     },
 
     /** Reads the events that the provider has made since an instant, the oldest first. */

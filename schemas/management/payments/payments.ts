@@ -145,6 +145,7 @@ export const reconcilePayments = operation({
       events: z.int(),
       found: z.int().describe('Events that were missing, and are booked now.'),
       refused: z.int().describe('Events that contradict a payment of ours; nothing was booked.'),
+      failed: z.int().describe('Events and payments that could not be compared; the log names them.'),
     }),
   },
   scope: 'billing',
