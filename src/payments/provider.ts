@@ -3,7 +3,6 @@ import type Stripe from 'stripe'
 import { Failure } from '../../schemas/failure.ts'
 import type { Payment } from '../../schemas/payments/payment.ts'
 import type {
-  MethodNotice,
   PaymentNotice,
   PaymentSettings,
   ProviderEvent,
@@ -15,7 +14,6 @@ import {
   disputeNotice,
   EVENT_TYPES,
   intentNotice,
-  methodNotice,
   noticeOf,
   PAYMENT_KEY,
   refundNotice,
@@ -155,10 +153,19 @@ function providerOn(stripe: Stripe, webhookSecrets: readonly string[]) {
       throw new Failure('invalid_request', 'Stripe-Signature: is missing, too old, or by another secret.')
     },
 
-    /** Creates the account at the provider. Returns the provider's id. */
-    async createCustomer(accountId: string, name: string): Promise<string> {
+    /** Returns whether the provider has the customer. One that was deleted there is known to it, and cannot pay. */
+    async hasCustomer(id: string): Promise<boolean> {
+      const customer = await orMissing(stripe.customers.retrieve(id))
+      return customer !== null && customer.deleted !== true
+    },
+
+    /**
+     * Creates the account at the provider, once in place of each former customer. Returns the provider's id.
+     * @param former null: the account had none
+     */
+    async createCustomer(accountId: string, name: string, former: string | null = null): Promise<string> {
       const wanted = { name, metadata: { [ACCOUNT_KEY]: accountId } }
-      const options = { idempotencyKey: `customer-${accountId}` }
+      const options = { idempotencyKey: `customer-${accountId}${former === null ? '' : `-${former}`}` }
       return (await asked(stripe.customers.create(wanted, options))).id
     },
 
@@ -247,11 +254,10 @@ function providerOn(stripe: Stripe, webhookSecrets: readonly string[]) {
       }
     },
 
-    /** Removes a saved card. Removing it again changes nothing. */
-    async removeMethod(id: string, customerId: string): Promise<MethodNotice> {
-      const known = await asked(stripe.paymentMethods.retrieve(id))
-      const method = known.customer === null ? known : await asked(stripe.paymentMethods.detach(id))
-      return methodNotice(method, 'removed', customerId)!
+    /** Removes a saved card. Removing one that the provider does not have changes nothing. */
+    async removeMethod(id: string): Promise<void> {
+      const method = await orMissing(stripe.paymentMethods.retrieve(id))
+      if (method !== null && method.customer !== null) await asked(stripe.paymentMethods.detach(id))
     },
 
     /** Refunds a part of a payment, or all that is left of it; once for each key. */

@@ -46,11 +46,12 @@ export const automaticActs = [
   }),
   act(removeCard, async (context, { id, account_id: accountId }) => {
     const { database, write, provider } = await openCards(context)
-    const cards = await database.listMethods(accountId)
+    const card = (await database.listMethods(accountId)).find((saved) => saved.id === id)
     const customerId = await database.findCustomer(accountId)
-    if (customerId === null || !cards.some((card) => card.id === id))
+    if (customerId === null || card === undefined)
       throw new Failure('not_found', `There is no card ${id} of ${accountId}.`)
-    const removed = await provider.removeMethod(id, customerId)
+    await provider.removeMethod(id)
+    const removed = { ...card, about: 'method', event: 'removed', customerId } as const
     await write((writing) => writing.takeNotice(removed))
     return { id, removed: true as const }
   }),

@@ -35,14 +35,19 @@ export async function openCards({ openProvider, config, ...context }: PaymentCon
 export const consoleBase = ({ caller, visit, publicUrl }: PaymentContext): string =>
   (caller.signedIn !== null && visit?.origin) || publicUrl
 
-/** Returns the provider's id of an account, which is created there when it is first needed. */
+/**
+ * Returns the provider's id of an account, which is created there when it is first needed, and again where the provider
+ * does not know it: it was made with other keys, or deleted there.
+ */
 export async function customerOf(
   { database }: Pick<Context, 'database'>,
   provider: Provider,
   accountId: string,
 ): Promise<string> {
   const known = await database.findCustomer(accountId)
-  if (known !== null) return known
+  if (known !== null && (await provider.hasCustomer(known))) return known
   const { account } = await database.showAccount(accountId)
-  return database.keepCustomer(accountId, await provider.createCustomer(accountId, account.name))
+  const created = await provider.createCustomer(accountId, account.name, known)
+  await database.keepCustomer(accountId, created)
+  return created
 }

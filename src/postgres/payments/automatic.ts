@@ -158,10 +158,10 @@ export interface ClaimedAttempt {
 
 /** Returns an attempt that this process has claimed, with what the provider needs. */
 export async function readAttempt(sql: Queryable, paymentId: string): Promise<ClaimedAttempt> {
-  const [row] = await sql<[PaymentRow & { method_id: string; customer_id: string }]>`
-    SELECT s.*, c.id AS customer_id FROM (${selectPayments(sql)} WHERE p.id = ${paymentId}) AS s
-    JOIN payment_customers AS c ON c.account_id = s.account_id`
-  return { payment: paymentOfRow(row), customerId: row.customer_id, methodId: row.method_id }
+  const [row] = await sql<[PaymentRow & { method_id: string }]>`
+    ${selectPayments(sql)} WHERE p.id = ${paymentId}`
+  const customerId = (await findCustomer(sql, row.account_id))!
+  return { payment: paymentOfRow(row), customerId, methodId: row.method_id }
 }
 
 /** Claims attempts whose process is gone, or which the provider did not answer. Returns their ids. */

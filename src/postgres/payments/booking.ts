@@ -17,7 +17,7 @@ import { recordEvent } from '../notifications/outbox.ts'
 import { inTransaction } from '../transaction.ts'
 import { countFailure, forgetFailures, lockAutomatic } from './automatic.ts'
 import { takeMethod } from './methods.ts'
-import { findCustomer } from './payments.ts'
+import { isCustomerOf } from './payments.ts'
 import { issueReceipt } from './receipts.ts'
 import { takeReversal } from './reversals.ts'
 import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
@@ -76,7 +76,7 @@ async function contradictionOf(
   notice: PaymentNotice,
 ): Promise<string | null> {
   const { customerId, event, intentId } = notice
-  if (customerId !== null && customerId !== (await findCustomer(sql, payment.accountId)))
+  if (customerId !== null && !(await isCustomerOf(sql, payment.accountId, customerId)))
     return `the customer ${customerId} is not that of ${payment.accountId}`
   if (event !== 'paid') return null
   if (notice.amount !== payment.amount || notice.currency !== payment.currency)

@@ -95,14 +95,20 @@ export const recordRefundRequest = (
 
 /** Returns the provider's id of an account; null before it has one. */
 export async function findCustomer(sql: Queryable, accountId: string): Promise<string | null> {
-  const [row] = await sql<{ id: string }[]>`SELECT id FROM payment_customers WHERE account_id = ${accountId}`
+  const [row] = await sql<{ id: string }[]>`
+    SELECT id FROM payment_customers WHERE account_id = ${accountId} ORDER BY created_at DESC, id LIMIT 1`
   return row?.id ?? null
 }
 
-/** Keeps the provider's id of an account; returns the one that was kept first. */
-export async function keepCustomer(sql: Sql, accountId: string, id: string): Promise<string> {
+/** Returns whether the account has, or had, this id at the provider. */
+export async function isCustomerOf(sql: Queryable, accountId: string, id: string): Promise<boolean> {
+  const rows = await sql`SELECT FROM payment_customers WHERE account_id = ${accountId} AND id = ${id}`
+  return rows.length > 0
+}
+
+/** Keeps the provider's id of an account: from now on the current one. */
+export async function keepCustomer(sql: Queryable, accountId: string, id: string): Promise<void> {
   await sql`INSERT INTO payment_customers (account_id, id) VALUES (${accountId}, ${id}) ON CONFLICT DO NOTHING`
-  return (await findCustomer(sql, accountId))!
 }
 
 /** Returns up to when the provider's list of events was compared; null before the first time. */

@@ -157,6 +157,32 @@ t.test('refunds and disputes take credits back, below zero where they are spent'
   t.equal((await customer.client.send('POST', `/payments/${id}/refunds`, { reason: 'mine' })).status, 403)
 })
 
+t.test('a customer of other keys is created again, and their cards can be removed', async (t) => {
+  const customer = await shop.newCustomer()
+  const { accountId, client } = customer
+  const former = 'cus_of_test_keys'
+  await service.database.keepCustomer(accountId, former)
+  await service.database.takeNotice({
+    about: 'method',
+    event: 'saved',
+    id: 'pm_of_test_keys',
+    customerId: former,
+    brand: 'visa',
+    last4: '4242',
+    expires: '12/2034',
+    createdAt: new Date(),
+  })
+  const [first, second] = [await startTopUp(customer), await startTopUp(customer)]
+  for (const { id, url } of [first, second]) {
+    await payAt(url)
+    await untilState(customer, id, 'paid')
+  }
+  t.equal(await balanceOf(shop, customer), 1000n)
+  const removed = await client.send('DELETE', `/cards/pm_of_test_keys?account_id=${accountId}`)
+  t.match(removed, { status: 200, body: { removed: true } })
+  t.same((await client.send('GET', `/cards?account_id=${accountId}`)).body.data, [])
+})
+
 t.test('one Idempotency-Key starts one payment; strangers see none of it', async (t) => {
   const customer = await shop.newCustomer()
   const stranger = await shop.newCustomer()

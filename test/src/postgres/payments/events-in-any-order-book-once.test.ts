@@ -168,6 +168,17 @@ t.test('what contradicts our own row books nothing, and the audit names it', asy
   t.equal(await balanceOf(accountId), payment.credits)
 })
 
+t.test('a payment that an earlier customer of the account began is booked', async (t) => {
+  const accountId = await newAccount(database, 0n)
+  const payment = await newPayment(database, accountId)
+  await database.keepCustomer(accountId, `cus_new_${accountId}`)
+  t.match(await database.takeNotice(paymentNotice(payment)), { outcome: 'taken' })
+  const next = await newPayment(database, accountId)
+  const customerId = `cus_new_${accountId}`
+  t.equal(await database.findCustomer(accountId), customerId)
+  t.match(await database.takeNotice(paymentNotice(next, { customerId })), { outcome: 'taken' })
+})
+
 t.test('numbers of receipts have no gap, also where bookings fail', async (t) => {
   const accountId = await newAccount(database, 0n)
   const payments = await Promise.all(Array.from({ length: 6 }, () => newPayment(database, accountId)))
