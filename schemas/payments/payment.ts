@@ -141,8 +141,8 @@ export interface Receipt extends Price {
   readonly issuedAt: Date
 }
 
-/** Why automatic top-ups are switched off by the service itself. */
-export const OFF_REASONS = ['failures', 'method_removed'] as const
+/** Why automatic top-ups are switched off by the service itself. Money that went back is not charged again unasked. */
+export const OFF_REASONS = ['failures', 'method_removed', ...REVERSAL_KINDS] as const
 export type OffReason = (typeof OFF_REASONS)[number]
 
 export interface AutomaticTopUp {

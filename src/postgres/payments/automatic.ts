@@ -3,6 +3,7 @@ import { type Credits, printCredits } from '../../../schemas/money.ts'
 import {
   type AutomaticTopUp,
   MAX_FAILURES,
+  type OffReason,
   type Payment,
   type Price,
 } from '../../../schemas/payments/payment.ts'
@@ -187,6 +188,10 @@ export async function countFailure(sql: Queryable, accountId: string): Promise<A
     WHERE account_id = ${accountId} RETURNING *`
   return row === undefined ? null : automaticOfRow(row)
 }
+
+/** Switches automatic top-ups off until the customer switches them on again. */
+export const switchOff = (sql: Queryable, accountId: string, reason: OffReason) => sql`
+  UPDATE automatic_topups SET enabled = false, off_reason = ${reason} WHERE account_id = ${accountId} AND enabled`
 
 /** Forgets earlier failures after a payment. */
 export const forgetFailures = (sql: Queryable, accountId: string) => sql`

@@ -4,6 +4,7 @@ import type { ReversalNotice, TakenNotice } from '../../../schemas/payments/prov
 import { creditsOf, printPrice } from '../../core/payments/price.ts'
 import { credit } from '../billing/wallets.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import { lockAutomatic, switchOff } from './automatic.ts'
 import { issueReceipt } from './receipts.ts'
 import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
 
@@ -14,10 +15,13 @@ interface ReversalRow {
 
 /** Takes a report of a refund or a dispute. */
 export async function takeReversal(sql: Sql, notice: ReversalNotice): Promise<TakenNotice> {
-  const [row] = await sql<PaymentRow[]>`
-    ${selectPayments(sql)} WHERE p.intent_id = ${notice.intentId} AND p.state = 'paid' FOR UPDATE OF p`
+  const [row] = await sql<Pick<PaymentRow, 'id' | 'account_id'>[]>`
+    SELECT id, account_id FROM payments WHERE intent_id = ${notice.intentId} AND state = 'paid'`
   if (row === undefined) return { outcome: 'payment_unknown', paymentId: null }
-  // Read again under the lock: another refund may have been booked while it was waited for.
+  // Before the payment, as where one is booked.
+  await lockAutomatic(sql, row.account_id)
+  await sql`SELECT FROM payments WHERE id = ${row.id} FOR UPDATE`
+  // Read under the lock: another refund may have been booked while it was waited for.
   const [locked] = await sql<[PaymentRow]>`${selectPayments(sql)} WHERE p.id = ${row.id}`
   const payment = paymentOfRow(locked)
   const paymentId = payment.id
@@ -58,6 +62,8 @@ async function take(sql: Sql, payment: Payment, notice: ReversalNotice): Promise
   const owed = creditsOf(gone, payment) - payment.creditsTaken
   const credits = owed > 0n ? owed : 0n
   await insertReversal(sql, payment, notice, 'taken', credits)
+  // Else the low balance would charge the same card again at once.
+  await switchOff(sql, accountId, notice.kind)
   if (credits > 0n)
     await credit(sql, {
       accountId,

@@ -220,6 +220,27 @@ t.test('a card that is removed pays nothing more', async (t) => {
   t.match(await customer.client.send('PUT', '/automatic-top-up', again), { status: 400 })
 })
 
+for (const [verb, reason] of [
+  ['refund', 'refund'],
+  ['dispute', 'chargeback'],
+] as const)
+  t.test(`a ${verb} switches it off, and charges no card again`, async (t) => {
+    const customer = await withCard('4242424242424242')
+    const [{ id }] = (await customer.client.send('GET', `/payments?account_id=${customer.accountId}`)).body
+      .data
+    const [intent] = await chargesOf(id)
+    await control('POST', `/intents/${intent!.id}/${verb}`)
+    await eventually('it is booked', async () => (await balanceOf(shop, customer)) === 0n || undefined)
+    await topUpAutomatically(deps)
+    t.match(await automaticOf(customer), { enabled: false, off_reason: reason })
+    t.same(await automaticPaymentsOf(customer), [])
+    const { threshold, amount, monthly_maximum } = await automaticOf(customer)
+    const again = { account_id: customer.accountId, enabled: true, threshold, amount, monthly_maximum }
+    t.match((await customer.client.send('PUT', '/automatic-top-up', again)).body, { off_reason: null })
+    await topUpAutomatically(deps)
+    t.equal((await automaticPaymentsOf(customer)).length, 1, 'the customer may switch it on again')
+  })
+
 t.test('in the end every book agrees', async (t) => {
   const { differences } = await database.verifyWallets(undefined, { payments: deps.provider })
   // Calls without a row in a call log of theirs are this test's own.

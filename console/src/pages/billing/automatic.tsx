@@ -99,6 +99,8 @@ export function AutomaticTopUp({
 function hindranceOf({ enabled, off_reason, waits_for, waits_until, failures }: Automatic): string | null {
   if (off_reason === 'failures') return t('Switched off after {failures} failed attempts.', { failures })
   if (off_reason === 'method_removed') return t('Switched off, because the card was removed.')
+  if (off_reason === 'refund') return t('Switched off, because a payment was refunded.')
+  if (off_reason === 'chargeback') return t('Switched off, because a payment was disputed.')
   if (!enabled || waits_until === null || Date.parse(waits_until) <= Date.now()) return null
   const until = printTime(waits_until)
   return waits_for === 'month'
