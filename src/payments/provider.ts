@@ -315,13 +315,12 @@ function providerOn(stripe: Stripe, webhookSecrets: readonly string[]) {
     /** Reads our paid payments of the provider's books since an instant. */
     async paidSince(since: Date): Promise<ProviderPayment[]> {
       const range = { ...afterDate(since), limit: PAGE_ENTRIES }
-      const disputed = new Map<string, bigint>()
+      const disputes: ReversalNotice[] = []
       const paid: ProviderPayment[] = []
       const reading = async () => {
         for await (const dispute of stripe.disputes.list(range)) {
           const notice = disputeNotice(dispute)
-          if (notice?.event === 'took')
-            disputed.set(notice.intentId, (disputed.get(notice.intentId) ?? 0n) + notice.amount)
+          if (notice?.event === 'took') disputes.push(notice)
         }
         for await (const intent of stripe.paymentIntents.list({ ...range, expand: ['data.latest_charge'] })) {
           const notice = intentNotice(intent)
@@ -333,7 +332,7 @@ function providerOn(stripe: Stripe, webhookSecrets: readonly string[]) {
             amount: notice.amount,
             currency: notice.currency,
             refunded: BigInt(charge.amount_refunded),
-            disputed: disputed.get(intent.id) ?? 0n,
+            disputed: disputedOf(notice, disputes),
           })
         }
       }
@@ -342,6 +341,12 @@ function providerOn(stripe: Stripe, webhookSecrets: readonly string[]) {
     },
   }
 }
+
+/** Returns what disputes took of a payment: of each at most its amount, in its currency, as it is booked here. */
+const disputedOf = ({ intentId, amount, currency }: PaymentNotice, disputes: readonly ReversalNotice[]) =>
+  disputes
+    .filter((dispute) => dispute.intentId === intentId && dispute.currency === currency)
+    .reduce((sum, dispute) => sum + (dispute.amount < amount ? dispute.amount : amount), 0n)
 
 const providerEvent = (event: Stripe.Event): ProviderEvent => ({
   id: event.id,

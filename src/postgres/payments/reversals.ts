@@ -1,5 +1,10 @@
 /** Refunds and disputes: credits that are taken back, and given back where a refund fails or a dispute is won. */
-import { type Payment, REVERSAL_TRANSITIONS, type ReversalState } from '../../../schemas/payments/payment.ts'
+import {
+  type Payment,
+  type Price,
+  REVERSAL_TRANSITIONS,
+  type ReversalState,
+} from '../../../schemas/payments/payment.ts'
 import type { ReversalNotice, TakenNotice } from '../../../schemas/payments/provider.ts'
 import { creditsOf, printPrice } from '../../core/payments/price.ts'
 import { credit } from '../billing/wallets.ts'
@@ -14,9 +19,9 @@ interface ReversalRow {
 }
 
 /** Takes a report of a refund or a dispute. */
-export async function takeReversal(sql: Sql, notice: ReversalNotice): Promise<TakenNotice> {
+export async function takeReversal(sql: Sql, reported: ReversalNotice): Promise<TakenNotice> {
   const [row] = await sql<Pick<PaymentRow, 'id' | 'account_id'>[]>`
-    SELECT id, account_id FROM payments WHERE intent_id = ${notice.intentId} AND state = 'paid'`
+    SELECT id, account_id FROM payments WHERE intent_id = ${reported.intentId} AND state = 'paid'`
   if (row === undefined) return { outcome: 'payment_unknown', paymentId: null }
   // Before the payment, as where one is booked.
   await lockAutomatic(sql, row.account_id)
@@ -25,6 +30,7 @@ export async function takeReversal(sql: Sql, notice: ReversalNotice): Promise<Ta
   const [locked] = await sql<[PaymentRow]>`${selectPayments(sql)} WHERE p.id = ${row.id}`
   const payment = paymentOfRow(locked)
   const paymentId = payment.id
+  const notice = coveredPart(reported, payment)
   if (notice.currency !== payment.currency || notice.amount <= 0n || notice.amount > payment.amount) {
     const refusal = `${notice.kind} ${notice.id} is of ${printPrice(notice)} ${notice.currency}, the payment of ${printPrice(payment)} ${payment.currency}`
     return { outcome: 'refused', paymentId, refusal }
@@ -38,6 +44,12 @@ export async function takeReversal(sql: Sql, notice: ReversalNotice): Promise<Ta
   else await insertReversal(sql, payment, notice, 'returned', 0n)
   return { outcome: 'taken', paymentId }
 }
+
+/** Returns the part of a dispute that the payment covers: it may be of more, where the rate of exchange has changed. */
+const coveredPart = (notice: ReversalNotice, { amount, currency }: Price): ReversalNotice =>
+  notice.kind === 'chargeback' && notice.currency === currency && notice.amount > amount
+    ? { ...notice, amount }
+    : notice
 
 const insertReversal = (
   sql: Queryable,

@@ -180,12 +180,13 @@ export class PaymentBook {
     this.tell('refund.failed', refund)
   }
 
-  dispute(intent: Intent): Dispute {
+  /** Opens a dispute; of more than was paid where the rate of exchange has changed. */
+  dispute(intent: Intent, amount: number | null): Dispute {
     const dispute: Dispute = {
       id: newId('du'),
       object: 'dispute',
       created: this.now(),
-      amount: intent.amount,
+      amount: amount ?? intent.amount,
       currency: intent.currency,
       payment_intent: intent.id,
       status: 'needs_response',

@@ -65,18 +65,18 @@ function act(
   query: URLSearchParams,
 ): object | null {
   const { sessions, intents, refunds, disputes } = book.kept
+  const text = query.get('amount')
+  const amount = text === null ? null : Number(text)
   switch (`${kind} ${verb}`) {
     case 'sessions expire': {
       const session = sessions[id]
       if (session) book.expire(session)
       return session ?? null
     }
-    case 'intents refund': {
-      const amount = query.get('amount')
-      return intents[id] ? book.refund(intents[id], amount === null ? null : Number(amount), {}) : null
-    }
+    case 'intents refund':
+      return intents[id] ? book.refund(intents[id], amount, {}) : null
     case 'intents dispute':
-      return intents[id] ? book.dispute(intents[id]) : null
+      return intents[id] ? book.dispute(intents[id], amount) : null
     case 'refunds fail': {
       const refund = refunds[id]
       if (refund) book.failRefund(refund)

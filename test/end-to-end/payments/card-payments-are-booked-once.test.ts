@@ -157,6 +157,18 @@ t.test('refunds and disputes take credits back, below zero where they are spent'
   t.equal((await customer.client.send('POST', `/payments/${id}/refunds`, { reason: 'mine' })).status, 403)
 })
 
+t.test('a dispute above the payment takes all of its credits', async (t) => {
+  const customer = await shop.newCustomer()
+  const { id, url } = await startTopUp(customer)
+  await payAt(url)
+  await untilState(customer, id, 'paid')
+  const { intents } = await control('GET', '')
+  const intent = Object.values(intents).find(({ metadata }) => metadata.tollgate_payment === id)!
+  await control('POST', `/intents/${intent.id}/dispute?amount=512`)
+  await eventually('it is taken', async () => (await balanceOf(shop, customer)) === 0n || undefined)
+  t.match(await paymentOf(customer, id), { disputed: '5.00', credits_taken: '500' })
+})
+
 t.test('a customer of other keys is created again, and their cards can be removed', async (t) => {
   const customer = await shop.newCustomer()
   const { accountId, client } = customer

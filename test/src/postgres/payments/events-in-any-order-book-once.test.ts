@@ -125,6 +125,33 @@ t.test('a dispute that is won gives back nothing that a refund took after it', a
   t.same(await differencesOf(accountId), [])
 })
 
+t.test('a dispute above the payment takes all of its credits', async (t) => {
+  const { accountId, payment, leaves } = await paidPayment()
+  const dispute = { id: `du_${payment.id}`, kind: 'chargeback', amount: 512n } as const
+  t.equal(await leaves(dispute), 0n)
+  t.equal((await database.showPayment(payment.id)).disputed, 500n)
+  t.equal(await leaves({ amount: 512n }), 0n)
+  t.equal((await database.showPayment(payment.id)).refunded, 0n, 'no refund is above the payment')
+  t.equal(await leaves({ ...dispute, event: 'gave_back' }), 500n)
+  t.same(await differencesOf(accountId), [])
+})
+
+t.test('a refused payment is a difference until all of its money was given back', async (t) => {
+  const { accountId, payment } = await paidPayment()
+  const { id: paymentId, amount, currency } = payment
+  const first = { paymentId, intentId: `pi_${paymentId}`, amount, currency, refunded: 0n, disputed: 0n }
+  const differences = async (back: { refunded: bigint; disputed: bigint }) => {
+    const paidSince = async () => [first, { ...first, intentId: 'pi_refused', ...back }]
+    const { differences } = await database.verifyWallets(undefined, { payments: { paidSince } })
+    return differences.filter(({ account_id }) => account_id === accountId)
+  }
+  t.match(await differences({ refunded: 499n, disputed: 0n }), [
+    { kind: 'provider_payment', ref: paymentId, expected: '5.00 usd', found: '0' },
+  ])
+  t.same(await differences({ refunded: 500n, disputed: 0n }), [])
+  t.same(await differences({ refunded: 0n, disputed: 500n }), [])
+})
+
 t.test('one event at many gateways at once is taken once', async (t) => {
   const accountId = await newAccount(database, 0n)
   const payment = await newPayment(database, accountId)
