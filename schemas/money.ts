@@ -37,8 +37,9 @@ function parseScaled(text: string, decimals: number, what: string): bigint {
 export function printScaled(value: bigint, decimals: number): string {
   const negative = value < 0n
   const digits = (negative ? -value : value).toString().padStart(decimals + 1, '0')
-  const whole = digits.slice(0, -decimals)
-  const fraction = digits.slice(-decimals).replace(/0+$/, '')
+  const point = digits.length - decimals
+  const whole = digits.slice(0, point)
+  const fraction = digits.slice(point).replace(/0+$/, '')
   return `${negative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 

@@ -98,7 +98,7 @@ interface Item {
 }
 
 function item(count: bigint, rate: Rate, noun: string, decimals = 0, per = 1n): Item {
-  const amount = decimals === 0 ? String(count) : printScaled(count, decimals)
+  const amount = printScaled(count, decimals)
   const price = per === 1n ? printRate(rate) : `${printRate(rate)} / ${per}`
   return { count, decimals, per, rate, text: `${amount} ${noun}${amount === '1' ? '' : 's'} x ${price}` }
 }

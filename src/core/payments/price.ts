@@ -3,10 +3,12 @@ import { type Credits, printScaled } from '../../../schemas/money.ts'
 import type { Price } from '../../../schemas/payments/payment.ts'
 
 /** Currencies whose smallest unit is the unit itself, as the provider counts them. */
-const WITHOUT_DECIMALS = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf ugx vnd vuv xaf xof xpf'.split(' '))
+const WITHOUT_DECIMALS = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' '))
 const WITH_THREE_DECIMALS = new Set('bhd jod kwd omr tnd'.split(' '))
+/** Units that have no parts any more: the provider counts them in hundredths all the same, and takes whole ones alone. */
+const WHOLE_IN_HUNDREDTHS = new Set(['isk', 'ugx'])
 
-/** Returns the number of decimals of a currency. */
+/** Returns the number of decimals of a currency, as the provider counts. */
 export function decimalsOf(currency: string): number {
   if (WITHOUT_DECIMALS.has(currency)) return 0
   return WITH_THREE_DECIMALS.has(currency) ? 3 : 2
@@ -23,7 +25,8 @@ export function priceOf(credits: Credits, { currency, credits_per_unit }: Rates)
   const decimals = decimalsOf(currency)
   const inUnits = (credits * 10n ** BigInt(decimals) + credits_per_unit - 1n) / credits_per_unit
   // The provider takes the last of three decimals only as 0.
-  return { currency, amount: decimals === 3 ? ((inUnits + 9n) / 10n) * 10n : inUnits }
+  const step = decimals === 3 ? 10n : WHOLE_IN_HUNDREDTHS.has(currency) ? 100n : 1n
+  return { currency, amount: ((inUnits + step - 1n) / step) * step }
 }
 
 /** Returns the part of the credits that goes with a part of the money, rounded half up; never more than all of them. */

@@ -1,6 +1,7 @@
 /** The hosted pages of the payment provider: a form for a card, and the bank's question whether it was its customer. */
 
 import { escapeHtml } from '../../core/html-text.ts'
+import { decimalsOf } from '../../core/payments/price.ts'
 import { type OpenedRequest, type ReceivedRequest, SimulatedFailure, type WholeAnswer } from '../dialect.ts'
 import { preventsWork } from '../directives/faults.ts'
 import type { PaymentBook } from './book.ts'
@@ -47,9 +48,8 @@ const redirect = (location: string): WholeAnswer => ({
 const titleOf = ({ mode, amount_total, currency }: Session): string => {
   if (mode === 'setup') return 'Save a card'
   const style = { style: 'currency', currency: currency ?? 'usd' } as const
-  const format = new Intl.NumberFormat('en', style)
-  const { maximumFractionDigits = 2 } = format.resolvedOptions()
-  return `Pay ${format.format((amount_total ?? 0) / 10 ** maximumFractionDigits)}`
+  const units = (amount_total ?? 0) / 10 ** decimalsOf(style.currency)
+  return `Pay ${new Intl.NumberFormat('en', style).format(units)}`
 }
 
 const CARDS = [
