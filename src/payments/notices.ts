@@ -62,10 +62,10 @@ export function chargeNotice(intent: Stripe.PaymentIntent): PaymentNotice | null
   return notice && hasFailed ? { ...notice, event: 'failed', failureCode: 'declined' } : notice
 }
 
-/** A refund takes its money as soon as it is made, and gives it back when it fails. */
+/** A refund takes its money as soon as it is made, also where its customer must act, and gives it back when it fails. */
 export function refundNotice(refund: Stripe.Refund): ReversalNotice | null {
   const intentId = idOf(refund.payment_intent)
-  if (intentId === null || refund.status === 'requires_action') return null
+  if (intentId === null) return null
   const hasFailed = refund.status === 'failed' || refund.status === 'canceled'
   return {
     about: 'reversal',

@@ -103,6 +103,10 @@ function failureOf(error: unknown): unknown {
     })
   if (type === 'StripeInvalidRequestError' || type === 'StripeCardError')
     return new Failure('invalid_request', `The payment provider refuses this: ${message}`, { internal })
+  if (type === 'StripeIdempotencyError')
+    return new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.', {
+      internal,
+    })
   return new Failure('upstream_error', 'The payment provider refuses the service. Ask its operator.', {
     internal,
   })

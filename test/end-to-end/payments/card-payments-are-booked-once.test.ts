@@ -126,11 +126,11 @@ t.test('refunds and disputes take credits back, below zero where they are spent'
   await payAt(url)
   await untilState(customer, id, 'paid')
   await service.database.adjust(customer.accountId, -45_000_000_000n, { reason: 'spent' })
-  const refund = (key: string) =>
+  const refund = (key: string, amount = '2.00') =>
     operator.send(
       'POST',
       `/payments/${id}/refunds`,
-      { amount: '2.00', reason: 'half of it' },
+      { amount, reason: 'half of it' },
       { 'idempotency-key': key },
     )
   const [one, again] = [await refund('one'), await refund('one')]
@@ -140,6 +140,7 @@ t.test('refunds and disputes take credits back, below zero where they are spent'
     credits_taken: '200',
     receipts: [{}, { kind: 'credit_note', amount: '2.00' }],
   })
+  t.match(await refund('one', '1.00'), { status: 409, body: { error: { code: 'idempotency_key_reuse' } } })
   t.equal(await balanceOf(shop, customer), -150n)
   const books = await control('GET', '')
   const intent = Object.values(books.intents).find(({ metadata }) => metadata.tollgate_payment === id)!
