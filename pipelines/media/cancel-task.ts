@@ -1,11 +1,12 @@
 /**
- * Cancels a queued task: first at the upstream, then the hold is released in full. The hold of an unconfirmed task is
- * released once its upstream has no way to look it up. See docs/api-rules.md, "Tasks".
+ * Cancels a queued task: first at the upstream, then the hold is released in full, but for what a response has used. The
+ * hold of an unconfirmed task is released once its upstream has no way to look it up. See docs/api-rules.md, "Tasks".
  */
 import { Failure } from '../../schemas/failure.ts'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
+import { upstreamPriceOf } from '../../src/core/media/pricing.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
-import type { Task } from '../../src/postgres/tasks/types.ts'
+import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../settlement/retrying.ts'
 import type { Caller } from '../stages/authenticate.ts'
 import { cancelUpstream, notCancellable, sendOnce } from '../tasks/end/cancel-upstream.ts'
@@ -52,13 +53,11 @@ export const cancelTask = async (
  */
 export async function cancelFoundTask(deps: Omit<CancelDeps, 'tasks'>, found: Task): Promise<Task> {
   let task = found
-  let isCalledOff = false
+  /** What the upstream says of the task that it has cancelled; null until it has. */
+  let calledOff: TaskChanges | null = null
   for (let tries = 0; tries < TRANSITION_TRIES; tries++) {
     // After the upstream cancelled the task, a concurrent poll may have recorded just that.
-    if (!isCalledOff && task.state === 'queued') {
-      await cancelUpstream(deps, task)
-      isCalledOff = true
-    }
+    if (calledOff === null && task.state === 'queued') calledOff = await cancelUpstream(deps, task)
     if (task.state === 'unconfirmed') {
       const confirmedTask = await confirmed(deps, task)
       if (confirmedTask !== task) {
@@ -67,21 +66,26 @@ export async function cancelFoundTask(deps: Omit<CancelDeps, 'tasks'>, found: Ta
       }
     }
     const isMovable =
-      task.state === 'waiting' || task.state === 'unconfirmed' || (isCalledOff && isWithUpstream(task))
+      task.state === 'waiting' || task.state === 'unconfirmed' || (calledOff !== null && isWithUpstream(task))
     if (!isMovable) break
-    task = await cancelled(deps, task)
+    task = await cancelled(deps, task, calledOff ?? {})
     if (task.state === 'cancelled') return task
   }
-  if (isCalledOff && task.state === 'cancelled') return task
+  if (calledOff !== null && task.state === 'cancelled') return task
   throw notCancellable()
 }
 
 const isWithUpstream = ({ state }: Task): boolean => state === 'queued' || state === 'running'
 
 const cancelled = (
-  { database, messages, log, now = Date.now }: Omit<CancelDeps, 'tasks'>,
+  { database, messages, log, now = Date.now, catalog }: Omit<CancelDeps, 'tasks'>,
   task: Task,
-): Promise<Task> => transitionedTask({ database, messages, log, now }, task, 'cancelled').catch(unavailable)
+  changes: TaskChanges,
+): Promise<Task> => {
+  const upstreamPrice = upstreamPriceOf(catalog().config, task)
+  const move = { database, messages, log, now }
+  return transitionedTask(move, task, 'cancelled', changes, { upstreamPrice }).catch(unavailable)
+}
 
 /**
  * Asks the upstream once whether it has the task. Returns the task itself where no look-up exists, or its upstream

@@ -35,7 +35,7 @@ export interface TaskAdmin {
   readonly database: Database
   readonly messages: Pick<TaskMessages, 'publish' | 'announce' | 'announceWallets'>
   /** Rejects with the reason why the provider has not cancelled the task. */
-  readonly cancelUpstream: (task: Task) => Promise<void>
+  readonly cancelUpstream: (task: Task) => Promise<unknown>
 }
 
 export interface CheckedConfig {

@@ -58,7 +58,7 @@ async function queryOf(
 
 export interface TaskDeps extends Omit<CancelDeps, 'tasks' | 'database' | 'now'> {
   /** Rejects with the reason why the provider has not cancelled the task. */
-  readonly cancelUpstream: (task: Task) => Promise<void>
+  readonly cancelUpstream: (task: Task) => Promise<unknown>
   readonly messages: Pick<TaskMessages, 'publish' | 'announce' | 'announceWallets'>
   readonly files: Pick<ObjectStore, 'link'>
 }

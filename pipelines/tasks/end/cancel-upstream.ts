@@ -1,8 +1,9 @@
 /** Cancels a task at the provider that has it. See docs/api-rules.md, "Tasks". */
 import { Failure } from '../../../schemas/failure.ts'
-import type { MediaPoll } from '../../../src/channels/media/adapter.ts'
+import type { TaskResult } from '../../../schemas/media/job.ts'
+import type { MediaPoll, PollOutcome } from '../../../src/channels/media/adapter.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
-import type { Task } from '../../../src/postgres/tasks/types.ts'
+import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { unanswered } from '../../media/channel-lists.ts'
 import { type TaskChannel, taskChannel } from '../engine.ts'
 import type { AdapterOf, MediaCalls } from '../ports.ts'
@@ -22,28 +23,55 @@ export const notCancellable = (): Failure =>
     'The task cannot be cancelled: only a task that is still queued can be, and not every upstream calls one off.',
   )
 
-/** @throws Failure `task_not_cancellable` unless the upstream has cancelled it, `upstream_*` where it does not answer */
-export async function cancelUpstream(deps: CancelUpstreamDeps, task: Task): Promise<void> {
+/**
+ * Cancels a task at its upstream. Returns what the upstream says of that end: where it charges for work that it has begun,
+ * with what was used.
+ * @throws Failure `task_not_cancellable` unless the upstream has cancelled it, `upstream_*` where it does not answer
+ */
+export async function cancelUpstream(deps: CancelUpstreamDeps, task: Task): Promise<TaskChanges> {
   const followed = taskChannel(deps, task)
   const { upstreamId } = task
   if (followed === null || upstreamId === null) throw notCancellable()
   const poll = { upstreamId, upstreamModel: followed.route.upstreamModel, job: task.job }
   // Some upstreams delete the result of a finished task when asked to cancel it.
-  const state = await stateAt(deps, followed, poll)
-  if (state === 'cancelled') return
+  const before = await stateAt(deps, followed, poll)
+  if (before?.type === 'cancelled') return endOf(before)
   const { follow } = followed.adapter
   const params = follow?.cancel?.(followed.route.channel, poll)
-  const isInTime = state === 'queued' || (state === 'running' && follow?.cancelsRunning === true)
+  const isInTime =
+    before?.type === 'queued' || (before?.type === 'running' && follow?.cancelsRunning === true)
   if (!isInTime || params === undefined) throw notCancellable()
   const { status } = await sendOnce(deps, params)
   if (status < 200 || status >= 300) throw notCancellable()
+  if (follow?.cancelsRunning !== true) return {}
+  const after = await stateAt(deps, followed, poll)
+  if (after?.type === 'cancelled') return endOf(after)
+  // The task stays open: its next poll ends it, with what was used.
+  throw new Failure(
+    'upstream_error',
+    'The upstream was asked to cancel the task, and does not say yet that it has.',
+  )
 }
 
-async function stateAt(deps: CancelUpstreamDeps, { route, adapter }: TaskChannel, poll: MediaPoll) {
+interface CancelledAt {
+  readonly upstreamState: string
+  readonly result?: TaskResult
+}
+
+const endOf = ({ upstreamState, result }: CancelledAt): TaskChanges => ({
+  upstreamState,
+  ...(result !== undefined && { result }),
+})
+
+async function stateAt(
+  deps: CancelUpstreamDeps,
+  { route, adapter }: TaskChannel,
+  poll: MediaPoll,
+): Promise<Exclude<PollOutcome, { type: 'error' }> | null> {
   const { follow } = adapter
   if (follow === null) return null
   const outcome = follow.readPoll(await sendOnce(deps, follow.poll(route.channel, poll)), poll)
-  if (outcome.type !== 'error') return outcome.type
+  if (outcome.type !== 'error') return outcome
   throw new Failure('upstream_error', 'The upstream could not say how the task does.', {
     internal: outcome.reason,
   })

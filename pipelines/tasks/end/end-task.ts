@@ -15,7 +15,7 @@ export interface EndTaskDeps {
   readonly database: Pick<Tasks, 'readTasks' | 'applyTransition'>
   readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
   /** Rejects with the reason why the provider has not cancelled the task. */
-  readonly cancelUpstream: (task: Task) => Promise<void>
+  readonly cancelUpstream: (task: Task) => Promise<unknown>
   /** Epoch milliseconds. */
   readonly now: () => number
 }

@@ -86,7 +86,8 @@ export const cancelTask = operation({
   path: '/tasks/{id}/cancel',
   summary: 'Cancel a task that is still queued, also at its provider.',
   details:
-    'The hold goes back to the wallet. 409 when the task runs already or its provider cannot cancel it.',
+    'The hold goes back to the wallet, but for what the provider of a response says was used. 409 when the task runs ' +
+    'already or its provider cannot cancel it.',
   input: z.object({ id }),
   answer: { name: 'CancelledTask', schema: taskSchema },
   scope: 'accounts',

@@ -164,6 +164,7 @@ export interface TaskAdapter {
      * a 2xx means that the task is cancelled, any other answer that it is not.
      */
     readonly cancel?: (channel: ChannelEntry, poll: MediaPoll) => MediaRequest
+    /** It charges for what it has begun, and a poll after the cancel says how much was used. */
     readonly cancelsRunning?: true
     /**
      * Finds a submit by our reference; absent where the upstream cannot. `refused` means that it was certainly not

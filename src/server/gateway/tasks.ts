@@ -34,7 +34,7 @@ export interface GatewayTasks {
   /** Returns what polls the upstream of a task once, and ends the task where the upstream says so. */
   driver(deps: Pick<EngineDeps, 'health' | 'metrics' | 'catalog'>): (task: Task) => Promise<unknown>
   /** Returns what cancels a task at the upstream that has it. */
-  canceller(catalog: EngineDeps['catalog']): (task: Task) => Promise<void>
+  canceller(catalog: EngineDeps['catalog']): (task: Task) => Promise<unknown>
   close(): Promise<void>
 }
 

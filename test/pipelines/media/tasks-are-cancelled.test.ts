@@ -4,19 +4,22 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { type CancelDeps, cancelTask } from '../../../pipelines/media/cancel-task.ts'
+import { type CancelDeps, cancelFoundTask, cancelTask } from '../../../pipelines/media/cancel-task.ts'
 import { printVideo } from '../../../pipelines/media/videos/task.ts'
 import { discard, type EngineDeps, transitionedTask } from '../../../pipelines/tasks/engine.ts'
 import { endsAt, lookupEndsAt, MAX_LOOKUP_MS } from '../../../pipelines/tasks/poll/unconfirmed.ts'
 import { drive } from '../../../pipelines/tasks/task.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
+import type { ResponseCall } from '../../../schemas/tasks/response.ts'
 import { TASK_RULES, type TaskEvent } from '../../../schemas/tasks/task.ts'
-import { mediaAdapterOf } from '../../../src/channels/media/registry.ts'
+import { newId } from '../../../src/core/keys/ids.ts'
+import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
+import { taskAdapterOf } from '../../../src/server/tasks/adapters.ts'
 import { startSimulator } from '../../../src/simulator/server.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
@@ -41,10 +44,21 @@ const calls = mediaCalls(
 const channel = { api_key: 'studio-key-1', models: { film: 'sim-film' } }
 const catalog = createCatalog(
   configFile.parse({
-    models: [{ id: 'film', endpoint_type: 'videos_generations', pricing: { unit: 'second', per_unit: '1' } }],
+    models: [
+      { id: 'film', endpoint_type: 'videos_generations', pricing: { unit: 'second', per_unit: '1' } },
+      { id: 'kept', pricing: { unit: '1M_tokens', input: '1000', output: '100000' } },
+    ],
     channels: [
       { ...channel, id: 'studio', protocol: 'task', base_url: `${simulator.url}/task` },
       { ...channel, id: 'ark', protocol: 'ark-video', base_url: `${simulator.url}/api/v3` },
+      {
+        ...channel,
+        id: 'keeper',
+        protocol: 'responses',
+        base_url: `${simulator.url}/v1`,
+        models: { kept: 'sim' },
+        cost: { kept: { unit: '1M_tokens', input: '500', output: '50000' } },
+      },
       { ...channel, id: 'away', protocol: 'task', base_url: 'http://127.0.0.1:1/task' },
     ],
   }),
@@ -56,14 +70,15 @@ const deps = {
   database,
   messages: { announce() {}, announceWallets() {} },
   calls,
-  adapterOf: mediaAdapterOf,
+  adapterOf: taskAdapterOf,
   catalog: () => catalog,
   log: { info() {}, warn: (fields: object) => void warnings.push(fields), error() {} },
   now: Date.now,
   metrics: { submitted() {}, polled() {}, exceededOrder() {}, discarded: () => void discarded++ },
 } satisfies CancelDeps & Partial<EngineDeps>
-const adapter = mediaAdapterOf('task')!
-const studio = catalog.channels.find(({ id }) => id === 'studio')!
+const adapter = taskAdapterOf('task')!
+const channelOf = (id: string) => catalog.channels.find((entry) => entry.id === id)!
+const studio = channelOf('studio')
 
 async function newAccount() {
   const { account } = await database.createAccount({ name: 'test', credit: 10n * ONE_CREDIT })
@@ -111,8 +126,14 @@ async function queued(account: TestAccount, directives: string): Promise<Task> {
   return move(task, 'accepted', { upstreamId: outcome.upstreamId })
 }
 
-async function stateAtUpstream({ upstreamId, upstreamModel, job }: Task): Promise<string> {
-  const poll = { upstreamId: upstreamId!, upstreamModel: upstreamModel!, job }
+const asked = ({ upstreamId, upstreamModel, job }: Task) => ({
+  upstreamId: upstreamId!,
+  upstreamModel: upstreamModel!,
+  job,
+})
+
+async function stateAtUpstream(task: Task): Promise<string> {
+  const poll = asked(task)
   return adapter.follow!.readPoll(await ask(adapter.follow!.poll(studio, poll)), poll).type
 }
 
@@ -121,6 +142,38 @@ const cancel = (account: TestAccount, task: Task, more: Partial<CancelDeps> = {}
 
 const QUEUED = 'queue=60000,delay=60000'
 const uncancellable = { code: 'task_not_cancellable', status: 409 }
+
+/** A response that the simulated provider makes in the background, of which we have not heard since the submit. */
+async function responding({ account }: TestAccount, directives: string): Promise<Task> {
+  const { entry } = catalog.resolve(CALL.model)!
+  const input = `hi [simulate: tokens=30,delay=600000,${directives}]`
+  const text = JSON.stringify({ model: 'kept', background: true, input })
+  const body = { from: 'store' as const, key: 'a', media_type: '', bytes: text.length, name: '' }
+  const call = { ...CALL, promptBytes: text.length }
+  const made = await database.createTask(
+    newVideo(account.id, {
+      ...{ id: newId('resp'), kind: 'response', hold: HOLD, model: 'kept', channelIds: ['keeper'] },
+      job: { work: 'response', body, call, conversation: null, kept_days: 30 },
+      price: keptPriceOf(entry, entry.pricing!),
+    }),
+  )
+  if (made.outcome !== 'created') throw new Error(made.outcome)
+  const { task } = made
+  const submit = {
+    ...{ job: task.job, upstreamModel: 'sim', reference: task.id },
+    urlOf: () => `data:;base64,${Buffer.from(text).toString('base64')}`,
+  }
+  const { submit: request, readSubmit } = taskAdapterOf('responses')!
+  const outcome = readSubmit(await ask(request(channelOf('keeper'), submit)), submit)
+  if (outcome.type !== 'accepted') throw new Error(JSON.stringify(outcome))
+  const claimed = await move(task, 'claimed', { channelId: 'keeper', upstreamModel: 'sim' })
+  return move(claimed, 'accepted', { upstreamId: outcome.upstreamId })
+}
+
+const CALL: ResponseCall = {
+  ...{ model: 'kept', outputLimit: 64, choices: 1, promptBytes: 0, links: { image: 0, file: 0, audio: 0 } },
+  ...{ builtInTools: [], toolCallLimit: null, settings: '' },
+}
 
 t.test('a task that nobody has submitted yet', async (t) => {
   const account = await newAccount()
@@ -201,6 +254,43 @@ t.test('what is not queued, or cannot be cancelled, stays as it is', async (t) =
     { code: 'not_found' },
     'of another kind',
   )
+})
+
+t.test('a response costs what its upstream has used until it called it off', async (t) => {
+  const account = await newAccount()
+  const used = async (task: Task) => {
+    const { call } = await database.findCall(task.id)
+    t.match(call, { status: 'error', error_code: 'task_cancelled', output_tokens: 15, upstream_cost: String })
+    t.ok(BigInt(task.cost!) > 0n)
+    t.match(task, { state: 'cancelled', upstreamState: 'cancelled' })
+  }
+  const begun = await responding(account, 'queue=0')
+  const cancelled = await cancelFoundTask(deps, begun)
+  await used(cancelled)
+  const before = await responding(account, 'queue=0')
+  await ask(taskAdapterOf('responses')!.follow!.cancel!(channelOf('keeper'), asked(before)))
+  const also = await cancelFoundTask(deps, before)
+  await used(also)
+  const unused = await cancelFoundTask(deps, await responding(account, 'queue=600000'))
+  t.match(unused, { state: 'cancelled', cost: 0n })
+  const cost = cancelled.cost! + also.cost!
+  t.match(await account.wallet(), { held: 0n, balance: 2n * HOLD - cost, used: cost })
+})
+
+t.test('a response whose use the upstream does not tell stays open until it does', async (t) => {
+  const account = await newAccount()
+  const task = await responding(account, 'queue=0')
+  let polls = 0
+  const silentLater: CancelDeps['calls'] = {
+    ...calls,
+    async send(request, options) {
+      const answer = await calls.send(request, options)
+      return request.method === 'GET' && polls++ > 0 ? { ...answer, status: 503 } : answer
+    },
+  }
+  await t.rejects(cancelFoundTask({ ...deps, calls: silentLater }, task), { code: 'upstream_error' })
+  t.match((await database.readTasks([task.id]))[0], { state: 'queued' })
+  t.match(await cancelFoundTask(deps, task), { state: 'cancelled', result: { response: { usage: Object } } })
 })
 
 t.test('where the upstream cannot be asked, the task is cancelled and its money is free', async (t) => {
