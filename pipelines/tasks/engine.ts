@@ -87,6 +87,17 @@ export const transitionedTask = async (...args: Parameters<typeof transition>): 
   (await transition(...args)).task
 
 /**
+ * Moves a task whose upstream is done. The client that waits has its error once its time is over, and a timeout is free:
+ * what comes later ends the task as its deadline does.
+ */
+export function producedTask(deps: TransitionDeps, task: Task, changes: TaskChanges): Promise<Task> {
+  if (!task.isAwaited || deps.now() < task.deadlineAt)
+    return transitionedTask(deps, task, 'produced', changes)
+  const { result: _, ...facts } = changes
+  return transitionedTask(deps, task, 'deadline', facts)
+}
+
+/**
  * An upstream has a task after all that has ended meanwhile, cancelled or past its deadline: its result is discarded, and
  * the row says who has it. `task` is the current row.
  */

@@ -12,6 +12,7 @@ import {
   type EngineDeps,
   hasEndedWithout,
   masked,
+  producedTask,
   type TaskChannel,
   taskChannel,
   transitionedTask,
@@ -175,5 +176,5 @@ async function produced(
 ): Promise<PollResult> {
   const result = await deliverInline(deps, task, outcome)
   if (result === null) return unknown(task)
-  return { task: await transitionedTask(deps, task, 'produced', { ...changes, result }), isKnown: true }
+  return { task: await producedTask(deps, task, { ...changes, result }), isKnown: true }
 }

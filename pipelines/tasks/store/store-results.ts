@@ -16,6 +16,8 @@ const TRIES = 3
 const RETRY_PAUSE_MS = 1_000
 const COPY_MAX_BYTES = 2 * 1024 * 1024 * 1024
 const COPY_TIMEOUT_MS = 120_000
+/** Within the grace of a client that waits: what came just in time can be copied, too. */
+const LAST_COPY_MS = 2_000
 
 /** Stores the results and ends the task. Done again from the beginning when its process dies: keys are the same. */
 export const storeResults: Step = async (deps, task) => {
@@ -56,24 +58,29 @@ export async function expiresAt(
 }
 
 async function copied(deps: EngineDeps, task: Task, url: string, key: string) {
-  const { storage, log } = deps
+  const { storage, log, now } = deps
   const channel = taskChannel(deps, task)
   const request = channel?.adapter.fileRequest?.(channel.route.channel, url) ?? null
   const opensAt = request?.url ?? channel?.route.channel.base_url
   const allowedHost = opensAt === undefined ? null : new URL(opensAt).host
+  // A client that waits for the task is answered in time, with the upstream's link if need be.
+  const untilAt = task.isAwaited ? task.deadlineAt : Number.POSITIVE_INFINITY
   for (let attempt = 1; ; attempt++) {
+    const pauseMs = RETRY_PAUSE_MS * attempt
     try {
       const headers = request === null ? [] : await deps.calls.headersOf(request)
-      const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs: COPY_TIMEOUT_MS, headers }
+      const timeoutMs = Math.min(COPY_TIMEOUT_MS, Math.max(LAST_COPY_MS, untilAt - now()))
+      const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs, headers }
       const kept_until = await expiresAt(deps, task, key)
-      return { ...(await storage.copy(url, key, limits, allowedHost)), kept_until }
+      const copy = await storage.copy(url, key, limits, allowedHost, AbortSignal.timeout(timeoutMs))
+      return { ...copy, kept_until }
     } catch (error) {
       const reason = (error as Error).message
-      if (attempt === TRIES) {
+      if (attempt === TRIES || now() + pauseMs >= untilAt) {
         log.warn({ task: task.id, key, reason }, "Failed to copy a result; answered with the upstream's link")
         return null
       }
-      await deps.pause(RETRY_PAUSE_MS * attempt)
+      await deps.pause(pauseMs)
     }
   }
 }

@@ -17,6 +17,7 @@ import {
   type EngineDeps,
   hasEndedWithout,
   masked,
+  producedTask,
   type SubmitEnd,
   transition,
   transitionedTask,
@@ -255,7 +256,10 @@ class SubmitLadder {
 
   async #move(event: Parameters<typeof transitionedTask>[2], changes: TaskChanges): Promise<Task> {
     const all = { ...changes, ...(event === 'refused' && { attempts: this.#attempts }) }
-    this.#task = await transitionedTask(this.#deps, this.#task, event, all)
+    this.#task =
+      event === 'produced'
+        ? await producedTask(this.#deps, this.#task, all)
+        : await transitionedTask(this.#deps, this.#task, event, all)
     return this.#task
   }
 }

@@ -5,6 +5,7 @@
 import { VirtualTimeScheduler } from 'rxjs'
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
+import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
 import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
 import type { NewTask, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { until } from '../../support/eventually.ts'
@@ -110,6 +111,41 @@ t.test('a submit that was cut, or answered with nonsense, is not sent again eith
   await tasks.reached(found.id, 'succeeded')
   t.equal(upstream.submits.get(found.id), 1)
   worker.kill()
+})
+
+t.test('a client that waits is answered in time, though a file cannot be copied', async (t) => {
+  const account = await tasks.newAccount()
+  const worker = tasks.worker()
+  upstream.plans.set('hangs', { hangingFiles: true })
+  const order = tasks.order(account, 'film', 'hangs', { until: 'ended', deadlineMs: 2500 })
+  const task = await tasks.submit(order)
+  t.match(task, { state: 'succeeded', result: { files: [{ key: null, upstream_url: /\/file\/up-/ }] } })
+  t.ok(task.endedAt! < task.deadlineAt + 5000)
+  worker.kill()
+})
+
+t.test('what comes once the time of its client is over is free', async (t) => {
+  for (const model of ['film', 'picture']) {
+    const account = await tasks.newAccount()
+    let aheadMs = 0
+    const late = <T>(outcome: T): T => {
+      aheadMs = 60_000
+      return outcome
+    }
+    const slow = (protocol: string): MediaAdapter => {
+      const { follow, ...adapter } = adapterOf(protocol)!
+      if (follow === null)
+        return { ...adapter, follow, readSubmit: (...answer) => late(adapter.readSubmit(...answer)) }
+      return { ...adapter, follow: { ...follow, readPoll: (...answer) => late(follow.readPoll(...answer)) } }
+    }
+    const worker = tasks.worker({ now: () => Date.now() + aheadMs, adapterOf: slow })
+    const order = tasks.order(account, model, 'late', { until: 'ended', deadlineMs: 30_000 })
+    const task = await tasks.submit(order)
+    t.match(task, { state: 'expired', cost: 0n, result: null }, model)
+    t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+    t.match((await database.findCall(task.requestId)).call, { status: 'interrupted', cost: '0' })
+    worker.kill()
+  }
 })
 
 t.test('a channel that is removed: its tasks end at their deadline, refunded', async (t) => {

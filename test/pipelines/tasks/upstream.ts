@@ -28,6 +28,8 @@ export interface Plan {
   )[]
   /** How many files of its the upstream has no more when they are fetched. */
   readonly lostFiles?: boolean
+  /** No file of its is answered when it is fetched. */
+  readonly hangingFiles?: boolean
   /** How many pictures there are in an answer with pictures; 1 when it is left out. */
   readonly pictures?: number
   /** How long a film is said to be; 4 when it is left out. */
@@ -83,6 +85,7 @@ async function answer(upstream: TestUpstream, request: IncomingMessage, response
   if (work === undefined) return json(404, {})
   if (path.includes('/file/')) {
     if (work.plan.lostFiles) return json(410, {})
+    if (work.plan.hangingFiles) return undefined
     return void response.writeHead(200, { 'content-type': 'video/mp4' }).end(FILM)
   }
   upstream.polls++
