@@ -68,10 +68,12 @@ async function placed(
 ): Promise<FileRef[]> {
   const { requestId } = request
   const files: FileRef[] = []
+  // The files of a form have the first numbers.
+  const sent = given.filter(({ source }) => typeof source !== 'string').length
   for (const [index, { field, source }] of given.entries()) {
     if (typeof source !== 'string') files.push(source)
     else if (isDataUri(source)) {
-      const place = { upload, requestId, number: index + 1, field, uri: source }
+      const place = { upload, requestId, number: sent + index + 1, field, uri: source }
       files.push(await storeDataUri(deps, place, ACCEPTED_IMAGES))
     } else files.push((await ownFile(deps, source, ACCEPTED_IMAGES)) ?? { from: 'url', url: source })
   }

@@ -167,6 +167,16 @@ t.test('links stay links; what stands in the request goes into the store', async
   await t.rejects(ordered('sketch', { images: [inline(Buffer.from('<svg/>'))] }), { code: 'invalid_request' })
 })
 
+t.test('what stands in the text of a form does not replace its files', async (t) => {
+  const sent = (field: string, number: number) => {
+    const key = `inputs/req_1-${number}.png`
+    return { field, source: { from: 'store' as const, key, media_type: 'image/png', bytes: 4, name: '' } }
+  }
+  const [image, mask] = [sent('image', 1), sent('mask', 2)]
+  const { job } = await ordered('sketch', { isEdit: true, images: [image, inline(PNG)], mask })
+  t.match(job, { images: [image.source, { key: 'inputs/req_1-4.png' }], mask: mask.source })
+})
+
 t.test('a link of ours is the file that it leads to', async (t) => {
   const print = (key: string, at: number, signingKey = LINK_KEY) =>
     fileLinks('http://10.0.0.1:8080', signingKey).print(key, at)
