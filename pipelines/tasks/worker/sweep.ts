@@ -3,8 +3,8 @@
  * whose time is up are removed. While NATS is away it works on tasks itself. See docs/architecture.md, "A task".
  */
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
-import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { EngineDeps } from '../engine.ts'
+import { Drives } from './drives.ts'
 import type { TaskMessages } from './messages.ts'
 import type { TaskWork } from './work.ts'
 
@@ -14,7 +14,7 @@ export const STALE_AFTER_MS = 180_000
 export const OFFLINE_STALE_AFTER_MS = 5_000
 const CLAIM_MAX_TASKS = 500
 const OVERDUE_MAX_TASKS = 500
-/** Tasks driven at once without messages. */
+/** Tasks driven at once without messages, and as many whose time is up. */
 const OFFLINE_AT_ONCE = 64
 const EXPIRED_MAX_OBJECTS = 500
 
@@ -24,35 +24,45 @@ export interface SweepDeps extends Pick<EngineDeps, 'log' | 'now' | 'storage'> {
     'readTasks' | 'claimStaleTasks' | 'findOverdueTasks' | 'findExpiredObjects' | 'removeObjects'
   >
   readonly messages: Pick<TaskMessages, 'publish'>
-  readonly work: Pick<TaskWork, 'once'>
+  readonly work: Pick<TaskWork, 'once' | 'touch'>
   /** Messages travel. */
   readonly isOnline: () => boolean
 }
 
 export class TaskSweep {
   readonly #deps: SweepDeps
+  readonly #overdue: Drives
+  readonly #offline: Drives
   /** Driven without messages: once messages travel again each needs one. */
   readonly #driven = new Map<string, number>()
 
   constructor(deps: SweepDeps) {
     this.#deps = deps
+    this.#overdue = new Drives(deps, OFFLINE_AT_ONCE)
+    this.#offline = new Drives(deps, OFFLINE_AT_ONCE)
   }
 
-  /** Tasks whose time is up, and those that nobody looks after. */
+  /** Tasks whose time is up, and those that nobody looks after. The work on them goes on behind this. */
   async tasks(): Promise<void> {
-    const { database, now, isOnline, messages } = this.#deps
+    const { database, now, isOnline, messages, work } = this.#deps
     const overdue = await database.findOverdueTasks(now(), OVERDUE_MAX_TASKS)
-    await this.#drive(await database.readTasks(overdue))
-    const after = isOnline() ? STALE_AFTER_MS : OFFLINE_STALE_AFTER_MS
-    const neglected = await database.claimStaleTasks(now() - after, now(), CLAIM_MAX_TASKS)
+    this.#overdue.add(await database.readTasks(overdue.filter((id) => !this.#overdue.has(id))))
     if (isOnline()) {
+      const neglected = await database.claimStaleTasks(now() - STALE_AFTER_MS, now(), CLAIM_MAX_TASKS)
       for (const [id, chain] of this.#driven) messages.publish({ id, chain })
       this.#driven.clear()
       for (const task of neglected) messages.publish(task)
       return
     }
+    // What is worked on here must not take the place of others.
+    await work.touch()
+    const neglected = await database.claimStaleTasks(
+      now() - OFFLINE_STALE_AFTER_MS,
+      now(),
+      this.#offline.room,
+    )
     for (const { id, chain } of neglected) this.#driven.set(id, chain)
-    await this.#drive(await database.readTasks(neglected.map(({ id }) => id)))
+    this.#offline.add(await database.readTasks(neglected.map(({ id }) => id)))
   }
 
   /** Files whose time is up. */
@@ -65,16 +75,5 @@ export class TaskSweep {
       await database.removeObjects(keys)
       if (keys.length < EXPIRED_MAX_OBJECTS) return
     }
-  }
-
-  async #drive(tasks: readonly Task[]): Promise<void> {
-    const left = [...tasks]
-    const driver = async () => {
-      for (let task = left.pop(); task !== undefined; task = left.pop())
-        await this.#deps.work.once(task).catch((error: unknown) => {
-          this.#deps.log.warn({ task: task?.id, error }, 'Failed to work on a task; retrying')
-        })
-    }
-    await Promise.all(Array.from({ length: Math.min(OFFLINE_AT_ONCE, tasks.length) }, driver))
   }
 }

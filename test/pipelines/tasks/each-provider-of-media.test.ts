@@ -289,7 +289,7 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
       await pause(A_WHILE_MS)
       const later = tasks.worker({ ...deps, now: () => Date.now() + DAY_MS })
       later.kill()
-      await later.sweep.tasks()
+      await later.swept()
       t.match(await now(task), { state: 'expired' })
       t.equal(jobsOf('cut off').length, 1)
       t.match(await walletOf(account), { held: 0n, used: 0n })

@@ -102,6 +102,8 @@ export interface TestAccount {
 export interface TestWorker {
   readonly work: TaskWork
   readonly sweep: TaskSweep
+  /** Sweeps, and waits for the work on what that found. */
+  swept(): Promise<void>
   /** What was logged as an error. */
   readonly unmapped: string[]
   /** As a process that is killed leaves it: nothing is handed back. */
@@ -145,11 +147,19 @@ export async function startTasks(t: Test): Promise<TestTasks> {
     }
     const work = new TaskWork(deps)
     let isKilled = false
+    const driven = new Set<Promise<unknown>>()
     const sweep = new TaskSweep({
       database,
       messages: ownMessages,
       storage,
-      work,
+      work: {
+        touch: () => work.touch(),
+        once(task) {
+          const next = work.once(task)
+          driven.add(next)
+          return next.finally(() => driven.delete(next))
+        },
+      },
       isOnline: () => !isKilled && own.health().isConnected,
       log: silent,
       now: deps.now,
@@ -165,7 +175,11 @@ export async function startTasks(t: Test): Promise<TestTasks> {
       void own.close()
     }
     t.teardown(kill)
-    return { work, sweep, unmapped, kill }
+    const swept = async () => {
+      await sweep.tasks()
+      while (driven.size > 0) await pause(5)
+    }
+    return { work, sweep, swept, unmapped, kill }
   }
   return {
     engines,

@@ -4,12 +4,15 @@
  */
 import { VirtualTimeScheduler } from 'rxjs'
 import t from 'tap'
+import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
 import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
 import type { NewTask, TaskMove } from '../../../src/postgres/tasks/types.ts'
+import { everyUnlessBusy } from '../../../src/server/gateway/engine-watch.ts'
 import { until } from '../../support/eventually.ts'
-import { adapterOf, catalogFor, startTasks, type TestTasks, type TestWorker } from './support.ts'
+import { taskOf } from '../media/support.ts'
+import { adapterOf, catalogFor, silent, startTasks, type TestTasks, type TestWorker } from './support.ts'
 
 const HOUR_MS = 3_600_000
 const tasks: TestTasks = await startTasks(t)
@@ -66,12 +69,12 @@ t.test('accepted and the id lost: it is looked up by our reference, and never se
   const { account, id } = await killedBehindSubmit('film', 'lost and found')
   t.match((await database.readTasks([id]))[0], { state: 'submitting', channelId: 'first', upstreamId: null })
   const heir = laterWorker(later(HOUR_MS))
-  await heir.sweep.tasks()
+  await heir.swept()
   t.match((await database.readTasks([id]))[0], { state: 'unconfirmed' })
   const second = laterWorker(later(2 * HOUR_MS))
-  await second.sweep.tasks()
+  await second.swept()
   t.match((await database.readTasks([id]))[0], { state: 'succeeded', upstreamId: /^up-/ })
-  await laterWorker(later(3 * HOUR_MS)).sweep.tasks()
+  await laterWorker(later(3 * HOUR_MS)).swept()
   t.match((await database.readTasks([id]))[0], { state: 'succeeded', cost: ONE_CREDIT * 10n })
   t.equal(upstream.submits.get(id), 1)
   t.match(await walletOf(account.account.id), { held: 0n, used: ONE_CREDIT * 10n })
@@ -79,10 +82,10 @@ t.test('accepted and the id lost: it is looked up by our reference, and never se
 
 t.test('where the upstream cannot be asked, the deadline gives the money back', async (t) => {
   const { account, id } = await killedBehindSubmit('reel', 'lost for good')
-  for (const share of [0.2, 0.5, 0.9]) await laterWorker(later(share * HOUR_MS)).sweep.tasks()
+  for (const share of [0.2, 0.5, 0.9]) await laterWorker(later(share * HOUR_MS)).swept()
   t.match((await database.readTasks([id]))[0], { state: 'unconfirmed' })
   t.match(await walletOf(account.account.id), { held: (ONE_CREDIT * 25n) / 2n })
-  await laterWorker(later(1.1 * HOUR_MS)).sweep.tasks()
+  await laterWorker(later(1.1 * HOUR_MS)).swept()
   t.match((await database.readTasks([id]))[0], { state: 'expired', cost: 0n })
   t.equal(upstream.submits.get(id), 1)
   t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
@@ -90,8 +93,8 @@ t.test('where the upstream cannot be asked, the deadline gives the money back', 
 
 t.test('an answer that got lost with the work in it: failed, and never sent again', async (t) => {
   const { account, id } = await killedBehindSubmit('picture', 'lost picture')
-  await laterWorker(later(10 * 60_000)).sweep.tasks()
-  await laterWorker(later(20 * 60_000)).sweep.tasks()
+  await laterWorker(later(10 * 60_000)).swept()
+  await laterWorker(later(20 * 60_000)).swept()
   t.match((await database.readTasks([id]))[0], { state: 'failed', cost: 0n })
   t.equal(upstream.submits.get(id), 1)
   t.match(await walletOf(account.account.id), { held: 0n, used: 0n })
@@ -156,9 +159,9 @@ t.test('a channel that is removed: its tasks end at their deadline, refunded', a
   await tasks.reached(task.id, 'running')
   worker.kill()
   const without = () => catalogFor(upstream.url, ['reels'])
-  for (const hours of [1, 12]) await laterWorker(later(hours * HOUR_MS), { catalog: without }).sweep.tasks()
+  for (const hours of [1, 12]) await laterWorker(later(hours * HOUR_MS), { catalog: without }).swept()
   t.match((await database.readTasks([task.id]))[0], { state: 'running' })
-  await laterWorker(DAY, { catalog: without }).sweep.tasks()
+  await laterWorker(DAY, { catalog: without }).swept()
   t.match((await database.readTasks([task.id]))[0], { state: 'expired' })
   t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n })
   t.match((await database.findCall(task.id)).call, { status: 'error', error_code: 'task_expired', cost: '0' })
@@ -183,7 +186,7 @@ t.test('a state that nobody mapped is logged, polled again, and ends at the dead
   t.equal(worker.unmapped[0], `${task.id} strange`)
   t.match((await database.readTasks([task.id]))[0], { state: 'queued', version: 3 }, 'nothing is written')
   worker.kill()
-  await laterWorker(DAY).sweep.tasks()
+  await laterWorker(DAY).swept()
   t.match((await database.readTasks([task.id]))[0], { state: 'expired' })
 })
 
@@ -225,7 +228,7 @@ t.test(
       { outcome: 'created', task: { state: 'refused' } },
       'the late one',
     )
-    await worker.sweep.tasks()
+    await worker.swept()
     t.equal(upstream.submits.get(task!.id), undefined)
     t.match(await walletOf(account.account.id), { used: 0n, held: 0n })
     worker.kill()
@@ -236,14 +239,49 @@ t.test('without NATS the work goes on', async (t) => {
   const account = await tasks.newAccount()
   await tasks.engines.stopEngine('nats')
   const worker = tasks.worker()
-  const sweeping = setInterval(() => void worker.sweep.tasks().catch(() => undefined), 200)
+  const sweeping = everyUnlessBusy(200, () => worker.sweep.tasks().catch(() => undefined))
   t.teardown(() => clearInterval(sweeping))
+  upstream.plans.set('no answer', { submit: 'hang' })
+  void tasks.submit(tasks.order(account, 'reel', 'no answer')).catch(() => undefined)
+  await until('one submit is not answered', () => worker.work.submitting === 1)
   const submitted = await tasks.submit(tasks.order(account, 'film', 'no messages'))
+  t.equal(worker.work.submitting, 1, 'it keeps no other task waiting')
   clearInterval(sweeping)
-  await laterWorker(later(HOUR_MS)).sweep.tasks()
+  await laterWorker(later(HOUR_MS)).swept()
   t.match(await tasks.reached(submitted.id, 'succeeded'), { cost: ONE_CREDIT * 10n })
   worker.kill()
   await tasks.engines.startEngine('nats')
+})
+
+t.test('a sweep does not wait for the work on what it finds, and takes on only so much', async (t) => {
+  const begun: string[] = []
+  const limits: number[] = []
+  const sweep = new TaskSweep({
+    database: {
+      ...database,
+      findOverdueTasks: async () => ['overdue'],
+      readTasks: async (ids) => ids.map((id) => taskOf({ id })),
+      async claimStaleTasks(_before, _now, limit) {
+        return [{ id: `stale-${limits.push(limit)}`, chain: 1 }]
+      },
+    },
+    work: {
+      async touch() {},
+      once({ id }) {
+        begun.push(id)
+        return new Promise(() => {})
+      },
+    },
+    messages: { publish() {} },
+    storage: tasks.storage,
+    isOnline: () => false,
+    log: silent,
+    now: Date.now,
+  })
+  await sweep.tasks()
+  await sweep.tasks()
+  t.same(begun, ['overdue', 'stale-1', 'stale-2'])
+  t.same(limits, [64, 63])
 })
 
 t.test('files whose time is up are removed', async (t) => {
@@ -260,7 +298,7 @@ t.test('files whose time is up are removed', async (t) => {
 })
 
 t.test('no hold is left open, and the books agree', async (t) => {
-  await laterWorker(DAY).sweep.tasks()
+  await laterWorker(DAY).swept()
   t.same(await database.countOpenTasks(), [])
   t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
   t.equal(adapterOf('none'), null)

@@ -1,0 +1,53 @@
+/** Works on tasks behind the sweep that found them: one that takes minutes must not keep the sweep from the others. */
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import type { PipelineLog } from '../../settlement/retrying.ts'
+import type { TaskWork } from './work.ts'
+
+export interface DrivesDeps {
+  readonly work: Pick<TaskWork, 'once'>
+  readonly log: PipelineLog
+}
+
+export class Drives {
+  readonly #deps: DrivesDeps
+  readonly #maxAtOnce: number
+  readonly #ids = new Set<string>()
+  readonly #left: Task[] = []
+  #drivers = 0
+
+  constructor(deps: DrivesDeps, maxAtOnce: number) {
+    this.#deps = deps
+    this.#maxAtOnce = maxAtOnce
+  }
+
+  /** How many more would not have to wait. */
+  get room(): number {
+    return Math.max(0, this.#maxAtOnce - this.#ids.size)
+  }
+
+  has(id: string): boolean {
+    return this.#ids.has(id)
+  }
+
+  add(tasks: readonly Task[]): void {
+    for (const task of tasks) {
+      if (this.#ids.has(task.id)) continue
+      this.#ids.add(task.id)
+      this.#left.push(task)
+    }
+    while (this.#drivers < this.#maxAtOnce && this.#left.length > 0) void this.#driver()
+  }
+
+  async #driver(): Promise<void> {
+    const { work, log } = this.#deps
+    this.#drivers++
+    for (let task = this.#left.shift(); task !== undefined; task = this.#left.shift()) {
+      const { id } = task
+      await work
+        .once(task)
+        .catch((error: unknown) => log.warn({ task: id, error }, 'Failed to work on a task; retrying'))
+      this.#ids.delete(id)
+    }
+    this.#drivers--
+  }
+}
