@@ -42,7 +42,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
   pipeline(
     authenticate(deps, { isOpenToAgents: dialect.protocol === 'chat-completions' }),
     rateLimit(deps),
-    requireBalance(),
+    requireBalance(deps),
     findAgent(deps),
     applyAgent(),
     readCall(deps, dialect),

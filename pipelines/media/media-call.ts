@@ -8,7 +8,12 @@ import type { RenderError } from '../../src/http/reply-writer.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { refusedDetail } from '../chat/forward/call-detail.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
-import { assertFunds, requireBalance } from '../stages/billing/require-balance.ts'
+import {
+  assertFunds,
+  type IntentDeps,
+  requireBalance,
+  requireCovered,
+} from '../stages/billing/require-balance.ts'
 import type { IdempotencyDeps } from '../stages/claim.ts'
 import { idempotent } from '../stages/idempotency.ts'
 import { pipeline } from '../stages/pipeline.ts'
@@ -22,7 +27,7 @@ import { selectMediaModel } from './select-media.ts'
 
 const MS_PER_SECOND = 1000
 
-export interface MediaCallDeps extends AuthenticateDeps, IdempotencyDeps, RateDeps, RefusalDeps {
+export interface MediaCallDeps extends AuthenticateDeps, IdempotencyDeps, RateDeps, IntentDeps, RefusalDeps {
   readonly createTask: (order: TaskOrder) => Promise<Task>
   readonly awaitTask: (order: TaskOrder, task: Task) => Observable<Task>
   readonly uploads: Pick<Uploads, 'begin'>
@@ -100,12 +105,12 @@ export const mediaCall = <Params extends MediaParams>(
     authenticate(deps),
     rateLimit(deps),
     beginUpload(deps),
-    requireBalance(),
+    requireBalance(deps),
     readRequest(deps, endpoint),
     selectModel(endpoint),
     idempotent(deps),
     orderTask(deps, endpoint),
-    requireFunds(),
+    requireFunds(deps),
     createTask(deps),
     answerWithTask(deps, endpoint),
     recordRefusals(deps, (refused: AuthenticatedCall & Partial<MediaCall<Params>>) => ({
@@ -184,11 +189,8 @@ const orderTask = <C extends MediaCall<Params>, Params extends MediaParams>(
   })
 
 /** Refuses a call whose hold is not covered. @throws Failure `quota_exceeded` */
-const requireFunds = <C extends OrderedCall<Params>, Params>(): Stage<C, C> =>
-  stage((call: C) => {
-    assertFunds(call, call.order.hold, call.catalog.config)
-    return call
-  })
+const requireFunds = <C extends OrderedCall<Params>, Params>(deps: MediaCallDeps): Stage<C, C> =>
+  requireCovered(deps, (call: C) => assertFunds(call, call.order.hold, call.catalog.config))
 
 /**
  * Creates the task, which takes over the files. From here on the task leaves the call's row in the log.

@@ -15,7 +15,7 @@ import { INPUT_LIFETIME_MS } from '../../media/inputs/store-input.ts'
 import type { Upload } from '../../media/inputs/uploads.ts'
 import type { MediaCallDeps } from '../../media/media-call.ts'
 import { estimateOf } from '../../stages/billing/precharge.ts'
-import { assertFunds } from '../../stages/billing/require-balance.ts'
+import { assertFunds, covered, type IntentDeps } from '../../stages/billing/require-balance.ts'
 import type { PricedCall } from '../../stages/select-model.ts'
 import { AnsweredCall, type Stage, stage } from '../../stages/stage.ts'
 import type { TaskOrder } from '../../tasks/order/order.ts'
@@ -26,6 +26,7 @@ const JSON_TYPE = 'application/json'
 
 export interface BackgroundDeps
   extends AskDeps,
+    IntentDeps,
     Pick<MediaCallDeps, 'createTask' | 'awaitTask' | 'uploads' | 'checkCallback'> {
   readonly catalog: () => Catalog
   readonly files: Pick<ObjectStore, 'put'>
@@ -50,7 +51,7 @@ async function ordered(deps: BackgroundDeps, call: PricedCall): Promise<{ order:
   const callbackUrl = call.call.state?.callbackUrl
   if (callbackUrl !== undefined) await deps.checkCallback(known.account.id, callbackUrl)
   const hold = estimateOf(call)
-  assertFunds(call, hold, deps.catalog().config)
+  await covered(deps, call, () => assertFunds(call, hold, deps.catalog().config))
   const upload = deps.uploads.begin(known.account.id)
   call.ends.add(() => void upload.end())
   const order = orderOf(call, hold, await storeBody(deps, call, upload))

@@ -9,7 +9,7 @@ import { isDataUri } from '../../../src/protocols/translate/data-uri.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { jsonReply } from '../../replies/json.ts'
 import type { Caller } from '../../stages/authenticate.ts'
-import { insufficientBalance } from '../../stages/billing/require-balance.ts'
+import { covered, type IntentDeps, insufficientBalance } from '../../stages/billing/require-balance.ts'
 import { type CancelDeps, cancelTask } from '../cancel-task.ts'
 import { failureOf } from '../failed-task.ts'
 import { type OwnLinkDeps, ownFile } from '../files/own-links.ts'
@@ -81,7 +81,10 @@ async function placed(
 }
 
 /** @throws Failure */
-export async function imageOrder(deps: PlacingDeps, call: MediaCall<ImageParams>): Promise<OrderParts> {
+export async function imageOrder(
+  deps: PlacingDeps & IntentDeps,
+  call: MediaCall<ImageParams>,
+): Promise<OrderParts> {
   const { known, catalog, params, model } = call
   assertEndpoint(model, ENDPOINT_TYPES)
   const work = workOf(call)
@@ -92,7 +95,9 @@ export async function imageOrder(deps: PlacingDeps, call: MediaCall<ImageParams>
   const job: ImageJob = { work, n, ...wish, images: [], mask: null }
   // What they cost is known before they are anywhere.
   const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
-  if (counted.hold > known.view.balance) throw insufficientBalance()
+  await covered(deps, call, () => {
+    if (counted.hold > known.view.balance) throw insufficientBalance()
+  })
   const files = await placed(deps, call, given)
   return {
     ...counted,

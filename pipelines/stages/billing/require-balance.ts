@@ -2,9 +2,11 @@
  * Refuses an empty wallet before anything is read, and a hold that a wallet does not cover. See docs/api-rules.md,
  * "Accounts and wallets".
  */
+import { from } from 'rxjs'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
+import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { AuthenticatedCall, Caller } from '../authenticate.ts'
 import { type Stage, stage } from '../stage.ts'
 import { assertLimitsLeave, assertLimitsLeft, isLimited } from './spend-limits.ts'
@@ -32,9 +34,45 @@ export function assertFunds({ known, request }: Caller, hold: Credits, { wallet 
   assertLimitsLeave(known, hold, request.submittedAt)
 }
 
-/** Refuses a call whose wallet, spend cap or budget is empty. @throws Failure `quota_exceeded` */
-export const requireBalance = <C extends AuthenticatedCall>(): Stage<C, C> =>
-  stage((call: C) => {
-    assertBalance(call)
+export interface IntentDeps {
+  readonly database: Pick<Tasks, 'hasIntent'>
+}
+
+/**
+ * Returns the call where `assert` throws nothing, or where the Idempotency-Key of the call has a task already: its hold is
+ * placed, and may be what leaves too little.
+ */
+export function covered<C extends Caller>(
+  { database }: IntentDeps,
+  call: C,
+  assert: (call: C) => void,
+): C | Promise<C> {
+  try {
+    assert(call)
     return call
+  } catch (refusal) {
+    const { request, known } = call
+    if (!request.hasHeader('idempotency-key')) throw refusal
+    const key = request.header('idempotency-key')
+    // While PostgreSQL is away the call is refused.
+    const found = database.hasIntent(known.account.id, key, request.submittedAt).catch(() => false)
+    return found.then((isRepeated) => {
+      if (!isRepeated) throw refusal
+      return call
+    })
+  }
+}
+
+/** Refuses a call that `assert` refuses, unless it repeats one that has a task. */
+export const requireCovered = <C extends AuthenticatedCall>(
+  deps: IntentDeps,
+  assert: (call: C) => void,
+): Stage<C, C> =>
+  stage((call: C) => {
+    const checked = covered(deps, call, assert)
+    return checked instanceof Promise ? from(checked) : checked
   })
+
+/** Refuses a call whose wallet, spend cap or budget is empty. @throws Failure `quota_exceeded` */
+export const requireBalance = <C extends AuthenticatedCall>(deps: IntentDeps): Stage<C, C> =>
+  requireCovered(deps, (call: C) => assertBalance(call))

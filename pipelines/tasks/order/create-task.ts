@@ -58,8 +58,9 @@ export const createTask =
   (deps: SubmitTaskDeps) =>
   async (order: TaskOrder): Promise<Task> => {
     const { database, adapterOf, isTransient, onWallet, messages, now = Date.now } = deps
-    if (order.hold > order.caller.known.view.balance) throw insufficientBalance()
     const task = newTask(order, adapterOf, now())
+    // One that repeats an intent may have its hold already.
+    if (task.idempotency === null && order.hold > order.caller.known.view.balance) throw insufficientBalance()
     const outcome = await database.createTask(task).catch((error: Error) => {
       if (isTransient(error)) void removeUpload(deps, task)
       return unavailable(error)

@@ -17,7 +17,7 @@ import {
   removeObjects,
   touchTasks,
 } from './lists.ts'
-import { createTask, moveTask } from './tasks.ts'
+import { createTask, hasIntent, moveTask } from './tasks.ts'
 
 export type Tasks = ReturnType<typeof openTasks>
 
@@ -27,6 +27,7 @@ export const openTasks = ({ main }: Pools) => ({
     main,
     {
       createTask,
+      hasIntent,
       readTasks,
       findTask,
       findResponseTask,

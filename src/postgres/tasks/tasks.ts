@@ -73,6 +73,16 @@ async function boundTo(sql: Queryable, { accountId, idempotency, submittedAt }: 
   return null
 }
 
+/** Returns whether the intent has created a task that still binds it. */
+export async function hasIntent(sql: Sql, accountId: string, key: string, now: number): Promise<boolean> {
+  const [row] = await sql<[{ is_bound: boolean }]>`
+    SELECT EXISTS (
+      SELECT FROM tasks WHERE account_id = ${accountId} AND intent_key = ${key}
+        AND (ended_at IS NULL OR state = 'succeeded')
+        AND submitted_at > ${now - RETENTION_SECONDS * MS_PER_SECOND}) AS is_bound`
+  return row.is_bound
+}
+
 async function insert(sql: Queryable, task: NewTask): Promise<Task> {
   const [row] = await sql<[TaskRow]>`
     INSERT INTO tasks (

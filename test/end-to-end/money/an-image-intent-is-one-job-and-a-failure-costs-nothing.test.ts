@@ -83,6 +83,33 @@ t.test('images', async (t) => {
     )
   }
 
+  await t.test('20: what its own hold leaves does not refuse a repeated request', async (t) => {
+    for (const credits of ['12.5', '20']) {
+      const client = await newClient(service, credits)
+      const body = { model: 'demo-image', prompt: 'A barn [simulate: delay=900]' }
+      const intent = { 'idempotency-key': 'barn' }
+      const before = await jobs(service, 'demo-image')
+      const cut = new AbortController()
+      const lost = fetch(service.baseUrl + GENERATIONS, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json', ...intent },
+        signal: cut.signal,
+      }).catch(() => null)
+      await eventually(
+        'the upstream has it',
+        async () => (await jobs(service, 'demo-image')) > before || undefined,
+      )
+      cut.abort()
+      await lost
+      t.match(await client.post(GENERATIONS, body, { 'idempotency-key': 'other' }), { status: 402 })
+      t.match((await retried(client, body, intent)).body, { data: { length: 1 } })
+      t.equal((await jobs(service, 'demo-image')) - before, 1, 'one job')
+      await checkWallet(t, service, client, credits, [PRICE_OF['demo-image']])
+      t.match(await client.post(GENERATIONS, body, { 'idempotency-key': 'other' }), { status: 402 })
+    }
+  })
+
   await t.test('what calls in flight may cost is not free for an image', async (t) => {
     const client = await newClient(service, '14')
     const body = { model: 'demo-image', prompt: 'A field' }

@@ -145,6 +145,29 @@ t.test('in the background', async (t) => {
     await books.charged(traceOf(first), told(await ended(id)))
   })
 
+  await t.test('what its own hold leaves does not refuse a repeated request', async (t) => {
+    const poor = await service.newKey('200')
+    const input = asking('tokens=4,delay=0,ttft=2000')
+    const body = { model: 'kept', background: true, max_output_tokens: 64, input }
+    const headers = { 'idempotency-key': 'cut' }
+    const cut = new AbortController()
+    const lost = fetch(service.baseUrl + PATH, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { authorization: `Bearer ${poor.key}`, 'content-type': 'application/json', ...headers },
+      signal: cut.signal,
+    }).catch(() => null)
+    await eventually('it is held', async () => (await balanceOf(service, poor.key)).held !== '0' || undefined)
+    cut.abort()
+    await lost
+    t.equal((await post(service, poor.key, PATH, body)).status, 402)
+    const repeated = await eventually('the key is free', async () => {
+      const response = await post(service, poor.key, PATH, body, headers)
+      return response.status === 409 ? undefined : response
+    })
+    t.match(await repeated.json(), { object: 'response', background: true })
+  })
+
   await t.test('a conversation is kept at one channel, and read again by each answer in it', async (t) => {
     const begun = await client.conversations.create({
       items: [{ type: 'message', role: 'user', content: 'My name is Ada.' }],

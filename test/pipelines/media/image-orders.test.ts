@@ -71,17 +71,21 @@ function ordered(model: string, more: Partial<ImageParams> = {}, balance = '1000
     callback_url: null,
   }
   const caller = {
-    request: { requestId: 'req_1' },
+    request: { requestId: 'req_1', hasHeader: () => false },
     ends: { add() {} },
     known: { view: { balance: parseCredits(balance) } },
   } as unknown as AuthenticatedCall
-  return imageOrder(inbox, {
-    ...caller,
-    catalog,
-    upload: uploads.begin('acc_a'),
-    params: { ...request, images: [], mask: null, extra: {}, hash: null, ...more },
-    model: catalog.resolve(model)!,
-  })
+  const database = { hasIntent: async () => false }
+  return imageOrder(
+    { ...inbox, database },
+    {
+      ...caller,
+      catalog,
+      upload: uploads.begin('acc_a'),
+      params: { ...request, images: [], mask: null, extra: {}, hash: null, ...more },
+      model: catalog.resolve(model)!,
+    },
+  )
 }
 const held = async (...asked: Parameters<typeof ordered>) => printCredits((await ordered(...asked)).hold)
 

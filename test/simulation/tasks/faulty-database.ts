@@ -28,6 +28,7 @@ export function databaseOf(process: Process, tasks: MemoryTasks, random: Random,
   const calls = [
     ...[
       'createTask',
+      'hasIntent',
       'applyTransition',
       'readTasks',
       'findTask',

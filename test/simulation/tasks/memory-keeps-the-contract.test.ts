@@ -50,6 +50,7 @@ t.test('whatever is asked in whatever order, both answer the same', async (t) =>
             deadlineAt: now + random.int(1, 100) * 1_000,
             idempotency: key === null ? null : { key, requestHash },
           })
+          if (key !== null) await both('intent', (tasks) => tasks.hasIntent(accountId, key, now))
           await both('create', (tasks) => tasks.createTask(task))
           const [stored] = await database.readTasks([task.id])
           if (stored !== undefined) {

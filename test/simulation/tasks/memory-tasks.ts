@@ -80,6 +80,16 @@ export class MemoryTasks implements Tasks {
     return { outcome: 'created', task: made, wallet: changed }
   }
 
+  async hasIntent(accountId: string, key: string, now: number): Promise<boolean> {
+    return [...this.#rows.values()].some(
+      ({ task, intent }) =>
+        task.accountId === accountId &&
+        intent?.key === key &&
+        task.submittedAt > now - WEEK_MS &&
+        (!isFinal(task.state) || task.state === 'succeeded'),
+    )
+  }
+
   #boundTo({ accountId, idempotency, submittedAt }: NewTask): Stored | null {
     for (const stored of this.#rows.values()) {
       const { task, intent } = stored
