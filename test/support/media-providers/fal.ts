@@ -25,7 +25,9 @@ function submit(call: Call, desk: Desk): Reply {
 
 function statusOf(job: Job, desk: Desk): Reply {
   const stage = desk.look(job)
-  if (stage === 'queued') return reply(202, { status: 'IN_QUEUE', queue_position: 1 })
+  // A cancelled one is where it was until fal has taken it out.
+  if (stage === 'queued' || stage === 'cancelled')
+    return reply(202, { status: 'IN_QUEUE', queue_position: 1 })
   if (stage === 'running') return reply(202, { status: 'IN_PROGRESS', logs: null })
   if (stage === 'strange') return reply(200, { status: 'ON_HOLD' })
   const end = { status: 'COMPLETED', logs: null, metrics: { inference_time: 3.2 } }
