@@ -34,7 +34,7 @@ export interface LogRebuildDeps {
     | 'callsKeptSince'
     | 'countUsageRows'
     | 'copiedUpto'
-    | 'readUsageRows'
+    | 'readRowsToRebuild'
     | 'rangeEnd'
     | 'holdCopying'
   >
@@ -75,7 +75,7 @@ export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
     while (upto < mark) {
       const from = upto + 1n
       const range = { from, to: await database.rangeEnd({ from, to: mark }, rangeRows) }
-      const text = await database.readUsageRows(range)
+      const text = await database.readRowsToRebuild(range)
       rows += await fresh.insertCalls({ token: `rebuild-${range.from}-${range.to}`, text })
       read += countLines(text)
       upto = range.to
@@ -96,7 +96,7 @@ export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
     if (claimedUpto === null) return
     // Its copier may have sent it to the log that was, and be about to finish it. If it comes again, it is known.
     const range = { from: copiedUpto + 1n, to: claimedUpto }
-    const text = await database.readUsageRows(range)
+    const text = await database.readRowsToRebuild(range)
     rows += await callLog.insertCalls({ token: tokenOf(range), text })
     read += countLines(text)
   })

@@ -170,6 +170,7 @@ function openPools(options: DatabaseOptions): Pools {
     main,
     session: poolUrl === null ? main : connect(url, { max: 1, name: `${name} session` }),
     copying: connect(url, { max: 1, name: `${name} copying`, lifetimeSeconds: null }),
+    rebuilding: connect(url, { max: 1, name: `${name} rebuild`, lifetimeSeconds: null }),
     auditing: pool({ max: 1, name: `${name} audit`, idleSeconds: IDLE_SECONDS, ...acting }),
     searching: pool({
       max: SEARCH_CONNECTIONS,

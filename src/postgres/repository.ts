@@ -22,6 +22,8 @@ export interface Pools {
   readonly session: Sql
   /** One connection that stays: its session is the copier's lock. */
   readonly copying: Sql
+  /** One connection that stays: its session is the lock of a rebuild of the call log. */
+  readonly rebuilding: Sql
   /** For long statements, such as an audit of a large ledger. */
   readonly auditing: Sql
   /** For searches, so that they never make a call wait for its key or its wallet. */

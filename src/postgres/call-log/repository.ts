@@ -19,10 +19,17 @@ export type CallCopy = ReturnType<typeof openCallCopy>
 export const openCalls = (pools: Pools) =>
   onStandby(pools, { newestCalls, callsSince, findCall }, READ_DEADLINE_MS)
 
-export const openCallCopy = ({ main, copying, auditing }: Pools) => ({
-  ...onPool(copying, { claimCopyRange, readUsageRows, finishCopyRange, claimRebuild }),
+export const openCallCopy = ({ main, copying, rebuilding }: Pools) => ({
+  ...onPool(copying, { claimCopyRange, readUsageRows, finishCopyRange }),
   ...onPool(main, { copiedUpto }),
-  ...onPool(auditing, { callsKeptSince, countUsageRows, rangeEnd }),
+  // While a rebuild holds copying, a copier of the same process waits on `copying`.
+  ...onPool(rebuilding, {
+    claimRebuild,
+    callsKeptSince,
+    countUsageRows,
+    rangeEnd,
+    readRowsToRebuild: readUsageRows,
+  }),
   holdCopying: <T>(work: (mark: CopyMark, assertHeld: () => Promise<void>) => Promise<T>) =>
     holdCopying(main, work),
 })

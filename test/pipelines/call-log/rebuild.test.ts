@@ -1,4 +1,5 @@
 /** The call log rebuilt from PostgreSQL: what it was, while calls arrive and are read, wherever it is broken off. */
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type LogRebuildDeps, rebuildLog } from '../../../pipelines/call-log/rebuild.ts'
 import { usageCopier } from '../../../pipelines/call-log/usage-copy.ts'
@@ -6,6 +7,8 @@ import { LIVE_NAMES, tablesOf, viewsOf } from '../../../src/clickhouse/tables/na
 import { CopyBench } from './usage-copy-support.ts'
 
 const JANUARY = Date.UTC(2026, 0)
+/** Far above what a rebuild here takes. */
+const PATIENCE_MS = 20_000
 const LEFT_OVER =
   "SELECT name FROM system.tables WHERE database = currentDatabase() AND name LIKE '%rebuilt%'"
 
@@ -79,6 +82,28 @@ t.test('the call log is rebuilt', async (t) => {
     t.ok(reads > 0)
     t.ok(progress.length > 4)
     await bench.book(2)
+    await bench.untilCopied()
+    await copier.stop()
+    await assertWhole(t)
+  })
+
+  await t.test('by the process that copies, while its copier waits for the hold', async (t) => {
+    await bench.book(60)
+    await copyAll()
+    const own = await bench.openDatabase()
+    const copier = usageCopier({ database: own, callLog })
+    t.teardown(() => own.close())
+    copier.start()
+    const done = rebuild({
+      database: own,
+      heldRows: 1_000_000,
+      async onProgress() {
+        await bench.book(1)
+        copier.wake()
+        await delay(200)
+      },
+    })
+    t.ok(await Promise.race([done, delay(PATIENCE_MS, null, { ref: false })]), 'neither waits for ever')
     await bench.untilCopied()
     await copier.stop()
     await assertWhole(t)
