@@ -31,6 +31,7 @@ export interface LogRebuildDeps {
   readonly database: Pick<
     CallCopy,
     | 'claimRebuild'
+    | 'releaseRebuild'
     | 'callsKeptSince'
     | 'countUsageRows'
     | 'copiedUpto'
@@ -53,16 +54,25 @@ function countLines(text: Buffer): number {
   return lines
 }
 
+const claim = async (database: LogRebuildDeps['database']): Promise<void> => {
+  if (!(await database.claimRebuild())) throw new Error('Another rebuild of the call log is under way')
+}
+
 /**
  * Rebuilds the log. An interruption leaves the log as it was, and the next rebuild starts over.
  * @throws Error when another rebuild is under way, or an engine fails
  */
 export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
-  const { database, callLog, onProgress, rangeRows = RANGE_ROWS, heldRows = HELD_ROWS } = deps
-  const claim = async () => {
-    if (!(await database.claimRebuild())) throw new Error('Another rebuild of the call log is under way')
+  await claim(deps.database)
+  try {
+    return await rebuildClaimed(deps)
+  } finally {
+    await deps.database.releaseRebuild()
   }
-  await claim()
+}
+
+async function rebuildClaimed(deps: LogRebuildDeps): Promise<RebuildResult> {
+  const { database, callLog, onProgress, rangeRows = RANGE_ROWS, heldRows = HELD_ROWS } = deps
   const total = await database.countUsageRows()
   const fresh = await callLog.createRebuildTables()
   let upto = 0n
@@ -90,7 +100,7 @@ export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
   await database.holdCopying(async ({ copiedUpto, claimedUpto }, assertHeld) => {
     await follow(copiedUpto)
     // A session may have been lost: during its absence another rebuild may have begun, or copying may have continued.
-    await claim()
+    await claim(database)
     await assertHeld()
     await fresh.swap()
     if (claimedUpto === null) return

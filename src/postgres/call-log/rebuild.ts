@@ -13,14 +13,20 @@ export interface CopyMark {
 }
 
 /**
- * Claims the rebuild of the call log for this process and returns true, until `close`, or until its session is lost;
- * returns false when another process has it. `sql` is one connection without other users: its session holds the lock.
+ * Claims the rebuild of the call log for this process and returns true, until it is released, or until its session is
+ * lost; returns false when another process has it. `sql` is one connection without other users: its session holds the
+ * lock.
  */
 export async function claimRebuild(sql: Sql): Promise<boolean> {
   const [lock] = await sql<
     [{ is_ours: boolean }]
   >`SELECT pg_try_advisory_lock(${LOCKS.rebuilding}) AS is_ours`
   return lock.is_ours
+}
+
+/** Gives up the claim, however often it was made. Resolves too where the session is lost, and its claim with it. */
+export async function releaseRebuild(sql: Sql): Promise<void> {
+  await sql`SELECT pg_advisory_unlock_all()`.catch(() => undefined)
 }
 
 /** Returns the instant of admission before which retention has taken usage rows away; null: it has taken none. */

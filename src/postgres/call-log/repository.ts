@@ -11,6 +11,7 @@ import {
   countUsageRows,
   holdCopying,
   rangeEnd,
+  releaseRebuild,
 } from './rebuild.ts'
 
 export type Calls = ReturnType<typeof openCalls>
@@ -25,6 +26,7 @@ export const openCallCopy = ({ main, copying, rebuilding }: Pools) => ({
   // While a rebuild holds copying, a copier of the same process waits on `copying`.
   ...onPool(rebuilding, {
     claimRebuild,
+    releaseRebuild,
     callsKeptSince,
     countUsageRows,
     rangeEnd,

@@ -125,6 +125,13 @@ t.test('the call log is rebuilt', async (t) => {
     const other = await bench.openDatabase()
     t.ok(await other.claimRebuild())
     await t.rejects(rebuild(), { message: /another rebuild/i })
+    await rebuild({ database: other })
+    await rebuild()
+    await t.rejects(rebuild({ database: other, onProgress: () => Promise.reject(new Error('stopped')) }), {
+      message: 'stopped',
+    })
+    await rebuild()
+    t.ok(await other.claimRebuild())
     await other.close()
     await rebuild()
     await assertWhole(t)
