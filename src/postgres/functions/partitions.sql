@@ -166,17 +166,32 @@ BEGIN
 END
 $$;
 
+-- Makes the table of what stays of a partition that is retired. The check shows that its rows fit, without reading them.
+CREATE OR REPLACE FUNCTION make_remainder(part partitions, what text, OUT remainder text) LANGUAGE plpgsql AS $$
+BEGIN
+  remainder := part.name || '_' || what;
+  PERFORM make_partition_table(part.table_name, remainder);
+  EXECUTE (
+    SELECT format('ALTER TABLE %I ADD CONSTRAINT %I CHECK (%s)', remainder, remainder,
+      concat_ws(' AND ', t.key || ' < ' || partition_bound(t.name, part.ends_at),
+        t.key || ' >= ' || partition_bound(t.name, part.starts_at)))
+    FROM partitioned_tables() AS t WHERE t.name = part.table_name);
+END
+$$;
+
 -- Takes the oldest partition of a table away that ended before an instant, and two months ago at least: drops it, or
--- detaches it and leaves it as a table. What replaces it is written in the same transaction. Credits stay: entries of
--- the ledger that belong to no call and no task become a smaller partition of the same time. Returns the partition, with
--- what keeps it where it was not taken; nulls where there is none.
+-- detaches it and leaves it as a table. What replaces it is written in the same transaction. Two things stay, as a smaller
+-- partition of the same time that is not retired: credits, which are entries of the ledger that belong to no call and no
+-- task, and voices and avatars that are ready, because the row of the task is what the customer uses. Returns the
+-- partition, with what keeps it where it was not taken; nulls where there is none.
 CREATE OR REPLACE FUNCTION retire_partition(
   wanted_table text, before timestamptz, detaches boolean, OUT name text, OUT row_count bigint, OUT obstacle text
 ) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$
 DECLARE
   part partitions;
-  credits text;
+  remainder text;
+  made_ids text[];
   newest bigint;
   newest_now bigint;
 BEGIN
@@ -199,12 +214,16 @@ BEGIN
   EXECUTE format('SELECT count(*) FROM %I', part.name) INTO row_count;
   IF wanted_table = 'ledger_entries' THEN
     PERFORM close_ledger(part);
-    credits := part.name || '_credits';
-    PERFORM make_partition_table(wanted_table, credits);
+    remainder := make_remainder(part, 'credits');
     EXECUTE format(
-      'INSERT INTO %I SELECT * FROM %I WHERE kind NOT IN (''charge'', ''hold'', ''release'', ''refund'')', credits, part.name);
-    EXECUTE format('ALTER TABLE %I ADD CONSTRAINT %I CHECK (created_at < %L AND created_at >= %L)',
-      credits, credits, part.ends_at, coalesce(part.starts_at, '-infinity'));
+      'INSERT INTO %I SELECT * FROM %I WHERE kind NOT IN (''charge'', ''hold'', ''release'', ''refund'')', remainder, part.name);
+  ELSIF wanted_table = 'tasks' THEN
+    EXECUTE format(
+      'SELECT array_agg(id) FROM %I WHERE kind IN (''voice'', ''avatar'') AND state = ''succeeded'' AND deleted_at IS NULL',
+      part.name) INTO made_ids;
+    IF made_ids IS NOT NULL THEN
+      remainder := make_remainder(part, 'made');
+    END IF;
   ELSIF wanted_table = 'usage_rows' THEN
     EXECUTE format($sql$
       INSERT INTO closing_usage (key_id, account_id, closed_at, row_count, call_count, cost)
@@ -224,10 +243,14 @@ BEGIN
     END IF;
   END IF;
   EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', wanted_table, part.name);
-  IF credits IS NOT NULL THEN
-    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', wanted_table, credits,
-      CASE WHEN part.starts_at IS NULL THEN 'MINVALUE' ELSE quote_literal(part.starts_at) END,
-      quote_literal(part.ends_at));
+  IF made_ids IS NOT NULL THEN
+    -- Only now: until the partition was locked a customer could delete one.
+    EXECUTE format('INSERT INTO %I SELECT * FROM %I WHERE id = ANY ($1) AND deleted_at IS NULL', remainder, part.name)
+    USING made_ids;
+  END IF;
+  IF remainder IS NOT NULL THEN
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', wanted_table, remainder,
+      coalesce(partition_bound(wanted_table, part.starts_at), 'MINVALUE'), partition_bound(wanted_table, part.ends_at));
   END IF;
   IF NOT detaches THEN
     EXECUTE format('DROP TABLE %I', part.name);

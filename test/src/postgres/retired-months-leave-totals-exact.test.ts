@@ -1,13 +1,16 @@
 /** Retention takes months away, and what replaces them keeps every total and every finding of the audit. */
 import t from 'tap'
+import { mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/database.ts'
+import { LOCKS } from '../../../src/postgres/locks.ts'
 import type { Retention } from '../../../src/postgres/partitions/retire.ts'
+import { eventually } from '../../support/eventually.ts'
 import { makeOld, unguarded } from './partition-support.ts'
 import { newAccount, openFresh, settlement, startDatabase } from './support.ts'
-import { giveBack, hold, settle } from './tasks/support.ts'
+import { giveBack, hold, newVideo, settle } from './tasks/support.ts'
 
 const { engines } = await startDatabase(t)
 const months = { usage_rows: 2, ledger_entries: 2, audit_entries: 2, tasks: 2 }
@@ -86,6 +89,81 @@ t.test('what months are gone changes no total, and no finding', async (t) => {
     t.match((await database.findCall(late.request_id)).refused?.reason, /retention has taken away the calls/)
     t.same(await totalsOf(sql), wallets)
   })
+})
+
+t.test('voices and avatars that are ready stay with their customer', async (t) => {
+  const { database, sql } = await openFresh(t, engines)
+  const { one: accountId } = await populate(database, sql)
+  const make = async (kind: 'voice' | 'avatar') => {
+    const job =
+      kind === 'voice'
+        ? { work: kind, name: 'Ann', audio: { from: 'url', url: 'https://example.com/ann.wav' } }
+        : {
+            work: kind,
+            name: 'Bob',
+            source: { from: 'url', url: 'https://example.com/bob.png' },
+            source_kind: 'image',
+          }
+    const id = newId(kind === 'voice' ? 'voi' : 'ava', Date.now() - 8 * 31 * 86_400_000)
+    const made = await database.createTask(newVideo(accountId, { id, kind, job: mediaJob.parse(job) }))
+    if (made.outcome !== 'created') throw new Error(made.outcome)
+    return made.task
+  }
+  const ready = async (kind: 'voice' | 'avatar') => {
+    const task = await make(kind)
+    await settle(database, task, 100n)
+    return task.id
+  }
+  const voice = await ready('voice')
+  const avatar = await ready('avatar')
+  const [deleted, leaving] = [await ready('voice'), await ready('voice')]
+  await giveBack(database, await make('avatar'), 'failed')
+  await database.deleteTaskRecord(accountId, 'voice', deleted, Date.now())
+  await makeOld(sql)
+  const [before] = await sql`SELECT * FROM tasks WHERE id = ${voice}`
+  const idsOf = async () => (await sql`SELECT id FROM tasks ORDER BY id`).map(({ id }) => id)
+  const retire = () => database.retirePartitions({ ...DROP, months: { ...NONE, tasks: 2 } })
+
+  // A booking makes the retirement wait when it has chosen what stays.
+  const booking = await sql.reserve()
+  await booking`SELECT pg_advisory_lock(${LOCKS.booking})`
+  const retirement = retire()
+  await eventually('the retirement waits', async () => {
+    const [row] = await sql`
+      SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = ${LOCKS.booking} AND NOT granted`
+    return row
+  })
+  const deletion = database.deleteTaskRecord(accountId, 'voice', leaving, Date.now())
+  await Promise.race([deletion, new Promise((resolve) => setTimeout(resolve, 500))])
+  await booking`SELECT pg_advisory_unlock(${LOCKS.booking})`
+  booking.release()
+  t.match(await retirement, { retired: [{ name: 'tasks_past', rows: 7n }], waiting: { length: 0 } })
+  t.ok(await deletion)
+  t.same(await idsOf(), [avatar, voice].sort(), 'one that was deleted meanwhile is gone')
+  t.match((await sql`SELECT * FROM tasks WHERE id = ${voice}`)[0], before)
+  t.equal((await database.findTask(accountId, 'avatar', avatar))?.id, avatar)
+  t.equal((await database.listTasks({ accountId, kind: 'voice', states: null, limit: 5 })).tasks.length, 1)
+  t.match(await database.verifyWallets(undefined, { isIncremental: false }), { ok: true })
+
+  t.same(await retire(), { retired: [], waiting: [] }, 'what stays is not retired again')
+  const later = await ready('voice')
+  const [bounds] = await sql<[{ from: string; to: string }]>`
+    WITH made AS (
+      INSERT INTO partitions (name, table_name, starts_at, ends_at)
+      SELECT 'tasks_later', 'tasks', months_later(month, -4), months_later(month, -3)
+      FROM date_trunc('month', now(), 'UTC') AS month RETURNING *)
+    SELECT partition_bound('tasks', starts_at) AS from, partition_bound('tasks', ends_at) AS to,
+      make_partition_table('tasks', name) FROM made`
+  await sql.unsafe(
+    `ALTER TABLE tasks ATTACH PARTITION tasks_later FOR VALUES FROM (${bounds.from}) TO (${bounds.to})`,
+  )
+  await sql`UPDATE tasks SET submitted_at = ${bounds.from}::bigint WHERE id = ${later}`
+  t.match(await retire(), { retired: [{ name: 'tasks_later', rows: 1n }] }, 'the next month')
+  t.same(await idsOf(), [avatar, voice, later].sort())
+  t.ok(await database.deleteTaskRecord(accountId, 'voice', voice, Date.now()))
+  t.equal(await database.findTask(accountId, 'voice', voice), null)
+  await database.retirePartitions(DROP)
+  t.match(await database.verifyWallets(undefined, { isIncremental: false }), { ok: true })
 })
 
 t.test('nothing is taken away while the books differ', async (t) => {
