@@ -99,8 +99,11 @@ async function rebuildClaimed(deps: LogRebuildDeps): Promise<RebuildResult> {
     await follow(mark)
   await database.holdCopying(async ({ copiedUpto, claimedUpto }, assertHeld) => {
     await follow(copiedUpto)
-    // A session may have been lost: during its absence another rebuild may have begun, or copying may have continued.
+    // A session may have been lost: during its absence another rebuild may have begun, a month may have been taken away, or
+    // copying may have continued.
     await claim(database)
+    if ((await database.callsKeptSince())?.getTime() !== keptSince?.getTime())
+      throw new Error('A month was taken away meanwhile: run the rebuild again')
     await assertHeld()
     await fresh.swap()
     if (claimedUpto === null) return

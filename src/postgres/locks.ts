@@ -6,7 +6,7 @@ export const LOCKS = {
   booking: 7_811_001,
   /** Held by the session of the one process that copies usage rows. */
   copying: 7_811_002,
-  /** Held by the session of the one process that rebuilds the call log. */
+  /** Held by the session of the one process that rebuilds the call log; written out in `retirement_obstacle`. */
   rebuilding: 7_811_003,
   /** Held by the transaction that replaces the master key; shared by those that seal with it. */
   masterKey: 7_811_004,
