@@ -1,7 +1,7 @@
 /**
  * The statements of the call log for a cluster: the same definitions, with replicated tables on each of its servers. The
- * cluster has one shard, so that every server has all rows. What changes tables that are there (ALTER, DELETE) Keeper
- * passes on by itself.
+ * cluster has one shard, so that every server has all rows. What changes tables that are there (ALTER, DELETE, INSERT)
+ * Keeper passes on by itself.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 
@@ -18,7 +18,7 @@ const FORMS = [
   /^DROP TABLE IF EXISTS \w+$/,
   /^EXCHANGE TABLES \w+ AND \w+$/,
 ] as const
-const PASSED_ON = /^(?:ALTER TABLE|DELETE FROM) \w+ /
+const PASSED_ON = /^(?:ALTER TABLE|DELETE FROM|INSERT INTO) \w+ /
 
 /** Settings of each query on a cluster. */
 export const CLUSTER_SETTINGS = {

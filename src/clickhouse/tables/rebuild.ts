@@ -6,20 +6,39 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { readMigrations } from '../migrate.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { MARKS_TABLE } from './marks.ts'
-import { isInMonth, monthsOf } from './months.ts'
 import { FRESH_NAMES, LIVE_NAMES, type LogNames, tablesOf, viewsOf } from './names.ts'
 import { createViewOfCosts, createViews } from './views.ts'
+
+/** Rows that one statement takes over: a second's work, far below the limits of a statement. */
+const KEPT_ROWS = 100_000
+/** The order on disk: a statement reads its own rows, and no others. */
+const ORDER = 'account_id, created_at, id'
+const IS_AFTER = `(account_id > {account:String} OR account_id = {account:String} AND (
+  created_at > fromUnixTimestamp64Milli({at:Int64}, 'UTC')
+  OR created_at = fromUnixTimestamp64Milli({at:Int64}, 'UTC') AND id > {id:UInt64}))`
+const IS_OLD = "submitted_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')"
 
 /** An empty second log without readers. */
 export interface RebuildTables {
   /** Adds rows as `CallLog.insertCalls` does. */
   insertCalls(range: CallRange): Promise<number>
-  /** Takes over the calls admitted before an instant (epoch milliseconds) from the live log. Returns how many. */
-  keepCallsBefore(epochMs: number): Promise<number>
+  /**
+   * Takes over the calls admitted before an instant (epoch milliseconds) from the live log, so many rows at a time.
+   * Returns how many.
+   */
+  keepCallsBefore(epochMs: number, rowsAtATime?: number): Promise<number>
   /** Makes this the log; readers no longer see the former one. */
   swap(): Promise<void>
   /** Removes the former log; before a swap, this one. */
   drop(): Promise<void>
+}
+
+/** Of a row in that order. */
+interface Position {
+  readonly account: string
+  /** Epoch milliseconds. */
+  readonly at: string
+  readonly id: string
 }
 
 /** Returns the names, views first: they are dropped before their tables. */
@@ -67,17 +86,26 @@ export async function createRebuildTables(client: ClickHouseClient): Promise<Reb
   await createViewOfCosts(client, FRESH_NAMES)
   return {
     insertCalls: (range) => insertCalls(client, range, FRESH_NAMES.calls),
-    async keepCallsBefore(epochMs) {
-      const where = "submitted_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')"
-      const dated = [{ table: LIVE_NAMES.calls, at: 'created_at' }]
-      for (const month of await monthsOf(client, dated))
-        await client.command({
-          query: `INSERT INTO ${FRESH_NAMES.calls} SELECT * FROM ${LIVE_NAMES.calls}
-            WHERE ${isInMonth('created_at')} AND ${where}`,
-          query_params: { month, before: epochMs },
+    async keepCallsBefore(epochMs, rowsAtATime = KEPT_ROWS) {
+      const old = `FROM ${LIVE_NAMES.calls} WHERE ${IS_OLD} AND ${IS_AFTER} ORDER BY ${ORDER}`
+      let after: Position | undefined = { account: '', at: '0', id: '0' }
+      while (after !== undefined) {
+        const query_params: Record<string, unknown> = { ...after, before: epochMs, rows: rowsAtATime }
+        const answer = await client.query({
+          query: `SELECT account_id AS account, toUnixTimestamp64Milli(created_at) AS at, id ${old}
+            LIMIT 1 OFFSET ${rowsAtATime - 1}`,
+          query_params,
+          format: 'JSONEachRow',
         })
+        const [last] = await answer.json<Position>()
+        await client.command({
+          query: `INSERT INTO ${FRESH_NAMES.calls} SELECT * ${old} LIMIT {rows:UInt32}`,
+          query_params,
+        })
+        after = last
+      }
       const answer = await client.query({
-        query: `SELECT toUInt32(count()) AS rows FROM ${FRESH_NAMES.calls} WHERE ${where}`,
+        query: `SELECT toUInt32(count()) AS rows FROM ${FRESH_NAMES.calls} WHERE ${IS_OLD}`,
         query_params: { before: epochMs },
         format: 'JSONEachRow',
       })

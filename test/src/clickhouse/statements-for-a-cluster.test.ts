@@ -14,12 +14,17 @@ import { dropCallsBefore } from '../../../src/clickhouse/tables/retention.ts'
 import { startEngines } from '../../support/engines.ts'
 
 interface Sent {
+  readonly query_params?: Readonly<Record<string, unknown>>
   readonly query: string
   readonly clickhouse_settings?: Readonly<Record<string, unknown>>
 }
 
-/** A client that keeps commands and inserts; its tables are empty. */
+/** The position of the last row of a full statement, when calls are taken over. */
+const POSITION = { account: 'acc_one', at: '1767225600000', id: '7' }
+
+/** A client that keeps commands and inserts; its tables are empty but for the positions of calls that are taken over. */
 function recorder() {
+  const positions = [POSITION]
   const commands: Sent[] = []
   const inserts: Sent[] = []
   const client = {
@@ -36,7 +41,11 @@ function recorder() {
               ]
             : /AS marks/.test(query)
               ? [{ marks: '0', value: '0' }]
-              : [],
+              : /OFFSET/.test(query)
+                ? positions.splice(0)
+                : /AS rows/.test(query)
+                  ? [{ rows: 100_001 }]
+                  : [],
     }),
   } as unknown as ClickHouseClient
   return { client, commands, inserts }
@@ -48,6 +57,7 @@ async function everything(cluster: string | null) {
   await migrate(client)
   const tables = await createRebuildTables(client)
   await tables.insertCalls({ token: 'range', text: Buffer.from('2026-01-01 00:00:00.000\n') })
+  await tables.keepCallsBefore(Date.UTC(2026, 0))
   await tables.swap()
   await dropCallsBefore(client, Date.UTC(2026, 5, 1))
   return { commands, inserts }
@@ -75,7 +85,7 @@ t.test('the same statements are sent, in the same order', async (t) => {
 t.test('each reaches every server', async (t) => {
   for (const { query, clickhouse_settings } of all.commands) {
     const text = withoutComments(query)
-    const isPassedOn = /^(ALTER TABLE|DELETE FROM) /.test(text)
+    const isPassedOn = /^(ALTER TABLE|DELETE FROM|INSERT INTO) /.test(text)
     t.equal(/ ON CLUSTER 'o\\'hare'/.test(text), !isPassedOn, text.slice(0, 80))
     t.match(clickhouse_settings, { alter_sync: '2', distributed_ddl_output_mode: 'throw' })
     if (text.startsWith('DROP')) t.match(text, / SYNC$/)
@@ -120,6 +130,23 @@ t.test('inserts have tokens, also for the views, and wait for most replicas', as
   for (const { clickhouse_settings } of all.inserts) t.match(clickhouse_settings, { insert_quorum: 'auto' })
   for (const { clickhouse_settings } of one.inserts) t.notOk(clickhouse_settings?.insert_quorum)
 })
+
+t.test(
+  'calls are taken over by statements of few rows, one after the other, which wait for most replicas',
+  async (t) => {
+    const taken = ({ commands }: { commands: readonly Sent[] }) =>
+      commands.filter(({ query }) => query.startsWith('INSERT INTO'))
+    t.match(
+      taken(all).map(({ query_params }) => query_params),
+      [{ account: '', at: '0', id: '0' }, POSITION],
+    )
+    for (const { query, clickhouse_settings } of taken(all)) {
+      t.match(query, /^INSERT INTO calls_rebuilt SELECT .* LIMIT \{rows:UInt32\}$/s)
+      t.match(clickhouse_settings, { insert_quorum: 'auto' })
+    }
+    t.equal(taken(one).length, 2)
+  },
+)
 
 t.test('a statement of an unknown form is refused: it would reach one server', async (t) => {
   for (const query of [
