@@ -5,6 +5,8 @@ import type { PipelineLog } from '../settlement/retrying.ts'
 
 /** A job begins within this time. */
 const LOOK_INTERVAL_MS = 1_000
+/** A running job shows a sign of life so often, whatever its steps take: without one for 60 s it is run again. */
+const TOUCH_INTERVAL_MS = 15_000
 /** Each report of progress is a small write. */
 const REPORT_INTERVAL_MS = 500
 
@@ -24,6 +26,7 @@ export interface JobDeps {
   /** The kinds that this process runs. */
   readonly work: Readonly<Partial<Record<JobKind, RunJob>>>
   readonly log: PipelineLog
+  readonly touchMs?: number
 }
 
 export interface RunningJobs {
@@ -53,7 +56,10 @@ export function runJobs(deps: JobDeps): RunningJobs {
   }
 }
 
-async function next({ database, work, log }: JobDeps, isStopping: () => boolean): Promise<void> {
+async function next(
+  { database, work, log, touchMs = TOUCH_INTERVAL_MS }: JobDeps,
+  isStopping: () => boolean,
+): Promise<void> {
   let job: Job | null
   try {
     job = await database.claimJob(Object.keys(work) as JobKind[])
@@ -64,8 +70,12 @@ async function next({ database, work, log }: JobDeps, isStopping: () => boolean)
   if (job === null) return
   const { id, kind } = job
   let reportedAt = 0
+  let progress: Parameters<ReportProgress> = [0, 0]
+  // While PostgreSQL is away nobody claims the job either.
+  const touching = setInterval(() => void database.reportJob(id, ...progress).catch(() => false), touchMs)
   const report: ReportProgress = async (done, total) => {
     if (isStopping()) throw new Stopped()
+    progress = [done, total]
     if (done < total && Date.now() - reportedAt < REPORT_INTERVAL_MS) return
     reportedAt = Date.now()
     if (!(await database.reportJob(id, done, total))) throw new Stopped()
@@ -81,5 +91,7 @@ async function next({ database, work, log }: JobDeps, isStopping: () => boolean)
     if (error instanceof Stopped) return
     log.error({ job: id, kind, err: error }, 'Job failed')
     await database.endJob(id, { error: (error as Error).message }).catch(() => undefined)
+  } finally {
+    clearInterval(touching)
   }
 }

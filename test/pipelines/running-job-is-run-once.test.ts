@@ -1,0 +1,53 @@
+/** A job that takes its time is run by one process alone, and stops when it is cancelled. */
+import t from 'tap'
+import { runJobs } from '../../pipelines/jobs/run-jobs.ts'
+import { startDatabase } from '../src/postgres/support.ts'
+import { eventually } from '../support/eventually.ts'
+
+const log = { info() {}, warn() {}, error() {} }
+
+t.test('a step without a report is no sign that its process is gone', async (t) => {
+  const { database, sql } = await startDatabase(t)
+  const { id } = await database.startJob({ kind: 'rebuild' })
+  const steps: string[] = []
+  let goOn = (): void => {}
+  const waiting = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const jobs = runJobs({
+    database,
+    work: {
+      async rebuild(_, report) {
+        await report(1, 3)
+        steps.push('begun')
+        await waiting
+        steps.push('waited')
+        await report(3, 3)
+        return { result: steps.push('ended') }
+      },
+    },
+    log,
+    touchMs: 20,
+  })
+  t.teardown(async () => {
+    goOn()
+    await jobs.stop()
+  })
+  await eventually('the job runs', () => (steps.length > 0 ? true : undefined))
+  await sql`UPDATE jobs SET touched_at = now() - interval '59 seconds'`
+  await eventually(
+    'the job is touched',
+    async () => {
+      const [row] = await sql`SELECT FROM jobs WHERE touched_at > now() - interval '30 seconds'`
+      return row
+    },
+    10_000,
+  )
+  t.equal(await database.claimJob(['rebuild']), null)
+  t.match(await database.readJob(id), { state: 'running', done: 1n, total: 3n })
+  await database.cancelJob(id)
+  goOn()
+  await jobs.stop()
+  t.same(steps, ['begun', 'waited'])
+  t.match(await database.readJob(id), { state: 'cancelled', result: null })
+})
