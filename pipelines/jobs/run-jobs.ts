@@ -71,7 +71,7 @@ async function next(
   const { id, kind } = job
   let reportedAt = 0
   let progress: Parameters<ReportProgress> = [0, 0]
-  // While PostgreSQL is away nobody claims the job either.
+  // While PostgreSQL is away no other process claims the job either.
   const touching = setInterval(() => void database.reportJob(id, ...progress).catch(() => false), touchMs)
   const report: ReportProgress = async (done, total) => {
     if (isStopping()) throw new Stopped()
