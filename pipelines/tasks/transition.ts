@@ -1,6 +1,7 @@
 /** What an event does to a task, money and call log included. Pure. */
 import type { TaskPrice } from '../../schemas/media/price.ts'
 import { isFinal, TASK_RULES, type TaskEvent } from '../../schemas/tasks/task.ts'
+import { costOf } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
 import { chargeOfTask } from './end/charge.ts'
 import { NO_LINKS, type ResultLinks, taskSettlement } from './end/settlement.ts'
@@ -39,7 +40,9 @@ export function planTransition(
     settlement: {
       ...taskSettlement(ended, charge, links, now),
       ...(charge !== null &&
-        upstreamPrice !== null && { upstream_cost: String(chargeOfTask(changed, upstreamPrice)!.cost) }),
+        upstreamPrice !== null && {
+          upstream_cost: String(chargeOfTask(changed, upstreamPrice, costOf)!.cost),
+        }),
     },
   }
 }

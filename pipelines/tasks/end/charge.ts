@@ -24,13 +24,14 @@ export interface TokenCharge {
 }
 export type TaskCharge = MediaCharge | TokenCharge
 
-/** Returns null where nothing was delivered or used. `price` is the agreed one, or what the operator pays. */
+/** Returns null where nothing was delivered or used. `price` is the agreed one, or with `costOf` what the operator pays. */
 export function chargeOfTask(
   { job, result, state, submittedAt }: Pick<Task, 'job' | 'result' | 'state' | 'submittedAt'>,
   price: TaskPrice,
+  mediaCharge: typeof chargeOf = chargeOf,
 ): TaskCharge | null {
   if (result === null) return null
-  if (price.unit !== '1M_tokens') return chargeOf(price, job, result)
+  if (price.unit !== '1M_tokens') return mediaCharge(price, job, result)
   if (job.work !== 'response') throw new Error(`a job ${job.work} has no price by tokens`)
   return tokensOwed(price, job, result, { isAnswered: state === 'succeeded', submittedAt })
 }

@@ -151,15 +151,13 @@ function lower(one: Rate, other: Rate): Rate {
   return other
 }
 
-/** Returns the price of each image by its own size, never more than that of the requested size. */
+/** Returns the price of each image by its own size, and of an unknown size by the requested one. */
 function deliveredRates(price: MediaPrice, job: ImageJob, result: TaskResult): Rate[] {
-  const asked = requestedRate(price, job)
   return result.files
     .filter(({ role }) => role === 'image')
-    .map(({ width, height }) => {
-      const own = width === null || height === null ? asked : imageRate(price, width * height)
-      return lower(own, asked)
-    })
+    .map(({ width, height }) =>
+      width === null || height === null ? requestedRate(price, job) : imageRate(price, width * height),
+    )
 }
 
 const microseconds = (seconds: number): bigint => BigInt(Math.round(seconds * 10 ** SECOND_DECIMALS))
@@ -229,14 +227,26 @@ export function holdOf(price: MediaPrice, job: MediaJob): Credits {
   return imageCharge(price, job, Array<Rate>(count).fill(rate)).cost
 }
 
-/** Returns the cost of a finished task: its delivery, at the price at the time of the request. */
-export function chargeOf(agreed: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge {
-  const price = deliveredPrice(agreed, result)
+function deliveryCharge(at: MediaPrice, job: MediaJob, result: TaskResult, isCapped: boolean): MediaCharge {
+  const price = deliveredPrice(at, result)
   if (price.unit === 'second') return secondsCharge(price, chargedSeconds(job, result))
   if (price.unit === '1000_characters') return charactersCharge(price, job)
   if (price.unit !== 'image' || !isImageJob(job)) return flatCharge(price)
-  return imageCharge(price, job, deliveredRates(price, job, result))
+  const asked = requestedRate(price, job)
+  const rates = deliveredRates(price, job, result)
+  return imageCharge(price, job, isCapped ? rates.map((rate) => lower(rate, asked)) : rates)
 }
+
+/**
+ * Returns the charge of a finished task: its delivery, at the price at the time of the request. No image is charged
+ * more than its requested size.
+ */
+export const chargeOf = (agreed: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge =>
+  deliveryCharge(agreed, job, result, true)
+
+/** Returns what the operator pays for a finished task: a provider bills the size that it made, also a dearer one. */
+export const costOf = (paid: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge =>
+  deliveryCharge(paid, job, result, false)
 
 /** The parts of a task by which its channel bills it. */
 interface BilledTask {

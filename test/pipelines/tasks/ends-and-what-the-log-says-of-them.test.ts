@@ -2,7 +2,7 @@
 import t from 'tap'
 import { taskSettlement } from '../../../pipelines/tasks/end/settlement.ts'
 import { planTransition, refusedUnsent } from '../../../pipelines/tasks/transition.ts'
-import { emptyResult, mediaJob } from '../../../schemas/media/job.ts'
+import { emptyResult, mediaJob, taskResult } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT, ONE_RATE } from '../../../schemas/money.ts'
 import { TASK_KINDS } from '../../../schemas/tasks/kinds.ts'
 import {
@@ -116,6 +116,23 @@ t.test('a task that succeeds is charged what was delivered, and its row says whe
     before_upstream_us: 1_000_000,
     waiting_for_upstream_us: 250_000,
     charge: '4 seconds x 2.5 = 10',
+  })
+})
+
+t.test('the cost of an image follows its size, also beyond the one that bounds its charge', async (t) => {
+  const price = {
+    ...PRICE,
+    unit: 'image' as const,
+    perUnit: String(5n * ONE_RATE),
+    pixelTiers: [{ fromPixels: 1_000_000, perUnit: String(8n * ONE_RATE) }],
+  }
+  const job = mediaJob.parse({ work: 'image', prompt: 'x', n: 1, size: '1024x768' })
+  const result = taskResult.parse({ files: [{ role: 'image', width: 1440, height: 1080 }] })
+  const task = taskIn('storing', { job, price, result })
+  const move = planTransition(task, 'stored', {}, { now: NOW, upstreamPrice: price })
+  t.match(move?.settlement, {
+    cost: String(5n * ONE_CREDIT),
+    upstream_cost: String(8n * ONE_CREDIT),
   })
 })
 

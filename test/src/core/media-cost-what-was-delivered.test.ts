@@ -8,6 +8,7 @@ import { clampToOrder } from '../../../src/core/media/order.ts'
 import {
   charactersOf,
   chargeOf,
+  costOf,
   DEFAULT_VIDEO_SECONDS,
   holdOf,
   longestSeconds,
@@ -120,6 +121,20 @@ t.test('settled by the real size, downward only, each image by its own', async (
   t.equal(chargeAt('2048x2048', '1024x1024', '2048x2048', '1600x1499'), '71.16')
   const { line } = chargeOf(TIERED, images(2), pictures('2048x2048', '8x8'))
   t.equal(line, '1 image x 35.58 + 1 image x 17.79 = 53.37')
+})
+
+t.test('the operator pays for the size that was made, also a dearer one', async (t) => {
+  const price = priceOf({
+    unit: 'image',
+    per_unit: '5',
+    pixel_tiers: [{ from_pixels: 1_000_000, per_unit: '8' }],
+  })
+  const both = (asked: string, came: string | null) =>
+    [chargeOf, costOf].map((of) => printCredits(of(price, images(1, { size: asked }), pictures(came)).cost))
+  t.same(both('1024x768', '1440x1080'), ['5', '8'])
+  t.same(both('1440x1080', '1024x768'), ['5', '5'])
+  t.same(both('1024x768', null), ['5', '5'], 'a size that is not reported is the requested one')
+  t.same(both('1440x1080', null), ['8', '8'])
 })
 
 t.test('images that go in', async (t) => {
