@@ -9,13 +9,21 @@ export function sidesOf(size: string | null): readonly [width: number, height: n
   return sides[0] > 0 && sides[1] > 0 ? sides : null
 }
 
-/** Returns the one of `ratios` that is nearest to a size; null without a size. */
+/**
+ * Returns the one of `ratios` that is nearest to a size; null without a size. Among equal ratios it is the one that is
+ * nearest in area, as larger ones cost more; for a size that is a bare ratio, the first.
+ */
 export function nearestRatio(size: string | null, ratios: readonly string[]): string | null {
   const wanted = sidesOf(size)
   if (wanted === null) return null
-  const distance = (ratio: string): number => {
+  const isBare = size?.includes(':')
+  const distances = (ratio: string): readonly [inRatio: number, inArea: number] => {
     const [width, height] = sidesOf(ratio) ?? [1, 1]
-    return Math.abs(Math.log(width / height / (wanted[0] / wanted[1])))
+    const inArea = isBare ? 0 : Math.abs(width * height - wanted[0] * wanted[1])
+    return [Math.abs(Math.log(width / height / (wanted[0] / wanted[1]))), inArea]
   }
-  return ratios.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best))
+  return ratios.reduce((best, ratio) => {
+    const [one, other] = [distances(ratio), distances(best)]
+    return one[0] < other[0] || (one[0] === other[0] && one[1] < other[1]) ? ratio : best
+  })
 }

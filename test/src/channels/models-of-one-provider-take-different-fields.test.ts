@@ -58,6 +58,23 @@ t.test('Runway: each family of models has its own sizes', async (t) => {
   t.equal(ratioOf('gen3a_turbo', {}), '1280:768')
   const picture = { work: 'image', prompt: 'a loaf', n: 1, size: '720x720' }
   t.match(jsonOf(runway.submit(channel, submitOf(picture, 'gen4_image'))), { ratio: '720:720' })
+  // The larger sizes cost more.
+  for (const [size, sent] of [
+    ['960x540', '1280:720'],
+    ['640x360', '1280:720'],
+    ['360*640', '720:1280'],
+    ['512x512', '720:720'],
+    ['1600x900', '1280:720'],
+    ['1900x1900', '1080:1080'],
+    ['3840x2160', '1920:1080'],
+    ['16:9', '1920:1080'],
+    ['1:1', '1024:1024'],
+  ] as const)
+    t.match(
+      jsonOf(runway.submit(channel, submitOf({ ...picture, size }, 'gen4_image'))),
+      { ratio: sent },
+      size,
+    )
 })
 
 const vertex = (more: object = {}) =>
