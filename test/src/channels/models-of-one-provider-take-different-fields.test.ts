@@ -45,7 +45,37 @@ t.test('DashScope: references keep the order of the request; from Wan 2.7 on all
     'reference_image 2.png',
   ])
   t.strictSame(kinds('wan2.7-videoedit', video, one), ['video a.mp4', 'reference_image 1.png'])
+  t.strictSame(kinds('wan2.7-r2v', image('a', 'first_frame'), image('b'), image('c', 'last_frame')), [
+    'first_frame a.png',
+    'reference_image b.png',
+    'reference_image c.png',
+  ])
+  t.strictSame(kinds('wan2.7-videoedit', video, image('a'), image('b', 'first_frame')), [
+    'video a.mp4',
+    'reference_image a.png',
+    'reference_image b.png',
+  ])
   t.strictSame(inputOf('wan2.7-t2v'), { prompt: 'the dough rises' })
+  t.strictSame(inputOf('wan2.6-r2v', image('1'), video), {
+    prompt: 'the dough rises',
+    reference_urls: ['1.png', 'a.mp4'].map(linkTo),
+  })
+})
+
+t.test('DashScope: a frame decides the ratio, a reference leaves it to the request', async (t) => {
+  const channel = channelOf('dashscope', 'https://dashscope.example/api/v1')
+  const parametersOf = (model: string, ...content: object[]) =>
+    (jsonOf(dashscope.submit(channel, submitOf({ ...film, content: [words, ...content] }, model))) as Input)
+      .parameters
+  type Input = { parameters: object }
+  const whole = { resolution: '720P', ratio: '16:9', duration: 5 }
+  t.strictSame(parametersOf('wan2.7-r2v', image('a'), video), whole)
+  t.strictSame(parametersOf('wan2.7-videoedit', video, image('a')), whole)
+  const { ratio: _, ...framed } = whole
+  t.strictSame(parametersOf('wan2.7-r2v', image('a', 'first_frame')), framed)
+  t.strictSame(parametersOf('wan2.7-i2v', image('a')), framed)
+  t.strictSame(parametersOf('wan2.7-i2v', image('z', 'last_frame')), framed)
+  t.strictSame(parametersOf('wan2.6-r2v', image('a')), { size: '1280*720', duration: 5 })
 })
 
 t.test('Runway: each family of models has its own sizes', async (t) => {

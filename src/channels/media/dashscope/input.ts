@@ -1,10 +1,10 @@
 /** Jobs as DashScope takes them: each generation of models has its own service and its own fields. */
 import { furtherIn } from '../../../../schemas/media/images.ts'
-import type { JobOf } from '../../../../schemas/media/job.ts'
+import type { JobOf, VideoPart } from '../../../../schemas/media/job.ts'
 import type { MediaSubmit } from '../adapter.ts'
 import { nearestRatio, sidesOf } from '../ratio.ts'
 import { definedFields } from '../request.ts'
-import { videoParts } from '../video-parts.ts'
+import { type VideoParts, videoParts } from '../video-parts.ts'
 
 type Fields = Record<string, unknown>
 type UrlOf = MediaSubmit['urlOf']
@@ -60,21 +60,26 @@ function videoUse(model: string): string {
   return model.includes('videoedit') ? 'video' : 'reference_video'
 }
 
-function mediaOf(job: JobOf<'video'>, model: string, urlOf: UrlOf): Fields[] {
-  const { firstFrame, lastFrame } = videoParts(job)
-  return job.content.flatMap((part) => {
-    if (part.type === 'text') return []
-    const { file } = part
-    const ofImage = () => {
-      if (file === firstFrame) return model.includes('r2v') ? 'reference_image' : 'first_frame'
-      return file === lastFrame ? 'last_frame' : 'reference_image'
-    }
-    return [{ type: part.type === 'image' ? ofImage() : videoUse(model), url: urlOf(file) }]
-  })
+const FIRST = /first|start/i
+
+/** Returns what an image is for: a model of references takes it as a frame only by its role, one that edits never. */
+function imageUse({ file, role }: VideoPart & { type: 'image' }, model: string, parts: VideoParts): string {
+  if (model.includes('videoedit')) return 'reference_image'
+  if (model.includes('r2v')) return FIRST.test(role ?? '') ? 'first_frame' : 'reference_image'
+  if (file === parts.firstFrame) return 'first_frame'
+  return file === parts.lastFrame ? 'last_frame' : 'reference_image'
 }
 
 export function videoOrder(job: JobOf<'video'>, model: string, urlOf: UrlOf): Order {
-  const { prompt, firstFrame, lastFrame, references, videos } = videoParts(job)
+  const parts = videoParts(job)
+  const { prompt } = parts
+  // A prompt names them by their number: they keep the order of the request.
+  const shown = job.content.flatMap((part) => {
+    if (part.type === 'text') return []
+    return [{ type: part.type === 'image' ? imageUse(part, model, parts) : videoUse(model), file: part.file }]
+  })
+  const fileOf = (use: string) => shown.find(({ type }) => type === use)?.file ?? null
+  const [firstFrame, lastFrame] = [fileOf('first_frame'), fileOf('last_frame')]
   const parameters = {
     ...frameOf(job, model, firstFrame !== null || lastFrame !== null),
     duration: job.duration,
@@ -83,7 +88,7 @@ export function videoOrder(job: JobOf<'video'>, model: string, urlOf: UrlOf): Or
     audio: job.generate_audio,
   }
   if (BY_MEDIA.test(model)) {
-    const media = mediaOf(job, model, urlOf)
+    const media = shown.map(({ type, file }) => ({ type, url: urlOf(file) }))
     const input = { prompt, media: media.length === 0 ? null : media }
     return order('video-generation/video-synthesis', model, input, parameters)
   }
@@ -95,9 +100,7 @@ export function videoOrder(job: JobOf<'video'>, model: string, urlOf: UrlOf): Or
     }
     return order('image2video/video-synthesis', model, frames, parameters)
   }
-  // A prompt names them by their number: they keep the order of the request.
-  const shown = job.content.flatMap((part) => (part.type === 'text' ? [] : [part.file]))
-  const reference = shown.filter((file) => references.includes(file) || videos.includes(file)).map(urlOf)
+  const reference = shown.filter(({ file }) => file !== firstFrame).map(({ file }) => urlOf(file))
   const input = {
     prompt,
     img_url: firstFrame && urlOf(firstFrame),
