@@ -78,6 +78,32 @@ t.test('DashScope: a frame decides the ratio, a reference leaves it to the reque
   t.strictSame(parametersOf('wan2.6-r2v', image('a')), { size: '1280*720', duration: 5 })
 })
 
+t.test('DashScope: a size of an image in pixels, by its ratio, or in the words of the model', async (t) => {
+  const channel = channelOf('dashscope', 'https://dashscope.example/api/v1')
+  const sizeOf = (model: string, size: string | null) => {
+    const picture = { work: 'image', prompt: 'a loaf', n: 1, size }
+    const { parameters } = jsonOf(dashscope.submit(channel, submitOf(picture, model))) as {
+      parameters: { size?: string }
+    }
+    return parameters.size
+  }
+  const cases: readonly (readonly [model: string, size: string | null, sent: string | undefined])[] = [
+    ['wan2.7-image-pro', '4K', '4K'],
+    ['wan2.7-image-pro', 'large', 'large'],
+    ['wan2.7-image-pro', '1024x768', '1024*768'],
+    ['wan2.7-image-pro', '1024*768', '1024*768'],
+    ['wan2.7-image-pro', '16:9', '1696*960'],
+    ['wan2.6-t2i', '3:4', '1104*1472'],
+    ['wan2.6-t2i', '21:9', '1696*960'],
+    ['wan2.2-t2i-flash', '16:9', '1280*720'],
+    ['wan2.5-t2i-preview', '4:3', '1472*1104'],
+    ['qwen-image', '16:9', '1664*928'],
+    ['qwen-image-plus', '1:1', '1328*1328'],
+  ]
+  for (const [model, size, sent] of cases) t.equal(sizeOf(model, size), sent, `${model} ${size}`)
+  for (const size of [null, 'auto', 'AUTO']) t.equal(sizeOf('wan2.6-t2i', size), undefined, String(size))
+})
+
 t.test('Runway: each family of models has its own sizes', async (t) => {
   const channel = channelOf('runway', 'https://runway.example/v1')
   const ratioOf = (model: string, more: object) =>

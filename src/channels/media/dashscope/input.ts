@@ -112,10 +112,24 @@ export function videoOrder(job: JobOf<'video'>, model: string, urlOf: UrlOf): Or
 /** From Wan 2.6 on images are made from messages. */
 const BY_MESSAGES = /^wan(2\.[6-9]|[3-9])/
 
+/** Sizes of images by their ratios, where each model of a family makes all of them. */
+const IMAGE_SIZES = [
+  [/^qwen/, ['1328*1328', '1664*928', '928*1664', '1472*1104', '1104*1472']],
+  [/^wanx|^wan2\.[0-4]/, ['1280*1280', '1280*720', '720*1280', '1280*960', '960*1280']],
+  [/^/, ['1280*1280', '1696*960', '960*1696', '1472*1104', '1104*1472']],
+] as const
+
+/** Returns a size in pixels, also for a ratio, which no model takes; what else a model calls a size stays as it is. */
+function imageSize(size: string | null, model: string): string | null {
+  if (size === null || /^auto$/i.test(size)) return null
+  const sides = sidesOf(size)
+  if (sides === null || !size.includes(':')) return sides?.join('*') ?? size
+  return nearestRatio(size, IMAGE_SIZES.find(([family]) => family.test(model))![1])
+}
+
 export function imageOrder(job: ImageJob, model: string, urlOf: UrlOf): Order {
   const { negative_prompt, seed, watermark } = furtherIn(job.extra)
-  const sides = sidesOf(job.size)
-  const parameters = { size: sides?.join('*'), n: job.n, seed, watermark }
+  const parameters = { size: imageSize(job.size, model), n: job.n, seed, watermark }
   const images = job.images.map(urlOf)
   if (BY_MESSAGES.test(model)) {
     const content = [{ text: job.prompt }, ...images.map((image) => ({ image }))]
