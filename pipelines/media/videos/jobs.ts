@@ -1,6 +1,6 @@
 /** Requests for videos as jobs, model by model. See docs/api-rules.md, "Digital humans" and "Videos". */
 import { clipComposeRequest } from '../../../schemas/media/clips.ts'
-import type { FileRef, MediaJob, VideoPart } from '../../../schemas/media/job.ts'
+import type { FileRef, JobOf, MediaJob, VideoPart } from '../../../schemas/media/job.ts'
 import {
   avatarVideoRequest,
   lipsyncRequest,
@@ -8,6 +8,7 @@ import {
   type VideoRequest,
   videoRequest,
 } from '../../../schemas/media/videos.ts'
+import { mediaAdapterOf } from '../../../src/channels/media/registry.ts'
 import { DEFAULT_VIDEO_SECONDS } from '../../../src/core/media/pricing.ts'
 import { withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
@@ -72,23 +73,29 @@ const video: MakeJob = (_, { body, entry, routes }) => {
       'it says nothing in words: flags such as --dur are removed, the fields of a request say the same',
     )
   const variant = chosenVariant(entry, 'resolution', asked.resolution ?? null)
-  const { default_duration, default_resolution } = entry.videos ?? {}
-  return {
-    routes,
-    variant,
-    job: {
-      work: 'video',
-      content,
-      duration: asked.duration ?? default_duration ?? DEFAULT_VIDEO_SECONDS,
-      resolution: variant ?? asked.resolution ?? default_resolution ?? DEFAULT_RESOLUTION,
-      ratio: asked.ratio ?? null,
-      seed: asked.seed ?? null,
-      fps: asked.fps ?? null,
-      watermark: asked.watermark ?? null,
-      camera_fixed: asked.camera_fixed ?? null,
-      generate_audio: asked.generate_audio ?? null,
-    },
+  const { default_duration = DEFAULT_VIDEO_SECONDS, default_resolution } = entry.videos ?? {}
+  const job: JobOf<'video'> = {
+    work: 'video',
+    content,
+    duration: asked.duration ?? default_duration,
+    resolution: variant ?? asked.resolution ?? default_resolution ?? DEFAULT_RESOLUTION,
+    ratio: asked.ratio ?? null,
+    seed: asked.seed ?? null,
+    fps: asked.fps ?? null,
+    watermark: asked.watermark ?? null,
+    camera_fixed: asked.camera_fixed ?? null,
+    generate_audio: asked.generate_audio ?? null,
   }
+  const able = routes.filter(
+    ({ protocol }) =>
+      job.duration === default_duration || mediaAdapterOf(protocol)?.fixesLength?.(job) !== true,
+  )
+  if (able.length === 0)
+    throw invalidField(
+      'duration',
+      `a video of such content lasts ${default_duration} seconds: leave the field out`,
+    )
+  return { routes: able, variant, job }
 }
 
 const avatarVideo: MakeJob = async (deps, { caller, body, routes: all }) => {

@@ -180,6 +180,11 @@ export interface TaskAdapter {
 /** One whose upstream makes media. */
 export interface MediaAdapter extends TaskAdapter {
   readonly works: readonly MediaWork[]
+  /**
+   * Returns true where the upstream takes no length for the job. A client must not choose the price by a length that is
+   * not sent. Default: none.
+   */
+  readonly fixesLength?: (job: MediaJob) => boolean
 }
 
 export type { JobOf }

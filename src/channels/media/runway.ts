@@ -166,6 +166,7 @@ function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
 export const runway: MediaAdapter = {
   works: ['image', 'image_edit', 'video'],
   inlines: true,
+  fixesLength: (job) => job.work === 'video' && videoParts(job).videos.length > 0,
   submit(channel, { job, upstreamModel, urlOf }) {
     if (job.work !== 'video' && job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
     const [path, fields] =

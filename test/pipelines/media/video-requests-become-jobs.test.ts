@@ -72,7 +72,7 @@ t.test(
       generate_audio: null,
     })
     t.strictSame(mediaJob.parse(made.job), made.job, 'as it is kept')
-    t.equal(made.routes, routes)
+    t.strictSame(made.routes, routes)
   },
 )
 
@@ -214,6 +214,24 @@ t.test('length and resolution are always said, by configuration where the reques
   t.match((await film({}, { pricing, videos })).job, { duration: 5, resolution: '1080p' })
   const told = { duration: 2, resolution: '4k' }
   t.match((await film(told, { pricing, videos })).job, told)
+})
+
+t.test('a channel that takes no length makes the default one, at its price', async (t) => {
+  const runway: Route = { ...routeTo('runway'), protocol: 'runway' }
+  const videos = { default_duration: 5 }
+  const entry = entryOf({ pricing: { unit: 'second', per_unit: '1' }, videos })
+  const made = async (duration: number | null, to: readonly Route[], more: object = {}) => {
+    const content = [{ type: 'video_url', video_url: `${LINK}/c.mp4` }]
+    const body = { model: 'film', prompt: 'A fox', content, duration, ...more }
+    const { job, routes: left } = await VIDEO_JOBS.video(nobody, { caller, body, entry, routes: to })
+    return [(job as { duration: number }).duration, ...left.map(({ channel }) => channel.id)]
+  }
+  t.same(await made(null, [runway]), [5, 'runway'])
+  t.same(await made(5, [runway]), [5, 'runway'])
+  t.same(await made(1, [runway, ...routes]), [1, 'other', 'studio'], 'other channels make another length')
+  t.same(await made(1, [runway], { content: [] }), [1, 'runway'], 'a video from words has any length')
+  const message = /'duration'.*5 seconds/
+  await t.rejects(made(1, [runway]), { code: 'invalid_request', status: 400, message })
 })
 
 t.test('flags in words reach no upstream, whatever they are written with', async (t) => {
