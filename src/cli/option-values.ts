@@ -4,7 +4,8 @@ import { z } from 'zod'
 import { MAX_GRACE_SECONDS } from '../../schemas/accounts/key.ts'
 import { windowEnd } from '../../schemas/call-log/query.ts'
 import { CALL_STATUSES, type CallStatus, callStatus } from '../../schemas/call-log/row.ts'
-import { type Credits, parseCredits } from '../../schemas/money.ts'
+import { MAX_DAYS } from '../../schemas/management/payments/payments.ts'
+import { type Credits, parseCredits, parseRate, type Rate } from '../../schemas/money.ts'
 
 const MAX_NAME_CHARS = 100
 const MAX_NOTE_CHARS = 500
@@ -57,6 +58,17 @@ export const limitOrNone = (text: string): number | 'none' =>
 
 export const keyLimit = (text: string): number => wholeNumber(text, MAX_LIMIT)
 
+/** Reads how many credits a US dollar of a list is worth. */
+export function creditsPerUsd(text: string): Rate {
+  try {
+    const rate = parseRate(text)
+    if (rate > 0n) return rate
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError('It is a number above 0, such as 1 or 7.2.')
+}
+
 const SECONDS_OF: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
 /** Reads for how long a former secret works after the first use of its successor, such as 24h; in seconds. */
@@ -76,6 +88,8 @@ export const addressesOrAny = (text: string): string[] | 'any' => (text === 'any
 export const auditLimit = (text: string): number => wholeNumber(text, MAX_AUDIT_ENTRIES)
 
 export const taskLimit = (text: string): number => wholeNumber(text, MAX_TASKS)
+
+export const reconciledDays = (text: string): number => wholeNumber(text, MAX_DAYS)
 
 export const ledgerLimit = (text: string): number => wholeNumber(text, MAX_LEDGER_ENTRIES)
 

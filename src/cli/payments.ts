@@ -14,7 +14,7 @@ import { closeRefusedEvent, listRefusedEvents } from '../../schemas/management/p
 import { operatorConfig } from './config/config.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { runnerOf } from './management.ts'
-import { ledgerLimit, noteText } from './option-values.ts'
+import { ledgerLimit, noteText, reconciledDays } from './option-values.ts'
 
 const DEFAULT_PAYMENTS = 50
 const FIELDS = [
@@ -95,10 +95,10 @@ export function addPaymentCommands(program: Command, context: Context): void {
     payments
       .command('reconcile')
       .description("compare the provider's events with ours, and book what its webhooks have not brought")
-      .option('--days <n>', 'since so many days, 30 at most (default: since the last time)'),
+      .option('--days <n>', 'since so many days, 30 at most (default: since the last time)', reconciledDays),
     'payments reconcile --days 7',
-    async ({ days }: { days?: string }) => {
-      const answer = await run(reconcilePayments, days === undefined ? {} : { days: Number(days) })
+    async ({ days }: { days?: number }) => {
+      const answer = await run(reconcilePayments, { days })
       if (answer.refused + answer.failed > 0) isNegativeAnswer()
       return answerRecord(answer)
     },

@@ -5,7 +5,7 @@ import { PAYMENT_KINDS, PAYMENT_STATES } from '../../payments/payment.ts'
 import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
 
 const MAX_REASON_CHARS = 500
-const MAX_DAYS = 30
+export const MAX_DAYS = 30
 
 const accountId = z.string()
 const id = z.string()

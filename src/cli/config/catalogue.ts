@@ -1,14 +1,15 @@
 /** `tollgate catalogue diff`: prices of the configuration beside those of a public list. Applies nothing. */
-import type { Command } from 'commander'
-import { printRate } from '../../../schemas/money.ts'
+import { type Command, Option } from 'commander'
+import { ONE_RATE, printRate, type Rate } from '../../../schemas/money.ts'
 import { catalogueDifference, type PriceChange } from '../../core/pricing/catalogue-difference.ts'
-import { parsePerUsd, readPriceList } from '../../core/pricing/price-list.ts'
+import { readPriceList } from '../../core/pricing/price-list.ts'
 import { answers, type Context } from '../context.ts'
+import { creditsPerUsd } from '../option-values.ts'
 import { type JsonObject, printable } from '../output.ts'
 import { ConfigProblems } from './config.ts'
 
 interface Options {
-  readonly perUsd: string
+  readonly perUsd: Rate
   readonly cost?: boolean
 }
 
@@ -42,15 +43,18 @@ export function addCatalogueCommands(program: Command, context: Context): void {
       'compare with a public price list in the format of LiteLLM or models.dev, and print the changes that it proposes as YAML; nothing is applied',
     )
     .argument('<list>', 'a file, or a URL')
-    .option('--per-usd <credits>', 'credits for a US dollar of the list', '1')
+    .addOption(
+      new Option('--per-usd <credits>', 'credits for a US dollar of the list')
+        .argParser(creditsPerUsd)
+        .default(ONE_RATE, '1'),
+    )
     .option('--cost', 'compare what channels cost you, in place of the prices of models')
   answers(
     context,
     diff,
     'catalogue diff prices.json --per-usd 7.2',
-    async (source: string, options: Options) => {
-      const perUsd = parsePerUsd(options.perUsd)
-      const ofCosts = options.cost === true
+    async (source: string, { perUsd, cost }: Options) => {
+      const ofCosts = cost === true
       const { config, problems } = wiring.loadConfig()
       if (config === null) throw new ConfigProblems(problems)
       const list = readPriceList(await wiring.readList(source))

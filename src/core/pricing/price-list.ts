@@ -2,7 +2,7 @@
  * Reads public price lists, in the formats of LiteLLM (US dollars a token, by the name of a model) and models.dev (US
  * dollars a million tokens, by provider and model).
  */
-import { divideHalfUp, ONE_RATE, parseRate, RATE_DECIMALS, type Rate } from '../../../schemas/money.ts'
+import { divideHalfUp, ONE_RATE, RATE_DECIMALS, type Rate } from '../../../schemas/money.ts'
 
 /** Prices of a model, per million tokens; a price that the list leaves out is absent. */
 export interface ListedPrices {
@@ -106,10 +106,3 @@ export const inCredits = (prices: ListedPrices, perUsd: Rate): ListedPrices =>
   Object.fromEntries(
     Object.entries(prices).map(([name, rate]) => [name, divideHalfUp((rate as Rate) * perUsd, ONE_RATE)]),
   )
-
-/** @throws Error for a factor that is no positive decimal */
-export function parsePerUsd(text: string): Rate {
-  const rate = parseRate(text)
-  if (rate <= 0n) throw new Error('--per-usd must be more than 0')
-  return rate
-}
