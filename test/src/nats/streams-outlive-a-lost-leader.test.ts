@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { SETTLEMENT_STREAM, SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
 import { openNats } from '../../../src/nats/nats.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -11,9 +11,10 @@ import { type NatsCluster, startNatsCluster } from '../../support/nats-cluster.t
 const MESSAGES = 400
 const BEFORE_THE_LOSS = 100
 const BOUND_MS = 60_000
+const MAX_CLUSTERS = 3
 const quiet = { info() {}, warn() {}, error() {} }
 
-t.setTimeout(200_000)
+t.setTimeout(400_000)
 
 async function infoOf({ url }: NatsCluster) {
   const connection = await connect({ servers: url.split(',') })
@@ -34,14 +35,15 @@ const replicasBecome = (cluster: NatsCluster, count: number) =>
     BOUND_MS,
   )
 
-/** A server answers nothing while its cluster elects. */
+/** Returns the leader, once all replicas have what it has. A server answers nothing while its cluster elects. */
 const leaderOf = (cluster: NatsCluster) =>
   eventually(
-    'there is a leader',
-    () =>
-      infoOf(cluster)
-        .then((info) => info.cluster?.leader)
-        .catch(() => undefined),
+    'there is a leader with current replicas',
+    async () => {
+      const info = await infoOf(cluster).catch(() => null)
+      const { leader, replicas = [] } = info?.cluster ?? {}
+      return replicas.length === 2 && replicas.every(({ current }) => current) ? leader : undefined
+    },
     BOUND_MS,
   )
 
@@ -61,9 +63,22 @@ await t.test('replicas are as configured, and change on a stream that is there',
   await left.close()
 })
 
-await t.test('a leader is killed in mid-load', async (t) => {
-  // Another cluster: a consumer whose stream was given more replicas may elect no other leader in nats-server 2.9. See
-  // docs/cluster.md, "A NATS cluster".
+/** Returns whether another leader is elected. */
+const electsAnother = (cluster: NatsCluster, former: string | undefined) =>
+  eventually(
+    'there is another leader',
+    async () => {
+      const info = await infoOf(cluster).catch(() => null)
+      const leader = info?.cluster?.leader
+      return leader !== undefined && leader !== former ? true : undefined
+    },
+    BOUND_MS,
+  ).catch(() => false)
+
+/** Kills the leader of a new cluster in mid-load. Returns false where its servers elect no other one. */
+async function outlivesItsLeader(t: Test): Promise<boolean> {
+  // A cluster of its own: a consumer whose stream was given more replicas may elect no other leader in nats-server 2.9.
+  // See docs/cluster.md, "A NATS cluster".
   const cluster = await startNatsCluster(t)
   const nats = open(cluster, null)
   t.teardown(() => nats.close())
@@ -74,11 +89,15 @@ await t.test('a leader is killed in mid-load', async (t) => {
   })
   t.teardown(stop)
   const stored = new Set<string>()
+  let isOver = false
+  t.teardown(() => {
+    isOver = true
+  })
   const publish = (id: string): Promise<void> =>
     new Promise((resolve) => {
       const send = () =>
         nats.publish(`${SETTLEMENT_SUBJECT}.test`, id, Buffer.from(id), (error) => {
-          if (error !== null) return void sleep(100).then(send)
+          if (error !== null) return isOver ? undefined : void sleep(100).then(send)
           stored.add(id)
           resolve()
         })
@@ -91,6 +110,8 @@ await t.test('a leader is killed in mid-load', async (t) => {
     publish(`m${BEFORE_THE_LOSS + i}`),
   )
   await cluster.kill(leader)
+  isOver = !(await electsAnother(cluster, leader))
+  if (isOver) return false
   await Promise.all(rest)
   t.equal(stored.size, MESSAGES)
   await eventually(
@@ -98,5 +119,11 @@ await t.test('a leader is killed in mid-load', async (t) => {
     () => (received.size === MESSAGES ? true : undefined),
     BOUND_MS,
   )
-  t.not(await leaderOf(cluster), leader)
+  return true
+}
+
+await t.test('a leader is killed in mid-load', async (t) => {
+  // Rarely the servers that are left elect none: such a cluster shows nothing of our messages.
+  for (let tries = 1; tries <= MAX_CLUSTERS; tries++) if (await outlivesItsLeader(t)) return
+  t.fail(`no cluster of ${MAX_CLUSTERS} has elected another leader`)
 })
