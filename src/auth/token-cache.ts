@@ -1,4 +1,5 @@
 /** One token, fetched once however many calls wait for it, and again before it ends. */
+import { stillHolds } from '../core/still-holds.ts'
 
 /** From then on a newer token is fetched while calls go on with the one at hand. */
 const REFRESH_AHEAD_MS = 5 * 60_000
@@ -23,8 +24,9 @@ export class TokenCache<Token extends Expiring> {
   #token: Token | null = null
   #refreshAt = 0
   #refreshing: Promise<Token> | null = null
-  #failure: { readonly at: number; readonly error: unknown } | null = null
-  #replacedAt = Number.NEGATIVE_INFINITY
+  #failure: { readonly until: number; readonly error: unknown } | null = null
+  /** Until then a refused token is not replaced. */
+  #keptUntil = 0
 
   /** @param now returns epoch milliseconds */
   constructor(fetch: () => Promise<Token>, now: () => number) {
@@ -46,15 +48,15 @@ export class TokenCache<Token extends Expiring> {
   refused(token: Token): boolean {
     if (token !== this.#token) return true
     const now = this.#now()
-    if (isWithin(this.#replacedAt, now, MIN_MS_BETWEEN_REPLACEMENTS)) return false
-    this.#replacedAt = now
+    if (stillHolds(this.#keptUntil, now, MIN_MS_BETWEEN_REPLACEMENTS)) return false
+    this.#keptUntil = now + MIN_MS_BETWEEN_REPLACEMENTS
     this.#token = null
     return true
   }
 
   #refresh(now: number): Promise<Token> {
     if (this.#refreshing !== null) return this.#refreshing
-    if (this.#failure !== null && isWithin(this.#failure.at, now, FAILURE_REST_MS))
+    if (this.#failure !== null && stillHolds(this.#failure.until, now, FAILURE_REST_MS))
       return Promise.reject(this.#failure.error)
     const refreshing = bounded(this.#fetch()).then(
       (token) => {
@@ -63,7 +65,7 @@ export class TokenCache<Token extends Expiring> {
       },
       (error) => {
         this.#refreshing = null
-        this.#failure = { at: this.#now(), error }
+        this.#failure = { until: this.#now() + FAILURE_REST_MS, error }
         throw error
       },
     )
@@ -80,9 +82,6 @@ export class TokenCache<Token extends Expiring> {
     this.#refreshAt = token.expiresAt - Math.min(REFRESH_AHEAD_MS, left * REFRESH_AHEAD_SHARE)
   }
 }
-
-/** Returns whether something is at most so long ago. What is to come is not: the clock was set back. */
-const isWithin = (at: number, now: number, ms: number): boolean => now >= at && now - at < ms
 
 /** Rejects when the work takes too long. */
 function bounded<T>(work: Promise<T>): Promise<T> {

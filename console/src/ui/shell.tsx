@@ -177,7 +177,7 @@ function ViewNotice() {
 export function Shell() {
   useLingui()
   const [isOpen, setOpen] = useState(false)
-  // The page begins anew for another account: what was typed for one must not be saved for another.
+  // A page is reset when another account is chosen: an amount typed for one must not be saved for another.
   const { account_id } = useAccount()
   const palette = usePalette()
   return (

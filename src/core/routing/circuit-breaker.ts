@@ -10,8 +10,9 @@ import type {
   ChannelState,
   HeldState,
 } from '../../../schemas/config/channel-report.ts'
+import { stillHolds } from '../still-holds.ts'
 import { ChannelActivity, type ChannelError } from './channel-activity.ts'
-import { KeyPools, stillHolds } from './key-pools.ts'
+import { KeyPools } from './key-pools.ts'
 import { RouteLatencies } from './route-latencies.ts'
 
 export const FAILURES_IN_A_ROW = 5

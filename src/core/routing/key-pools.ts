@@ -4,6 +4,7 @@
  */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { ChannelReport, KeyReport } from '../../../schemas/config/channel-report.ts'
+import { stillHolds } from '../still-holds.ts'
 
 /** For a key that is refused as such. */
 export const REFUSED_KEY_REST_MS = 10 * 60_000
@@ -11,13 +12,6 @@ export const REFUSED_KEY_REST_MS = 10 * 60_000
 export const LIMITED_KEY_REST_MS = 30_000
 /** The longest rest, whatever the upstream says. */
 export const MAX_KEY_REST_MS = 60 * 60_000
-
-/**
- * Returns whether something still holds `until` an instant. One that is further away than it ever was is not believed:
- * the clock was set back.
- */
-export const stillHolds = (until: number, now: number, longestMs: number): boolean =>
-  now < until && until - now <= longestMs
 
 /** One key of a channel as every process sees it. */
 export interface SeenKey extends KeyReport {

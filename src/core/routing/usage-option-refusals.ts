@@ -1,6 +1,6 @@
 /** Caches for some minutes which upstreams refuse the option that asks for usage, by channel and model. */
+import { stillHolds } from '../still-holds.ts'
 import type { Route } from './catalog.ts'
-import { stillHolds } from './key-pools.ts'
 
 /** Then the option is tried again: an upstream may have learnt it, or the error may have had another cause. */
 export const REFUSAL_KEPT_MS = 10 * 60_000

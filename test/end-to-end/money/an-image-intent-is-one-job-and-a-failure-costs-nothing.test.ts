@@ -29,6 +29,26 @@ const PNG = Buffer.from(
   'base64',
 )
 
+/** Sends a request whose client leaves once the upstream has it. */
+async function cutOff(
+  service: LentService,
+  client: Awaited<ReturnType<typeof newClient>>,
+  body: { readonly model: ModelName; readonly prompt: string },
+  intent: Readonly<Record<string, string>>,
+): Promise<void> {
+  const before = await jobs(service, body.model)
+  const cut = new AbortController()
+  const lost = fetch(service.baseUrl + GENERATIONS, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json', ...intent },
+    signal: cut.signal,
+  }).catch(() => null)
+  await eventually('the upstream has it', async () => (await jobs(service, body.model)) > before || undefined)
+  cut.abort()
+  await lost
+}
+
 t.test('images', async (t) => {
   const service = await borrowService(t, CONFIG)
 
@@ -37,17 +57,8 @@ t.test('images', async (t) => {
       const client = await newClient(service, '1000')
       const body = { model, prompt: 'A bridge [simulate: delay=900]' }
       const intent = { 'idempotency-key': 'bridge' }
-      const before = await jobs(service, model)
-      const cut = new AbortController()
-      const lost = fetch(service.baseUrl + GENERATIONS, {
-        method: 'POST',
-        body: JSON.stringify(body),
-        headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json', ...intent },
-        signal: cut.signal,
-      }).catch(() => null)
-      await eventually('the upstream has it', async () => (await jobs(service, model)) > before || undefined)
-      cut.abort()
-      await lost
+      const before = await jobs(service, body.model)
+      await cutOff(service, client, body, intent)
       const answer = await retried(client, body, intent)
       t.equal(answer.headers.get('idempotency-replayed'), null, 'nobody had the answer before')
       const again = await client.post(GENERATIONS, body, intent)
@@ -86,22 +97,10 @@ t.test('images', async (t) => {
   await t.test('20: what its own hold leaves does not refuse a repeated request', async (t) => {
     for (const credits of ['12.5', '20']) {
       const client = await newClient(service, credits)
-      const body = { model: 'demo-image', prompt: 'A barn [simulate: delay=900]' }
+      const body = { model: 'demo-image', prompt: 'A barn [simulate: delay=900]' } as const
       const intent = { 'idempotency-key': 'barn' }
-      const before = await jobs(service, 'demo-image')
-      const cut = new AbortController()
-      const lost = fetch(service.baseUrl + GENERATIONS, {
-        method: 'POST',
-        body: JSON.stringify(body),
-        headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json', ...intent },
-        signal: cut.signal,
-      }).catch(() => null)
-      await eventually(
-        'the upstream has it',
-        async () => (await jobs(service, 'demo-image')) > before || undefined,
-      )
-      cut.abort()
-      await lost
+      const before = await jobs(service, body.model)
+      await cutOff(service, client, body, intent)
       t.match(await client.post(GENERATIONS, body, { 'idempotency-key': 'other' }), { status: 402 })
       t.match((await retried(client, body, intent)).body, { data: { length: 1 } })
       t.equal((await jobs(service, 'demo-image')) - before, 1, 'one job')

@@ -171,7 +171,7 @@ t.test('links stay links; what stands in the request goes into the store', async
   await t.rejects(ordered('sketch', { images: [inline(Buffer.from('<svg/>'))] }), { code: 'invalid_request' })
 })
 
-t.test('what stands in the text of a form does not replace its files', async (t) => {
+t.test('an image in a text field of a form does not replace an uploaded file', async (t) => {
   const sent = (field: string, number: number) => {
     const key = `inputs/req_1-${number}.png`
     return { field, source: { from: 'store' as const, key, media_type: 'image/png', bytes: 4, name: '' } }

@@ -229,7 +229,11 @@ t.test('a channel that takes no length makes the default one, at its price', asy
   t.same(await made(null, [runway]), [5, 'runway'])
   t.same(await made(5, [runway]), [5, 'runway'])
   t.same(await made(1, [runway, ...routes]), [1, 'other', 'studio'], 'other channels make another length')
-  t.same(await made(1, [runway], { content: [] }), [1, 'runway'], 'a video from words has any length')
+  t.same(
+    await made(1, [runway], { content: [] }),
+    [1, 'runway'],
+    'only a video from a video has a fixed length',
+  )
   const message = /'duration'.*5 seconds/
   await t.rejects(made(1, [runway]), { code: 'invalid_request', status: 400, message })
 })

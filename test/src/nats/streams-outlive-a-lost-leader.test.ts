@@ -77,8 +77,8 @@ const electsAnother = (cluster: NatsCluster, former: string | undefined) =>
 
 /** Kills the leader of a new cluster in mid-load. Returns false where its servers elect no other one. */
 async function outlivesItsLeader(t: Test): Promise<boolean> {
-  // A cluster of its own: a consumer whose stream was given more replicas may elect no other leader in nats-server 2.9.
-  // See docs/cluster.md, "A NATS cluster".
+  // Each time a new cluster: in nats-server 2.9 a consumer can lose its leader for ever after the number of replicas of
+  // its stream was raised. See docs/cluster.md, "A NATS cluster".
   const cluster = await startNatsCluster(t)
   const nats = open(cluster, null)
   t.teardown(() => nats.close())
