@@ -1,7 +1,8 @@
 /**
- * The tests that are named; with `--all` every test; else those of the parts, without the whole service and without a
- * browser, which take two thirds of the time. Runs tap beside a lender of services. Both end when this process does, however
- * that is: what runs below tap is tap's to end, and the kernel ends the services.
+ * The tests that are named; with `--all` every test; else those of the parts and a minute of chaos, without the rest of the
+ * whole service and without a browser, which take two thirds of the time. `--with=FOLDER,FOLDER` adds those of folders. Runs
+ * tap beside a lender of services. Both end when this process does, however that is: what runs below tap is tap's to end,
+ * and the kernel ends the services.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,8 +19,9 @@ const TESTS = fileURLToPath(new URL('test', ROOT))
 const TAP = fileURLToPath(new URL('node_modules/.bin/tap', ROOT))
 const BROWSER_TESTS = 'test/browser'
 /** Folders of the tests of the whole service, from the outside. */
-const WHOLE_SERVICE = [BROWSER_TESTS, 'test/end-to-end', 'test/chaos']
+const WHOLE_SERVICE = [BROWSER_TESTS, 'test/end-to-end']
 const ALL = '--all'
+const WITH = '--with='
 const CONSOLE_BUILD = fileURLToPath(new URL('deploy/console-build.ts', ROOT))
 const TAP_AS_BUILT = new URL('node_modules/@tapjs/test/test-built/src/index.ts', ROOT)
 
@@ -42,7 +44,7 @@ function isTapBuilt(): boolean {
 }
 
 /** Test files; in place of those of a shared process, its file. tap begins them in the order of their names. */
-function testFiles(areAll: boolean): string[] {
+function testFiles(areAll: boolean, added: readonly string[]): string[] {
   const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
   const shared = files.filter((path) => path.endsWith(`/${SHARED_PROCESS}`) && !path.startsWith('support/'))
   const inShared = new Set(
@@ -52,9 +54,9 @@ function testFiles(areAll: boolean): string[] {
   )
   const single = files.filter((path) => path.endsWith('.test.ts') && !inShared.has(path))
   const paths = [...shared, ...single].map((path) => join('test', path))
-  return areAll
-    ? paths
-    : paths.filter((path) => !WHOLE_SERVICE.some((folder) => path.startsWith(`${folder}/`)))
+  const isIn = (folders: readonly string[], path: string) =>
+    folders.some((folder) => path.startsWith(`${folder}/`))
+  return areAll ? paths : paths.filter((path) => isIn(added, path) || !isIn(WHOLE_SERVICE, path))
 }
 
 /**
@@ -67,9 +69,14 @@ async function prepareBrowserTests(): Promise<void> {
 }
 
 const given = process.argv.slice(2)
-const words = given.filter((word) => word !== ALL)
+const added = given
+  .filter((word) => word.startsWith(WITH))
+  .flatMap((word) => word.slice(WITH.length).split(','))
+const missing = added.find((folder) => !existsSync(folder))
+if (missing !== undefined) throw new Error(`${WITH}${missing}: there is no such folder`)
+const words = given.filter((word) => word !== ALL && !word.startsWith(WITH))
 const named = words.filter((word) => !word.startsWith('-') && existsSync(word))
-const files = named.length > 0 ? [] : testFiles(given.includes(ALL))
+const files = named.length > 0 ? [] : testFiles(given.includes(ALL), added)
 if ([...named, ...files].some((path) => path.startsWith(BROWSER_TESTS))) await prepareBrowserTests()
 if (!isTapBuilt()) await once(startTap(['build'], 'ignore'), 'exit')
 const lender = await startLender()
