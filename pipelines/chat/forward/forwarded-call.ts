@@ -252,7 +252,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
 
   begin(headers: HeaderList): void {
     this.#files?.end()
-    this.#admitted = this.#record.releaseBody()
+    this.#admitted = this.#choice.admitted = this.#record.releaseBody()
     this.#subscriber.next({
       type: 'head',
       status: this.#status,

@@ -21,7 +21,8 @@ const MAX_KEY_RETRIES = 5
 
 export class RouteChoice {
   readonly #deps: Deps
-  readonly #admitted: AdmittedCall
+  /** The call that the routes are for; without its body once no other attempt follows. */
+  admitted: AdmittedCall
   readonly #random: () => number
   /** In the order of the attempts, of all models. */
   readonly tried: Route[] = []
@@ -40,8 +41,8 @@ export class RouteChoice {
 
   constructor(deps: Deps, admitted: AdmittedCall) {
     this.#deps = deps
-    this.#admitted = admitted
-    this.served = admitted
+    this.admitted = admitted
+    this.served = { model: admitted.model, routes: admitted.routes }
     this.#random = deps.random ?? Math.random
     deps.retryBudget.callBegan()
   }
@@ -49,7 +50,7 @@ export class RouteChoice {
   /** Returns the next route of the model and marks it as tried; null when every route has been. */
   next(): Route | null {
     const { routes } = this.served
-    const { pin } = this.#admitted
+    const { pin } = this.admitted
     const { health } = this.#deps
     const tried = this.#triedHere
     const open = routes.length === 1 ? routes : health.available(routes, channelOf)
@@ -75,7 +76,7 @@ export class RouteChoice {
     if (model.strategy === 'priority' || routes.length === 1) return null
     if (model.strategy === 'least_latency')
       return this.#random() < MEASURING_SHARE ? null : this.#deps.health.latencies.of
-    const { call, request } = this.#admitted
+    const { call, request } = this.admitted
     // Where the operator's own price is not known, it is taken for the customer's.
     return ({ cost }) => Number(estimateCharge(cost ?? model.price!, model.entry, call, request.submittedAt))
   }
@@ -113,7 +114,7 @@ export class RouteChoice {
 
   /** Goes on with the next model that has a channel. */
   #otherModel({ isRetryable, keyRestMs }: AttemptFailure, attempts: number): Route | null {
-    const { fallbacks } = this.#admitted
+    const { fallbacks } = this.admitted
     if (!isRetryable && keyRestMs === undefined) return null
     while (this.#nextFallback < fallbacks.length) {
       const served = fallbacks[this.#nextFallback++]!
