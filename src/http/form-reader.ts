@@ -47,15 +47,21 @@ async function readForm(
   const refusal = held.take(limits.maxFieldBytes)
   if (refusal !== null) throw refusal
   const stop = (error: unknown) => void parser.destroy(error as Error)
-  parser.on('field', (name, value, { valueTruncated }) => {
+  // A part may have no name. A parser that is stopped still reports the rest of the piece at hand, of which a file would
+  // never end.
+  parser.on('field', (name: string | undefined, value, { valueTruncated }) => {
+    if (parser.destroyed) return
+    if (name === undefined) return stop(refuse(NAMELESS))
     if (valueTruncated) return stop(refuse(tooLong(name, limits)))
     const full = held.take(Buffer.byteLength(name) + Buffer.byteLength(value))
     if (full !== null) return stop(full)
     fields.push([name, value])
   })
-  parser.on('file', (name, content, { filename, mimeType }) => {
+  parser.on('file', (name: string | undefined, content, { filename, mimeType }) => {
     // The reader of the file reports it; an error of the form also ends its file.
     content.on('error', () => undefined)
+    if (parser.destroyed) return
+    if (name === undefined) return stop(refuse(NAMELESS))
     const work = takeFile({ field: name, name: filename ?? '', mediaType: mimeType, content }, fields)
     work.catch(stop)
     taken.push(work)
@@ -89,6 +95,8 @@ function parserOf(contentType: string, limits: FormLimits): busboy.Busboy {
     throw refuse(`The form cannot be read: ${(error as Error).message}.`)
   }
 }
+
+const NAMELESS = 'A part of the form has no name.'
 
 const tooLong = (name: string, { maxFieldBytes }: FormLimits): string =>
   `The field ${name.slice(0, MAX_SHOWN_CHARS)} of the form is longer than ${maxFieldBytes / BYTES_PER_KIB} KiB.`
