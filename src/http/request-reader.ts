@@ -135,6 +135,17 @@ export function restartTimeout(response: HttpResponse): void {
   response.resume()
 }
 
+/**
+ * Pauses the connection at the end of this turn, when the server has handed over all that it has read, where `isWanted`
+ * says so then. Resumed, the server closes a connection that sends nothing for ten seconds: one whose request is whole
+ * must not have been paused, as its answer may take longer.
+ */
+export function pauseAfterTurn(response: HttpResponse, isWanted: () => boolean): void {
+  setImmediate(() => {
+    if (isWanted()) response.pause()
+  })
+}
+
 /** Copies a piece, which is valid only inside its callback. */
 export function copied(piece: ArrayBuffer): Buffer {
   const copy = Buffer.allocUnsafe(piece.byteLength)

@@ -18,6 +18,7 @@ import { type RenderError, ReplyWriter } from './reply-writer.ts'
 import {
   type CopiedHead,
   MAX_BODY_BYTES,
+  pauseAfterTurn,
   readBody,
   readHead,
   targetOf,
@@ -265,13 +266,21 @@ export class GatewayServer {
     const onError = (error: unknown) => writer.error(error)
     this.#reading.add(writer)
     if (admission !== null) {
-      isPaused = true
-      response.pause()
-      // Where the whole body has arrived, its handler has begun and answers the client.
-      const onRefused = (error: unknown) => this.#reading.delete(writer) && writer.error(error)
-      admission.then(() => {
+      let isDecided = false
+      pauseAfterTurn(response, () => {
+        isPaused = !isDecided && this.#reading.has(writer)
+        return isPaused
+      })
+      const onAdmitted = () => {
+        isDecided = true
         if (!writer.isClosed) unpause()
-      }, onRefused)
+      }
+      // Where the whole body has arrived, its handler has begun and answers the client.
+      const onRefused = (error: unknown) => {
+        isDecided = true
+        if (this.#reading.delete(writer)) writer.error(error)
+      }
+      admission.then(onAdmitted, onRefused)
     }
     const maxText = this.#options.maxTextBytes()
     const mayBeTooMuchText = coding === null && (head.isChunked || announcedBytes > maxText)

@@ -5,7 +5,7 @@
 
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
-import { copied, restartTimeout, SLOW_UPLOAD_MS } from './request-reader.ts'
+import { copied, pauseAfterTurn, restartTimeout, SLOW_UPLOAD_MS } from './request-reader.ts'
 import type { HttpResponse } from './uws.ts'
 
 export class BodyTooLarge extends Error {}
@@ -21,6 +21,8 @@ export class Upload extends Readable {
   readonly #isClosed: () => boolean
   #length = 0
   #isWhole = false
+  /** The reader has not taken what came. */
+  #isBehind = false
   #isPaused = false
   readonly #slowUntil = performance.now() + SLOW_UPLOAD_MS
 
@@ -54,11 +56,16 @@ export class Upload extends Readable {
 
   /** Pauses the connection; the server counts no time-out of a paused one. */
   #pause(): void {
-    this.#isPaused = true
-    this.#response.pause()
+    if (this.#isBehind) return
+    this.#isBehind = true
+    pauseAfterTurn(this.#response, () => {
+      this.#isPaused = this.#isBehind && !this.#isWhole && !this.#isClosed()
+      return this.#isPaused
+    })
   }
 
   #resume(): void {
+    this.#isBehind = false
     if (!this.#isPaused || this.#isClosed()) return
     this.#isPaused = false
     this.#response.resume()
