@@ -1,6 +1,9 @@
 /** Reads the client's request in its protocol. */
 import { from, map } from 'rxjs'
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
+import { Failure } from '../../schemas/failure.ts'
+import { CLIENT_HEADERS } from '../../src/channels/chat/messages.ts'
+import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { ChatCall, ClientRequest, Dialect } from '../../src/protocols/dialect.ts'
 import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { AppliedAgent } from '../chat/agent/agent-part.ts'
@@ -20,9 +23,18 @@ export interface ReadDeps {
   readonly readLong: (reader: ReaderName, request: ClientRequest, accountId: string) => Promise<ChatCall>
 }
 
+const PRINTABLE = /^[\t\x20-\x7e]*$/
+
+/** @throws Failure `invalid_request` for a header that no upstream can be sent */
+function assertHeaders({ header }: GatewayRequest): void {
+  for (const name of CLIENT_HEADERS)
+    if (!PRINTABLE.test(header(name)))
+      throw new Failure('invalid_request', `The header ${name} is not printable ASCII.`)
+}
+
 /**
  * Adds the request that was read.
- * @throws Failure that names the invalid field
+ * @throws Failure that names the invalid field or header
  */
 export const readCall = <C extends AuthenticatedCall & AppliedAgent>(
   deps: ReadDeps,
@@ -30,6 +42,7 @@ export const readCall = <C extends AuthenticatedCall & AppliedAgent>(
   reader: ReaderName = dialect.protocol,
 ): Stage<C, C & ReadCall> =>
   stage((call: C) => {
+    assertHeaders(call.request)
     const add = (read: ChatCall) => {
       const detail = call.agent?.detail
       const noted = detail === undefined ? read : { ...read, settings: read.settings + detail }

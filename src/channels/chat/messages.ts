@@ -10,8 +10,12 @@ const VERSION_HEADER = 'anthropic-version'
 /** Features that the client requests by name. */
 export const FEATURES_HEADER = 'anthropic-beta'
 
+const OTHER_VERSION_HEADER = 'vendor-version'
+/** Headers of a client that upstreams get. */
+export const CLIENT_HEADERS = [VERSION_HEADER, OTHER_VERSION_HEADER, FEATURES_HEADER]
+
 function callHeaders(header: (name: string) => string): HeaderFields {
-  const version = header(VERSION_HEADER) || header('vendor-version') || PROTOCOL_VERSION
+  const version = header(VERSION_HEADER) || header(OTHER_VERSION_HEADER) || PROTOCOL_VERSION
   const features = header(FEATURES_HEADER)
   const own = [VERSION_HEADER, version] as const
   return features === '' ? [own] : [own, [FEATURES_HEADER, features]]

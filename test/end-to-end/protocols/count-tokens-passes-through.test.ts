@@ -125,6 +125,11 @@ t.test('count_tokens', async (t) => {
     ]
     for (const [body, message] of invalid)
       await is(await post(service, key, PATH, body), ERRORS.invalidRequest, message)
+    // The bytes of UTF-8, as some clients send them.
+    const headers = { 'anthropic-beta': Buffer.from('counting-✓-2024').toString('latin1') }
+    const body = `{"model":"counted","max_tokens":9,${MESSAGES}}`
+    for (const path of [PATH, '/v1/messages'])
+      await is(await post(service, key, path, body, headers), ERRORS.invalidRequest, /anthropic-beta/)
     const get = await service.get(key, PATH)
     await is(get, ERRORS.methodNotAllowed)
   })
