@@ -51,8 +51,12 @@ export function watchConfig(path: string, options: WatchOptions): ConfigWatch {
   return { close: () => clearInterval(timer) }
 }
 
-/** Follows links. Changes whenever the content may have. */
+/** Follows links. Changes whenever the content may have; for a file that cannot be reached it is the reason. */
 function fingerprint(path: string): string {
-  const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return stat ? `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}` : 'missing'
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })
+    return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unreachable'
+  }
 }

@@ -107,6 +107,19 @@ t.test('an emptied or removed file leaves the old one in force', async (t) => {
   t.same(watched.taken, [5])
 })
 
+t.test('a file that cannot be reached leaves the old one in force', async (t) => {
+  const { path, watched } = start(t)
+  rmSync(path)
+  symlinkSync('c.yaml', path)
+  await watched.until([], 1)
+  await sleep(QUIET_MS)
+  t.match(watched.refused, [[{ file: path, message: /^It cannot be read: ELOOP/ }]])
+  rmSync(path)
+  writeFileSync(path, config(6))
+  await watched.until([6], 1)
+  t.same(watched.taken, [6])
+})
+
 t.test('touched without a change: nothing happens', async (t) => {
   const { path, watched } = start(t)
   writeFileSync(path, config(1))
