@@ -27,6 +27,8 @@ export class ParentLink {
       else if (message.type === 'snapshot') void this.#snapshot(message.id, handlers)
     })
     process.on('disconnect', () => handlers.onOrphaned())
+    // The supervisor was killed while this process started: the event has passed.
+    if (!process.connected) handlers.onOrphaned()
   }
 
   /** Returns the metrics of the whole service, which only the supervisor can gather. */
