@@ -16,6 +16,8 @@ export interface EmbeddedOptions {
   /** Directory of the engines' data; the caller holds its lock (`lockDataDir`). */
   dataDir: string
   engines: readonly EngineName[]
+  /** Gateway processes that use them. Default: one. */
+  gateways?: number
   onEvent?: (event: EngineEvent) => void
   /** Aborted: the start fails, and what had started is stopped. */
   signal?: AbortSignal
@@ -98,10 +100,14 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
   }
 }
 
-function kindOf(name: EngineName, dataDir: string, { nodeArgs = [] }: EmbeddedOptions): EngineKind {
+function kindOf(
+  name: EngineName,
+  dataDir: string,
+  { gateways = 1, nodeArgs = [] }: EmbeddedOptions,
+): EngineKind {
   switch (name) {
     case 'postgres':
-      return postgresEngine(dataDir)
+      return postgresEngine(dataDir, gateways)
     case 'nats':
       return natsEngine({ dataDir })
     case 'clickhouse':

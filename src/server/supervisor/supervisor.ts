@@ -168,6 +168,7 @@ class Service {
     const engines = await startEmbedded({
       dataDir: settings.dataDir,
       engines: embedded,
+      gateways: settings.workers,
       onEvent: (event) => this.#onEngineEvent(event),
       signal,
     })

@@ -5,7 +5,8 @@ import { AckPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import postgres from 'postgres'
 import t from 'tap'
-import { freshDatabase, startEngines } from '../../support/engines.ts'
+import { startEmbedded } from '../../../src/embedded/start.ts'
+import { freshDatabase, startEngines, testDataDir } from '../../support/engines.ts'
 
 t.test('every engine answers the client the service uses', async (t) => {
   const engines = await startEngines(t, { withCallLog: false })
@@ -97,4 +98,15 @@ t.test('every engine answers the client the service uses', async (t) => {
     t.equal(statSync(join(engines.dataDir, 'postgres')).mode & 0o777, 0o700)
     t.equal(statSync(engines.dataDir).mode & 0o777, 0o700)
   })
+})
+
+t.test('PostgreSQL has connections for each gateway', async (t) => {
+  const gateways = 16
+  const dataDir = await testDataDir(t)
+  const engines = await startEmbedded({ dataDir, engines: ['postgres'], gateways })
+  t.teardown(() => engines.stop())
+  const sql = postgres(engines.urls.databaseUrl!, { max: 10 * gateways })
+  t.teardown(() => sql.end())
+  const answers = Array.from({ length: 10 * gateways }, () => sql`SELECT pg_sleep(1)`)
+  await t.resolves(Promise.all(answers))
 })
