@@ -90,7 +90,7 @@ export class SupervisedEngine {
       const detail = await this.#end(running)
       this.#emit({ event: 'stopped', pid: running.identity.pid, detail })
     }
-    if (this.#port !== null) this.#record(this.#port, null)
+    this.#recordStopped()
     this.#state = 'stopped'
   }
 
@@ -135,9 +135,9 @@ export class SupervisedEngine {
     signal.throwIfAborted()
     const startedAt = performance.now()
     const running = await this.#spawn(launch.command, launch.env)
-    this.#record(port, running.identity)
-    this.#emit({ event: 'started', pid: running.identity.pid, port })
     try {
+      this.#record(port, running.identity)
+      this.#emit({ event: 'started', pid: running.identity.pid, port })
       await this.#untilAnswers(running, port, signal)
     } catch (error) {
       await this.#end(running)
@@ -241,6 +241,14 @@ export class SupervisedEngine {
     send(identity, 'SIGKILL')
     await waitForExit(identity, KILL_BOUND_MS)
     this.#emit({ event: 'stale-ended', pid: identity.pid })
+  }
+
+  #recordStopped(): void {
+    try {
+      if (this.#port !== null) this.#record(this.#port, null)
+    } catch {
+      // The disk is full. The record still names the process, which has ended: the next start sees that.
+    }
   }
 
   #record(port: number, process: ProcessIdentity | null): void {

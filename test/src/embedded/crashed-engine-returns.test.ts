@@ -1,3 +1,5 @@
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
 import { createClient } from '@clickhouse/client'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
@@ -98,4 +100,21 @@ t.test('PostgreSQL with a transaction open stops in order all the same', async (
     engines.events.find((event) => event.event === 'stopped'),
     { engine: 'postgres', detail: 'exit code 0' },
   )
+})
+
+t.test('an engine that cannot be noted down is ended, and started once it can be', async (t) => {
+  const engines = await startEngines(t, { only: ['simulator', 'nats'] })
+  const folder = join(engines.dataDir, 'engines')
+  const failures = () => engines.events.filter(({ event }) => event === 'restart-failed').length
+  renameSync(folder, `${folder}.away`)
+  engines.killEngine('simulator')
+  await until(() => failures() >= 2)
+  t.equal(engines.health().simulator?.state, 'restarting')
+  await engines.stopEngine('nats')
+  t.match(engines.health().nats, { state: 'stopped', pid: null }, 'it is stopped all the same')
+  renameSync(`${folder}.away`, folder)
+  await until(() => engines.health().simulator?.state === 'ready')
+  t.ok((await fetch(engines.simulatorUrl)).status < 600)
+  await engines.startEngine('nats')
+  t.equal(engines.health().nats?.state, 'ready')
 })
