@@ -26,15 +26,21 @@ export interface ReportedProcess {
   readonly channels: ReportedChannels | null
 }
 
+/** Returns the reports of the configuration's channels. A breaker of another would stay as it is: nothing probes it. */
+function reportsOf({ health, catalog }: ReportedChannels): ReturnType<ChannelHealth['reports']> {
+  const configured = new Set(catalog().channels.map(({ id }) => id))
+  return health.reports().filter(({ channel }) => configured.has(channel))
+}
+
 /** Shows the channels of this process in its metrics. */
-export function showChannels(metrics: Pick<Metrics, 'channels'>, health: ChannelHealth): void {
+export function showChannels(metrics: Pick<Metrics, 'channels'>, channels: ReportedChannels): void {
   metrics.channels(() =>
-    health.reports().map(({ channel, state, breaker, in_flight: inFlight, keys }) => ({
+    reportsOf(channels).map(({ channel, state, breaker, in_flight: inFlight, keys }) => ({
       channel,
       state,
       breaker,
       inFlight,
-      totals: health.activity().get(channel)!.totals,
+      totals: channels.health.activity().get(channel)!.totals,
       keys: keys.map(({ position, resting_until }) => ({ position, isResting: resting_until !== null })),
     })),
   )
@@ -67,9 +73,9 @@ export function reportProcess({ process: name, nats, metrics, channels }: Report
   })
 }
 
-function channelReports({ health, catalog }: ReportedChannels): ProcessReport['channels'] {
-  const secrets = catalog().channels.flatMap(channelSecrets)
-  return health.reports().map((channel) => ({
+function channelReports(channels: ReportedChannels): ProcessReport['channels'] {
+  const secrets = channels.catalog().channels.flatMap(channelSecrets)
+  return reportsOf(channels).map((channel) => ({
     ...channel,
     last_error: channel.last_error && {
       ...channel.last_error,

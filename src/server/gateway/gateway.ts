@@ -156,13 +156,9 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     channel: health.keys.pick(call.channel),
   })
   const tasks = openGatewayTasks({ boot, database, credentials, store: files, upstream, authorizerOf, log })
-  showChannels(metrics, health)
-  reportProcess({
-    process: `gateway ${boot.index}`,
-    nats: tasks.nats,
-    metrics,
-    channels: { health, catalog: configuration.current },
-  })
+  const channels = { health, catalog: configuration.current }
+  showChannels(metrics, channels)
+  reportProcess({ process: `gateway ${boot.index}`, nats: tasks.nats, metrics, channels })
   const published = {
     settledCalls: settledCalls(tasks.nats),
     processReports: () => processReports(tasks.nats),

@@ -71,8 +71,9 @@ export async function runTasks(boot: Boot): Promise<void> {
   const now = Date.now
   const health = new ChannelHealth()
   const stopHolds = await watchChannelHolds({ database: opened, configuration, health, log })
-  showChannels(metrics, health)
-  reportProcess({ process: 'tasks', nats, metrics, channels: { health, catalog: configuration.current } })
+  const channels = { health, catalog: configuration.current }
+  showChannels(metrics, channels)
+  reportProcess({ process: 'tasks', nats, metrics, channels })
   const work = new TaskWork({
     database,
     messages,

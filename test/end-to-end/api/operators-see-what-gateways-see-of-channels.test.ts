@@ -142,4 +142,13 @@ t.test('operators', async (t) => {
     await writeFile(service.configPath, CONFIG)
     t.ok(await has('tollgate_configuration_refused 0'))
   })
+
+  await t.test('see no breaker of a channel that was removed', async (t) => {
+    const ofBroken = `tollgate_channel_breaker_open{channel="${BROKEN}"}`
+    t.match(await metrics(), ofBroken)
+    const channels = CONFIG.split(/(?=^ {2}- id: )/m)
+    await writeFile(service.configPath, channels.filter((text) => !text.includes(BROKEN!)).join(''))
+    t.ok(await eventually('it is gone', async () => !(await metrics()).includes(ofBroken) || undefined))
+    await writeFile(service.configPath, CONFIG)
+  })
 })
