@@ -8,6 +8,8 @@ import type { GatewayRequest, Handler, Reply } from '../src/http/handler.ts'
 export interface OperatorViewDeps {
   /** Returns the reason why the service is not ready; null while every engine answers and nothing drains. */
   readonly unreadiness: () => string | null
+  /** Returns the reason why no call is taken; null while calls are, whichever engine is away. */
+  readonly callRefusal: () => string | null
   /** Prometheus text of the whole service. */
   readonly metricsText: () => Promise<string>
   /** Returns the access to metrics and details on this listener. */
@@ -33,12 +35,13 @@ function isOperator(access: OperatorAccess, { header }: Pick<GatewayRequest, 'he
 
 export const health: Handler = () => of(text(200, 'ok\n'))
 
-/** Answers the readiness. Only operators see the reason in the body. */
+/** Answers the readiness of all, or `?for=calls`. Only operators see the reason in the body. */
 export const readiness =
-  ({ unreadiness, operatorAccess }: OperatorViewDeps): Handler =>
+  ({ unreadiness, callRefusal, operatorAccess }: OperatorViewDeps): Handler =>
   (request) =>
     defer(() => {
-      const reason = unreadiness()
+      const isForCalls = new URLSearchParams(request.query).get('for') === 'calls'
+      const reason = isForCalls ? callRefusal() : unreadiness()
       if (reason === null) return of(text(200, 'ready\n'))
       return of(text(503, isOperator(operatorAccess(), request) ? `not ready: ${reason}\n` : 'not ready\n'))
     })

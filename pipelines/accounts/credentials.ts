@@ -197,9 +197,15 @@ export class Credentials {
     }
   }
 
-  #checkGrace(): void {
+  /** Returns the reason why no key is served; null while known keys are. */
+  unreadiness(): string | null {
     const lostAt = this.#databaseLostAt
-    if (lostAt !== null && this.#now() - lostAt > this.#options.graceMs()) throw unavailable()
+    const isOver = lostAt !== null && this.#now() - lostAt > this.#options.graceMs()
+    return isOver ? 'PostgreSQL has been away for longer than database.grace_seconds' : null
+  }
+
+  #checkGrace(): void {
+    if (this.unreadiness() !== null) throw unavailable()
   }
 
   async #load(rawKey: string): Promise<KnownKey | null> {

@@ -51,6 +51,9 @@ export const serviceEndpoints: readonly Endpoint[] = [
     path: '/readyz',
     isProbe: true,
     summary: 'Check that every engine answers.',
+    query: z.object({
+      for: z.literal('calls').optional().describe('Whether calls are taken, whichever engine is away.'),
+    }),
     details: '503 while one does not, and while the service drains. Operators see the reason.',
     answers: plain('ready'),
   },

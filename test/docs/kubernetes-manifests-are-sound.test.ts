@@ -156,7 +156,7 @@ t.test('a gateway has the time to drain', (t) => {
   const { spec } = podOf(ofKind('StatefulSet')[0])
   const [container] = spec.containers
   t.ok(spec.terminationGracePeriodSeconds >= 200)
-  t.equal(container.readinessProbe.httpGet.path, '/readyz')
+  t.equal(container.readinessProbe.httpGet.path, '/readyz?for=calls', 'while an engine is away calls go on')
   t.equal(container.livenessProbe.httpGet.path, '/healthz')
   t.end()
 })

@@ -7,12 +7,14 @@ import { type OperatorAccess, operatorAccess } from '../../src/core/keys/operato
 import type { GatewayRequest, Reply } from '../../src/http/handler.ts'
 
 const TOKEN = 'a-token-for-the-metrics'
-const asked = (authorization = '') => ({ header: () => authorization }) as unknown as GatewayRequest
+const asked = (authorization = '', query = '') =>
+  ({ header: () => authorization, query }) as unknown as GatewayRequest
 
 async function answersFor(access: OperatorAccess, authorization?: string) {
   const deps = {
     operatorAccess: () => access,
     unreadiness: () => 'no answer from postgres',
+    callRefusal: () => null,
     metricsText: async () => 'measured\n',
   }
   const request = asked(authorization)
@@ -20,6 +22,7 @@ async function answersFor(access: OperatorAccess, authorization?: string) {
   return {
     health: of(await firstValueFrom(health(request))),
     readiness: of(await firstValueFrom(readiness(deps)(request))),
+    forCalls: of(await firstValueFrom(readiness(deps)(asked(authorization, 'for=calls')))),
     metrics: await firstValueFrom(metrics(deps)(request)).then(of, (failure: Failure) => failure.code),
   }
 }
@@ -28,11 +31,13 @@ t.test('without a token', async (t) => {
   t.same(await answersFor('open'), {
     health: '200 ok\n',
     readiness: '503 not ready: no answer from postgres\n',
+    forCalls: '200 ready\n',
     metrics: '200 measured\n',
   })
   t.same(await answersFor('closed', `Bearer ${TOKEN}`), {
     health: '200 ok\n',
     readiness: '503 not ready\n',
+    forCalls: '200 ready\n',
     metrics: 'not_found',
   })
 })

@@ -168,11 +168,11 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   let isDraining = false
   const draining = Promise.withResolvers<void>()
   let embeddedDown: string[] = []
+  const callRefusal = () => (isDraining ? 'Draining' : (journal.unreadiness() ?? credentials.unreadiness()))
   const unreadiness = () => {
-    if (isDraining) return 'Draining'
     const asked = engines.down()
     const down = asked.length > 0 ? asked : embeddedDown
-    return down.length > 0 ? `no answer from ${down.join(', ')}` : journal.unreadiness()
+    return !isDraining && down.length > 0 ? `no answer from ${down.join(', ')}` : callRefusal()
   }
   const refusals = new RefusalLog({
     write: (settlement) => journal.journal.settle(null, settlement),
@@ -198,6 +198,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     })
   const operatorView = {
     unreadiness,
+    callRefusal,
     metricsText: () => parent.metricsText(),
     operatorAccess: () => {
       const { metrics, profile } = configuration.current().config

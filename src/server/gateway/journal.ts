@@ -108,7 +108,10 @@ export async function openGatewayJournal({
     async caughtUp() {
       await Promise.all(publishers.map((publisher) => publisher.drain(CATCH_UP_BOUND_MS)))
     },
-    unreadiness: () => (journal.depth().isWritable ? null : 'the journal cannot be written'),
+    unreadiness() {
+      if (!journal.depth().isWritable) return 'the journal cannot be written'
+      return isStoredFirst() && !nats.health().isConnected ? 'JetStream does not store settlements' : null
+    },
     lagMs() {
       const oldest = publishers.map((p) => p.oldestUnbookedAt()).filter((at) => at !== null)
       return oldest.length === 0 ? 0 : Math.max(0, Date.now() - Math.min(...oldest))

@@ -9,7 +9,7 @@ import { connect } from '../../../src/postgres/connection.ts'
 import { eventually, type TestService } from '../../support/service.ts'
 import { gauge } from './gauge.ts'
 import type { SeenCall } from './load.ts'
-import { isAnswered, isToldDown, refusals, underLoad } from './outage.ts'
+import { isAnswered, isToldDown, readinessForCalls, refusals, underLoad } from './outage.ts'
 import { CHAOS_CONFIG, seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 
 const ENOUGH = 80
@@ -112,8 +112,10 @@ for (const seed of seeds())
       t.match(await balance(service, known), { status: 200 }, 'known keys are served at first')
       await more(ENOUGH, ({ code }) => code === 'service_unavailable')
       t.match(await balance(service, known), { status: 503, code: 'service_unavailable' })
+      t.equal(await readinessForCalls(service), 503, 'a load balancer gets that')
       await engines.startEngine('postgres')
       await more(ENOUGH)
+      t.equal(await readinessForCalls(service), 200)
     })
 
     await finish(t)

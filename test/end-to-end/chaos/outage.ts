@@ -48,6 +48,10 @@ export async function underLoad(t: Test, seed: number, options: ServiceOptions =
   }
 }
 
+/** The status that a load balancer gets. */
+export const readinessForCalls = async (service: TestService): Promise<number> =>
+  (await fetch(`${service.baseUrl}/readyz?for=calls`)).status
+
 /** Sees that readiness and metrics tell of an engine that is away. */
 export async function isToldDown(
   t: Test,
@@ -59,6 +63,7 @@ export async function isToldDown(
     return response.status === 503 ? response.text() : undefined
   })
   t.match(reason, engine.title, 'readiness names it')
+  t.equal(await readinessForCalls(service), 200, 'and that for calls stays')
   t.equal(await gauge(service, `tollgate_engine_up{engine="${engine.name}"}`), 0)
 }
 
