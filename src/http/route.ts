@@ -9,6 +9,11 @@ export interface Route {
   readonly maxFormBytes?: number
   /** Pages of other origins may not read the answers. */
   readonly isSameOrigin?: true
+  /**
+   * Requests that count as ones without a valid key. Left out: each one, where no key is asked for. `refused`: those that are
+   * answered 401, since a session or a token does instead of a key. `never`: none, and the limit refuses none either.
+   */
+  readonly addressLimit?: 'refused' | 'never'
   /** Health checks and metrics, which stay available during a drain. */
   readonly isAnsweredWhileDraining?: boolean
 }

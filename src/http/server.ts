@@ -222,10 +222,11 @@ export class GatewayServer {
       subscription?.unsubscribe()
     })
     if (head.isAmbiguous) return writer.cut(ambiguousLength())
-    if (route?.handler.admit === undefined) this.#clients.unauthenticated(client)
+    if (isWithoutKey(found)) this.#clients.unauthenticated(client)
     if (route === null) return found instanceof Failure ? writer.error(found) : writer.next(found as Reply)
     if (this.#refusesToBegin(route, writer)) return
-    if (this.#clients.isBlocked(client) && !hasKnownKey(route, head, submittedAt))
+    const isLimited = route.addressLimit !== 'never' && this.#clients.isBlocked(client)
+    if (isLimited && !hasKnownKey(route, head, submittedAt))
       return writer.error(this.#clients.refuseBlocked(client))
     const begin = (body: Buffer, form: FormContent | null) => {
       const { method, path, query, header, hasHeader } = head
@@ -336,6 +337,12 @@ const NO_BODY = Buffer.alloc(0)
 /** Returns the address of the connection; readable until the reply is over. */
 const peerOf = (response: HttpResponse): string =>
   Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
+
+/** Returns whether a request counts as one without a valid key before it is answered. */
+const isWithoutKey = (found: Route | Reply | Failure): boolean =>
+  'handler' in found
+    ? found.handler.admit === undefined && found.addressLimit === undefined
+    : found instanceof Failure
 
 /** Returns whether the key of a request is valid, as far as that is known without a look-up. */
 function hasKnownKey({ handler }: Route, head: CopiedHead, now: number): boolean {

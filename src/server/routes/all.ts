@@ -65,7 +65,17 @@ const open = (handler: Handler) => {
   return { GET: route, HEAD: route }
 }
 const probe = (handler: Handler) => {
-  const route = { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES, isAnsweredWhileDraining: true }
+  const route = {
+    handler,
+    maxBodyBytes: OPEN_MAX_BODY_BYTES,
+    isAnsweredWhileDraining: true,
+    addressLimit: 'never' as const,
+  }
+  return { GET: route, HEAD: route }
+}
+/** Registers a handler whose links are signed. */
+const linked = (handler: Handler) => {
+  const route = { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES, addressLimit: 'never' as const }
   return { GET: route, HEAD: route }
 }
 
@@ -86,12 +96,13 @@ export function routes(deps: RouteDeps): Routes {
     ...managementRoutes(deps),
   ]
   const familyAt = pathRouter(families)
-  const filesByMethod = open(files(deps))
+  const filesByMethod = linked(files(deps))
   const pages = deps.console && {
     GET: {
       handler: consolePage(deps.console),
       maxBodyBytes: OPEN_MAX_BODY_BYTES,
       isSameOrigin: true as const,
+      addressLimit: 'never' as const,
     },
   }
   const byPattern = [[LOG_PATH, ofLog] as const, [FILE_PATH, filesByMethod] as const]

@@ -128,6 +128,7 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
           handler,
           maxBodyBytes: MAX_BODY_BYTES,
           isSameOrigin: true,
+          addressLimit: 'refused',
           ...(operation.isUpload && { maxFormBytes: MAX_FORM_BYTES }),
         },
       ]),

@@ -59,5 +59,20 @@ t.test('behind a proxy', async (t) => {
     const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!
     const listed = await fetch(`${baseUrl}${MANAGE}/me/sessions`, { headers: { cookie } })
     t.match(await listed.json(), { data: [{ address: '203.0.113.60' }] })
+
+    // Each of two gateway processes at most counts by itself.
+    const statuses = new Set<number>()
+    for (let at = 0; at < 210; at++)
+      for (const path of ['/healthz', '/files/images/none.png?signature=x', `${MANAGE}/me/sessions`]) {
+        const headers = { cookie, 'x-forwarded-for': '203.0.113.61' }
+        const response = await fetch(baseUrl + path, { headers })
+        await response.arrayBuffer()
+        statuses.add(response.status)
+      }
+    t.same(
+      [...statuses],
+      [200, 403],
+      'many requests with a session, a link or none that is needed are no bad keys',
+    )
   })
 })

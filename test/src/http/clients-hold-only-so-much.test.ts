@@ -1,11 +1,12 @@
 /** What clients may hold before they are admitted: bytes of bodies, connections, and requests without a good key. */
 import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import { from, Subject, switchMap } from 'rxjs'
+import { from, Subject, switchMap, throwError } from 'rxjs'
 import t from 'tap'
 import { answer } from '../../../pipelines/stages/answer.ts'
 import { authenticate } from '../../../pipelines/stages/authenticate.ts'
 import { pipeline } from '../../../pipelines/stages/pipeline.ts'
+import { Failure } from '../../../schemas/failure.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
 import { ClientLimits, type ClientRefusal, HeldBytes } from '../../../src/http/client-limits.ts'
@@ -208,6 +209,34 @@ t.test('an address without a good key is refused, and a known key still works fr
   t.equal(await ask('/keyed', good), 200)
   now = 60_000
   t.equal(await ask('/keyed', bad(5)), 401)
+})
+
+t.test('what proves itself without a key is neither counted nor refused for the others', async (t) => {
+  const clients = clientLimits({ unauthenticatedPerMinute: 3 })
+  const session: Handler = ({ header }) =>
+    header('cookie') === '' ? throwError(() => new Failure('not_signed_in', 'Sign in first.')) : whole('{}')
+  const { port } = await serve(
+    t,
+    {
+      'GET /probe': { handler: () => whole('{}'), addressLimit: 'never' },
+      'GET /session': { handler: session, addressLimit: 'refused' },
+      'GET /open': () => whole('{}'),
+    },
+    clients,
+  )
+  const ask = async (path: string, ...fields: string[]) =>
+    statusOf(
+      await clientOn(t, port)
+        .send(head(`GET ${path}`, ...fields))
+        .until(isAnswered),
+    )
+  for (let time = 0; time < 5; time++) {
+    t.equal(await ask('/probe'), 200)
+    t.equal(await ask('/session', 'cookie: good'), 200)
+  }
+  t.same([await ask('/session'), await ask('/none'), await ask('/open')], [401, 404, 429], 'these count')
+  t.equal(await ask('/session', 'cookie: good'), 429)
+  t.equal(await ask('/probe'), 200, 'a probe is answered whatever others of its address do')
 })
 
 t.test('a window ends also where the clock is set back', async (t) => {
