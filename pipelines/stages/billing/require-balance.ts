@@ -6,6 +6,7 @@ import { from } from 'rxjs'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
+import type { IdempotencyRecords } from '../../../src/postgres/requests/repository.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { AuthenticatedCall, Caller } from '../authenticate.ts'
 import { type Stage, stage } from '../stage.ts'
@@ -35,12 +36,12 @@ export function assertFunds({ known, request }: Caller, hold: Credits, { wallet 
 }
 
 export interface IntentDeps {
-  readonly database: Pick<Tasks, 'hasIntent'>
+  readonly database: Pick<Tasks, 'hasIntent'> & Pick<IdempotencyRecords, 'isIntentAnswered'>
 }
 
 /**
- * Returns the call where `assert` throws nothing, or where the Idempotency-Key of the call has a task already: its hold is
- * placed, and may be what leaves too little.
+ * Returns the call where `assert` throws nothing, or where the Idempotency-Key of the call has an answer or a task already:
+ * the charge or the hold of that may be what leaves too little.
  */
 export function covered<C extends Caller>(
   { database }: IntentDeps,
@@ -54,16 +55,25 @@ export function covered<C extends Caller>(
     const { request, known } = call
     if (!request.hasHeader('idempotency-key')) throw refusal
     const key = request.header('idempotency-key')
+    const { id } = known.account
+    const found = Promise.all([
+      database.isIntentAnswered(id, key),
+      database.hasIntent(id, key, request.submittedAt),
+    ])
     // While PostgreSQL is away the call is refused.
-    const found = database.hasIntent(known.account.id, key, request.submittedAt).catch(() => false)
-    return found.then((isRepeated) => {
-      if (!isRepeated) throw refusal
-      return call
-    })
+    return found.then(
+      (repeated) => {
+        if (!repeated.includes(true)) throw refusal
+        return call
+      },
+      () => {
+        throw refusal
+      },
+    )
   }
 }
 
-/** Refuses a call that `assert` refuses, unless it repeats one that has a task. */
+/** Refuses a call that `assert` refuses, unless it repeats one that has an answer or a task. */
 export const requireCovered = <C extends AuthenticatedCall>(
   deps: IntentDeps,
   assert: (call: C) => void,

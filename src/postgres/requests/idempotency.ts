@@ -71,6 +71,16 @@ export async function claimIdempotencyKey(sql: Sql, claim: IdempotencyClaim): Pr
   }
 }
 
+/** Returns whether an earlier request with the key was answered: its answer is stored, or was too large for that. */
+export async function isIntentAnswered(sql: Sql, accountId: string, key: string): Promise<boolean> {
+  const [row] = await sql<[{ is_answered: boolean }]>`
+    SELECT EXISTS (
+      SELECT FROM idempotency_records
+      WHERE account_id = ${accountId} AND key = ${key} AND state <> 'running' AND expires_at > now()
+    ) AS is_answered`
+  return row.is_answered
+}
+
 /** Keeps the answer for 7 days; null: it was too large to keep. */
 export async function storeIdempotentAnswer(
   sql: Sql,

@@ -3,6 +3,7 @@ import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import {
   claimIdempotencyKey,
   freeIdempotencyKey,
+  isIntentAnswered,
   purgeIdempotencyRecords,
   storeIdempotentAnswer,
 } from './idempotency.ts'
@@ -33,6 +34,6 @@ export const openStoredResponses = ({ main }: Pools) => ({
 export type IdempotencyRecords = ReturnType<typeof openIdempotencyRecords>
 
 export const openIdempotencyRecords = ({ main }: Pools) => ({
-  ...onPool(main, { claimIdempotencyKey }, READ_DEADLINE_MS),
+  ...onPool(main, { claimIdempotencyKey, isIntentAnswered }, READ_DEADLINE_MS),
   ...onPool(main, { storeIdempotentAnswer, freeIdempotencyKey, purgeIdempotencyRecords }),
 })

@@ -62,10 +62,17 @@ t.test('with an empty wallet', async (t) => {
   await t.test('so it is with one that a call has emptied', async (t) => {
     for (const [client, model] of ways) {
       const { key } = await service.newKey(CREDIT)
-      const paid = await ask(service, key, client, model, { stream: true })
-      await paid.arrayBuffer()
+      const call = (intent: string) =>
+        ask(service, key, client, model, { stream: true, headers: { 'idempotency-key': intent } })
+      const paid = await call('paid')
+      const text = await paid.text()
       t.equal(paid.status, 200)
       await checkRefused(t, await ask(service, key, client, model), client, ERRORS.quotaExceeded)
+      await checkRefused(t, await call('another'), client, ERRORS.quotaExceeded)
+      const again = await call('paid')
+      t.equal(again.status, 200, 'what is paid can be had again')
+      t.equal(again.headers.get('idempotency-replayed'), 'true')
+      t.equal(await again.text(), text)
       t.match((await balanceOf(service, key)).remaining, /^-/)
     }
   })

@@ -75,7 +75,7 @@ function ordered(model: string, more: Partial<ImageParams> = {}, balance = '1000
     ends: { add() {} },
     known: { view: { balance: parseCredits(balance) } },
   } as unknown as AuthenticatedCall
-  const database = { hasIntent: async () => false }
+  const database = { hasIntent: async () => false, isIntentAnswered: async () => false }
   return imageOrder(
     { ...inbox, database },
     {
