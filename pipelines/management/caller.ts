@@ -61,6 +61,13 @@ export const commandCaller = (actor: string, accountId: string | null): Caller =
   scopes: null,
 })
 
+/**
+ * Returns whether the caller sees no more of an organization than a member does. Operators and auditors see all, whatever
+ * role they have in it.
+ */
+export const isMemberAlone = ({ installation, roles }: Caller, accountId: string): boolean =>
+  installation === null && roles.get(accountId) === 'member'
+
 const denied = (message: string): Failure => new Failure('permission_denied', message)
 
 /**

@@ -6,7 +6,7 @@ import { printCredits } from '../../../schemas/money.ts'
 import type { BudgetState } from '../../../src/postgres/billing/budgets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
-import type { Caller } from '../caller.ts'
+import { type Caller, isMemberAlone } from '../caller.ts'
 import { afterOf, page } from '../page.ts'
 
 /** Share of a budget from which it is nearly spent. */
@@ -62,7 +62,7 @@ async function seenBy(
   { caller, database }: Context,
   accountId: string,
 ): Promise<(state: BudgetState) => boolean> {
-  if (caller.roles.get(accountId) !== 'member' || caller.installation !== null) return () => true
+  if (!isMemberAlone(caller, accountId)) return () => true
   const own = caller.signedIn?.user.accountId
   const keys = own === undefined ? [] : await database.listKeys(accountId, { memberId: own })
   const covered = new Set<string | undefined>([accountId, own, ...keys.map(({ id }) => id)])

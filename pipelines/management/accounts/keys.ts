@@ -13,6 +13,7 @@ import {
 import { plainNetwork } from '../../../src/core/keys/address-list.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implement } from '../act.ts'
+import { isMemberAlone } from '../caller.ts'
 import { visibleKey } from '../calls/calls.ts'
 import { afterOf, page } from '../page.ts'
 import { keyShape } from '../shapes.ts'
@@ -36,11 +37,10 @@ const dateOf = (text: string | null) => (text === null ? null : new Date(text))
 export const keyActs = [
   implement(listKeys, async ({ database, caller }, input) => {
     // A member of an organization lists their keys.
-    const isMember = caller.roles.get(input.account_id) === 'member'
     const keys = await database.listKeys(input.account_id, {
       after: afterOf(input),
       limit: input.limit + 1,
-      memberId: isMember ? (caller.signedIn?.user.accountId ?? '') : null,
+      memberId: isMemberAlone(caller, input.account_id) ? (caller.signedIn?.user.accountId ?? '') : null,
     })
     return page(keys.map(keyShape), input)
   }),

@@ -96,7 +96,7 @@ export const organizationActs = [
     async ({ database, caller }, { account_id: organizationId, state, ...input }) => {
       const requests = await database.listKeyRequests(organizationId)
       const role = caller.roles.get(organizationId)
-      const isDecider = role === undefined || role === 'owner' || role === 'admin'
+      const isDecider = caller.installation !== null || role === 'owner' || role === 'admin'
       const own = caller.signedIn?.user.accountId
       const after = afterOf(input)
       const seen = requests

@@ -11,6 +11,7 @@ import { nextCursor, withAttempts } from '../../call-log/page.ts'
 import { readRefund } from '../../call-log/refund.ts'
 import { filtersOf, type LogSearchDeps, placeOf } from '../../call-log/search.ts'
 import { type Context, implement } from '../act.ts'
+import { isMemberAlone } from '../caller.ts'
 
 export interface CallDeps extends Pick<LogSearchDeps, 'cursorKey'> {
   readonly callLog: Pick<CallLog, 'findCalls' | 'findCall' | 'callSeries'>
@@ -26,7 +27,7 @@ export async function visibleKey(
   accountId: string,
   keyId: string | undefined,
 ) {
-  if (caller.roles.get(accountId) !== 'member') return keyId ?? null
+  if (!isMemberAlone(caller, accountId)) return keyId ?? null
   if (keyId === undefined)
     throw new Failure('invalid_request', 'key_id: is missing. As a member, name one of your keys.')
   const { accountId: account, grant } = await database.showKey(keyId)

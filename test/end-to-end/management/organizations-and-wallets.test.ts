@@ -36,6 +36,29 @@ t.test('organizations and wallets', async (t) => {
     t.equal(rest.has_more, false)
   })
 
+  await t.test('an operator who is a member of it sees all of it, as of any other', async (t) => {
+    t.match(await member.send('POST', '/key-requests', { account_id, name: 'phone' }), { status: 201 })
+    t.match(await owner.send('POST', '/keys', { account_id, name: 'site' }), { status: 201 })
+    const seenBy = (who: typeof owner) =>
+      Promise.all(
+        ['/calls', '/calls/series', '/usage', '/keys', '/key-requests', '/budgets'].map(async (path) => {
+          const { status, body } = await who.send('GET', `${path}?account_id=${account_id}`)
+          return [path, status, body.data?.length]
+        }),
+      )
+    const before = await seenBy(operator)
+    t.match(await put(owner, operator, 'member'), { status: 200 })
+    t.same(await seenBy(operator), before)
+    t.same(
+      (await seenBy(member)).map(([, status]) => status),
+      [400, 400, 400, 200, 200, 200],
+      'a member names one of their keys',
+    )
+    t.match(await owner.send('DELETE', `/members/${operator.user.accountId}?account_id=${account_id}`), {
+      status: 200,
+    })
+  })
+
   await t.test('an admin invites to no more than an admin may give', async (t) => {
     const path = `/organizations/${account_id}/invitations`
     const invite = (by: typeof owner, role: string) =>
