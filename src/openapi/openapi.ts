@@ -168,12 +168,17 @@ function parametersIn(where: Parameter['in'], schema: z.ZodObject | undefined): 
   }))
 }
 
-const contentOf = (answer: AnswerContent): readonly [string, { schema: JsonSchema }] => [
-  answer.contentType,
-  {
-    schema: 'body' in answer ? schemaRef(answer.body.name) : { type: 'string', description: answer.says },
-  },
-]
+const schemaOf = (answer: AnswerContent): JsonSchema =>
+  'body' in answer ? schemaRef(answer.body.name) : { type: 'string', description: answer.says }
+
+/** Returns the content of one status: answers of one type are alternatives. */
+const contentOf = (answers: readonly AnswerContent[]): Content =>
+  Object.fromEntries(
+    [...Map.groupBy(answers, ({ contentType }) => contentType)].map(([type, same]) => {
+      const [only, ...others] = same.map(schemaOf)
+      return [type, { schema: others.length === 0 ? only! : { anyOf: [only!, ...others] } }]
+    }),
+  )
 
 function successes({ answers, status: usual }: Endpoint): (readonly [string, Answer])[] {
   if (answers.length === 0)
@@ -184,7 +189,7 @@ function successes({ answers, status: usual }: Endpoint): (readonly [string, Ans
   )
   return [...byStatus].map(([status, same]) => [
     String(status),
-    { description: 'The answer.', headers: TRACE, content: Object.fromEntries(same.map(contentOf)) },
+    { description: 'The answer.', headers: TRACE, content: contentOf(same) },
   ])
 }
 

@@ -53,6 +53,22 @@ t.test('errors have the shape of the path', async (t) => {
     t.equal(errorShape, errorShapeOf(path), path)
 })
 
+t.test('every answer stands under its status and its type', async (t) => {
+  for (const endpoint of ENDPOINTS) {
+    const { responses } = OPERATIONS.find((operation) => named(operation) === named(endpoint))!
+    for (const answer of endpoint.answers) {
+      const status = ('status' in answer ? answer.status : undefined) ?? endpoint.status ?? 200
+      const schema = responses[status]?.content?.[answer.contentType]?.schema
+      const shown = JSON.stringify(schema)
+      t.match(
+        shown,
+        'body' in answer ? `"#/components/schemas/${answer.body.name}"` : answer.says,
+        named(endpoint),
+      )
+    }
+  }
+})
+
 t.test('refusals stand under the status that they have', async (t) => {
   for (const endpoint of ENDPOINTS) {
     const { path, failureStatus, failures } = endpoint
