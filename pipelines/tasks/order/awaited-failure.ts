@@ -2,14 +2,16 @@
 import { Failure, type FailureCode } from '../../../schemas/failure.ts'
 import { mediaFailureStatus } from '../../../src/channels/media/failure.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { UpstreamRefusal } from '../../chat/forward/upstream-error.ts'
 
 const CODE_OF_STATUS: Readonly<Record<number, FailureCode>> = {
   400: 'invalid_request',
-  429: 'rate_limit_exceeded',
   502: 'upstream_error',
   503: 'service_unavailable',
   504: 'upstream_timeout',
 }
+
+const TOO_MANY_REQUESTS = 429
 
 type Ended = Pick<Task, 'state' | 'errorCode' | 'endedAt' | 'deadlineAt'>
 
@@ -22,10 +24,12 @@ const isLate = ({ state, errorCode, endedAt, deadlineAt }: Ended): boolean =>
 export function failureOfAwaited(
   task: Ended,
   { code, message }: { readonly code: string | null; readonly message: string | null },
-): Failure {
+): Failure | UpstreamRefusal {
   if (isLate(task)) return new Failure('upstream_timeout', 'The upstream did not finish in time.')
   const words = message ?? 'The task failed.'
   if (code === 'connection_failed') return new Failure('upstream_unreachable', words)
   const status = mediaFailureStatus(code ?? '')
+  // As any limit of an upstream: without the headers of ours.
+  if (status === TOO_MANY_REQUESTS) return new UpstreamRefusal(status, words, [])
   return new Failure(CODE_OF_STATUS[status] ?? 'upstream_error', words)
 }

@@ -1,9 +1,11 @@
 /** What tasks look like to polling clients. */
+import { lastValueFrom, throwError } from 'rxjs'
 import t from 'tap'
 import { failureOf } from '../../../pipelines/media/failed-task.ts'
 import { printAvatar } from '../../../pipelines/media/videos/avatars.ts'
 import { printSubtitles, printSubtitleTask } from '../../../pipelines/media/videos/clips.ts'
 import { printSubmittedVideo, printVideo, VIDEO_LINK_MS } from '../../../pipelines/media/videos/task.ts'
+import { addReplyHeaders } from '../../../pipelines/stages/rate-limit.ts'
 import { avatarRecord } from '../../../schemas/media/avatars.ts'
 import { clipSubtitles, clipSubtitleTask } from '../../../schemas/media/clips.ts'
 import { videoSubmitted, videoTask } from '../../../schemas/media/videos.ts'
@@ -138,6 +140,12 @@ t.test('a client that waited for a failed task gets the error in the status', as
       { status, code, message: 'Words.' },
       errorCode,
     )
+  const limited = failure({ ...early, errorCode: 'rate_limited', errorMessage: 'Busy.' })
+  await t.rejects(
+    lastValueFrom(throwError(() => limited).pipe(addReplyHeaders([['x-ratelimit-remaining', '7']]))),
+    limited,
+    "a limit of the upstream has no headers of the account's",
+  )
   t.match(
     failure({ deadlineAt, errorCode: 'no_speech' }),
     { status: 400 },
