@@ -72,9 +72,7 @@ export class Unpacking {
     try {
       await work()
     } catch (error) {
-      const { message } = error as Error
-      const sentence = error instanceof Bad ? message : `It cannot be unpacked: ${message}.`
-      this.problems.push({ file, line: 1, message: sentence })
+      this.problems.push({ file, line: 1, message: sentenceOf(error as NodeJS.ErrnoException) })
     }
   }
 
@@ -100,6 +98,21 @@ export class Unpacking {
       content.destroy()
     }
   }
+}
+
+const TAKEN = 'Another file or folder of the upload stands in its place. Rename one.'
+/** Errors of the file system about a path, in words. */
+const REFUSED_PATHS: Readonly<Record<string, string>> = {
+  EEXIST: TAKEN,
+  ENOTDIR: TAKEN,
+  ENAMETOOLONG: 'A name in its path is too long. Shorten it.',
+}
+
+/** Returns what is wrong, without the path on this machine that an error of the file system names. */
+function sentenceOf(error: NodeJS.ErrnoException): string {
+  if (error instanceof Bad) return error.message
+  if (error.syscall === undefined) return `It cannot be unpacked: ${error.message}.`
+  return REFUSED_PATHS[error.code ?? ''] ?? `It cannot be written (${error.code}).`
 }
 
 const isFile = (name: string): boolean => !name.endsWith(FOLDER) && !name.startsWith(OF_MACOS)
