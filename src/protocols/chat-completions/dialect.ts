@@ -14,7 +14,7 @@ import type { ChatCall, EncodeOptions } from '../dialect.ts'
 import { readJsonBody } from '../request/client-json.ts'
 import { requestedTier, withoutForeignFields } from '../request/foreign-fields.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
-import { linkedPartsIn, serverUrlsIn } from '../request/linked-parts.ts'
+import { linkedPartsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { serverToolsOf } from '../request/tools.ts'
@@ -66,7 +66,7 @@ export function readByContract(body: Buffer): ReadChatRequest {
     tools: request.tools?.length ?? null,
     builtInTools: builtInTools(request),
     promptBytes: messages.end - messages.start + promptFieldBytes('chat-completions', body, fields, request),
-    links: linkedPartsIn(request.messages, serverUrlsIn(request.tools ?? [])),
+    links: linkedPartsIn(request.messages, request.tools ?? []),
     ...requestedTier('chat-completions', request),
     fields: changedFieldsIn(fields),
     open,

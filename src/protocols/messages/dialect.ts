@@ -16,7 +16,7 @@ import { fieldsOf, listOf, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
-import { linkedPartsIn, serverUrlsIn } from '../request/linked-parts.ts'
+import { linkedPartsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
 import { isCount, serverToolOf, serverToolsOf } from '../request/tools.ts'
@@ -64,10 +64,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     outputLimit: request.max_tokens ?? null,
     choices: 1,
     promptBytes: sizeOf('messages') + sizeOf('system') + promptFieldBytes('messages', body, fields, request),
-    links: linkedPartsIn(
-      request.messages,
-      serverUrlsIn([...listOf(request.mcp_servers), ...(request.tools ?? [])]),
-    ),
+    links: linkedPartsIn(request.messages, [...listOf(request.mcp_servers), ...(request.tools ?? [])]),
     builtInTools: builtInTools(request),
     toolCallLimit: toolCallLimit(request),
     ...requestedTier('messages', request),

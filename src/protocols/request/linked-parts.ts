@@ -41,10 +41,13 @@ function isLink(name: string, text: string): boolean {
   return CONTENT_FIELDS.has(name) && LINK.test(text)
 }
 
-/** Finds links in the parts of parsed messages, at any depth. */
-export function linkedPartsIn(messages: unknown, serverUrls: readonly string[] = []): LinkedParts {
+/** Fields of a message that hold parts: `images` are those of an earlier answer. */
+const PART_FIELDS = ['content', 'output', 'images'] as const
+
+/** Finds links in the parts of parsed messages, at any depth, and those of the tools. */
+export function linkedPartsIn(messages: unknown, tools: readonly unknown[] = []): LinkedParts {
   const counts: Record<Kind, number> = { image: 0, file: 0, audio: 0 }
-  const urls = [...serverUrls]
+  const urls = [...serverUrlsIn(tools)]
   const visit = (name: string, value: unknown, kind: Kind): void => {
     if (typeof value === 'string') {
       if (!isLink(name, value)) return
@@ -58,12 +61,16 @@ export function linkedPartsIn(messages: unknown, serverUrls: readonly string[] =
           visit(field, inner, kindOf(field) ?? kindOf(value.type) ?? kind)
   }
   for (const message of listOf(messages))
-    if (isObject(message)) for (const field of ['content', 'output']) visit(field, message[field], 'file')
+    if (isObject(message)) for (const field of PART_FIELDS) visit(field, message[field], 'file')
+  for (const tool of tools) if (isObject(tool)) visit(MASK, tool[MASK], 'image')
   return { ...counts, urls }
 }
 
+/** Of the tool that makes images: what of one it may change. */
+const MASK = 'input_image_mask'
+
 /** Returns the links of the servers that the upstream calls for these tools. */
-export const serverUrlsIn = (tools: readonly unknown[]): readonly string[] =>
+const serverUrlsIn = (tools: readonly unknown[]): readonly string[] =>
   tools.flatMap((tool) => {
     if (!isObject(tool)) return []
     const inner = Array.isArray(tool.tools) ? serverUrlsIn(tool.tools) : []

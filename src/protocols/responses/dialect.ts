@@ -19,7 +19,7 @@ import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
-import { LINK_FIELDS, linkedPartsIn, serverUrlsIn } from '../request/linked-parts.ts'
+import { LINK_FIELDS, linkedPartsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings } from '../request/settings.ts'
 import { isCount, serverToolsOf } from '../request/tools.ts'
@@ -114,7 +114,7 @@ function read({ body }: ClientRequest): ChatCall {
     choices: 1,
     promptBytes:
       sizeOf('input') + sizeOf('instructions') + promptFieldBytes('responses', body, fields, request),
-    links: linkedPartsIn(request.input, serverUrlsIn(offeredTools(request))),
+    links: linkedPartsIn(request.input, offeredTools(request)),
     builtInTools: builtInTools(request),
     toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,
     ...requestedTier('responses', request),

@@ -76,3 +76,18 @@ for (const [protocol, read] of Object.entries(READERS))
     for (const [parts, links] of CASES[protocol as keyof typeof READERS])
       t.match(read(parts), links, JSON.stringify(parts))
   })
+
+t.test('images of earlier answers, and the masks of tools', async (t) => {
+  const image = (url: string) => ({ type: 'image_url', image_url: { url } })
+  const chat = (messages: readonly object[], tools: readonly object[] = []) =>
+    readChatCall(bodyOf({ messages, tools, stream: true })).links
+  const drawn = (url: string) => [...user('x'), { role: 'assistant', content: '', images: [image(url)] }]
+  t.match(chat(drawn(URL)), { image: 1, urls: [URL] })
+  t.match(chat(drawn(INLINE)), NONE)
+  const tools = (image_url: string) => [{ type: 'image_generation', input_image_mask: { image_url } }]
+  t.match(chat(user('x'), tools(URL)), { image: 1, urls: [URL] })
+  const masked = (url: string) => bodyOf({ input: user('x'), tools: tools(url) })
+  const responses = (body: Buffer) => responsesDialect.read({ path: '/v1/responses', query: '', body }).links
+  t.match(responses(masked(URL)), { image: 1, urls: [URL] })
+  t.match(responses(masked(INLINE)), NONE)
+})
