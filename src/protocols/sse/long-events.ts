@@ -26,21 +26,23 @@ const CALL_COUNTS = [
 ]
 const SERVER_SIDE_TOOLS = object(counts(...CALL_COUNTS))
 const SERVICE_TIER: Place = { is: 'text', name: 'service_tier' }
+const INPUT_DETAILS = object({
+  ...counts('cached_tokens', 'cache_write_tokens'),
+  audio_tokens: { is: 'count', name: 'input_audio' },
+  image_tokens: { is: 'count', name: 'input_image' },
+})
+const OUTPUT_DETAILS = object({
+  ...counts('reasoning_tokens'),
+  audio_tokens: { is: 'count', name: 'output_audio' },
+  image_tokens: { is: 'count', name: 'output_image' },
+})
 const CHAT_COMPLETIONS = object({
   choices: list(object({ delta: DELTA, message: DELTA, finish_reason: FINISH })),
   usage: object({
     ...counts('prompt_tokens', 'completion_tokens', 'total_tokens'),
     ...counts('prompt_cache_hit_tokens', 'cached_tokens', 'cache_read_input_tokens'),
-    prompt_tokens_details: object({
-      ...counts('cached_tokens', 'cache_write_tokens'),
-      audio_tokens: { is: 'count', name: 'input_audio' },
-      image_tokens: { is: 'count', name: 'input_image' },
-    }),
-    completion_tokens_details: object({
-      ...counts('reasoning_tokens'),
-      audio_tokens: { is: 'count', name: 'output_audio' },
-      image_tokens: { is: 'count', name: 'output_image' },
-    }),
+    prompt_tokens_details: INPUT_DETAILS,
+    completion_tokens_details: OUTPUT_DETAILS,
     server_tool_use: SERVER_TOOL_CALLS,
     ...counts('num_sources_used'),
     server_side_tool_usage_details: SERVER_SIDE_TOOLS,
@@ -85,9 +87,9 @@ const RESPONSES = object({
   response: object({
     id: { is: 'text', name: 'response_id' },
     usage: object({
-      ...counts('input_tokens', 'output_tokens'),
-      input_tokens_details: object(counts('cached_tokens', 'cache_write_tokens')),
-      output_tokens_details: object(counts('reasoning_tokens')),
+      ...counts('input_tokens', 'output_tokens', 'total_tokens'),
+      input_tokens_details: INPUT_DETAILS,
+      output_tokens_details: OUTPUT_DETAILS,
       server_side_tool_usage_details: SERVER_SIDE_TOOLS,
     }),
     service_tier: SERVICE_TIER,
@@ -123,13 +125,15 @@ export class LongEvents implements LongEventReader {
 export function usageOf({ usage, iterations }: AnswerFacts): LooseObject | null {
   if (usage === null) return null
   const { server_tool_calls, input_audio, input_image, output_audio, output_image } = usage
+  const ofInput = { ...usage, audio_tokens: input_audio, image_tokens: input_image }
+  const ofOutput = { ...usage, audio_tokens: output_audio, image_tokens: output_image }
   return {
     ...usage,
-    prompt_tokens_details: { ...usage, audio_tokens: input_audio, image_tokens: input_image },
-    completion_tokens_details: { ...usage, audio_tokens: output_audio, image_tokens: output_image },
+    prompt_tokens_details: ofInput,
+    completion_tokens_details: ofOutput,
     cache_creation: usage,
-    input_tokens_details: usage,
-    output_tokens_details: usage,
+    input_tokens_details: ofInput,
+    output_tokens_details: ofOutput,
     ...(server_tool_calls !== undefined && { server_tool_use: { calls: server_tool_calls } }),
     ...(iterations !== null && { iterations }),
     ...(CALL_COUNTS.some((name) => usage[name] !== undefined) && { server_side_tool_usage_details: usage }),

@@ -249,3 +249,24 @@ for (const [name, way] of Object.entries(WAYS))
       )
     }
   })
+
+t.test('every part of the usage of responses that has a price', async (t) => {
+  const usage = {
+    input_tokens: 30,
+    output_tokens: 20,
+    input_tokens_details: { cached_tokens: 10, cache_write_tokens: 4, audio_tokens: 3, image_tokens: 2 },
+    output_tokens_details: { reasoning_tokens: 5, audio_tokens: 6, image_tokens: 7 },
+    // The reasoning is no part of the output.
+    total_tokens: 55,
+  }
+  const usageOf = (picture: Picture) => {
+    const stream = new ResponsesMeter()
+    const response = { output: [call(picture)], usage }
+    pushAll(stream, printed([{ type: 'response.completed', response }], undefined), PIECE_BYTES)
+    return stream.usage
+  }
+  const short = usageOf('A')
+  const extra = { inputAudio: 3, inputImage: 2, outputAudio: 6, outputImage: 7 }
+  t.match(short, { prompt: 30, cached: 10, cacheWrite: 4, output: 25, reasoning: 5, extra })
+  t.strictSame(usageOf('A'.repeat(LARGE_BYTES)), short)
+})
