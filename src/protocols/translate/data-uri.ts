@@ -1,4 +1,6 @@
-/** Reads files that are part of a request. */
+/** Reads files that are part of a request, and the types of those that are fetched for one. */
+import { Buffer } from 'node:buffer'
+import { SNIFF_BYTES, sniffMediaType } from '../../core/media/type.ts'
 
 export interface InlineFile {
   /** In lower case, without parameters. */
@@ -18,9 +20,13 @@ export function readDataUri(uri: string): InlineFile | null {
   if (!isDataUri(uri) || comma < 0) return null
   const head = uri.slice(DATA.length, comma).toLowerCase()
   if (!head.endsWith(BASE64)) return null
-  const mediaType = head.split(';', 1)[0]!.trim()
+  const mediaType = registered(head.split(';', 1)[0]!.trim())
   return mediaType === '' ? null : { mediaType, base64: uri.slice(comma + 1) }
 }
+
+/** Never registered, often sent. */
+const MISNAMED_JPEG = 'image/jpg'
+const registered = (mediaType: string): string => (mediaType === MISNAMED_JPEG ? 'image/jpeg' : mediaType)
 
 /** By the ending of the file's name, for clients that send its bytes without their type. */
 const TYPES_BY_ENDING: Readonly<Record<string, string>> = {
@@ -35,10 +41,24 @@ const TYPES_BY_ENDING: Readonly<Record<string, string>> = {
   mp3: 'audio/mp3',
 }
 
+function typeByEnding(name: string): string | null {
+  const ending = name.split('.').at(-1)!.toLowerCase()
+  return Object.hasOwn(TYPES_BY_ENDING, ending) ? TYPES_BY_ENDING[ending]! : null
+}
+
 /** Reads a data URI, or base64 alone of a file whose name implies its type; returns null for anything else. */
 export function readFileData(data: string, filename: string | null | undefined): InlineFile | null {
   if (isDataUri(data)) return readDataUri(data)
-  const ending = (filename ?? '').split('.').at(-1)!.toLowerCase()
-  const mediaType = Object.hasOwn(TYPES_BY_ENDING, ending) ? TYPES_BY_ENDING[ending]! : null
+  const mediaType = typeByEnding(filename ?? '')
   return mediaType === null || !BASE64_TEXT.test(data) ? null : { mediaType, base64: data }
+}
+
+/** Types by which a server says that it does not know. */
+const UNKNOWN_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
+
+/** Returns the type of a file that was fetched: its server's, else by its bytes or its name; null where nothing tells. */
+export function fetchedType({ mediaType, base64 }: InlineFile, url: string): string | null {
+  if (!UNKNOWN_TYPES.has(mediaType)) return registered(mediaType)
+  const head = Buffer.from(base64.slice(0, 2 * SNIFF_BYTES), 'base64')
+  return sniffMediaType(head) ?? typeByEnding(URL.parse(url)?.pathname ?? '')
 }

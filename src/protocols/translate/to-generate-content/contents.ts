@@ -16,7 +16,7 @@ import type { FetchedFile } from '../../dialect.ts'
 import { ContentTurns, type WireContent, type WirePart } from '../../generate-content/turns.ts'
 import { fieldsOf, type LooseObject, textOf } from '../../loose.ts'
 import { invalidField } from '../../request/client-json.ts'
-import { isDataUri, readFileData } from '../data-uri.ts'
+import { fetchedType, isDataUri, readFileData } from '../data-uri.ts'
 
 export interface ConversationOptions {
   /** The files of `linkedFilesOf`, by URL. */
@@ -33,8 +33,6 @@ export interface WireConversation {
 
 /** The vendor's signature for calls that other models made, and for clients that lost the signature. */
 const NO_SIGNATURE = 'skip_thought_signature_validator'
-/** Never registered, often sent. */
-const MISNAMED_JPEG = 'image/jpg'
 /** See docs/api-rules.md, "Links from clients". */
 const MAX_URL_CHARS = 2048
 const IS_LINK = /^https?:\/\//i
@@ -148,7 +146,9 @@ function linkIn(part: ReadablePart, path: string): Place | null {
 function fetchedData({ url, path }: Place, fetched: ConversationOptions['fetched']): WirePart {
   const file = fetched.get(url)
   if (file === undefined) throw invalidField(path, 'the file at this URL could not be fetched')
-  return { inlineData: { mimeType: file.mediaType, data: file.base64 } }
+  const mimeType = fetchedType(file, url)
+  if (mimeType === null) throw invalidField(path, 'the server of this URL does not tell the type of the file')
+  return { inlineData: { mimeType, data: file.base64 } }
 }
 
 function checkedUrl(url: string, path: string): string {
@@ -160,8 +160,7 @@ function checkedUrl(url: string, path: string): string {
 function inlineData(data: string, filename: string | null | undefined, path: string): WirePart {
   const file = readFileData(data, filename)
   if (file === null) throw invalidField(path, 'it must be a base64 data URI that names its media type')
-  const mimeType = file.mediaType === MISNAMED_JPEG ? 'image/jpeg' : file.mediaType
-  return { inlineData: { mimeType, data: file.base64 } }
+  return { inlineData: { mimeType: file.mediaType, data: file.base64 } }
 }
 
 /**

@@ -21,8 +21,6 @@ export interface Conversation {
 }
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
-/** Never registered, often sent. */
-const MISNAMED_JPEG = 'image/jpg'
 const PDF = 'application/pdf'
 /** Text under a media type of another name. */
 const TEXT_TYPES: ReadonlySet<string> = new Set([
@@ -115,11 +113,11 @@ function fileBlock(url: string, type: 'image' | 'document', path: string): Block
 function inlineBlock(data: string, filename: string | null | undefined, path: string): Block {
   const file = readFileData(data, filename)
   if (file === null) throw invalidField(path, 'it must be a base64 data URI that names its media type')
-  const mediaType = file.mediaType === MISNAMED_JPEG ? 'image/jpeg' : file.mediaType
-  const source = { type: 'base64', media_type: mediaType, data: file.base64 }
+  const { mediaType, base64 } = file
+  const source = { type: 'base64', media_type: mediaType, data: base64 }
   if (IMAGE_TYPES.has(mediaType)) return { type: 'image', source }
   if (mediaType === PDF) return { type: 'document', source }
-  const text = isText(mediaType) ? textIn(file.base64) : null
+  const text = isText(mediaType) ? textIn(base64) : null
   if (text === null) throw invalidField(path, 'this model takes files of JPEG, PNG, GIF, WebP, PDF and text')
   return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }
 }

@@ -232,6 +232,26 @@ t.test('image http(s): fetched by the gateway and inlined', async (t) => {
   }
 })
 
+t.test('a file whose server does not tell its type: by its bytes, else by its name', async (t) => {
+  const JPEG = '/9j/4AAQ'
+  const rows: readonly (readonly [path: string, mediaType: string, base64: string, mimeType: string])[] = [
+    ['a', 'image/jpg', JPEG, 'image/jpeg'],
+    ['a', '', PNG, 'image/png'],
+    ['a.pdf', 'application/octet-stream', JPEG, 'image/jpeg'],
+    ['a.pdf?size=1.5', 'binary/octet-stream', 'JVBERi0x', 'application/pdf'],
+    ['a.pdf', 'image/png', JPEG, 'image/png'],
+  ]
+  for (const [path, mediaType, base64, mimeType] of rows) {
+    const url = `https://example.org/${path}`
+    const body = { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] }
+    const { contents } = sent(body, { fetched: new Map([[url, { mediaType, base64 }]]) })
+    t.strictSame(contents, [user({ inlineData: { mimeType, data: base64 } })], `${path} ${mediaType}`)
+    const strange = { fetched: new Map([[url, { mediaType: '', base64: 'AAAA' }]]) }
+    if (path === 'a')
+      t.throws(() => sent(body, strange), { code: 'invalid_request', message: /does not tell/ })
+  }
+})
+
 t.test('audio, video and files: inlineData, by URL as the gateway fetched it', async (t) => {
   const link = 'https://example.org/a.mp4'
   const content = [
