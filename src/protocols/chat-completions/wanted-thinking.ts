@@ -33,6 +33,10 @@ export const THINKING_FIELDS = [
 
 const DEFAULT_EFFORT = 'medium'
 
+/** True for a field that is absent, or an object whose fields are: it leaves everything as it is without it. */
+const isUnset = (value: unknown): boolean =>
+  value == null || (isObject(value) && Object.values(value).every((inner) => inner == null))
+
 const isBudget = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
 const budgetOf = (tokens: unknown): Depth =>
@@ -84,7 +88,7 @@ export function wantedThinking(request: LooseObject, dropped: DroppedFields): Wa
     isShown === false || fieldsOf(reasoning).exclude === true || fieldsOf(thinking).display === 'omitted'
   let wanted: WantedThinking | null = null
   for (const [field, read] of READERS) {
-    if (request[field] == null) continue
+    if (isUnset(request[field])) continue
     if (field === 'thinking_budget' && wanted?.field === 'enable_thinking') continue
     const depth = read(request)
     if (wanted !== null) dropped.add(field, `${wanted.field} goes before it`)

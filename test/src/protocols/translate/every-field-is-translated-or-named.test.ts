@@ -65,9 +65,12 @@ const OF_OTHER_VENDORS: Readonly<Record<string, Case>> = {
   enable_thinking: { value: true, defaults: [false] },
   include_reasoning: { value: false, beside: { reasoning_effort: 'low' }, defaults: [true] },
   min_p: { value: 0.1, defaults: [0] },
-  reasoning: { value: { effort: 'low' }, defaults: [{ effort: 'none' }, { enabled: false }] },
+  reasoning: {
+    value: { effort: 'low' },
+    defaults: [{ effort: 'none' }, { enabled: false }, {}, { effort: null }],
+  },
   repetition_penalty: { value: 1.2, defaults: [1] },
-  thinking: { value: { type: 'enabled', budget_tokens: 2000 }, defaults: [{ type: 'disabled' }] },
+  thinking: { value: { type: 'enabled', budget_tokens: 2000 }, defaults: [{ type: 'disabled' }, {}] },
   thinking_budget: { value: 2000, beside: { enable_thinking: true } },
   top_a: { value: 0.1, defaults: [0] },
   top_k: { value: 40, defaults: [0, -1] },
@@ -94,6 +97,11 @@ const UPSTREAMS = {
   'generate-content': (body: object) => toGenerateContent.sent(body),
 }
 
+/** Without a value in it. */
+const isNothing = (value: unknown): boolean =>
+  value === null ||
+  (typeof value === 'object' && Object.values(value as object).every((inner) => inner === null))
+
 for (const [upstream, sent] of Object.entries(UPSTREAMS))
   for (const [field, { value, beside = {}, defaults = [] }] of Object.entries({
     ...PUBLIC,
@@ -106,8 +114,9 @@ for (const [upstream, sent] of Object.entries(UPSTREAMS))
       const isNamed = dropped.some((name: string) => name.split(' ')[0] === field)
       t.ok(isSaid || isNamed, `neither said nor named: ${dropped}`)
       for (const nothing of [...defaults, null]) {
-        const { dropped: named } = sent({ ...beside, [field]: nothing })
+        const { dropped: named, ...rest } = sent({ ...beside, [field]: nothing })
         t.same(named, before, `named although ${JSON.stringify(nothing)} says nothing`)
+        if (isNothing(nothing)) t.same(rest, without, `${JSON.stringify(nothing)} changes the request`)
       }
     })
 
