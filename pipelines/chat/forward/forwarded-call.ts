@@ -62,6 +62,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   #files: CallFiles | null = null
   #status = 200
   #addedHeaders: HeaderList = []
+  #lastFailure: AttemptFailure | null = null
   #leavesUsageOut = false
   #hasReplacedConnection = false
   #isOver = false
@@ -102,12 +103,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
 
   readonly #admittedToJournal = (error: Error | null): void => {
     if (this.#isOver) return
-    try {
-      if (error === null) this.#attempt(this.#choice.next()!)
-      else this.#unjournaled(error)
-    } catch (fault) {
-      this.#fault(fault)
-    }
+    this.#guarded(() => (error === null ? this.#attempt(this.#choice.next()!) : this.#unjournaled(error)))
   }
 
   #unjournaled(error: Error): void {
@@ -130,16 +126,18 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   #send(route: Route, adapter: ProtocolAdapter, fetched: CallFileMap, onFreshConnection: boolean): void {
-    const { request, call, model } = this.#admitted
+    const { request, call } = this.#admitted
     const { channel } = route
+    const { served } = this.#choice
     const { body, dropped } = adapter.encodeRequest(call, {
       upstreamModel: route.upstreamModel,
-      outputCeiling: model.entry.max_output_tokens ?? null,
+      outputCeiling: served.model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
       askUsage:
         !this.#leavesUsageOut && knowsUsageOption(channel) && !this.#deps.usageOptionRefusals.has(route),
       fetched,
     })
+    this.#serveBy(served)
     this.#adapter = adapter
     const now = performance.now()
     this.#record.attemptBegins(route, dropped, now)
@@ -173,11 +171,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
-    try {
-      this.#head(status, headers, this.#adapter!)
-    } catch (error) {
-      this.#fault(error)
-    }
+    this.#guarded(() => this.#head(status, headers, this.#adapter!))
   }
 
   onData(bytes: Uint8Array): void {
@@ -189,16 +183,16 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   }
 
   onEnd(): void {
-    try {
-      this.#answer!.end()
-    } catch (error) {
-      this.#fault(error)
-    }
+    this.#guarded(() => this.#answer!.end())
   }
 
   onError(failure: UpstreamFailure): void {
+    this.#guarded(() => this.#broken(failure))
+  }
+
+  #guarded(work: () => void): void {
     try {
-      this.#broken(failure)
+      work()
     } catch (error) {
       this.#fault(error)
     }
@@ -213,8 +207,11 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     // The client has left: no error is sent.
     if (this.#subscriber.closed) return this.#close()
     const failure = error instanceof Failure ? error : null
+    const last = this.#lastFailure
+    // It could be written for an upstream before: how that one failed is the answer, unless another does better.
+    if (failure !== null && last !== null) return this.#guarded(() => this.#goOn(last))
     const message = failure?.message ?? 'The gateway failed to handle the call.'
-    const kind = failure !== null && this.#record.attemptsCount === 0 ? 'refused' : 'failed'
+    const kind = failure === null ? 'failed' : 'refused'
     this.#record.ending = { kind, code: failure?.code ?? 'internal_error', message }
     this.#status = failure?.status ?? FAILURES.internal_error.status
     this.#subscriber.error(error)
@@ -319,6 +316,12 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     // A channel that goes on with another key is not at fault.
     const isFault = this.#choice.keyRefused(this.#route!, failure) ? false : failure.isChannelFault
     this.#noteHealth(isFault, { ...failure, message: failure.detail ?? failure.message })
+    this.#goOn(failure)
+  }
+
+  /** Makes another attempt, or replies with the failure of the last one. */
+  #goOn(failure: AttemptFailure): void {
+    this.#lastFailure = failure
     if (this.#retry(failure)) return
     this.#record.ending = failure.isTimeout
       ? { kind: 'timeout', message: failure.message }
@@ -340,7 +343,6 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     const other = this.#choice.afterFailure(failure, attempts)
     if (other === null) return false
     this.#leavesUsageOut = false
-    this.#serveBy(this.#choice.served)
     this.#attempt(other)
     return true
   }

@@ -139,3 +139,30 @@ t.test('all models failed: the last failure is the answer, and nothing is charge
   t.match(call.settlement, { status: 'error', cost: '0', attempts_count: 2 })
   t.equal(call.settlements.length, 1)
 })
+
+t.test('a model that cannot have the request is passed over', async (t) => {
+  const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
+  const request = { messages: [{ role: 'user', content: [sound] }] }
+  const translated = { protocol: 'messages' }
+  const failed = new RunningCall({ ...CHAIN, request, channelFields: { third: translated } })
+  refuse(failed.attempt, 500)
+  refuse(failed.attempt, 503)
+  t.equal(failed.attempts.length, 2)
+  t.match(failed.error, { status: 503, message: 'no' })
+  t.match(failed.settlement, {
+    status: 'error',
+    model: MODEL,
+    error_code: 'upstream_error',
+    channel_id: 'second',
+    attempts: { length: 2 },
+  })
+  t.equal(failed.inFlight, 0)
+  const served = new RunningCall({ ...CHAIN, request, channelFields: { second: translated } })
+  refuse(served.attempt, 500)
+  t.equal(served.attempt.request.upstreamModel, 'upstream-name-of-third')
+  succeed(served.attempt)
+  t.match(served.settlement, { status: 'success', model: STAND_IN, attempts_count: 2 })
+  const first = new RunningCall({ ...CHAIN, request, channelFields: { first: translated } })
+  t.match(first.error, { code: 'invalid_request' }, 'as before where it is the first that is asked')
+  t.match(first.settlement, { status: 'rejected', attempts_count: 0 })
+})

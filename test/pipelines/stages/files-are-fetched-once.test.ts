@@ -1,5 +1,6 @@
 /** Files that an upstream cannot fetch: once for all attempts of a call, and no longer than the call. */
 import t from 'tap'
+import { Failure } from '../../../schemas/failure.ts'
 import type { FetchedFile } from '../../../src/protocols/dialect.ts'
 import { eventually } from '../../support/service.ts'
 import { RunningCall } from './forward-support.ts'
@@ -61,4 +62,19 @@ t.test('a client that leaves while a retry fetches them does not pay the attempt
   call.abort()
   t.match(call.settlement, { status: 'interrupted', usage_source: 'none', attempts_count: 1 })
   t.equal(call.settlement.cost, '0')
+})
+
+t.test('a file that a retry cannot fetch leaves the failure before it', async (t) => {
+  const call = new RunningCall({
+    channels: ['first', 'second'],
+    channelFields: { second: { protocol: 'generate-content' } },
+    request: { messages: MESSAGES },
+    fetchFiles: async () => Promise.reject(new Failure('invalid_request', 'It cannot be fetched.')),
+  })
+  call.attempt.head(503, { 'content-type': 'application/json' })
+  call.attempt.data('{}')
+  call.attempt.end()
+  await eventually('the answer', async () => (call.error === null ? undefined : true))
+  t.match(call.error, { status: 503 })
+  t.match(call.settlement, { status: 'error', error_code: 'upstream_error', attempts_count: 1 })
 })
