@@ -205,7 +205,8 @@ function nested(bytes: Buffer, name: number, nameEnd: number, at: number, facts:
     facts.spoken++
     facts.spokenStart = at + 1
     facts.spokenEnd = end - 1
-  } else if (equals(bytes, name, nameEnd, FINISH)) {
+  } else if (end > at + 2 && equals(bytes, name, nameEnd, FINISH)) {
+    // Some upstreams have an empty one in each chunk: it is no reason.
     facts.hasFinish = true
     facts.hasOtherContent ||= equals(bytes, at + 1, end - 1, FILTERED)
   }

@@ -182,6 +182,16 @@ t.test('after the first byte there is no second attempt, and nothing is added to
   }
 })
 
+t.test('an empty finish reason in each chunk finishes nothing', async (t) => {
+  const chunk = (content: string) => event({ choices: [{ index: 0, delta: { content }, finish_reason: '' }] })
+  const call = new RunningCall()
+  call.attempt.head()
+  call.attempt.data(chunk('So far') + chunk(', so'))
+  call.attempt.fail('reset', { headReceived: true })
+  t.match(call.settlement, { status: 'error', error_code: 'upstream_error' })
+  t.notOk(call.isComplete)
+})
+
 t.test('an opening without content goes out at once, and is no answer for that', async (t) => {
   const call = new RunningCall(TWO)
   call.attempt.head()

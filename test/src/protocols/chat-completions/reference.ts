@@ -49,7 +49,8 @@ export function hasFinish(value: Json, isTop = true): boolean {
   if (!isObject(value)) return false
   return Object.entries(value).some(([name, inner]) => {
     if ((isTop && (name === 'usage' || name === 'error')) || isUsage(name, inner)) return false
-    return typeof inner === 'string' ? !isTop && name === 'finish_reason' : hasFinish(inner, false)
+    if (typeof inner !== 'string') return hasFinish(inner, false)
+    return !isTop && name === 'finish_reason' && inner !== ''
   })
 }
 
