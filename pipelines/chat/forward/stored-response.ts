@@ -17,10 +17,10 @@ export function noteStored(
   const { conversation } = state
   const isKept = state.isStored && days > 0
   if (!isKept && conversation === null) return null
-  const { responseId = '', usage } = answer.metered()
+  const { responseId = '', usage, isUsageWhole } = answer.metered()
   const id = isKept && responseId !== '' ? responseId : null
   // Without a report nothing is known of how long the conversation is by now.
-  const isMeasured = conversation !== null && usage !== null
+  const isMeasured = conversation !== null && isUsageWhole
   if (id === null && !isMeasured) return null
   const tokens = (usage?.prompt ?? 0) + (usage?.output ?? 0)
   return storeResponse({

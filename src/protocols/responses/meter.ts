@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import type { Provider } from '../../../schemas/config/catalog.ts'
-import type { TokenUsage } from '../../core/pricing/usage.ts'
+import { NO_USAGE, type TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
 import { ReportedUsage } from '../answer/reported-usage.ts'
 import type { AnswerStream } from '../dialect.ts'
@@ -49,7 +49,8 @@ export class ResponsesMeter implements AnswerStream {
 
   get usage(): TokenUsage | null {
     const { usage } = this.#reported
-    return usage && this.#tools.addTo(usage)
+    // Of a stream that ends before its report, the tools have run all the same.
+    return usage === null && this.#tools.calls === 0 ? null : this.#tools.addTo(usage ?? NO_USAGE)
   }
 
   get serverToolCalls(): number {

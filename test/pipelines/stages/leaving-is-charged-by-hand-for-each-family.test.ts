@@ -80,3 +80,24 @@ for (const family of USAGE_FAMILIES)
     })
     t.equal(call.attempt.isLeft, true)
   })
+
+const asking = (body: object) => ({ model: MODEL, stream: true, ...body })
+
+t.test('a search that was made is charged though nothing was reported', async (t) => {
+  const search = { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'x' } }
+  const events = [
+    { type: 'response.created', response: { id: 'resp_1' } },
+    { type: 'response.output_item.done', item: search },
+    { type: 'response.output_text.delta', delta: WORD },
+  ]
+  const call = new RunningCall({
+    client: { protocol: 'responses', path: '/v1/responses', query: '', body: asking({ input: messages }) },
+    upstream: 'responses',
+    modelFields: { pricing: PRICING },
+  })
+  call.attempt.head()
+  for (const event of events) call.attempt.data(`data: ${JSON.stringify(event)}\n\n`)
+  call.abort()
+  // (1000 x 10 + 2 x 40) / 1,000,000 + 0.02
+  t.match(call.settlement, { server_tool_calls: 1, cost: parseCredits('0.03008').toString() })
+})

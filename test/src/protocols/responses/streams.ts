@@ -70,8 +70,10 @@ export function referenceOf(stream: string): Said {
     if (['response.completed', 'response.incomplete'].includes(type)) said.isComplete = true
     if (response?.usage != null) takeReport(said, response.usage)
   }
-  if (said.usage !== null)
-    said.usage = { ...said.usage, serverToolCalls: said.serverToolCalls, ...extraOf({ tools }) }
+  const { usage, serverToolCalls } = said
+  // Tools that have run cost, reported or not.
+  if (usage !== null || serverToolCalls > 0)
+    said.usage = { ...(usage ?? NO_USAGE), serverToolCalls, ...extraOf({ tools }) }
   return said
 }
 
