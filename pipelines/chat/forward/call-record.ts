@@ -170,8 +170,16 @@ export class CallRecord {
 
   #estimatedPrompt(): number {
     const { call, model } = this.admitted
-    const text = estimatePromptTokens(call.promptBytes, Math.max(0, this.#laterBytes))
-    return text + linkedTokens(model.entry, call.links)
+    const { links, promptBytes } = call
+    const tokensOf = (bytes: number) => estimatePromptTokens(bytes, Math.max(0, this.#laterBytes))
+    const { inline } = links
+    const byBytes = tokensOf(promptBytes)
+    // The bytes of a picture say nothing of its tokens.
+    const text =
+      inline === undefined
+        ? byBytes
+        : Math.min(byBytes, tokensOf(promptBytes - inline.bytes) + linkedTokens(model.entry, inline))
+    return text + linkedTokens(model.entry, links)
   }
 
   #owesWithoutText(reported: TokenUsage): boolean {

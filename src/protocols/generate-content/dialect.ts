@@ -16,7 +16,7 @@ import { invalidField } from '../request/client-json.ts'
 import { RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
 import { GENERATE_CONTENT_NAMES } from '../request/known-names.ts'
-import { NO_LINKS } from '../request/linked-parts.ts'
+import { inlinePartsIn } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { serverToolsOf } from '../request/tools.ts'
 import { fastPathContents } from './fast-path-items.ts'
@@ -143,8 +143,7 @@ export const generateContentDialect: Dialect = {
       outputLimit: config?.maxOutputTokens ?? config?.max_output_tokens ?? null,
       choices: config?.candidateCount ?? config?.candidate_count ?? 1,
       promptBytes,
-      // Links are refused, like all that is stored at the upstream.
-      links: NO_LINKS,
+      links: inlinePartsIn(request.contents),
       builtInTools: builtInTools(request),
       toolCallLimit: null,
       ...requestedTier('generate-content', request),

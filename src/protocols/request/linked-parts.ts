@@ -1,15 +1,27 @@
-/** Images, files and audio that a request gives by URL: what their tokens are, only the upstream learns. */
-import { isObject, listOf } from '../loose.ts'
+/**
+ * Images, files and audio that a request gives by URL, and images and audio that are in it: what their tokens are, only
+ * the upstream learns.
+ */
+import { isObject, type LooseObject, listOf, textOf } from '../loose.ts'
 
 type Kind = 'image' | 'file' | 'audio'
+type Counts = Readonly<Record<Kind, number>>
 
 /** Number of parts of each kind that are given by URL. */
-export interface LinkedParts extends Readonly<Record<Kind, number>> {
+export interface LinkedParts extends Counts {
   /**
    * URLs that the upstream would connect to for this request: the links of these parts, and of servers for its tools.
    */
   readonly urls: readonly string[]
+  /** Absent on most calls. */
+  readonly inline?: InlineParts
 }
+
+/** Number of images and pieces of audio that are in the request as base64, and the length of that. */
+export interface InlineParts extends Counts {
+  readonly bytes: number
+}
+
 export const NO_LINKS: LinkedParts = { image: 0, file: 0, audio: 0, urls: [] }
 
 /** Names under which links of the chat-completions and responses protocols can be: a body with one is read whole. */
@@ -25,9 +37,16 @@ const LINK_NAME = /url$/i
 /** Fields that hold content inline; some upstreams take a link there as well. */
 const CONTENT_FIELDS: ReadonlySet<string> = new Set(['file_data', 'data', 'file', 'image', 'video', 'audio'])
 
+/** An earlier answer has its picture in `result`. */
+const INLINE_FIELDS: ReadonlySet<string> = new Set([...CONTENT_FIELDS, 'result'])
+/** A shorter one counts by its bytes. */
+const MIN_INLINE_CHARS = 4096
+const BASE64 = /^\s*(data:[\w.+/;=-]{0,200};base64,)?[A-Za-z0-9+/_=-]+$/
+
 const KINDS: Readonly<Record<string, Kind>> = {
   image_url: 'image',
   input_image: 'image',
+  image_generation_call: 'image',
   image: 'image',
   input_audio: 'audio',
   audio: 'audio',
@@ -41,29 +60,58 @@ function isLink(name: string, text: string): boolean {
   return CONTENT_FIELDS.has(name) && LINK.test(text)
 }
 
+/** The beginning tells: what is no base64 after it, no upstream reads. A file may be a text, whose bytes are tokens. */
+const isInline = (name: string, text: string, kind: Kind): boolean =>
+  kind !== 'file' &&
+  text.length >= MIN_INLINE_CHARS &&
+  (LINK_NAME.test(name) || INLINE_FIELDS.has(name)) &&
+  BASE64.test(text.slice(0, MIN_INLINE_CHARS))
+
+/** Returns the kind of a part by the type of its bytes, such as `image/png`. */
+const kindOfBytes = ({ mimeType, mime_type }: LooseObject): Kind | undefined =>
+  kindOf((textOf(mimeType) || textOf(mime_type)).split('/', 1)[0])
+
 /** Fields of a message that hold parts: `images` are those of an earlier answer. */
 const PART_FIELDS = ['content', 'output', 'images'] as const
 
-/** Finds links in the parts of parsed messages, at any depth, and those of the tools. */
-export function linkedPartsIn(messages: unknown, tools: readonly unknown[] = []): LinkedParts {
+/** Finds links and inline files in the parts of parsed messages, at any depth, and in the tools. */
+export const linkedPartsIn = (messages: unknown, tools: readonly unknown[] = []): LinkedParts =>
+  partsIn(messages, tools, false)
+
+function partsIn(messages: unknown, tools: readonly unknown[], isParts: boolean): LinkedParts {
   const counts: Record<Kind, number> = { image: 0, file: 0, audio: 0 }
+  const inline = { image: 0, file: 0, audio: 0, bytes: 0 }
   const urls = [...serverUrlsIn(tools)]
   const visit = (name: string, value: unknown, kind: Kind): void => {
     if (typeof value === 'string') {
-      if (!isLink(name, value)) return
-      counts[kind]++
-      urls.push(value)
+      if (isLink(name, value)) {
+        counts[kind]++
+        urls.push(value)
+      } else if (isInline(name, value, kind)) {
+        inline[kind]++
+        inline.bytes += value.length
+      }
     } else if (Array.isArray(value)) for (const item of value) visit(name, item, kind)
     else if (isObject(value) && !(typeof value.type === 'string' && FOUND.test(value.type)))
       // Of a text source, `data` is the text.
       for (const [field, inner] of Object.entries(value))
         if (!OPAQUE.has(field) && !(field === 'data' && value.type === 'text'))
-          visit(field, inner, kindOf(field) ?? kindOf(value.type) ?? kind)
+          visit(field, inner, kindOf(field) ?? kindOf(value.type) ?? kindOfBytes(value) ?? kind)
   }
   for (const message of listOf(messages))
-    if (isObject(message)) for (const field of PART_FIELDS) visit(field, message[field], 'file')
+    if (isObject(message)) {
+      for (const field of PART_FIELDS) visit(field, message[field], 'file')
+      if (typeof message.result === 'string') visit('result', message.result, kindOf(message.type) ?? 'file')
+      if (isParts) visit('parts', message.parts, 'file')
+    }
   for (const tool of tools) if (isObject(tool)) visit(MASK, tool[MASK], 'image')
-  return { ...counts, urls }
+  return { ...counts, urls, ...(inline.bytes > 0 && { inline }) }
+}
+
+/** Returns the images and pieces of audio in the contents of the generate-content protocol, whose links are refused. */
+export function inlinePartsIn(contents: unknown): LinkedParts {
+  const { inline } = partsIn(contents, [], true)
+  return inline === undefined ? NO_LINKS : { ...NO_LINKS, inline }
 }
 
 /** Of the tool that makes images: what of one it may change. */

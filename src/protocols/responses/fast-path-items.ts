@@ -3,7 +3,7 @@ import { FieldFinder, type NodeTest, Words } from '../../core/json/scanner/tape.
 import { isFullText, typeOf } from '../request/fast-path-items.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 
-const ITEM = new FieldFinder(['type', 'role', 'content', 'output', 'result'])
+const ITEM = new FieldFinder(['type', 'role', 'content', 'output'])
 const ROLES = new Words(['user', 'assistant', 'system', 'developer'])
 const TOOL = new FieldFinder(['type', 'name', 'description', 'parameters'])
 const FUNCTION = new Words(['function'])
@@ -18,7 +18,6 @@ const isPlainPart: NodeTest = (tape, node) => tape.isOneOf(PLAIN_PARTS, typeOf(t
 const PLAIN_PARTS = new Words([
   ...['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text', 'refusal'],
 ])
-const PICTURE = new Words(['image_generation_call'])
 
 export const fastPathInput: FastPathItems = {
   placeholder: '{"role":"user","content":""}',
@@ -31,10 +30,7 @@ export const fastPathInput: FastPathItems = {
     if (output !== 0 && !tape.isText(output) && !tape.isListOf(output, isPlainPart)) return false
     const hasContent = tape.isText(content) || tape.isListOf(content, isPlainPart)
     if (tape.isOneOf(ROLES, role)) return (type === 0 || tape.isText(type)) && hasContent
-    const isFull =
-      tape.isOneOf(FULL_ITEMS, type) ||
-      (tape.isOneOf(PICTURE, type) && tape.isText(tape.found(ITEM.place.result)))
-    return role === 0 && isFull && (hasContent || tape.isMissing(content))
+    return role === 0 && tape.isOneOf(FULL_ITEMS, type) && (hasContent || tape.isMissing(content))
   },
 }
 

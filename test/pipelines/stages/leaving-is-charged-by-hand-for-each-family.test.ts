@@ -101,3 +101,63 @@ t.test('a search that was made is charged though nothing was reported', async (t
   // (1000 x 10 + 2 x 40) / 1,000,000 + 0.02
   t.match(call.settlement, { server_tool_calls: 1, cost: parseCredits('0.03008').toString() })
 })
+
+const user = (...content: object[]) => [{ role: 'user', content }]
+const BASE64 = 'A'.repeat(400_000)
+const URI = `data:image/png;base64,${BASE64}`
+const image = { type: 'image_url', image_url: { url: URI } }
+const source = { type: 'base64', media_type: 'image/png', data: BASE64 }
+const made = { type: 'image_generation_call', id: 'ig_1', result: BASE64 }
+
+/** The prompt, the length of what is in it, and the tokens that this is taken for. */
+type Carrying = readonly [protocol: ChatProtocol, prompt: readonly object[], inline: number, tokens: number]
+const CARRYING: readonly Carrying[] = [
+  ['chat-completions', user({ type: 'text', text: 'What is it?' }, image), URI.length, 1600],
+  [
+    'chat-completions',
+    user({ type: 'input_audio', input_audio: { data: BASE64, format: 'mp3' } }),
+    BASE64.length,
+    2000,
+  ],
+  ['responses', user({ type: 'input_image', image_url: URI }), URI.length, 1600],
+  ['responses', [made, { role: 'user', content: 'Bluer.' }], BASE64.length, 1600],
+  ['messages', user({ type: 'image', source }), BASE64.length, 1600],
+  [
+    'generate-content',
+    [{ role: 'user', parts: [{ inlineData: { mimeType: 'image/png', data: BASE64 } }] }],
+    BASE64.length,
+    1600,
+  ],
+  // A file may be a text.
+  ['responses', user({ type: 'input_file', file_data: `data:text/plain;base64,${BASE64}` }), 0, 0],
+]
+const PROMPTS: Readonly<Record<ChatProtocol, readonly [field: string, path: string]>> = {
+  'chat-completions': ['messages', '/v1/chat/completions'],
+  messages: ['messages', '/v1/messages'],
+  responses: ['input', '/v1/responses'],
+  'generate-content': ['contents', REQUESTS['generate-content'].path],
+}
+
+t.test('pictures and sound in the request count as given by URL, not by their bytes', async (t) => {
+  for (const [protocol, prompt, inline, tokens] of CARRYING) {
+    const [field, path] = PROMPTS[protocol]
+    const body = asking({ [field]: prompt, ...(protocol === 'messages' && { max_tokens: 9000 }) })
+    const call = new RunningCall({
+      client: { protocol, path, query: 'alt=sse', body },
+      upstream: protocol,
+      modelFields: { pricing: PRICING },
+    })
+    // Of a stream that has begun the request is released.
+    if (protocol === 'chat-completions') {
+      call.attempt.head()
+      call.attempt.data(`data: ${JSON.stringify({ choices: [{ delta: { content: WORD } }] })}\n\n`)
+    }
+    call.abort()
+    const input_tokens = Math.ceil((JSON.stringify(prompt).length - inline) / 4) + tokens
+    t.match(
+      call.settlement,
+      { status: 'interrupted', input_tokens },
+      `${protocol} ${JSON.stringify(prompt).slice(0, 80)}`,
+    )
+  }
+})
