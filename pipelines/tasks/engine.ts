@@ -1,6 +1,6 @@
 /** What works on tasks: the parts it needs, and the one way in which a task is moved. */
 import { isFinal, type TaskEvent } from '../../schemas/tasks/task.ts'
-import type { TaskAdapter } from '../../src/channels/media/adapter.ts'
+import type { MediaPoll, TaskAdapter } from '../../src/channels/media/adapter.ts'
 import { redact } from '../../src/core/call-log/redact.ts'
 import type { Catalog, Route } from '../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../src/core/routing/channel-access.ts'
@@ -141,3 +141,11 @@ export function taskChannel(
   if (channel === undefined || adapter === null) return null
   return { route: { channel, upstreamModel: task.upstreamModel ?? task.model }, adapter }
 }
+
+/** Returns the question how far a task is that its upstream has under this id. */
+export const pollOf = ({ route }: TaskChannel, { job }: Task, upstreamId: string): MediaPoll => ({
+  upstreamId,
+  upstreamModel: route.upstreamModel,
+  job,
+  provider: route.channel.provider,
+})

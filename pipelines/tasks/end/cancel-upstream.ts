@@ -5,7 +5,7 @@ import type { MediaPoll, PollOutcome } from '../../../src/channels/media/adapter
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { unanswered } from '../../media/channel-lists.ts'
-import { type TaskChannel, taskChannel } from '../engine.ts'
+import { pollOf, type TaskChannel, taskChannel } from '../engine.ts'
 import type { AdapterOf, MediaCalls } from '../ports.ts'
 
 const CALL_TIMEOUT_MS = 15_000
@@ -32,7 +32,7 @@ export async function cancelUpstream(deps: CancelUpstreamDeps, task: Task): Prom
   const followed = taskChannel(deps, task)
   const { upstreamId } = task
   if (followed === null || upstreamId === null) throw notCancellable()
-  const poll = { upstreamId, upstreamModel: followed.route.upstreamModel, job: task.job }
+  const poll = pollOf(followed, task, upstreamId)
   // Some upstreams delete the result of a finished task when asked to cancel it.
   const before = await stateAt(deps, followed, poll)
   if (before?.type === 'cancelled') return endOf(before)

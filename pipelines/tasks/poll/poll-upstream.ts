@@ -12,6 +12,7 @@ import {
   type EngineDeps,
   hasEndedWithout,
   masked,
+  pollOf,
   producedTask,
   type TaskChannel,
   taskChannel,
@@ -41,11 +42,7 @@ async function poll(deps: EngineDeps, task: Task): Promise<PollResult> {
   const followed = taskChannel(deps, task)
   const follow = followed?.adapter.follow ?? null
   if (followed === null || follow === null || task.upstreamId === null) return gone(deps, task)
-  const asking = {
-    upstreamId: task.upstreamId,
-    upstreamModel: followed.route.upstreamModel,
-    job: task.job,
-  }
+  const asking = pollOf(followed, task, task.upstreamId)
   const outcome = await asked(async () => {
     const request = follow.poll(followed.route.channel, asking)
     return stateIn(deps, followed, follow.readPoll(await send(deps, request), asking))

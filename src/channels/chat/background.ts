@@ -3,7 +3,7 @@
  * cancelled as the work of media is. The upstream names no way to find a submit whose answer was lost.
  */
 import { Buffer } from 'node:buffer'
-import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { ChannelEntry, Provider } from '../../../schemas/config/catalog.ts'
 import type { JobOf } from '../../../schemas/media/job.ts'
 import { emptyResult } from '../../../schemas/media/job.ts'
 import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
@@ -13,7 +13,7 @@ import { fieldsOf, isSuccess, jsonIn, messageOf, refusal } from '../media/answer
 import { bareRequest, getRequest, jsonTextRequest, notServed } from '../media/request.ts'
 import { responsePath, responsesPath } from './stored-responses.ts'
 
-type ReadFacts = (body: Buffer) => ResponseFacts | null
+type ReadFacts = (body: Buffer, provider?: Provider) => ResponseFacts | null
 
 const SERVER_ERROR = 500
 const FAILED = 'The response failed at the upstream.'
@@ -40,8 +40,8 @@ function readSubmit(read: ReadFacts, answer: MediaAnswer): SubmitOutcome {
   return { type: 'accepted', upstreamId: id, upstreamState: status, isRunning: status !== 'queued' }
 }
 
-function readPoll(read: ReadFacts, answer: MediaAnswer): PollState {
-  const facts = isSuccess(answer) ? read(answer.body) : null
+function readPoll(read: ReadFacts, answer: MediaAnswer, { provider }: MediaPoll): PollState {
+  const facts = isSuccess(answer) ? read(answer.body, provider) : null
   if (facts === null)
     return { type: 'error', reason: messageOf(jsonIn(answer), `It answered with status ${answer.status}.`) }
   const upstreamState = facts.status
@@ -87,7 +87,7 @@ export const backgroundResponses = (read: ReadFacts): TaskAdapter => ({
   readSubmit: (answer) => readSubmit(read, answer),
   follow: {
     poll: (channel, { upstreamId }) => getRequest(channel, responsePath(channel, upstreamId)),
-    readPoll: (answer) => readPoll(read, answer),
+    readPoll: (answer, poll) => readPoll(read, answer, poll),
     cancel: cancelResponse,
     cancelsRunning: true,
   },

@@ -2,7 +2,7 @@
  * The interface of a media adapter: it describes requests to an upstream and reads its answers. No I/O, no clock, no
  * provider's name outside its own file.
  */
-import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { ChannelEntry, Provider } from '../../../schemas/config/catalog.ts'
 import type { FileRef, JobOf, MediaJob, MediaWork, TaskResult, TaskWork } from '../../../schemas/media/job.ts'
 import type { HeaderFields } from '../channel.ts'
 
@@ -129,6 +129,8 @@ export interface MediaPoll {
   readonly upstreamId: string
   readonly upstreamModel: string
   readonly job: MediaJob
+  /** Provider in whose form usage is read; absent: the usual form. */
+  readonly provider?: Provider | undefined
 }
 
 /** An adapter to an upstream that does the work of tasks. */

@@ -1,17 +1,18 @@
 /** The facts of a response that its upstream keeps, read from the whole of it. */
+import type { Provider } from '../../../schemas/config/catalog.ts'
 import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
 import { answerFields } from '../answer/content.ts'
 import { fieldsOf, textOf } from '../loose.ts'
 import { readWholeResponse } from './whole.ts'
 
 /** Returns null for what is no response. */
-export function readResponseFacts(body: Buffer): ResponseFacts | null {
+export function readResponseFacts(body: Buffer, provider?: Provider): ResponseFacts | null {
   const response = answerFields(body)
   const id = textOf(response?.id)
   const status = textOf(response?.status)
   if (response === null || id === '' || status === '') return null
   const { usage, isUsageWhole, characters, charactersSinceUsage, suspect, serviceTier, reported } =
-    readWholeResponse(body).metered
+    readWholeResponse(body, provider).metered
   const error = fieldsOf(response.error)
   return {
     id,

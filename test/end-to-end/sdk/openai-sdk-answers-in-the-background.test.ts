@@ -1,24 +1,46 @@
 /** Responses that are made in the background, and conversations, as the openai SDK uses them. */
 import OpenAI from 'openai'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { serveHttp } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually } from '../../support/service.ts'
 import { Books, configOf, post, simulated } from '../protocols/support.ts'
-import { balanceOf, errorOf, traceOf } from '../support.ts'
+import { balanceOf, errorOf, traceOf, UPSTREAM_KEY } from '../support.ts'
 import { asking } from './support.ts'
 
 const KEEPING = { keeps_responses_days: 30, keeps_conversations: true }
-const CONFIG = configOf({ kept: {}, forgotten: {} }, [
-  simulated('responses', { kept: 'sim-kept' }, { ...KEEPING, id: 'keeping' }),
-  simulated('responses', { forgotten: 'sim-forgetful' }, { id: 'forgetting' }),
-])
+const configWith = (searcherUrl: string) =>
+  configOf({ kept: {}, forgotten: {}, searching: {} }, [
+    simulated('responses', { kept: 'sim-kept' }, { ...KEEPING, id: 'keeping' }),
+    simulated('responses', { forgotten: 'sim-forgetful' }, { id: 'forgetting' }),
+    {
+      ...{ id: 'searcher', provider: 'xai', protocol: 'responses', base_url: `${searcherUrl}/v1` },
+      ...{ api_key: UPSTREAM_KEY, models: { searching: 'grok' } },
+    },
+  ])
 const PATH = '/v1/responses'
 const NOT_FOUND = { status: 404, message: /There is no/ }
 const user = (content: string) => [{ role: 'user' as const, content }]
 
+const SEARCHED = {
+  ...{ id: 'resp_searched', object: 'response', model: 'grok', background: true },
+  output: [{ type: 'custom_tool_call', name: 'x_keyword_search', id: 'ctc_1', call_id: 'xs_1' }],
+  usage: {
+    ...{ input_tokens: 100, output_tokens: 20, total_tokens: 120 },
+    server_side_tool_usage_details: { web_search_calls: 1, x_search_calls: 2, x_posts_fetched: 90 },
+  },
+}
+
+/** A provider whose answer is done when it is asked for, with searches that xAI alone reports so. */
+const searcher = (t: Test) =>
+  serveHttp(t, ({ method }, response) => {
+    const status = method === 'POST' ? 'queued' : 'completed'
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...SEARCHED, status }))
+  })
+
 t.setTimeout(240_000)
 t.test('in the background', async (t) => {
-  const service = await borrowService(t, CONFIG)
+  const service = await borrowService(t, configWith(await searcher(t)))
   const books = await Books.open(service)
   const { key } = books
   const clientOf = (apiKey: string) => new OpenAI({ baseURL: `${service.baseUrl}/v1`, apiKey, maxRetries: 0 })
@@ -67,6 +89,12 @@ t.test('in the background', async (t) => {
     await t.rejects(stranger.responses.delete(begun.id), NOT_FOUND)
     await client.responses.delete(begun.id)
     await t.rejects(client.responses.retrieve(begun.id), NOT_FOUND)
+  })
+
+  await t.test('searches cost what xAI reports of them in its own form', async (t) => {
+    const { begun, requestId } = await begin('', { model: 'searching' })
+    t.match(await ended(begun.id), { status: 'completed' })
+    await books.charged(requestId, { input: 100, output: 20, serverToolCalls: 3 })
   })
 
   await t.test('one that is cancelled costs what its upstream reports', async (t) => {
