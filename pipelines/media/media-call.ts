@@ -2,6 +2,7 @@
 import { concatMap, from, isObservable, type Observable } from 'rxjs'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
+import { modelAt } from '../../src/core/pricing/changes.ts'
 import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
 import type { RenderError } from '../../src/http/reply-writer.ts'
@@ -162,14 +163,15 @@ const readRequest = <C extends UploadingCall, Params>(
     return from(Promise.resolve(read(request, { upload, checkModel })).then(added))
   })
 
-/** Adds the model. @throws Failure `model_not_found`, `model_not_allowed` */
+/** Adds the model, at the price that holds for the request. @throws Failure `model_not_found`, `model_not_allowed` */
 const selectModel = <C extends ReadMediaCall<Params>, Params>(
   endpoint: MediaEndpoint<Params>,
 ): Stage<C, C & MediaCall<Params>> =>
   stage((call: C) => {
-    const { catalog, known, params } = call
+    const { catalog, known, params, request } = call
     const name = nameOf(endpoint, params)!
-    return { ...call, model: selectMediaModel(catalog, known, name, endpoint.permittedBy) }
+    const model = selectMediaModel(catalog, known, name, endpoint.permittedBy)
+    return { ...call, model: modelAt(model, request.submittedAt) }
   })
 
 /** Adds what is to be done, by which channels and at what price. @throws Failure as the endpoint does */

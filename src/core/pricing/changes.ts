@@ -1,5 +1,5 @@
 /** Planned price changes. See docs/pricing.md, "Planned changes". */
-import type { Pricing, PricingFields } from '../../../schemas/config/catalog.ts'
+import type { ModelEntry, Pricing, PricingFields } from '../../../schemas/config/catalog.ts'
 
 /** Prices, and the instant from which they hold: an RFC 3339 text, or null for those from the beginning. */
 export interface PricesFrom {
@@ -19,4 +19,12 @@ export const pricesInOrder = (pricing: Pricing): PricesFrom[] => [
 export function pricingAt(pricing: Pricing, now: number): PricingFields {
   if (pricing.changes.length === 0) return pricing
   return pricesInOrder(pricing).findLast(({ from }) => from === null || now >= Date.parse(from))!.fields
+}
+
+/** Returns the model as it is at the instant `now`: with the price that holds then, and no other. */
+export function modelAt<M extends { readonly entry: ModelEntry }>(model: M, now: number): M {
+  const { pricing } = model.entry
+  if (pricing === undefined || pricing.changes.length === 0) return model
+  const holding = { ...pricingAt(pricing, now), unit: pricing.unit, changes: [] }
+  return { ...model, entry: { ...model.entry, pricing: holding } }
 }
