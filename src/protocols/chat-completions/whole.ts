@@ -26,6 +26,8 @@ const USAGE_PLACES = Object.values(USAGE.place)
 const DETAILS = new FieldFinder([
   'cached_tokens',
   'cache_write_tokens',
+  'cache_creation_input_tokens',
+  'cache_creation',
   'reasoning_tokens',
   'audio_tokens',
   'image_tokens',
@@ -37,6 +39,8 @@ function detailsAt(tape: Tape, node: number): unknown {
   return {
     cached_tokens: tape.foundValue(place.cached_tokens),
     cache_write_tokens: tape.foundValue(place.cache_write_tokens),
+    cache_creation_input_tokens: tape.foundValue(place.cache_creation_input_tokens),
+    cache_creation: tape.foundValue(place.cache_creation),
     reasoning_tokens: tape.foundValue(place.reasoning_tokens),
     audio_tokens: tape.foundValue(place.audio_tokens),
     image_tokens: tape.foundValue(place.image_tokens),
@@ -52,12 +56,9 @@ function hasOthers(tape: Tape, node: number): boolean {
   return fields > 0
 }
 
-/** Families whose details have further fields that matter. */
-const DETAILED: ReadonlySet<Provider | undefined> = new Set<Provider>(['qwen'])
-
-function usageOn(tape: Tape, node: number, provider: Provider | undefined): unknown {
+function usageOn(tape: Tape, node: number): unknown {
   if (node === 0) return null
-  if (DETAILED.has(provider) || !tape.find(USAGE, node) || hasOthers(tape, node)) return tape.valueAt(node)
+  if (!tape.find(USAGE, node) || hasOthers(tape, node)) return tape.valueAt(node)
   const { place } = USAGE
   return {
     prompt_tokens: tape.foundValue(place.prompt_tokens),
@@ -83,7 +84,7 @@ interface ReadAnswer {
 }
 
 /** Returns null for an answer that is no object, or that readers could take differently. */
-function answerOn(tape: Tape, provider: Provider | undefined): ReadAnswer | null {
+function answerOn(tape: Tape): ReadAnswer | null {
   if (!tape.find(ANSWER, 0)) return null
   const { place } = ANSWER
   return {
@@ -91,7 +92,7 @@ function answerOn(tape: Tape, provider: Provider | undefined): ReadAnswer | null
     serviceTier: textOf(tape.foundValue(place.service_tier)),
     isError:
       saysSomething(tape, tape.found(place.error)) || isFailedOutcome(tape.foundValue(place.base_resp)),
-    usage: usageOn(tape, tape.found(place.usage), provider),
+    usage: usageOn(tape, tape.found(place.usage)),
   }
 }
 
@@ -125,7 +126,7 @@ export class WholeResponse implements Metered {
 
   constructor(body: Buffer, provider?: Provider) {
     this.#body = body
-    const read = scanJson(body, DEEPEST, null, (tape) => answerOn(tape, provider))
+    const read = scanJson(body, DEEPEST, null, answerOn)
     if (read !== null) {
       this.#report = readUsage(read.usage, provider)
       this.suspect = suspectIn(read.usage, this.#report)

@@ -27,7 +27,8 @@ const CALL_COUNTS = [
 const SERVER_SIDE_TOOLS = object(counts(...CALL_COUNTS))
 const SERVICE_TIER: Place = { is: 'text', name: 'service_tier' }
 const INPUT_DETAILS = object({
-  ...counts('cached_tokens', 'cache_write_tokens'),
+  ...counts('cached_tokens', 'cache_write_tokens', 'cache_creation_input_tokens'),
+  cache_creation: object(counts('ephemeral_1h_input_tokens')),
   audio_tokens: { is: 'count', name: 'input_audio' },
   image_tokens: { is: 'count', name: 'input_image' },
 })
@@ -40,7 +41,7 @@ const CHAT_COMPLETIONS = object({
   choices: list(object({ delta: DELTA, message: DELTA, finish_reason: FINISH })),
   usage: object({
     ...counts('prompt_tokens', 'completion_tokens', 'total_tokens'),
-    ...counts('prompt_cache_hit_tokens', 'cached_tokens', 'cache_read_input_tokens'),
+    ...counts('prompt_cache_hit_tokens', 'cached_tokens', 'cache_read_input_tokens', 'num_cached_tokens'),
     prompt_tokens_details: INPUT_DETAILS,
     completion_tokens_details: OUTPUT_DETAILS,
     server_tool_use: SERVER_TOOL_CALLS,

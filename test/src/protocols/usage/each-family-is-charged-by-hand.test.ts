@@ -109,9 +109,50 @@ for (const family of USAGE_FAMILIES) {
 
 t.test('without a family, fields that mean one thing are read all the same', async (t) => {
   const adapter = protocolAdapter('chat-completions', 'chat-completions')
-  for (const family of ['deepseek', 'moonshot', 'groq', 'mistral', 'zhipu', 'openrouter'] as const) {
+  const families = ['deepseek', 'moonshot', 'groq', 'mistral', 'qwen', 'zhipu', 'openrouter'] as const
+  for (const family of families) {
     const { metered } = adapter.readWhole(chatCall(), fixture(family, 'whole.json'))
     t.equal(printCredits(chargeOf(metered)), CHARGES[family], family)
+  }
+})
+
+t.test(
+  'an answer that was translated to chat-completions is charged alike by the next gateway',
+  async (t) => {
+    const { body } = protocolAdapter('chat-completions', 'messages').readWhole(
+      chatCall(),
+      fixture('anthropic', 'whole.json'),
+    )
+    const { metered } = protocolAdapter('chat-completions', 'chat-completions').readWhole(chatCall(), body)
+    t.match(metered.usage, { cacheWrite: 300, extra: { cacheWrite1h: 200 } })
+  },
+)
+
+t.test('a report in an event of any length is read alike', async (t) => {
+  const details = { cached_tokens: 20, audio_tokens: 30, image_tokens: 10 }
+  const responses = {
+    ...{ input_tokens: 100, output_tokens: 10, total_tokens: 150, input_tokens_details: details },
+    output_tokens_details: { reasoning_tokens: 40, audio_tokens: 3 },
+  }
+  const chat = {
+    ...{ prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 },
+    prompt_tokens_details: {
+      ...{ cached_tokens: 20, cache_creation_input_tokens: 30 },
+      cache_creation: { ephemeral_1h_input_tokens: 10 },
+    },
+  }
+  const events = {
+    responses: { type: 'response.completed', response: { usage: responses } },
+    'chat-completions': { choices: [], usage: chat },
+  }
+  for (const [protocol, event] of Object.entries(events) as [keyof typeof events, object][]) {
+    const [short, long] = ['', 'x'.repeat(400_000)].map((padding) => {
+      const stream = protocolAdapter(protocol, protocol).openStream(chatCall())
+      stream.push(Buffer.from(`data: ${JSON.stringify({ padding, ...event })}\n\n`))
+      return stream.usage
+    })
+    t.match(short, protocol === 'responses' ? { output: 50, extra: { inputAudio: 30 } } : { cacheWrite: 30 })
+    t.same(long, short, protocol)
   }
 })
 
