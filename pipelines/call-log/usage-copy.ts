@@ -83,8 +83,8 @@ export function usageCopier({ database, callLog, onEvent = () => {} }: UsageCopi
    */
   async function copyNext(): Promise<number | null> {
     const range = await database.claimCopyRange()
+    waitingSince = range?.oldestBookedAt ?? null
     if (range === null) return null
-    waitingSince = range.oldestBookedAt
     const text = await database.readUsageRows(range)
     const rows = await callLog.insertCalls({ token: tokenOf(range), text })
     await database.finishCopyRange(range)

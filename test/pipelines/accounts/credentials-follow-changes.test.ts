@@ -81,6 +81,20 @@ t.test('credentials', async (t) => {
     t.equal(b?.view.inFlight, ONE_CREDIT)
   })
 
+  await t.test('a call of a capped key is in flight once', async (t) => {
+    const { credentials } = watched(database)
+    const owner = await database.createAccount({ name: 'capped', kind: 'organization', credit: ONE_CREDIT })
+    const { raw } = await database.createKey({
+      accountId: owner.account.id,
+      name: 'capped',
+      kind: 'employee',
+      spendCap: ONE_CREDIT,
+    })
+    const known = await credentials.load(raw)
+    for (const view of [known?.view, known?.cap]) t.ok(view?.admit(ONE_CREDIT, true))
+    t.equal(credentials.inFlight, ONE_CREDIT)
+  })
+
   await t.test('what was changed is read again before it is served', async (t) => {
     const { credentials } = watched(database)
     const { raw, key } = await newKey()
