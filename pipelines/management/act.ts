@@ -136,15 +136,15 @@ export async function runAct<Deps, O extends Operation>(
   const { operation, run } = act
   try {
     const input = await admit(act, given, { database, caller, now })
-    const answerOf = async (write: Context['write']) => {
+    const answerOf = async (reading: Database, write: Context['write']) => {
       const answer = await run(
-        { ...deps, caller, database, now, write, idempotencyKey } as Context & Deps,
+        { ...deps, caller, database: reading, now, write, idempotencyKey } as Context & Deps,
         input,
       )
       return operation.answer.schema.parse(answer) as z.output<O['answer']['schema']>
     }
     if (idempotencyKey === null || operation.isIdempotent !== true)
-      return await answerOf((work) => database.inNameOf(caller.actor, work))
+      return await answerOf(database, (work) => database.inNameOf(caller.actor, work))
     return await database.inNameOf(caller.actor, async (writing) => {
       const requestHash = createHash('sha256')
         .update(`${operation.method} ${operation.path} ${JSON.stringify(given)}`)
@@ -152,7 +152,8 @@ export async function runAct<Deps, O extends Operation>(
       const request = { caller: caller.actor, idempotencyKey, requestHash }
       const earlier = await writing.findManagementAnswer(request)
       if (earlier !== null) return JSON.parse(earlier)
-      const answer = await answerOf((work) => work(writing))
+      // Reads by another connection would wait for ever where as many such requests hold all connections of the pool.
+      const answer = await answerOf({ ...database, ...writing }, (work) => work(writing))
       await writing.storeManagementAnswer(request, JSON.stringify(answer))
       return answer
     })

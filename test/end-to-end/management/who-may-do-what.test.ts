@@ -1,4 +1,5 @@
 /** The management API by HTTP: sessions, tokens, origins, roles; and that a repeated request acts once. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Scope } from '../../../schemas/management/operation.ts'
 import {
@@ -13,6 +14,9 @@ import { MANAGE, signIn } from '../../support/manage.ts'
 import { callConfig, rowsOf, say, traceOf } from '../support.ts'
 
 const CONFIG = callConfig({ fast: { simulate: 'tokens=2' } })
+/** More than a gateway has connections to PostgreSQL. */
+const AT_ONCE = 12
+const ANSWER_MS = 20_000
 
 t.test('management', async (t) => {
   const service = await borrowService(t, CONFIG)
@@ -182,6 +186,28 @@ t.test('management', async (t) => {
     t.same(one, two)
     t.equal((await database.listKeys(account_id)).length, before + 1)
     t.match(await send('another'), { status: 409, body: { error: { code: 'idempotency_key_reuse' } } })
+  })
+
+  await t.test('requests that each hold an Idempotency-Key do not wait for each other', async (t) => {
+    const hook = { account_id, url: 'https://receiver.example.com/hook' }
+    const { body: webhook } = await owner.send('POST', '/webhooks', hook)
+    const wanted: readonly (readonly [path: string, body: (at: number) => object])[] = [
+      ['/knowledge-bases', (at) => ({ account_id, name: `base ${at}` })],
+      ['/webhooks', () => hook],
+      [`/webhooks/${webhook.id}/test`, () => ({})],
+      ['/callback-secret/rotate', () => ({ account_id })],
+    ]
+    for (const [path, body] of wanted) {
+      const sent = Array.from({ length: AT_ONCE }, (_, at) =>
+        owner.send('POST', path, body(at), { 'idempotency-key': `${path} ${at}` }),
+      )
+      const answers = await Promise.race([Promise.all(sent), sleep(ANSWER_MS, [], { ref: false })])
+      t.same(
+        answers.filter(({ status }) => status < 300).length,
+        AT_ONCE,
+        `${path}: ${answers.map(({ status }) => status)}`,
+      )
+    }
   })
 
   await t.test('a token acts in its account, within its scopes, until it ends', async (t) => {
