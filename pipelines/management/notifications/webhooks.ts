@@ -112,7 +112,7 @@ export const webhookActs = [
   ),
   implement(revealCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
     await database.showAccount(accountId)
-    const { secret } = await write((writing) => writing.callbackSecret(accountId))
+    const secret = await write((writing) => writing.revealCallbackSecret(accountId))
     return { account_id: accountId, secret }
   }),
   implement(rotateCallbackSecret, async ({ database, write }, { account_id: accountId }) => {

@@ -125,3 +125,5 @@ CREATE OR REPLACE TRIGGER webhook_endpoints_audited AFTER INSERT OR DELETE ON we
 CREATE OR REPLACE TRIGGER webhook_endpoints_updated AFTER UPDATE ON webhook_endpoints
   FOR EACH ROW WHEN (OLD.failing_since IS NOT DISTINCT FROM NEW.failing_since)
   EXECUTE FUNCTION audit_change('webhook', 'id', 'account_id', 'create', 'delete');
+CREATE OR REPLACE TRIGGER email_choices_audited AFTER INSERT OR UPDATE OR DELETE ON email_choices
+  FOR EACH ROW EXECUTE FUNCTION audit_change('email_choices', 'user_id', 'account_id', 'set', 'delete');

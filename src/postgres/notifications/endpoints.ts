@@ -4,6 +4,7 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { type KeyMaterial, webhookSealId } from '../../core/keys/material.ts'
 import { generateWebhookSecret } from '../../core/notifications/signature.ts'
+import { recordAct } from '../accounts/audit-record.ts'
 import { assertCurrent } from '../accounts/master-key.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
@@ -141,4 +142,15 @@ export async function callbackSecret(
   }
   const row = known ?? (await find())[0]!
   return { id: row.id, secret: material.open(row.sealed_secret, webhookSealId(row.id)) }
+}
+
+/** Shows the secret of an account's callbacks to a person or a program, and records that. */
+export async function revealCallbackSecret(
+  sql: Queryable,
+  material: KeyMaterial,
+  accountId: string,
+): Promise<string> {
+  const { id, secret } = await callbackSecret(sql, material, accountId)
+  await recordAct(sql, { action: 'webhook.reveal', accountId, subjectId: id, before: null, after: null })
+  return secret
 }

@@ -7,6 +7,7 @@ import {
   TEST_EVENT,
 } from '../../../schemas/notifications/event.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
+import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
 
@@ -81,16 +82,34 @@ const again = (sql: Queryable) => sql`
 export async function replayDelivery(sql: Queryable, id: string): Promise<DeliveryRecord> {
   await sql`UPDATE deliveries ${again(sql)} WHERE id = ${id} AND endpoint_id IS NOT NULL AND named_at IS NULL`
   await sql`SELECT pg_notify(${EVENTS_CHANNEL}, '')`
-  return showDelivery(sql, id)
+  const delivery = await showDelivery(sql, id)
+  const { accountId, event } = delivery
+  await recordAct(sql, {
+    action: 'webhook.replay',
+    accountId,
+    subjectId: id,
+    before: null,
+    after: { event_id: event.id, type: event.type },
+  })
+  return delivery
 }
 
 /** Delivers once more what failed at an endpoint since then. Returns the number of deliveries. */
 export async function replayFailed(sql: Queryable, endpointId: string, since: Date): Promise<number> {
-  const { count } = await sql`
+  const rows = await sql<{ account_id: string }[]>`
     UPDATE deliveries ${again(sql)}
-    WHERE endpoint_id = ${endpointId} AND state = 'failed' AND created_at >= ${since}`
+    WHERE endpoint_id = ${endpointId} AND state = 'failed' AND created_at >= ${since} RETURNING account_id`
   await sql`SELECT pg_notify(${EVENTS_CHANNEL}, '')`
-  return count
+  const [first] = rows
+  if (first !== undefined)
+    await recordAct(sql, {
+      action: 'webhook.replay_failed',
+      accountId: first.account_id,
+      subjectId: endpointId,
+      before: null,
+      after: { since: since.toISOString(), deliveries: rows.length },
+    })
+  return rows.length
 }
 
 /** Sends an event to one endpoint, whatever events it wants. */
@@ -107,6 +126,7 @@ export async function testEndpoint(
     )
     INSERT INTO deliveries (account_id, event_id, lane, endpoint_id)
     SELECT ${accountId}, id, ${id}, ${id} FROM event RETURNING id`
+  await recordAct(sql, { action: 'webhook.test', accountId, subjectId: id, before: null, after: null })
   await sql`SELECT pg_notify(${EVENTS_CHANNEL}, '')`
   return showDelivery(sql, row.id)
 }

@@ -19,6 +19,7 @@ import {
   deleteEndpoint,
   listEndpoints,
   type NewEndpoint,
+  revealCallbackSecret,
   rotateSecret,
   showEndpoint,
   updateEndpoint,
@@ -57,4 +58,5 @@ export const openNotifications = ({ main, session }: Pools, { material }: KnownM
   createEndpoint: (endpoint: NewEndpoint) => createEndpoint(main, material, endpoint),
   rotateSecret: (id: string) => rotateSecret(main, material, id),
   callbackSecret: (accountId: string) => callbackSecret(main, material, accountId),
+  revealCallbackSecret: (accountId: string) => revealCallbackSecret(main, material, accountId),
 })

@@ -210,6 +210,28 @@ t.test('management', async (t) => {
     }
   })
 
+  await t.test('what changes no row that is listed is in the audit record too', async (t) => {
+    const { body: webhook } = await owner.send('POST', '/webhooks', {
+      account_id,
+      url: 'https://receiver.example.com/hook',
+    })
+    await owner.send('POST', '/callback-secret/rotate', { account_id })
+    await owner.send('POST', '/callback-secret/reveal', { account_id })
+    const { body: delivery } = await owner.send('POST', `/webhooks/${webhook.id}/test`, {})
+    await owner.send('POST', `/webhook-deliveries/${delivery.id}/replay`, {})
+    await owner.send('PUT', `/me/email-choices/${account_id}`, { events: ['balance.low'] })
+    const acts = await database.listAudit({ accountId: account_id, limit: 4 })
+    t.match(
+      acts.map(({ action, subjectId, actor }) => [action, subjectId, actor]),
+      [
+        ['email_choices.set', owner.user.id],
+        ['webhook.replay', delivery.id],
+        ['webhook.test', webhook.id],
+        ['webhook.reveal', /^whe_/],
+      ].map((act) => [...act, `user:${owner.user.id}`]),
+    )
+  })
+
   await t.test('a token acts in its account, within its scopes, until it ends', async (t) => {
     const list = `/keys?account_id=${account_id}`
     const reader = await makeToken(account_id, ['read'])

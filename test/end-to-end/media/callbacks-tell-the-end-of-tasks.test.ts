@@ -108,7 +108,7 @@ t.test('receivers that are the operator’s own', async (t) => {
     const audit = await service.database.listAudit({ subjectId: made.id, limit: 10 })
     t.same(
       audit.map(({ action }) => action),
-      ['webhook.disable', 'webhook.update', 'webhook.create'],
+      ['webhook.disable', 'webhook.update', 'webhook.test', 'webhook.create'],
     )
     t.notMatch(JSON.stringify(audit.map(({ before, after }) => [before, after])), /whsec_|sealed/)
     t.match(await owner.send('DELETE', path), { body: { deleted: true } })
