@@ -1,4 +1,7 @@
-/** A customer tops up by card at the provider's page, waits until it is booked, and switches automatic top-ups on. */
+/**
+ * A customer tops up by card at the provider's page, waits until it is booked, and switches automatic top-ups on. An
+ * operator who views an account does none of it.
+ */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ONE_CREDIT } from '../../schemas/money.ts'
@@ -7,6 +10,16 @@ import { inspectPage, withPage } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { HANDS, mouse } from '../support/hands.ts'
 import { button, heading, link, row, signIn } from './support.ts'
+
+const AGENT = {
+  name: 'Clerk',
+  model: 'fast',
+  persona: 'A clerk.',
+  temperature: null,
+  knowledge: [],
+  web_search: false,
+  image_generation: false,
+}
 
 t.test('top-up by card', async (t) => {
   const shop = await openShop(t)
@@ -85,4 +98,35 @@ t.test('top-up by card', async (t) => {
         await saved.waitFor({ state: 'detached' })
       }),
     )
+
+  await t.test('an operator who views an account is offered nothing that changes it', (t) =>
+    withPage(t, 'viewed billing', async (page) => {
+      const { database, baseUrl } = service
+      const { account } = await database.createAccount({ name: 'Viewed', kind: 'organization', credit: 0n })
+      const agent = await database.createAgent(account.id, AGENT)
+      const olga = await signIn(service, page, { name: 'Olga', role: 'operator' })
+      await page.goto(`${baseUrl}/console/accounts?open=${account.id}`)
+      await mouse.press(button(page, 'View as its owner'))
+      await page.getByText('You see Viewed').waitFor()
+      await mouse.press(link(page, 'Billing'))
+      await page.getByLabel('At most in a month').waitFor()
+      for (const act of ['Go to payment', 'Save a card', 'Save automatic top-up', 'Set a budget'])
+        t.equal(await button(page, act).count(), 0, act)
+
+      await page.goto(`${baseUrl}/console/agents?account=${account.id}&agent=${agent.id}`)
+      const drawer = page.getByRole('dialog', { name: AGENT.name })
+      t.ok(await drawer.getByLabel('Persona').isDisabled())
+      t.equal(await button(drawer, 'Save as a draft').count(), 0)
+
+      await page.goto(`${baseUrl}/console/playground?account=${account.id}`)
+      await mouse.write(page.getByLabel('Message'), 'Hello!')
+      await mouse.press(button(page, 'Send'))
+      await page.getByRole('alert').filter({ hasText: 'A view changes nothing' }).waitFor()
+      t.same(await database.listKeys(account.id), [])
+
+      await page.goto(`${baseUrl}/console/keys?account=${olga.accountId}`)
+      await heading(page, 'Keys').waitFor()
+      t.equal(await button(page, 'Create a key').count(), 0, "also in an account of one's own")
+    }),
+  )
 })

@@ -1,7 +1,11 @@
 /** Requests to the management API, typed by its operations. */
 import type { AnswerOf, InputOf, Operation } from '../../../schemas/management/operation.ts'
+import { t } from '../i18n.ts'
+import { viewedAccount } from './viewing.ts'
 
 const BASE = '/api/manage/v1'
+/** What a reader changes of themselves, also while they view an account. */
+const OWN = /^\/(?:(?:me|session|email|sign-in|sign-up|sign-out)(?:\/|$)|invitations\/(?:accept|look-up)$)/
 
 /** An answer that is an error; `requestId` finds it in the log of the service. */
 export class ApiError extends Error {
@@ -66,8 +70,13 @@ interface Sent extends RequestOptions {
   readonly body?: string | FormData
 }
 
-/** Sends a request; asks who the user is where the service wants to know, and sends it again. */
+/**
+ * Sends a request; asks who the user is where the service wants to know, and sends it again. The view of an account
+ * sends none that changes something.
+ */
 async function send<Answer>(method: string, path: string, sent: Sent): Promise<Answer> {
+  if (method !== 'GET' && viewedAccount() !== null && !OWN.test(path))
+    throw new ApiError(403, 'permission_denied', t('A view changes nothing: end it first.'), null)
   const query = new URLSearchParams(sent.query.map(([name, value]) => [name, String(value)]))
   const attempt = () =>
     fetch(`${BASE}${path}${query.size > 0 ? `?${query}` : ''}`, {

@@ -63,7 +63,11 @@ export function useAccount(): Access {
     queryFn: ({ signal }) =>
       isForeign && account ? get<typeof showAccount>('/accounts/{id}', { id: account }, signal) : null,
   })
-  if (own !== undefined) return installation === 'operator' ? { ...own, role: 'owner' } : own
+  const isView = viewedAccount() !== null
+  if (own !== undefined) {
+    if (isView) return { ...own, role: 'auditor' }
+    return installation === 'operator' ? { ...own, role: 'owner' } : own
+  }
   if (foreign === null)
     throw new ApiError(
       404,
@@ -72,6 +76,5 @@ export function useAccount(): Access {
       null,
     )
   const { id, name, kind } = foreign
-  if (viewedAccount() !== null) return { account_id: id, name, kind, role: 'auditor' }
-  return { account_id: id, name, kind, role: installation === 'auditor' ? 'auditor' : 'owner' }
+  return { account_id: id, name, kind, role: isView || installation === 'auditor' ? 'auditor' : 'owner' }
 }

@@ -119,7 +119,7 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
           <AgentForm
             key={JSON.stringify(edited)}
             file={edited}
-            act={t('Save as a draft')}
+            act={mayChange ? t('Save as a draft') : null}
             isBusy={save.isPending}
             error={save.error}
             onSave={(changed) => save.mutate(changed)}

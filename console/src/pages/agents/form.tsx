@@ -48,7 +48,8 @@ function KnowledgeField({ value, onChange }: KnowledgeFieldProps) {
 interface FormProps {
   /** null: a new agent. */
   readonly file: AgentFile | null
-  readonly act: string
+  /** What the button does; null: the fields are for reading. */
+  readonly act: string | null
   readonly isBusy: boolean
   readonly error: Error | null
   onSave(file: AgentFile): void
@@ -79,45 +80,49 @@ export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
     })
   }
   return (
-    <Form onSubmit={save} className="flex flex-col gap-3">
-      <Field label={t('Name')} required maxLength={100} value={name} onText={setName} />
-      <SelectField
-        label={t('Model')}
-        value={model}
-        onText={setModel}
-        options={[
-          ...(!isListed && model !== '' ? [[model, model] as const] : []),
-          ...chat.map(({ id, display_name }) => [id, display_name] as const),
-        ]}
-      />
-      <TextAreaField
-        label={t('Persona')}
-        hint={t('What the agent is and how it answers. Its keys cannot change it.')}
-        required
-        rows={8}
-        maxLength={32_000}
-        value={persona}
-        onText={setPersona}
-      />
-      <Field
-        label={t('Temperature')}
-        hint={t('Empty: as the model has it.')}
-        type="number"
-        min={0}
-        max={2}
-        step={0.1}
-        value={temperature}
-        onText={setTemperature}
-      />
-      <KnowledgeField value={knowledge} onChange={setKnowledge} />
-      <CheckField label={t('Web search')} checked={webSearch} onCheck={setWebSearch} />
-      <CheckField label={t('Image generation')} checked={imageGeneration} onCheck={setImageGeneration} />
-      {error && <FormError error={error} />}
-      <Actions>
-        <Button type="submit" kind="primary" isBusy={isBusy}>
-          {act}
-        </Button>
-      </Actions>
+    <Form onSubmit={save}>
+      <fieldset disabled={act === null} className="flex flex-col gap-3">
+        <Field label={t('Name')} required maxLength={100} value={name} onText={setName} />
+        <SelectField
+          label={t('Model')}
+          value={model}
+          onText={setModel}
+          options={[
+            ...(!isListed && model !== '' ? [[model, model] as const] : []),
+            ...chat.map(({ id, display_name }) => [id, display_name] as const),
+          ]}
+        />
+        <TextAreaField
+          label={t('Persona')}
+          hint={t('What the agent is and how it answers. Its keys cannot change it.')}
+          required
+          rows={8}
+          maxLength={32_000}
+          value={persona}
+          onText={setPersona}
+        />
+        <Field
+          label={t('Temperature')}
+          hint={t('Empty: as the model has it.')}
+          type="number"
+          min={0}
+          max={2}
+          step={0.1}
+          value={temperature}
+          onText={setTemperature}
+        />
+        <KnowledgeField value={knowledge} onChange={setKnowledge} />
+        <CheckField label={t('Web search')} checked={webSearch} onCheck={setWebSearch} />
+        <CheckField label={t('Image generation')} checked={imageGeneration} onCheck={setImageGeneration} />
+        {error && <FormError error={error} />}
+        {act !== null && (
+          <Actions>
+            <Button type="submit" kind="primary" isBusy={isBusy}>
+              {act}
+            </Button>
+          </Actions>
+        )}
+      </fieldset>
     </Form>
   )
 }

@@ -24,7 +24,12 @@ type Automatic = AnswerOf<typeof showAutomaticTopUp>
 const AMOUNT = '\\d{1,10}(\\.\\d{1,8})?'
 const DEFAULTS = { threshold: '100', amount: '500', monthly_maximum: '5000' }
 
-export function Cards({ accountId }: { readonly accountId: string }) {
+interface CardsProps {
+  readonly accountId: string
+  readonly mayChange: boolean
+}
+
+export function Cards({ accountId, mayChange }: CardsProps) {
   useLingui()
   const queries = useQueryClient()
   const cards = useGet<typeof listCards>('/cards', { account_id: accountId })
@@ -54,34 +59,36 @@ export function Cards({ accountId }: { readonly accountId: string }) {
                 <span className="capitalize">{brand}</span> •••• {last4}{' '}
                 <span className="text-quiet text-sm">{t('until {expires}', { expires })}</span>
               </span>
-              <Button
-                aria-label={t('Remove the card {last4}', { last4 })}
-                isBusy={remove.isPending}
-                onClick={() => remove.mutate(id)}
-              >
-                {t('Remove')}
-              </Button>
+              {mayChange && (
+                <Button
+                  aria-label={t('Remove the card {last4}', { last4 })}
+                  isBusy={remove.isPending}
+                  onClick={() => remove.mutate(id)}
+                >
+                  {t('Remove')}
+                </Button>
+              )}
             </li>
           ))}
         </ul>
         {failure && <FormError error={failure} />}
-        <div>
-          <Button isBusy={save.isPending} onClick={() => save.mutate()}>
-            {t('Save a card')}
-          </Button>
-        </div>
+        {mayChange && (
+          <div>
+            <Button isBusy={save.isPending} onClick={() => save.mutate()}>
+              {t('Save a card')}
+            </Button>
+          </div>
+        )}
       </div>
     </Panel>
   )
 }
 
-export function AutomaticTopUp({
-  accountId,
-  minimum,
-}: {
-  readonly accountId: string
+interface AutomaticTopUpProps extends CardsProps {
   readonly minimum: string
-}) {
+}
+
+export function AutomaticTopUp({ accountId, minimum, mayChange }: AutomaticTopUpProps) {
   useLingui()
   const shown = useGet<typeof showAutomaticTopUp>('/automatic-top-up', { account_id: accountId })
   return (
@@ -89,7 +96,12 @@ export function AutomaticTopUp({
       {shown.isPending && <Skeleton />}
       {shown.error && <ErrorState error={shown.error} onRetry={() => void shown.refetch()} />}
       {shown.data && (
-        <AutomaticForm key={String(shown.data.enabled)} settings={shown.data} minimum={minimum} />
+        <AutomaticForm
+          key={String(shown.data.enabled)}
+          settings={shown.data}
+          minimum={minimum}
+          mayChange={mayChange}
+        />
       )}
     </Panel>
   )
@@ -108,7 +120,11 @@ function hindranceOf({ enabled, off_reason, waits_for, waits_until, failures }: 
     : t('The last attempt failed. The next one is after {until}.', { until })
 }
 
-function AutomaticForm({ settings, minimum }: { readonly settings: Automatic; readonly minimum: string }) {
+interface AutomaticFormProps extends Omit<AutomaticTopUpProps, 'accountId'> {
+  readonly settings: Automatic
+}
+
+function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
   const queries = useQueryClient()
   const [enabled, setEnabled] = useState(settings.enabled)
   const [fields, setFields] = useState({
@@ -132,6 +148,7 @@ function AutomaticForm({ settings, minimum }: { readonly settings: Automatic; re
       label={label}
       hint={hint}
       required
+      readOnly={!mayChange}
       inputMode="decimal"
       pattern={AMOUNT}
       value={fields[name]}
@@ -139,7 +156,12 @@ function AutomaticForm({ settings, minimum }: { readonly settings: Automatic; re
     />
   )
   return (
-    <Form className="flex flex-col gap-3 p-4" onSubmit={() => save.mutate()}>
+    <Form
+      className="flex flex-col gap-3 p-4"
+      onSubmit={() => {
+        if (mayChange) save.mutate()
+      }}
+    >
       {hindrance !== null && (
         <p role="status" className="rounded-md bg-warn-wash p-3 text-warn">
           {hindrance}
@@ -148,6 +170,7 @@ function AutomaticForm({ settings, minimum }: { readonly settings: Automatic; re
       <CheckField
         label={t('Charge the saved card when the balance is low')}
         checked={enabled}
+        disabled={!mayChange}
         onCheck={setEnabled}
       />
       <div className="grid gap-3 sm:grid-cols-3">
@@ -156,11 +179,13 @@ function AutomaticForm({ settings, minimum }: { readonly settings: Automatic; re
         {field('monthly_maximum', t('At most in a month'), t('credits, in months of UTC'))}
       </div>
       {save.error && <FormError error={save.error} />}
-      <div>
-        <Button type="submit" isBusy={save.isPending}>
-          {t('Save automatic top-up')}
-        </Button>
-      </div>
+      {mayChange && (
+        <div>
+          <Button type="submit" isBusy={save.isPending}>
+            {t('Save automatic top-up')}
+          </Button>
+        </div>
+      )}
     </Form>
   )
 }

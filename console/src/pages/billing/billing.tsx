@@ -36,6 +36,7 @@ export function Billing() {
   useLingui()
   const { account_id: accountId, role } = useAccount()
   const { payment, saved } = route.useSearch()
+  const mayChange = role === 'owner' || role === 'billing'
   const offer = useGet<typeof showOffer>('/payments/offer', { account_id: accountId })
   const list = useList<typeof listLedger>('/accounts/{id}/ledger', { id: accountId })
   return (
@@ -52,19 +53,21 @@ export function Billing() {
       <div className="flex flex-col gap-5">
         {offer.data?.takes_cards && (
           <div className="grid items-start gap-5 lg:grid-cols-2">
-            <TopUp accountId={accountId} offer={offer.data} />
-            <Cards accountId={accountId} />
+            {mayChange && <TopUp accountId={accountId} offer={offer.data} />}
+            <Cards accountId={accountId} mayChange={mayChange} />
           </div>
         )}
-        {offer.data?.takes_cards && <AutomaticTopUp accountId={accountId} minimum={offer.data.minimum} />}
+        {offer.data?.takes_cards && (
+          <AutomaticTopUp accountId={accountId} minimum={offer.data.minimum} mayChange={mayChange} />
+        )}
         {offer.data?.takes_cards && <Payments accountId={accountId} />}
         <Budgets
           title={t('Budgets of the account')}
           subject={{ account_id: accountId }}
-          mayChange={role === 'owner' || role === 'billing'}
+          mayChange={mayChange}
         />
         <LedgerTable list={list} />
-        <Alerts accountId={accountId} mayChange={role !== 'auditor'} />
+        <Alerts accountId={accountId} mayChange={mayChange} />
       </div>
     </>
   )

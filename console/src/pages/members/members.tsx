@@ -126,7 +126,7 @@ export function Members() {
             empty={<EmptyState title={t('This organization has no members yet.')} />}
           />
         )}
-        <Requests accountId={accountId} isDecider={isDecider} />
+        <Requests accountId={accountId} isDecider={isDecider} mayAsk={role !== 'auditor'} />
       </div>
       {isInviting && (
         <Invite

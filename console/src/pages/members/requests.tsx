@@ -133,7 +133,13 @@ function Ask({ accountId, onClose }: { accountId: string; onClose(): void }) {
   )
 }
 
-export function Requests({ accountId, isDecider }: { accountId: string; isDecider: boolean }) {
+interface RequestsProps {
+  readonly accountId: string
+  readonly isDecider: boolean
+  readonly mayAsk: boolean
+}
+
+export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
   useLingui()
   const queries = useQueryClient()
   const [approving, setApproving] = useState<KeyRequest | null>(null)
@@ -168,7 +174,7 @@ export function Requests({ accountId, isDecider }: { accountId: string; isDecide
     <div className="flex flex-col gap-3">
       <div className="flex items-center justify-between">
         <h2 className="font-semibold text-lg">{t('Requests for keys')}</h2>
-        <Button onClick={() => setAsking(true)}>{t('Request a key')}</Button>
+        {mayAsk && <Button onClick={() => setAsking(true)}>{t('Request a key')}</Button>}
       </div>
       {deny.error && <ErrorState error={deny.error} />}
       <ListPanel

@@ -14,7 +14,7 @@ import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { INSTALLATION } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
-import { useAccount } from '../../api/session.ts'
+import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -78,7 +78,8 @@ export function Webhooks() {
   const { scope, delivery, endpoint: filtered, state } = route.useSearch()
   const isWhole = useIsWhole(scope)
   const accountId = isWhole ? INSTALLATION : account.account_id
-  const mayChange = isWhole || account.role === 'owner'
+  const { user } = useSession()
+  const mayChange = isWhole ? user.installation_role === 'operator' : account.role === 'owner'
   const changed = () =>
     queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).startsWith('/webhook') })
   const list = useList<typeof listWebhooks>('/webhooks', { account_id: accountId })
