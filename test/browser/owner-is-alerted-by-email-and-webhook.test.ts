@@ -75,6 +75,16 @@ t.test('alerts', async (t) => {
         t.equal(again.headers['webhook-id'], hook.headers['webhook-id'], 'the event is the same one')
         await page.keyboard.press('Escape')
 
+        await button(row(page, receiver.url), 'Rotate secret').dblclick()
+        await shown.waitFor()
+        const next = (await shown.locator('pre').first().textContent())!.trim()
+        t.not(next, secret)
+        await hand.press(button(shown, 'Done'))
+        await hand.press(button(row(page, receiver.url), 'Test'))
+        const test = await eventually('the test event', () => receiver.received[2])
+        for (const one of [secret, next])
+          t.match(new Webhook(one).verify(test.body, test.headers), { type: 'webhook.test' }, 'both sign')
+
         await hand.press(button(page, 'Show the secret'))
         const callbacks = page.getByRole('dialog', { name: 'Secret of callbacks' })
         const shownSecret = (await callbacks.locator('pre').first().textContent())!.trim()
@@ -101,7 +111,7 @@ t.test('alerts', async (t) => {
         })
         await service.database.adjust(user.accountId, 50n * ONE_CREDIT, { reason: 'test' })
         await service.database.adjust(user.accountId, -50n * ONE_CREDIT, { reason: 'test' })
-        await eventually('the webhook comes', () => receiver.received[2])
+        await eventually('the webhook comes', () => receiver.received[3])
         t.equal(mails.to(user.email).length, 1, 'and no mail')
       }),
     )

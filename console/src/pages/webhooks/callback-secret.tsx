@@ -1,5 +1,6 @@
 /** The secret that signs the callbacks of an account's tasks. */
 import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
 import type {
   revealCallbackSecret,
   rotateCallbackSecret,
@@ -21,11 +22,20 @@ export function CallbackSecret({ accountId, onSecret }: CallbackSecretProps) {
       request<typeof revealCallbackSecret>('POST', '/callback-secret/reveal', { account_id: accountId }),
     onSuccess,
   })
+  const [attempt, setAttempt] = useState(() => crypto.randomUUID())
   const rotate = useMutation({
     meta: { done: t('Secret rotated: for 24 hours the former one signs as well') },
     mutationFn: () =>
-      request<typeof rotateCallbackSecret>('POST', '/callback-secret/rotate', { account_id: accountId }),
-    onSuccess,
+      request<typeof rotateCallbackSecret>(
+        'POST',
+        '/callback-secret/rotate',
+        { account_id: accountId },
+        { idempotencyKey: attempt },
+      ),
+    onSuccess: (rotated) => {
+      setAttempt(crypto.randomUUID())
+      onSuccess(rotated)
+    },
   })
   const failure = reveal.error ?? rotate.error
   return (

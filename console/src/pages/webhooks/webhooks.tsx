@@ -92,9 +92,18 @@ export function Webhooks() {
     mutationFn: ({ id }: Endpoint) => request<typeof testWebhook>('POST', '/webhooks/{id}/test', { id }),
     onSuccess: changed,
   })
+  const [attempt, setAttempt] = useState(() => crypto.randomUUID())
   const rotate = useMutation({
-    mutationFn: ({ id }: Endpoint) => request<typeof rotateWebhook>('POST', '/webhooks/{id}/rotate', { id }),
+    // Twice at once would end the secret that the receiver has.
+    mutationFn: ({ id }: Endpoint) =>
+      request<typeof rotateWebhook>(
+        'POST',
+        '/webhooks/{id}/rotate',
+        { id },
+        { idempotencyKey: `${attempt} ${id}` },
+      ),
     onSuccess: async (rotated) => {
+      setAttempt(crypto.randomUUID())
       setSecret(rotated.secret)
       await changed()
     },
@@ -141,7 +150,7 @@ export function Webhooks() {
             <Button kind="quiet" onClick={() => setEdited(endpoint)}>
               {t('Edit')}
             </Button>
-            <Button kind="quiet" onClick={() => rotate.mutate(endpoint)}>
+            <Button kind="quiet" isBusy={rotate.isPending} onClick={() => rotate.mutate(endpoint)}>
               {t('Rotate secret')}
             </Button>
             <Button kind="quiet" onClick={() => toggle.mutate(endpoint)}>
