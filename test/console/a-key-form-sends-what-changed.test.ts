@@ -2,6 +2,11 @@
 import t from 'tap'
 import { changesOf, type Key, keyTextsOf, modelsOf } from '../../console/src/pages/keys/texts.ts'
 
+/** What the browser keeps of the reader's choice. */
+let zone: 'local' | 'utc' = 'local'
+Object.defineProperty(globalThis, 'localStorage', { value: { getItem: () => zone } })
+process.env.TZ = 'America/New_York'
+
 const KEY = {
   name: 'Web',
   allowed_models: [],
@@ -36,4 +41,18 @@ t.test('a key that may call no model says so', async (t) => {
   t.same(modelsOf('none'), [])
   t.equal(modelsOf(' '), null)
   t.same(modelsOf('none, fast'), ['none', 'fast'])
+})
+
+t.test('an end is shown and typed in the time zone of the reader', async (t) => {
+  const before = keyTextsOf(KEY)
+  t.equal(before.expires, '2026-12-01T07:00')
+  t.same(changesOf(before, { ...before, expires: '2026-12-02T07:00' }), {
+    expires_at: '2026-12-02T12:00:00.000Z',
+  })
+  zone = 'utc'
+  const inUtc = keyTextsOf(KEY)
+  t.equal(inUtc.expires, '2026-12-01T12:00')
+  t.same(changesOf(inUtc, { ...inUtc, expires: '2026-12-02T07:00' }), {
+    expires_at: '2026-12-02T07:00:00.000Z',
+  })
 })

@@ -4,8 +4,9 @@ import { useLingui } from '@lingui/react'
 import { type ReactNode, useEffect, useRef } from 'react'
 import UPlot from 'uplot'
 import { t } from '../i18n.ts'
+import { timeZone } from '../time-zone.ts'
 import { type Column, Table } from './table.tsx'
-import { printTime, timeZone } from './text.tsx'
+import { printTime } from './text.tsx'
 
 export interface Series {
   readonly name: string

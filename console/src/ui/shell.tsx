@@ -13,9 +13,9 @@ import { ConfirmIdentity } from '../confirm-identity.tsx'
 import { chooseLanguage, LANGUAGES, type Language, t } from '../i18n.ts'
 import { NAVIGATION } from '../navigation.ts'
 import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
+import { setTimeZone, timeZone } from '../time-zone.ts'
 import { Button } from './button.tsx'
 import { SelectField } from './field.tsx'
-import { setTimeZone, timeZone } from './text.tsx'
 import { Toasts } from './toasts.tsx'
 
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))

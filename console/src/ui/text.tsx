@@ -2,6 +2,7 @@
 import { useLingui } from '@lingui/react'
 import { useEffect, useState } from 'react'
 import { t } from '../i18n.ts'
+import { timeZone } from '../time-zone.ts'
 
 const COPIED_MS = 1_500
 
@@ -46,10 +47,6 @@ export function printAmount(amount: string, minDecimals = 2): string {
 export const Money = ({ amount }: { readonly amount: string }) => (
   <span className="tabular whitespace-nowrap">{printAmount(amount)}</span>
 )
-
-const TIME_ZONE = 'tollgate-time-zone'
-export const timeZone = (): 'local' | 'utc' => (localStorage.getItem(TIME_ZONE) === 'utc' ? 'utc' : 'local')
-export const setTimeZone = (zone: 'local' | 'utc'): void => localStorage.setItem(TIME_ZONE, zone)
 
 /** Prints an instant as `2026-11-23 18:30:00`, in the time zone that the reader chose. */
 export function printTime(instant: string): string {

@@ -5,6 +5,7 @@ import { useState } from 'react'
 import type { createKey } from '../../../../schemas/management/accounts/keys.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
+import { instantOfField } from '../../time-zone.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
@@ -35,7 +36,7 @@ export function CreateDialog({ accountId, onClose, onCreated }: CreateDialogProp
           name,
           account_logs: accountLogs,
           ...limitsOf(limits),
-          ...(expires !== '' && { expires_at: new Date(expires).toISOString() }),
+          expires_at: instantOfField(expires),
         },
         { idempotencyKey },
       ),

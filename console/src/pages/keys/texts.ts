@@ -1,6 +1,7 @@
 /** The fields of a key as texts of a form, and what a form changes. */
 import type { listKeys } from '../../../../schemas/management/accounts/keys.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { fieldOfInstant, instantOfField } from '../../time-zone.ts'
 
 export type Key = AnswerOf<typeof listKeys>['data'][number]
 
@@ -46,17 +47,10 @@ export function modelsOf(text: string): string[] | null {
   return words.length === 1 && words[0] === NO_MODEL ? [] : words
 }
 
-/** An instant as the field for it wants it, in local time. */
-const localTime = (instant: string | null): string => {
-  if (instant === null) return ''
-  const date = new Date(instant)
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
-}
-
 export const keyTextsOf = (key: Key): KeyTexts => ({
   name: key.name,
   models: key.allowed_models?.length === 0 ? NO_MODEL : (key.allowed_models?.join(', ') ?? ''),
-  expires: localTime(key.expires_at),
+  expires: fieldOfInstant(key.expires_at),
   cap: key.spend_cap ?? '',
   accountLogs: key.account_logs,
   perMinute: String(key.requests_per_minute ?? ''),
@@ -70,7 +64,7 @@ export function changesOf(before: KeyTexts, after: KeyTexts): Changes {
   const fields = {
     name: { name: after.name },
     models: { allowed_models: modelsOf(after.models) },
-    expires: { expires_at: after.expires === '' ? null : new Date(after.expires).toISOString() },
+    expires: { expires_at: instantOfField(after.expires) },
     cap: { spend_cap: after.cap },
     accountLogs: { account_logs: after.accountLogs },
     perMinute: { requests_per_minute },

@@ -12,6 +12,7 @@ import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
+import { instantOfField } from '../../time-zone.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
@@ -51,7 +52,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
         account_id: accountId,
         spend_cap: cap,
         allowed_models: modelsOf(models),
-        expires_at: expires === '' ? null : new Date(expires).toISOString(),
+        expires_at: instantOfField(expires),
         ...limitsOf(limits),
       }),
     onSuccess: async (key) => {
