@@ -37,8 +37,24 @@ t.test('a provider', async (t) => {
         await page.getByText('This is your last way to sign in').waitFor()
 
         await hand.press(button(page, 'Sign out'))
+        const { account } = await service.database.createAccount({
+          name: `Acme of ${name}`,
+          kind: 'organization',
+          credit: 0n,
+        })
+        const joining = `an-invitation-of-acme-for-${name}-that-nobody-guesses`
+        await service.database.createInvitation({
+          tokenHash: tokenHash(joining),
+          email,
+          accountId: account.id,
+          role: 'member',
+          installationRole: null,
+        })
+        await page.goto(`${service.baseUrl}/console/sign-up#invitation=${joining}`)
         await hand.press(button(page, 'Continue with Corp'))
+        await hand.press(button(page, 'Accept as Linus'))
         await heading(page, 'Home').waitFor()
+        t.match(await service.database.listMembers(account.id), [{ name: 'Linus', role: 'member' }])
       })
     })
 })

@@ -4,14 +4,26 @@ import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import type { addIdentity } from '../../../../schemas/management/people/profile.ts'
-import type { signInByOidc } from '../../../../schemas/management/people/sign-in.ts'
-import { request } from '../../api/client.ts'
+import type { lookUpInvitation, signInByOidc } from '../../../../schemas/management/people/sign-in.ts'
+import { request, setCsrfToken } from '../../api/client.ts'
+import type { Session } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { ErrorState, Skeleton } from '../../ui/states.tsx'
 import { Frame, useOpened } from './frame.tsx'
-import { forgetInvitation, takeWay } from './remembered.ts'
+import { forgetInvitation, openedInvitation, takeWay } from './remembered.ts'
 
 const route = getRouteApi('/before-sign-in/sign-in/oidc/$id')
+
+/** Returns whether an invitation of the user was opened that the sign-in has not used up: a user of before accepts it. */
+async function waitsForAnswer({ user }: Session): Promise<boolean> {
+  const token = openedInvitation()
+  if (token === null) return false
+  const looked = request<typeof lookUpInvitation>('POST', '/invitations/look-up', { token })
+  return looked.then(
+    ({ email }) => email === user.email.toLowerCase(),
+    () => false,
+  )
+}
 
 export function ProviderReturn() {
   useLingui()
@@ -33,6 +45,8 @@ export function ProviderReturn() {
         return
       }
       const session = await request<typeof signInByOidc>('POST', '/sign-in/oidc/{id}/return', answer)
+      setCsrfToken(session.csrf_token)
+      if (await waitsForAnswer(session)) return onSession(session, '/sign-up')
       forgetInvitation()
       await onSession(session, way.next)
     },
