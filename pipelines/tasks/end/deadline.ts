@@ -4,9 +4,14 @@ import { type EngineDeps, transitionedTask } from '../engine.ts'
 import { findUpstream } from '../poll/poll-upstream.ts'
 import { endsAt } from '../poll/unconfirmed.ts'
 
-/** Results that are there are stored, however late it is. */
-export const isOver = ({ now }: EngineDeps, task: Task): boolean =>
-  task.state !== 'storing' && now() >= endsAt(task)
+/** The client that waits for a task has its error so long after the deadline: beyond what the way there and back takes. */
+export const WAIT_GRACE_MS = 10_000
+
+/** Results that are there are stored, however late it is; but for a client that waits, which has its error by then. */
+export function isOver({ now }: Pick<EngineDeps, 'now'>, task: Task): boolean {
+  if (task.state !== 'storing') return now() >= endsAt(task)
+  return task.isAwaited && now() >= task.deadlineAt + WAIT_GRACE_MS
+}
 
 /**
  * Ends the task, and returns its current row. An unconfirmed one is looked up once more: the gateway itself may have been

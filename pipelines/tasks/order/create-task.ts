@@ -23,18 +23,19 @@ import type { CreateTaskOutcome, NewTask, Task } from '../../../src/postgres/tas
 import type { PipelineLog } from '../../settlement/retrying.ts'
 import { insufficientBalance } from '../../stages/billing/require-balance.ts'
 import { failureOf } from '../../stages/billing/spend-limits.ts'
+import { WAIT_GRACE_MS } from '../end/deadline.ts'
 import type { AdapterOf } from '../ports.ts'
 import { refusalOf } from '../submit/refusal.ts'
-import { refusedUnsent } from '../transition.ts'
+import { planTransition, refusedUnsent } from '../transition.ts'
 import type { TaskMessages } from '../worker/messages.ts'
 import type { TaskOrder } from './order.ts'
 import { isAccepted, type TaskWatch } from './watch-tasks.ts'
 
-/** Beyond what the work may take, for the way there and back. */
-const WAIT_GRACE_MS = 10_000
 /** While PostgreSQL is away; then the sweep finds what nobody took on. */
 const FORGET_RETRY_MS = 2_000
 const FORGET_TRIES = 60
+/** A worker moves the task meanwhile: so often it is read again. */
+const MOVE_TRIES = 5
 
 export interface SubmitTaskDeps {
   readonly database: Pick<Tasks, 'createTask' | 'applyTransition' | 'readTasks'>
@@ -178,17 +179,25 @@ function reached(deps: SubmitTaskDeps, isEnd: boolean, task: Task): Observable<T
   )
 }
 
-/** Nobody took it on in time: where nothing was sent, nothing will be. */
+/**
+ * Nobody took it on in time: where nothing was sent, nothing will be. Where the client waits for the end, it is here: a
+ * timeout is free, whatever a worker is about to do.
+ */
 async function abandoned(deps: SubmitTaskDeps, seen: Task, isEnd: boolean): Promise<Task> {
   const { now = Date.now } = deps
-  const move = refusedUnsent(seen, now())
-  const outcome = move === null ? null : await deps.database.applyTransition(move).catch(unavailable)
-  if (outcome?.outcome === 'moved' && outcome.wallet !== null) {
-    deps.onWallet(outcome.wallet)
-    deps.messages.announceWallets([outcome.wallet])
+  let task = seen
+  for (let tries = 0; tries < MOVE_TRIES; tries++) {
+    const late = isEnd ? planTransition(task, 'deadline', {}, { now: now() }) : null
+    const move = refusedUnsent(task, now()) ?? late
+    if (move === null) return task
+    const outcome = await deps.database.applyTransition(move).catch(unavailable)
+    task = outcome.task
+    if (outcome.outcome === 'stale') continue
+    if (outcome.wallet !== null) {
+      deps.onWallet(outcome.wallet)
+      deps.messages.announceWallets([outcome.wallet])
+    }
+    return task
   }
-  const task = outcome?.task ?? seen
-  if (isEnd && !isFinal(task.state))
-    throw new Failure('upstream_timeout', 'The upstream did not answer in time.')
-  return task
+  throw new Failure('upstream_timeout', 'The upstream did not answer in time.')
 }

@@ -79,7 +79,8 @@ export async function findUpstream(deps: EngineDeps, task: Task): Promise<PollRe
     case 'refused': {
       const errorMessage = masked(outcome.message, followed.route, task.model)
       const changes = { errorCode: 'upstream_error', errorMessage }
-      return { task: await transitionedTask(deps, task, 'refused', changes), isKnown: true }
+      // No refusal: its client has its id, and gets its end.
+      return { task: await transitionedTask(deps, task, 'failed', changes), isKnown: true }
     }
     default:
       return failed(deps, task, outcome.reason)

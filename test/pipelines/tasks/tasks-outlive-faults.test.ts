@@ -7,6 +7,7 @@ import t from 'tap'
 import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
+import { connect } from '../../../src/postgres/connection.ts'
 import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
 import type { NewTask, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { everyUnlessBusy } from '../../../src/server/gateway/engine-watch.ts'
@@ -150,6 +151,82 @@ t.test('what comes once the time of its client is over is free', async (t) => {
     worker.kill()
   }
 })
+
+t.test(
+  'a task that the upstream has not got after all has failed, and its account gets the event',
+  async (t) => {
+    const account = await tasks.newAccount()
+    const worker = tasks.worker()
+    upstream.plans.set('dropped', { submit: 'drop' })
+    const { id } = await tasks.submit(tasks.order(account, 'film', 'dropped'))
+    t.match(await tasks.reached(id, 'failed', 'refused'), { state: 'failed', errorCode: 'upstream_error' })
+    t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+    const query = { accountId: account.account.id, kind: 'video', states: null, limit: 9 } as const
+    t.match((await database.listTasks(query)).tasks, [{ id }])
+    const sql = connect(tasks.engines.databaseUrl, { max: 1, name: 'test' })
+    t.teardown(() => sql.end())
+    t.match(await sql`SELECT type FROM events WHERE subject_id = ${id}`, [{ type: 'task.failed' }])
+    worker.kill()
+  },
+)
+
+/** Copies that wait until `come` is called. */
+function slowCopies() {
+  const begun = Promise.withResolvers<void>()
+  const told = Promise.withResolvers<void>()
+  const copy: TestTasks['storage']['copy'] = async (...file) => {
+    begun.resolve()
+    await told.promise
+    return tasks.storage.copy(...file)
+  }
+  return { begun: begun.promise, come: told.resolve, storage: { ...tasks.storage, copy } }
+}
+
+t.test('results that are stored too late for the client that waits are free', async (t) => {
+  const account = await tasks.newAccount()
+  const { begun, come, storage } = slowCopies()
+  const worker = tasks.worker({ storage })
+  const answered = tasks.submit(
+    tasks.order(account, 'film', 'stored late', { until: 'ended', deadlineMs: 1_000 }),
+  )
+  await begun
+  const task = await answered
+  t.match(task, { state: 'expired', cost: 0n })
+  come()
+  await until('the worker is done', () => worker.work.held === 0)
+  t.match((await database.readTasks([task.id]))[0], { state: 'expired', cost: 0n })
+  t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+  t.match((await database.findCall(task.requestId)).call, {
+    status: 'interrupted',
+    error_code: 'upstream_timeout',
+    cost: '0',
+  })
+  worker.kill()
+})
+
+t.test(
+  'a worker dies while it stores: another delivers, unless a client that waits has its error',
+  async (t) => {
+    for (const ends of [
+      { until: 'ended', state: 'expired' },
+      { until: 'accepted', state: 'succeeded' },
+    ] as const) {
+      const account = await tasks.newAccount()
+      const { begun, storage } = slowCopies()
+      const worker = tasks.worker({ storage })
+      const order = tasks.order(account, 'film', 'dies', { until: ends.until, deadlineMs: 60_000 })
+      void tasks.submit(order).catch(() => undefined)
+      await begun
+      worker.kill()
+      const { hold } = await database.findCall(order.caller.request.requestId)
+      await laterWorker(later(HOUR_MS)).swept()
+      const [task] = await database.readTasks([hold!.ref])
+      const cost = ends.state === 'succeeded' ? ONE_CREDIT * 10n : 0n
+      t.match(task, { state: ends.state, cost }, ends.until)
+      t.match(await walletOf(account.account.id), { held: 0n, used: cost })
+    }
+  },
+)
 
 t.test('a channel that is removed: its tasks end at their deadline, refunded', async (t) => {
   const account = await tasks.newAccount()

@@ -15,7 +15,7 @@ import { serveHttp } from '../../support/http-server.ts'
 /** What one prompt makes the upstream do. Polls give one of `states` after the other, the last for ever. */
 export interface Plan {
   /** Accept is the default. A number is an error of that status. */
-  readonly submit?: 'accept' | 'cut' | 'hang' | 'nonsense' | number
+  readonly submit?: 'accept' | 'cut' | 'drop' | 'hang' | 'nonsense' | number
   readonly states?: readonly (
     | 'queued'
     | 'running'
@@ -106,6 +106,7 @@ function submit(
   const plan = upstream.plans.get(prompt) ?? {}
   const id = `up-${upstream.works.size + 1}`
   if (typeof plan.submit === 'number') return json(plan.submit, { error: 'no, says the upstream' })
+  if (plan.submit === 'drop') return response.destroy()
   upstream.works.set(id, { id, reference, plan, polls: 0 })
   switch (plan.submit ?? 'accept') {
     case 'cut':

@@ -18,7 +18,7 @@ export const FOLLOWED: readonly Step[] = [
     maker: 'film',
     simulate: 'fault=hang, times=1',
     stands: ['submitting'],
-    ends: 'refused',
+    ends: 'failed',
   },
   {
     name: 'taken on, the answer on its way',
