@@ -21,7 +21,8 @@ export interface CopiedObject extends StoredObject {
 export interface TaskStorage {
   /**
    * Fetches what the URL names into the store, in one try. The address is guarded: a public one, or the host
-   * `allowedHost` (name and port, as in a URL) wherever that is. @throws Error in words for the operator's log
+   * `allowedHost` (name and port, as in a URL) wherever that is. @throws Error about the file, in words for the client;
+   *   StoreFailure
    */
   copy(
     url: string,
@@ -39,12 +40,17 @@ export interface TaskStorage {
   /** A link that opens until the instant (epoch milliseconds). */
   link(key: string, expiresAt: number): Promise<string>
   permanentLink(key: string): string
-  /** The whole object. @throws Error when it is not there, or is larger */
+  /** The whole object. @throws Error when it is not there, or is larger; StoreFailure */
   read(key: string, maxBytes: number): Promise<Buffer>
   /** The object as it is read, never held whole. @throws Error when it is not there */
   open(key: string): Promise<Readable>
   /** What is not there is deleted already. */
   delete(keys: readonly string[]): Promise<void>
+}
+
+/** The store does not answer, or has no room. The message is for the operator's log. */
+export class StoreFailure extends Error {
+  override readonly name = 'StoreFailure'
 }
 
 export interface MediaSendOptions {

@@ -11,12 +11,16 @@ import { isPublicAddress } from './public-address.ts'
 
 export const MAX_REDIRECTS = 3
 export const MAX_URL_CHARS = 2048
+/** Of links that no client gives: signed ones are long. */
+export const MAX_SIGNED_URL_CHARS = 8192
 export const DEFAULT_MAX_FILE_BYTES = 20 * 1024 * 1024
 export const DEFAULT_FETCH_TIMEOUT_MS = 20_000
 
 export interface FetchLimits {
   readonly maxBytes?: number
   readonly timeoutMs?: number
+  /** Of the URL, and of what it redirects to. */
+  readonly maxUrlChars?: number
   /** Which addresses may be fetched from, in place of the public ones: a channel's own host, or a test's server. */
   readonly isAllowed?: (address: string) => boolean
   /** Name and port, as in a URL: files there may be fetched at whatever address that is. */
@@ -60,9 +64,9 @@ const refuse = (url: URL | string, why: string, internal?: string): Failure =>
 export const unreachable = (url: URL | string, internal: string = NOT_PUBLIC): Failure =>
   refuse(url, UNREACHABLE, internal)
 
-/** @throws Failure `invalid_request` for anything but a plain http(s) URL of at most 2,048 characters */
-export function checkedUrl(text: string): URL {
-  if (text.length > MAX_URL_CHARS) throw refuse(text, `the URL is longer than ${MAX_URL_CHARS} characters`)
+/** @throws Failure `invalid_request` for anything but a plain http(s) URL of at most 2,048 (or `maxChars`) characters */
+export function checkedUrl(text: string, maxChars = MAX_URL_CHARS): URL {
+  if (text.length > maxChars) throw refuse(text, `the URL is longer than ${maxChars} characters`)
   const url = URL.parse(text)
   if (url === null) throw refuse(text, 'it is not a valid URL')
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
@@ -137,22 +141,22 @@ async function* piecesOf(
 }
 
 /** Where a redirect leads; null for a response that is none. */
-function redirectOf(response: IncomingMessage, from: URL): URL | null {
+function redirectOf(response: IncomingMessage, from: URL, maxChars?: number): URL | null {
   const status = response.statusCode ?? 0
   const { location } = response.headers
   if (status < 300 || status >= 400 || location === undefined) return null
   const target = URL.parse(location, from.href)
   if (target === null) throw refuse(from, 'it redirects to something that is not a URL')
-  return checkedUrl(target.href)
+  return checkedUrl(target.href, maxChars)
 }
 
 /** The answer with the file, behind all redirects. */
 async function follow(
   text: string,
-  { isAllowed = isPublicAddress, allowedHost = null, headers = [] }: FetchLimits,
+  { isAllowed = isPublicAddress, allowedHost = null, headers = [], maxUrlChars }: FetchLimits,
   signal: AbortSignal,
 ): Promise<{ response: IncomingMessage; url: URL }> {
-  let url = checkedUrl(text)
+  let url = checkedUrl(text, maxUrlChars)
   const { protocol } = url
   for (let redirects = 0; ; redirects++) {
     const isOwn = url.host === allowedHost
@@ -163,7 +167,7 @@ async function follow(
       signal,
     )
     try {
-      const next = redirectOf(response, url)
+      const next = redirectOf(response, url, maxUrlChars)
       if (next === null) {
         if (response.statusCode === 200) return { response, url }
         throw refuse(url, `its server answered with status ${response.statusCode}`)

@@ -28,15 +28,12 @@ export interface FormOptions {
 }
 
 export const formContent = (body: Readable, options: FormOptions): FormContent => ({
-  read: (limits, takeFile) =>
-    readForm(body, options, limits, takeFile).catch((error) => {
-      throw clientError(error, options.limitBytes)
-    }),
+  read: (limits, takeFile) => readForm(body, options, limits, takeFile),
 })
 
 async function readForm(
   body: Readable,
-  { contentType, held }: FormOptions,
+  { contentType, held, limitBytes }: FormOptions,
   limits: FormLimits,
   takeFile: TakeFile,
 ): Promise<Array<readonly [string, string]>> {
@@ -47,6 +44,8 @@ async function readForm(
   const refusal = held.take(limits.maxFieldBytes)
   if (refusal !== null) throw refusal
   const stop = (error: unknown) => void parser.destroy(error as Error)
+  /** The error of the one who takes the files, where that ends the form: it is not about the form. */
+  let untaken: unknown
   // A part may have no name. A parser that is stopped still reports the rest of the piece at hand, of which a file would
   // never end.
   parser.on('field', (name: string | undefined, value, { valueTruncated }) => {
@@ -63,7 +62,11 @@ async function readForm(
     if (parser.destroyed) return
     if (name === undefined) return stop(refuse(NAMELESS))
     const work = takeFile({ field: name, name: filename ?? '', mediaType: mimeType, content }, fields)
-    work.catch(stop)
+    work.catch((error: unknown) => {
+      // Of a form that has ended already, its files have ended with the same error.
+      if (!parser.destroyed) untaken = error
+      stop(error)
+    })
     taken.push(work)
   })
   parser.on('fieldsLimit', () => stop(refuse(`The form has more than ${limits.maxFields} fields.`)))
@@ -74,7 +77,7 @@ async function readForm(
     return fields
   } catch (error) {
     await Promise.allSettled(taken)
-    throw error
+    throw error === untaken ? error : clientError(error, limitBytes)
   }
 }
 

@@ -17,6 +17,7 @@ import type { FormContent } from '../../../src/http/handler.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
+import { notStored } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
 import { implement } from '../act.ts'
 import { jobProgressShape } from '../jobs/jobs.ts'
@@ -26,6 +27,7 @@ import { accountOfBase } from './bases.ts'
 const UPLOAD_LIFETIME_MS = 24 * 60 * 60 * 1000
 const MAX_FORM_FIELD_BYTES = 1_024
 const MAX_FORM_FIELDS = 8
+const BYTES_PER_MIB = 1024 * 1024
 /** Pages of all bases of an account that imports by itself. Operators may import more. */
 const MAX_ACCOUNT_PAGES = 20_000
 
@@ -75,6 +77,9 @@ async function* counted(content: AsyncIterable<Buffer>, upload: Upload) {
   }
 }
 
+const tooLarge = (path: string): Failure =>
+  new Failure('request_too_large', `${path} is larger than ${MAX_UPLOAD_BYTES / BYTES_PER_MIB} MiB.`)
+
 /** Stores the files of the form. Those of a form that is cut are removed again. */
 async function storeFiles(
   { files, visit, database, now }: ImportDeps & { readonly database: Database; readonly now: number },
@@ -95,10 +100,15 @@ async function storeFiles(
     async ({ name: path, content }) => {
       const at = number++
       const key = `imports/${name}-${at}`
-      await database.recordObjects([{ key, expiresAt: now + UPLOAD_LIFETIME_MS }])
-      await files.put(key, Readable.from(counted(content, upload), { objectMode: false }), {
-        mediaType: 'application/octet-stream',
-        maxBytes: MAX_UPLOAD_BYTES,
+      const put = async () => {
+        await database.recordObjects([{ key, expiresAt: now + UPLOAD_LIFETIME_MS }])
+        return files.put(key, Readable.from(counted(content, upload), { objectMode: false }), {
+          mediaType: 'application/octet-stream',
+          maxBytes: MAX_UPLOAD_BYTES,
+        })
+      }
+      await put().catch((error: Error) => {
+        throw notStored(error, tooLarge(path))
       })
       await upload.stored(key)
       stored[at] = { key, path }

@@ -92,11 +92,13 @@ export async function storeInput(
       yield piece
     }
   }
-  await objects.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
   const { maxBytes } = accepted
-  const content = Readable.from(hashed(), { objectMode: false })
-  const { bytes } = await files.put(key, content, { mediaType, maxBytes }).catch((error: Error) => {
-    throw error.name === 'ObjectTooLarge' ? tooLarge(field, maxBytes) : error
+  const put = async () => {
+    await objects.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
+    return files.put(key, Readable.from(hashed(), { objectMode: false }), { mediaType, maxBytes })
+  }
+  const { bytes } = await put().catch((error: Error) => {
+    throw notStored(error, tooLarge(field, maxBytes))
   })
   await upload.stored(key)
   const file: StoredFileRef = {
@@ -107,6 +109,14 @@ export async function storeInput(
     name: nameOf(incoming, extension),
   }
   return { file, sha256: hash.digest() }
+}
+
+/** Returns the client's error for a file that the store did not take: none of a store or a database is the client's. */
+export function notStored(error: Error, tooLarge: Failure): Failure {
+  if (error instanceof Failure) return error
+  if (error.name === 'ObjectTooLarge') return tooLarge
+  const message = 'Files cannot be stored at the moment. Try again in a minute.'
+  return new Failure('service_unavailable', message, { internal: `input file: ${error.message}` })
 }
 
 const tooLarge = (field: string, maxBytes: number): Failure =>

@@ -5,6 +5,7 @@ import type { TaskAdapter } from '../../../src/channels/media/adapter.ts'
 import { extensionOf } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { EngineDeps } from '../engine.ts'
+import { StoreFailure } from '../ports.ts'
 import { referenceProblem } from './check-reference.ts'
 import { filesOf, withFiles } from './job-files.ts'
 
@@ -25,7 +26,7 @@ export interface PreparedJob {
   readonly urlOf: (file: FileRef) => string
 }
 
-/** @throws UnusableFile in words for the client */
+/** @throws UnusableFile in words for the client; StoreFailure */
 export async function prepareFiles(
   deps: EngineDeps,
   task: Task,
@@ -88,6 +89,7 @@ async function fetched(
     const { bytes, mediaType } = await storage.copy(url, key, limits, null)
     return { from: 'store', key, media_type: mediaType, bytes, name: nameOf(url, mediaType) }
   } catch (error) {
+    if (error instanceof StoreFailure) throw error
     log.info({ task: task.id, reason: (error as Error).message }, 'Failed to fetch a file of a job')
     throw new UnusableFile((error as Error).message)
   }
@@ -115,7 +117,8 @@ async function inlined({ storage }: EngineDeps, job: MediaJob): Promise<Map<stri
     if (file.from !== 'store' || texts.has(file.key)) continue
     left -= file.bytes
     if (left < 0) throw new UnusableFile('The files of the request are too large together.')
-    const bytes = await storage.read(file.key, file.bytes).catch(() => {
+    const bytes = await storage.read(file.key, file.bytes).catch((error) => {
+      if (error instanceof StoreFailure) throw error
       throw new UnusableFile('A file of the request is not there any more.')
     })
     texts.set(file.key, `data:${file.media_type};base64,${bytes.toString('base64')}`)

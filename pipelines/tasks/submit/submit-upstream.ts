@@ -22,7 +22,7 @@ import {
   transition,
   transitionedTask,
 } from '../engine.ts'
-import { MAX_ANSWER_BYTES, MediaCallFailure } from '../ports.ts'
+import { MAX_ANSWER_BYTES, MediaCallFailure, StoreFailure } from '../ports.ts'
 import { type Step, stepResult } from '../step.ts'
 import { deliverInline } from '../store/inline-results.ts'
 import { type PreparedJob, prepareFiles, UnusableFile } from './prepare-files.ts'
@@ -134,16 +134,23 @@ class SubmitLadder {
     return nextRoute(available, this.#tried, null, this.#deps.random)
   }
 
-  /** Null: the task is refused for its files. */
+  /** Null: the task is refused for its files, or because the store does not take them. */
   async #prepared(adapter: TaskAdapter, { channel }: Route): Promise<PreparedJob | null> {
     try {
       return await prepareFiles(this.#deps, this.#task, adapter, channel)
     } catch (error) {
-      if (!(error instanceof UnusableFile)) throw error
-      const failure = { ...ownFailure('invalid_request', 'refused'), message: error.message }
-      await this.#move('refused', refusing(failure))
+      await this.#move('refused', refusing(this.#unprepared(error)))
       return null
     }
+  }
+
+  #unprepared(error: unknown): Failure {
+    if (error instanceof UnusableFile)
+      return { ...ownFailure('invalid_request', 'refused'), message: error.message }
+    if (!(error instanceof StoreFailure)) throw error
+    const { id } = this.#task
+    this.#deps.log.error({ task: id, reason: error.message }, 'Failed to store or read a file of a job')
+    return ownFailure('service_unavailable', 'refused')
   }
 
   /** From here on the row says which channel may have it. False: somebody else has moved it, and it is theirs. */

@@ -1,10 +1,16 @@
 /** The object store for the task engine: fetches results into it through the guard, and reads jobs' files from it. */
 import { Readable } from 'node:stream'
-import type { CopiedObject, TaskStorage } from '../../../pipelines/tasks/ports.ts'
+import { type CopiedObject, StoreFailure, type TaskStorage } from '../../../pipelines/tasks/ports.ts'
+import { Failure } from '../../../schemas/failure.ts'
 import { IMAGE_HEAD_BYTES, imageFacts } from '../../core/media/image-size.ts'
 import { peekStream } from '../../core/media/peeked.ts'
 import { sniffMediaType } from '../../core/media/type.ts'
-import { type FetchedStream, guardedStream, shownLink } from '../../fetch/guarded-fetch.ts'
+import {
+  type FetchedStream,
+  guardedStream,
+  MAX_SIGNED_URL_CHARS,
+  shownLink,
+} from '../../fetch/guarded-fetch.ts'
 import type { Resolve } from '../../fetch/public-link.ts'
 import type { ObjectBody, ObjectStore } from '../../storage/store.ts'
 import { linkChecker } from '../gateway/check-links.ts'
@@ -34,9 +40,14 @@ export interface TaskStorageOptions {
   readonly resolve?: Resolve
 }
 
+/** An error about the file comes through the store as it is. */
+const storeFailure = (error: Error): never => {
+  throw error instanceof Failure ? error : new StoreFailure(error.message)
+}
+
 export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): TaskStorage {
   const found = async (key: string): Promise<ObjectBody> => {
-    const body = await store.get(key)
+    const body = await store.get(key).catch(storeFailure)
     if (body === null) throw new Error(`There is no object ${key} in the store.`)
     return body
   }
@@ -47,6 +58,7 @@ export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): 
         {
           maxBytes,
           timeoutMs,
+          maxUrlChars: MAX_SIGNED_URL_CHARS,
           allowedHost,
           headers,
           ...(isAllowed && { isAllowed }),
@@ -57,7 +69,7 @@ export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): 
           const content = Readable.from(all, { objectMode: false })
           const options = { mediaType: type, maxBytes, ...(signal && { signal }) }
           const { width = null, height = null } = size ?? {}
-          return { ...(await store.put(key, content, options)), width, height }
+          return { ...(await store.put(key, content, options).catch(storeFailure)), width, height }
         },
       ),
     checkLinks: linkChecker({ store, ...(resolve && { resolve }) }),

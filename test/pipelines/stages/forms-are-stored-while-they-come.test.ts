@@ -245,6 +245,18 @@ t.test('what is wrong with a form is said, and nothing of it stays', async (t) =
   t.same(stored(folder), [])
 })
 
+t.test('a store that is away is no fault of the form', async (t) => {
+  const put = async () => {
+    throw new Error('connect ECONNREFUSED 10.0.0.5:9000')
+  }
+  const { url } = await serve(t, (store) => Object.assign(Object.create(store) as ObjectStore, { put }))
+  const form = new FormData()
+  form.append('image', blob(png(MIB)), 'a.png')
+  const { status, body } = await post(`${url}/edit`, form)
+  t.match({ status, body }, { status: 503, body: { error: { code: 'service_unavailable' } } })
+  t.notMatch(JSON.stringify(body), '10.0.0.5')
+})
+
 const formHead = (length: number | 'chunked', path = '/edit'): string =>
   `POST ${path} HTTP/1.1\r\nhost: t\r\ncontent-type: multipart/form-data; boundary=b\r\n` +
   `${length === 'chunked' ? 'transfer-encoding: chunked' : `content-length: ${length}`}\r\n\r\n`

@@ -1,12 +1,17 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { EngineDeps } from '../../../pipelines/tasks/engine.ts'
+import { StoreFailure } from '../../../pipelines/tasks/ports.ts'
 import { keyOf } from '../../../pipelines/tasks/store/result-files.ts'
 import { filesOf, withFiles } from '../../../pipelines/tasks/submit/job-files.ts'
 import { prepareFiles, UnusableFile } from '../../../pipelines/tasks/submit/prepare-files.ts'
 import { type FileRef, mediaJob, resultFile } from '../../../schemas/media/job.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { pictureAdapter } from './upstream.ts'
+import { taskStorage } from '../../../src/server/tasks/storage.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
+import { folderStore } from '../../src/storage/support.ts'
+import { serveHttp } from '../../support/http-server.ts'
+import { PICTURE, pictureAdapter } from './upstream.ts'
 
 const link = (url: string): FileRef => ({ from: 'url', url })
 const stored = (key: string, bytes = 3): FileRef => ({
@@ -98,6 +103,35 @@ t.test('a file that cannot be had is a plain error for the client', async (t) =>
     job: withFiles(JOB, new Map([[filesOf(JOB)[1]!, stored('inputs/large', 100_000_000)]])),
   }
   await t.rejects(prepareFiles(deps, large, adapter({ inlines: true }), PUBLIC), /too large together/)
+})
+
+const served = (t: Test) =>
+  serveHttp(t, (_, response) => void response.writeHead(200, { 'content-type': 'image/png' }).end(PICTURE))
+
+t.test('a store that is away is no fault of a file', async (t) => {
+  const away = async () => {
+    throw new Error('connect ECONNREFUSED 10.0.0.5:9000')
+  }
+  const storage = taskStorage({
+    store: { put: away, get: away } as unknown as ObjectStore,
+    isAllowed: () => true,
+  })
+  const images = [link(`${await served(t)}/a.png`)]
+  const job = mediaJob.parse({ work: 'image', prompt: 'bluer', n: 1, images })
+  const takesIn = () => filesOf(job)
+  const prepared = (of: Task['job'], more: Partial<MediaAdapter>) =>
+    prepareFiles({ ...deps, storage }, { ...TASK, job: of }, adapter(more), { private_links: true })
+  await t.rejects(prepared(job, { takesIn }), StoreFailure)
+  const kept = mediaJob.parse({ work: 'image', prompt: 'bluer', n: 1, images: [stored('inputs/one')] })
+  await t.rejects(prepared(kept, { inlines: true }), StoreFailure)
+})
+
+t.test('a result is copied from a link as long as signatures make them', async (t) => {
+  const { store } = await folderStore(t)
+  const storage = taskStorage({ store, isAllowed: () => true })
+  const url = `${await served(t)}/a.png?signature=${'x'.repeat(4000)}`
+  const limits = { maxBytes: 1024, timeoutMs: 5000 }
+  t.match(await storage.copy(url, 'images/a.png', limits, null), { bytes: PICTURE.length })
 })
 
 t.test('results have names of their own', async (t) => {
