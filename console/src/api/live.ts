@@ -3,11 +3,13 @@ import { useEffect, useRef, useState } from 'react'
 
 const BASE = '/api/manage/v1'
 
+const REOPEN_MS = 5_000
+
 export type LiveState = 'connecting' | 'live' | 'lost'
 
 /**
- * Watches a stream while the page is shown and `path` is not null. The browser connects again by itself. `onEvent`
- * gets the name of each event and its data.
+ * Watches a stream while the page is shown and `path` is not null, and connects again where it is lost. `onEvent` gets the
+ * name of each event and its data; `gap` where events may have been missed, if that is among the names.
  */
 export function useLive(
   path: string | null,
@@ -21,14 +23,30 @@ export function useLive(
   useEffect(() => {
     if (path === null) return
     setState('connecting')
-    const source = new EventSource(`${BASE}${path}`)
-    source.onopen = () => setState('live')
-    source.onerror = () => setState('lost')
-    for (const name of wanted.split(' '))
-      source.addEventListener(name, (event) =>
-        handler.current(name, JSON.parse((event as MessageEvent).data)),
-      )
-    return () => source.close()
+    const events = wanted.split(' ')
+    const open = (onOpen: () => void): (() => void) => {
+      const source = new EventSource(`${BASE}${path}`)
+      let close = () => source.close()
+      source.onopen = () => {
+        setState('live')
+        onOpen()
+      }
+      source.onerror = () => {
+        setState('lost')
+        // The browser gives up after an answer that is no stream, such as 503.
+        if (source.readyState !== EventSource.CLOSED) return
+        const again = setTimeout(() => {
+          close = open(() => events.includes('gap') && handler.current('gap', {}))
+        }, REOPEN_MS)
+        close = () => clearTimeout(again)
+      }
+      for (const name of events)
+        source.addEventListener(name, (event) =>
+          handler.current(name, JSON.parse((event as MessageEvent).data)),
+        )
+      return () => close()
+    }
+    return open(() => undefined)
   }, [path, wanted])
   return state
 }

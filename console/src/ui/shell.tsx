@@ -6,7 +6,7 @@ import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import type { signOut } from '../../../schemas/management/people/sessions.ts'
 import { AccountSwitcher } from '../account-switcher.tsx'
-import { request, setCsrfToken } from '../api/client.ts'
+import { ApiError, request, setCsrfToken } from '../api/client.ts'
 import { useAccount, useSession } from '../api/session.ts'
 import { endView, viewedAccount } from '../api/viewing.ts'
 import { ConfirmIdentity } from '../confirm-identity.tsx'
@@ -72,7 +72,10 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const leave = async () => {
-    await request<typeof signOut>('POST', '/sign-out', {})
+    await request<typeof signOut>('POST', '/sign-out', {}).catch((error: unknown) => {
+      // The session has ended before.
+      if (!(error instanceof ApiError && error.status === 401)) throw error
+    })
     sessionStorage.clear()
     setCsrfToken(null)
     queries.clear()

@@ -23,6 +23,8 @@ const formerSecret = z.object({
   ends_at: instantText.describe('From then on it is refused. Without a use of the new secret: its last day.'),
 })
 
+export const spendCap = creditsText.refine((cap) => cap >= 0n, 'A spend cap is never negative')
+
 const MAX_LIMIT = 2 ** 31 - 1
 const MAX_ADDRESSES = 100
 const limit = (what: string) =>
@@ -91,7 +93,7 @@ export const createKey = operation({
     agent_id: z.string().nullable().default(null),
     allowed_models: allowedModels.default(null),
     expires_at: instantText.nullable().default(null),
-    spend_cap: creditsText.nullable().default(null),
+    spend_cap: spendCap.nullable().default(null),
     account_logs: z.boolean().default(false),
     opens_draft: z.boolean().default(false).describe('Of an agent key: to try the draft of its agent.'),
     ...limitsOfNewKey,
@@ -124,7 +126,7 @@ export const updateKey = operation({
     allowed_models: allowedModels.optional(),
     expires_at: instantText.nullable().optional(),
     enabled: z.boolean().optional(),
-    spend_cap: creditsText.nullable().optional(),
+    spend_cap: spendCap.nullable().optional(),
     account_logs: z.boolean().optional(),
     requests_per_minute: limits.requests_per_minute.optional(),
     concurrency: limits.concurrency.optional(),

@@ -1,9 +1,8 @@
 /** Operations of organizations: members, and keys that they request. */
 import { z } from 'zod'
 import { KEY_REQUEST_STATES, memberRole } from '../../accounts/organization.ts'
-import { creditsText } from '../../money.ts'
 import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
-import { keySchema, limitsOfNewKey } from './keys.ts'
+import { keySchema, limitsOfNewKey, spendCap } from './keys.ts'
 
 const MAX_NAME_CHARS = 100
 const MAX_NOTE_CHARS = 500
@@ -108,7 +107,7 @@ export const approveKey = operation({
   input: z.object({
     account_id: accountId,
     id,
-    spend_cap: creditsText,
+    spend_cap: spendCap,
     allowed_models: z.array(z.string()).nullable().default(null),
     expires_at: instantText.nullable().default(null),
     ...limitsOfNewKey,

@@ -80,8 +80,10 @@ t.test('organizations and wallets', async (t) => {
     t.equal(status, 201)
     const limits = { requests_per_minute: 60, concurrency: 2, allowed_addresses: ['10.0.0.0/8'] }
     const approval = { account_id, spend_cap: '50', ...limits }
-    const odd = { ...approval, allowed_addresses: ['here'] }
-    t.match(await admin.send('POST', `/key-requests/${asked.id}/approve`, odd), { status: 400 })
+    for (const odd of [{ allowed_addresses: ['here'] }, { spend_cap: '-1' }])
+      t.match(await admin.send('POST', `/key-requests/${asked.id}/approve`, { ...approval, ...odd }), {
+        status: 400,
+      })
     t.match(await member.send('POST', `/key-requests/${asked.id}/approve`, approval), { status: 403 })
     const { body: issued } = await admin.send('POST', `/key-requests/${asked.id}/approve`, approval)
     t.match(issued, {

@@ -96,6 +96,11 @@ function LastVerify({ job }: { readonly job: Job }) {
           {t('The call log was not compared: {reason}', { reason: verified.call_log_not_compared })}
         </p>
       )}
+      {verified.payments_not_compared && (
+        <p className="text-warn">
+          {t('The payments were not compared: {reason}', { reason: verified.payments_not_compared })}
+        </p>
+      )}
       {differences.length > 0 && (
         <Panel title={t('Differences')}>
           <Table
