@@ -2,7 +2,7 @@
 import { of } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
 import type { ConsoleFile } from '../src/console/files.ts'
-import type { Handler, HeaderList } from '../src/http/handler.ts'
+import type { GatewayRequest, Handler, HeaderList } from '../src/http/handler.ts'
 
 export const CONSOLE_PATH = '/console'
 
@@ -32,7 +32,9 @@ const IMMUTABLE = 'public, max-age=31536000, immutable'
 /** The weight of a coding that a client refuses. */
 const NOT_ACCEPTED = /^q=0(?:\.0*)?$/i
 
-const hostName = (host: string): string => host.replace(/:\d+$/, '')
+/** Returns whether the console is served under the host name of the request. */
+export const isAtHost = ({ host }: Console, { header }: Pick<GatewayRequest, 'header'>): boolean =>
+  host === null || header('host').replace(/:\d+$/, '') === host
 
 const acceptsBrotli = (accepted: string): boolean =>
   accepted.split(',').some((coding) => {
@@ -42,9 +44,11 @@ const acceptsBrotli = (accepted: string): boolean =>
 
 /** @throws Failure `not_found`; `service_unavailable` where the console was not built */
 export const consolePage =
-  ({ files, host }: Console): Handler =>
-  ({ path, header }) => {
-    if (host !== null && hostName(header('host')) !== host)
+  (served: Console): Handler =>
+  (request) => {
+    const { path, header } = request
+    const { files } = served
+    if (!isAtHost(served, request))
       throw new Failure('not_found', 'The console is not served under this host name.')
     const name = path.slice(CONSOLE_PATH.length + 1)
     const found = files.get(name)

@@ -51,9 +51,6 @@ export const referenceScript = ({ script }: Reference): Observable<Reply> =>
     return { headers: SCRIPT_HEADERS, length: bytes.length, pieces: piecesOf(bytes) }
   })
 
-export const toReference: Observable<Reply> = of({
-  type: 'full',
-  status: HTTP_FOUND,
-  headers: [['location', '/docs']],
-  body: '',
-})
+/** Leads to the page where a visitor begins. */
+export const toPage = (path: string): Observable<Reply> =>
+  of({ type: 'full', status: HTTP_FOUND, headers: [['location', path]], body: '' })

@@ -113,5 +113,11 @@ export const serviceEndpoints: readonly Endpoint[] = [
     answers: [{ contentType: 'application/octet-stream', says: 'Nothing but the headers.' }],
     failures: ['permission_denied', 'not_found'],
   },
-  { ...open, path: '/', summary: 'Go to the reference.', status: HTTP_FOUND, answers: [] },
+  {
+    ...open,
+    path: '/',
+    summary: 'Go to the console, or to the reference where it is not served.',
+    status: HTTP_FOUND,
+    answers: [],
+  },
 ]

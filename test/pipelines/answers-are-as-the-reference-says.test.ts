@@ -2,7 +2,7 @@
 import { lastValueFrom, type Observable } from 'rxjs'
 import t from 'tap'
 import type { z } from 'zod'
-import { referenceDocument, referencePage, toReference } from '../../pipelines/openapi.ts'
+import { referenceDocument, referencePage, toPage } from '../../pipelines/openapi.ts'
 import {
   contentModelList,
   contentModel as contentModelSchema,
@@ -48,7 +48,7 @@ t.test('model discovery and the balance', async (t) => {
   }
 })
 
-t.test('the reference is served, and the root leads to it', async (t) => {
+t.test('the reference is served, and the root leads to a page', async (t) => {
   const document = '{"openapi":"3.1.0"}'
   const reference = { document: async () => document, page: '<p>hello', script: async () => Buffer.alloc(0) }
   t.match(await full(referenceDocument(reference)), { status: 200, body: document })
@@ -56,7 +56,7 @@ t.test('the reference is served, and the root leads to it', async (t) => {
   t.match(page, { status: 200, body: reference.page })
   t.match(page.headers.get('content-type'), 'text/html')
   t.match(page.headers.get('content-security-policy'), "default-src 'none'")
-  const root = await full(toReference)
+  const root = await full(toPage('/docs'))
   t.match(root, { status: 302, body: '' })
   t.equal(root.headers.get('location'), '/docs')
 })

@@ -13,9 +13,9 @@ import { type LogsDeps, listLogs, showLog, sumLogs } from '../../../pipelines/ca
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
 import { countTokens } from '../../../pipelines/chat/count-tokens.ts'
 import { type EmbeddingsDeps, embeddings } from '../../../pipelines/chat/embeddings.ts'
-import { CONSOLE_PATH, type Console, consolePage } from '../../../pipelines/console.ts'
+import { CONSOLE_PATH, type Console, consolePage, isAtHost } from '../../../pipelines/console.ts'
 import { type FilesDeps, files } from '../../../pipelines/media/files/files.ts'
-import { referenceDocument, referencePage, referenceScript, toReference } from '../../../pipelines/openapi.ts'
+import { referenceDocument, referencePage, referenceScript, toPage } from '../../../pipelines/openapi.ts'
 import { health, metrics, type OperatorViewDeps, readiness } from '../../../pipelines/operator-view.ts'
 import { paymentWebhook, WEBHOOK_PATH, type WebhookDeps } from '../../../pipelines/payments/webhook.ts'
 import { FILES_PATH } from '../../core/media/file-link.ts'
@@ -132,7 +132,10 @@ export function routes(deps: RouteDeps): Routes {
     ['/openapi.json', open(() => referenceDocument(REFERENCE))],
     ['/docs', open(() => referencePage(REFERENCE))],
     [REFERENCE_SCRIPT_PATH, open(() => referenceScript(REFERENCE))],
-    ['/', open(() => toReference)],
+    [
+      '/',
+      open((request) => toPage(deps.console && isAtHost(deps.console, request) ? CONSOLE_PATH : '/docs')),
+    ],
     ...(pages ? [[CONSOLE_PATH, pages] as const] : []),
     ['/healthz', probe(health)],
     ['/readyz', probe(readiness(deps))],

@@ -88,7 +88,7 @@ t.test('account and reference', async (t) => {
     )
   })
 
-  await t.test('the reference needs no key, and the root leads to it', async (t) => {
+  await t.test('the reference needs no key, and the root leads to the console', async (t) => {
     const document = await fetch(`${service.baseUrl}/openapi.json`)
     t.match(document.headers.get('content-type'), 'application/json')
     const { openapi, paths } = (await document.json()) as { openapi: string; paths: object }
@@ -96,9 +96,8 @@ t.test('account and reference', async (t) => {
     t.same(Object.keys(paths), [...new Set(ENDPOINTS.map(({ path }) => path))])
     const root = await fetch(service.baseUrl, { redirect: 'manual' })
     t.equal(root.status, 302)
-    t.equal(root.headers.get('location'), '/docs')
-    const page = await fetch(service.baseUrl)
-    t.equal(new URL(page.url).pathname, '/docs')
+    t.equal(root.headers.get('location'), '/console')
+    const page = await fetch(`${service.baseUrl}/docs`)
     t.match(page.headers.get('content-type'), 'text/html')
     t.match(await page.text(), 'Tollgate reference')
     for (const path of [
