@@ -100,7 +100,7 @@ export class Unpacking {
   }
 }
 
-const TAKEN = 'Another file or folder of the upload stands in its place. Rename one.'
+const TAKEN = 'Another file or folder of the upload has the same path. Rename one.'
 /** Errors of the file system about a path, in words. */
 const REFUSED_PATHS: Readonly<Record<string, string>> = {
   EEXIST: TAKEN,

@@ -4,7 +4,7 @@ import { inspectPage, withPage } from '../support/browser.ts'
 import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { zipOf } from '../support/zip.ts'
-import { button, heading, row, STORY_CONFIG, signIn } from './support.ts'
+import { AGENT, button, heading, row, STORY_CONFIG, signIn } from './support.ts'
 
 const HANDBOOK = {
   'handbook/returns.md':
@@ -30,15 +30,7 @@ t.test('knowledge', async (t) => {
         const user = await signIn(service, page, { name: 'Anna' })
         const { account } = await database.createAccount({ name: 'Acme', kind: 'organization', credit: 0n })
         await database.putMember(account.id, user.accountId, 'admin')
-        const agent = await database.createAgent(account.id, {
-          name: 'Clerk',
-          model: 'fast',
-          persona: 'A clerk.',
-          temperature: null,
-          knowledge: [],
-          web_search: false,
-          image_generation: false,
-        })
+        const agent = await database.createAgent(account.id, AGENT)
         await page.goto(`${service.baseUrl}/console/knowledge?account=${account.id}`)
         await heading(page, 'Knowledge').waitFor()
         await page.getByText('There is no knowledge base yet.').waitFor()

@@ -9,17 +9,7 @@ import { openShop } from '../end-to-end/payments/support.ts'
 import { inspectPage, withPage } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { HANDS, mouse } from '../support/hands.ts'
-import { button, heading, link, row, signIn } from './support.ts'
-
-const AGENT = {
-  name: 'Clerk',
-  model: 'fast',
-  persona: 'A clerk.',
-  temperature: null,
-  knowledge: [],
-  web_search: false,
-  image_generation: false,
-}
+import { AGENT, button, heading, link, row, signIn } from './support.ts'
 
 t.test('top-up by card', async (t) => {
   const shop = await openShop(t)

@@ -6,6 +6,17 @@ import { generateToken, tokenHash } from '../../src/core/keys/bearer-token.ts'
 import { eventually } from '../support/eventually.ts'
 import { type LentService, testConfig } from '../support/service.ts'
 
+/** An agent without knowledge and tools. */
+export const AGENT = {
+  name: 'Clerk',
+  model: 'fast',
+  persona: 'A clerk.',
+  temperature: null,
+  knowledge: [],
+  web_search: false,
+  image_generation: false,
+}
+
 /** One configuration for all stories, so that they share a service. */
 export const STORY_CONFIG = testConfig({
   fast: { simulate: 'text=Hello%20from%20here,prompt_tokens=10,tokens=5' },

@@ -180,8 +180,8 @@ function reached(deps: SubmitTaskDeps, isEnd: boolean, task: Task): Observable<T
 }
 
 /**
- * Nobody took it on in time: where nothing was sent, nothing will be. Where the client waits for the end, it is here: a
- * timeout is free, whatever a worker is about to do.
+ * Ends a task that no worker took in time: nothing that was not sent yet will be. A client that waits for the result gets a
+ * timeout, which is free, so the task ends here whatever a worker is about to do.
  */
 async function abandoned(deps: SubmitTaskDeps, seen: Task, isEnd: boolean): Promise<Task> {
   const { now = Date.now } = deps

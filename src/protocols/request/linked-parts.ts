@@ -60,7 +60,10 @@ function isLink(name: string, text: string): boolean {
   return CONTENT_FIELDS.has(name) && LINK.test(text)
 }
 
-/** The beginning tells: what is no base64 after it, no upstream reads. A file may be a text, whose bytes are tokens. */
+/**
+ * Checks the beginning alone: no upstream reads a text that is base64 there and not behind it. A file may be a text, whose
+ * bytes are tokens.
+ */
 const isInline = (name: string, text: string, kind: Kind): boolean =>
   kind !== 'file' &&
   text.length >= MIN_INLINE_CHARS &&

@@ -56,7 +56,7 @@ export function readFileData(data: string, filename: string | null | undefined):
 /** Types by which a server says that it does not know. */
 const UNKNOWN_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
-/** Returns the type of a file that was fetched: its server's, else by its bytes or its name; null where nothing tells. */
+/** Returns the type of a fetched file: from its server, its bytes or its name; null where none of them has it. */
 export function fetchedType({ mediaType, base64 }: InlineFile, url: string): string | null {
   if (!UNKNOWN_TYPES.has(mediaType)) return registered(mediaType)
   const head = Buffer.from(base64.slice(0, 2 * SNIFF_BYTES), 'base64')

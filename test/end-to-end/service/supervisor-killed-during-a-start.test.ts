@@ -1,4 +1,4 @@
-/** A process whose supervisor is killed while it starts has nobody to tell it to end: it must not stay. */
+/** A process whose supervisor is killed while it starts ends by itself. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { startEngines } from '../../support/engines.ts'

@@ -173,13 +173,13 @@ t.test(
 /** Copies that wait until `come` is called. */
 function slowCopies() {
   const begun = Promise.withResolvers<void>()
-  const told = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
   const copy: TestTasks['storage']['copy'] = async (...file) => {
     begun.resolve()
-    await told.promise
+    await released.promise
     return tasks.storage.copy(...file)
   }
-  return { begun: begun.promise, come: told.resolve, storage: { ...tasks.storage, copy } }
+  return { begun: begun.promise, come: released.resolve, storage: { ...tasks.storage, copy } }
 }
 
 t.test('results that are stored too late for the client that waits are free', async (t) => {

@@ -102,7 +102,7 @@ t.test('PostgreSQL with a transaction open stops in order all the same', async (
   )
 })
 
-t.test('an engine that cannot be noted down is ended, and started once it can be', async (t) => {
+t.test('an engine whose record cannot be written is ended, and started once it can be', async (t) => {
   const engines = await startEngines(t, { only: ['simulator', 'nats'] })
   const folder = join(engines.dataDir, 'engines')
   const failures = () => engines.events.filter(({ event }) => event === 'restart-failed').length

@@ -13,7 +13,7 @@ t.test('files whose paths collide are named', async (t) => {
   const add = (path: string) => unpacking.add(path, Readable.from([Buffer.from('# A')]))
   for (const path of ['a.md', 'notes/b.md', 'a.md', 'notes', 'a.md/c.md', `${'x'.repeat(300)}.md`])
     await add(path)
-  const taken = 'Another file or folder of the upload stands in its place. Rename one.'
+  const taken = 'Another file or folder of the upload has the same path. Rename one.'
   t.same(
     unpacking.problems.map(({ file, message }) => [file.slice(0, 9), message]),
     [
