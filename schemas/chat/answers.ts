@@ -60,7 +60,13 @@ export const contentTokenCount = z.looseObject({ totalTokens: tokens })
 export const generateContentAnswer = z.looseObject({
   candidates: z.array(
     z.looseObject({
-      content: z.looseObject({ role: z.string(), parts: z.array(z.looseObject({})) }),
+      content: z.looseObject({
+        role: z.string(),
+        parts: z
+          .array(z.looseObject({}))
+          .optional()
+          .describe('Left out where there is none, as at the end of a stream.'),
+      }),
       finishReason: z.string().optional(),
       index: z.int().optional(),
     }),

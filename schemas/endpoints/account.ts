@@ -128,9 +128,14 @@ export const accountEndpoints: readonly Endpoint[] = [
       ...json('LogPage', logPage),
       {
         contentType: 'text/csv; charset=utf-8',
-        says: 'The same calls with a header row; `cost` is called `cost_usd` and counts credits all the same. Where there are more, the headers say `x-truncated: true` and `x-next-cursor`.',
+        says: 'The same calls with a header row; `cost` is called `cost_usd` and counts credits all the same.',
       },
     ],
+    answerHeaders: {
+      'content-disposition': 'Of CSV: the name of the file.',
+      'x-truncated': 'Of CSV: `true` where there are more calls.',
+      'x-next-cursor': 'Of CSV: the `cursor` of the next calls, where there are more.',
+    },
     failures: ['invalid_request', 'permission_denied', 'logs_rate_limited'],
   },
   {

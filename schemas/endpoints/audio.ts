@@ -81,7 +81,7 @@ export const audioEndpoints: readonly Endpoint[] = [
       jsonAnswer('SpeechSubmitted', speechSubmitted),
       { contentType: 'audio/mpeg', says: 'The sound, where the request asks for it.' },
     ],
-    failures: [...createEndpoint.failures, 'idempotency_response_not_cached'],
+    failures: [...createEndpoint.failures, 'not_found', 'idempotency_response_not_cached'],
   },
   {
     ...readEndpoint,

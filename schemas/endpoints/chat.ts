@@ -30,10 +30,25 @@ const billedHeaders = z.object({
     ),
   session_id: z.string().optional().describe('Pins a conversation to one upstream channel.'),
   conversation_id: z.string().optional().describe('The same under another name.'),
+  traceparent: z
+    .string()
+    .optional()
+    .describe('W3C trace context: where the service exports traces, the call is part of it.'),
 })
-const messagesHeaders = billedHeaders.extend({
+const versionHeaders = z.object({
   'anthropic-version': z.string().optional().describe('The protocol version, 2023-06-01.'),
+  'anthropic-beta': z.string().optional().describe('Passed on to channels of the same protocol.'),
 })
+const messagesHeaders = billedHeaders.extend(versionHeaders.shape)
+
+const answerHeaders = {
+  'x-served-model': 'The model that answers in place of the one that was asked for.',
+} as const
+const TRANSLATION_HEADERS = {
+  'x-protocol-translation':
+    'Where the call is translated: the protocols, such as `chat-completions to messages`.',
+  'x-protocol-warning': 'Fields that the translation left out, with `; ` between them.',
+} as const
 
 const CHAT_FAILURES: readonly FailureCode[] = [
   'invalid_request',
@@ -73,7 +88,7 @@ const AGENTS =
   'With an agent key, for which this is the one endpoint, the agent answers: its persona comes first, its model, tools and knowledge are used, and model, tools and functions of the body are ignored.'
 const STREAM_END = 'A stream that ends without its closing mark was cut off.'
 
-const generated = { tag: TAG, key: 'anywhere', failures: CHAT_FAILURES } as const
+const generated = { tag: TAG, key: 'anywhere', answerHeaders, failures: CHAT_FAILURES } as const
 
 const pathModel = z.object({ model: z.string().describe('Model id or alias.') })
 const generateContent = {
@@ -98,6 +113,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     body: { name: 'ChatCompletionRequest', schema: chatCompletionsRequest },
     example: { model: MODEL, stream: true, messages: [HELLO] },
     failures: [...CHAT_FAILURES, 'model_no_vision'],
+    answerHeaders: { ...answerHeaders, ...TRANSLATION_HEADERS },
     answers: [
       { contentType: 'application/json', body: { name: 'ChatCompletion', schema: chatCompletion } },
       {
@@ -131,6 +147,8 @@ export const chatEndpoints: readonly Endpoint[] = [
     summary: 'Count the tokens of a conversation without answering it.',
     details: 'Free. Served where a native channel of the model counts.',
     errorShape: 'messages',
+    headers: versionHeaders,
+    answerHeaders: {},
     body: { name: 'CountTokensRequest', schema: countTokensRequest },
     example: { model: MODEL, messages: [HELLO] },
     answers: [{ contentType: 'application/json', body: { name: 'TokenCount', schema: tokenCount } }],
@@ -153,7 +171,10 @@ export const chatEndpoints: readonly Endpoint[] = [
     }),
     answers: [
       { contentType: EVENT_STREAM, says: `With alt=sse: answers as data lines. ${STREAM_END}` },
-      { contentType: 'application/json', says: 'Without alt=sse: an array of answers, in pieces.' },
+      {
+        contentType: 'application/json',
+        body: { name: 'GenerateContentResponses', schema: z.array(generateContentAnswer) },
+      },
     ],
   },
   {
@@ -162,6 +183,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     summary: 'Count the tokens of a conversation without answering it, generate-content protocol.',
     details: 'Free. Served where a native channel of the model counts.',
     headers: z.object({}),
+    answerHeaders: {},
     body: { name: 'CountContentTokensRequest', schema: countContentTokensRequest },
     answers: [
       { contentType: 'application/json', body: { name: 'ContentTokenCount', schema: contentTokenCount } },
@@ -175,6 +197,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     summary: 'Answer a conversation, responses protocol.',
     details: `${NATIVE} A turn goes on with previous_response_id where the channel keeps responses; else the full history goes in input. ${BILLED}`,
     headers: billedHeaders,
+    failures: [...CHAT_FAILURES, 'not_found'],
     body: { name: 'ResponsesRequest', schema: responsesRequest },
     example: { model: MODEL, instructions: 'Be brief.', input: [HELLO] },
     answers: [

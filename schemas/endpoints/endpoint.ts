@@ -18,7 +18,9 @@ export type AnswerContent =
       readonly status?: number
     }
   /** Content that a schema does not describe: streams, pages, plain text. */
-  | { readonly contentType: string; readonly says: string }
+  | { readonly contentType: string; readonly says: string; readonly status?: number }
+  /** No content. */
+  | { readonly says: string; readonly status: number }
 
 export interface Endpoint {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -39,15 +41,19 @@ export interface Endpoint {
   readonly form?: NamedSchema
   /** A body that is answered. */
   readonly example?: object
-  /** An endpoint that only redirects: its own status, no content. */
+  /** Status of its answers. Default: 200. */
   readonly status?: number
   readonly answers: readonly AnswerContent[]
+  /** Headers of its answers, each with what it says. */
+  readonly answerHeaders?: Readonly<Record<string, string>>
   /** Answered whatever state the service is in: the failures that every other endpoint can give are none of its. */
   readonly isProbe?: true
+  /** The limit of the client's address does not count it. */
+  readonly isUncounted?: true
   /** Besides those that every endpoint can give. */
   readonly failures: readonly FailureCode[]
-  /** Failures whose status here differs from the catalogue. */
-  readonly failureStatus?: Readonly<Partial<Record<FailureCode, number>>>
+  /** Failures whose status here differs from the catalogue; several where it depends on the request. */
+  readonly failureStatus?: Readonly<Partial<Record<FailureCode, number | readonly number[]>>>
 }
 
 export const EVENT_STREAM = 'text/event-stream'

@@ -7,15 +7,15 @@ import { chatEndpoints } from './chat.ts'
 import type { Endpoint } from './endpoint.ts'
 import { imageEndpoints } from './images.ts'
 import { managementEndpoints } from './management.ts'
-import { serviceEndpoints } from './service.ts'
+import { FILES_TAG, serviceEndpoints } from './service.ts'
 import { videoEndpoints } from './videos.ts'
 import { wikiEndpoints } from './wiki.ts'
 
 /** Adds HEAD to an endpoint that needs no key. Files declare their own, which answers more. */
 function withHead(endpoint: Endpoint): readonly Endpoint[] {
-  const { method, key, path, failures } = endpoint
+  const { method, key, path, tag } = endpoint
   const isPage = method === 'GET' && key === 'none' && !path.startsWith(MANAGEMENT_PATH)
-  if (!isPage || failures.includes('not_found')) return [endpoint]
+  if (!isPage || tag === FILES_TAG) return [endpoint]
   return [endpoint, { ...endpoint, method: 'HEAD', summary: `Give the headers of ${path} alone.` }]
 }
 

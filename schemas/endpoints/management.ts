@@ -1,5 +1,6 @@
 /** The operations of the management API as endpoints of the reference. */
 import { z } from 'zod'
+import type { FailureCode } from '../failure.ts'
 import { OPERATIONS } from '../management/index.ts'
 import { MANAGEMENT_PATH, type Operation } from '../management/operation.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -8,10 +9,22 @@ const IDEMPOTENCY = z.object({
   'idempotency-key': z.string().max(200).optional().describe('Makes the act happen once within a day.'),
 })
 
+const CONTINUES = z.object({
+  'last-event-id': z.string().optional().describe('The stream goes on: what it begins with is left out.'),
+})
+
 const UPLOAD = {
   name: 'Upload',
   schema: z.object({ file: z.array(z.string().meta({ format: 'binary' })).describe('Any names.') }),
 }
+
+const FILE_NAME = { 'content-disposition': 'The name of the file.' } as const
+/** Inputs that name what may not be there. */
+const NAMES_SOMETHING = /_id$/
+const NOT_FOUND: readonly FailureCode[] = ['not_found']
+const CONFLICT: readonly FailureCode[] = ['conflict']
+const REAUTHENTICATION: readonly FailureCode[] = ['reauthentication_required']
+const REPEATED: readonly FailureCode[] = ['invalid_idempotency_key', 'idempotency_key_reuse']
 
 const allowed = ({ allows, scope }: Operation): string => {
   if (allows === 'everyone') return 'Needs no sign-in.'
@@ -45,6 +58,7 @@ function endpointOf(operation: Operation): Endpoint {
     isUpload,
     fileType,
     status,
+    failures = [],
   } = operation
   const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => name)
   const names = Object.keys(input.shape)
@@ -68,6 +82,8 @@ function endpointOf(operation: Operation): Endpoint {
         : { body: { name: `${bodyName(operation)}Body`, schema: part(rest) } })),
     ...(isUpload && { form: UPLOAD }),
     ...(isIdempotent && { headers: IDEMPOTENCY }),
+    ...(isStream && { headers: CONTINUES }),
+    ...(fileType !== undefined && { answerHeaders: FILE_NAME }),
     ...(status !== undefined && { status }),
     answers:
       fileType === undefined
@@ -75,10 +91,11 @@ function endpointOf(operation: Operation): Endpoint {
         : [{ contentType: fileType, says: 'A file.' }],
     failures: [
       'invalid_request',
-      ...(inPath.length > 0 ? (['not_found', 'conflict'] as const) : []),
-      ...(isSensitive ? (['reauthentication_required'] as const) : []),
-      ...(isIdempotent ? (['invalid_idempotency_key', 'idempotency_key_reuse'] as const) : []),
-      ...(allows === 'everyone' ? (['permission_denied'] as const) : []),
+      ...(names.some((name) => inPath.includes(name) || NAMES_SOMETHING.test(name)) ? NOT_FOUND : []),
+      ...(method === 'GET' && inPath.length === 0 ? [] : CONFLICT),
+      ...(isSensitive ? REAUTHENTICATION : []),
+      ...(isIdempotent ? REPEATED : []),
+      ...failures,
     ],
   }
 }

@@ -3,13 +3,35 @@ import { z } from 'zod'
 import type { Endpoint } from './endpoint.ts'
 
 const open = { method: 'GET', key: 'none', tag: 'Service', failures: [] } as const
+const HTTP_PARTIAL_CONTENT = 206
 const HTTP_FOUND = 302
+const HTTP_NOT_MODIFIED = 304
+const HTTP_SERVICE_UNAVAILABLE = 503
+/** Any type may come in its place. */
+const FILE_TYPE = '*/*'
 const HTTP_RANGE_NOT_SATISFIABLE = 416
+
+export const FILES_TAG = 'Files'
+
+const known = z.object({
+  'if-none-match': z.string().optional().describe('An `etag`: 304 where the file is still the same.'),
+})
+const headers = {
+  etag: 'Changes with the file.',
+  'content-disposition': 'The name of the file.',
+  'accept-ranges': 'Always `bytes`.',
+  'cache-control': 'How long the link still opens.',
+} as const
+const elsewhere = [
+  { status: HTTP_NOT_MODIFIED, says: 'The file is still the same.' },
+  { status: HTTP_FOUND, says: 'Leads to the bucket that has the file.' },
+] as const
 
 const ofFile = {
   path: '/files/{key}',
   key: 'none',
-  tag: 'Files',
+  tag: FILES_TAG,
+  isUncounted: true,
   pathParameters: z.object({ key: z.string().describe('Such as `images/img_…-1.png`; it has slashes.') }),
   query: z.object({
     expires: z.string().optional().describe('Epoch seconds; links that last have none.'),
@@ -17,7 +39,8 @@ const ofFile = {
   }),
 } as const
 
-const plain = (says: string) => [{ contentType: 'text/plain; charset=utf-8', says }] as const
+const plain = (says: string, status?: number) =>
+  ({ contentType: 'text/plain; charset=utf-8', says, ...(status !== undefined && { status }) }) as const
 
 export const serviceEndpoints: readonly Endpoint[] = [
   {
@@ -27,6 +50,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
     tag: 'Service',
     summary: 'Take an event of the payment provider.',
     details: 'Its signature is the header `Stripe-Signature`. An event that comes again changes nothing.',
+    headers: z.object({ 'stripe-signature': z.string() }),
     body: { name: 'PaymentEvent', schema: z.looseObject({ id: z.string(), type: z.string() }) },
     answers: [
       {
@@ -37,14 +61,14 @@ export const serviceEndpoints: readonly Endpoint[] = [
         },
       },
     ],
-    failures: ['invalid_request', 'not_found', 'request_too_large', 'service_unavailable'],
+    failures: ['not_found'],
   },
   {
     ...open,
     path: '/healthz',
     isProbe: true,
     summary: 'Check that the process lives.',
-    answers: plain('ok'),
+    answers: [plain('ok')],
   },
   {
     ...open,
@@ -55,7 +79,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
       for: z.literal('calls').optional().describe('Whether calls are taken, whichever engine is away.'),
     }),
     details: '503 while one does not, and while the service drains. Operators see the reason.',
-    answers: plain('ready'),
+    answers: [plain('ready'), plain('not ready', HTTP_SERVICE_UNAVAILABLE)],
   },
   {
     ...open,
@@ -65,7 +89,8 @@ export const serviceEndpoints: readonly Endpoint[] = [
     details:
       'For operators: by their own listener, or with `Authorization: Bearer` and the token of the configuration. ' +
       '404 where only their own listener answers.',
-    answers: plain('Prometheus text.'),
+    answers: [plain('Prometheus text.')],
+    failures: ['invalid_api_key', 'not_found'],
   },
   {
     ...open,
@@ -97,12 +122,20 @@ export const serviceEndpoints: readonly Endpoint[] = [
     details:
       'Links to files come with the answers of other endpoints and are used as they are. A part of a file can be asked ' +
       'for with `range`. Where files are kept in a bucket, 302 leads there.',
-    headers: z.object({
+    headers: known.extend({
       range: z.string().optional().describe('One part, such as `bytes=0-65535`; answered with 206.'),
+      'if-range': z.string().optional().describe('An `etag`: the whole file where it is another one.'),
     }),
     answers: [
-      { contentType: 'application/octet-stream', says: 'The file, with its own type and its length.' },
+      { contentType: FILE_TYPE, says: 'The file, with its own type and its length.' },
+      { contentType: FILE_TYPE, says: 'The part.', status: HTTP_PARTIAL_CONTENT },
+      ...elsewhere,
     ],
+    answerHeaders: {
+      ...headers,
+      'content-range': 'Of a part: its place, and the length of the file.',
+      location: 'Of 302: a link that opens for a while.',
+    },
     failures: ['permission_denied', 'not_found', 'invalid_request'],
     failureStatus: { invalid_request: HTTP_RANGE_NOT_SATISFIABLE },
   },
@@ -110,14 +143,16 @@ export const serviceEndpoints: readonly Endpoint[] = [
     ...ofFile,
     method: 'HEAD',
     summary: 'Get the type and the length of a file.',
-    answers: [{ contentType: 'application/octet-stream', says: 'Nothing but the headers.' }],
+    headers: known,
+    answers: [{ contentType: FILE_TYPE, says: 'Nothing but the headers.' }, ...elsewhere],
+    answerHeaders: { ...headers, location: 'Of 302: a link that opens for a while.' },
     failures: ['permission_denied', 'not_found'],
   },
   {
     ...open,
     path: '/',
     summary: 'Go to the console, or to the reference where it is not served.',
-    status: HTTP_FOUND,
-    answers: [],
+    answers: [{ status: HTTP_FOUND, says: 'Leads to the page.' }],
+    answerHeaders: { location: 'The page.' },
   },
 ]

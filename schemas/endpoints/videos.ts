@@ -41,6 +41,8 @@ import {
 } from './media.ts'
 
 const HTTP_ACCEPTED = 202
+const HTTP_BAD_REQUEST = 400
+const HTTP_NOT_FOUND = 404
 const VIDEOS = 'Videos'
 const AVATARS = 'Avatars'
 const CLIPS = 'Clips'
@@ -69,6 +71,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     ...createEndpoint,
     path: '/v1/videos/generations',
     tag: VIDEOS,
+    failureStatus: { ...createEndpoint.failureStatus, model_not_found: [HTTP_BAD_REQUEST, HTTP_NOT_FOUND] },
     summary: 'Make a video: a task to poll.',
     details:
       'What is asked for depends on the model. An ordinary one takes `prompt` or `content`, and passes on what is not ' +

@@ -19,6 +19,10 @@ import { jsonAnswer } from './media.ts'
 
 const WIKI = '/api/v1/ext/wiki'
 const MCP_PATH = '/mcp'
+const HTTP_ACCEPTED = 202
+const HTTP_BAD_REQUEST = 400
+const HTTP_NOT_ACCEPTABLE = 406
+const HTTP_UNSUPPORTED_MEDIA_TYPE = 415
 
 /** Free, at a zero balance too; never counted by a rate limit; never in the call log. */
 const reading = {
@@ -34,6 +38,12 @@ const jsonRpcMessage = z.looseObject({
   id: z.union([z.string(), z.int()]).optional(),
   method: z.string().optional(),
   params: z.looseObject({}).optional(),
+})
+
+const jsonRpcError = z.object({
+  jsonrpc: z.literal('2.0'),
+  error: z.object({ code: z.int(), message: z.string() }),
+  id: z.null(),
 })
 
 export const wikiEndpoints: readonly Endpoint[] = [
@@ -110,14 +120,20 @@ export const wikiEndpoints: readonly Endpoint[] = [
     details:
       'Streamable HTTP, stateless, answered with JSON. Six tools that read every base that the key may read: ' +
       '`search_wiki`, `read_page`, `read_pages`, `list_by_tag`, `backlinks`, `get_source`. Free, as the knowledge ' +
-      'endpoints are. A message that wants no answer gets 202 and no body.',
+      'endpoints are. A message that is refused by the protocol has its error in the form of JSON-RPC.',
     headers: z.object({
       accept: z.string().optional().describe('`application/json, text/event-stream`, as the protocol says.'),
       'mcp-protocol-version': z.string().optional().describe('As it was agreed on.'),
     }),
     body: { name: 'JsonRpcMessage', schema: jsonRpcMessage },
     example: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-    answers: [jsonAnswer('JsonRpcMessage', jsonRpcMessage)],
+    answers: [
+      jsonAnswer('JsonRpcMessage', jsonRpcMessage),
+      { status: HTTP_ACCEPTED, says: 'The message wants no answer.' },
+      ...[HTTP_BAD_REQUEST, HTTP_NOT_ACCEPTABLE, HTTP_UNSUPPORTED_MEDIA_TYPE].map((status) =>
+        jsonAnswer('JsonRpcError', jsonRpcError, status),
+      ),
+    ],
     failures: ['invalid_request', 'permission_denied', 'request_too_large'],
   },
 ]

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import type { NamedSchema } from '../endpoints/endpoint.ts'
+import type { FailureCode } from '../failure.ts'
 
 export const MANAGEMENT_PATH = '/api/manage/v1'
 
@@ -54,6 +55,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Answer exten
   readonly isUpload?: true
   /** Status of the answer. Default: 200. */
   readonly status?: number
+  /** Besides those that follow from the rest of the description. */
+  readonly failures?: readonly FailureCode[]
 }
 
 /** Returns the operation, with the types of its schemas. */

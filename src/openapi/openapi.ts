@@ -1,51 +1,9 @@
 /** The OpenAPI 3.1 document of the public endpoints, made of their schemas. */
 import { z } from 'zod'
-import type { AnswerContent, Endpoint, NamedSchema } from '../../schemas/endpoints/endpoint.ts'
-import { FAILURES, type FailureCode } from '../../schemas/failure.ts'
-
-export type JsonSchema = { readonly [name: string]: unknown }
-
-export interface Parameter {
-  readonly name: string
-  readonly in: 'path' | 'query' | 'header'
-  readonly required: boolean
-  readonly description?: string
-  readonly schema: JsonSchema
-}
-
-interface Content {
-  readonly [contentType: string]: { readonly schema: JsonSchema; readonly example?: object }
-}
-
-export interface Answer {
-  readonly description: string
-  readonly headers: JsonSchema
-  readonly content?: Content
-}
-
-export interface Operation {
-  readonly operationId: string
-  readonly tags: readonly string[]
-  readonly summary: string
-  readonly description?: string
-  readonly security: readonly JsonSchema[]
-  readonly parameters?: readonly Parameter[]
-  readonly requestBody?: { readonly required: true; readonly content: Content }
-  readonly responses: { readonly [status: string]: Answer }
-}
-
-export interface OpenApiDocument {
-  readonly openapi: '3.1.0'
-  readonly info: { readonly title: string; readonly version: string; readonly description: string }
-  readonly servers: readonly { readonly url: string }[]
-  readonly tags: readonly { readonly name: string }[]
-  readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } }
-  readonly components: {
-    readonly schemas: { readonly [name: string]: JsonSchema }
-    readonly headers: JsonSchema
-    readonly securitySchemes: { readonly [name: string]: JsonSchema }
-  }
-}
+import type { Endpoint, NamedSchema } from '../../schemas/endpoints/endpoint.ts'
+import { FAILURES } from '../../schemas/failure.ts'
+import type { JsonSchema, OpenApiDocument, Operation, Parameter } from './document.ts'
+import { ERROR_SCHEMAS, HEADER_COMPONENTS, responsesOf, schemaRef } from './responses.ts'
 
 const FAILURE_ROWS = Object.entries(FAILURES).map(
   ([code, { status, type, messagesType, generateStatus }]) =>
@@ -100,45 +58,6 @@ const SECURITY: Readonly<Record<Endpoint['key'], readonly JsonSchema[]>> = {
   none: [],
 }
 
-const text = { type: 'string' } as const
-const object = (properties: Record<string, JsonSchema>): JsonSchema => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties),
-})
-
-/** One failure in three shapes; which one follows the endpoint. */
-const ERROR_SCHEMAS = {
-  Error: object({ error: object({ message: text, type: text, code: text }) }),
-  MessagesError: object({ type: { const: 'error' }, error: object({ type: text, message: text }) }),
-  GenerateContentError: object({
-    error: object({
-      code: { type: 'integer', description: 'The HTTP status.' },
-      message: text,
-      status: text,
-    }),
-  }),
-} as const
-
-const ERROR_SCHEMA_OF = {
-  'chat-completions': 'Error',
-  messages: 'MessagesError',
-  'generate-content': 'GenerateContentError',
-} as const
-
-const TRACE = {
-  'x-gateway-trace': { $ref: '#/components/headers/x-gateway-trace' },
-  'x-request-id': { $ref: '#/components/headers/x-request-id' },
-}
-const HTTP_OK = 200
-const COMMON_FAILURES: readonly FailureCode[] = ['internal_error', 'service_unavailable']
-/** Agent keys are denied everywhere but at one endpoint, and there an agent may be. */
-const KEYED_FAILURES: readonly FailureCode[] = ['invalid_api_key', 'permission_denied']
-const MANAGEMENT_FAILURES: readonly FailureCode[] = ['not_signed_in', 'permission_denied']
-const BODY_FAILURES: readonly FailureCode[] = ['unsupported_content_encoding']
-
-const schemaRef = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
-
 /** Returns the schema of a client's input: defaults are optional, and fields that are parsed later are still texts. */
 function jsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
@@ -166,54 +85,6 @@ function parametersIn(where: Parameter['in'], schema: z.ZodObject | undefined): 
     ...(description !== undefined && { description }),
     schema: rest,
   }))
-}
-
-const schemaOf = (answer: AnswerContent): JsonSchema =>
-  'body' in answer ? schemaRef(answer.body.name) : { type: 'string', description: answer.says }
-
-/** Returns the content of one status: answers of one type are alternatives. */
-const contentOf = (answers: readonly AnswerContent[]): Content =>
-  Object.fromEntries(
-    [...Map.groupBy(answers, ({ contentType }) => contentType)].map(([type, same]) => {
-      const [only, ...others] = same.map(schemaOf)
-      return [type, { schema: others.length === 0 ? only! : { anyOf: [only!, ...others] } }]
-    }),
-  )
-
-function successes({ answers, status: usual }: Endpoint): (readonly [string, Answer])[] {
-  if (answers.length === 0)
-    return usual === undefined ? [] : [[String(usual), { description: 'Sends elsewhere.', headers: TRACE }]]
-  const byStatus = Map.groupBy(
-    answers,
-    (one) => ('status' in one ? one.status : undefined) ?? usual ?? HTTP_OK,
-  )
-  return [...byStatus].map(([status, same]) => [
-    String(status),
-    { description: 'The answer.', headers: TRACE, content: contentOf(same) },
-  ])
-}
-
-const statusOf = (endpoint: Endpoint, code: FailureCode): number =>
-  endpoint.failureStatus?.[code] ?? FAILURES[code].status
-
-function refusals(endpoint: Endpoint): (readonly [string, Answer])[] {
-  const codes = [
-    ...(endpoint.key === 'none' ? [] : endpoint.key === 'management' ? MANAGEMENT_FAILURES : KEYED_FAILURES),
-    ...endpoint.failures,
-    ...(endpoint.body === undefined ? [] : BODY_FAILURES),
-    ...(endpoint.isProbe ? [] : COMMON_FAILURES),
-  ].filter((code, index, all) => all.indexOf(code) === index)
-  const schema = schemaRef(ERROR_SCHEMA_OF[endpoint.errorShape ?? 'chat-completions'])
-  return [...Map.groupBy(codes, (code) => statusOf(endpoint, code))]
-    .sort(([a], [b]) => a - b)
-    .map(([status, same]) => [
-      String(status),
-      {
-        description: same.map((code) => `\`${code}\``).join(', '),
-        headers: TRACE,
-        content: { 'application/json': { schema } },
-      },
-    ])
 }
 
 /** Returns an id such as `post_v1_chat_completions`. */
@@ -244,14 +115,14 @@ function operation(endpoint: Endpoint): Operation {
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
       requestBody: {
-        required: true,
+        required: endpoint.key !== 'management' || !body.schema.safeParse({}).success,
         content: {
           'application/json': bodyContent(body, example),
           ...(form && { 'multipart/form-data': bodyContent(form, undefined) }),
         },
       },
     }),
-    responses: Object.fromEntries([...successes(endpoint), ...refusals(endpoint)]),
+    responses: responsesOf(endpoint),
   }
 }
 
@@ -287,10 +158,7 @@ export async function openApiDocument(
     paths,
     components: {
       schemas,
-      headers: {
-        'x-gateway-trace': { description: 'The request id.', schema: text },
-        'x-request-id': { description: 'The same, under the name that SDKs read.', schema: text },
-      },
+      headers: HEADER_COMPONENTS,
       securitySchemes: { ...SECURITY_SCHEMES, ...MANAGEMENT_SCHEMES },
     },
   }

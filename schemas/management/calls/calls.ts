@@ -68,6 +68,7 @@ export const showCall = operation({
   },
   scope: 'read',
   allows,
+  failures: ['log_not_found'],
 })
 
 export const seriesOfCalls = operation({

@@ -51,6 +51,7 @@ export const saveCard = operation({
   input: z.object({ account_id: accountId }),
   answer: { name: 'CardPage', schema: z.object({ url: z.string() }) },
   isSensitive: true,
+  failures: ['upstream_error'],
 })
 
 export const removeCard = operation({
@@ -61,6 +62,7 @@ export const removeCard = operation({
   input: z.object({ id: z.string(), account_id: accountId }),
   answer: { name: 'RemovedCard', schema: z.object({ id: z.string(), removed: z.literal(true) }) },
   isSensitive: true,
+  failures: ['upstream_error'],
 })
 
 export const showAutomaticTopUp = operation({

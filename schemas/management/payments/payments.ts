@@ -79,6 +79,7 @@ export const startPayment = operation({
   isSensitive: true,
   isIdempotent: 'by-act',
   status: 201,
+  failures: ['upstream_error'],
 })
 
 export const listPayments = operation({
@@ -128,6 +129,7 @@ export const refundPayment = operation({
   allows: 'operators',
   isSensitive: true,
   isIdempotent: 'by-act',
+  failures: ['upstream_error'],
 })
 
 export const reconcilePayments = operation({
@@ -150,6 +152,7 @@ export const reconcilePayments = operation({
   },
   scope: 'billing',
   allows: 'operators',
+  failures: ['upstream_error'],
 })
 
 export const downloadReceipt = operation({

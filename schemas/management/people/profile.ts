@@ -96,6 +96,7 @@ export const confirmByPasskey = operation({
   summary: 'Confirm with a passkey that it is you.',
   input: z.object({ ticket: ticketText, response: browserAnswer }),
   answer: { name: 'Session', schema: sessionSchema },
+  failures: ['sign_in_failed'],
 })
 
 export const setPassword = operation({
@@ -127,6 +128,7 @@ export const addPasskey = operation({
   answer: { name: 'Passkey', schema: passkeySchema },
   isSensitive: true,
   status: 201,
+  failures: ['sign_in_failed'],
 })
 
 export const renamePasskey = operation({
@@ -168,6 +170,7 @@ export const addIdentity = operation({
   input: z.object({ id, ...oidcReturn }),
   answer: { name: 'ConnectedProvider', schema: z.object({ id }) },
   isSensitive: true,
+  failures: ['sign_in_failed'],
 })
 
 export const removeIdentity = operation({
@@ -208,6 +211,7 @@ export const confirmTotp = operation({
   input: z.object({ code: codeText }),
   answer: { name: 'RecoveryCodes', schema: recoveryCodesSchema },
   isSensitive: true,
+  failures: ['sign_in_failed'],
 })
 
 export const renewRecoveryCodes = operation({

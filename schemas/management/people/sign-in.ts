@@ -121,6 +121,7 @@ export const signInByPassword = operation({
   },
   scope: 'admin',
   allows: 'everyone',
+  failures: ['sign_in_failed'],
 })
 
 export const signInByTotp = operation({
@@ -131,6 +132,7 @@ export const signInByTotp = operation({
   answer: { name: 'Session', schema: sessionSchema },
   scope: 'admin',
   allows: 'everyone',
+  failures: ['sign_in_failed'],
 })
 
 export const beginPasskeySignIn = operation({
@@ -151,6 +153,7 @@ export const signInByPasskey = operation({
   answer: { name: 'Session', schema: sessionSchema },
   scope: 'admin',
   allows: 'everyone',
+  failures: ['sign_in_failed'],
 })
 
 export const beginOidcSignIn = operation({
@@ -172,6 +175,7 @@ export const signInByOidc = operation({
   answer: { name: 'Session', schema: sessionSchema },
   scope: 'admin',
   allows: 'everyone',
+  failures: ['sign_in_failed'],
 })
 
 export const lookUpInvitation = operation({

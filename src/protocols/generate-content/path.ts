@@ -17,11 +17,12 @@ export interface CalledMethod {
 
 const PREFIX = '/v1beta/models/'
 
-function decoded(text: string): string | null {
+/** Returns the text itself where its escapes are malformed: no model has that name. */
+function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    return null
+    return text
   }
 }
 
@@ -32,7 +33,6 @@ function decoded(text: string): string | null {
 export function readPath(path: string): CalledMethod | null {
   if (!path.startsWith(PREFIX)) return null
   const tail = decoded(path.slice(PREFIX.length))
-  if (tail === null) return null
   const colon = tail.lastIndexOf(':')
   const method = METHODS.find((name) => name === tail.slice(colon + 1))
   if (colon < 0 || method === undefined) return null
@@ -42,8 +42,8 @@ export function readPath(path: string): CalledMethod | null {
 
 /** Returns the model that a path names without a method; null without one. */
 export function readModelPath(path: string): string | null {
-  const tail = path.startsWith(PREFIX) ? decoded(path.slice(PREFIX.length)) : null
-  return tail === null || tail === '' ? null : withoutCollection(tail)
+  const tail = path.startsWith(PREFIX) ? decoded(path.slice(PREFIX.length)) : ''
+  return tail === '' ? null : withoutCollection(tail)
 }
 
 export const readFraming = (query: string): Framing =>
