@@ -4,6 +4,7 @@ import { logPeriodParameter, type WindowEnd } from '../schemas/call-log/query.ts
 import type { LogPeriod } from '../schemas/call-log/row.ts'
 import { Failure } from '../schemas/failure.ts'
 import { type LogWindow, periodWindow, rangeWindow } from '../src/core/call-log/window.ts'
+import { PLAIN_ISSUES } from '../src/core/plain-issues.ts'
 
 export const refusedParameter = (parameter: string, message: string): Failure =>
   new Failure('invalid_request', `Parameter ${parameter}: ${message}.`)
@@ -14,7 +15,7 @@ export const refusedParameter = (parameter: string, message: string): Failure =>
  */
 export function readQuery<Schema extends z.ZodType>(schema: Schema, query: string): z.infer<Schema> {
   const given = [...new URLSearchParams(query)].filter(([, value]) => value !== '')
-  const result = schema.safeParse(Object.fromEntries(given.reverse()))
+  const result = schema.safeParse(Object.fromEntries(given.reverse()), PLAIN_ISSUES)
   if (result.success) return result.data
   const issue = result.error.issues[0]!
   throw refusedParameter(String(issue.path[0]), issue.message)

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { Failure, type FailureCode } from '../../schemas/failure.ts'
 import type { Operation } from '../../schemas/management/operation.ts'
+import { PLAIN_ISSUES } from '../../src/core/plain-issues.ts'
 import type { RefusalCode } from '../../src/postgres/billing/refusal.ts'
 import type { Database, Repositories } from '../../src/postgres/database.ts'
 import { assertMayActIn, assertMayCall, type Caller } from './caller.ts'
@@ -97,7 +98,7 @@ export interface RunOptions<Deps> {
 }
 
 function readInput<O extends Operation>({ input: schema }: O, given: object): z.output<O['input']> {
-  const read = schema.safeParse(given)
+  const read = schema.safeParse(given, PLAIN_ISSUES)
   if (read.success) return read.data as z.output<O['input']>
   const { path, message } = read.error.issues[0]!
   throw new Failure('invalid_request', `${path.length === 0 ? 'The request' : path.join('.')}: ${message}.`)

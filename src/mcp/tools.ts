@@ -9,6 +9,7 @@ import {
   type ToolName,
   type ToolOutput,
 } from '../../schemas/knowledge/mcp.ts'
+import { PLAIN_ISSUES } from '../core/plain-issues.ts'
 
 /**
  * Carries the tools out, for one key. A Failure is reported to the model, which may do better; any other error ends
@@ -79,7 +80,7 @@ export async function callTool(tools: ToolSet, name: string, given: unknown): Pr
       ErrorCode.InvalidParams,
       `There is no tool ${JSON.stringify(name.slice(0, ECHO_MAX_CHARS))}. There are: ${Object.keys(MCP_TOOLS).join(', ')}`,
     )
-  const input = MCP_TOOLS[name].input.safeParse(given ?? {})
+  const input = MCP_TOOLS[name].input.safeParse(given ?? {}, PLAIN_ISSUES)
   if (!input.success) return wrongArguments(name, input.error)
   try {
     const output = await (tools[name] as (input: unknown) => Promise<Record<string, unknown>>)(input.data)

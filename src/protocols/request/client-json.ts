@@ -10,6 +10,7 @@ import {
   parseExactJson,
 } from '../../core/json/exact.ts'
 import { ANYTHING, findNameFault, MAX_FIELDS, type NameSet } from '../../core/json/names.ts'
+import { PLAIN_ISSUES } from '../../core/plain-issues.ts'
 import { placeOf } from './contract-place.ts'
 import { countFault } from './counts.ts'
 
@@ -182,7 +183,7 @@ function issueInPieces(
   for (const { path, list } of lists)
     for (let from = CHECKED_TOGETHER; from < list.length; from += CHECKED_TOGETHER) {
       const piece = withPiece(value, path, list.slice(from, from + CHECKED_TOGETHER))
-      for (const complaint of schema.safeParse(piece).error?.issues ?? []) {
+      for (const complaint of schema.safeParse(piece, PLAIN_ISSUES).error?.issues ?? []) {
         const issue = deepest(complaint as Issue)
         const inside = issue.path.slice(path.length)
         const isInside = path.every((step, at) => issue.path[at] === (typeof step === 'number' ? 0 : step))
@@ -194,7 +195,7 @@ function issueInPieces(
 }
 
 const firstIssue = (schema: ZodType<unknown>, value: unknown): Issue | null => {
-  const first = schema.safeParse(value).error?.issues[0]
+  const first = schema.safeParse(value, PLAIN_ISSUES).error?.issues[0]
   return first === undefined ? null : deepest(first as Issue)
 }
 
@@ -204,7 +205,7 @@ export function readClientJson<T>(schema: ZodType<T>, value: unknown): T {
     ? null
     : (firstIssue(schema, cut(value)) ?? issueInPieces(schema, value, longLists(value)))
   if (early !== null) throw invalidField(pathText(early.path), early.message)
-  const parsed = schema.safeParse(value)
+  const parsed = schema.safeParse(value, PLAIN_ISSUES)
   if (parsed.success) return parsed.data
   const issue = deepest(parsed.error.issues[0] as Issue)
   throw invalidField(pathText(issue.path), issue.message)

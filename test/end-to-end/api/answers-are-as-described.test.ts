@@ -222,6 +222,8 @@ t.test('answers', async (t) => {
     const headers = { origin: service.baseUrl }
     const wrong = { email: 'ada@example.com', password: 'not the password' }
     await asVisitor(401, 'POST', `${MANAGEMENT_PATH}/sign-in/password`, { body: wrong, headers })
-    await asVisitor(400, 'POST', `${MANAGEMENT_PATH}/sign-in/password`, { body: {}, headers })
+    const empty = { body: {}, headers }
+    const refused = await asVisitor(400, 'POST', `${MANAGEMENT_PATH}/sign-in/password`, empty)
+    t.match(refused, { error: { message: 'email: it is missing.' } })
   })
 })
