@@ -1,5 +1,6 @@
 /** Routes of the server, and the search for the one of a request. */
 import { Failure } from '../../schemas/failure.ts'
+import { suggestion } from '../core/suggest.ts'
 import type { Handler, Reply } from './handler.ts'
 
 export interface Route {
@@ -26,10 +27,13 @@ export interface RouteTable {
   get(path: string): RouteMethods | undefined
   /** Returns the paths without parameters with their methods, as `get` does. */
   entries(): Iterable<readonly [path: string, RouteMethods]>
+  /** Paths that a refusal may suggest, those in braces left out. */
+  readonly endpoints?: readonly { readonly path: string }[]
 }
 
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400
 const MAX_ECHOED_PATH_CHARS = 200
+const LISTED = ' GET /openapi.json lists every endpoint.'
 
 const PREFLIGHT = {
   type: 'full',
@@ -42,6 +46,13 @@ const PREFLIGHT = {
   body: '',
 } as const
 
+/** Says what to do about a path that leads nowhere. A long one is near to none, and is not compared. */
+function hint({ endpoints = [] }: RouteTable, path: string): string {
+  if (path.length > MAX_ECHOED_PATH_CHARS) return LISTED
+  const paths = endpoints.filter((one) => !one.path.includes('{')).map((one) => one.path)
+  return suggestion(path, paths) || LISTED
+}
+
 /** Returns the route; else the answer to a request that reaches none. */
 export function findRoute(
   routes: RouteTable,
@@ -51,7 +62,10 @@ export function findRoute(
   if (method === 'OPTIONS' && !Object.values(methods ?? {}).some((route) => route?.isSameOrigin))
     return PREFLIGHT
   if (methods === undefined)
-    return new Failure('not_found', `There is no endpoint at ${path.slice(0, MAX_ECHOED_PATH_CHARS)}.`)
+    return new Failure(
+      'not_found',
+      `There is no endpoint at ${path.slice(0, MAX_ECHOED_PATH_CHARS)}.${hint(routes, path)}`,
+    )
   const route = Object.hasOwn(methods, method) ? methods[method] : undefined
   if (route !== undefined) return route
   const allow = Object.keys(methods).join(', ')
