@@ -18,7 +18,9 @@ import { type Endpoint, EVENT_STREAM } from './endpoint.ts'
 import { STORED_RESPONSE_ENDPOINTS } from './stored-responses.ts'
 
 const TAG = 'Chat'
+/** The models that the demonstration serves by each protocol. */
 const MODEL = 'sonata-large'
+const MESSAGES_MODEL = 'ballad-large'
 const HELLO = { role: 'user', content: 'Hello!' } as const
 
 const billedHeaders = z.object({
@@ -131,7 +133,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     errorShape: 'messages',
     headers: messagesHeaders,
     body: { name: 'MessagesRequest', schema: messagesRequest },
-    example: { model: MODEL, max_tokens: 1024, messages: [HELLO] },
+    example: { model: MESSAGES_MODEL, max_tokens: 1024, messages: [HELLO] },
     answers: [
       { contentType: 'application/json', body: { name: 'Message', schema: message } },
       {
@@ -150,7 +152,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     headers: versionHeaders,
     answerHeaders: {},
     body: { name: 'CountTokensRequest', schema: countTokensRequest },
-    example: { model: MODEL, messages: [HELLO] },
+    example: { model: MESSAGES_MODEL, messages: [HELLO] },
     answers: [{ contentType: 'application/json', body: { name: 'TokenCount', schema: tokenCount } }],
     failures: COUNT_FAILURES,
   },

@@ -1,5 +1,6 @@
 /** Every answer is described by the reference: its status, its headers, its type and its body. */
 import t, { type Test } from 'tap'
+import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { MANAGEMENT_PATH } from '../../../schemas/management/operation.ts'
 import { undescribed } from '../../support/described.ts'
 import { borrowService } from '../../support/lend-services.ts'
@@ -24,7 +25,7 @@ type Ask = (
 ) => Promise<Record<string, unknown>>
 
 /** Returns a client that checks what it is answered. */
-const asker =
+const checking =
   (t: Test, { baseUrl }: LentService, key: string | null): Ask =>
   async (expected, method, path, { body, headers = {} } = {}) => {
     const response = await fetch(baseUrl + path, {
@@ -114,14 +115,14 @@ t.test('answers', async (t) => {
   const service = await borrowService(t, demonstration())
   const { key } = await service.newKey('100000')
   await t.test('of chat, with what can be wrong about it', async (t) => {
-    const ask = asker(t, service, key)
+    const ask = checking(t, service, key)
     for (const [path, body] of CHAT) {
       await ask(200, 'POST', path, { body })
       await ask(400, 'POST', path, { body: '{' })
       await ask(400, 'POST', path, { body: {} })
       await ask(400, 'POST', path, { body, headers: { 'content-encoding': 'gzip' } })
       await ask(415, 'POST', path, { body, headers: { 'content-encoding': 'compress' } })
-      await asker(t, service, null)(401, 'POST', path, { body })
+      await checking(t, service, null)(401, 'POST', path, { body })
     }
     for (const model of ['canto-large', 'ballad-large'])
       await ask(200, 'POST', '/v1/chat/completions', { body: chat(model, { n: 1, logprobs: true }) })
@@ -137,24 +138,34 @@ t.test('answers', async (t) => {
     await ask(400, 'POST', '/v1/embeddings', { body: '{}', headers: { 'content-encoding': 'gzip' } })
   })
 
+  await t.test('of chat, to the examples of the reference', async (t) => {
+    // No channel of the demonstration keeps conversations.
+    const isServed = (path: string) => !path.startsWith('/v1/conversations')
+    for (const { method, path, tag, example } of ENDPOINTS)
+      if (tag === 'Chat' && example !== undefined && isServed(path))
+        await checking(t, service, key)(200, method, path.replace('{model}', 'canto-large'), {
+          body: example,
+        })
+  })
+
   await t.test('of an empty wallet, of limits, and of keys that may less', async (t) => {
     const [poor, limited, closed] = await Promise.all([
       service.newKey('0'),
       service.newKey('100', { requestsPerMinute: 1, concurrency: 1 }),
       service.newKey('100', { allowedModels: [] }),
     ])
-    for (const [path, body] of CHAT) await asker(t, service, poor.key)(402, 'POST', path, { body })
-    const asLimited = asker(t, service, limited.key)
+    for (const [path, body] of CHAT) await checking(t, service, poor.key)(402, 'POST', path, { body })
+    const asLimited = checking(t, service, limited.key)
     await asLimited(200, 'POST', '/v1/chat/completions', { body: chat('demo-chat') })
     await asLimited(429, 'POST', '/v1/chat/completions', { body: chat('demo-chat') })
     await asLimited(429, 'GET', '/v1/models')
-    for (const [path, body] of CHAT) await asker(t, service, closed.key)(400, 'POST', path, { body })
-    for (const [, path, body] of MADE) await asker(t, service, closed.key)(403, 'POST', path, { body })
-    await asker(t, service, closed.key)(403, 'GET', '/v1/videos/clip-templates')
+    for (const [path, body] of CHAT) await checking(t, service, closed.key)(400, 'POST', path, { body })
+    for (const [, path, body] of MADE) await checking(t, service, closed.key)(403, 'POST', path, { body })
+    await checking(t, service, closed.key)(403, 'GET', '/v1/videos/clip-templates')
   })
 
   await t.test('under an Idempotency-Key', async (t) => {
-    const ask = asker(t, service, key)
+    const ask = checking(t, service, key)
     const intent = (body: object) => ({ body, headers: { 'idempotency-key': 'described' } })
     await ask(200, 'POST', '/v1/chat/completions', intent(chat('demo-chat')))
     await ask(200, 'POST', '/v1/chat/completions', intent(chat('demo-chat')))
@@ -163,7 +174,7 @@ t.test('answers', async (t) => {
   })
 
   await t.test('of media', async (t) => {
-    const ask = asker(t, service, key)
+    const ask = checking(t, service, key)
     for (const [status, path, body] of MADE) {
       const { id } = await ask(status, 'POST', path, { body })
       await ask(200, 'GET', `${path}/${id}`)
@@ -192,18 +203,18 @@ t.test('answers', async (t) => {
   })
 
   await t.test('of what is read', async (t) => {
-    const ask = asker(t, service, key)
+    const ask = checking(t, service, key)
     for (const path of READS) await ask(200, 'GET', path)
     for (const path of BAD_QUERIES) await ask(400, 'GET', path)
     for (const [method, path] of NOWHERE) await ask(404, method, path)
     await ask(403, 'GET', '/v1/logs?scope=account')
     for (const path of OPEN)
       for (const method of ['GET', 'HEAD'])
-        await asker(t, service, null)(path === '/' ? 302 : 200, method, path)
+        await checking(t, service, null)(path === '/' ? 302 : 200, method, path)
   })
 
   await t.test('of MCP', async (t) => {
-    const ask = asker(t, service, key)
+    const ask = checking(t, service, key)
     const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
     await ask(200, 'POST', '/mcp', { body: list })
     await ask(202, 'POST', '/mcp', { body: { jsonrpc: '2.0', method: 'notifications/initialized' } })
@@ -213,8 +224,8 @@ t.test('answers', async (t) => {
   })
 
   await t.test('of the management API to who is not signed in', async (t) => {
-    const ask = asker(t, service, key)
-    const asVisitor = asker(t, service, null)
+    const ask = checking(t, service, key)
+    const asVisitor = checking(t, service, null)
     await asVisitor(200, 'GET', `${MANAGEMENT_PATH}/sign-in`)
     await asVisitor(401, 'GET', `${MANAGEMENT_PATH}/session`)
     await ask(401, 'GET', `${MANAGEMENT_PATH}/sign-in`)
