@@ -31,6 +31,7 @@ const wire = (body: string, options: Partial<EncodeOptions> = {}): string =>
 
 t.test('model and stream from the path, decoded', async (t) => {
   const rows: readonly (readonly [path: string, model: string, stream: boolean])[] = [
+    ['/v1beta/models/%ff:generateContent', '%ff', false],
     ['/v1beta/models/gemini-2.5-flash:generateContent', 'gemini-2.5-flash', false],
     ['/v1beta/models/gemini-2.5-flash:streamGenerateContent', 'gemini-2.5-flash', true],
     ['/v1beta/models/vendor%2Fmodel:generateContent', 'vendor/model', false],
@@ -44,11 +45,7 @@ t.test('model and stream from the path, decoded', async (t) => {
   for (const [path, model, stream] of rows) t.match(read(`{${CONTENTS}}`, path), { model, stream }, path)
   const others = [
     ...['/v1beta/models/x:countTokens', '/v1beta/models/x', '/v1beta/models/:generateContent'],
-    ...[
-      '/v1beta/models/models/:generateContent',
-      '/v1beta/models/%ff:generateContent',
-      '/v1/models/x:generateContent',
-    ],
+    ...['/v1beta/models/models/:generateContent', '/v1/models/x:generateContent'],
     '/v1beta/models/x:toString',
   ]
   for (const path of others) t.throws(() => read(`{${CONTENTS}}`, path), { code: 'not_found' }, path)
