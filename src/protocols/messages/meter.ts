@@ -17,7 +17,7 @@ import { MessagesUsage } from './usage.ts'
 
 const NAMED_ERROR = /^event: ?error\r?$/m
 
-type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isOtherBlock' | 'metrics'>
+type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isOtherBlock' | 'tools' | 'metrics'>
 
 export class MessagesMeter implements AnswerStream {
   // As in the meter of chat-completions: only the fields that most events touch are adjacent.
@@ -44,7 +44,7 @@ export class MessagesMeter implements AnswerStream {
   hasBegun = false
 
   get usage(): TokenUsage | null {
-    return this.#reported.usage
+    return this.#usage.withTools(this.#reported.usage)
   }
 
   get suspect(): string {
@@ -126,11 +126,13 @@ export class MessagesMeter implements AnswerStream {
     if (error !== null) this.#err(Buffer.from(error))
     const counted = usageOf(facts)
     const usage = counted && { ...counted, service_tier: texts.service_tier }
-    this.#take({ kind: kindOf(texts.type), characters, usage, isOtherBlock: false, metrics: null })
+    this.#take({ kind: kindOf(texts.type), characters, usage, isOtherBlock: false, tools: [], metrics: null })
   }
 
-  #take({ kind, characters, usage, isOtherBlock, metrics }: Counted): void {
+  #take({ kind, characters, usage, isOtherBlock, tools, metrics }: Counted): void {
     this.#hasOtherBlock ||= isOtherBlock
+    for (const tool of tools) this.#usage.blockBegins(tool)
+    if (kind === 'block_stop') this.#usage.blockEnds()
     this.characters += characters
     if (kind !== 'ping') this.#isBehindBlock = kind === 'block_stop' || kind === 'message_delta'
     if (kind === 'message_start') this.hasBegun = true
@@ -159,13 +161,17 @@ const isError = ({ kind, spoken }: EventFacts, bytes: Buffer, start: number, end
 
 /** Reads a whole message; returns its bytes unchanged. */
 export function readWholeMessage(body: Buffer): WholeAnswer {
-  const { characters, usage, kind, model } = scanMessage(body)
+  const { characters, usage, tools, kind, model } = scanMessage(body)
   const reader = new MessagesUsage()
   const report = usage === null ? null : reader.report(usage)
-  const { serviceTier } = reader
+  for (const tool of tools) {
+    reader.blockBegins(tool)
+    reader.blockEnds()
+  }
+  const metered = meteredWhole(report, characters, { usage, serviceTier: reader.serviceTier })
   return {
     body,
-    metered: { ...meteredWhole(report, characters, { usage, serviceTier }), ...modelIn(model) },
+    metered: { ...metered, usage: reader.withTools(metered.usage), ...modelIn(model) },
     isAnswer: kind !== 'error' && isWholeAnswer(body, isOutputReported(report), hasMessageContent),
   }
 }

@@ -3,6 +3,7 @@
  * and an index that counts blocks becomes one that counts tools. See docs/translation.md, "The answer".
  */
 import type { FinishReason, Part } from '../../../schemas/chat/part.ts'
+import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { saysError } from '../answer/content.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { fieldsOf, isObject, type LooseObject, parsedFields, textOf } from '../loose.ts'
@@ -72,6 +73,10 @@ export class MessagesReader implements PartReader {
 
   get serviceTier(): string {
     return this.#usage.serviceTier
+  }
+
+  withTools(usage: TokenUsage | null): TokenUsage | null {
+    return this.#usage.withTools(usage)
   }
 
   read(name: string, data: string, emit: Emit): void {
@@ -165,6 +170,8 @@ export class MessagesReader implements PartReader {
       sources: new Map<string, string>(),
     }
     this.#blocks.set(index, opened)
+    const [type, toolName] = [textOf(block.type), textOf(block.name)]
+    this.#usage.blockBegins({ type, name: toolName, contentType: textOf(fieldsOf(block.content).type) })
     for (const citation of Array.isArray(block.citations) ? block.citations : []) cite(opened, citation)
     if (toolIndex !== null) {
       const [id, name] = [textOf(block.id), textOf(block.name)]
@@ -213,6 +220,7 @@ export class MessagesReader implements PartReader {
     const block = this.#blocks.get(index)
     if (block === undefined) return
     this.#blocks.delete(index)
+    this.#usage.blockEnds()
     if (block.signature !== '') emit({ type: 'signature', choice: 0, signature: block.signature })
     if (block.isAnswer && !block.hasArguments) this.#say('text', block.input, emit)
     for (const [url, title] of block.sources) {

@@ -8,6 +8,7 @@ import { isFailedOutcome, saysSomething } from '../answer/content.ts'
 import { FieldCursor, forEachElement } from '../answer/field-cursor.ts'
 import { countCharacters } from '../chat-completions/scan.ts'
 import { type LooseObject, parsedFields } from '../loose.ts'
+import type { ToolBlock } from './usage.ts'
 
 export type EventKind =
   | 'message_start'
@@ -28,6 +29,8 @@ export interface EventFacts {
   spokenEnd: number
   /** A block begins that is more than a text or a thought. */
   isOtherBlock: boolean
+  /** That block, or those of a whole message. */
+  tools: readonly ToolBlock[]
   /** The event's own usage, or that of the message that it starts; null without one. */
   usage: LooseObject | null
   /** Counts that Bedrock adds to the last event; null without them. */
@@ -48,6 +51,8 @@ const CONTENT = bytesOf('content')
 const ERROR = bytesOf('error')
 const OUTCOME = bytesOf('base_resp')
 const INPUT = bytesOf('input')
+const NAME = bytesOf('name')
+const NO_TOOLS: readonly ToolBlock[] = []
 /** Fields whose strings are output, `content` that of a summary. Citations, signatures and results of tools are not. */
 const SPOKEN = ['text', 'thinking', 'partial_json', 'content'].map(bytesOf)
 const SPOKEN_BLOCKS = ['text', 'thinking'].map(bytesOf)
@@ -69,6 +74,7 @@ export const kindOf = (type: string | undefined): EventKind =>
 // One for each depth: nothing here is ever inside two objects of one depth.
 const top = new FieldCursor()
 const nested = new FieldCursor()
+const inner = new FieldCursor()
 
 const usageAt = (bytes: Buffer, cursor: FieldCursor): LooseObject | null =>
   cursor.isNull ? null : parsedFields(bytes.toString('utf8', cursor.start, cursor.end))
@@ -91,6 +97,7 @@ const newFacts = (): EventFacts => ({
   spokenStart: 0,
   spokenEnd: 0,
   isOtherBlock: false,
+  tools: NO_TOOLS,
   usage: null,
   metrics: null,
   model: '',
@@ -107,6 +114,7 @@ export function scanEvent(bytes: Buffer): EventFacts {
     else if (top.is(CONTENT_BLOCK)) {
       addSpoken(bytes, top.start, facts)
       facts.isOtherBlock = isOtherBlock(bytes, top.start)
+      if (facts.isOtherBlock) facts.tools = [toolBlock(bytes, top.start)]
     } else if (top.is(USAGE)) facts.usage = usageAt(bytes, top)
     else if (top.is(MESSAGE)) readMessage(bytes, top.start, facts)
     else if (top.is(MODEL)) facts.model = textAt(bytes, top)
@@ -123,6 +131,19 @@ function isOtherBlock(bytes: Buffer, at: number): boolean {
   nested.enter(bytes, at)
   while (nested.next()) if (nested.is(TYPE)) return !SPOKEN_BLOCKS.some((type) => nested.isText(type))
   return false
+}
+
+function toolBlock(bytes: Buffer, at: number): ToolBlock {
+  let [type, name, contentType] = ['', '', '']
+  nested.enter(bytes, at)
+  while (nested.next())
+    if (nested.is(TYPE)) type = textAt(bytes, nested)
+    else if (nested.is(NAME)) name = textAt(bytes, nested)
+    else if (nested.is(CONTENT)) {
+      inner.enter(bytes, nested.start)
+      while (inner.next()) if (inner.is(TYPE)) contentType = textAt(bytes, inner)
+    }
+  return { type, name, contentType }
 }
 
 /** Adds the output in the object at `at`. */
@@ -147,12 +168,15 @@ function readMessage(bytes: Buffer, at: number, facts: EventFacts): void {
 /** Scans a whole, unstreamed message; its kind is `error` when it is an error in spite of its status. */
 export function scanMessage(body: Buffer): EventFacts {
   const facts = scanEvent(body)
+  const tools: ToolBlock[] = []
+  facts.tools = tools
   top.enter(body, skipSpace(body, 0))
   while (top.next())
     if (top.is(CONTENT))
       forEachElement(body, top.start, (at) => {
         addSpoken(body, at, facts)
         facts.characters += inputCharacters(body, at)
+        if (isOtherBlock(body, at)) tools.push(toolBlock(body, at))
       })
   return facts
 }

@@ -3,7 +3,14 @@
  * one replaces an earlier one and is never added to it; an absent one leaves the earlier one unchanged. See
  * docs/translation.md, "The answer"; docs/failure-modes.md, "Money", rows 7, 8, 12 and 13.
  */
-import { type ExtraUsage, extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
+import type { ServerTool } from '../../../schemas/config/catalog.ts'
+import {
+  type ExtraUsage,
+  extraOf,
+  MAX_REPORTED_TOKENS,
+  NO_USAGE,
+  type TokenUsage,
+} from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
 import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { faultIn, partAbove } from '../usage/faults.ts'
@@ -18,6 +25,47 @@ function count(value: unknown): number | null {
 /** Returns the server tool calls by tool; null without a report. */
 const toolCalls = (value: unknown): ToolCalls | null =>
   typeof value === 'object' && value !== null ? toolCallsIn(fieldsOf(value)) : null
+
+/** A content block of a tool that the upstream runs, or of its result. */
+export interface ToolBlock {
+  readonly type: string
+  readonly name: string
+  /** The type of its content, where that is one object. */
+  readonly contentType: string
+}
+
+const SERVER_TOOL = 'server_tool_use'
+const RESULT = /_tool_result$/
+const ERROR = /_error$/
+/** The tools whose calls are reported: code is billed by its time, which no answer has. */
+const COUNTED_TOOLS: Readonly<Record<string, ServerTool>> = {
+  web_search: 'web_search',
+  web_fetch: 'url_context',
+}
+
+/** Counts the tools that have run so far, for a stream that ends before its report. */
+class ToolBlocks {
+  #begun = ''
+  readonly tools: Partial<Record<ServerTool, number>> = {}
+
+  /** Takes a block that begins. A call that failed is not billed. */
+  begin({ type, name, contentType }: ToolBlock): void {
+    this.#begun = type === SERVER_TOOL ? name : ''
+    if (RESULT.test(type) && ERROR.test(contentType)) this.#add(type.replace(RESULT, ''), -1)
+  }
+
+  /** Counts the tool of the block that ends: it runs when its input is whole. */
+  end(): void {
+    this.#add(this.#begun, 1)
+    this.#begun = ''
+  }
+
+  #add(name: string, calls: number): void {
+    if (!Object.hasOwn(COUNTED_TOOLS, name)) return
+    const tool = COUNTED_TOOLS[name]!
+    this.tools[tool] = Math.max(0, (this.tools[tool] ?? 0) + calls)
+  }
+}
 
 const COMPACTION = 'compaction'
 
@@ -64,6 +112,9 @@ export class MessagesUsage {
   #tools: ToolCalls = { calls: 0, tools: {} }
   #compactions = NO_COMPACTIONS
   #fault = ''
+  #blocks: ToolBlocks | null = null
+  /** The output has been reported, and the calls of tools with it. */
+  #isReported = false
   /** The service tier in which the upstream served the call; empty without one. */
   serviceTier = ''
 
@@ -90,7 +141,29 @@ export class MessagesUsage {
     const output = count(usage.output_tokens)
     this.#thinking = count(fieldsOf(usage.output_tokens_details).thinking_tokens) ?? this.#thinking
     this.#output = output ?? this.#output
+    this.#isReported ||= output !== null
     return this.#report(output)
+  }
+
+  /** Notes a block of a tool that begins. */
+  blockBegins(block: ToolBlock): void {
+    this.#blocks ??= new ToolBlocks()
+    this.#blocks.begin(block)
+  }
+
+  /** Notes that the current block ends. */
+  blockEnds(): void {
+    this.#blocks?.end()
+  }
+
+  /** Adds the tools that have run to what is reported so far: the last report replaces their count. */
+  withTools(usage: TokenUsage | null): TokenUsage | null {
+    if (this.#isReported || this.#blocks === null) return usage
+    const { tools } = this.#blocks
+    const serverToolCalls = Object.values(tools).reduce((sum, calls) => sum + calls, 0)
+    if (serverToolCalls === 0) return usage
+    const counts = usage ?? NO_USAGE
+    return { ...counts, serverToolCalls, ...extraOf({ ...counts.extra, tools }) }
   }
 
   /**

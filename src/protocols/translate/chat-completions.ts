@@ -70,8 +70,10 @@ function readWhole(
   const isRead = answer !== null && reader.readWhole(answer, take)
   const { report, usage, serviceTier } = reader
   const thoughts = countsThoughts && { thoughtCharacters: said.thoughtCharacters }
+  const counted = meteredWhole(report, said.characters, { usage, serviceTier, ...thoughts })
   const metered = {
-    ...meteredWhole(report, said.characters, { usage, serviceTier, ...thoughts }),
+    ...counted,
+    usage: reader.withTools?.(counted.usage) ?? counted.usage,
     ...modelIn(answer === null ? undefined : modelOf(answer)),
   }
   const isAnswer = isRead && (said.hasContent || (report?.output ?? null) !== null)

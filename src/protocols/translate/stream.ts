@@ -26,6 +26,8 @@ export interface PartReader {
   readonly usage: unknown
   /** The service tier in which the upstream served the call; empty without one. */
   readonly serviceTier: string
+  /** Returns the usage with the tools that have run and are not reported yet; absent where each report has them. */
+  withTools?(usage: TokenUsage | null): TokenUsage | null
 }
 
 const OVERFLOW = JSON.stringify({ error: { message: 'An event of the upstream is too long to be read.' } })
@@ -53,7 +55,8 @@ export class TranslatedStream implements AnswerStream {
   }
 
   get usage(): TokenUsage | null {
-    return this.#reported.usage
+    const { usage } = this.#reported
+    return this.#reader.withTools?.(usage) ?? usage
   }
 
   get suspect(): string {

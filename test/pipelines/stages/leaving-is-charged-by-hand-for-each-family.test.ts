@@ -46,7 +46,8 @@ const REQUESTS = {
   messages: { path: '/v1/messages', body: { messages, max_tokens: 9000 } },
   'generate-content': {
     path: `/v1beta/models/${MODEL}:streamGenerateContent`,
-    body: { contents: [{ role: 'user', parts: [{ text: CONTENT }] }] },
+    // Shorter by what is longer around it.
+    body: { contents: [{ role: 'user', parts: [{ text: CONTENT.slice(9) }] }] },
   },
 } as const
 
@@ -83,23 +84,41 @@ for (const family of USAGE_FAMILIES)
 
 const asking = (body: object) => ({ model: MODEL, stream: true, ...body })
 
-t.test('a search that was made is charged though nothing was reported', async (t) => {
-  const search = { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'x' } }
-  const events = [
+const search = { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'x' } }
+const searchBlock = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
+const groundingMetadata = { webSearchQueries: ['x'] }
+const SEARCHES: Readonly<Record<'responses' | 'messages' | 'generate-content', readonly object[]>> = {
+  responses: [
     { type: 'response.created', response: { id: 'resp_1' } },
     { type: 'response.output_item.done', item: search },
     { type: 'response.output_text.delta', delta: WORD },
-  ]
-  const call = new RunningCall({
-    client: { protocol: 'responses', path: '/v1/responses', query: '', body: asking({ input: messages }) },
-    upstream: 'responses',
-    modelFields: { pricing: PRICING },
-  })
-  call.attempt.head()
-  for (const event of events) call.attempt.data(`data: ${JSON.stringify(event)}\n\n`)
-  call.abort()
-  // (1000 x 10 + 2 x 40) / 1,000,000 + 0.02
-  t.match(call.settlement, { server_tool_calls: 1, cost: parseCredits('0.03008').toString() })
+  ],
+  messages: [
+    { type: 'content_block_start', index: 0, content_block: searchBlock },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: WORD } },
+  ],
+  'generate-content': [{ candidates: [{ content: { parts: [{ text: WORD }] }, groundingMetadata }] }],
+}
+
+t.test('a search that was made is charged though nothing was reported', async (t) => {
+  const requests = { ...REQUESTS, responses: { path: '/v1/responses', body: { input: messages } } }
+  for (const [upstream, events] of Object.entries(SEARCHES))
+    for (const protocol of [upstream, 'chat-completions'] as (keyof typeof requests)[]) {
+      if (protocol !== upstream && upstream === 'responses') continue
+      const { path, body } = requests[protocol]
+      const call = new RunningCall({
+        client: { protocol, path, query: 'alt=sse', body: asking(body) },
+        upstream: upstream as ChatProtocol,
+        modelFields: { pricing: PRICING },
+      })
+      call.attempt.head()
+      for (const event of events) call.attempt.data(`data: ${JSON.stringify(event)}\n\n`)
+      call.abort()
+      // (1000 x 10 + 2 x 40) / 1,000,000 + 0.02
+      const charged = { server_tool_calls: 1, cost: parseCredits('0.03008').toString() }
+      t.match(call.settlement, charged, `${protocol} to ${upstream}`)
+    }
 })
 
 const user = (...content: object[]) => [{ role: 'user', content }]

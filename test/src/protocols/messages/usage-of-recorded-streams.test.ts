@@ -212,3 +212,49 @@ t.test('a count of a summary that cannot be makes the report suspect', async (t)
   )
   t.match(readWholeMessage(body).metered, { suspect: 'input_tokens -1' })
 })
+
+const RESULT = 'web_search_tool_result'
+/** One search, one page, one search that failed, and code: the upstream bills no call of that. */
+const SERVER_TOOLS: ReadonlyArray<readonly [block: object, searches: number, pages: number]> = [
+  [{ type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }, 1, 0],
+  [{ type: RESULT, tool_use_id: 'srvtoolu_1', content: [{ type: 'web_search_result' }] }, 1, 0],
+  [{ type: 'server_tool_use', id: 'srvtoolu_2', name: 'web_fetch', input: {} }, 1, 1],
+  [{ type: 'web_fetch_tool_result', content: { type: 'web_fetch_result', url: 'https://a.example' } }, 1, 1],
+  [{ type: 'server_tool_use', id: 'srvtoolu_3', name: 'web_search', input: {} }, 2, 1],
+  [{ type: RESULT, content: { type: 'web_search_tool_result_error', error_code: 'x' } }, 1, 1],
+  [{ type: 'server_tool_use', id: 'srvtoolu_4', name: 'code_execution', input: {} }, 1, 1],
+  [{ type: 'tool_use', id: 'toolu_1', name: 'web_search', input: {} }, 1, 1],
+]
+const toolsUsed = (searches: number, pages: number) => ({
+  serverToolCalls: searches + pages,
+  extra: { tools: { web_search: searches, ...(pages > 0 && { url_context: pages }) } },
+})
+
+for (const [way, open] of WAYS)
+  t.test(`tools that have run count before their report, which replaces the count, ${way}`, async (t) => {
+    const stream = open()
+    const send = (event: object) => stream.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
+    send({ type: 'message_start', message: { id: 'msg_1', usage: { input_tokens: 9, output_tokens: 1 } } })
+    for (const [index, [content_block, searches, pages]] of SERVER_TOOLS.entries()) {
+      const before = stream.usage
+      send({ type: 'content_block_start', index, content_block })
+      if ('input' in content_block) t.same(stream.usage, before, 'a tool runs when its input has ended')
+      send({ type: 'content_block_stop', index })
+      t.match(stream.usage, { prompt: 9, ...toolsUsed(searches, pages) }, JSON.stringify(content_block))
+    }
+    send({ type: 'content_block_delta', index: 9, delta: { type: 'text_delta', text: 'Rain.' } })
+    t.match(stream, { isUsageWhole: false, suspect: '', usage: { output: 0, serverToolCalls: 2 } })
+    send({ type: 'message_delta', delta: {}, usage: { output_tokens: 5 } })
+    t.match(stream, { isUsageWhole: true, suspect: '', usage: { output: 5, serverToolCalls: 0 } })
+  })
+
+t.test('a whole message without usage has used the tools that it shows', async (t) => {
+  const content = SERVER_TOOLS.map(([block]) => block)
+  const body = Buffer.from(JSON.stringify({ type: 'message', content }))
+  t.match(readWholeMessage(body).metered.usage, toolsUsed(1, 1))
+  t.match(TO_MESSAGES.readWhole(chatCall(), body).metered.usage, toolsUsed(1, 1), 'translated')
+  const usage = { input_tokens: 1, output_tokens: 1 }
+  const reported = Buffer.from(JSON.stringify({ type: 'message', content, usage }))
+  t.match(readWholeMessage(reported).metered.usage, { serverToolCalls: 0 })
+  t.match(TO_MESSAGES.readWhole(chatCall(), reported).metered.usage, { serverToolCalls: 0 }, 'translated')
+})
