@@ -1,5 +1,6 @@
 /** One whole answer of the responses protocol. See docs/api-rules.md, "Responses". */
 import type { Provider } from '../../../schemas/config/catalog.ts'
+import { NO_USAGE } from '../../core/pricing/usage.ts'
 import { answerFields, charactersOf, hasItemContent, saysError } from '../answer/content.ts'
 import { isOutputReported, meteredWhole, modelIn } from '../answer/reported-usage.ts'
 import type { WholeAnswer } from '../dialect.ts'
@@ -33,13 +34,17 @@ export function readWholeResponse(body: Buffer, provider?: Provider): WholeAnswe
   for (const item of items) tools.add(itemFacts(item))
   tools.report(response?.usage)
   const characters = items.reduce((sum, item) => sum + saidIn(item), 0)
+  const metered = meteredWhole(report, characters, {
+    usage: response?.usage,
+    serviceTier: textOf(response?.service_tier),
+  })
+  const isUsed = metered.usage !== null || tools.calls > 0
   return {
     body,
     metered: {
-      ...meteredWhole(report && tools.addTo(report), characters, {
-        usage: response?.usage,
-        serviceTier: textOf(response?.service_tier),
-      }),
+      ...metered,
+      // As in a stream: without a report, the tools have run all the same.
+      usage: isUsed ? tools.addTo(metered.usage ?? NO_USAGE) : null,
       ...modelIn(response?.model),
       responseId: textOf(response?.id),
     },

@@ -224,7 +224,12 @@ t.test('a whole answer: usage, characters, tools that the upstream ran', async (
   })
   t.match(read({ status: 'incomplete', output }), {
     isAnswer: true,
-    metered: { usage: null, characters: 15.5, charactersSinceUsage: 15.5 },
+    metered: {
+      usage: { prompt: 0, output: 0, serverToolCalls: 2 },
+      isUsageWhole: false,
+      characters: 15.5,
+      charactersSinceUsage: 15.5,
+    },
   })
   const failed = read({ status: 'failed', error: { message: 'x' }, output: [] })
   t.match(failed, { isAnswer: false })
