@@ -28,6 +28,8 @@ const tokenUsage = z.object({
     .optional(),
 })
 
+const partCounts = z.object({ image: number, file: number, audio: number })
+
 /** The parts of a request that decide its estimate, bound its usage, and go into the detail of its call. */
 export const responseCall = z.object({
   /** As the client named it. */
@@ -35,7 +37,9 @@ export const responseCall = z.object({
   outputLimit: number.nullable(),
   choices: number,
   promptBytes: number,
-  links: z.object({ image: number, file: number, audio: number }),
+  /** Bytes of UTF-8 characters behind the first of each; absent from older tasks. */
+  laterBytes: number.optional(),
+  links: partCounts.extend({ inline: partCounts.extend({ bytes: number }).optional() }),
   builtInTools: z.array(z.enum(SERVER_TOOLS)),
   toolCallLimit: number.nullable(),
   serviceTier: z.string().optional(),
@@ -56,7 +60,7 @@ export const responseFacts = z.object({
   charactersSinceUsage: number,
   /** Contradictions in the usage; empty without any. */
   suspect: z.string(),
-  /** The usage as it came; null unless it contradicts itself. */
+  /** The usage as it came; null where none came, and in older tasks where it does not contradict itself. */
   reported: z.unknown(),
   /** In the upstream's own word; empty where it names none. */
   serviceTier: z.string(),

@@ -8,13 +8,9 @@ import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
 import type { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
-import { laterBytesIn, linkedTokens } from '../../../src/core/pricing/estimate.ts'
+import { laterBytesIn, linkedTokens, unreportedPrompt } from '../../../src/core/pricing/estimate.ts'
 import { chargeTerms, tokenCharge } from '../../../src/core/pricing/pricing.ts'
-import {
-  estimateInputTokens,
-  estimateOutputTokens,
-  estimatePromptTokens,
-} from '../../../src/core/pricing/text-tokens.ts'
+import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
 import { boundedUsage, chargedToolCalls, trustedUsage } from '../../../src/core/pricing/usage-bounds.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
@@ -170,16 +166,7 @@ export class CallRecord {
 
   #estimatedPrompt(): number {
     const { call, model } = this.admitted
-    const { links, promptBytes } = call
-    const tokensOf = (bytes: number) => estimatePromptTokens(bytes, Math.max(0, this.#laterBytes))
-    const { inline } = links
-    const byBytes = tokensOf(promptBytes)
-    // The bytes of a picture say nothing of its tokens.
-    const text =
-      inline === undefined
-        ? byBytes
-        : Math.min(byBytes, tokensOf(promptBytes - inline.bytes) + linkedTokens(model.entry, inline))
-    return text + linkedTokens(model.entry, links)
+    return unreportedPrompt(model.entry, call, Math.max(0, this.#laterBytes))
   }
 
   #owesWithoutText(reported: TokenUsage): boolean {

@@ -5,6 +5,7 @@
 import { Readable } from 'node:stream'
 import { concatMap, from, map } from 'rxjs'
 import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
+import { laterBytesIn } from '../../../src/core/pricing/estimate.ts'
 import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
@@ -89,8 +90,8 @@ async function storeBody(
 }
 
 function orderOf(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body']): TaskOrder {
-  const { call, model, routes } = caller
-  const { image, file, audio } = call.links
+  const { call, model, routes, request } = caller
+  const { image, file, audio, inline } = call.links
   const job: JobOf<'response'> = {
     work: 'response',
     body,
@@ -99,7 +100,8 @@ function orderOf(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body
       outputLimit: call.outputLimit,
       choices: call.choices,
       promptBytes: call.promptBytes,
-      links: { image, file, audio },
+      laterBytes: laterBytesIn(request.body),
+      links: { image, file, audio, ...(inline !== undefined && { inline }) },
       builtInTools: [...call.builtInTools],
       toolCallLimit: call.toolCallLimit,
       settings: call.settings,

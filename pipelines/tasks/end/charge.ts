@@ -5,7 +5,7 @@ import type { TaskPrice } from '../../../schemas/media/price.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { KeptTokenPrice, ResponseFacts } from '../../../schemas/tasks/response.ts'
 import { chargeOf, type MediaCharge } from '../../../src/core/media/pricing.ts'
-import { linkedTokens } from '../../../src/core/pricing/estimate.ts'
+import { linkedTokens, unreportedPrompt } from '../../../src/core/pricing/estimate.ts'
 import { tokenPriceOf } from '../../../src/core/pricing/kept-price.ts'
 import { chargeTerms, tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
@@ -50,8 +50,8 @@ function tokensOwed(
   if (response === undefined) return null
   const { model } = kept
   const price = tokenPriceOf(kept)
-  const prompt = estimateInputTokens(call.promptBytes) + linkedTokens(model, call.links)
-  const { usage: used, source } = usageOf(response, prompt, isAnswered)
+  const estimated = unreportedPrompt(model, call, call.laterBytes ?? 0)
+  const { usage: used, source } = usageOf(response, estimated, isAnswered)
   if (source === 'none') return { cost: 0n, usage: NO_USAGE, source, suspect: '', terms: null }
   const { usage: bounded, beyond } = boundedUsage(used, model, call)
   const suspect = [response.suspect, ...beyond].filter((fault) => fault !== '').join(', ')
@@ -59,7 +59,7 @@ function tokensOwed(
     suspect === ''
       ? bounded
       : trustedUsage(bounded, {
-          prompt,
+          prompt: estimateInputTokens(call.promptBytes) + linkedTokens(model, call.links),
           output: estimateOutputTokens(response.characters),
           serverToolCalls: chargedToolCalls(model, call),
         })

@@ -10,7 +10,7 @@ import {
 } from '../../../schemas/config/catalog.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { factorOf, priceAt, type TokenPrice, tokenCharge } from './pricing.ts'
-import { estimateInputTokens } from './text-tokens.ts'
+import { estimateInputTokens, estimatePromptTokens } from './text-tokens.ts'
 import { extraOf, NO_USAGE, type TokenUsage } from './usage.ts'
 
 /** Counts the bytes of UTF-8 characters behind the first of each: none in ASCII, two in each Chinese character. */
@@ -28,6 +28,9 @@ export function outputAllowance(model: ModelEntry, explicitLimit: number | null)
   return Math.min(usual, ESTIMATE_OUTPUT_CAP_TOKENS)
 }
 
+/** Numbers of parts of a request, by kind. */
+type PartCounts = Readonly<Record<'image' | 'file' | 'audio', number>>
+
 /** The parts of a request that decide its worst case. */
 export interface EstimatedCall {
   readonly promptBytes: number
@@ -39,7 +42,7 @@ export interface EstimatedCall {
   /** The most calls of these tools that the client allows; null where it leaves that open. */
   readonly toolCallLimit: number | null
   /** Parts given by URL. */
-  readonly links: Readonly<Record<'image' | 'file' | 'audio', number>>
+  readonly links: PartCounts
   /** The requested service tier, where it can change the price. */
   readonly serviceTier?: string
   /** The upstream may summarise the prompt before it answers. */
@@ -52,6 +55,33 @@ export function linkedTokens(
   { image, file, audio }: EstimatedCall['links'],
 ): number {
   return image * estimate.image_tokens + file * estimate.file_tokens + audio * estimate.audio_tokens
+}
+
+/** The parts of a request that decide what its prompt is taken for where no upstream reported it. */
+export interface UnreportedPrompt extends Pick<EstimatedCall, 'promptBytes'> {
+  /** Parts given by URL, and those in the request as base64 with their bytes. */
+  readonly links: PartCounts & { readonly inline?: (PartCounts & { readonly bytes: number }) | undefined }
+}
+
+/**
+ * Returns the tokens to charge for a prompt that no upstream reported. The bytes of a picture say nothing of its tokens.
+ * @param laterBytes of the request, see `laterBytesIn`
+ */
+export function unreportedPrompt(
+  model: Pick<ModelEntry, 'estimate'>,
+  { promptBytes, links }: UnreportedPrompt,
+  laterBytes: number,
+): number {
+  const { inline } = links
+  const byBytes = estimatePromptTokens(promptBytes, laterBytes)
+  const text =
+    inline === undefined
+      ? byBytes
+      : Math.min(
+          byBytes,
+          estimatePromptTokens(promptBytes - inline.bytes, laterBytes) + linkedTokens(model, inline),
+        )
+  return text + linkedTokens(model, links)
 }
 
 /**

@@ -97,6 +97,17 @@ t.test('in the background', async (t) => {
     await books.charged(requestId, { input: 100, output: 20, serverToolCalls: 3 })
   })
 
+  await t.test('a picture in a request whose answer has no usage counts as one given by URL', async (t) => {
+    const base64 = 'A'.repeat(40_000)
+    const picture = { type: 'input_image', image_url: `data:image/png;base64,${base64}`, detail: 'auto' }
+    const content = [{ type: 'input_text', text: asking('usage=none,text=Blue') }, picture]
+    const input = [{ role: 'user', content }]
+    const { begun, requestId } = await begin('', { input })
+    t.match(await ended(begun.id), { status: 'completed' })
+    const text = Math.ceil((JSON.stringify(input).length - picture.image_url.length) / 4)
+    await books.charged(requestId, { input: text + 1600, output: 1 })
+  })
+
   await t.test('one that is cancelled costs what its upstream reports', async (t) => {
     const { begun, requestId } = await begin('tokens=30,delay=600000,queue=0')
     await t.rejects(client.responses.delete(begun.id), { status: 400, message: /still being made/ })
