@@ -22,7 +22,7 @@ export function readResponseFacts(body: Buffer, provider?: Provider): ResponseFa
     characters,
     charactersSinceUsage,
     suspect: suspect ?? '',
-    reported: suspect === undefined ? null : reported,
+    reported: reported ?? null,
     serviceTier: serviceTier ?? '',
     error: response.error == null ? null : { code: textOf(error.code), message: textOf(error.message) },
   }

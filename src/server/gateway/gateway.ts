@@ -46,7 +46,7 @@ import { processReports } from '../process-reports.ts'
 import { reportProcess, showChannels } from '../report-process.ts'
 import { adminRoutes, routes } from '../routes/all.ts'
 import { taskAdapterOf } from '../tasks/adapters.ts'
-import { countTransitions } from '../tasks/count-transitions.ts'
+import { countEndedTask, countTransitions } from '../tasks/count-transitions.ts'
 import { drainOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { watchCertificate } from './certificate-watch.ts'
@@ -91,7 +91,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       maxConnections: MAX_CONNECTIONS,
       name: `tollgate gateway ${boot.index}`,
     }),
-    (settlement) => count(metrics, settlement, settlement.model),
+    countEndedTask(metrics, log),
   )
   if (database.masterKeyReplacedAt !== null)
     log.warn(

@@ -1,7 +1,11 @@
 /** Counts each call that ends as a task, in the process that ended it. */
 import type { Settlement } from '../../../schemas/events/event.ts'
+import { readDetail } from '../../core/call-log/detail-text.ts'
 import type { Tasks } from '../../postgres/tasks/repository.ts'
 import type { TaskMove } from '../../postgres/tasks/types.ts'
+import type { LogOutput } from '../../telemetry/log.ts'
+import { type Metrics, observationOf } from '../../telemetry/metrics.ts'
+import { countSettled } from '../gateway/count-settled.ts'
 
 /** Wraps `tasks`: calls `onSettled` with the settlement of each transition that ends a task. */
 export const countTransitions = <Repositories extends Pick<Tasks, 'applyTransition'>>(
@@ -15,3 +19,17 @@ export const countTransitions = <Repositories extends Pick<Tasks, 'applyTransiti
     return outcome
   },
 })
+
+/** Returns what counts a task that has ended: an answer in the background by its usage, as one that its client waits for. */
+export function countEndedTask(
+  metrics: Metrics,
+  log: Pick<LogOutput, 'warn'>,
+): (settlement: Settlement) => void {
+  const countAnswer = countSettled(metrics, log)
+  return (settlement) => {
+    const { protocol, model, detail = '' } = settlement
+    if (protocol !== 'responses') return metrics.call(observationOf(settlement, model))
+    const suspect = readDetail(detail).usage_suspect ?? ''
+    countAnswer(settlement, { suspect, reported: undefined, otherModel: '' }, '')
+  }
+}

@@ -12,7 +12,7 @@ import { openDatabase } from '../../postgres/database.ts'
 import type { Tasks } from '../../postgres/tasks/repository.ts'
 import { storeOf } from '../../storage/open-store.ts'
 import { createLog, type Log } from '../../telemetry/log.ts'
-import { createMetrics, type Metrics, observationOf } from '../../telemetry/metrics.ts'
+import { createMetrics, type Metrics } from '../../telemetry/metrics.ts'
 import { UpstreamClient } from '../../upstream/client.ts'
 import { openAuthorizers } from '../channels/authorizers.ts'
 import { watchChannelHolds } from '../channels/holds.ts'
@@ -26,7 +26,7 @@ import { reportProcess, showChannels } from '../report-process.ts'
 import { exitOnUncaughtException } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { taskAdapterOf } from './adapters.ts'
-import { countTransitions } from './count-transitions.ts'
+import { countEndedTask, countTransitions } from './count-transitions.ts'
 import { deliverNotifications } from './deliveries.ts'
 import { paymentWork } from './payments.ts'
 import { taskStorage } from './storage.ts'
@@ -59,9 +59,7 @@ export async function runTasks(boot: Boot): Promise<void> {
     name: 'tollgate tasks',
   })
   const store = await storeOf({ ...boot, fileLinkKey: opened.fileLinkKey })
-  const database = countTransitions(opened, (settlement) =>
-    metrics.call(observationOf(settlement, settlement.model)),
-  )
+  const database = countTransitions(opened, countEndedTask(metrics, log))
   const nats = openNats({ url: boot.natsUrl, name: 'tollgate tasks', log, replicas: boot.natsReplicas })
   const upstream = new UpstreamClient({
     onHandlerError: (error) => log.error({ err: error }, 'Handler of an upstream answer threw'),
