@@ -21,10 +21,12 @@ export function pricingAt(pricing: Pricing, now: number): PricingFields {
   return pricesInOrder(pricing).findLast(({ from }) => from === null || now >= Date.parse(from))!.fields
 }
 
-/** Returns the model as it is at the instant `now`: with the price that holds then, and no other. */
+/** Returns the model as it is at the instant `now`: with the price and the discount that hold then, and no other. */
 export function modelAt<M extends { readonly entry: ModelEntry }>(model: M, now: number): M {
   const { pricing } = model.entry
-  if (pricing === undefined || pricing.changes.length === 0) return model
-  const holding = { ...pricingAt(pricing, now), unit: pricing.unit, changes: [] }
+  if (pricing === undefined) return model
+  const { discount, discount_until: until, ...prices } = pricingAt(pricing, now)
+  const isDiscounted = discount !== undefined && (until === undefined || now < Date.parse(until))
+  const holding = { ...prices, ...(isDiscounted && { discount }), unit: pricing.unit, changes: [] }
   return { ...model, entry: { ...model.entry, pricing: holding } }
 }
