@@ -25,6 +25,8 @@ export interface AnswerFacts {
   error: string | null
   /** A candidate has finished, or the prompt was blocked. */
   hasFinish: boolean
+  /** Whether each candidate of the chunk finishes in it, by index; null where they are not told apart. */
+  candidates: Map<number, boolean> | null
   /** Content that is no text: a call, a picture. A prompt that was blocked is an answer too. */
   hasOtherContent: boolean
   /** Searches that the upstream made. */
@@ -45,6 +47,7 @@ const newFacts = (): AnswerFacts => ({
   texts: {},
   error: null,
   hasFinish: false,
+  candidates: null,
   hasOtherContent: false,
   queries: 0,
   pages: 0,
@@ -72,7 +75,7 @@ const MAX_NAME_BYTES = 32
 const MAX_COUNT_CHARS = 32
 
 /** Places whose values are numbers or booleans. */
-const WORDS: ReadonlySet<Place['is']> = new Set(['count', 'sum', 'thought'])
+const WORDS: ReadonlySet<Place['is']> = new Set(['count', 'sum', 'thought', 'index'])
 /** Longer than every text of interest. */
 const MAX_TEXT_CHARS = 64
 
@@ -105,6 +108,9 @@ export class PlaceScanner {
   /** Characters before the current part. */
   #partStart = 0
   #isThought = false
+  /** Of the current candidate. */
+  #index = 0
+  #isFinished = false
   /** The counts around the current iteration. */
   #usageAround: AnswerFacts['usage'] = null
   /** The current string is a text of interest. */
@@ -185,16 +191,12 @@ export class PlaceScanner {
   #open(byte: number, at: number): void {
     const place = this.#place
     if (byte === OPEN_BRACE && place?.fields !== undefined) return this.#enter(place, true)
-    if (byte === OPEN_BRACKET && place?.each !== undefined && this.#isDue(place))
-      return this.#enter(place, false)
+    const isDue = place?.isLate !== true || this.#facts.hasFinish || this.#facts.texts.finish !== undefined
+    if (byte === OPEN_BRACKET && place?.each !== undefined && isDue) return this.#enter(place, false)
     this.#depth = 1
     this.#counts = place?.is === 'args'
     if (this.#counts) this.#facts.characters++
     if (place?.is === 'error') this.#beginKept(at)
-  }
-
-  #isDue({ isLate }: Place): boolean {
-    return isLate !== true || this.#facts.hasFinish || this.#facts.texts.finish !== undefined
   }
 
   #enter(place: Place, isObject: boolean): void {
@@ -208,7 +210,8 @@ export class PlaceScanner {
     if (is === 'part') {
       this.#partStart = this.#facts.characters
       this.#isThought = false
-    } else if (is === 'iteration') {
+    } else if (is === 'candidate') [this.#index, this.#isFinished] = [0, false]
+    else if (is === 'iteration') {
       this.#usageAround = this.#facts.usage
       this.#facts.usage = {}
       this.#facts.texts.iteration = ''
@@ -220,6 +223,7 @@ export class PlaceScanner {
     if (this.#place?.is === 'thought') this.#isThought = this.#word === 'true'
     this.#word = ''
     const place = this.#place
+    if (place?.is === 'index') this.#index = count
     if (place?.name === undefined || Number.isNaN(count)) return
     this.#facts.usage ??= {}
     const before = place.is === 'sum' ? (this.#facts.usage[place.name] ?? 0) : 0
@@ -233,6 +237,8 @@ export class PlaceScanner {
       this.#facts.thoughtCharacters += this.#facts.characters - this.#partStart
     else if (left?.is === 'modality') this.#endModality(left)
     else if (left?.is === 'iteration') this.#endIteration()
+    else if (left?.is === 'candidate')
+      this.#facts.candidates = (this.#facts.candidates ?? new Map()).set(this.#index, this.#isFinished)
     this.#isNameNext = false
     this.#place = undefined
     if (this.#around.length > 0) return
@@ -359,6 +365,7 @@ export class PlaceScanner {
 
   #endText(): void {
     this.#isText = false
+    if (this.#place!.name === 'finish') this.#isFinished = this.#word !== ''
     if (this.#word.length <= MAX_TEXT_CHARS) this.#facts.texts[this.#place!.name!] = this.#word
     this.#word = ''
   }

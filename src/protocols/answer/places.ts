@@ -14,12 +14,14 @@ export interface Place {
   /**
    * `said`: a string of output. `args`: a value that is output, all of it. `part`: an object of these; `thought`: true
    * for reasoning. `count`: a number; `sum`: one of several to add up. `text`: a short string. `made`: a string that
-   * is content, not output. `modality`: an object with the tokens of one modality. `iteration`: an object with counts that are not those around it. `maps`: a place of a map. `block`: the reason for which the prompt was blocked.
+   * is content, not output. `modality`: an object with the tokens of one modality. `candidate`: one of several objects that finish, with its `index`. `iteration`: an object with counts that are not those around it. `maps`: a place of a map. `block`: the reason for which the prompt was blocked.
    */
   readonly is?:
     | 'said'
     | 'args'
     | 'part'
+    | 'candidate'
+    | 'index'
     | 'thought'
     | 'count'
     | 'sum'

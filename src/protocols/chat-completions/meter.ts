@@ -8,6 +8,7 @@ import type { Provider } from '../../../schemas/config/catalog.ts'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
 import { ReportedUsage } from '../answer/reported-usage.ts'
+import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents, usageOf } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
@@ -60,7 +61,11 @@ export class ChatCompletionsMeter {
   readonly #reported = new ReportedUsage()
   /** `[DONE]` has passed. */
   isDone = false
+  /** Every choice has finished, or one has and the usage of the call has come. */
   hasFinish = false
+  readonly #choices: number
+  /** The choices that have finished; null where one is made. */
+  readonly #finished: Set<unknown> | null
   /** The payload of an error that came before any content and usage. */
   firstError: Buffer | null = null
   /** The payload of an error that came after some. */
@@ -69,8 +74,10 @@ export class ChatCompletionsMeter {
   hasBegun = false
   model = ''
 
-  constructor(options: { withholdUsage: boolean; provider?: Provider | undefined }) {
+  constructor(options: { withholdUsage: boolean; provider?: Provider | undefined; choices?: number }) {
     this.#withholdUsage = options.withholdUsage
+    this.#choices = options.choices ?? 1
+    this.#finished = this.#choices === 1 ? null : new Set()
     this.#provider = options.provider
     this.#framer = new SseFramer(
       (bytes, start, end, isReadable) => this.#event(bytes, start, end, isReadable),
@@ -132,7 +139,8 @@ export class ChatCompletionsMeter {
 
   #longEvent(facts: AnswerFacts): void {
     this.characters += facts.characters
-    this.hasFinish ||= facts.hasFinish
+    // Which choice it is was not read.
+    if (facts.hasFinish) this.#finish({ choices: [{ index: {}, finish_reason: 'stop' }] })
     if (facts.error !== null) this.#err(Buffer.from(facts.error))
     const usage = usageOf(facts)
     if (facts.texts.service_tier !== undefined) this.#reported.serviceTier = facts.texts.service_tier
@@ -213,13 +221,23 @@ export class ChatCompletionsMeter {
     if (this.model === '' && facts.modelStart >= 0)
       this.model = data.toString('utf8', facts.modelStart, facts.modelEnd)
     this.characters += facts.characters
-    this.hasFinish ||= facts.hasFinish
+    if (facts.hasFinish) this.#finish(this.#finished && parsedFields(data.toString('utf8')))
     this.hasBegun ||= facts.hasChoices
     this.#hasOtherContent ||= facts.hasOtherContent
     if (facts.tierStart >= 0) this.#takeTier(data, facts)
     const usage = facts.usageStart < 0 && facts.innerUsageStart < 0 ? null : usageAt(data, facts)
     if (usage !== null) this.#reported.takeRead(usage, readUsage(usage, this.#provider), this.characters)
-    return isUsageOnly(facts)
+    if (!isUsageOnly(facts)) return false
+    this.hasFinish ||= this.#finished !== null && this.#finished.size > 0
+    return true
+  }
+
+  /** Notes the choices that an event finishes. Some upstreams make one, however many are requested. */
+  #finish(event: LooseObject | null): void {
+    const finished = this.#finished
+    for (const { index, finish_reason } of listOf(event?.choices).map(fieldsOf))
+      if (textOf(finish_reason) !== '') finished?.add(index ?? 0)
+    this.hasFinish ||= finished === null || finished.size >= this.#choices
   }
 
   /** Takes the service tier of the first chunk, and that of the last ones: it can change until the end. */

@@ -16,8 +16,10 @@ export const chatCompletionsNative: ProtocolAdapter = {
   streamContentType: null,
   urlsToFetch: () => [],
   encodeRequest: (call, options) => ({ body: wireBody(call as ChatCompletionsCall, options), dropped: [] }),
-  openStream: (call, provider) =>
-    new ChatCompletionsMeter({ withholdUsage: !(call as ChatCompletionsCall).wantsUsage, provider }),
+  openStream: (call, provider) => {
+    const { wantsUsage, choices } = call as ChatCompletionsCall
+    return new ChatCompletionsMeter({ withholdUsage: !wantsUsage, provider, choices })
+  },
   readWhole: (_call, body, provider) => {
     const metered = new WholeResponse(body, provider)
     return { body, metered, isAnswer: metered.isAnswer }

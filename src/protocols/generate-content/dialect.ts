@@ -181,6 +181,6 @@ export const generateContentNative: ProtocolAdapter = {
   },
   streamTypes: ['application/json'],
   streamContentType: null,
-  openStream: (call) => new GenerateContentMeter(sourceOf(call).framing),
+  openStream: (call) => new GenerateContentMeter(sourceOf(call).framing, call.choices),
   readWhole: (_call, body) => readWholeAnswer(body),
 }

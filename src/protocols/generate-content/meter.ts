@@ -11,24 +11,29 @@ import type { AnswerStream, WholeAnswer } from '../dialect.ts'
 import type { LooseObject } from '../loose.ts'
 import { SsePayload } from '../sse/payload.ts'
 import type { Framing } from './path.ts'
-import { FIRST_GENERATE_CONTENT_ANSWER, GENERATE_CONTENT_ANSWER } from './places.ts'
+import { ANSWERS } from './places.ts'
 import { isFiltered } from './reader.ts'
 import { GenerateContentUsage } from './usage.ts'
 
 export class GenerateContentMeter implements AnswerStream {
-  readonly #scanner = new PlaceScanner(FIRST_GENERATE_CONTENT_ANSWER, (facts) => this.#answer(facts))
+  readonly #places: (typeof ANSWERS)['ofOne']
+  readonly #scanner: PlaceScanner
   readonly #payload: SsePayload | null
   readonly #usage = new GenerateContentUsage()
   readonly #reported = new ReportedUsage()
   characters = 0
   #thoughtCharacters = 0
   isComplete = false
+  /** Whether each candidate has finished, where there are several. */
+  readonly #candidates = new Map<number, boolean>()
   firstError: Buffer | null = null
   laterError: Buffer | null = null
   #hasOtherContent = false
   model = ''
 
-  constructor(framing: Framing) {
+  constructor(framing: Framing, choices = 1) {
+    this.#places = choices === 1 ? ANSWERS.ofOne : ANSWERS.ofSeveral
+    this.#scanner = new PlaceScanner(this.#places.first, (facts) => this.#answer(facts))
     this.#payload = framing === 'sse' ? new SsePayload(this.#scanner) : null
   }
 
@@ -84,7 +89,7 @@ export class GenerateContentMeter implements AnswerStream {
   }
 
   #answer(facts: AnswerFacts): void {
-    this.#scanner.root = GENERATE_CONTENT_ANSWER
+    this.#scanner.root = this.#places.later
     if (facts.texts.model !== undefined) this.model = facts.texts.model
     if (facts.error !== null) this.#err(Buffer.from(facts.error))
     const { finish = '' } = facts.texts
@@ -92,7 +97,7 @@ export class GenerateContentMeter implements AnswerStream {
     this.#hasOtherContent ||= facts.hasOtherContent || isFiltered(finish)
     this.characters += facts.characters
     this.#thoughtCharacters += facts.thoughtCharacters
-    this.isComplete ||= facts.hasFinish || finish !== ''
+    this.#finish(facts, finish !== '')
     this.#usage.grounded(facts, this.model)
     this.#usage.ran(facts.runs)
     const { characters } = this
@@ -100,6 +105,17 @@ export class GenerateContentMeter implements AnswerStream {
     const said = characters === 0 ? 'nothing' : characters === thought ? 'thought' : 'text'
     const usage = facts.usage && withTier(facts.usage, facts.texts)
     this.#reported.takeRead(usage, this.#usage.report(usage, said), characters, thought)
+  }
+
+  /** A blocked prompt ends the answer, and so does the last of its candidates that finishes. */
+  #finish({ hasFinish, candidates }: AnswerFacts, isFinished: boolean): void {
+    if (candidates === null) {
+      this.isComplete ||= hasFinish || isFinished
+      return
+    }
+    for (const [index, finishes] of candidates)
+      this.#candidates.set(index, finishes || this.#candidates.get(index) === true)
+    this.isComplete = hasFinish || [...this.#candidates.values()].every(Boolean)
   }
 
   #err(payload: Buffer): void {

@@ -15,7 +15,7 @@ const PART: Place = {
   }),
   is: 'part',
 }
-const CANDIDATE = object({
+const CANDIDATE = {
   content: object({ parts: list(PART) }),
   finishReason: { is: 'text', name: 'finish' },
   groundingMetadata: object({
@@ -23,7 +23,9 @@ const CANDIDATE = object({
     groundingChunks: list(object({ maps: { ...object({}), is: 'maps' } })),
   }),
   urlContextMetadata: object({ urlMetadata: list(object({ retrievedUrl: PAGE })) }),
-})
+} satisfies Record<string, Place>
+const ONE_CANDIDATE = object(CANDIDATE)
+const OF_SEVERAL: Place = { ...object({ ...CANDIDATE, index: { is: 'index' } }), is: 'candidate' }
 /**
  * Returns the place of counts by modality.
  * @param name of the counts
@@ -40,9 +42,9 @@ const byModality = (name: string, isLate: boolean): Place => ({
   }),
 })
 
-const answer = (isLate: boolean) =>
+const answer = (isLate: boolean, candidate: Place) =>
   ({
-    candidates: list(CANDIDATE),
+    candidates: list(candidate),
     usageMetadata: object({
       ...counts(
         'promptTokenCount',
@@ -61,9 +63,9 @@ const answer = (isLate: boolean) =>
     promptFeedback: object({ blockReason: { is: 'block' } }),
     error: ERROR,
   }) satisfies Record<string, Place>
-export const GENERATE_CONTENT_ANSWER = object(answer(true))
 /** The first answer of a stream names the model, as all others do. */
-export const FIRST_GENERATE_CONTENT_ANSWER = object({
-  ...answer(false),
-  modelVersion: { is: 'text', name: 'model' },
+const answers = (candidate: Place) => ({
+  first: object({ ...answer(false, candidate), modelVersion: { is: 'text', name: 'model' } }),
+  later: object(answer(true, candidate)),
 })
+export const ANSWERS = { ofOne: answers(ONE_CANDIDATE), ofSeveral: answers(OF_SEVERAL) }
