@@ -214,6 +214,8 @@ export const taskResult = z.object({
   seconds: some(z.number()),
   /** The delivered resolution, grade or quality, in the upstream's own word; null where it reports none. */
   variant: some(text),
+  /** Characters of speech as the upstream bills them; null where it does not report them. */
+  billed_characters: some(z.number()),
   /** Length of a reference video of the request. */
   input_seconds: some(z.number()),
   tracks: z.array(trackFacts).default([]),

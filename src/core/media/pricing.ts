@@ -208,8 +208,9 @@ function deliveredPrice(price: MediaPrice, result: TaskResult): MediaPrice {
 /** Characters as Unicode counts them, not as they are stored. */
 export const charactersOf = (input: string): number => [...input].length
 
-function charactersCharge(price: MediaPrice, job: MediaJob): MediaCharge {
-  const count = job.work === 'speech' ? charactersOf(job.input) : 0
+const requestedCharacters = (job: MediaJob): number => (job.work === 'speech' ? charactersOf(job.input) : 0)
+
+function charactersCharge(price: MediaPrice, count: number): MediaCharge {
   const items = [item(BigInt(count), BigInt(price.perUnit), 'character', 0, CHARACTERS_PER_UNIT)]
   return total(items, price, String(count))
 }
@@ -220,7 +221,7 @@ const flatCharge = (price: MediaPrice): MediaCharge =>
 /** Returns the cost of the whole request: the hold until the task has its result. */
 export function holdOf(price: MediaPrice, job: MediaJob): Credits {
   if (price.unit === 'second') return secondsCharge(price, requestedSeconds(job)).cost
-  if (price.unit === '1000_characters') return charactersCharge(price, job).cost
+  if (price.unit === '1000_characters') return charactersCharge(price, requestedCharacters(job)).cost
   if (price.unit !== 'image' || !isImageJob(job)) return flatCharge(price).cost
   const rate = requestedRate(price, job)
   const count = Math.max(job.n, price.leastImages)
@@ -230,7 +231,10 @@ export function holdOf(price: MediaPrice, job: MediaJob): Credits {
 function deliveryCharge(at: MediaPrice, job: MediaJob, result: TaskResult, isCapped: boolean): MediaCharge {
   const price = deliveredPrice(at, result)
   if (price.unit === 'second') return secondsCharge(price, chargedSeconds(job, result))
-  if (price.unit === '1000_characters') return charactersCharge(price, job)
+  if (price.unit === '1000_characters') {
+    const requested = requestedCharacters(job)
+    return charactersCharge(price, isCapped ? requested : (result.billed_characters ?? requested))
+  }
   if (price.unit !== 'image' || !isImageJob(job)) return flatCharge(price)
   const asked = requestedRate(price, job)
   const rates = deliveredRates(price, job, result)
@@ -244,7 +248,10 @@ function deliveryCharge(at: MediaPrice, job: MediaJob, result: TaskResult, isCap
 export const chargeOf = (agreed: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge =>
   deliveryCharge(agreed, job, result, true)
 
-/** Returns what the operator pays for a finished task: a provider bills the size that it made, also a dearer one. */
+/**
+ * Returns what the operator pays for a finished task: a provider bills the size that it made, also a dearer one, and
+ * characters as it counts them.
+ */
 export const costOf = (paid: MediaPrice, job: MediaJob, result: TaskResult): MediaCharge =>
   deliveryCharge(paid, job, result, false)
 

@@ -196,6 +196,8 @@ t.test('MiniMax: sound comes in the answer', async (t) => {
   }
   const { result, inline } = producedIn(await spoken('good morning'))
   t.equal(result.seconds, 1.5)
+  t.equal(result.billed_characters, 12)
+  t.equal(producedIn(await spoken('日本')).result.billed_characters, 4, 'a Chinese character counts as two')
   t.equal(inline[0]?.mediaType, 'audio/mpeg')
   t.equal(inline[0]?.bytes.length, 417)
   t.match(provider.calls[0]?.body, {

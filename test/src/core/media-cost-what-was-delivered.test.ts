@@ -15,7 +15,6 @@ import {
   mediaPriceOf,
   pixelsOf,
 } from '../../../src/core/media/pricing.ts'
-import { modelAt } from '../../../src/core/pricing/changes.ts'
 
 const NOW = Date.parse('2026-06-01T00:00:00Z')
 
@@ -304,23 +303,6 @@ t.test('a discount is a factor on all of it, until its instant', async (t) => {
   t.equal(printCredits(holdOf(priceOf(pricing, undefined, null, NOW + 1), job)), '19.29')
   const { discount_until: _, ...endless } = pricing
   t.equal(printCredits(holdOf(priceOf(endless, undefined, null, NOW + 1e12), job)), '15.432')
-})
-
-t.test('the discount at the instant of the request holds while its body comes', async (t) => {
-  const discounted = { per_unit: '1', discount: '0.8' }
-  const prices = { unit: 'call', ...discounted }
-  const until = '2026-06-01T00:00:00.001Z'
-  const change = { from: '2026-01-01T00:00:00Z', ...discounted, discount_until: until }
-  for (const [pricing, requested, held] of [
-    [{ ...prices, discount_until: until }, NOW, '0.8'],
-    [{ ...prices, discount_until: until }, NOW + 1, '1'],
-    [{ unit: 'call', per_unit: '9', changes: [change] }, NOW, '0.8'],
-    [prices, NOW, '0.8'],
-  ] as const) {
-    const model = { entry: modelEntry.parse({ id: 'm', endpoint_type: 'audio_voices', pricing }) }
-    const price = mediaPriceOf(modelAt(model, requested).entry, null, NOW + 60_000)!
-    t.equal(printCredits(holdOf(price, speech('hi'))), held)
-  }
 })
 
 t.test('one rounding, half up, after the sum', async (t) => {

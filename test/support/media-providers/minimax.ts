@@ -29,7 +29,9 @@ function speak(call: Call, desk: Desk): Reply {
   if (typeof body.voice_setting?.voice_id !== 'string')
     return reply(200, base(2013, 'invalid params, voice_id'))
   desk.take(call, body.text)
-  const extra_info = { audio_length: 1500, audio_format: 'mp3', usage_characters: body.text.length }
+  const wide = body.text.match(/\p{Script=Han}/gu) ?? []
+  const usage_characters = body.text.length + wide.length
+  const extra_info = { audio_length: 1500, audio_format: 'mp3', usage_characters }
   return reply(200, { data: { audio: SOUND.toString('hex'), status: 2 }, extra_info, trace_id: 't', ...OK })
 }
 

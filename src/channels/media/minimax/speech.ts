@@ -2,7 +2,16 @@
 import { z } from 'zod'
 import { audioSeconds } from '../../../core/media/audio-length.ts'
 import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../adapter.ts'
-import { fieldsOf, isSuccess, jsonIn, looseSeconds, looseText, refusal, unknown } from '../answer.ts'
+import {
+  fieldsOf,
+  isSuccess,
+  jsonIn,
+  looseNumber,
+  looseSeconds,
+  looseText,
+  refusal,
+  unknown,
+} from '../answer.ts'
 import { isText, produced } from '../files.ts'
 import { jsonRequest, notServed } from '../request.ts'
 import { minimaxFailure, minimaxRefusal } from './failure.ts'
@@ -14,7 +23,12 @@ const MILLISECONDS = 1000
 const HEX = /^(?:[0-9a-f]{2})+$/i
 
 const made = z.looseObject({ audio: looseText })
-const measured = z.looseObject({ audio_length: looseSeconds })
+/** Counts a Chinese character as two. */
+const MAX_BILLED_CHARACTERS = 1_000_000
+const billed = looseNumber.transform((count) =>
+  Number.isSafeInteger(count) && count! <= MAX_BILLED_CHARACTERS ? count : null,
+)
+const measured = z.looseObject({ audio_length: looseSeconds, usage_characters: billed })
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return refusal(answer, 502)
@@ -25,10 +39,11 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (audio === null || !HEX.test(audio)) return unknown('The answer holds no sound.')
   const bytes = Buffer.from(audio, 'hex')
   if (isText(bytes)) return unknown('The answer holds no sound.')
-  const { audio_length = null } = measured.safeParse(body?.extra_info).data ?? {}
+  const info = measured.safeParse(body?.extra_info).data
+  const { audio_length = null, usage_characters: billed_characters = null } = info ?? {}
   const seconds = audio_length === null ? audioSeconds(bytes) : audio_length / MILLISECONDS
   const source = { type: 'bytes', bytes, mediaType: MEDIA_TYPE } as const
-  return produced([{ role: 'audio', source, facts: { seconds } }], { seconds })
+  return produced([{ role: 'audio', source, facts: { seconds } }], { seconds, billed_characters })
 }
 
 export const minimaxSpeech: MediaAdapter = {

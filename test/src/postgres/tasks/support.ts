@@ -33,6 +33,7 @@ export const RESULT: TaskResult = {
   seconds: 4,
   variant: null,
   beyond: [],
+  billed_characters: null,
   input_seconds: null,
   tracks: [],
   made_id: null,
