@@ -163,7 +163,16 @@ function waitOf(retryAfter: string | null): number {
   return Number.isFinite(ms) && ms > 0 ? ms : LIMITED_KEY_REST_MS
 }
 
+const isRedirect = (status: number): boolean => status >= 300 && status < 400
+
+/** Returns the failure of a redirect. It is not followed: it may lead the channel's key to another host. */
+function redirected(status: number): AttemptFailure {
+  const message = `The upstream answered with a redirect (${status}), which is not followed.`
+  return { ...unusable(message), detail: `${message} Set base_url of the channel to where it leads.` }
+}
+
 export function refusedByUpstream(status: number, body: Buffer, retryAfter: string | null): AttemptFailure {
+  if (isRedirect(status)) return redirected(status)
   const { message, parameter } = readErrorBody(status, body)
   if (isAboutAccess(status, message)) return accessRefused(status, message)
   const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]

@@ -27,6 +27,7 @@ const FAULTS = {
   busy: 'fault=status:429',
   slow: 'fault=status:408',
   broken: 'fault=status:500',
+  moved: 'fault=status:308',
   first_event: 'fault=stream_error',
   dead: 'fault=reset:head',
 }
@@ -63,6 +64,8 @@ const setAside: ChannelPlan[] = [
   simulated('messages', { failing: 'sim-b', well: 'sim-b' }, { id: 'aside-b', priority: 1 }),
   simulated('messages', { alone: 'sim-alone@fault=status:503' }, { id: 'alone' }),
 ]
+/** A channel whose `base_url` is one that its provider has left. */
+const moved = simulated('messages', { moved: 'sim-moved@fault=status:301' }, { id: 'moved' })
 /** Each call has a failing channel of its own; all are retried on one that takes its time. */
 const BUDGETED = Array.from({ length: 8 }, (_, index) => `budgeted-${index}`)
 const MIN_RETRIES = 3
@@ -93,7 +96,7 @@ const equals = EQUALS.map((name) =>
 )
 
 t.test('channels', async (t) => {
-  const channels = [...failover, ...crossing, ...setAside, ...budget, ...hopeless, ...left, ...equals]
+  const channels = [...failover, ...crossing, ...setAside, ...budget, ...hopeless, ...left, ...equals, moved]
   const ids = new Set(channels.flatMap(({ models }) => Object.keys(models)))
   const service = await borrowService(
     t,
@@ -151,6 +154,17 @@ t.test('channels', async (t) => {
     t.same(await calledBy(response), ['sim-h0', 'sim-h1', 'sim-h2'])
     const row = await rowOf(service, key, traceOf(response))
     t.match(row, { status: 'error', cost: '0', attempts_count: 1 + MAX_RETRIES })
+  })
+
+  await t.test('that answer with a redirect have failed: no client can follow it', async (t) => {
+    for (const protocol of ['messages', 'chat-completions'] as const)
+      for (const stream of [false, true]) {
+        const response = await call(protocol, 'moved', { stream })
+        t.equal(response.status, 502)
+        t.match(JSON.stringify(await response.json()), /The upstream answered with a redirect \(301\)/)
+        const row = await rowOf(service, key, traceOf(response))
+        t.match(row, { status: 'error', error_code: 'upstream_error', cost: '0' })
+      }
   })
 
   await t.test(
