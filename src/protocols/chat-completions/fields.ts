@@ -70,11 +70,19 @@ export function nameSearchOptionsLeftOut(
     if (!said.includes(option) && !isEmpty(tool[option])) dropped.add(option)
 }
 
+/** The fields that mark where a cached prefix of the prompt ends, of messages, of their parts and of tools. */
+const CACHE_FIELDS = ['cache_control', 'prompt_cache_breakpoint'] as const
+
+/** Adds to `dropped` the cache markers of a message, a part or a tool that are not in `said`. */
+export function nameCacheMarkers(marked: LooseObject, said: readonly string[], dropped: DroppedFields): void {
+  for (const field of CACHE_FIELDS) if (!said.includes(field) && !isEmpty(marked[field])) dropped.add(field)
+}
+
 const MESSAGE_FIELDS: readonly string[] = ['name', 'audio', 'images']
 
 /**
- * Adds to `dropped` the fields of messages beyond their text, files and calls. `said` are fields of messages that the
- * upstream gets.
+ * Adds to `dropped` the fields of messages beyond their text, files and calls. `said` are fields of messages and of
+ * their parts that the upstream gets.
  */
 export function nameMessageFieldsLeftOut(
   messages: readonly LooseObject[],
@@ -85,10 +93,12 @@ export function nameMessageFieldsLeftOut(
     for (const field of MESSAGE_FIELDS)
       if (message.role !== 'function' && !said.includes(field) && !isEmpty(message[field]))
         dropped.add(`messages.${field}`)
+    nameCacheMarkers(message, said, dropped)
     if (!Array.isArray(message.content)) continue
     for (const part of message.content) {
       const { detail } = fieldsOf(fieldsOf(part).image_url)
       if (detail != null && detail !== 'auto') dropped.add('image_url.detail')
+      nameCacheMarkers(fieldsOf(part), said, dropped)
     }
   }
 }

@@ -73,7 +73,7 @@ function begunAnswer(turn: Turn): Turn {
   return { role: turn.role, content: [...turn.content.slice(0, -1), { ...last, text: last.text.trimEnd() }] }
 }
 
-/** Returns `texts` without the blank ones, for `system`. */
+/** Returns the blocks without blank texts. */
 export const withoutBlank = (blocks: readonly Block[]): Block[] => blocks.filter((block) => !isBlank(block))
 
 const isThinking = (block: Block | undefined): boolean =>

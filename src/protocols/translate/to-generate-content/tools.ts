@@ -1,6 +1,6 @@
 /** Tools and the choice among them. See docs/translation.md, "The request". */
 import type { OfferedTool, ToolChoice } from '../../../../schemas/chat/chat-completions-conversation.ts'
-import { nameSearchOptionsLeftOut } from '../../chat-completions/fields.ts'
+import { nameCacheMarkers, nameSearchOptionsLeftOut } from '../../chat-completions/fields.ts'
 import type { ToolConversation } from '../../chat-completions/legacy-functions.ts'
 import type { ModelFamily } from '../../generate-content/family.ts'
 import { invalidField } from '../../request/client-json.ts'
@@ -18,6 +18,7 @@ export function translateTools(
   const declared: Sent[] = []
   let searches = false
   for (const [index, tool] of asked.tools.entries()) {
+    nameCacheMarkers(tool, [], dropped)
     if (tool.type === 'function') declared.push(declaration(tool, index, family, dropped))
     else if (tool.type.startsWith('web_search')) {
       searches = true
@@ -41,6 +42,7 @@ function declaration(tool: OfferedTool, index: number, family: ModelFamily, drop
   const offered = tool.function
   if (offered === undefined) throw invalidField(`tools[${index}].function`, 'it is missing')
   if (offered.strict === true) dropped.add('strict')
+  nameCacheMarkers(offered, [], dropped)
   return {
     name: offered.name,
     ...(offered.description == null ? {} : { description: offered.description }),

@@ -43,10 +43,10 @@ export function translateConversation(messages: readonly ConversationMessage[]):
     switch (message.role) {
       case 'system':
       case 'developer':
-        system.push(...withoutBlank(marked(textBlocks(message.content), message.cache_control)))
+        system.push(...marked(withoutBlank(textBlocks(message.content)), message.cache_control))
         break
       case 'user':
-        turns.add('user', marked(readableBlocks(message.content, path), message.cache_control))
+        turns.add('user', marked(withoutBlank(readableBlocks(message.content, path)), message.cache_control))
         break
       case 'assistant':
         turns.add('assistant', assistantBlocks(message, path))
@@ -143,7 +143,7 @@ function assistantBlocks(message: Assistant, path: string): Block[] {
   const calls = (message.tool_calls ?? []).map((call, index) =>
     toolUse(call, `${path}.tool_calls[${index}].function.arguments`),
   )
-  return marked([...thoughts, ...said, ...refused, ...calls], message.cache_control)
+  return marked(withoutBlank([...thoughts, ...said, ...refused, ...calls]), message.cache_control)
 }
 
 /** Returns a block. Reasoning without the vendor's signature is refused, so it is dropped. */

@@ -62,7 +62,7 @@ export function translateRequest(body: Buffer, target: MessagesTarget): EncodedR
   const dropped = new DroppedFields()
   const isBySchema = fieldsOf(request.response_format).type === 'json_schema'
   nameFieldsLeftOut(given, isBySchema ? [...SAID, 'response_format'] : SAID, dropped)
-  nameMessageFieldsLeftOut(request.messages, [], dropped)
+  nameMessageFieldsLeftOut(request.messages, ['cache_control'], dropped)
   const asked = withTools(request)
   const { system, turns } = translateConversation(asked.messages)
   const { tools, choice } = translateTools(asked, toolsUsed(turns), dropped)

@@ -77,6 +77,7 @@ function webSearchTool(tool: OfferedTool, dropped: DroppedFields): Sent {
     name: WEB_SEARCH_NAME,
     ...(Object.keys(details).length === 0 ? {} : { user_location: { type: 'approximate', ...details } }),
     ...(Array.isArray(domains) && domains.length > 0 ? { allowed_domains: domains } : {}),
+    ...(tool.cache_control == null ? {} : { cache_control: tool.cache_control }),
   }
 }
 

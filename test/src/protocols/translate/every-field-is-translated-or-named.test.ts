@@ -139,6 +139,38 @@ for (const [upstream, sent] of Object.entries(UPSTREAMS))
     ])
   })
 
+const MARKED = { cache_control: { type: 'ephemeral' } }
+const PART = { type: 'text', text: 'x' }
+/** Wherever a cache marker may stand. */
+const MARKED_REQUESTS: Readonly<Record<string, object>> = {
+  request: MARKED,
+  message: { messages: [{ role: 'user', content: 'Hi', ...MARKED }] },
+  'instruction, by its part': {
+    messages: [{ role: 'system', content: [{ ...PART, ...MARKED }] }, toMessages.HI],
+  },
+  part: { messages: [{ role: 'user', content: [{ ...PART, ...MARKED }, PART] }] },
+  'message whose last part is blank': {
+    messages: [{ role: 'user', content: [PART, { type: 'text', text: ' ' }], ...MARKED }],
+  },
+  tool: { tools: [{ ...TOOL, ...MARKED }] },
+  function: { tools: [{ type: 'function', function: { ...FUNCTION, ...MARKED } }] },
+  search: { tools: [{ type: 'web_search', ...MARKED }] },
+}
+
+for (const [place, request] of Object.entries(MARKED_REQUESTS))
+  t.test(`the cache marker of a ${place} is said or named`, async (t) => {
+    const { dropped, ...wire } = toMessages.sent(request)
+    t.match(JSON.stringify(wire), '"cache_control":{"type":"ephemeral"}')
+    t.same(dropped, [])
+    t.same(toGenerateContent.sent(request).dropped, ['cache_control'])
+  })
+
+for (const [upstream, sent] of Object.entries(UPSTREAMS))
+  t.test(`${upstream}: a breakpoint of the prompt cache is named`, async (t) => {
+    const part = { ...PART, prompt_cache_breakpoint: { mode: 'explicit' } }
+    t.same(sent({ messages: [{ role: 'user', content: [part] }] }).dropped, ['prompt_cache_breakpoint'])
+  })
+
 t.test('names of fields are bounded in number, and stand in a header', async (t) => {
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`field_${index}`, 1]))
   const { dropped } = toMessages.sent({ ...many, 'x: y\r\n': 1, ü: 1, __proto__: null })
