@@ -43,6 +43,7 @@ const BUDGET_TOKENS: Readonly<Record<string, number>> = {
   medium: 8192,
   high: 24_576,
   xhigh: 24_576,
+  max: 24_576,
 }
 /** Minimum of a model whose reasoning cannot be turned off. */
 const MIN_PRO_BUDGET_TOKENS = 128
@@ -54,6 +55,7 @@ const LEVELS: Readonly<Record<string, string>> = {
   medium: 'medium',
   high: 'high',
   xhigh: 'high',
+  max: 'high',
 }
 
 function levelOf({ isPro, generation }: ModelFamily, effort: string): string {

@@ -6,7 +6,7 @@
 import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
 import { invalidField } from '../request/client-json.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
-import { takesOutputFormat } from './family.ts'
+import type { ModelFamily } from './family.ts'
 
 /** The tool by which a model answers that takes no `output_config.format`. No client may offer one of this name. */
 export const ANSWER_TOOL = 'tollgate_json_answer'
@@ -35,7 +35,7 @@ export type OutputFormat =
   | { readonly type: 'tool'; readonly tool: LooseObject }
 
 export interface OutputTarget {
-  readonly model: string
+  readonly family: ModelFamily
   /** The client offers tools, or the history has calls: the model must be free to call them. */
   readonly hasTools: boolean
   readonly thinks: boolean
@@ -54,7 +54,7 @@ export function outputFormat(
   if (format == null || type === 'text') return null
   const { schema, description } = fieldsOf(given)
   if (type !== 'json_schema' || !isObject(schema)) return leftOut(dropped)
-  if (takesOutputFormat(target.model)) {
+  if (target.family.takesOutputFormat) {
     const reduced = new ReducedSchema(schema)
     if (reduced.isLooser) dropped.add(FIELD, 'limits of its schema that this model cannot be held to')
     return {

@@ -13,6 +13,7 @@ import { withTools } from '../../chat-completions/legacy-functions.ts'
 import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
 import type { EncodedRequest } from '../../dialect.ts'
 import { fieldsOf, type LooseObject } from '../../loose.ts'
+import { familyOf, type ModelFamily } from '../../messages/family.ts'
 import { outputFormat } from '../../messages/output-format.ts'
 import { messagesThinking } from '../../messages/thinking.ts'
 import { mayThink, toolsUsed } from '../../messages/turns.ts'
@@ -67,23 +68,28 @@ export function translateRequest(body: Buffer, target: MessagesTarget): EncodedR
   const { system, turns } = translateConversation(asked.messages)
   const { tools, choice } = translateTools(asked, toolsUsed(turns), dropped)
   const limit = target.outputLimit ?? target.outputCeiling ?? ESTIMATE_OUTPUT_CAP_TOKENS
-  const turn = { isForced: isForced(choice), mayThink: mayThink(turns), limit }
+  const family = familyOf(target.model)
+  const turn = { isForced: isForced(choice), mayThink: mayThink(turns), limit, family }
   const thinking = messagesThinking(wantedThinking(request, dropped), turn, dropped)
   const output = outputFormat(
     request.response_format,
-    { model: target.model, hasTools: tools.length > 0, thinks: thinking !== null },
+    { family, hasTools: tools.length > 0, thinks: thinking !== null },
     dropped,
   )
+  const config = {
+    ...(output?.type === 'output_config' ? output.value : {}),
+    ...(thinking?.effort == null ? {} : { effort: thinking.effort }),
+  }
   const wire = {
     model: target.model,
     max_tokens: limit,
     ...(system.length === 0 ? {} : { system }),
     messages: turns,
     ...(output?.type === 'tool' ? byTool(output.tool) : offered(tools, choice)),
-    ...(output?.type === 'output_config' ? { output_config: output.value } : {}),
-    ...(thinking === null ? {} : { thinking }),
+    ...(Object.keys(config).length === 0 ? {} : { output_config: config }),
+    ...(thinking === null ? {} : { thinking: thinking.thinking }),
     ...(request.cache_control == null ? {} : { cache_control: request.cache_control }),
-    ...sampling(request, thinking !== null, dropped),
+    ...sampling(request, thinking !== null, family, dropped),
     ...stopSequences(request, dropped),
     ...metadata(request, dropped),
     ...(target.stream ? { stream: true } : {}),
@@ -101,9 +107,22 @@ const byTool = (tool: LooseObject): object => ({
   tool_choice: { type: 'tool', name: tool.name, disable_parallel_tool_use: true },
 })
 
-function sampling(request: TranslatableChatRequest, thinks: boolean, dropped: DroppedFields): object {
+function sampling(
+  request: TranslatableChatRequest,
+  thinks: boolean,
+  family: ModelFamily,
+  dropped: DroppedFields,
+): object {
   const { temperature, top_p: topP } = request
   const topK = request.top_k != null && request.top_k > 0 ? request.top_k : null
+  if (family.sampling === 'none') {
+    const settings = { temperature, top_p: topP, top_k: topK }
+    // 1 is the default of temperature and top_p; as top_k it is a setting.
+    for (const [name, value] of Object.entries(settings))
+      if (value != null && (value !== 1 || name === 'top_k'))
+        dropped.add(name, 'this model has no such setting')
+    return {}
+  }
   if (thinks) {
     if (temperature != null && temperature !== MAX_TEMPERATURE)
       dropped.add('temperature', 'not together with thinking')
@@ -114,10 +133,14 @@ function sampling(request: TranslatableChatRequest, thinks: boolean, dropped: Dr
   }
   if (temperature != null && temperature > MAX_TEMPERATURE)
     dropped.add('temperature', 'lowered to 1, the most this model takes')
-  // At 1 it changes nothing, and there are models that refuse the two together.
-  const sendsTopP = topP != null && !(topP === 1 && temperature != null)
+  // At 1 each of the two changes nothing, and there are models that refuse them together.
+  const mustChoose = family.sampling === 'one' && temperature != null && topP != null && topP !== 1
+  const choosesTopP = mustChoose && temperature >= MAX_TEMPERATURE
+  if (mustChoose && !choosesTopP) dropped.add('top_p', 'not together with temperature for this model')
+  const sendsTopP = topP != null && (mustChoose ? choosesTopP : !(topP === 1 && temperature != null))
+  const sendsTemperature = temperature != null && !choosesTopP
   return {
-    ...(temperature == null ? {} : { temperature: Math.min(temperature, MAX_TEMPERATURE) }),
+    ...(sendsTemperature ? { temperature: Math.min(temperature, MAX_TEMPERATURE) } : {}),
     ...(sendsTopP ? { top_p: topP } : {}),
     ...(topK === null ? {} : { top_k: topK }),
   }

@@ -11,7 +11,7 @@ import { checkInput, invalid, missing } from './input.ts'
 import { readToolChoice, readTools } from './tools.ts'
 
 const MIN_OUTPUT_TOKENS = 16
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh']
+const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 const FIELDS = [
   ...['background', 'context_management', 'conversation', 'include', 'input', 'instructions'],
   ...['max_output_tokens', 'max_tool_calls', 'metadata', 'model', 'parallel_tool_calls'],

@@ -209,6 +209,8 @@ t.test(
       ['gemini-3-pro-preview', 'medium', { thinkingLevel: 'high' }],
       ['gemini-3.1-pro', 'medium', { thinkingLevel: 'medium' }],
       ['gemini-3.1-pro', 'xhigh', { thinkingLevel: 'high' }],
+      ['gemini-3.1-pro', 'max', { thinkingLevel: 'high' }],
+      ['gemini-2.5-flash', 'max', { thinkingBudget: 24_576 }],
     ]
     for (const [name, effort, expected] of rows) {
       const shown = effort === 'none' ? {} : { includeThoughts: true }
