@@ -9,6 +9,8 @@ export interface ModelFamily {
   readonly takesJsonSchema: boolean
   /** A first call without the signature of its thought is refused. */
   readonly needsSignatures: boolean
+  /** The upstream's own search can be offered beside functions. */
+  readonly searchesBesideFunctions: boolean
   /** The setting for the depth of reasoning; null for a model without reasoning. */
   readonly thinking: 'level' | 'budget' | null
   readonly isPro: boolean
@@ -21,6 +23,7 @@ const NUMBERED = /gemini-(\d+)(?:\.(\d))?(?![\d.])/i
 const OPEN_MODEL = /^(models\/)?(gemma|learnlm)/i
 const FIRST_TO_THINK = 2.5
 const FIRST_WITH_LEVELS = 3
+const FIRST_TO_SEARCH_BESIDE_FUNCTIONS = 3
 
 export function familyOf(model: string): ModelFamily {
   const numbered = NUMBERED.exec(model)
@@ -30,6 +33,7 @@ export function familyOf(model: string): ModelFamily {
   return {
     takesJsonSchema: !isOld,
     needsSignatures: hasLevels,
+    searchesBesideFunctions: generation === null || generation >= FIRST_TO_SEARCH_BESIDE_FUNCTIONS,
     thinking: isOld ? null : hasLevels ? 'level' : 'budget',
     isPro: /-pro\b/i.test(model),
     generation,

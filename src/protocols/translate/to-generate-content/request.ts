@@ -28,7 +28,8 @@ export interface GenerateContentTarget {
 
 const translatable = translatableChatRequest.extend({
   n: z.int().nullish(),
-  seed: z.int().nullish(),
+  // Its digits beyond those of a float change nothing: it is cut to the protocol's 32 bits.
+  seed: z.number().refine(Number.isInteger, 'it must be an integer').nullish(),
   presence_penalty: z.number().nullish(),
   frequency_penalty: z.number().nullish(),
   logprobs: z.boolean().nullish(),

@@ -26,6 +26,11 @@ export function translateTools(
     } else dropped.add(tool.type === 'image_generation' ? 'image_generation' : `tools[${index}]`)
   }
   const offered = allowedOf(declared, asked.choice)
+  if (!allowsSearch(asked.choice)) searches = false
+  else if (searches && offered.length > 0 && !family.searchesBesideFunctions) {
+    searches = false
+    dropped.add('web_search', 'not together with functions for this model')
+  }
   const tools = [
     ...(offered.length === 0 ? [] : [{ functionDeclarations: offered }]),
     ...(searches ? [{ googleSearch: {} }] : []),
@@ -67,6 +72,10 @@ function allowedOf(declared: readonly Sent[], choice: ToolChoice | null): readon
   const names = new Set<unknown>(choice.allowed_tools.tools.map((allowed) => allowed.function.name))
   return declared.filter(({ name }) => names.has(name))
 }
+
+/** Returns false for a choice that forbids every tool, or names the functions that are allowed. */
+const allowsSearch = (choice: ToolChoice | null): boolean =>
+  choice !== 'none' && (typeof choice === 'string' || choice?.type !== 'allowed_tools')
 
 const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
 

@@ -311,12 +311,38 @@ t.test('drop: logit_bias, user, parallel_tool_calls, the image_generation tool',
 })
 
 t.test('web_search becomes the upstream’s own search', async (t) => {
-  t.strictSame(sent({ tools: [{ type: 'web_search' }, offer('a')], tool_choice: 'auto' }), {
+  const tools = [{ type: 'web_search' }, offer('a')]
+  t.strictSame(sent({ tools, tool_choice: 'auto' }, { upstreamModel: 'gemini-3-flash' }), {
     contents: [user({ text: 'Hi' })],
     tools: [{ functionDeclarations: [{ name: 'a' }] }, { googleSearch: {} }],
     toolConfig: { functionCallingConfig: { mode: 'AUTO' } },
     dropped: [],
   })
+  for (const upstreamModel of ['gemini-2.5-pro', 'gemini-2.0-flash']) {
+    const { tools: offered, dropped } = sent({ tools }, { upstreamModel })
+    t.strictSame(offered, [{ functionDeclarations: [{ name: 'a' }] }], 'they refuse the two together')
+    t.same(dropped, ['web_search (not together with functions for this model)'])
+  }
+})
+
+t.test('a tool_choice that leaves out the search leaves it out', async (t) => {
+  const search = { type: 'web_search' }
+  const chosen = (body: object) => sent(body, { upstreamModel: 'gemini-3-flash' })
+  t.strictSame(chosen({ tools: [search], tool_choice: 'none' }), {
+    contents: [user({ text: 'Hi' })],
+    dropped: [],
+  })
+  const functions = [{ functionDeclarations: [{ name: 'a' }] }]
+  const allowed_tools = { mode: 'auto', tools: [{ type: 'function', function: { name: 'a' } }] }
+  for (const tool_choice of ['none', { type: 'allowed_tools', allowed_tools }]) {
+    const { tools, dropped } = chosen({ tools: [search, offer('a')], tool_choice })
+    t.strictSame([tools, dropped], [functions, []])
+  }
+})
+
+t.test('a seed of more digits than a float keeps', async (t) => {
+  t.equal(configOf({ seed: 2 ** 62 }).seed, 0)
+  refused(t, { seed: 1.5 }, /'seed'/)
 })
 
 t.test('what cannot be printed again is refused', async (t) => {
