@@ -136,8 +136,11 @@ export interface WholeAnswer {
 export interface ProtocolAdapter {
   readonly from: ChatProtocol
   readonly to: ChatProtocol
-  /** Returns the URLs to fetch before `encodeRequest`; empty for most calls. */
-  urlsToFetch(call: ChatCall): readonly string[]
+  /**
+   * Returns the URLs to fetch before `encodeRequest`; empty for most calls.
+   * @param provider of the channel; undefined for one without a preset
+   */
+  urlsToFetch(call: ChatCall, provider?: Provider): readonly string[]
   encodeRequest(call: ChatCall, options: EncodeOptions): EncodedRequest
   /** Content types of the upstream's streams besides `text/event-stream`. */
   readonly streamTypes?: readonly string[]

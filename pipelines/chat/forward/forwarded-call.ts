@@ -118,7 +118,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#record.forgetAttempt()
     this.#route = route
     const adapter = protocolAdapter(this.#admitted.protocol, route.protocol)
-    const urls = adapter.urlsToFetch(call)
+    const urls = adapter.urlsToFetch(call, route.channel.provider)
     if (urls.length === 0) return this.#send(route, adapter, NO_FILES, onFreshConnection)
     this.#files ??= new CallFiles(this.#deps.fetchFiles)
     const send = (files: CallFileMap) => this.#send(route, adapter, files, onFreshConnection)

@@ -7,20 +7,18 @@ import type {
   CalledTool,
   ConversationMessage,
   ReadablePart,
-  RequestMessage,
   SpokenPart,
 } from '../../../../schemas/chat/chat-completions-conversation.ts'
 import { parseRawJson } from '../../../core/json/exact.ts'
 import { parsedArguments } from '../../chat-completions/tool-arguments.ts'
-import type { FetchedFile } from '../../dialect.ts'
 import { ContentTurns, type WireContent, type WirePart } from '../../generate-content/turns.ts'
 import { fieldsOf, type LooseObject, textOf } from '../../loose.ts'
 import { invalidField } from '../../request/client-json.ts'
-import { fetchedType, isDataUri, readFileData } from '../data-uri.ts'
+import { readFileData } from '../data-uri.ts'
+import { type FetchedFiles, linkIn, namedUrl, type Place, typedFile } from '../linked-files.ts'
 
 export interface ConversationOptions {
-  /** The files of `linkedFilesOf`, by URL. */
-  readonly fetched: ReadonlyMap<string, FetchedFile>
+  readonly fetched: FetchedFiles
   /** The model refuses a first call without the signature of its thought. */
   readonly needsSignatures: boolean
 }
@@ -33,9 +31,6 @@ export interface WireConversation {
 
 /** The vendor's signature for calls that other models made, and for clients that lost the signature. */
 const NO_SIGNATURE = 'skip_thought_signature_validator'
-/** See docs/api-rules.md, "Links from clients". */
-const MAX_URL_CHARS = 2048
-const IS_LINK = /^https?:\/\//i
 
 /** Place of a call in the conversation, and the called function. */
 interface KnownCall {
@@ -114,69 +109,17 @@ function readablePart(part: ReadablePart, path: string, { fetched }: Conversatio
   }
 }
 
-/** Place of a link in the request. */
-interface Place {
-  readonly url: string
-  readonly path: string
-}
-
-type LinkedPart = Extract<ReadablePart, { type: 'image_url' | 'video_url' }>
-
-function namedUrl(part: LinkedPart, path: string): Place {
-  const named = part.type === 'image_url' ? part.image_url : part.video_url
-  return typeof named === 'string'
-    ? { url: named, path: `${path}.${part.type}` }
-    : { url: named.url, path: `${path}.${part.type}.url` }
-}
-
-/**
- * Returns the http(s) URL of a part's file; null for a file inside the request.
- * @throws Failure `invalid_request` with a message that names the field
- */
-function linkIn(part: ReadablePart, path: string): Place | null {
-  if (part.type === 'file') {
-    const url = part.file.file_data
-    return IS_LINK.test(url) ? { url: checkedUrl(url, `${path}.file.file_data`), path } : null
-  }
-  if (part.type !== 'image_url' && part.type !== 'video_url') return null
-  const place = namedUrl(part, path)
-  return isDataUri(place.url) ? null : { url: checkedUrl(place.url, place.path), path: place.path }
-}
-
 function fetchedData({ url, path }: Place, fetched: ConversationOptions['fetched']): WirePart {
   const file = fetched.get(url)
   if (file === undefined) throw invalidField(path, 'the file at this URL could not be fetched')
-  const mimeType = fetchedType(file, url)
-  if (mimeType === null) throw invalidField(path, 'the server of this URL does not tell the type of the file')
-  return { inlineData: { mimeType, data: file.base64 } }
-}
-
-function checkedUrl(url: string, path: string): string {
-  if (url.length > MAX_URL_CHARS) throw invalidField(path, `it is longer than ${MAX_URL_CHARS} characters`)
-  if (!IS_LINK.test(url)) throw invalidField(path, 'it must be a data URI or begin with http:// or https://')
-  return url
+  const { mediaType, base64 } = typedFile(file, { url, path })
+  return { inlineData: { mimeType: mediaType, data: base64 } }
 }
 
 function inlineData(data: string, filename: string | null | undefined, path: string): WirePart {
   const file = readFileData(data, filename)
   if (file === null) throw invalidField(path, 'it must be a base64 data URI that names its media type')
   return { inlineData: { mimeType: file.mediaType, data: file.base64 } }
-}
-
-/**
- * Returns the http(s) URLs of files, each once: the upstream does not fetch them.
- * @throws Failure `invalid_request` with a message that names the field
- */
-export function linkedFilesOf(messages: readonly RequestMessage[]): readonly string[] {
-  const urls = new Set<string>()
-  for (const [index, message] of messages.entries()) {
-    if ((message.role !== 'user' && message.role !== 'tool') || !Array.isArray(message.content)) continue
-    for (const [at, part] of message.content.entries()) {
-      const link = linkIn(part, `messages[${index}].content[${at}]`)
-      if (link !== null) urls.add(link.url)
-    }
-  }
-  return [...urls]
 }
 
 type Assistant = Extract<ConversationMessage, { role: 'assistant' }>

@@ -8,12 +8,13 @@ import { translatableChatRequest } from '../../../../schemas/chat/chat-completio
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from '../../chat-completions/fields.ts'
 import { withTools } from '../../chat-completions/legacy-functions.ts'
 import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
-import type { EncodedRequest, FetchedFile } from '../../dialect.ts'
+import type { EncodedRequest } from '../../dialect.ts'
 import { familyOf, type ModelFamily, thinkingConfig } from '../../generate-content/family.ts'
 import { parseCheckedBody, readClientJson } from '../../request/client-json.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../../request/known-names.ts'
 import { DroppedFields } from '../dropped-fields.ts'
-import { linkedFilesOf, translateConversation } from './contents.ts'
+import { type FetchedFiles, linkedFilesOf } from '../linked-files.ts'
+import { translateConversation } from './contents.ts'
 import { schemaSubset } from './schema-subset.ts'
 import { translateTools } from './tools.ts'
 
@@ -23,7 +24,7 @@ export interface GenerateContentTarget {
   /** Tokens: the client's limit or the model's ceiling; null for none. */
   readonly outputLimit: number | null
   /** The files of `filesToFetch`. */
-  readonly fetched: ReadonlyMap<string, FetchedFile>
+  readonly fetched: FetchedFiles
 }
 
 const translatable = translatableChatRequest.extend({

@@ -13,7 +13,8 @@ import type {
 import { parsedArguments } from '../../chat-completions/tool-arguments.ts'
 import { type Block, type Turn, Turns, withoutBlank } from '../../messages/turns.ts'
 import { invalidField } from '../../request/client-json.ts'
-import { isDataUri, readFileData } from '../data-uri.ts'
+import { type InlineFile, isDataUri, readFileData } from '../data-uri.ts'
+import { type FetchedFiles, typedFile } from '../linked-files.ts'
 
 export interface Conversation {
   readonly system: readonly Block[]
@@ -34,8 +35,14 @@ const TEXT_TYPES: ReadonlySet<string> = new Set([
 ])
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** @throws Failure `invalid_request` with a message that names the field */
-export function translateConversation(messages: readonly ConversationMessage[]): Conversation {
+/**
+ * @param fetched the files that the upstream does not fetch itself
+ * @throws Failure `invalid_request` with a message that names the field
+ */
+export function translateConversation(
+  messages: readonly ConversationMessage[],
+  fetched: FetchedFiles,
+): Conversation {
   const system: Block[] = []
   const turns = new Turns()
   for (const [index, message] of messages.entries()) {
@@ -46,13 +53,16 @@ export function translateConversation(messages: readonly ConversationMessage[]):
         system.push(...marked(withoutBlank(textBlocks(message.content)), message.cache_control))
         break
       case 'user':
-        turns.add('user', marked(withoutBlank(readableBlocks(message.content, path)), message.cache_control))
+        turns.add(
+          'user',
+          marked(withoutBlank(readableBlocks(message.content, path, fetched)), message.cache_control),
+        )
         break
       case 'assistant':
         turns.add('assistant', assistantBlocks(message, path))
         break
       case 'tool':
-        turns.add('user', marked([toolResult(message, path)], message.cache_control))
+        turns.add('user', marked([toolResult(message, path, fetched)], message.cache_control))
     }
   }
   return { system, turns: turns.all() }
@@ -75,24 +85,30 @@ const textBlocks = (content: string | readonly TextPart[]): Block[] =>
     ? [textBlock(content)]
     : content.map((part) => withMarker(textBlock(part.text), part))
 
-function readableBlocks(content: string | readonly ReadablePart[], path: string): Block[] {
+function readableBlocks(
+  content: string | readonly ReadablePart[],
+  path: string,
+  fetched: FetchedFiles,
+): Block[] {
   if (typeof content === 'string') return [textBlock(content)]
-  return content.map((part, index) => withMarker(readableBlock(part, `${path}.content[${index}]`), part))
+  return content.map((part, index) =>
+    withMarker(readableBlock(part, `${path}.content[${index}]`, fetched), part),
+  )
 }
 
-function readableBlock(part: ReadablePart, path: string): Block {
+function readableBlock(part: ReadablePart, path: string, fetched: FetchedFiles): Block {
   switch (part.type) {
     case 'text':
       return textBlock(part.text)
     case 'image_url': {
       const isShort = typeof part.image_url === 'string'
       const url = typeof part.image_url === 'string' ? part.image_url : part.image_url.url
-      return fileBlock(url, 'image', `${path}.image_url${isShort ? '' : '.url'}`)
+      return fileBlock(url, 'image', `${path}.image_url${isShort ? '' : '.url'}`, fetched)
     }
     case 'file': {
       const { file_data: data, filename } = part.file
       const at = `${path}.file.file_data`
-      const block = isLink(data) ? fileBlock(data, 'document', at) : inlineBlock(data, filename, at)
+      const block = isLink(data) ? fileBlock(data, 'document', at, fetched) : inlineBlock(data, filename, at)
       return block.type === 'document' && filename ? { ...block, title: filename } : block
     }
     case 'input_audio':
@@ -104,8 +120,10 @@ function readableBlock(part: ReadablePart, path: string): Block {
 
 const isLink = (url: string): boolean => /^https?:\/\//i.test(url)
 
-function fileBlock(url: string, type: 'image' | 'document', path: string): Block {
+function fileBlock(url: string, type: 'image' | 'document', path: string, fetched: FetchedFiles): Block {
   if (isDataUri(url)) return inlineBlock(url, null, path)
+  const file = fetched.get(url)
+  if (file !== undefined) return blockOf(typedFile(file, { url, path }), path)
   if (isLink(url)) return { type, source: { type: 'url', url } }
   throw invalidField(path, 'it must be a data URI or begin with http:// or https://')
 }
@@ -113,7 +131,10 @@ function fileBlock(url: string, type: 'image' | 'document', path: string): Block
 function inlineBlock(data: string, filename: string | null | undefined, path: string): Block {
   const file = readFileData(data, filename)
   if (file === null) throw invalidField(path, 'it must be a base64 data URI that names its media type')
-  const { mediaType, base64 } = file
+  return blockOf(file, path)
+}
+
+function blockOf({ mediaType, base64 }: InlineFile, path: string): Block {
   const source = { type: 'base64', media_type: mediaType, data: base64 }
   if (IMAGE_TYPES.has(mediaType)) return { type: 'image', source }
   if (mediaType === PDF) return { type: 'document', source }
@@ -171,8 +192,8 @@ const toolUse = (call: CalledTool, path: string): Block => ({
 
 type ToolMessage = Extract<ConversationMessage, { role: 'tool' }>
 
-function toolResult(message: ToolMessage, path: string): Block {
-  const content = withoutBlank(readableBlocks(message.content ?? [], path))
+function toolResult(message: ToolMessage, path: string, fetched: FetchedFiles): Block {
+  const content = withoutBlank(readableBlocks(message.content ?? [], path, fetched))
   const result = { type: 'tool_result', tool_use_id: toolUseId(message.tool_call_id) }
   if (content.length === 0) return result
   return { ...result, content: typeof message.content === 'string' ? message.content : content }

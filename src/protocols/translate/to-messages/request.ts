@@ -20,6 +20,7 @@ import { mayThink, toolsUsed } from '../../messages/turns.ts'
 import { parseCheckedBody, readClientJson } from '../../request/client-json.ts'
 import { CHAT_COMPLETIONS_NAMES } from '../../request/known-names.ts'
 import { DroppedFields } from '../dropped-fields.ts'
+import { type FetchedFiles, linkedFilesOf } from '../linked-files.ts'
 import { translateConversation } from './conversation.ts'
 import { isForced, type SentTools, translateTools } from './tools.ts'
 
@@ -30,6 +31,8 @@ export interface MessagesTarget {
   readonly outputLimit: number | null
   /** The model's ceiling; null when it is not known. */
   readonly outputCeiling: number | null
+  /** The files that the upstream does not fetch itself. */
+  readonly fetched: FetchedFiles
 }
 
 /** Fields that are sent to the upstream, or named where they are read. */
@@ -56,6 +59,15 @@ const MAX_TEMPERATURE = 1
 const MIN_THINKING_TOP_P = 0.95
 const MAX_USER_ID_CHARS = 256
 
+/**
+ * Returns the http(s) URLs of files, each once.
+ * @throws Failure `invalid_request` with a message that names the field
+ */
+export const filesToFetch = (body: Buffer): readonly string[] =>
+  linkedFilesOf(
+    readClientJson(translatableChatRequest, parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)).messages,
+  )
+
 /** @throws Failure `invalid_request` with a message that names the field */
 export function translateRequest(body: Buffer, target: MessagesTarget): EncodedRequest {
   const given = parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)
@@ -65,7 +77,7 @@ export function translateRequest(body: Buffer, target: MessagesTarget): EncodedR
   nameFieldsLeftOut(given, isBySchema ? [...SAID, 'response_format'] : SAID, dropped)
   nameMessageFieldsLeftOut(request.messages, ['cache_control'], dropped)
   const asked = withTools(request)
-  const { system, turns } = translateConversation(asked.messages)
+  const { system, turns } = translateConversation(asked.messages, target.fetched)
   const { tools, choice } = translateTools(asked, toolsUsed(turns), dropped)
   const limit = target.outputLimit ?? target.outputCeiling ?? ESTIMATE_OUTPUT_CAP_TOKENS
   const family = familyOf(target.model)

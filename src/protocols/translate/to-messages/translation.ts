@@ -2,11 +2,15 @@
  * Adapts a chat-completions call to an upstream of the messages protocol, and of its answer back.
  * See docs/api-rules.md, "Protocols and translation".
  */
+import type { Provider } from '../../../../schemas/config/catalog.ts'
 import type { ProtocolAdapter } from '../../dialect.ts'
 import { MessagesReader } from '../../messages/reader.ts'
 import { answersOf, sourceOf } from '../chat-completions.ts'
 import { TranslatedStream } from '../stream.ts'
-import { translateRequest } from './request.ts'
+import { filesToFetch, translateRequest } from './request.ts'
+
+/** Platforms that take files in base64 alone; other upstreams of the protocol fetch links themselves. */
+const FETCH_NOTHING: ReadonlySet<Provider> = new Set<Provider>(['bedrock', 'vertex'])
 
 /** Returns the translation. `now` returns epoch milliseconds. */
 export const chatCompletionsToMessages = (now: () => number = Date.now): ProtocolAdapter => ({
@@ -20,13 +24,14 @@ export const chatCompletionsToMessages = (now: () => number = Date.now): Protoco
     now,
   ),
   to: 'messages',
-  // Upstreams of this protocol fetch pictures themselves.
-  urlsToFetch: () => [],
-  encodeRequest: (call, { upstreamModel, outputCeiling }) =>
+  urlsToFetch: (call, provider) =>
+    provider !== undefined && FETCH_NOTHING.has(provider) ? filesToFetch(sourceOf(call).body) : [],
+  encodeRequest: (call, { upstreamModel, outputCeiling, fetched }) =>
     translateRequest(sourceOf(call).body, {
       model: upstreamModel,
       stream: call.stream,
       outputLimit: call.outputLimit,
       outputCeiling,
+      fetched,
     }),
 })

@@ -130,6 +130,43 @@ t.test('image_url with http(s): source url', async (t) => {
   ])
 })
 
+t.test('links are fetched and sent in base64 where the upstream fetches none', async (t) => {
+  const [picture, document] = ['https://example.org/a.png', 'https://example.org/a.pdf']
+  const content = [
+    { type: 'image_url', image_url: { url: picture } },
+    { type: 'file', file: { file_data: document, filename: 'a.pdf' } },
+  ]
+  const messages = [
+    { role: 'user', content },
+    { role: 'assistant', tool_calls: [call('a', 'f', '')] },
+    tool('a', content),
+  ]
+  const asked = chatCall({ messages })
+  for (const provider of ['bedrock', 'vertex'] as const)
+    t.same(TO_MESSAGES.urlsToFetch(asked, provider), [picture, document], provider)
+  t.same(TO_MESSAGES.urlsToFetch(asked, 'anthropic'), [])
+  const fetched = new Map([
+    [picture, { mediaType: 'image/jpg', base64: '/9j/' }],
+    [document, { mediaType: '', base64: 'JVBERi0x' }],
+  ])
+  const sent = JSON.parse(TO_MESSAGES.encodeRequest(asked, { ...OPTIONS, fetched }).body.toString())
+  const blocks = [
+    { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: '/9j/' } },
+    {
+      type: 'document',
+      source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' },
+      title: 'a.pdf',
+    },
+  ]
+  t.strictSame(sent.messages[0], user(...blocks))
+  t.strictSame(sent.messages[2], user(result('a', blocks)))
+  const strange = new Map(fetched).set(picture, { mediaType: 'video/mp4', base64: 'AAAA' })
+  t.throws(() => TO_MESSAGES.encodeRequest(asked, { ...OPTIONS, fetched: strange }), {
+    code: 'invalid_request',
+    message: /^Field 'messages\[0\]\.content\[0\]\.image_url\.url' is not valid: this model takes files of/,
+  })
+})
+
 t.test('assistant with tool_calls: text first, then tool_use with parsed input; "" is {}', async (t) => {
   const asked = {
     role: 'assistant',

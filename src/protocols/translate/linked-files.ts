@@ -1,0 +1,74 @@
+/** The files that a conversation names by link, for upstreams that fetch none: the gateway fetches them. */
+import type { ReadablePart, RequestMessage } from '../../../schemas/chat/chat-completions-conversation.ts'
+import type { FetchedFile } from '../dialect.ts'
+import { invalidField } from '../request/client-json.ts'
+import { fetchedType, type InlineFile, isDataUri } from './data-uri.ts'
+
+/** The files of `linkedFilesOf`, by URL. */
+export type FetchedFiles = ReadonlyMap<string, FetchedFile>
+
+/** See docs/api-rules.md, "Links from clients". */
+const MAX_URL_CHARS = 2048
+const IS_LINK = /^https?:\/\//i
+
+/** Place of a link in the request. */
+export interface Place {
+  readonly url: string
+  readonly path: string
+}
+
+type LinkedPart = Extract<ReadablePart, { type: 'image_url' | 'video_url' }>
+
+export function namedUrl(part: LinkedPart, path: string): Place {
+  const named = part.type === 'image_url' ? part.image_url : part.video_url
+  return typeof named === 'string'
+    ? { url: named, path: `${path}.${part.type}` }
+    : { url: named.url, path: `${path}.${part.type}.url` }
+}
+
+/**
+ * Returns the http(s) URL of a part's file; null for a file inside the request.
+ * @throws Failure `invalid_request` with a message that names the field
+ */
+export function linkIn(part: ReadablePart, path: string): Place | null {
+  if (part.type === 'file') {
+    const url = part.file.file_data
+    return IS_LINK.test(url) ? { url: checkedUrl(url, `${path}.file.file_data`), path } : null
+  }
+  if (part.type !== 'image_url' && part.type !== 'video_url') return null
+  const place = namedUrl(part, path)
+  return isDataUri(place.url) ? null : { url: checkedUrl(place.url, place.path), path: place.path }
+}
+
+function checkedUrl(url: string, path: string): string {
+  if (url.length > MAX_URL_CHARS) throw invalidField(path, `it is longer than ${MAX_URL_CHARS} characters`)
+  if (!IS_LINK.test(url)) throw invalidField(path, 'it must be a data URI or begin with http:// or https://')
+  return url
+}
+
+/**
+ * Returns the http(s) URLs of files, each once.
+ * @throws Failure `invalid_request` with a message that names the field
+ */
+export function linkedFilesOf(messages: readonly RequestMessage[]): readonly string[] {
+  const urls = new Set<string>()
+  for (const [index, message] of messages.entries()) {
+    if ((message.role !== 'user' && message.role !== 'tool') || !Array.isArray(message.content)) continue
+    for (const [at, part] of message.content.entries()) {
+      const link = linkIn(part, `messages[${index}].content[${at}]`)
+      if (link !== null) urls.add(link.url)
+    }
+  }
+  return [...urls]
+}
+
+/**
+ * Returns a fetched file with its type.
+ * @throws Failure `invalid_request` that names the field, for a file without a type
+ */
+export function typedFile(file: FetchedFile, { url, path }: Place): InlineFile {
+  const mediaType = fetchedType(file, url)
+  if (mediaType === null)
+    throw invalidField(path, 'the server of this URL does not tell the type of the file')
+  return { mediaType, base64: file.base64 }
+}
