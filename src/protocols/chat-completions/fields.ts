@@ -17,6 +17,7 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   presence_penalty: [0],
   prompt_cache_retention: ['in_memory', 'in-memory'],
   repetition_penalty: [1],
+  search_context_size: ['medium'],
   service_tier: ['auto', 'default'],
   store: [false],
   top_a: [0],
@@ -67,7 +68,7 @@ export function nameSearchOptionsLeftOut(
   dropped: DroppedFields,
 ): void {
   for (const option of ['search_context_size', 'user_location', 'filters'])
-    if (!said.includes(option) && !isEmpty(tool[option])) dropped.add(option)
+    if (!said.includes(option) && !saysNothing(option, tool[option])) dropped.add(option)
 }
 
 /** The fields that mark where a cached prefix of the prompt ends, of messages, of their parts and of tools. */

@@ -181,7 +181,10 @@ function modalities({ modalities: asked, audio }: Request, dropped: DroppedField
     return {}
   }
   if (asked.includes('audio')) {
-    if (audio?.format === AUDIO_FORMAT) return { responseModalities: ['AUDIO'], ...voiceOf(audio.voice) }
+    if (audio?.format === AUDIO_FORMAT) {
+      if (audio.voice != null && typeof audio.voice !== 'string') dropped.add('audio', 'its voice')
+      return { responseModalities: ['AUDIO'], ...voiceOf(audio.voice) }
+    }
     dropped.add('audio', 'this model answers in pcm16 alone')
     dropped.add('modalities', 'audio')
   } else if (audio != null) dropped.add('audio', 'only together with modalities')

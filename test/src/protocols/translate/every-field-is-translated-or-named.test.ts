@@ -171,6 +171,11 @@ for (const [upstream, sent] of Object.entries(UPSTREAMS))
     t.same(sent({ messages: [{ role: 'user', content: [part] }] }).dropped, ['prompt_cache_breakpoint'])
   })
 
+t.test('generate-content: a voice of the client’s own is named', async (t) => {
+  const audio = { voice: { id: 'voice_1' }, format: 'pcm16' }
+  t.same(toGenerateContent.sent({ modalities: ['text', 'audio'], audio }).dropped, ['audio (its voice)'])
+})
+
 t.test('names of fields are bounded in number, and stand in a header', async (t) => {
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`field_${index}`, 1]))
   const { dropped } = toMessages.sent({ ...many, 'x: y\r\n': 1, ü: 1, __proto__: null })

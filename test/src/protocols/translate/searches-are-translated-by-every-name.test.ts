@@ -53,3 +53,8 @@ t.test('options that the upstream does not have are named', async (t) => {
     t.same(sent('generate-content', asked).dropped, ['search_context_size', 'user_location'])
   }
 })
+
+t.test('the default of an option is not named', async (t) => {
+  const asked = { web_search_options: { search_context_size: 'medium' } }
+  for (const upstream of ['messages', 'generate-content'] as const) t.same(sent(upstream, asked).dropped, [])
+})
