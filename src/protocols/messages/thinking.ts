@@ -57,7 +57,7 @@ export function messagesThinking(
   return { thinking: { type: 'enabled', budget_tokens: tokens, ...display }, effort: null }
 }
 
-/** Returns the settings for a model that takes no budget. It shows its reasoning only where it is told to. */
+/** Returns the settings for a model that takes no budget. It hides its reasoning by default. */
 function byEffort({ field, depth, isHidden }: WantedThinking, dropped: DroppedFields): MessagesThinking {
   if (depth.type === 'budget') dropped.add(field, 'this model takes no budget')
   const effort = depth.type === 'effort' ? (EFFORTS[depth.effort] ?? depth.effort) : null

@@ -1,0 +1,79 @@
+/** Sampling and reasoning are said as each generation of models takes them. See docs/translation.md, "The request". */
+import t from 'tap'
+import { sent } from './request.ts'
+
+const JSON_FORMAT = {
+  type: 'json_schema',
+  json_schema: { name: 'x', schema: { type: 'object', properties: {} } },
+}
+const sentTo = (upstreamModel: string, body: object) => sent(body, { outputLimit: 5000 }, { upstreamModel })
+const EARLIER = ['claude-opus-4-20250514', 'claude-3-7-sonnet-latest', 'deepseek-chat', 'opus-9']
+const OF_ONE_SETTING = [
+  'claude-opus-4-1-20250805',
+  'us.anthropic.claude-sonnet-4-5-20250929-v1:0',
+  'claude-opus-4-6',
+]
+const OF_NO_SETTING = ['claude-opus-4-7', 'claude-sonnet-5', 'claude-fable-5-2', 'anthropic/claude-opus-4.8']
+
+t.test('temperature or top_p alone, for models that refuse the two together', async (t) => {
+  const both = { temperature: 0.7, top_p: 0.9 }
+  for (const model of EARLIER) t.match(sentTo(model, both), { ...both, dropped: { length: 0 } }, model)
+  for (const model of OF_ONE_SETTING) {
+    t.match(sentTo(model, both), {
+      temperature: 0.7,
+      top_p: undefined,
+      dropped: ['top_p (not together with temperature for this model)'],
+    })
+    t.match(sentTo(model, { ...both, temperature: 1 }), {
+      temperature: undefined,
+      top_p: 0.9,
+      dropped: { length: 0 },
+    })
+    t.match(sentTo(model, { top_p: 0.9 }), { top_p: 0.9, dropped: { length: 0 } })
+  }
+})
+
+t.test('no sampling settings, for models without them', async (t) => {
+  for (const model of OF_NO_SETTING) {
+    const settings = { temperature: 0.7, top_p: 0.9, top_k: 40 }
+    for (const more of [{}, { reasoning_effort: 'low' }]) {
+      const { dropped, ...wire } = sentTo(model, { ...settings, ...more })
+      for (const name of Object.keys(settings)) t.notOk(name in wire, `${model}: ${name}`)
+      t.same(
+        dropped,
+        Object.keys(settings).map((name) => `${name} (this model has no such setting)`),
+      )
+    }
+    t.same(sentTo(model, { temperature: 1, top_p: 1, top_k: 0 }).dropped, [], 'the defaults')
+  }
+})
+
+t.test('reasoning by effort, for models that take no budget', async (t) => {
+  const shown = { type: 'adaptive', display: 'summarized' }
+  for (const model of OF_NO_SETTING) {
+    const efforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh', max: 'max' }
+    for (const [reasoning_effort, effort] of Object.entries(efforts))
+      t.match(sentTo(model, { reasoning_effort }), {
+        thinking: shown,
+        output_config: { effort },
+        dropped: { length: 0 },
+      })
+    t.match(sentTo(model, { reasoning: { max_tokens: 2000 } }), {
+      thinking: shown,
+      output_config: undefined,
+      dropped: ['reasoning (this model takes no budget)'],
+    })
+    t.strictSame(sentTo(model, { thinking: { type: 'adaptive' } }).thinking, shown)
+    t.match(sentTo(model, { reasoning_effort: 'low', include_reasoning: false }), {
+      thinking: { type: 'adaptive', display: 'omitted' },
+    })
+    t.equal(sentTo(model, { reasoning_effort: 'none' }).thinking, undefined)
+    const format = { response_format: JSON_FORMAT, reasoning_effort: 'low' }
+    t.match(sentTo(model, format).output_config, { effort: 'low', format: { type: 'json_schema' } })
+  }
+  for (const model of [...EARLIER, ...OF_ONE_SETTING])
+    t.strictSame(sentTo(model, { reasoning_effort: 'max' }).thinking, {
+      type: 'enabled',
+      budget_tokens: 4096,
+    })
+})
