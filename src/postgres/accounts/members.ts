@@ -47,7 +47,7 @@ export const decides = (role: MemberRole | null): boolean => role === 'owner' ||
 
 /**
  * Refuses to take a role away from the last owner, and from the last admin of an organization without an owner, while
- * there are other members.
+ * there are other members. An owner counts who may act.
  */
 async function assertNotLast(
   sql: Queryable,
@@ -57,20 +57,20 @@ async function assertNotLast(
 ): Promise<void> {
   if (!decides(role)) return
   const [others] = await sql<[{ owners: bigint; deciders: bigint; members: bigint }]>`
-    SELECT count(*) FILTER (WHERE role = 'owner') AS owners,
+    SELECT count(*) FILTER (WHERE role = 'owner' AND a.enabled AND u.enabled IS NOT false) AS owners,
       count(*) FILTER (WHERE role IN ('owner', 'admin')) AS deciders, count(*) AS members
-    FROM members WHERE organization_id = ${organizationId} AND account_id <> ${accountId}`
-  const left = role === 'owner' ? others.owners : others.deciders
-  if (left > 0n || others.members === 0n) return
-  throw role === 'owner'
-    ? new Refusal(
-        'last_owner',
-        `Account ${accountId} is the last owner of ${organizationId}: make another member an owner first`,
-      )
-    : new Refusal(
-        'last_admin',
-        `Account ${accountId} is the last admin of ${organizationId}: make another member an admin first`,
-      )
+    FROM members AS m JOIN accounts AS a ON a.id = m.account_id LEFT JOIN users AS u ON u.account_id = a.id
+    WHERE m.organization_id = ${organizationId} AND m.account_id <> ${accountId}`
+  if (role === 'owner' && others.owners === 0n)
+    throw new Refusal(
+      'last_owner',
+      `Account ${accountId} is the last owner of ${organizationId}: make another member an owner first`,
+    )
+  if (role === 'admin' && others.deciders === 0n && others.members > 0n)
+    throw new Refusal(
+      'last_admin',
+      `Account ${accountId} is the last admin of ${organizationId}: make another member an admin first`,
+    )
 }
 
 /**

@@ -70,6 +70,45 @@ t.test('two admins that are removed at once: one of them stays', async (t) => {
   t.same(states.sort(), ['fulfilled', 'rejected'])
 })
 
+t.test('the last owner stays, whether or not there are other members', async (t) => {
+  const organization = await account('Acme', 'organization')
+  const owner = await account('Ann')
+  const { id: user, accountId: second } = await database.createUser({
+    email: 'bob@example.com',
+    name: 'Bob',
+    credit: 0n,
+  })
+  await database.putMember(organization, owner, 'owner')
+  const refused = { code: 'last_owner', message: new RegExp(`${owner} is the last owner of ${organization}`) }
+  await t.rejects(database.removeMember(organization, owner), refused)
+  for (const role of ['admin', 'billing', 'member'] as const)
+    await t.rejects(database.putMember(organization, owner, role), refused)
+  await database.putMember(organization, second, 'owner')
+  await database.setAccountEnabled(second, false)
+  await t.rejects(database.removeMember(organization, owner), refused, 'a disabled account decides nothing')
+  await database.setAccountEnabled(second, true)
+  await database.updateUser(user, { enabled: false })
+  await t.rejects(database.removeMember(organization, owner), refused, 'nor does a disabled user')
+  await database.updateUser(user, { enabled: true })
+  t.match(await database.removeMember(organization, owner), { accountId: owner, role: 'owner' })
+})
+
+t.test('two owners who leave at once: one of them stays', async (t) => {
+  const other = await openAnother()
+  for (let round = 0; round < 8; round++) {
+    const organization = await account('Acme', 'organization')
+    const [one, two] = [await account('Ann'), await account('Bob')]
+    for (const owner of [one, two]) await database.putMember(organization, owner, 'owner')
+    const outcomes = await Promise.allSettled([
+      database.removeMember(organization, one),
+      round % 2 === 0 ? other.removeMember(organization, two) : other.putMember(organization, two, 'member'),
+    ])
+    t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+    const owners = (await database.listMembers(organization)).filter(({ role }) => role === 'owner')
+    t.equal(owners.length, 1)
+  }
+})
+
 t.test('a request becomes an employee key with a spend cap, of the organization', async (t) => {
   const { organization, admin, member } = await newOrganization()
   const asked = await database.requestKey({ organizationId: organization, memberId: member, name: 'desk' })
