@@ -30,6 +30,7 @@ export interface KeyRequest {
   readonly agentId: string | null
   readonly note: string | null
   readonly state: KeyRequestState
+  /** A personal account, or the name of a management token. */
   readonly decidedBy: string | null
   readonly decidedAt: Date | null
   /** The key that was issued. */

@@ -12,6 +12,7 @@ import {
 } from '../../../schemas/management/accounts/organizations.ts'
 import type { AccountRole } from '../../../schemas/management/operation.ts'
 import { printCredits } from '../../../schemas/money.ts'
+import type { Decider } from '../../../src/postgres/accounts/key-requests.ts'
 import type { MemberSpend } from '../../../src/postgres/accounts/members.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
@@ -29,6 +30,12 @@ const withSpend = (member: Member, spend: ReadonlyMap<string, MemberSpend>) => {
 function ownAccount({ caller }: Context): string {
   if (caller.accountId !== null) return caller.accountId
   throw new Failure('permission_denied', 'A member of the organization does this, signed in as a user.')
+}
+
+/** Returns who decides on a request for a key. A command names an admin, in whose name it decides. */
+function deciderOf({ caller: { actor, accountId, signedIn, installation } }: Context): Decider {
+  const isOperator = signedIn !== null && installation === 'operator'
+  return { by: accountId ?? actor, isAboveRoles: accountId === null || isOperator }
 }
 
 /**
@@ -108,10 +115,9 @@ export const organizationActs = [
     },
   ),
   implement(approveKey, async (context, { account_id: organizationId, id, ...input }) => {
-    const by = ownAccount(context)
     const approval = {
+      ...deciderOf(context),
       requestId: id,
-      by,
       spendCap: input.spend_cap,
       allowedModels: input.allowed_models,
       expiresAt: input.expires_at === null ? null : new Date(input.expires_at),
@@ -126,10 +132,9 @@ export const organizationActs = [
     return { ...keyShape(issued.key), key: issued.raw, request: keyRequestShape(issued.request) }
   }),
   implement(denyKey, async (context, { account_id: organizationId, id }) => {
-    const by = ownAccount(context)
     const denied = await context.write(async (database) => {
       await assertRequestOf(database, organizationId, id)
-      return database.denyKey(id, by)
+      return database.denyKey(id, deciderOf(context))
     })
     return keyRequestShape(denied)
   }),

@@ -28,7 +28,10 @@ export const keyRequestSchema = z.object({
   agent_id: z.string().nullable(),
   note: z.string().nullable(),
   state: z.enum(KEY_REQUEST_STATES),
-  decided_by: z.string().nullable(),
+  decided_by: z
+    .string()
+    .nullable()
+    .describe('The personal account, or the management token (`token:…`), that decided.'),
   decided_at: instantText.nullable(),
   key_id: z.string().nullable(),
   created_at: instantText,

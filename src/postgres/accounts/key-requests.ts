@@ -24,14 +24,18 @@ export interface NewKeyRequest {
   readonly note?: string | null
 }
 
-export interface KeyApproval
-  extends Pick<
-    NewKey,
-    'allowedModels' | 'expiresAt' | 'requestsPerMinute' | 'concurrency' | 'allowedAddresses'
-  > {
-  readonly requestId: string
-  /** An admin of the organization. */
+/** Who decides on a request. */
+export interface Decider {
+  /** A personal account, or the name of a management token. */
   readonly by: string
+  /** Decides without a role in the organization: an operator, or a token. Default: false. */
+  readonly isAboveRoles?: boolean
+}
+
+export interface KeyApproval
+  extends Decider,
+    Pick<NewKey, 'allowedModels' | 'expiresAt' | 'requestsPerMinute' | 'concurrency' | 'allowedAddresses'> {
+  readonly requestId: string
   readonly spendCap: Credits
 }
 
@@ -85,8 +89,12 @@ export async function showKeyRequest(sql: Queryable, requestId: string): Promise
   return requestOfRow(row)
 }
 
-/** Locks an open request until the end of the transaction, and sets the admin as its actor. */
-async function openFor(sql: Queryable, requestId: string, by: string): Promise<RequestRow> {
+/** Locks an open request until the end of the transaction, and sets the account that decides as its actor. */
+async function openFor(
+  sql: Queryable,
+  requestId: string,
+  { by, isAboveRoles = false }: Decider,
+): Promise<RequestRow> {
   const read = async () => {
     const [row] = await sql<RequestRow[]>`SELECT * FROM key_requests WHERE id = ${requestId}`
     return row
@@ -96,7 +104,7 @@ async function openFor(sql: Queryable, requestId: string, by: string): Promise<R
   // As the former holder of the lock left it.
   const row = await read()
   if (row === undefined) throw requestNotFound(requestId)
-  if (!decides(await actingRoleOf(sql, row.organization_id, by)))
+  if (!isAboveRoles && !decides(await actingRoleOf(sql, row.organization_id, by)))
     throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${row.organization_id}`)
   if (row.state !== 'pending')
     throw new Refusal('request_decided', `Key request ${requestId} has been ${row.state} already`)
@@ -124,8 +132,8 @@ export interface IssuedKey {
 /** @throws Refusal `request_not_found`, `request_decided`, `not_an_admin` */
 export const approveKey = (sql: Sql, material: KeyMaterial, approval: KeyApproval): Promise<IssuedKey> =>
   inTransaction(sql, async (transaction) => {
-    const { requestId, by, ...terms } = approval
-    const asked = await openFor(transaction, requestId, by)
+    const { requestId, by, isAboveRoles, ...terms } = approval
+    const asked = await openFor(transaction, requestId, { by, isAboveRoles })
     const { organization_id: accountId, member_id: memberId, agent_id: agentId, name } = asked
     const kind = agentId === null ? 'employee' : 'agent'
     const wanted = { accountId, name, kind, agentId, ...terms } as const
@@ -133,8 +141,9 @@ export const approveKey = (sql: Sql, material: KeyMaterial, approval: KeyApprova
     return { request: await decide(transaction, asked, { state: 'approved', by, keyId: key.id }), key, raw }
   })
 
-export const denyKey = (sql: Sql, requestId: string, by: string): Promise<KeyRequest> =>
+/** @throws Refusal `request_not_found`, `request_decided`, `not_an_admin` */
+export const denyKey = (sql: Sql, requestId: string, decider: Decider): Promise<KeyRequest> =>
   inTransaction(sql, async (transaction) => {
-    const asked = await openFor(transaction, requestId, by)
-    return decide(transaction, asked, { state: 'denied', by, keyId: null })
+    const asked = await openFor(transaction, requestId, decider)
+    return decide(transaction, asked, { state: 'denied', by: decider.by, keyId: null })
   })

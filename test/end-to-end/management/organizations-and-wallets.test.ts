@@ -106,6 +106,42 @@ t.test('organizations and wallets', async (t) => {
     ])
   })
 
+  await t.test('operators and tokens decide on requests as an owner does', async (t) => {
+    const approval = { account_id, spend_cap: '5' }
+    const ask = async () =>
+      (await member.send('POST', '/key-requests', { account_id, name: 'desk' })).body.id as string
+    const tokenOf = async (by: typeof owner, path: string, given: object) => {
+      const { body } = await by.send('POST', path, { name: 'ci', scopes: ['keys'], ...given })
+      const headers = { cookie: '', authorization: `Bearer ${body.token}` }
+      const send: typeof owner.send = (method, to, sent) => by.send(method, to, sent, headers)
+      return { send, name: `token:${body.id}` }
+    }
+    const deciders = [
+      { send: operator.send, name: operator.user.accountId },
+      await tokenOf(owner, '/tokens', { account_id }),
+      await tokenOf(operator, '/installation/tokens', {}),
+    ]
+    for (const { send, name } of deciders) {
+      t.match(await send('POST', `/key-requests/${await ask()}/approve`, approval), {
+        status: 200,
+        body: { key: /^sk-tollgate-/, member_id: member.user.accountId, request: { decided_by: name } },
+      })
+      t.match(await send('POST', `/key-requests/${await ask()}/deny`, { account_id }), {
+        status: 200,
+        body: { state: 'denied', decided_by: name },
+      })
+    }
+    const open = await ask()
+    const { body: other } = await admin.send('POST', '/organizations', { name: 'Other' })
+    const foreign = await tokenOf(admin, '/tokens', { account_id: other.id })
+    for (const path of ['approve', 'deny'])
+      for (const named of [account_id, other.id])
+        t.match(
+          await foreign.send('POST', `/key-requests/${open}/${path}`, { ...approval, account_id: named }),
+          { status: 404 },
+        )
+  })
+
   await t.test('an operator adjusts a wallet once, with a reason; no one else does', async (t) => {
     const path = `/accounts/${account_id}/adjustments`
     const adjustment = { amount: '-2.5', reason: 'charged twice by mistake' }

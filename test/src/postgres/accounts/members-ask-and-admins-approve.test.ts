@@ -126,7 +126,7 @@ t.test('a request becomes an employee key with a spend cap, of the organization'
   await database.setAccountEnabled(admin, false)
   await refused(admin, 'not_an_admin')
   await database.setAccountEnabled(admin, true)
-  await t.rejects(database.denyKey(newId('kreq'), admin), { code: 'request_not_found' })
+  await t.rejects(database.denyKey(newId('kreq'), { by: admin }), { code: 'request_not_found' })
 
   const expiresAt = new Date('2040-01-01T00:00:00Z')
   const wanted = { requestId: asked.id, by: admin, spendCap: CAP, allowedModels: ['a'], expiresAt }
@@ -151,7 +151,11 @@ t.test('a request that two admins decide on is decided once', async (t) => {
   t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   t.equal((await database.listKeys(organization)).length, 1)
   const second = await database.requestKey({ organizationId: organization, memberId: member, name: 'lap' })
-  t.match(await database.denyKey(second.id, admin), { state: 'denied', decidedBy: admin, keyId: null })
+  t.match(await database.denyKey(second.id, { by: admin }), {
+    state: 'denied',
+    decidedBy: admin,
+    keyId: null,
+  })
 })
 
 t.test('an agent’s key is asked for and approved the same way', async (t) => {
