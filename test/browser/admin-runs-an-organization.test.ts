@@ -24,6 +24,7 @@ t.test('organization', async (t) => {
           const look = async (name: string) => (hand === mouse ? inspectPage(t, admin, name) : undefined)
           const name = `Acme ${hand.name}`
           const email = `ben-${process.pid}-${HANDS.indexOf(hand)}@example.com`
+          const revoked = `eve-${process.pid}-${HANDS.indexOf(hand)}@example.com`
           await signIn(service, admin, { name: 'Anna' })
           await hand.press(button(admin, 'Create an organization'))
           const create = admin.getByRole('dialog', { name: 'Create an organization' })
@@ -40,6 +41,14 @@ t.test('organization', async (t) => {
           await hand.press(button(invite, 'Make the link'))
           const invitation = await invite.locator('pre').textContent()
           await hand.press(button(invite, 'Done'))
+          const invited = admin.getByRole('table', { name: 'Invitations' })
+          await row(invited, email).getByText('Open').waitFor()
+          await hand.press(button(admin, 'Invite a member'))
+          await hand.write(invite.getByLabel('Email'), revoked)
+          await hand.press(button(invite, 'Make the link'))
+          await hand.press(button(invite, 'Done'))
+          await hand.press(button(row(invited, revoked), 'Revoke'))
+          await row(invited, revoked).getByText('Revoked').waitFor()
 
           await member.goto(invitation!)
           await hand.write(member.getByLabel('Name'), 'Ben')
@@ -58,6 +67,7 @@ t.test('organization', async (t) => {
 
           await admin.reload()
           await row(admin, 'Nightly report').waitFor()
+          await row(invited, email).getByText('Accepted').waitFor()
           await look('members')
           await hand.press(button(row(admin, 'Nightly report'), 'Issue the key'))
           const issue = admin.getByRole('dialog', { name: 'Issue Nightly report' })
@@ -100,6 +110,29 @@ t.test('organization', async (t) => {
           await hand.press(link(admin, 'Audit'))
           await row(admin, 'key.revoke').waitFor()
           await row(admin, 'member.').first().waitFor()
+
+          await hand.press(link(admin, 'Members'))
+          const remove = (who: string) => admin.getByRole('dialog', { name: `Remove ${who}` })
+          const members = admin.getByRole('table', { name: 'Members' })
+          await hand.press(button(row(members, 'anna-'), 'Remove'))
+          await hand.write(remove('Anna').getByRole('textbox'), 'Anna')
+          await hand.press(button(remove('Anna'), 'Remove'))
+          await remove('Anna').getByText('is the last owner').waitFor()
+          await hand.press(button(remove('Anna'), 'Cancel'))
+          await hand.press(button(row(members, email), 'Remove'))
+          await remove('Ben').getByRole('textbox').waitFor()
+          t.equal(await remove('Ben').getByRole('alert').count(), 0, 'a refusal of before is gone')
+          await hand.press(button(remove('Ben'), 'Cancel'))
+          const ben = admin.getByLabel(`Role of ${email}`)
+          await hand.choose(ben, 'Owner')
+          await admin.getByText('Role changed').first().waitFor()
+          await hand.press(button(row(members, 'anna-'), 'Remove'))
+          await hand.write(remove('Anna').getByRole('textbox'), 'Anna')
+          await hand.press(button(remove('Anna'), 'Remove'))
+          await heading(admin, 'Home').waitFor()
+          t.notOk(new URL(admin.url()).searchParams.has('account'), 'who has left is at their own account')
+          const switcher = admin.getByLabel('Account', { exact: true })
+          await switcher.getByRole('option', { name }).waitFor({ state: 'detached' })
         }),
       ),
     )

@@ -14,7 +14,7 @@ t.test('an operator', async (t) => {
         const email = `hopper-${hand === mouse ? 'mouse' : 'keys'}-${process.pid}@example.com`
         const invited = `new-${hand === mouse ? 'mouse' : 'keys'}@example.com`
         const user = await service.database.createUser({ email, name: 'Hopper', credit: 0n })
-        await signIn(service, page, { name: 'Olga', role: 'operator' })
+        const olga = await signIn(service, page, { name: 'Olga', role: 'operator' })
         await hand.press(link(page, 'Users'))
         await heading(page, 'Users').waitFor()
         await hand.press(button(page, 'Invite a person'))
@@ -39,6 +39,20 @@ t.test('an operator', async (t) => {
         await hand.press(button(dialog, 'Disable'))
         await row(page, email).getByText('Disabled').waitFor()
         t.match(await service.database.showUser(user.id), { enabled: false, installationRole: 'auditor' })
+
+        await hand.press(button(row(page, email), 'Enable'))
+        await row(page, email).getByText('Active').waitFor()
+        await service.database.createUser({
+          email: `by-${email}`,
+          name: 'Otto',
+          installationRole: 'operator',
+          credit: 0n,
+        })
+        await service.database.updateUser(olga.id, { installationRole: null })
+        await hand.press(button(row(page, email), 'Disable'))
+        await hand.write(dialog.getByRole('textbox'), email)
+        await hand.press(button(dialog, 'Disable'))
+        await dialog.getByText('Only operators of the installation may do this.').waitFor()
       }),
     )
 })

@@ -7,7 +7,7 @@ import { addAuthenticator, inspectPage, withPage } from '../support/browser.ts'
 import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
 import type { LentService } from '../support/service.ts'
-import { button, heading, link, row, STORY_CONFIG } from './support.ts'
+import { button, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
 
 const PASSWORD = 'a long passphrase'
 
@@ -100,4 +100,22 @@ t.test('people', async (t) => {
         await row(page, 'Laptop').waitFor({ state: 'detached' })
       }),
     )
+})
+
+t.test('the last way to sign in stays, and the page says so', async (t) => {
+  const service = await borrowService(t, STORY_CONFIG)
+  const baseUrl = service.baseUrl.replace('127.0.0.1', 'localhost')
+  await withPage(t, 'last way', async (page) => {
+    await addAuthenticator(page)
+    await signIn({ ...service, baseUrl }, page, { name: 'Hedy' })
+    await link(page, 'Profile & security').click()
+    await button(page, 'Add a passkey').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('Laptop')
+    await button(dialog, 'Save').click()
+    await button(row(page, 'Laptop'), 'Remove').click()
+    await dialog.getByRole('textbox').fill('Laptop')
+    await button(dialog, 'Remove').click()
+    await dialog.getByText('last way to sign in').waitFor()
+  })
 })

@@ -74,4 +74,5 @@ export const link = (page: Page, name: string): Locator =>
 export const heading = (page: Page, name: string): Locator => page.getByRole('heading', { name, level: 1 })
 
 /** The row of a table that has this text. */
-export const row = (page: Page, text: string): Locator => page.getByRole('row').filter({ hasText: text })
+export const row = (page: Page | Locator, text: string): Locator =>
+  page.getByRole('row').filter({ hasText: text })

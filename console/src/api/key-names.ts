@@ -1,13 +1,30 @@
 /** The keys of an account by name, for filters and rows. */
 import { queryOptions } from '@tanstack/react-query'
 import type { listKeys } from '../../../schemas/management/accounts/keys.ts'
-import { get } from './client.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
+import { pagesOf } from './read.ts'
 
-const MAX_KEYS = 200
+type Key = AnswerOf<typeof listKeys>['data'][number]
+
+/** An account may have a million keys: no list to choose from shows them. */
+export const MAX_NAMED_KEYS = 10_000
+
+export interface KeyNames {
+  readonly keys: readonly Key[]
+  /** Whether the account has no others. */
+  readonly isWhole: boolean
+}
 
 export const keyNamesQuery = (accountId: string) =>
   queryOptions({
     queryKey: ['/keys', 'names', accountId],
-    queryFn: ({ signal }) =>
-      get<typeof listKeys>('/keys', { account_id: accountId, limit: MAX_KEYS }, signal),
+    staleTime: 60_000,
+    queryFn: async ({ signal }): Promise<KeyNames> => {
+      const keys: Key[] = []
+      for await (const page of pagesOf<typeof listKeys>('/keys', { account_id: accountId }, signal)) {
+        if (keys.length >= MAX_NAMED_KEYS) return { keys, isWhole: false }
+        keys.push(...page)
+      }
+      return { keys, isWhole: true }
+    },
   })

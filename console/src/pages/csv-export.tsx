@@ -3,20 +3,13 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { Operation } from '../../../schemas/management/operation.ts'
-import { get } from '../api/client.ts'
+import { pagesOf } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Actions } from '../ui/form.tsx'
 import { ErrorState } from '../ui/states.tsx'
 import { saveFile } from './save-file.ts'
-
-const PAGE_ROWS = 200
-
-interface Page<Entry> {
-  readonly data: readonly Entry[]
-  readonly next_cursor: string | null
-}
 
 interface CsvExportProps<Entry> {
   /** What the file has, such as `calls`. */
@@ -34,17 +27,13 @@ async function csvOf<Entry>(
   onRows: (count: number) => void,
 ): Promise<BlobPart[]> {
   const pieces: BlobPart[] = [header]
-  let cursor: string | null = null
   let count = 0
-  do {
-    const asked = { ...input, limit: PAGE_ROWS, ...(cursor !== null && { cursor }) }
-    const page = (await get<Operation>(path, asked, signal)) as Page<Entry>
+  for await (const rows of pagesOf<Operation>(path, input, signal)) {
     // The browser keeps blobs outside the memory of the page.
-    pieces.push(new Blob([page.data.map(recordOf).join('')]))
-    count += page.data.length
+    pieces.push(new Blob([(rows as Entry[]).map(recordOf).join('')]))
+    count += rows.length
     onRows(count)
-    cursor = page.next_cursor
-  } while (cursor !== null)
+  }
   return pieces
 }
 

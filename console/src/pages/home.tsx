@@ -45,7 +45,7 @@ function NearCap({ keys_near_cap: keys }: HomeData) {
     <Panel title={t('Keys near their cap')}>
       <ul className="divide-y divide-line">
         {keys.map(({ id, name, spent, spend_cap }) => {
-          const share = Math.min(CAP_PERCENT, (Number(spent) / Number(spend_cap)) * CAP_PERCENT)
+          const share = Math.min(CAP_PERCENT, (Number(spent) / Number(spend_cap)) * CAP_PERCENT || 0)
           return (
             <li key={id} className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2">
               <span className="min-w-32 font-medium">{name}</span>

@@ -35,8 +35,8 @@ interface ConfirmProps {
   /** What is destroyed: its name must be typed. */
   readonly name: string
   readonly act: string
-  /** How far the act is. */
-  readonly acts: Omit<DialogFormProps['sends'], 'mutate'>
+  /** How far the act is. A dialog that is opened again shows no refusal of before. */
+  readonly acts: Omit<DialogFormProps['sends'], 'mutate'> & { reset(): void }
   onClose(): void
   onConfirm(): void
 }
@@ -46,9 +46,13 @@ export function ConfirmByTyping({ title, description, name, act, acts, onClose, 
   useLingui()
   const [typed, setTyped] = useState('')
   const sends = { ...acts, mutate: () => typed === name && onConfirm() }
+  const close = () => {
+    acts.reset()
+    onClose()
+  }
   return (
-    <Dialog title={title} description={description} onClose={onClose}>
-      <DialogForm sends={sends} act={act} kind="danger" isDisabled={typed !== name} onClose={onClose}>
+    <Dialog title={title} description={description} onClose={close}>
+      <DialogForm sends={sends} act={act} kind="danger" isDisabled={typed !== name} onClose={close}>
         <Field
           label={t('Type {name} to confirm', { name })}
           value={typed}

@@ -1,10 +1,10 @@
 /** The budgets of a key, a member or an account: bars, and what changes them. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { deleteBudget, listBudgets } from '../../../../schemas/management/accounts/budgets.ts'
 import { request } from '../../api/client.ts'
-import { useList } from '../../api/read.ts'
+import { wholeListQuery } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmByTyping } from '../../ui/dialog.tsx'
@@ -12,13 +12,11 @@ import { EmptyState, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
 import { type Budget, BudgetBar, periodNames } from './bar.tsx'
 import { BudgetDialog, type Subject } from './dialog.tsx'
 
-const MOST = 200
-
 /** Reads the budgets of an account of one scope, or those of one key. */
 export const useBudgets = (
   accountId: string,
   of: { readonly scope: Budget['scope']; readonly key_id?: string },
-) => useList<typeof listBudgets>('/budgets', { account_id: accountId, limit: MOST, ...of })
+) => useQuery(wholeListQuery<typeof listBudgets>('/budgets', { account_id: accountId, ...of }))
 
 interface BudgetListProps {
   readonly budgets: readonly Budget[]
@@ -104,9 +102,7 @@ export function Budgets({ title, subject, mayChange }: BudgetsProps) {
     <Panel title={title}>
       {list.isPending && <Skeleton rows={2} />}
       {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
-      {!list.isPending && !list.error && (
-        <BudgetList budgets={list.rows} subject={subject} mayChange={mayChange} />
-      )}
+      {list.data && !list.error && <BudgetList budgets={list.data} subject={subject} mayChange={mayChange} />}
     </Panel>
   )
 }

@@ -9,6 +9,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
+import { KeyField } from '../key-field.tsx'
 import { type Period, PeriodFields } from '../period.tsx'
 
 export interface CallFilters extends Period {
@@ -94,11 +95,11 @@ export function Filters({ accountId, filters }: FiltersProps) {
           ...STATUSES.map((status) => [status, names[status]] as const),
         ]}
       />
-      <SelectField
-        label={t('Key')}
-        value={filters.key_id ?? ''}
-        onText={(text) => change({ key_id: text })}
-        options={[['', t('All')], ...(keys.data?.data ?? []).map(({ id, name }) => [id, name] as const)]}
+      <KeyField
+        names={keys.data}
+        value={filters.key_id}
+        hasAll
+        onChange={(text) => change({ key_id: text })}
       />
       <SelectField
         label={t('Kind')}

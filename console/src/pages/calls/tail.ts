@@ -48,7 +48,7 @@ export function useTail({ accountId, filters, isOn, onGap }: TailProps): Tail {
     else setCalls((before) => [data as LiveCall, ...before].slice(0, KEPT))
   })
   const rows = useMemo(() => {
-    const byId = new Map(keys.data?.data.map((key) => [key.id, key]))
+    const byId = new Map(keys.data?.keys.map((key) => [key.id, key]))
     return calls.map(
       (call): LogRow => ({
         ...call,

@@ -109,13 +109,7 @@ export function Keys() {
             <Button kind="quiet" onClick={() => toggle.mutate(key)}>
               {key.enabled ? t('Switch off') : t('Switch on')}
             </Button>
-            <Button
-              kind="quiet"
-              onClick={() => {
-                revoke.reset()
-                setRevoking(key)
-              }}
-            >
+            <Button kind="quiet" onClick={() => setRevoking(key)}>
               {t('Revoke')}
             </Button>
           </span>

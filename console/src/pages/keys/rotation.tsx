@@ -78,13 +78,7 @@ export function Rotation({ item, onChanged, onRotated }: RotationProps) {
       {former && <FormerFacts former={former} isWorking={isWorking} />}
       {isWorking && (
         <div className="px-4 pb-4">
-          <Button
-            kind="danger"
-            onClick={() => {
-              end.reset()
-              setEnding(true)
-            }}
-          >
+          <Button kind="danger" onClick={() => setEnding(true)}>
             {t('End the former secret now')}
           </Button>
         </div>

@@ -1,13 +1,13 @@
 /** Readers of a knowledge base besides its account: agents, members, other accounts. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { listAgents } from '../../../../schemas/management/accounts/agents.ts'
 import type { listMembers } from '../../../../schemas/management/accounts/organizations.ts'
 import type { grantBase, revokeBase } from '../../../../schemas/management/knowledge/bases.ts'
 import { BASES } from '../../api/bases.ts'
 import { request } from '../../api/client.ts'
-import { useGet } from '../../api/read.ts'
+import { useGet, wholeListQuery } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -31,18 +31,15 @@ function useCandidates(): ReadonlyMap<string, string> {
       enabled,
     },
   )
-  const members = useGet<typeof listMembers>(
-    '/members',
-    { account_id: id },
-    {
-      enabled,
-    },
-  )
+  const members = useQuery({
+    ...wholeListQuery<typeof listMembers>('/members', { account_id: id }),
+    enabled,
+  })
   return new Map([
     ...accounts
       .filter(({ account_id, role }) => account_id !== id && (role === 'owner' || role === 'admin'))
       .map(({ account_id, name }): [string, string] => [account_id, name]),
-    ...(members.data?.data ?? []).map(({ account_id, name, email }): [string, string] => [
+    ...(members.data ?? []).map(({ account_id, name, email }): [string, string] => [
       account_id,
       email ?? name,
     ]),

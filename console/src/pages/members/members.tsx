@@ -1,6 +1,7 @@
 /** Members of an organization, and the keys that they request. */
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
   listMembers,
@@ -8,10 +9,14 @@ import type {
   removeMember,
 } from '../../../../schemas/management/accounts/organizations.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import type { inviteMember } from '../../../../schemas/management/people/users.ts'
+import type {
+  inviteMember,
+  listMemberInvitations,
+  revokeMemberInvitation,
+} from '../../../../schemas/management/people/users.ts'
 import { request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
-import { useAccount } from '../../api/session.ts'
+import { sessionQuery, useAccount, useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmByTyping } from '../../ui/dialog.tsx'
@@ -22,6 +27,7 @@ import type { Column } from '../../ui/table.tsx'
 import { Money, Time } from '../../ui/text.tsx'
 import { useBudgets } from '../budgets/budgets.tsx'
 import { MemberBudgets } from '../budgets/member.tsx'
+import { Invitations } from '../users/invitations.tsx'
 import { Invite } from '../users/invite.tsx'
 import { Requests } from './requests.tsx'
 import { memberRoles, rolesToGive } from './roles.ts'
@@ -29,9 +35,38 @@ import { memberRoles, rolesToGive } from './roles.ts'
 type Member = AnswerOf<typeof listMembers>['data'][number]
 type Role = Member['role']
 
+const INVITATIONS = '/organizations/{account_id}/invitations'
+
+/** The invitations to an organization. Only owners revoke those to roles that only they give. */
+function MemberInvitations({ accountId, isDecider, offered }: MemberInvitationsProps) {
+  const list = useList<typeof listMemberInvitations>(INVITATIONS, { account_id: accountId })
+  return (
+    <Invitations
+      list={list}
+      roleOf={({ role }) => (role === null ? '–' : memberRoles()[role])}
+      mayRevoke={({ role }) => isDecider && role !== null && role in offered}
+      onRevoke={(id) =>
+        request<typeof revokeMemberInvitation>('POST', `${INVITATIONS}/{id}/revoke`, {
+          id,
+          account_id: accountId,
+        })
+      }
+    />
+  )
+}
+
+interface MemberInvitationsProps {
+  readonly accountId: string
+  readonly isDecider: boolean
+  readonly offered: Partial<Record<Role, string>>
+}
+
 export function Members() {
   useLingui()
   const { account_id: accountId, role } = useAccount()
+  const { user: self, accounts } = useSession()
+  const isMember = accounts.some(({ account_id }) => account_id === accountId)
+  const navigate = useNavigate()
   const queries = useQueryClient()
   const isDecider = role === 'owner' || role === 'admin'
   const offered: Partial<Record<Role, string>> = rolesToGive(role)
@@ -39,7 +74,13 @@ export function Members() {
   const [removing, setRemoving] = useState<Member | null>(null)
   const list = useList<typeof listMembers>('/members', { account_id: accountId })
   const budgets = useBudgets(accountId, { scope: 'member' })
-  const changed = () => queries.invalidateQueries({ queryKey: ['/members'] })
+  // What the reader may do changes with their own role; a member who leaves takes requests along.
+  const changed = () =>
+    Promise.all(
+      [['/members'], ['/key-requests'], sessionQuery.queryKey].map((queryKey) =>
+        queries.invalidateQueries({ queryKey }),
+      ),
+    )
   const put = useMutation({
     meta: { done: t('Role changed') },
     mutationFn: ({ account_id, role: next }: Pick<Member, 'account_id' | 'role'>) =>
@@ -57,8 +98,9 @@ export function Members() {
         account_id: accountId,
         member_id: account_id,
       }),
-    onSuccess: async () => {
+    onSuccess: async ({ account_id }) => {
       setRemoving(null)
+      if (account_id === self.account_id) await navigate({ to: '/', search: {} })
       await changed()
     },
   })
@@ -69,7 +111,7 @@ export function Members() {
       cell: (member) =>
         isDecider && member.role in offered ? (
           <CellSelect
-            label={t('Role')}
+            label={t('Role of {name}', { name: member.email ?? member.name })}
             value={member.role}
             options={Object.entries(offered)}
             onText={(text) => put.mutate({ ...member, role: text as Role })}
@@ -86,7 +128,7 @@ export function Members() {
           accountId={accountId}
           memberId={account_id}
           name={email ?? name}
-          budgets={budgets.rows.filter(({ member_id }) => member_id === account_id)}
+          budgets={(budgets.data ?? []).filter(({ member_id }) => member_id === account_id)}
           mayChange={isDecider}
         />
       ),
@@ -126,7 +168,10 @@ export function Members() {
             empty={<EmptyState title={t('This organization has no members yet.')} />}
           />
         )}
-        <Requests accountId={accountId} isDecider={isDecider} mayAsk={role !== 'auditor'} />
+        {(isDecider || role === 'auditor') && (
+          <MemberInvitations accountId={accountId} isDecider={isDecider} offered={offered} />
+        )}
+        <Requests accountId={accountId} isDecider={isDecider} mayAsk={isMember && role !== 'auditor'} />
       </div>
       {isInviting && (
         <Invite
@@ -134,13 +179,12 @@ export function Members() {
           roleLabel={t('Role')}
           roles={offered as Record<Role, string>}
           usual="member"
-          onInvite={(email, as) =>
-            request<typeof inviteMember>('POST', '/organizations/{account_id}/invitations', {
-              account_id: accountId,
-              email,
-              role: as,
-            })
-          }
+          onInvite={async (email, as) => {
+            const input = { account_id: accountId, email, role: as }
+            const invited = await request<typeof inviteMember>('POST', INVITATIONS, input)
+            await queries.invalidateQueries({ queryKey: [INVITATIONS] })
+            return invited
+          }}
           onClose={() => setInviting(false)}
         />
       )}

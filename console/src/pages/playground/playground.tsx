@@ -131,6 +131,8 @@ function AnswerView({ run, accountId }: { run: Run; accountId: string }) {
 
 interface ComposerProps {
   readonly isRunning: boolean
+  /** The settings have a problem, which they show. */
+  readonly isBlocked: boolean
   readonly canReadImages: boolean
   /** The call of a tool that the next message answers. */
   readonly toolCall: { readonly id: string; readonly name: string } | null
@@ -138,7 +140,7 @@ interface ComposerProps {
   onStop(): void
 }
 
-function Composer({ isRunning, canReadImages, toolCall, onSend, onStop }: ComposerProps) {
+function Composer({ isRunning, isBlocked, canReadImages, toolCall, onSend, onStop }: ComposerProps) {
   const [text, setText] = useState('')
   const [pictures, setPictures] = useState<readonly Picture[]>([])
   const input = useRef<HTMLInputElement>(null)
@@ -184,7 +186,7 @@ function Composer({ isRunning, canReadImages, toolCall, onSend, onStop }: Compos
         {isRunning ? (
           <Button onClick={onStop}>{t('Stop')}</Button>
         ) : (
-          <Button type="submit" kind="primary">
+          <Button type="submit" kind="primary" disabled={isBlocked}>
             {t('Send')}
           </Button>
         )}
@@ -260,7 +262,8 @@ export function Playground() {
             </ol>
             {run && <AnswerView run={run} accountId={accountId} />}
             <Composer
-              isRunning={isRunning || readTools(settings.tools).problem !== null}
+              isRunning={isRunning}
+              isBlocked={readTools(settings.tools).problem !== null}
               canReadImages={chosen.capabilities.vision}
               toolCall={isRunning ? null : toolCall}
               onSend={onSend}

@@ -25,7 +25,7 @@ export function Passkeys({ security }: { readonly security: Security }) {
   const remove = useMutation({
     meta: { done: t('Passkey removed') },
     mutationFn: ({ id }: Passkey) => request<typeof removePasskey>('DELETE', '/me/passkeys/{id}', { id }),
-    onSettled: async () => {
+    onSuccess: async () => {
       setRemoved(null)
       await changed()
     },

@@ -8,8 +8,8 @@ import { keyNamesQuery } from '../../api/key-names.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
-import { SelectField } from '../../ui/field.tsx'
 import { EmptyState } from '../../ui/states.tsx'
+import { KeyField } from '../key-field.tsx'
 import { dimensionNames, SUM_COLUMNS, UsageFrame, usePeriod } from './frame.tsx'
 import { Report } from './report.tsx'
 
@@ -45,7 +45,7 @@ export function AccountUsage() {
   const change = useChangeSearch()
   const keys = useQuery({ ...keyNamesQuery(accountId), enabled: role !== 'billing' })
   // A member reads the usage of one key at a time.
-  const key = keyId ?? (role === 'member' ? keys.data?.data[0]?.id : undefined)
+  const key = keyId ?? (role === 'member' ? keys.data?.keys[0]?.id : undefined)
   const hasNoKey = role === 'member' && keys.isSuccess && key === undefined
   const usage = useQuery({
     queryKey: ['/usage', accountId, by, key, period],
@@ -68,14 +68,11 @@ export function AccountUsage() {
     )
   }
   const keyField = role !== 'billing' && (
-    <SelectField
-      label={t('Key')}
-      value={key ?? ''}
-      onText={(text) => change({ key_id: text })}
-      options={[
-        ...(role !== 'member' ? [['', t('All')] as const] : []),
-        ...(keys.data?.data ?? []).map(({ id, name }) => [id, name] as const),
-      ]}
+    <KeyField
+      names={keys.data}
+      value={key}
+      hasAll={role !== 'member'}
+      onChange={(text) => change({ key_id: text })}
     />
   )
   return (

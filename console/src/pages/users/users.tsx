@@ -27,66 +27,13 @@ import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Id, Time } from '../../ui/text.tsx'
 import { SearchForm } from '../search-form.tsx'
+import { Invitations } from './invitations.tsx'
 import { Invite } from './invite.tsx'
 import { type InstallationRole, installationRoles, NO_ROLE, roleOf } from './roles.ts'
 
 type User = AnswerOf<typeof listUsers>['data'][number]
-type Invitation = AnswerOf<typeof listInvitations>['data'][number]
 
 const route = getRouteApi('/signed-in/users')
-
-function stateOf({ used_at, revoked_at, expires_at }: Invitation) {
-  if (used_at !== null) return <Badge tone="good">{t('Accepted')}</Badge>
-  if (revoked_at !== null) return <Badge tone="bad">{t('Revoked')}</Badge>
-  return Date.parse(expires_at) <= Date.now() ? (
-    <Badge tone="warn">{t('Expired')}</Badge>
-  ) : (
-    <Badge>{t('Open')}</Badge>
-  )
-}
-
-function Invitations({ mayChange }: { readonly mayChange: boolean }) {
-  useLingui()
-  const queries = useQueryClient()
-  const list = useList<typeof listInvitations>('/invitations', {})
-  const revoke = useMutation({
-    meta: { done: t('Invitation revoked') },
-    mutationFn: (id: string) => request<typeof revokeInvitation>('POST', '/invitations/{id}/revoke', { id }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['/invitations'] }),
-  })
-  return (
-    <>
-      {revoke.error && <ErrorState error={revoke.error} />}
-      <ListPanel
-        title={t('Invitations')}
-        caption={t('Invitations')}
-        list={list}
-        keyOf={({ id }) => id}
-        empty={<EmptyState title={t('No one is invited.')} />}
-        columns={[
-          { name: t('Email'), cell: ({ email }) => email },
-          { name: t('State'), cell: stateOf },
-          {
-            name: t('Role'),
-            cell: ({ installation_role }) => installationRoles()[installation_role ?? NO_ROLE],
-          },
-          { name: t('Expires'), cell: ({ expires_at }) => <Time at={expires_at} /> },
-          {
-            name: t('Actions'),
-            cell: ({ id, used_at, revoked_at }) =>
-              mayChange &&
-              used_at === null &&
-              revoked_at === null && (
-                <Button kind="quiet" onClick={() => revoke.mutate(id)}>
-                  {t('Revoke')}
-                </Button>
-              ),
-          },
-        ]}
-      />
-    </>
-  )
-}
 
 export function Users() {
   useLingui()
@@ -97,6 +44,7 @@ export function Users() {
   const [isInviting, setInviting] = useState(false)
   const [disabling, setDisabling] = useState<User | null>(null)
   const list = useList<typeof listUsers>('/users', search === undefined ? {} : { search })
+  const invitations = useList<typeof listInvitations>('/invitations', {})
   const onSuccess = () => queries.invalidateQueries({ queryKey: ['/users'] })
   const link = useMutation({
     mutationFn: ({ id }: User) => request<typeof createSignInLink>('POST', '/users/{id}/link', { id }),
@@ -109,8 +57,10 @@ export function Users() {
   const disable = useMutation({
     meta: { done: t('User disabled') },
     mutationFn: ({ id }: User) => request<typeof disableUser>('POST', '/users/{id}/disable', { id }),
-    onSuccess,
-    onSettled: () => setDisabling(null),
+    onSuccess: async () => {
+      setDisabling(null)
+      await onSuccess()
+    },
   })
   const setRole = useMutation({
     meta: { done: t('Role changed') },
@@ -192,7 +142,12 @@ export function Users() {
           keyOf={({ id }) => id}
           empty={<EmptyState title={t('No user matches.')} />}
         />
-        <Invitations mayChange={mayChange} />
+        <Invitations
+          list={invitations}
+          roleOf={({ installation_role }) => installationRoles()[installation_role ?? NO_ROLE]}
+          mayRevoke={() => mayChange}
+          onRevoke={(id) => request<typeof revokeInvitation>('POST', '/invitations/{id}/revoke', { id })}
+        />
       </div>
       {isInviting && (
         <Invite
@@ -203,7 +158,7 @@ export function Users() {
           onInvite={async (email, role) => {
             const input = { email, installation_role: roleOf(role) }
             const invited = await request<typeof createInvitation>('POST', '/invitations', input)
-            await queries.invalidateQueries({ queryKey: ['/invitations'] })
+            await invitations.refetch()
             return invited
           }}
           onClose={() => setInviting(false)}

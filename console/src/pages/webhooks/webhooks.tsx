@@ -156,13 +156,7 @@ export function Webhooks() {
             <Button kind="quiet" onClick={() => toggle.mutate(endpoint)}>
               {endpoint.enabled ? t('Switch off') : t('Switch on')}
             </Button>
-            <Button
-              kind="quiet"
-              onClick={() => {
-                remove.reset()
-                setDeleted(endpoint)
-              }}
-            >
+            <Button kind="quiet" onClick={() => setDeleted(endpoint)}>
               {t('Delete')}
             </Button>
           </span>
