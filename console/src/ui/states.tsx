@@ -19,9 +19,9 @@ export function PageHeader({ title, description, actions }: PageHeaderProps) {
   useDocumentTitle(title)
   return (
     <header className="mb-5 flex flex-wrap items-start justify-between gap-3">
-      <div>
-        <h1 className="font-semibold text-xl">{title}</h1>
-        {description && <p className="mt-0.5 max-w-prose text-quiet">{description}</p>}
+      <div className="min-w-0">
+        <h1 className="break-words font-semibold text-xl">{title}</h1>
+        {description && <p className="mt-0.5 max-w-prose break-words text-quiet">{description}</p>}
       </div>
       {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
     </header>
