@@ -24,7 +24,7 @@ export interface NewKeyRequest {
   readonly note?: string | null
 }
 
-/** Who decides on a request. */
+/** The one who decides on a request. */
 export interface Decider {
   /** A personal account, or the name of a management token. */
   readonly by: string
