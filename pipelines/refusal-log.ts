@@ -3,6 +3,7 @@
  * them in a minute, refusals of one key, model and reason share a row with their count.
  */
 import type { Settlement } from '../schemas/events/event.ts'
+import { stillHolds } from '../src/core/still-holds.ts'
 
 /** Of one key. */
 export const OWN_ROWS_PER_MINUTE = 600
@@ -37,7 +38,7 @@ export class RefusalLog {
   /** Writes the refusal's row, or counts it in the row that it shares. */
   record(refused: Settlement): void {
     const now = this.#deps.now()
-    if (now >= this.#windowEndsAt) this.#begin(now)
+    if (!stillHolds(this.#windowEndsAt, now, WINDOW_MS)) this.#begin(now)
     const count = (this.#counts.get(refused.key_id) ?? 0) + 1
     this.#counts.set(refused.key_id, count)
     if (count <= OWN_ROWS_PER_MINUTE) this.#deps.write(refused)

@@ -81,3 +81,11 @@ t.test('refusals that go on for a minute leave few rows more, and none is lost',
   t.equal(counted(), 60_000 + OWN_ROWS_PER_MINUTE, 'the next minute begins with rows of their own')
   t.equal(new Set(rows.map(({ request_id }) => request_id)).size, rows.length)
 })
+
+t.test('a clock that is set back by an hour begins another minute', async (t) => {
+  const { rows, refuse, wait } = openLog()
+  refuse(OWN_ROWS_PER_MINUTE)
+  wait(-60 * MINUTE_MS)
+  refuse(1)
+  t.equal(rows.length, OWN_ROWS_PER_MINUTE + 1, 'its first refusal has a row')
+})

@@ -2,6 +2,7 @@
 import { totalmem } from 'node:os'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { addressPrefix } from '../../core/keys/address-prefix.ts'
+import { stillHolds } from '../../core/still-holds.ts'
 import { type AddressLimits, ClientLimits, type ClientRefusal } from '../../http/client-limits.ts'
 import { TrustedProxies } from '../../http/trusted-proxies.ts'
 
@@ -38,7 +39,7 @@ const limitsOf = ({
 
 export function clientLimits({ config, gatewayCount, count, log }: ClientLimitDeps): ClientLimits {
   const ownShare = (memoryBytes() * BUFFERED_SHARE) / gatewayCount
-  let loggedAt = Number.NEGATIVE_INFINITY
+  let quietUntil = 0
   let configured = config().server.per_address
   let perAddress = limitsOf(configured)
   let networks: readonly string[] = []
@@ -64,8 +65,8 @@ export function clientLimits({ config, gatewayCount, count, log }: ClientLimitDe
     },
     onRefused: (reason, address) => {
       count(reason)
-      if (Date.now() - loggedAt < LOG_INTERVAL_MS) return
-      loggedAt = Date.now()
+      if (stillHolds(quietUntil, Date.now(), LOG_INTERVAL_MS)) return
+      quietUntil = Date.now() + LOG_INTERVAL_MS
       log.warn({ reason, address_prefix: addressPrefix(address) }, 'Refused a client that is over a limit')
     },
   })

@@ -1,6 +1,7 @@
 /** Refused keys: counts each by its reason, and logs from time to time which addresses they come from. */
 import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
 import { addressPrefix } from '../../core/keys/address-prefix.ts'
+import { stillHolds } from '../../core/still-holds.ts'
 
 /** However many keys are refused, so often one line at most. */
 export const LOG_INTERVAL_MS = 10_000
@@ -20,15 +21,15 @@ export interface FailedAuthenticationDeps {
  * throws.
  */
 export function failedAuthentications({ count, log, now = Date.now }: FailedAuthenticationDeps) {
-  let loggedAt = Number.NEGATIVE_INFINITY
+  let quietUntil = 0
   let refused = 0
   return (message: string, peer: () => string): void => {
     const reason = REASONS.get(message) ?? 'other'
     count(reason)
     refused++
-    if (now() - loggedAt < LOG_INTERVAL_MS) return
+    if (stillHolds(quietUntil, now(), LOG_INTERVAL_MS)) return
     log.warn({ reason, address_prefix: addressPrefix(peer()), refused }, 'Refused API keys')
-    loggedAt = now()
+    quietUntil = now() + LOG_INTERVAL_MS
     refused = 0
   }
 }

@@ -5,6 +5,7 @@ import { configFile } from '../../../schemas/config/file.ts'
 import { clientLimits } from '../../../src/server/gateway/client-limits.ts'
 
 const MIB = 1024 * 1024
+const HOUR_MS = 3_600_000
 
 /** Returns whether so many bytes of bodies are the most that one gateway process holds. */
 function holdsAtMost(bytes: number, gatewayCount: number, maxBufferedMib: number | null = null): boolean {
@@ -38,4 +39,23 @@ t.test('a gateway process holds its share of a quarter of the memory', async (t)
   t.ok(holdsAtMost(100 * MIB, 1), 'a container')
   t.ok(holdsAtMost(25 * MIB, 4), 'four gateway processes')
   t.ok(holdsAtMost(64 * MIB, 4, 64), 'the configured limit is that of one process')
+})
+
+t.test('refusals are logged now and then, also after the clock was set back by an hour', async (t) => {
+  let lines = 0
+  const config = configFile.parse({ server: { max_buffered_mib: 32 } })
+  const limits = clientLimits({
+    config: () => config,
+    gatewayCount: 1,
+    count: () => undefined,
+    log: { warn: () => void lines++ },
+  })
+  const refuse = () => limits.take(64 * MIB, null)
+  refuse()
+  refuse()
+  t.equal(lines, 1)
+  const back = Date.now() - HOUR_MS
+  t.intercept(Date, 'now', { value: () => back })
+  refuse()
+  t.equal(lines, 2)
 })

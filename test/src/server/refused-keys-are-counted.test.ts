@@ -4,6 +4,8 @@ import { addressPrefix } from '../../../src/core/keys/address-prefix.ts'
 import { failedAuthentications, LOG_INTERVAL_MS } from '../../../src/server/gateway/failed-authentications.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 
+const HOUR_MS = 3_600_000
+
 t.test('each is counted by its reason, and a line now and then says from where', async (t) => {
   const metrics = createMetrics('0')
   const lines: object[] = []
@@ -24,6 +26,20 @@ t.test('each is counted by its reason, and a line now and then says from where',
     { reason: 'invalid', address_prefix: '203.0.113.0/24', refused: 1 },
     { reason: 'other', address_prefix: '2001:db8:1::/48', refused: 6 },
   ])
+})
+
+t.test('a clock that is set back by an hour does not silence the log', async (t) => {
+  let lines = 0
+  let now = 2 * HOUR_MS
+  const refused = failedAuthentications({
+    count: () => undefined,
+    log: { warn: () => void lines++ },
+    now: () => now,
+  })
+  refused(AUTH_MESSAGES.invalid, () => '203.0.113.1')
+  now -= HOUR_MS
+  refused(AUTH_MESSAGES.invalid, () => '203.0.113.1')
+  t.equal(lines, 2)
 })
 
 t.test('calls that the reservations of all processes refuse are counted', async (t) => {
