@@ -39,7 +39,8 @@ export function watchConfig(path: string, options: WatchOptions): ConfigWatch {
     const read = readConfigText(path)
     // Written to while it was read: whatever was read may be half of it.
     if (fingerprint(path) !== seen) return
-    settled = seen
+    // What could not be read, such as by a process without a free descriptor, is read again: the file stays as it is.
+    settled = read.digest === '' ? '' : seen
     if (read.digest === digest) return
     digest = read.digest
     const result = loadConfig(read, env)

@@ -1,4 +1,17 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -41,6 +54,25 @@ class Watched {
 function start(t: Test): { path: string; watched: Watched } {
   const path = join(t.testdir({ 'c.yaml': config(1) }), 'c.yaml')
   return { path, watched: new Watched(t, path) }
+}
+
+/** Opens files until this process may open no more, of a limit that is low meanwhile. Returns what closes them. */
+function takeEveryDescriptor(t: Test): () => void {
+  const limit = (soft: string) =>
+    execFileSync('prlimit', ['--pid', `${process.pid}`, `--nofile=${soft}:`], { stdio: 'pipe' })
+  const [, before = ''] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))!
+  const taken: number[] = []
+  const free = () => {
+    for (const descriptor of taken.splice(0)) closeSync(descriptor)
+    limit(before)
+  }
+  t.teardown(() => taken.length > 0 && free())
+  limit('256')
+  try {
+    for (;;) taken.push(openSync('/dev/null', 'r'))
+  } catch {
+    return free
+  }
 }
 
 t.test('written in place', async (t) => {
@@ -118,6 +150,19 @@ t.test('a file that cannot be reached leaves the old one in force', async (t) =>
   writeFileSync(path, config(6))
   await watched.until([6], 1)
   t.same(watched.taken, [6])
+})
+
+t.test('a file that cannot be opened for a moment is read once it can be', async (t) => {
+  const { path, watched } = start(t)
+  const changed = openSync(path, 'r+')
+  const free = takeEveryDescriptor(t)
+  writeSync(changed, config(7), 0)
+  await watched.until([], 1)
+  await sleep(QUIET_MS)
+  free()
+  t.match(watched.refused, [[{ file: path, message: /^It cannot be read: EMFILE/ }]], 'reported once')
+  await watched.until([7], 1)
+  t.same(watched.taken, [7])
 })
 
 t.test('touched without a change: nothing happens', async (t) => {
