@@ -39,6 +39,15 @@ function bearer(fetchToken: FetchToken, now: () => number): Authorizer {
   }
 }
 
+/** Refuses a token that no header can carry, before it is kept. */
+const headerSafe =
+  (fetchToken: FetchToken): FetchToken =>
+  async () => {
+    const token = await fetchToken()
+    if (/^[\x21-\x7e]+$/.test(token.text)) return token
+    throw new Error('the token is not of visible ASCII characters')
+  }
+
 /** Returns `fetch` that keeps the date of the last answer: it tells whether the clock is wrong. */
 function dated(send: typeof fetch): { fetch: typeof fetch; lastDate: () => string | null } {
   let date: string | null = null
@@ -77,11 +86,11 @@ function open(auth: ChannelAuth, deps: AuthorizerDeps): Authorizer {
     case 'aws-sigv4':
       return awsSignatures(auth, own, named)
     case 'google':
-      return bearer(named(googleTokens(auth, own)), deps.now)
+      return bearer(named(headerSafe(googleTokens(auth, own))), deps.now)
     case 'azure-entra':
-      return bearer(named(entraTokens(auth, own)), deps.now)
+      return bearer(named(headerSafe(entraTokens(auth, own))), deps.now)
     case 'jwt-hs256':
-      return bearer(named(hs256Tokens(auth, own)), deps.now)
+      return bearer(named(headerSafe(hs256Tokens(auth, own))), deps.now)
   }
 }
 

@@ -62,18 +62,18 @@ export class AuthorizedCall implements UpstreamCall, UpstreamHandler {
       this.#handler.onError(new UpstreamFailure(kind, detail, NOT_SENT))
     }
     this.#timer = setTimeout(() => failed('deadline', 'no token in time'), this.#msLeft())
-    authorization.then(
-      (ready) => {
+    authorization
+      .then((ready) => {
         if (this.#isOver) return
         clearTimeout(this.#timer!)
         this.#sendWith(ready)
-      },
-      (error: unknown) =>
+      })
+      .catch((error: unknown) =>
         failed(
           'authorization',
           error instanceof AuthorizationFailure ? error.message : 'the request could not be signed',
         ),
-    )
+      )
   }
 
   #msLeft(): number {

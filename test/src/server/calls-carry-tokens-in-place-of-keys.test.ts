@@ -127,6 +127,27 @@ t.test('without a token nothing is sent', async (t) => {
   t.same(upstream.asked, [])
 })
 
+t.test('a token that no header can carry fails its calls and nothing else', async (t) => {
+  const { opened, upstream } = await start(
+    t,
+    (_, response) => json(response, 200, {}),
+    (response) => json(response, 200, { access_token: 'token\nnumber-1', expires_in: 3600 }),
+  )
+  for (const call1 of [call(opened), call(opened)])
+    t.match((await call1.answered).failure, { kind: 'authorization', sent: false, message: /visible ASCII/ })
+  t.match((await call(opened).answered).failure, { kind: 'authorization' }, 'it is not kept')
+  t.same(upstream.asked, [])
+  t.notMatch(opened.problems.join(), /number-1/)
+})
+
+t.test('a signature that no header can carry fails its call and nothing else', async (t) => {
+  const { opened, upstream } = await start(t, (_, response) => json(response, 200, {}))
+  const headers = [['authorization', 'two\nlines']] as const
+  const access = { ...opened.access, authorize: async () => ({ headers, source: null, secret: '' }) }
+  t.match((await call({ ...opened, access }).answered).failure, { kind: 'authorization', sent: false })
+  t.same(upstream.asked, [])
+})
+
 t.test('a refusal by a server whose clock differs by five minutes names the clock', async (t) => {
   const { opened } = await start(t, (_, response) => {
     response.setHeader('date', new Date(Date.now() - FIVE_MINUTES_MS).toUTCString())
