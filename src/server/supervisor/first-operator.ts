@@ -1,6 +1,7 @@
 /** The operator that an installation is born with, and the link that signs them in. */
 import { generateToken, tokenHash } from '../../core/keys/bearer-token.ts'
 import type { Accounts } from '../../postgres/accounts/repository.ts'
+import { Refusal } from '../../postgres/billing/refusal.ts'
 import type { People } from '../../postgres/people/repository.ts'
 import { FIRST_ACCOUNT_NAME } from './first-account.ts'
 
@@ -9,12 +10,13 @@ const LINK_MINUTES = 15
 
 /**
  * Returns the token of a link that signs in the first operator: makes the user where there is none at all, who owns the
- * first account where that is there. Null once the operator has signed in.
+ * first account where that is there. Null once the operator has signed in, and where another service that starts at the
+ * same time has made the user: that one has the link.
  */
 export async function firstSignInToken(database: Accounts & People): Promise<string | null> {
   const users = await database.listUsers()
   const operator = users[0] ?? (await createOperator(database))
-  if (users.length > 1 || (await database.hasSignedIn(operator.id))) return null
+  if (operator === null || users.length > 1 || (await database.hasSignedIn(operator.id))) return null
   const token = generateToken()
   await database.createLink({ tokenHash: tokenHash(token), userId: operator.id, minutes: LINK_MINUTES })
   return token
@@ -23,11 +25,15 @@ export async function firstSignInToken(database: Accounts & People): Promise<str
 async function createOperator(database: Accounts & People) {
   const accounts = await database.listAccounts()
   const first = accounts.find(({ account }) => account.name === FIRST_ACCOUNT_NAME)
-  return database.createUser({
+  const user = {
     email: FIRST_OPERATOR_EMAIL,
     name: 'Operator',
     installationRole: 'operator',
     credit: 0n,
     ...(first && { accountId: first.account.id }),
+  } as const
+  return database.createUser(user).catch((error) => {
+    if (error instanceof Refusal && error.code === 'email_taken') return null
+    throw error
   })
 }

@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { WEBHOOK_PATH } from '../../../pipelines/payments/webhook.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { Settings } from '../../../schemas/config/settings.ts'
-import { printCredits } from '../../../schemas/money.ts'
 import { DEMONSTRATION_FILE, needsSimulator } from '../../config/demonstration.ts'
 import { loadConfigFile } from '../../config/load.ts'
 import { localUrl, readSettings } from '../../config/settings.ts'
@@ -22,7 +21,6 @@ import { tlsProblem } from '../../http/certificate.ts'
 import { paymentSettings } from '../../payments/settings.ts'
 import { completeRotation, currentMasterKey } from '../../postgres/accounts/master-key.ts'
 import { Refusal } from '../../postgres/billing/refusal.ts'
-import { openDatabase } from '../../postgres/database.ts'
 import { excessOf, migrateAsOwner, migrateEmbedded } from '../../postgres/roles.ts'
 import { serversOf } from '../../postgres/servers/address.ts'
 import { losesCommits } from '../../postgres/servers/replication.ts'
@@ -33,8 +31,7 @@ import { logUncaughtExceptions } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
 import { type BannerFacts, banner, bannerModel, factsJson } from './banner.ts'
 import { ServiceChild } from './children.ts'
-import { firstKey } from './first-account.ts'
-import { firstSignInToken } from './first-operator.ts'
+import { firstAccess } from './first-access.ts'
 import { MetricsGatherer } from './metrics-gatherer.ts'
 import { type ChosenPort, choosePort } from './port.ts'
 
@@ -185,7 +182,7 @@ class Service {
       clickhouseCluster: config.clickhouse.cluster,
     }
     signal.throwIfAborted()
-    const [, first] = await Promise.all([this.#startChildren(boot), this.#firstAccess(boot, config)])
+    const [, first] = await Promise.all([this.#startChildren(boot), firstAccess(settings, boot, config)])
     const hasGateway = settings.roles.includes('gateway')
     if (boot.hasSimulatedCards && hasGateway) await this.#nameWebhook(boot)
     const scheme = settings.tls === null ? 'http' : 'https'
@@ -340,32 +337,6 @@ class Service {
     const children = [...this.#gateways, this.#settler, this.#tasks].filter((c) => c !== null)
     this.#gatherer = new MetricsGatherer(children, () => this.#engines?.health() ?? {})
     await Promise.all(children.map((c) => c.start()))
-  }
-
-  async #firstAccess(
-    boot: Omit<Boot, 'role' | 'index'>,
-    config: ConfigFile,
-  ): Promise<{ key: string | null; credit: string | null; signInToken: string | null }> {
-    const { databaseUrl, keys } = this.#settings
-    const database = await openDatabase({
-      url: boot.databaseUrl,
-      masterKey: Buffer.from(boot.masterKey, 'base64'),
-      keys,
-      maxConnections: 1,
-      name: 'tollgate start',
-      actor: 'service',
-    })
-    try {
-      // Operators with their own PostgreSQL make their own accounts.
-      const isOurs = databaseUrl === null && database.masterKeyReplacedAt === null
-      const key = isOurs ? await firstKey(database, config.trial_credit) : null
-      const signInToken = await firstSignInToken(database)
-      if (key === null) return { key, credit: null, signInToken }
-      const credential = await database.findCredential(database.lookupHash(key))
-      return { key, credit: credential && printCredits(credential.wallet.balance), signInToken }
-    } finally {
-      await database.close()
-    }
   }
 
   #onEngineEvent(event: EngineEvent): void {
