@@ -69,7 +69,7 @@ export type ToChild =
 export type ToParent =
   | { readonly type: 'ready' }
   | { readonly type: 'failed'; readonly message: string }
-  /** Answer to `snapshot`: the child's metrics as plain data. */
+  /** Answer to `snapshot`, or the last one before the child ends: its metrics as plain data. */
   | { readonly type: 'snapshot'; readonly id: number; readonly snapshot: unknown }
   /** A scrape reached this child: the whole service's metrics are wanted. */
   | { readonly type: 'metrics'; readonly id: number }

@@ -2,6 +2,8 @@
 import type { ToChild, ToParent } from './messages.ts'
 
 const METRICS_BOUND_MS = 5_000
+/** The id of a snapshot that was not requested. */
+const NOT_ASKED = 0
 
 export interface ParentHandlers {
   onDrain(deadlineMs: number): void
@@ -44,6 +46,15 @@ export class ParentLink {
         resolve(text)
       })
       this.send({ type: 'metrics', id })
+    })
+  }
+
+  /** Sends what the process counted once more, before it ends: no scrape can ask it then. */
+  async sendLastSnapshot(snapshot: Promise<unknown>): Promise<void> {
+    const message: ToParent = { type: 'snapshot', id: NOT_ASKED, snapshot: await snapshot }
+    await new Promise<void>((resolve) => {
+      if (process.connected) process.send?.(message, () => resolve())
+      else resolve()
     })
   }
 

@@ -81,6 +81,14 @@ function readable(metric: MetricsSnapshot[number]): MetricsSnapshot[number] {
   return { ...metric, values: metric.values.filter(({ value }) => Number.isFinite(value)) }
 }
 
+/** Returns the counters and histograms: what counts also when its process has ended. */
+export const countsOf = (snapshot: MetricsSnapshot): MetricsSnapshot =>
+  snapshot.filter(({ type }) => String(type) !== 'gauge')
+
+/** Returns the counters and histograms of two processes together, as one snapshot. */
+export const addCounts = (one: MetricsSnapshot, other: MetricsSnapshot): MetricsSnapshot =>
+  AggregatorRegistry.aggregate([countsOf(one), countsOf(other)]).getMetricsAsArray() as never
+
 /** Prometheus text of several processes together. */
 export function mergeSnapshots(snapshots: readonly MetricsSnapshot[]): Promise<string> {
   return AggregatorRegistry.aggregate([...snapshots]).metrics()

@@ -346,6 +346,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       after(2000),
     ])
     await Promise.race([database.close(), after(2000)])
+    await Promise.race([parent.sendLastSnapshot(metrics.snapshot()), after(2000)])
     log.info({}, 'Gateway ended')
     log.flush()
     process.exit(exitCode)

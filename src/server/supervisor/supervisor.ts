@@ -327,7 +327,10 @@ class Service {
         boot: { ...boot, role, index },
         log: this.#log,
         onMessage: (from, message) => this.#gatherer?.onMessage(from, message),
-        onReady: (ready) => this.#announceEngines([ready]),
+        onReady: (ready) => {
+          this.#gatherer?.onReady(ready)
+          this.#announceEngines([ready])
+        },
       })
     const { roles, workers } = this.#settings
     if (roles.includes('settler')) this.#settler = child('settler', 0)

@@ -1,0 +1,70 @@
+/** Counters of `/metrics` never fall while a service runs: Prometheus would count all the rest again. */
+import t from 'tap'
+import { eventually, startService, testConfig } from '../../support/service.ts'
+import { gauge } from '../chaos/gauge.ts'
+import { childrenOf, isRunning, type Role } from '../chaos/processes.ts'
+
+/** A drain waits for its books, and a process on a machine under load takes long to begin. */
+const REPLACED_WITHIN_MS = 60_000
+
+t.setTimeout(240_000)
+const service = await startService(t, {
+  config: testConfig({ slow: { simulate: 'tokens=20,tps=20' }, fast: { simulate: 'tokens=3' } }),
+  env: { NODE_OPTIONS: `--import ${new URL('./stray-error.ts', import.meta.url).href}` },
+})
+const { key } = await service.newKey('1000')
+const only = (role: Role): number => childrenOf(service.pid(), role)[0] ?? 0
+const call = async (model: string): Promise<Response> => {
+  const messages = [{ role: 'user', content: 'Hello.' }]
+  return service.chat(key, { model, stream: true, messages, max_tokens: 50 })
+}
+const calls = (model: string) => gauge(service, `tollgate_calls_total{model="${model}",status="success"}`)
+const measured = () => gauge(service, 'tollgate_call_duration_seconds_count{model="fast"}')
+
+const replaced = (former: number) =>
+  eventually(
+    'another gateway serves',
+    async () => {
+      if (isRunning(former)) return undefined
+      const answer = await fetch(`${service.baseUrl}/healthz`).catch(() => null)
+      return answer?.status === 200 ? true : undefined
+    },
+    REPLACED_WITHIN_MS,
+  )
+
+await t.test('a gateway that is killed leaves what the last scrape read', async (t) => {
+  for (let at = 0; at < 3; at++) await (await call('fast')).text()
+  await eventually('three calls', async () => ((await calls('fast')) === 3 ? true : undefined))
+  for (const times of [1, 2]) {
+    const killed = only('gateway')
+    process.kill(killed, 'SIGKILL')
+    await replaced(killed)
+    t.equal(await calls('fast'), 3, `killed ${times} times`)
+    t.equal(await measured(), 3, 'of histograms too')
+  }
+  t.equal(await gauge(service, 'tollgate_draining'), 0, 'gauges are those of now')
+  t.equal(await gauge(service, 'tollgate_calls_in_flight'), 0)
+  await (await call('fast')).text()
+  await eventually('one more', async () => ((await calls('fast')) === 4 ? true : undefined))
+})
+
+await t.test('a gateway that drains leaves what nobody has read', async (t) => {
+  const drained = only('gateway')
+  const response = await call('slow')
+  process.kill(drained, 'SIGUSR2')
+  t.match(await response.text(), /\[DONE\]/)
+  await replaced(drained)
+  t.equal(await calls('slow'), 1)
+  t.equal(await calls('fast'), 4)
+})
+
+await t.test('a process that does not answer in time is in the sum with what it said last', async (t) => {
+  const settler = only('settler')
+  const seconds = () => gauge(service, 'process_cpu_seconds_total')
+  const before = await seconds()
+  t.ok((await gauge(service, 'tollgate_log_lag_seconds')) >= 0)
+  process.kill(settler, 'SIGSTOP')
+  t.teardown(() => process.kill(settler, 'SIGCONT'))
+  t.ok((await seconds()) >= before)
+  t.same(await gauge(service, 'tollgate_log_lag_seconds'), Number.NaN, 'but its gauges are not')
+})
