@@ -16,7 +16,7 @@ export interface OperatorViewDeps {
   readonly operatorAccess: () => OperatorAccess
 }
 
-const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 const text = (status: number, body: string, type = 'text/plain; charset=utf-8'): Reply => ({
   type: 'full',

@@ -269,7 +269,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'test',
   ],
   'node:tls': ['src/http', 'src/upstream', 'bench', 'test'],
-  'node:http': ['src/fetch', 'src/upstream', 'src/embedded', 'src/simulator', 'bench', 'test'],
+  'node:http': ['src/http', 'src/fetch', 'src/upstream', 'src/embedded', 'src/simulator', 'bench', 'test'],
   'node:https': ['src/fetch', 'src/upstream', 'bench', 'test'],
   'node:http2': [],
   'node:child_process': ['deploy', 'src/embedded', 'src/server', 'bench', 'test'],

@@ -152,6 +152,26 @@ t.test('services, budgets, policies and the autoscaler find their pods', (t) => 
   t.end()
 })
 
+t.test('settlers and task workers are probed and scraped where they listen', (t) => {
+  for (const { metadata, ...deployment } of ofKind('Deployment')) {
+    const { metadata: labels, spec } = podOf(deployment)
+    const [{ env, ports, startupProbe, readinessProbe, livenessProbe }] = spec.containers
+    const variables = Object.fromEntries(env.map(({ name, value }: Manifest) => [name, value]))
+    t.same(ports, [{ name: 'admin', containerPort: Number(variables.TOLLGATE_ADMIN_PORT) }], metadata.name)
+    t.equal(variables.TOLLGATE_ADMIN_HOST, '0.0.0.0')
+    t.same(labels.annotations, {
+      'prometheus.io/scrape': 'true',
+      'prometheus.io/port': variables.TOLLGATE_ADMIN_PORT,
+    })
+    for (const probe of [startupProbe, readinessProbe, livenessProbe]) t.equal(probe.httpGet.port, 'admin')
+    t.equal(readinessProbe.httpGet.path, '/readyz')
+    t.equal(livenessProbe.httpGet.path, '/healthz')
+  }
+  const workers = ofKind('NetworkPolicy').find(({ metadata }) => metadata.name === 'workers')
+  t.match(workers.spec.ingress, [{ from: [{}], ports: [{ port: 'admin' }] }], 'for `monitoring` alone')
+  t.end()
+})
+
 t.test('a gateway has the time to drain', (t) => {
   const { spec } = podOf(ofKind('StatefulSet')[0])
   const [container] = spec.containers

@@ -18,6 +18,7 @@ import type { EngineEvent, EngineName } from '../../embedded/engine.ts'
 import { servicePasswordOf } from '../../embedded/postgres/postgres.ts'
 import { type EmbeddedEngines, startEmbedded } from '../../embedded/start.ts'
 import { tlsProblem } from '../../http/certificate.ts'
+import type { TextServer } from '../../http/text-server.ts'
 import { paymentSettings } from '../../payments/settings.ts'
 import { completeRotation, currentMasterKey } from '../../postgres/accounts/master-key.ts'
 import { Refusal } from '../../postgres/billing/refusal.ts'
@@ -29,6 +30,7 @@ import { ConfigurationError, configEnvironment } from '../configuration.ts'
 import type { Boot, ChildRole } from '../messages.ts'
 import { logUncaughtExceptions } from '../uncaught-exceptions.ts'
 import { VERSION } from '../version.ts'
+import { listenForOperators } from './admin-listener.ts'
 import { type BannerFacts, banner, bannerModel, factsJson } from './banner.ts'
 import { ServiceChild } from './children.ts'
 import { firstAccess } from './first-access.ts'
@@ -137,6 +139,7 @@ class Service {
   #settler: ServiceChild | null = null
   #tasks: ServiceChild | null = null
   #gatherer: MetricsGatherer | null = null
+  #adminListener: TextServer | null = null
   #starting: Promise<unknown> = Promise.resolve()
   readonly #stopping = new AbortController()
 
@@ -184,6 +187,11 @@ class Service {
     signal.throwIfAborted()
     const [, first] = await Promise.all([this.#startChildren(boot), firstAccess(settings, boot, config)])
     const hasGateway = settings.roles.includes('gateway')
+    if (boot.admin !== null && !hasGateway)
+      this.#adminListener = await listenForOperators(boot.admin, {
+        unreadiness: () => this.#unreadiness(),
+        metricsText: () => this.#gatherer!.text(),
+      })
     if (boot.hasSimulatedCards && hasGateway) await this.#nameWebhook(boot)
     const scheme = settings.tls === null ? 'http' : 'https'
     const baseUrl = hasGateway ? localUrl(settings.host, port, scheme) : null
@@ -238,8 +246,8 @@ class Service {
   }
 
   async #chooseAdmin(): Promise<Settings['admin']> {
-    const { admin, roles } = this.#settings
-    if (admin === null || !roles.includes('gateway')) return null
+    const { admin } = this.#settings
+    if (admin === null) return null
     const wish = { ...admin, isNamed: true, mayBeFreed: this.#lock.wasKilled }
     const { port } = await choosePort({ ...wish, variables: 'TOLLGATE_ADMIN_HOST and TOLLGATE_ADMIN_PORT' })
     return { host: admin.host, port }
@@ -355,6 +363,17 @@ class Service {
     for (const child of children) child.send({ type: 'engines', engines })
   }
 
+  /** Returns why a service without a gateway does not do its work; null while it does. */
+  #unreadiness(): string | null {
+    if (this.#stopping.signal.aborted) return 'Draining'
+    const absent = [this.#settler, this.#tasks].find((child) => child !== null && !child.isReady)
+    if (absent) return `${absent.name} does not run`
+    const down = Object.entries(this.#engines?.health() ?? {}).flatMap(([name, { state }]) =>
+      state === 'ready' ? [] : [name],
+    )
+    return down.length > 0 ? `no answer from ${down.join(', ')}` : null
+  }
+
   /** Gateways first: what their last calls wait for, and their last settlements, need the others. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the service is being stopped'))
@@ -363,6 +382,7 @@ class Service {
     await this.#tasks?.drain(TASKS_DRAIN_MS)
     await this.#settler?.drain(SETTLER_DRAIN_MS)
     await this.#starting
+    this.#adminListener?.close()
     await this.#engines?.stop()
   }
 
