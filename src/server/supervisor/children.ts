@@ -92,10 +92,12 @@ export class ServiceChild {
     const startedAt = performance.now()
     child.send({ type: 'boot', boot } satisfies ToChild)
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () => reject(new Error(`${this.name} did not start within 30 s`)),
-        READY_BOUND_MS,
-      )
+      const timer = setTimeout(() => {
+        // Another one takes its place: it must not become ready any more.
+        child.removeAllListeners('message')
+        child.kill('SIGKILL')
+        reject(new Error(`${this.name} did not start within 30 s`))
+      }, READY_BOUND_MS)
       child.on('message', (message: ToParent) => {
         if (message.type === 'ready') {
           clearTimeout(timer)
