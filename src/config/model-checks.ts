@@ -142,12 +142,18 @@ const VIDEO_TYPES: readonly (EndpointType | null | undefined)[] = [
 function checkVideos({ videos, endpoint_type: type, pricing }: SoundModel): PricingFinding[] {
   if (videos === undefined) return []
   if (!VIDEO_TYPES.includes(type)) return [[['videos'], 'goes with endpoint_type videos_generations only.']]
-  const names = Object.keys(pricing?.variants ?? {})
   const { default_resolution: usual } = videos
-  if (usual === undefined || names.length === 0 || variantNamed(names, usual) !== null) return []
-  return [
-    [['videos', 'default_resolution'], `must be one of the variants that have a price: ${names.join(', ')}.`],
-  ]
+  if (usual === undefined) return []
+  // Each change replaces all prices.
+  return [{ from: undefined, variants: pricing?.variants }, ...(pricing?.changes ?? [])].flatMap(
+    ({ from, variants }): PricingFinding[] => {
+      const names = Object.keys(variants ?? {})
+      if (names.length === 0 || variantNamed(names, usual) !== null) return []
+      const since = from === undefined ? '' : ` from ${from} on`
+      const message = `must be one of the variants that have a price${since}: ${names.join(', ')}.`
+      return [[['videos', 'default_resolution'], message]]
+    },
+  )
 }
 
 /** Returns the values of the request's field that chooses a variant; null where it may be any word. */

@@ -246,6 +246,16 @@ t.test('what a video is by default belongs to video models, and has a price', as
   t.same(film('default_duration: 5', 'music_generations', 'task'), [
     'models[0].videos: goes with endpoint_type videos_generations only.',
   ])
+  const planned = (prices: string) =>
+    problemsOf(
+      t,
+      `models: [{ id: a, endpoint_type: videos_generations, videos: { default_resolution: 720p }, pricing: { unit: second, variants: { 720p: 1 }, changes: [{ from: "2026-01-01T00:00:00Z", variants: { 720P: 1 } }, { from: "2027-01-01T00:00:00Z", ${prices} }] } }]`,
+    ).map((line) => line.replace(/^\d+:\d+ /, ''))
+  t.same(planned('variants: { 720p: 1, 4k: 2 }'), [])
+  t.same(planned('per_unit: 2'), [], 'one price for every resolution')
+  t.same(planned('variants: { 480p: 1, 4k: 2 }'), [
+    'models[0].videos.default_resolution: must be one of the variants that have a price from 2027-01-01T00:00:00Z on: 480p, 4k.',
+  ])
 })
 
 t.test('traits of images belong to image models', async (t) => {
