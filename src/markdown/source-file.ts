@@ -66,7 +66,7 @@ async function hashOf(file: string): Promise<Buffer> {
 
 /** Returns `sources/<base id>/<sha256>-<name>`: the same content under the same name is the same object. */
 export function sourceKey(baseId: string, { file, hash }: SourceFile): string {
-  const extension = extname(file).replace(UNSAFE, '')
+  const extension = extname(file).replace(UNSAFE, '').slice(0, SAFE_NAME_MAX_CHARS)
   const name = basename(file, extname(file)).normalize('NFKD').replace(UNSAFE, '-')
   const safe = name.slice(0, SAFE_NAME_MAX_CHARS - extension.length) + extension
   return `sources/${baseId}/${hash.toString('hex')}-${safe}`

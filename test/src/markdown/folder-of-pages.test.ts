@@ -72,7 +72,15 @@ t.test('sources: beside the page, else from the top; never from elsewhere', asyn
   const key = sourceKey('kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF', report)
   t.match(key, /^sources\/kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF\/[0-9a-f]{64}-[\w.-]*\.pdf$/)
   t.ok(isObjectKey(key))
-  t.ok(isObjectKey(sourceKey('kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF', { ...report, file: `/x/.${'y'.repeat(250)}` })))
+  for (const name of [
+    `.${'y'.repeat(250)}`,
+    `a.${'y'.repeat(250)}`,
+    `${'n'.repeat(120)}.${'y'.repeat(100)}`,
+    'a.报告',
+  ]) {
+    const named = sourceKey('kb_01J8Z3N4V9QKX2T5W7Y0ABCDEF', { ...report, file: `/x/${name}` })
+    t.ok(isObjectKey(named), named)
+  }
   for (const [filename, message] of [
     ['gone.pdf', /is not there/],
     ['secret.pdf', /is outside of the folder/],
