@@ -6,6 +6,9 @@ import { jsonValue } from '../json.ts'
 import { type TaskRow, taskOfRow } from './rows.ts'
 import type { AllTasksQuery, OpenJob, OpenJobQuery, Task, TaskListQuery } from './types.ts'
 
+/** Selects what its account sees: no deleted record, and no submit that was answered as refused. */
+const shown = (sql: Sql) => sql`deleted_at IS NULL AND (state <> 'refused' OR is_early)`
+
 /** Returns those that exist, in no particular order. */
 export async function readTasks(sql: Sql, ids: readonly string[]): Promise<Task[]> {
   if (ids.length === 0) return []
@@ -14,7 +17,8 @@ export async function readTasks(sql: Sql, ids: readonly string[]): Promise<Task[
 }
 
 /**
- * Returns the task. Null when it does not exist, is another account's or another kind's, or its record was deleted.
+ * Returns the task. Null when it does not exist, is another account's or another kind's, its record was deleted, or its
+ * client was answered that the submit is refused.
  */
 export async function findTask(
   sql: Sql,
@@ -24,7 +28,7 @@ export async function findTask(
 ): Promise<Task | null> {
   const [row] = await sql<TaskRow[]>`
     SELECT * FROM tasks
-    WHERE id = ${id} AND account_id = ${accountId} AND kind = ${kind} AND deleted_at IS NULL`
+    WHERE id = ${id} AND account_id = ${accountId} AND kind = ${kind} AND ${shown(sql)}`
   return row === undefined ? null : taskOfRow(row)
 }
 
@@ -34,8 +38,7 @@ export async function findResponseTask(sql: Sql, accountId: string, id: string):
     SELECT * FROM tasks
     WHERE id = coalesce(
         (SELECT task_id FROM stored_responses WHERE account_id = ${accountId} AND id = ${id}), ${id})
-      AND account_id = ${accountId} AND kind = 'response' AND deleted_at IS NULL
-      AND (state <> 'refused' OR is_early)`
+      AND account_id = ${accountId} AND kind = 'response' AND ${shown(sql)}`
   return row === undefined ? null : taskOfRow(row)
 }
 
@@ -46,8 +49,7 @@ export async function listTasks(
 ): Promise<{ tasks: Task[]; hasMore: boolean }> {
   const rows = await sql<TaskRow[]>`
     SELECT * FROM tasks
-    WHERE account_id = ${accountId} AND kind = ${kind} AND deleted_at IS NULL
-      AND (state <> 'refused' OR is_early)
+    WHERE account_id = ${accountId} AND kind = ${kind} AND ${shown(sql)}
       ${states === null ? sql`` : sql`AND state = ANY (${states as string[]}::text[])`}
       ${before === null ? sql`` : sql`AND id < ${before}`}
     ORDER BY id DESC LIMIT ${limit + 1}`
@@ -66,7 +68,7 @@ export async function listAllTasks(sql: Sql, query: AllTasksQuery): Promise<Task
       ${kind === null ? sql`` : sql`AND kind = ${kind}`}
       ${states === null ? sql`` : sql`AND state = ANY (${states as string[]}::text[])`}
       ${isOpen ? sql`AND ended_at IS NULL` : sql``}
-      ${isShown ? sql`AND deleted_at IS NULL AND (state <> 'refused' OR is_early)` : sql``}
+      ${isShown ? sql`AND ${shown(sql)}` : sql``}
       ${page === undefined ? sql`` : sql`AND (submitted_at, id) < (${page.submittedAt}, ${page.id})`}
     ORDER BY submitted_at DESC, id DESC LIMIT ${limit}`
   return rows.map(taskOfRow)
@@ -104,7 +106,7 @@ export async function deleteTaskRecord(
   const { count } = await sql`
     UPDATE tasks SET deleted_at = ${now}
     WHERE id = ${id} AND account_id = ${accountId} AND kind = ${kind}
-      AND ended_at IS NOT NULL AND deleted_at IS NULL`
+      AND ended_at IS NOT NULL AND ${shown(sql)}`
   return count > 0
 }
 

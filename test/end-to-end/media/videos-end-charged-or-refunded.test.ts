@@ -217,7 +217,12 @@ t.test('videos', async (t) => {
       prompt: '[simulate: outcome=refuse,code=content_policy]',
     })
     t.same(code(refused), { status: 400, code: 'invalid_request' }, "the upstream's own refusal")
-    t.match(await rowOf(service, client.key, refused.trace), { status: 'rejected', cost: '0' })
+    const row = await rowOf(service, client.key, refused.trace)
+    t.match(row, { status: 'rejected', cost: '0' })
+    const gone404 = { status: 404, code: 'not_found' }
+    t.same(code(await client.get(`${VIDEOS}/${row.task_id}`)), gone404, 'not by the id in the log either')
+    t.same(code(await client.ask('DELETE', `${VIDEOS}/${row.task_id}`)), gone404)
+    t.same(code(await client.ask('DELETE', `${VIDEOS}/${row.task_id}/files`)), gone404)
     const all = (await client.get(`${VIDEOS}?status=all`)).body.data as { id: string }[]
     t.equal(all.length, 4, 'for the client there is no task that was refused')
     const two = (await client.get(`${VIDEOS}?status=failed,expired&limit=2`)).body

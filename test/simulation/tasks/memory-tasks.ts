@@ -14,6 +14,9 @@ import type {
 
 const WEEK_MS = 7 * 24 * 3_600_000
 
+const isShown = ({ state, isEarly, deletedAt }: Task): boolean =>
+  deletedAt === null && (state !== 'refused' || isEarly)
+
 interface Stored {
   task: Task
   intent: NewTask['idempotency']
@@ -135,7 +138,7 @@ export class MemoryTasks implements Tasks {
 
   async findTask(accountId: string, kind: Task['kind'], id: string): Promise<Task | null> {
     const task = this.#rows.get(id)?.task
-    const isTheirs = task?.accountId === accountId && task.kind === kind && task.deletedAt === null
+    const isTheirs = task?.accountId === accountId && task.kind === kind && isShown(task)
     return isTheirs ? task : null
   }
 
@@ -146,8 +149,7 @@ export class MemoryTasks implements Tasks {
 
   async listTasks({ accountId, kind, states, before = null, limit }: TaskListQuery) {
     const found = this.all
-      .filter((task) => task.accountId === accountId && task.kind === kind && task.deletedAt === null)
-      .filter(({ state, isEarly }) => state !== 'refused' || isEarly)
+      .filter((task) => task.accountId === accountId && task.kind === kind && isShown(task))
       .filter(({ state }) => states === null || states.includes(state))
       .filter(({ id }) => before === null || id < before)
       .sort((a, b) => (a.id < b.id ? 1 : -1))

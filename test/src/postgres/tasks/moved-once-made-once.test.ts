@@ -208,3 +208,19 @@ t.test(
     t.ok((await database.verifyWallets()).ok)
   },
 )
+
+t.test('a submit that was refused is no task for its account, unless it has the id already', async (t) => {
+  const accountId = await newAccount(database)
+  const tasks = [await made(accountId), await made(accountId, { isEarly: true })]
+  const [refused, early] = [await moved(tasks[0]!, ['refused']), await moved(tasks[1]!, ['refused'])]
+  t.equal(await database.findTask(accountId, 'video', refused.id), null)
+  t.match(await database.findTask(accountId, 'video', early.id), { id: early.id, state: 'refused' })
+  const listed = await database.listTasks({ accountId, kind: 'video', states: null, limit: 10 })
+  t.same(
+    listed.tasks.map(({ id }) => id),
+    [early.id],
+  )
+  t.notOk(await database.deleteTaskRecord(accountId, 'video', refused.id, Date.now()))
+  t.match(await database.readTasks([refused.id]), [{ deletedAt: null }], 'it stays in the books')
+  t.ok(await database.deleteTaskRecord(accountId, 'video', early.id, Date.now()))
+})
