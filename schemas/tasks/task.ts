@@ -128,11 +128,11 @@ function tableWith(late: 'expired' | 'failed', broken: 'refund' | 'charge' = 're
       started: to('running'),
       produced: to('storing'),
     },
+    // Its client has its id: what the upstream has not got after all has failed.
     unconfirmed: {
       ...NOTHING,
       ...ends,
       accepted: to('queued'),
-      refused: to('refused', 'release'),
       started: to('running'),
       produced: to('storing'),
     },

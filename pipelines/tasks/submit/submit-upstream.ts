@@ -71,7 +71,7 @@ const ownFailure = (code: OwnRefusal, end: SubmitEnd): Failure => ({
   end,
 })
 
-const refusing = ({ code, message, status }: Failure): TaskChanges => ({
+const refusing = ({ code, message, status }: Failure) => ({
   errorCode: code,
   errorMessage: message,
   refusedStatus: status,
@@ -114,17 +114,17 @@ class SubmitLadder {
     let last = ownFailure('no_channel_available', 'unreachable')
     for (;;) {
       const route = this.#next()
-      if (route === null) return this.#move('refused', refusing(last))
+      if (route === null) return this.#refuse(last)
       const adapter = this.#deps.adapterOf(route.channel.protocol)!
       const prepared = await this.#prepared(adapter, route)
       if (prepared === null) return this.#task
-      if (!(await this.#claim(route))) return this.#task
+      if (!(await this.#claim(route))) return this.#tried.length === 0 ? this.#task : this.#refuse(last)
       const attempt = await this.#attempt(route, adapter, prepared)
       if (attempt.type !== 'refused') return this.#taken(attempt)
       last = attempt.failure
-      if (!attempt.mayTryNext) return this.#move('refused', refusing(last))
+      if (!attempt.mayTryNext) return this.#refuse(last)
       if (this.#deps.now() > this.#untilAt - LEAST_ATTEMPT_MS)
-        return this.#move('refused', refusing(ownFailure('upstream_timeout', 'timeout')))
+        return this.#refuse(ownFailure('upstream_timeout', 'timeout'))
     }
   }
 
@@ -139,7 +139,7 @@ class SubmitLadder {
     try {
       return await prepareFiles(this.#deps, this.#task, adapter, channel)
     } catch (error) {
-      await this.#move('refused', refusing(this.#unprepared(error)))
+      await this.#refuse(this.#unprepared(error))
       return null
     }
   }
@@ -240,6 +240,14 @@ class SubmitLadder {
     return this.#resolved('produced', { result, attempts })
   }
 
+  /** Where somebody has taken this process for gone meanwhile, the client has an id, and gets the end of its task. */
+  async #refuse(failure: Failure): Promise<Task> {
+    const { refusedStatus, ...reason } = refusing(failure)
+    const attempts = this.#attempts
+    const after = await this.#move('refused', { ...reason, refusedStatus, attempts })
+    return after.state === 'unconfirmed' ? this.#move('failed', { ...reason, attempts }) : after
+  }
+
   /** Somebody may have taken this process for gone meanwhile: what the upstream said holds all the same. */
   async #resolved(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
     const after = await this.#recorded(event, changes)
@@ -262,11 +270,10 @@ class SubmitLadder {
   }
 
   async #move(event: Parameters<typeof transitionedTask>[2], changes: TaskChanges): Promise<Task> {
-    const all = { ...changes, ...(event === 'refused' && { attempts: this.#attempts }) }
     this.#task =
       event === 'produced'
-        ? await producedTask(this.#deps, this.#task, all)
-        : await transitionedTask(this.#deps, this.#task, event, all)
+        ? await producedTask(this.#deps, this.#task, changes)
+        : await transitionedTask(this.#deps, this.#task, event, changes)
     return this.#task
   }
 }

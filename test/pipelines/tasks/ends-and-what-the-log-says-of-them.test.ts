@@ -1,6 +1,7 @@
 // What row each end of a task leaves, and what each event does to the money.
 import t from 'tap'
 import { taskSettlement } from '../../../pipelines/tasks/end/settlement.ts'
+import { isAccepted } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import { planTransition, refusedUnsent } from '../../../pipelines/tasks/transition.ts'
 import { emptyResult, mediaJob, taskResult } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT, ONE_RATE } from '../../../schemas/money.ts'
@@ -75,6 +76,8 @@ t.test('every table is total; each end moves money once, and nothing comes behin
       }
     const waits = TASK_STATES.filter((state) => !isFinal(state) && state !== 'storing')
     for (const state of waits) t.ok(transitions[state].deadline, `${kind} ${state} ends when its time is up`)
+    for (const state of TASK_STATES.filter(isAccepted))
+      t.equal(transitions[state].refused, null, `${kind} ${state}: its client has its id`)
   }
 })
 

@@ -1,0 +1,42 @@
+/** A refusal whose process was taken for gone in the meantime ends its task. See docs/failure-modes.md, "Money", row 19. */
+import t from 'tap'
+import { planTransition } from '../../../pipelines/tasks/transition.ts'
+import { ONE_CREDIT } from '../../../schemas/money.ts'
+import type { TaskMove } from '../../../src/postgres/tasks/types.ts'
+import { startTasks } from './support.ts'
+
+const tasks = await startTasks(t)
+const { database, upstream } = tasks
+
+for (const [model, status, errorCode] of [
+  ['reel', 422, 'invalid_request'],
+  // Another channel would be tried.
+  ['film', 503, 'upstream_error'],
+] as const)
+  t.test(`${model}: ${status} comes after the submit was given up`, async (t) => {
+    const account = await tasks.newAccount()
+    upstream.plans.set(model, { submit: status })
+    let claims = 0
+    const worker = tasks.worker({
+      database: {
+        ...database,
+        async applyTransition(move: TaskMove) {
+          if (move.event === 'claimed') claims++
+          if (move.event === 'refused' || claims > 1) {
+            claims = 0
+            const [task] = await database.readTasks([move.id])
+            await database.applyTransition(planTransition(task!, 'lost', {}, { now: Date.now() })!)
+          }
+          return database.applyTransition(move)
+        },
+      },
+    })
+    const { id } = await tasks.submit(tasks.order(account, model, model))
+    const ended = await tasks.reached(id, 'failed', 'expired')
+    t.match(ended, { state: 'failed', errorCode, errorMessage: 'no, says the upstream' })
+    t.match(ended.attempts, [{ error_message: 'no, says the upstream' }])
+    t.equal(upstream.submits.get(id), 1)
+    const [wallet] = await database.readWallets([account.account.id])
+    t.match(wallet, { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+    worker.kill()
+  })
