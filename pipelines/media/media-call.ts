@@ -208,8 +208,9 @@ const createTask = <C extends OrderedCall<Params>, Params>(
       try {
         const task = await deps.createTask(order)
         // An earlier request with this key created the task and stored its files.
-        if (task.requestId !== request.requestId) void upload.discard()
-        return { ...call, task }
+        if (task.requestId === request.requestId) return { ...call, task }
+        void upload.discard()
+        return { ...call, task, originalRequestId: task.requestId }
       } catch (error) {
         void upload.discard()
         throw error

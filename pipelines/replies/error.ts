@@ -20,14 +20,16 @@ export interface ErrorListener {
   onUnauthenticated?(text: string): void
 }
 
-/** An error with headers to add to its response. */
+/** An error with headers to add to its response, or with the id of the original request. */
 export class ErrorWithHeaders extends Error {
   readonly headers: HeaderList
+  readonly requestId: string | undefined
 
-  constructor(cause: unknown, headers: HeaderList) {
+  constructor(cause: unknown, headers: HeaderList, requestId?: string) {
     super((cause as Error | null)?.message, { cause })
     this.name = 'ErrorWithHeaders'
     this.headers = headers
+    this.requestId = requestId
   }
 }
 
@@ -40,7 +42,8 @@ export function errorReply(
   const replyTo = (error: unknown): Extract<Reply, { type: 'full' }> => {
     if (error instanceof ErrorWithHeaders) {
       const reply = replyTo(error.cause)
-      return { ...reply, headers: [...reply.headers, ...error.headers] }
+      const headers = [...reply.headers, ...error.headers]
+      return { ...reply, headers, ...(error.requestId !== undefined && { requestId: error.requestId }) }
     }
     const shape: ErrorShape = errorShapeOf(path)
     if (error instanceof UpstreamRefusal) {

@@ -53,9 +53,12 @@ export class Claim {
     this.#isCharged = true
   }
 
-  /** Stores the answer, or frees the key where it is none to keep. Never rejects. */
-  store(): Promise<void> {
-    return this.#end(this.#gathered.isKeepable)
+  /**
+   * Stores the answer, or frees the key where it is none to keep. `originalRequestId` is of the request that did the work,
+   * where that is another one. Never rejects.
+   */
+  store(originalRequestId?: string): Promise<void> {
+    return this.#end(this.#gathered.isKeepable, originalRequestId)
   }
 
   /** Lets the next request with the key run; stores an answer that is charged. Never rejects. */
@@ -63,12 +66,12 @@ export class Claim {
     return this.#end(this.#isCharged && this.#gathered.isKeepable)
   }
 
-  async #end(isStored: boolean): Promise<void> {
+  async #end(isStored: boolean, originalRequestId?: string): Promise<void> {
     if (this.#isOver) return
     this.#isOver = true
     const { records, onRecordLost } = this.#deps
     const written = isStored
-      ? records.storeIdempotentAnswer(this.#record, this.#gathered.answer())
+      ? records.storeIdempotentAnswer(this.#record, this.#gathered.answer(), originalRequestId)
       : records.freeIdempotencyKey(this.#record)
     await written.catch(onRecordLost)
   }

@@ -105,7 +105,7 @@ function storedAnswer(claim: IdempotencyClaim, outcome: ClaimOutcome): Reply | n
  * is charged by then. The client gets the end after that: then it can have the answer again, or try again.
  */
 export const storeAnswer =
-  (claim: Claim): MonoTypeOperatorFunction<Reply> =>
+  (claim: Claim, originalRequestId?: string): MonoTypeOperatorFunction<Reply> =>
   (replies) =>
     new Observable((subscriber) => {
       let inOnePiece: Reply | null = null
@@ -117,7 +117,7 @@ export const storeAnswer =
         },
         error: (error) => void claim.free().then(() => subscriber.error(error)),
         async complete() {
-          await claim.store()
+          await claim.store(originalRequestId)
           if (inOnePiece !== null) subscriber.next(inOnePiece)
           subscriber.complete()
         },

@@ -1,6 +1,7 @@
 /** The pipeline of an endpoint: its stages, run for each request, and what sends their answer or refusal to the client. */
-import { type MonoTypeOperatorFunction, Observable, throwError } from 'rxjs'
+import { catchError, type MonoTypeOperatorFunction, map, Observable, throwError } from 'rxjs'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
+import { ErrorWithHeaders } from '../replies/error.ts'
 import { storeAnswer } from './idempotency.ts'
 import { addReplyHeaders } from './rate-limit.ts'
 import { AnsweredCall, type AnyStep, type Call, type RefusedCall, run, type Stage } from './stage.ts'
@@ -13,13 +14,23 @@ export interface RefusalStage extends MonoTypeOperatorFunction<AnsweredCall> {
 
 /** Returns the replies as the client gets them. Those of a usual call pass no operator. */
 function repliesTo({ call, replies }: AnsweredCall): Observable<Reply> {
-  const { claim, keepAlive, replyHeaders } = call
+  const { claim, keepAlive, replyHeaders, originalRequestId } = call
   let all = replies
-  if (claim !== undefined) all = all.pipe(storeAnswer(claim))
+  if (claim !== undefined) all = all.pipe(storeAnswer(claim, originalRequestId))
   if (keepAlive !== undefined) all = all.pipe(keepAlive)
   if (replyHeaders !== undefined) all = all.pipe(addReplyHeaders(replyHeaders))
+  if (originalRequestId !== undefined) all = all.pipe(answerUnder(originalRequestId))
   return all
 }
+
+/** Answers and errors have the id of the original request. */
+const answerUnder =
+  (requestId: string): MonoTypeOperatorFunction<Reply> =>
+  (replies) =>
+    replies.pipe(
+      map((reply) => (reply.type === 'data' ? reply : { ...reply, requestId })),
+      catchError((error) => throwError(() => new ErrorWithHeaders(error, [], requestId))),
+    )
 
 const isRefusalStage = (stage: object): stage is RefusalStage => 'record' in stage
 

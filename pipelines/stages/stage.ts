@@ -20,6 +20,8 @@ export interface Call {
   readonly replyHeaders?: HeaderList
   /** Distinguishes requests under one Idempotency-Key where their bodies do not. */
   readonly requestHash?: Buffer
+  /** The id of the request that created the task, where an earlier one with the Idempotency-Key did: its row has that id. */
+  readonly originalRequestId?: string
   /** False for an answer that must not be stored under an Idempotency-Key. */
   readonly isReplayable?: boolean
   /** The Idempotency-Key under which the call runs. */

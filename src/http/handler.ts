@@ -79,7 +79,7 @@ export type Reply =
   | {
       readonly type: 'full'
       readonly status: number
-      /** The id of the original request of a replayed answer; else absent. */
+      /** The id of the original request, where the answer is a replayed one or its work was found again; else absent. */
       readonly requestId?: string
       readonly headers: HeaderList
       readonly body: string | Uint8Array
@@ -87,6 +87,8 @@ export type Reply =
   | {
       readonly type: 'head'
       readonly status: number
+      /** As of a `full` reply. */
+      readonly requestId?: string
       readonly headers: HeaderList
       readonly flow: Flow | null
       /** Bytes of the body, above 0: sent to the client; a body that falls short of it has its connection cut. */

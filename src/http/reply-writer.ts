@@ -98,6 +98,8 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   #mayBeBuffered = false
 
   readonly #options: ReplyWriterOptions
+  /** As the head has it. */
+  #requestId: string
   #flow: Flow | null = null
   #endsUnmarked = false
   #hasWritten = false
@@ -112,6 +114,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   constructor(options: ReplyWriterOptions) {
     this.#options = options
+    this.#requestId = options.requestId
     this.#response = options.response
   }
 
@@ -180,7 +183,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   #endConnection(): void {
     this.#response.cork(() => {
       this.#writeHead()
-      this.#response.writeHeader(LAST_CHUNK, `${this.#options.requestId}\r\n`)
+      this.#response.writeHeader(LAST_CHUNK, `${this.#requestId}\r\n`)
     })
     this.#linger = setTimeout(() => this.#response.close(), LINGER_MS)
     this.#close()
@@ -292,10 +295,11 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     if (head === null) return
     this.#head = null
     this.#hasWritten = true
-    const { requestId, commonHeaders, onFirstByte } = this.#options
+    const { commonHeaders, onFirstByte } = this.#options
     // Names and values are written unchanged: all headers in one need one call into the server. It writes 200 by
     // default.
-    const id = head.requestId ?? requestId
+    const id = head.requestId ?? this.#requestId
+    this.#requestId = id
     let value = `${id}\r\nx-request-id: ${id}`
     for (const header of head.headers) value += `\r\n${header[0]}: ${header[1]}`
     if (this.#options.closesConnection === true && !this.#isEnding) value += '\r\nconnection: close'

@@ -41,7 +41,8 @@ export const runInBackground = <C extends PricedCall>(deps: BackgroundDeps): Sta
     return from(ordered(deps, call)).pipe(
       map(({ order, task }) => {
         const replies = deps.awaitTask(order, task).pipe(concatMap((taken) => showTask(deps, taken)))
-        return new AnsweredCall(call, replies)
+        const isOriginal = task.requestId === call.request.requestId
+        return new AnsweredCall(isOriginal ? call : { ...call, originalRequestId: task.requestId }, replies)
       }),
     )
   })

@@ -81,15 +81,19 @@ export async function isIntentAnswered(sql: Sql, accountId: string, key: string)
   return row.is_answered
 }
 
-/** Keeps the answer for 7 days; null: it was too large to keep. */
+/**
+ * Keeps the answer for 7 days; null: it was too large to keep. It is replayed as the answer to the request
+ * `originalRequestId`.
+ */
 export async function storeIdempotentAnswer(
   sql: Sql,
   claim: IdempotencyClaim,
   answer: StoredAnswer | null,
+  originalRequestId: string = claim.requestId,
 ): Promise<void> {
   await sql`
     UPDATE idempotency_records SET
-      state = ${answer === null ? 'too_large' : 'stored'}, frees_at = NULL,
+      state = ${answer === null ? 'too_large' : 'stored'}, request_id = ${originalRequestId}, frees_at = NULL,
       expires_at = now() + make_interval(secs => ${RETENTION_SECONDS}),
       status = ${answer?.status ?? null},
       headers = ${answer === null ? null : sql.json(answer.headers as unknown as string[])},

@@ -64,6 +64,8 @@ t.test('images', async (t) => {
       const again = await client.post(GENERATIONS, body, intent)
       t.equal(again.headers.get('idempotency-replayed'), 'true')
       t.strictSame(again.body, answer.body)
+      t.equal(again.trace, answer.trace)
+      t.match(await rowOf(service, client.key, answer.trace), { status: 'success' }, 'the row of the first')
       t.equal((await jobs(service, model)) - before, 1, 'one job')
       await checkOneCharge(t, client, model)
     })

@@ -57,12 +57,18 @@ t.test('a key belongs to one request at a time, and its answer to seven days', a
     { outcome: 'claimed' },
     'after ten minutes',
   )
+  await database.claimIdempotencyKey(claim('req_7', 'found again'))
+  await database.storeIdempotentAnswer(claim('req_7', 'found again'), answer, 'req_first')
+  t.match(await database.claimIdempotencyKey(claim('req_8', 'found again')), {
+    outcome: 'stored',
+    requestId: 'req_first',
+  })
   await database.storeIdempotentAnswer(claim('req_4', 'freed'), null)
   t.match(await database.claimIdempotencyKey(claim('req_5', 'freed')), { outcome: 'too_large' })
 
   await sql`UPDATE idempotency_records SET expires_at = now() WHERE key = 'k'`
   t.match(await database.claimIdempotencyKey(claim('req_6')), { outcome: 'claimed' }, 'after seven days')
   await sql`UPDATE idempotency_records SET expires_at = now()`
-  t.equal(await database.purgeIdempotencyRecords(), 3)
+  t.equal(await database.purgeIdempotencyRecords(), 4)
   t.equal(await database.purgeIdempotencyRecords(), 0)
 })
