@@ -1,5 +1,5 @@
 /** What a request is answered that waited for the end of a task which did not succeed. See docs/upstream-task.md, "Errors". */
-import type { Failure } from '../../schemas/failure.ts'
+import { Failure } from '../../schemas/failure.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import type { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
 import { endingOf } from '../tasks/end/settlement.ts'
@@ -7,3 +7,10 @@ import { failureOfAwaited } from '../tasks/order/awaited-failure.ts'
 
 /** Of a task that has failed, expired or been cancelled. */
 export const failureOf = (task: Task): Failure | UpstreamRefusal => failureOfAwaited(task, endingOf(task))
+
+/** Of an intent that was carried out, and never answered because its client was cut off: its files are there no more. */
+export const filesRemoved = (what: 'images' | 'speech'): Failure =>
+  new Failure(
+    'idempotency_response_not_cached',
+    `What the call with this Idempotency-Key made (${what}) has been removed since. A fresh key makes a new call, which is billed.`,
+  )

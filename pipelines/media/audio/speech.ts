@@ -26,7 +26,7 @@ import { endingOf } from '../../tasks/end/settlement.ts'
 import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { type CancelDeps, cancelTask } from '../cancel-task.ts'
-import { failureOf } from '../failed-task.ts'
+import { failureOf, filesRemoved } from '../failed-task.ts'
 import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCall, type MediaCallDeps, mediaCall, type OrderParts } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
@@ -98,7 +98,8 @@ function soundOf(files: Links, { result }: Task): string | null {
 /** @throws Failure for a task that came to nothing */
 export function printSpeech(files: Links, task: Task): z.infer<typeof speech> {
   const audio_url = soundOf(files, task)
-  if (task.state !== 'succeeded' || audio_url === null) throw failureOf(task)
+  if (task.state !== 'succeeded') throw failureOf(task)
+  if (audio_url === null) throw filesRemoved('speech')
   return {
     model: task.model,
     audio_url,

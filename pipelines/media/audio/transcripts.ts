@@ -11,6 +11,7 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { jsonReply } from '../../replies/json.ts'
+import { isThere } from '../../tasks/store/result-files.ts'
 import { failureOf } from '../failed-task.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
@@ -24,7 +25,7 @@ export interface TranscriptDeps extends MediaCallDeps {
 
 async function coverOf(files: TranscriptDeps['files'], { result }: Task, now: number): Promise<string> {
   const cover = result?.files.find(({ role }) => role === 'cover')
-  if (cover === undefined) return ''
+  if (cover === undefined || !isThere(cover, now)) return ''
   return cover.key === null ? (cover.upstream_url ?? '') : files.link(cover.key, now + COVER_LINK_MS)
 }
 

@@ -1,7 +1,6 @@
 /** Images and image tasks as their account reads them. See docs/api-rules.md, "Files and link lifetimes". */
 import { Buffer } from 'node:buffer'
 import type { z } from 'zod'
-import { Failure } from '../../../schemas/failure.ts'
 import type { imageAnswer, imageSubmitted, imageTask } from '../../../schemas/media/images.ts'
 import type { ResultFile } from '../../../schemas/media/job.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
@@ -10,6 +9,7 @@ import type { ObjectStore } from '../../../src/storage/store.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
+import { filesRemoved } from '../failed-task.ts'
 
 type ImageAnswer = z.infer<typeof imageAnswer>
 type ImageTask = z.infer<typeof imageTask>
@@ -55,7 +55,8 @@ export async function printImageTask(files: ImageFiles, task: Task): Promise<Ima
   if (code !== null) return { ...printed, error: { code, message: message ?? '' } }
   if (task.state !== 'succeeded') return printed
   const images = imagesOf(task)
-  const isOurs = images.some(({ key }) => key !== null)
+  // Of none that is there any more, too.
+  const isOurs = images.length === 0 || images.some(({ key }) => key !== null)
   return {
     ...printed,
     data: await Promise.all(images.map((image) => linked(files, task, image))),
@@ -67,7 +68,7 @@ export async function printImageTask(files: ImageFiles, task: Task): Promise<Ima
 async function inlined(files: ImageFiles, { key }: ResultFile, maxBytes: number): Promise<Buffer | null> {
   if (key === null) return null
   const body = await files.get(key)
-  if (body === null) throw gone()
+  if (body === null) throw filesRemoved('images')
   if (body.bytes > maxBytes) {
     body.stream.destroy()
     return null
@@ -77,13 +78,6 @@ async function inlined(files: ImageFiles, { key }: ResultFile, maxBytes: number)
   return Buffer.concat(pieces)
 }
 
-/** An intent that was carried out long ago, and never answered because its client was cut off. */
-const gone = (): Failure =>
-  new Failure(
-    'idempotency_response_not_cached',
-    'The images of the call with this Idempotency-Key were made, and have been removed since. A fresh key makes a new call, which is billed.',
-  )
-
 /**
  * The images of a task that succeeded, in the answer itself or as links. What cannot be put into it is a link all the
  * same.
@@ -91,7 +85,9 @@ const gone = (): Failure =>
 export async function printImages(files: ImageFiles, task: Task, isInline: boolean): Promise<ImageAnswer> {
   const data: ImageAnswer['data'] = []
   let left = INLINE_MAX_BYTES
-  for (const image of imagesOf(task)) {
+  const images = imagesOf(task)
+  if (images.length === 0) throw filesRemoved('images')
+  for (const image of images) {
     const bytes = isInline ? await inlined(files, image, left) : null
     left -= bytes?.length ?? 0
     data.push(bytes === null ? await linked(files, task, image) : { b64_json: bytes.toString('base64') })

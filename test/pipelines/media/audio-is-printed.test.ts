@@ -153,6 +153,12 @@ t.test('speech in each state', async (t) => {
   t.match(submitted, { status: 'pending', characters: 5 }, 'a submit is answered as one')
   t.strictSame(speechSubmitted.parse(submitted), submitted)
   t.throws(() => printSpeech(files, said({ state: 'failed' })), { code: 'upstream_error', status: 502 })
+  const deleted = resultOf({ files: [file({ role: 'audio' })] })
+  t.throws(
+    () => printSpeech(files, said({ state: 'succeeded', result: deleted })),
+    { code: 'idempotency_response_not_cached', status: 409 },
+    'it was said and charged, and is there no more',
+  )
 })
 
 t.test('a voice in each state', async (t) => {
@@ -202,6 +208,8 @@ t.test('a transcript, with what is not known left empty', async (t) => {
     origin_link: '',
   })
   t.strictSame(transcript.parse(printed), printed)
+  const removed = resultOf({ ...result, files: [{ ...cover, kept_until: NOW }] })
+  t.match(await printTranscript(files, words({ state: 'succeeded', result: removed }), NOW), { cover: '' })
   const bare = resultOf({ transcript: { content: '', ...facts } })
   t.match(await printTranscript(files, words({ state: 'succeeded', result: bare }), NOW), { cover: '' })
 })

@@ -103,3 +103,12 @@ t.test('images in the answer itself', async (t) => {
   const linked = await printImages(files, made('images/gone.png'), false)
   t.strictSame(linked.data, [linkTo('images/gone.png')])
 })
+
+t.test('images whose time is over: none in the task, and no answer to a repeated request', async (t) => {
+  const removed = fileOf({ role: 'image', key: 'images/1.png', kept_until: EXPIRES_AT })
+  const task = imagesOf({ state: 'succeeded', endedAt: ENDED_AT, result: resultOf({ files: [removed] }) })
+  const expired = { data: { length: 0 }, expires_at: Math.floor(EXPIRES_AT / 1000) }
+  t.match(await printImageTask(files, task), expired)
+  for (const isInline of [true, false])
+    await t.rejects(printImages(files, task, isInline), { code: 'idempotency_response_not_cached' })
+})
