@@ -12,6 +12,7 @@ import type { Route } from '../../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../../src/core/routing/order.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED, isAboutAccess } from '../../chat/forward/upstream-error.ts'
+import { WAIT_GRACE_MS } from '../end/deadline.ts'
 import {
   discard,
   type EngineDeps,
@@ -240,12 +241,23 @@ class SubmitLadder {
     return this.#resolved('produced', { result, attempts })
   }
 
-  /** Where somebody has taken this process for gone meanwhile, the client has an id, and gets the end of its task. */
+  /**
+   * Where the client has stopped waiting, or somebody has taken this process for gone meanwhile, the client has an id, and
+   * gets the end of its task.
+   */
   async #refuse(failure: Failure): Promise<Task> {
     const { refusedStatus, ...reason } = refusing(failure)
     const attempts = this.#attempts
+    if (this.#isTooLate()) return this.#move('failed', { ...reason, attempts })
     const after = await this.#move('refused', { ...reason, refusedStatus, attempts })
     return after.state === 'unconfirmed' ? this.#move('failed', { ...reason, attempts }) : after
+  }
+
+  /** Whether the client that waits for the submit has been answered with the id; see `awaitTask`. */
+  #isTooLate(): boolean {
+    const { kind, state, submittedAt, isAwaited, isEarly } = this.#task
+    if (state !== 'submitting' || isAwaited || isEarly) return false
+    return this.#deps.now() >= submittedAt + TASK_RULES[kind].ladderTimeoutMs + WAIT_GRACE_MS
   }
 
   /** Somebody may have taken this process for gone meanwhile: what the upstream said holds all the same. */

@@ -1,7 +1,9 @@
 /** A refusal whose process was taken for gone in the meantime ends its task. See docs/failure-modes.md, "Money", row 19. */
 import t from 'tap'
+import { WAIT_GRACE_MS } from '../../../pipelines/tasks/end/deadline.ts'
 import { planTransition } from '../../../pipelines/tasks/transition.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { startTasks } from './support.ts'
 
@@ -40,3 +42,25 @@ for (const [model, status, errorCode] of [
     t.match(wallet, { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
     worker.kill()
   })
+
+t.test('a refusal later than its client waits for: the client has an id by then', async (t) => {
+  const account = await tasks.newAccount()
+  upstream.plans.set('slow files', { submit: 503 })
+  let lateMs = 0
+  const worker = tasks.worker({
+    now: () => Date.now() + lateMs,
+    database: {
+      ...database,
+      async applyTransition(move: TaskMove) {
+        if (move.event === 'claimed') lateMs = TASK_RULES.video.ladderTimeoutMs + WAIT_GRACE_MS
+        return database.applyTransition(move)
+      },
+    },
+  })
+  const { id, state, errorCode } = await tasks.submit(tasks.order(account, 'film', 'slow files'))
+  t.match({ state, errorCode }, { state: 'failed', errorCode: 'upstream_timeout' })
+  t.match(await database.findTask(account.account.id, 'video', id), { state: 'failed' })
+  const [wallet] = await database.readWallets([account.account.id])
+  t.match(wallet, { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+  worker.kill()
+})
