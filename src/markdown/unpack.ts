@@ -9,6 +9,7 @@ import { type FileProblem, FileProblemError } from './problem.ts'
 
 const MIB = 1024 * 1024
 const FOLDER = '/'
+const NUL = '\0'
 /** macOS adds copies of what it knows about each file. */
 const OF_MACOS = '__MACOSX/'
 
@@ -84,6 +85,8 @@ export class Unpacking {
         throw new Bad(
           `Its path ${JSON.stringify(path)} leads out of the folder, or names no file. Rename it.`,
         )
+      // The file system's own refusal names the folder on this machine.
+      if (path.includes(NUL)) throw new Bad('Its path has a NUL in it. Rename it.')
       if (++this.#files > maxFiles)
         throw new Bad(`There are more than ${maxFiles} files. Import them in parts.`)
       const file = join(this.#folder, path)

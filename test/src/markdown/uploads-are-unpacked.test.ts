@@ -11,7 +11,16 @@ t.test('files whose paths collide are named', async (t) => {
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const unpacking = new Unpacking(folder)
   const add = (path: string) => unpacking.add(path, Readable.from([Buffer.from('# A')]))
-  for (const path of ['a.md', 'notes/b.md', 'a.md', 'notes', 'a.md/c.md', `${'x'.repeat(300)}.md`])
+  for (const path of [
+    'a.md',
+    'notes/b.md',
+    'a.md',
+    'notes',
+    'a.md/c.md',
+    `${'x'.repeat(300)}.md`,
+    'n\0.md',
+    'n\0/d.md',
+  ])
     await add(path)
   const taken = 'Another file or folder of the upload has the same path. Rename one.'
   t.same(
@@ -21,6 +30,8 @@ t.test('files whose paths collide are named', async (t) => {
       ['notes', taken],
       ['a.md/c.md', taken],
       ['xxxxxxxxx', 'A name in its path is too long. Shorten it.'],
+      ['n\0.md', 'Its path has a NUL in it. Rename it.'],
+      ['n\0/d.md', 'Its path has a NUL in it. Rename it.'],
     ],
   )
 })
