@@ -4,6 +4,7 @@
  * a word is found even when the dictionary splits it differently in a page and in a question; Hangul, whose words
  * carry their particles, gives words and pairs; Thai, Lao, Khmer and Burmese give words and triples.
  */
+import { excerpt } from './excerpt.ts'
 import { foldText } from './fold.ts'
 import { stem } from './stem.ts'
 
@@ -54,7 +55,7 @@ function* runsOf(folded: string): Generator<Run> {
 
 /** Returns the term of a word of a spaced script (folded). */
 export const wordTerm = (word: string): string =>
-  stem(word.replace(POSSESSIVE, '').replace(APOSTROPHES, '')).slice(0, MAX_TERM_CHARS)
+  excerpt(stem(word.replace(POSSESSIVE, '').replace(APOSTROPHES, '')), MAX_TERM_CHARS).text
 
 /** Returns the words of a run without spaces, by the dictionary. */
 export function segmentWords(text: string): string[] {
@@ -78,7 +79,7 @@ function unspacedTerms({ text, writing }: Run): Term[] {
   const known = new Set(words)
   const grams = gramsOf(text, gramSize(writing)).filter((gram) => !known.has(gram))
   return [
-    ...words.map((word): Term => ({ text: word.slice(0, MAX_TERM_CHARS), kind: 'word' })),
+    ...words.map((word): Term => ({ text: excerpt(word, MAX_TERM_CHARS).text, kind: 'word' })),
     ...grams.map((gram): Term => ({ text: gram, kind: 'gram' })),
   ]
 }

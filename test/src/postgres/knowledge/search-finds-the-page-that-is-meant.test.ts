@@ -62,6 +62,13 @@ t.test('questions in languages without spaces', async (t) => {
   t.equal(await first('日本の電波塔'), '東京タワー')
 })
 
+t.test('a word that is cut ends with a whole character', async (t) => {
+  const long = `a${'𐌰'.repeat(30)}`
+  const other = await addBase(sql)
+  await addPages(sql, other, [{ title: 'Gothic', text: long }])
+  t.same(await titlesOf(sql, [other], long), ['Gothic'])
+})
+
 t.test('a query without a word finds nothing', async (t) => {
   for (const query of ['', '  ', '!?…', '。。'])
     t.same(await searchPages(sql, await readable(sql, [base]), query, { limit: 10, offset: 0 }), {
