@@ -7,9 +7,20 @@ const NUL = /\0/g
 /** Removes what PostgreSQL's text cannot hold: NULs, and halves of characters. */
 export const storable = (text: string): string => text.replace(NUL, '').toWellFormed()
 
+/** NULs and lone surrogates as JSON writes them. A client's text may look so and be none. */
+const UNSTORABLE = /\\u(?:0000|d[89a-f])/
+
+function storableValue(value: unknown): unknown {
+  if (typeof value === 'string') return storable(value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [storable(name), inner]))
+}
+
 /** Returns JSON without escaped NULs and lone surrogates, which are valid JSON, but no text for PostgreSQL. */
-export const jsonText = (value: unknown): string =>
-  JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? storable(inner) : inner))
+export function jsonText(value: unknown): string {
+  const text = JSON.stringify(value)
+  return UNSTORABLE.test(text) ? JSON.stringify(value, (_, inner) => storableValue(inner)) : text
+}
 
 /** Returns a value for a column of JSON. */
 export const jsonValue = (sql: Queryable, value: unknown) => sql`${jsonText(value)}::text::json`

@@ -68,6 +68,13 @@ t.test('knowledge', async (t) => {
     t.match(restored.report, { pages: 2, added: 1, gone: 1 })
   })
 
+  await t.test('fields whose names no database can keep are reported without what it cannot', async (t) => {
+    const odd = await upload({ 'odd.md': '---\n"a\\0b": 1\n"c\\ud800": 2\n---\n# Odd\n' })
+    t.match(odd, { state: 'done', report: { added: 1, ignored_fields: { ab: 1, 'c\ufffd': 1 } } })
+    const restored = await upload({ 'handbook.zip': await zipOf(HANDBOOK) }, '?prune=true')
+    t.match(restored.report, { pages: 2, gone: 1 })
+  })
+
   await t.test('bad files are named with their lines, and change nothing', async (t) => {
     const bad = {
       'a.md': '# A\n',
