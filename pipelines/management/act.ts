@@ -97,9 +97,24 @@ export interface RunOptions<Deps> {
   readonly idempotencyKey?: string | null
 }
 
+/** Returns the field of a text that PostgreSQL cannot keep; null without one. */
+function unstorableField(input: object): string | null {
+  const values: (readonly [field: string, value: unknown])[] = Object.entries(input)
+  for (const [field, value] of values) {
+    if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed())) return field
+    if (typeof value === 'object' && value !== null)
+      for (const [name, inner] of Object.entries(value)) values.push([`${field}.${name}`, inner])
+  }
+  return null
+}
+
 function readInput<O extends Operation>({ input: schema }: O, given: object): z.output<O['input']> {
   const read = schema.safeParse(given, PLAIN_ISSUES)
-  if (read.success) return read.data as z.output<O['input']>
+  if (read.success) {
+    const field = unstorableField(read.data)
+    if (field === null) return read.data as z.output<O['input']>
+    throw new Failure('invalid_request', `${field}: has a NUL or half a character in it. Leave it out.`)
+  }
   const { path, message } = read.error.issues[0]!
   throw new Failure('invalid_request', `${path.length === 0 ? 'The request' : path.join('.')}: ${message}.`)
 }

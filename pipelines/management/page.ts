@@ -10,7 +10,8 @@ interface PageInput {
 export function afterOf({ cursor }: Pick<PageInput, 'cursor'>): string | null {
   if (cursor === undefined) return null
   const id = Buffer.from(cursor, 'base64url').toString()
-  if (id !== '' && Buffer.from(id).toString('base64url') === cursor) return id
+  // No key has a NUL, which PostgreSQL's texts cannot contain.
+  if (id !== '' && !id.includes('\0') && Buffer.from(id).toString('base64url') === cursor) return id
   throw new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
 }
 
