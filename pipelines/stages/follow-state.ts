@@ -27,6 +27,9 @@ export const noSuchResponse = (id: string): Failure =>
 const noSuchConversation = (id: string): Failure =>
   new Failure('not_found', `There is no conversation '${id}'.`)
 
+/** No id has it, and PostgreSQL's texts cannot contain it. */
+const NUL = '\0'
+
 /** Waits for what the database finds. @throws Failure `service_unavailable` where it does not answer */
 export const found = <Found>(finding: Promise<Found>): Promise<Found> =>
   finding.catch((error: Error) => {
@@ -45,7 +48,7 @@ export async function storedResponse(
   accountId: string,
   id: string,
 ): Promise<StoredResponse> {
-  const response = await found(findStoredResponse(accountId, id))
+  const response = id.includes(NUL) ? null : await found(findStoredResponse(accountId, id))
   if (response === null) throw noSuchResponse(id)
   return response
 }
@@ -56,7 +59,7 @@ export async function storedConversation(
   accountId: string,
   id: string,
 ): Promise<StoredConversation> {
-  const conversation = await found(findStoredConversation(accountId, id))
+  const conversation = id.includes(NUL) ? null : await found(findStoredConversation(accountId, id))
   if (conversation === null) throw noSuchConversation(id)
   return conversation
 }

@@ -48,10 +48,12 @@ export const storedEndpoint = (deps: AskDeps, work: (caller: Caller) => Promise<
  */
 export function pathStep(path: string, part: number): string {
   try {
-    return decodeURIComponent(path.split('/')[part] ?? '')
+    const id = decodeURIComponent(path.split('/')[part] ?? '')
+    if (!id.includes('\0')) return id
   } catch {
-    throw new Failure('not_found', 'There is nothing with this id.')
+    // Reported below.
   }
+  throw new Failure('not_found', 'There is nothing with this id.')
 }
 
 /** @throws Failure `invalid_request` for a stream */
