@@ -1,5 +1,5 @@
 /** The YAML between two lines of `---` at the beginning of a file, as fields with their lines. */
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
 import { FileProblemError, fileProblemError } from './problem.ts'
 
 const OPENING = /^---[ \t]*\n/
@@ -60,7 +60,9 @@ export function readFields(frontMatter: string, file: string): Fields {
     )
   const lines = new LineCounter()
   const lineOf = (offset: number) => Math.max(lines.linePos(offset).line, 1) + FIRST_LINE - 1
-  const document = parseDocument(frontMatter, { lineCounter: lines, prettyErrors: false })
+  // The parser compares each name with all before it, and looks for the anchor of an alias from the top: readValue does
+  // both in one pass.
+  const document = parseDocument(frontMatter, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
   const mistakes = [...document.errors, ...document.warnings]
   if (mistakes.length > 0)
     throw new FileProblemError(
@@ -71,14 +73,24 @@ export function readFields(frontMatter: string, file: string): Fields {
       })),
     )
   if (document.contents === null) return new Map()
-  const root = readValue(document.contents, { document, file, lineOf, depth: 0, count: { nodes: 0 } })
+  const root = readValue(document.contents, {
+    anchors: new Map(),
+    isAlias: false,
+    file,
+    lineOf,
+    depth: 0,
+    count: { nodes: 0 },
+  })
   if (root === null) return new Map()
   if (root instanceof Map) return root
   throw fileProblemError(file, FIRST_LINE, 'The front matter must be lines such as "title: A title".')
 }
 
 interface Reading {
-  readonly document: Document
+  /** What stands for an alias: the last node of that name before it. */
+  readonly anchors: Map<string, Node>
+  /** Within what an alias stands for: it has been read before. */
+  readonly isAlias: boolean
   readonly file: string
   readonly depth: number
   readonly count: { nodes: number }
@@ -97,9 +109,13 @@ function fieldOf(node: unknown, fallbackLine: number, reading: Reading): Field {
   return { value: readValue(node, { ...reading, depth: reading.depth + 1 }), line }
 }
 
+function keepAnchor(node: unknown, { anchors, isAlias: isKnown }: Reading): void {
+  if (isNode(node) && !isAlias(node) && node.anchor !== undefined && !isKnown) anchors.set(node.anchor, node)
+}
+
 function readValue(node: unknown, reading: Reading): Value {
   if (isAlias(node)) {
-    const meant = node.resolve(reading.document)
+    const meant = reading.anchors.get(node.source)
     // An author of `title: *Important*` does not mean YAML's alias: the text would be lost silently.
     if (meant === undefined)
       throw fileProblemError(
@@ -107,8 +123,9 @@ function readValue(node: unknown, reading: Reading): Value {
         reading.lineOf(node.range?.[0] ?? 0),
         'A text that begins with * needs quotes.',
       )
-    return readValue(meant, { ...reading, depth: reading.depth + 1 })
+    return readValue(meant, { ...reading, isAlias: true, depth: reading.depth + 1 })
   }
+  keepAnchor(node, reading)
   if (isScalar(node)) {
     const { value, source } = node
     if (typeof value === 'boolean' || value === null) return value
@@ -120,8 +137,12 @@ function readValue(node: unknown, reading: Reading): Value {
   for (const { key, value } of node.items) {
     const line = reading.lineOf((key as { range?: readonly number[] } | null)?.range?.[0] ?? 0)
     if (!isScalar(key)) throw fileProblemError(reading.file, line, "A field's name must be plain text.")
+    keepAnchor(key, reading)
+    const name = String(key.value)
+    if (fields.has(name))
+      throw fileProblemError(reading.file, line, 'The front matter: Map keys must be unique')
     // The line of its name, where a reader expects the fault, not that of its value.
-    fields.set(String(key.value), { ...fieldOf(value, line, reading), line })
+    fields.set(name, { ...fieldOf(value, line, reading), line })
   }
   return fields
 }

@@ -184,6 +184,11 @@ t.test('a text that begins with an asterisk is no empty one', async (t) => {
   t.match(problems('---\nsummary: a\ntitle: *Important*\n---\n'), [/^3: A text that begins with \* needs/])
   t.match(problems('---\ntags:\n  - a\n  - *b\n---\n'), [/^4: A text that begins/])
   t.equal(page('---\nsummary: &a both\ntitle: *a\n---\n').title, 'both')
+  t.equal(
+    page('---\na: &a [&b one]\nb: &b two\nc: *a\nsummary: *b\n---\n').summary,
+    'two',
+    'the last before it',
+  )
 })
 
 t.test('aliases of YAML do not unfold without end', async (t) => {

@@ -42,6 +42,13 @@ t.test('quotations in one another are too deep, however long the line is', async
   t.match(problems(filled('> - ')), [{ line: 1, message: /too much markup|nested too deeply/ }])
 })
 
+t.test('front matter of many names and aliases is read once', async (t) => {
+  const aliases = Array.from({ length: 4_500 }, (_, i) => `k${i}: *x\n`).join('')
+  const { ignored, tags } = readPage(Buffer.from(`---\ntags: &x [b]\n${aliases}---\n`), 'a.md')
+  t.same(tags, ['b'])
+  t.equal(ignored.length, 4_500)
+})
+
 t.test('long runs of white space cost nothing', async (t) => {
   const gap = filled(' ')
   const { text } = readPage(Buffer.from(`\`\`\`\na${gap}b\n\n  c  \n\`\`\``), 'a.md')
