@@ -4,6 +4,8 @@ import type { ImportOutcome, LinkReport } from '../../../src/postgres/knowledge/
 
 /** Of paths and faults so many are listed; a number follows for the rest. */
 export const REPORTED_ENTRIES = 10
+/** Of pages without a file more are listed: who prunes wants to know which. */
+const REPORTED_GONE = 1_000
 
 interface Imported extends ImportOutcome {
   readonly ignoredFields: ReadonlyMap<string, number>
@@ -20,7 +22,7 @@ export const reportOf = (
   unchanged,
   gone: gone.length,
   pruned,
-  gone_paths: [...gone],
+  gone_paths: gone.slice(0, REPORTED_GONE),
   unresolved_links: {
     count: unresolved.count,
     first: unresolved.first.map(({ path, link }) => ({ path, link })),

@@ -21,7 +21,7 @@ export const importReport = z.object({
   unchanged: z.int(),
   gone: z.int().describe('Pages without a file.'),
   pruned: z.boolean().describe('Whether those were removed.'),
-  gone_paths: z.array(z.string()),
+  gone_paths: z.array(z.string()).describe('Paths of the first 1,000 of them.'),
   unresolved_links: some(z.object({ path: z.string(), link: z.string() })).describe(
     'Links that lead to no page.',
   ),
