@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { crc32 } from 'node:zlib'
 import yauzl from 'yauzl'
 import { type FileProblem, FileProblemError } from './problem.ts'
 
@@ -57,7 +58,7 @@ export class Unpacking {
         if (!isFile(fileName)) continue
         await this.#reporting(fileName, async () => {
           if (entry.isEncrypted()) throw new Bad('It is encrypted. Upload it without a password.')
-          await this.#write(fileName.slice(top.length), await zip.openReadStreamPromise(entry))
+          await this.#write(fileName.slice(top.length), await zip.openReadStreamPromise(entry), entry.crc32)
         })
       }
     })
@@ -77,7 +78,8 @@ export class Unpacking {
     }
   }
 
-  async #write(path: string, content: Readable): Promise<void> {
+  /** @param checksum of a file in a zip */
+  async #write(path: string, content: Readable, checksum: number | null = null): Promise<void> {
     const { maxBytes, maxFiles } = this.#limits
     const refusal = yauzl.validateFileName(path)
     try {
@@ -91,12 +93,16 @@ export class Unpacking {
         throw new Bad(`There are more than ${maxFiles} files. Import them in parts.`)
       const file = join(this.#folder, path)
       await mkdir(dirname(file), { recursive: true })
-      const count = (bytes: number) => {
-        this.#bytes += bytes
+      let sum = 0
+      const count = (piece: Buffer) => {
+        sum = crc32(piece, sum)
+        this.#bytes += piece.length
         if (this.#bytes > maxBytes)
           throw new Bad(`The files have more than ${maxBytes / MIB} MiB together. Import them in parts.`)
       }
       await pipeline(content, (pieces) => counted(pieces, count), createWriteStream(file, { flags: 'wx' }))
+      if (checksum !== null && sum !== checksum)
+        throw new Bad('It is damaged: its checksum is another. Make the zip again.')
     } finally {
       content.destroy()
     }
@@ -114,15 +120,15 @@ const REFUSED_PATHS: Readonly<Record<string, string>> = {
 /** Returns what is wrong, without the path on this machine that an error of the file system names. */
 function sentenceOf(error: NodeJS.ErrnoException): string {
   if (error instanceof Bad) return error.message
-  if (error.syscall === undefined) return `It cannot be unpacked: ${error.message}.`
+  if (error.syscall === undefined) return `It cannot be unpacked: ${error.message.replace(/\.$/, '')}.`
   return REFUSED_PATHS[error.code ?? ''] ?? `It cannot be written (${error.code}).`
 }
 
 const isFile = (name: string): boolean => !name.endsWith(FOLDER) && !name.startsWith(OF_MACOS)
 
-async function* counted(pieces: AsyncIterable<Buffer>, count: (bytes: number) => void) {
+async function* counted(pieces: AsyncIterable<Buffer>, count: (piece: Buffer) => void) {
   for await (const piece of pieces) {
-    count(piece.length)
+    count(piece)
     yield piece
   }
 }

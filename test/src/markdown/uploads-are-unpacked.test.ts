@@ -1,10 +1,11 @@
 /** Paths of an upload that collide are named in words, without the folder on this machine. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { Unpacking } from '../../../src/markdown/unpack.ts'
+import { zipOf } from '../../support/zip.ts'
 
 t.test('files whose paths collide are named', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'unpack-'))
@@ -34,4 +35,22 @@ t.test('files whose paths collide are named', async (t) => {
       ['n\0/d.md', 'Its path has a NUL in it. Rename it.'],
     ],
   )
+})
+
+t.test('a damaged zip is named as one', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'unpack-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  await mkdir(join(folder, 'files'))
+  const zip = Buffer.from(await zipOf({ 'a.md': '# Alpha', 'b.md': '# Beta' }, { compress: false }))
+  zip.write('X', zip.indexOf('# Alpha'))
+  await writeFile(join(folder, 'damaged.zip'), zip)
+  await writeFile(join(folder, 'cut.zip'), zip.subarray(0, 20))
+  const unpacking = new Unpacking(join(folder, 'files'))
+  await unpacking.unzip('damaged.zip', join(folder, 'damaged.zip'))
+  await unpacking.unzip('cut.zip', join(folder, 'cut.zip'))
+  t.match(unpacking.problems, [
+    { file: 'a.md', message: 'It is damaged: its checksum is another. Make the zip again.' },
+    { file: 'cut.zip', message: /^It cannot be unpacked: .*[^.]\.$/ },
+  ])
+  t.equal(unpacking.problems.length, 2)
 })
