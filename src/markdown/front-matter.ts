@@ -87,7 +87,7 @@ export function readFields(frontMatter: string, file: string): Fields {
 }
 
 interface Reading {
-  /** What stands for an alias: the last node of that name before it. */
+  /** Nodes by their anchors, the last of each name: an alias stands for it. */
   readonly anchors: Map<string, Node>
   /** Within what an alias stands for: it has been read before. */
   readonly isAlias: boolean
