@@ -1,5 +1,5 @@
 /** A service as strangers reach it: by TLS, and without what is for operators. */
-import { copyFileSync, readFileSync, statSync } from 'node:fs'
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
@@ -7,6 +7,7 @@ import t from 'tap'
 import { readRunning } from '../../../src/embedded/data-dir.ts'
 import { testDataDir } from '../../support/engines.ts'
 import { eventually, startService, testConfig } from '../../support/service.ts'
+import { isHealthy } from './container-health.ts'
 
 const FIXTURES = new URL('../../fixtures/tls/', import.meta.url)
 const TOKEN = 'a-token-for-the-metrics'
@@ -89,6 +90,17 @@ t.test('listeners', async (t) => {
     for (const path of ['/healthz', '/docs', '/openapi.json'])
       t.equal((await fetch(adminUrl + path)).status, 200, path)
     t.equal((await fetch(`${adminUrl}/v1/key/balance`)).status, 404)
+  })
+
+  await t.test('a container runtime asks the listener for operators, else that for clients', async (t) => {
+    t.ok(isHealthy(service.dataDir))
+    const withoutAdmin = await testDataDir(t)
+    const keep = (url: string) =>
+      writeFileSync(join(withoutAdmin, 'run.json'), JSON.stringify({ admin_url: null, base_url: url }))
+    keep(service.baseUrl)
+    t.ok(isHealthy(withoutAdmin), 'by TLS')
+    keep('https://localhost:1')
+    t.notOk(isHealthy(withoutAdmin))
   })
 
   await t.test("the record of both is its owner's alone", (t) => {

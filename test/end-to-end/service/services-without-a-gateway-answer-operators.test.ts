@@ -3,6 +3,7 @@ import t from 'tap'
 import { readRunning } from '../../../src/embedded/data-dir.ts'
 import { eventually, startService } from '../../support/service.ts'
 import { childrenOf } from '../chaos/processes.ts'
+import { isHealthy } from './container-health.ts'
 
 t.setTimeout(240_000)
 const service = await startService(t, {
@@ -20,6 +21,7 @@ await t.test('the listener for operators answers, and takes no calls', async (t)
   t.equal(await ask('/readyz'), '200 ready\n')
   t.equal(await ask('/healthz', { method: 'HEAD' }), '200 ')
   t.match(await ask('/v1/models'), /^404 /)
+  t.ok(isHealthy(service.dataDir), 'to a container runtime too')
   t.match(await ask('/healthz', { method: 'POST' }), /^405 /)
 })
 
@@ -42,4 +44,5 @@ await t.test('it is not ready while a process of it is away, and says which', as
 await t.test('the first operator is left to services with a console', async (t) => {
   t.same(await service.database.listUsers(), [])
   t.equal(await service.stop(), 0)
+  t.notOk(isHealthy(service.dataDir))
 })
