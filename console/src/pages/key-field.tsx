@@ -8,7 +8,7 @@ interface KeyFieldProps {
   /** Undefined while they are read. */
   readonly names: KeyNames | undefined
   readonly value: string | undefined
-  /** Whether a choice stands for all keys. */
+  /** Whether all keys are a choice. */
   readonly hasAll: boolean
   onChange(keyId: string): void
 }

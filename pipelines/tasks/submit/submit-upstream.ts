@@ -242,8 +242,8 @@ class SubmitLadder {
   }
 
   /**
-   * Where the client has stopped waiting, or somebody has taken this process for gone meanwhile, the client has an id, and
-   * gets the end of its task.
+   * Where the client has stopped waiting, or another process has taken this one for gone meanwhile, the client has an id:
+   * it gets the end of its task.
    */
   async #refuse(failure: Failure): Promise<Task> {
     const { refusedStatus, ...reason } = refusing(failure)
@@ -260,7 +260,7 @@ class SubmitLadder {
     return this.#deps.now() >= submittedAt + TASK_RULES[kind].ladderTimeoutMs + WAIT_GRACE_MS
   }
 
-  /** Somebody may have taken this process for gone meanwhile: what the upstream said holds all the same. */
+  /** Another process may have taken this one for gone meanwhile: what the upstream said holds all the same. */
   async #resolved(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
     const after = await this.#recorded(event, changes)
     if (hasEndedWithout(after)) return discard(this.#deps, after, changes)
