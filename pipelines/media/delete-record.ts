@@ -31,6 +31,6 @@ export async function deleteRecord(
   const { state } = task.state === 'unconfirmed' ? await cancelTask(deps, caller, kind, id) : task
   if (!isFinal(state)) throw pendingRecord(kind)
   const isDeleted = await deps.tasks.deleteTaskRecord(accountId, kind, id, Date.now()).catch(unavailable)
-  if (!isDeleted) throw taskNotFound()
+  if (!isDeleted) throw taskNotFound(kind)
   return { id, deleted: true }
 }

@@ -15,7 +15,8 @@ export interface TaskRecordsDeps {
 export const lastStep = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
 /** Answers alike for a missing task and for one of another account, so that nobody can tell them apart. */
-export const taskNotFound = (): Failure => new Failure('not_found', 'There is no such task.')
+export const taskNotFound = (kind: TaskKind): Failure =>
+  new Failure('not_found', `There is no ${kind} with this id.`)
 
 /** @throws Failure `not_found`, `service_unavailable` */
 export async function findTask(
@@ -25,7 +26,7 @@ export async function findTask(
   id: string,
 ): Promise<Task> {
   const task = await tasks.findTask(known.account.id, kind, id).catch(unavailable)
-  if (task === null) throw taskNotFound()
+  if (task === null) throw taskNotFound(kind)
   return task
 }
 

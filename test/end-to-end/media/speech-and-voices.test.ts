@@ -245,7 +245,8 @@ t.test('speech and voices', async (t) => {
     t.match(code(await stranger.ask('DELETE', `${VOICES}/${id}`)), { status: 404, code: 'not_found' })
 
     t.same((await client.ask('DELETE', `${VOICES}/${id}`)).body, { id, deleted: true })
-    t.match(code(await client.get(`${VOICES}/${id}`)), { status: 404, code: 'not_found' })
+    const deleted = await client.get(`${VOICES}/${id}`)
+    t.match(deleted, { status: 404, body: { error: { message: 'There is no voice with this id.' } } })
     t.match(code(await speak({ voice: id })), { status: 400, code: 'invalid_request' })
     t.same((await client.get(VOICES)).body.voices, [])
     const spoken = priceOf([...input].length)
