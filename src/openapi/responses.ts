@@ -62,7 +62,7 @@ const HTTP_UNSUPPORTED_MEDIA_TYPE = 415
 const HTTP_RANGE_NOT_SATISFIABLE = 416
 const HTTP_TOO_MANY_REQUESTS = 429
 const HTTP_INTERNAL_ERROR = 500
-/** Stands for every status that is not listed. */
+/** The key of the response to every status that is not listed. */
 const OTHER = 'default'
 
 const COMMON_FAILURES: readonly FailureCode[] = ['internal_error', 'service_unavailable']
