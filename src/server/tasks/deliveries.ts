@@ -82,8 +82,8 @@ export function deliverNotifications(options: DeliveriesOptions): (boundMs: numb
   return async (boundMs) => {
     stopConsuming()
     for (const timer of timers) clearInterval(timer)
+    void listening.then((stop) => stop?.())
     await work.stop(boundMs)
     mail?.close()
-    void listening.then((stop) => stop?.())
   }
 }

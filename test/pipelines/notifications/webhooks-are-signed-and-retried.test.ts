@@ -1,10 +1,12 @@
 /** Webhooks as receivers get them: signed, retried, and never where they must not go. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
+import { DeliveryWork } from '../../../pipelines/notifications/work.ts'
 import { guardedPost } from '../../../src/fetch/guarded-post.ts'
 import { eventually, until } from '../../support/eventually.ts'
 import { serveHttp } from '../../support/http-server.ts'
-import { startNotifications, startReceiver } from './support.ts'
+import { silent, startNotifications, startReceiver } from './support.ts'
 
 const bench = await startNotifications(t)
 const { database, sql } = bench
@@ -63,7 +65,8 @@ t.test('a failure is tried again later under the same id, and a success ends it'
     const [waiting] = await deliveriesOf(accountId, (_, attempts) => attempts === number)
     t.equal(waiting!.state, 'waiting')
     t.match(waiting!.attempts.at(-1), { status: 500, error: /status 500/, answer: /^x{4096}$/ })
-    t.ok(waiting!.dueAt.getTime() > Date.now() + (number === 1 ? 2_000 : 20_000), 'the pauses grow')
+    const pauseMs = waiting!.dueAt.getTime() - Date.parse(waiting!.attempts.at(-1)!.at)
+    t.ok(pauseMs > (number === 1 ? 2_000 : 20_000), 'the pauses grow')
     t.ok((await database.showEndpoint(id)).failingSince)
     await sql`UPDATE deliveries SET due_at = now() WHERE id = ${waiting!.id}`
   }
@@ -179,6 +182,39 @@ t.test('a slow receiver does not hold up the others', async (t) => {
   bench.worker(t)
   await until('the fast receiver has all', () => fast.received.length >= 300)
   t.ok(slow.received.length <= 8, `${slow.received.length} attempts are under way at the slow one`)
+})
+
+t.test('a process that has stopped begins no round, whose deliveries others would wait for', async (t) => {
+  const accountId = await bench.newAccount()
+  await bench.newEndpoint(accountId, 'http://receiver.example/')
+  await bench.record(accountId)
+  await database.dispatchEvents(10, { hasMail: false })
+  const [waiting] = await deliveriesOf(accountId, (state) => state === 'waiting')
+  const posted = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<void>()
+  let rounds = 0
+  const work = new DeliveryWork({
+    database,
+    mayBePrivate: () => true,
+    mail: null,
+    log: silent,
+    now: Date.now,
+    random: () => 0,
+    pause: (ms) => pause(ms),
+    onRecorded: () => rounds++,
+    async post() {
+      posted.resolve()
+      await answered.promise
+      return { status: 204, answer: '', failure: null }
+    },
+  })
+  work.take(waiting!.id)
+  await posted.promise
+  await work.stop(0)
+  answered.resolve()
+  await deliveriesOf(accountId, (state) => state === 'delivered')
+  await pause(1)
+  t.equal(rounds, 0)
 })
 
 t.test('a test event goes to one endpoint alone', async (t) => {
