@@ -20,7 +20,7 @@ import {
 import type { MediaFailureCode } from '../failure.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
 import { bareRequest, getRequest, jsonRequest, notServed, pathPart, pathParts } from '../request.ts'
-import { type Host, jobInput } from './input.ts'
+import { type Host, jobInput, leavesSoundOut } from './input.ts'
 
 const host: Host = {
   names: {
@@ -143,6 +143,7 @@ function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
 export const replicate: MediaAdapter = {
   works: ['image', 'image_edit', 'video'],
   inlines: true,
+  fixesSound: leavesSoundOut,
   submit(channel, submit) {
     const input = jobInput(channel, submit, host)
     if (input === null) return notServed(submit.job)
