@@ -169,7 +169,7 @@ const pricingFields = {
   service_tiers: z
     .record(z.string().regex(/^[a-z][a-z0-9_]{0,31}$/, 'must be a word in lower case'), rateText)
     .optional(),
-  /** Credits that a call costs at least, if it costs anything. */
+  /** Credits that a call costs at least, if it used anything. */
   minimum: creditsText.refine((credits) => credits >= 0n, 'A minimum is never negative').optional(),
   /** Factor on everything, such as 0.8. */
   discount: rateText.optional(),
