@@ -66,7 +66,7 @@ t.test('sound', async (t) => {
       await checkEntries(t, service, client, id, { held, charged })
       t.match(call, { call: { cost: charged }, operator: { upstream_cost: paid } }, prompt)
       const request = JSON.stringify(call)
-      if (asked !== null) t.match(request, new RegExp(`"generate_audio"[^}]*${asked}`), 'in the detail')
+      t.match(request, new RegExp(`"generate_audio"[^}]*${asked ?? 'by default'}`), 'in the detail')
       await checkWallet(t, service, client, '100', [charged])
     }
   })
