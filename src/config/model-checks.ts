@@ -143,12 +143,13 @@ const VIDEO_TYPES: readonly (EndpointType | null | undefined)[] = [
 function checkVideos({ videos, endpoint_type: type, pricing }: SoundModel): PricingFinding[] {
   if (videos === undefined) return []
   if (!VIDEO_TYPES.includes(type)) return [[['videos'], 'goes with endpoint_type videos_generations only.']]
-  const { default_resolution: usual } = videos
+  const { default_resolution: usual, default_audio: sound } = videos
   if (usual === undefined) return []
   // Each change replaces all prices.
-  return [{ from: undefined, variants: pricing?.variants }, ...(pricing?.changes ?? [])].flatMap(
-    ({ from, variants }): PricingFinding[] => {
-      const names = Object.keys(variants ?? {})
+  return [{ from: undefined, ...pricing }, ...(pricing?.changes ?? [])].flatMap(
+    ({ from, variants, with_audio }): PricingFinding[] => {
+      const priced = sound === true && with_audio !== undefined ? with_audio.variants : variants
+      const names = Object.keys(priced ?? {})
       if (names.length === 0 || variantNamed(names, usual) !== null) return []
       const since = from === undefined ? '' : ` from ${from} on`
       const message = `must be one of the variants that have a price${since}: ${names.join(', ')}.`

@@ -7,7 +7,7 @@ function messagesOf(test: Test, text: string): string[] {
   const path = join(test.testdir(), 'c.yaml')
   writeFileSync(path, text)
   const result = loadConfigFile(path, {})
-  const isOfPrices = ({ field }: { field: string }) => /pricing|cost/.test(field)
+  const isOfPrices = ({ field }: { field: string }) => /pricing|cost|videos/.test(field)
   const found = result.ok ? result.warnings : result.problems
   return found.filter(isOfPrices).map(({ field, message }) => `${field}: ${message}`)
 }
@@ -44,6 +44,22 @@ t.test('a model that makes sound by itself has a price for it', async (t) => {
       'models[0].pricing.with_audio: needs a price: videos.default_audio gives sound to requests that do not say.',
     ],
   )
+})
+
+t.test('the default resolution is one that plain requests have a price for', async (t) => {
+  const found = (default_audio: boolean) =>
+    messagesOf(
+      t,
+      modelOf(
+        'unit: second, variants: { 720p: 1, 4k: 2 }, with_audio: { variants: { 4k: 3 } }',
+        ...(['film', 'videos_generations'] as const),
+        `videos: { default_audio: ${default_audio}, default_resolution: 720p },`,
+      ),
+    )
+  t.same(found(false), [])
+  t.same(found(true), [
+    'models[0].videos.default_resolution: must be one of the variants that have a price: 4k.',
+  ])
 })
 
 t.test('gaps in the costs of sound are warnings', async (t) => {
