@@ -95,6 +95,11 @@ const publicKinds = (kinds: Partial<KindRates>) => ({
   output_image: price(kinds.outputImage),
 })
 
+const publicUnits = ({ per_unit, variants }: Pick<PricingFields, 'per_unit' | 'variants'>) => ({
+  per_unit: price(per_unit),
+  variants: printed(variants),
+})
+
 /** Prices before the discount, as they are billed: defaults filled in. A discount that has ended is not shown. */
 function publicPrices(pricing: PricingFields, tokens: TokenPrice | null, now: number) {
   const { discount_until: until } = pricing
@@ -105,8 +110,8 @@ function publicPrices(pricing: PricingFields, tokens: TokenPrice | null, now: nu
     input: price(base?.input),
     output: price(base?.output),
     ...publicKinds(base ?? { inputImage: pricing.input_image! }),
-    per_unit: price(pricing.per_unit),
-    variants: printed(pricing.variants),
+    ...publicUnits(pricing),
+    ...(pricing.with_audio !== undefined && { with_audio: publicUnits(pricing.with_audio) }),
     pixel_tiers: pricing.pixel_tiers.map(({ from_pixels, per_unit }) => ({
       from_pixels,
       per_unit: printRate(per_unit),
@@ -157,6 +162,7 @@ const publicModel = (catalog: Catalog, model: Model, now: number) => {
     default_max_tokens: entry.default_max_tokens ?? null,
     capabilities: entry.capabilities,
     images: entry.images ? { ...entry.images, default_size: entry.images.default_size ?? null } : null,
+    ...(entry.videos?.default_audio && { videos: { default_audio: true } }),
     pricing: entry.pricing === undefined ? null : publicPricing(entry.pricing, model.price, now),
   }
 }

@@ -2,6 +2,7 @@
 import { Failure } from '../../schemas/failure.ts'
 import type { MediaJob } from '../../schemas/media/job.ts'
 import { holdOf, mediaPriceOf } from '../../src/core/media/pricing.ts'
+import { makesSound } from '../../src/core/media/sound.ts'
 import { defaultVariant, variantNamed, variantNames } from '../../src/core/media/variants.ts'
 import type { Model } from '../../src/core/routing/catalog.ts'
 import { invalidField } from '../../src/protocols/request/client-json.ts'
@@ -9,15 +10,23 @@ import type { OrderParts } from './media-call.ts'
 
 /**
  * The variant that a request chooses by one of its fields, as the model spells it; null where the model has one price
- * for all of them.
+ * for all of them. `having` is what they have in common, where the model has others besides.
  * @throws Failure `invalid_request` that names those that the model has
  */
-export function chosenVariant(entry: Model['entry'], field: string, value: string | null): string | null {
+export function chosenVariant(
+  entry: Model['entry'],
+  field: string,
+  value: string | null,
+  having = '',
+): string | null {
   const names = variantNames(entry)
   if (names.length === 0) return null
   const chosen = value === null ? defaultVariant(entry) : variantNamed(names, value)
   if (chosen !== null) return chosen
-  throw invalidField(field, `${value === null ? 'it is required: ' : ''}the model has ${names.join(', ')}`)
+  throw invalidField(
+    field,
+    `${value === null ? 'it is required: ' : ''}the model has ${names.join(', ')}${having}`,
+  )
 }
 
 /**
@@ -29,7 +38,8 @@ export function pricedJob(
   job: MediaJob,
   variant: string | null = null,
 ): Pick<OrderParts, 'job' | 'price' | 'hold'> {
-  const price = mediaPriceOf(entry, variant, Date.now())
+  const sound = job.work === 'video' && makesSound(entry, job.generate_audio)
+  const price = mediaPriceOf(entry, variant, Date.now(), sound)
   if (price !== null) return { job, price, hold: holdOf(price, job) }
   throw new Failure('internal_error', 'The call could not be handled.', {
     internal: `the model ${id} has no price of media`,

@@ -37,7 +37,7 @@ export type SubmitEnd = 'accepted' | 'produced' | 'refused' | 'lost' | 'unreacha
 export interface TaskEvents {
   submitted(end: SubmitEnd): void
   polled(outcome: string): void
-  /** A channel delivered more than was requested. */
+  /** A channel delivered something else than was requested. */
   exceededOrder(): void
   /** An upstream answered for a task that had ended. */
   discarded(): void

@@ -9,6 +9,19 @@ export interface CopyLimits {
   readonly timeoutMs: number
   /** Sent to the allowed host alone. */
   readonly headers?: HeaderFields
+  /** Returns false for the type of a file that is not to be stored. Default: every picture, film and sound is. */
+  readonly accepts?: (mediaType: string) => boolean
+}
+
+/** A file is none of what `accepts` allows. */
+export class OtherKindOfFile extends Error {
+  override readonly name = 'OtherKindOfFile'
+  readonly mediaType: string
+
+  constructor(message: string, mediaType: string) {
+    super(message)
+    this.mediaType = mediaType
+  }
 }
 
 /** A file that was fetched. Of a picture its size in pixels, as far as its first bytes show. */
@@ -22,7 +35,7 @@ export interface TaskStorage {
   /**
    * Fetches what the URL names into the store, in one try. The address is guarded: a public one, or the host
    * `allowedHost` (name and port, as in a URL) wherever that is. @throws Error about the file, in words for the client;
-   *   StoreFailure
+   *   OtherKindOfFile; StoreFailure
    */
   copy(
     url: string,

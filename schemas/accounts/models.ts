@@ -68,12 +68,17 @@ const kinds = {
   output_image: price,
 }
 
+const unitPrices = { per_unit: price, variants: z.record(z.string(), z.string()).nullable() }
+
 const prices = {
   input: price,
   output: price,
   ...kinds,
-  per_unit: price,
-  variants: z.record(z.string(), z.string()).nullable(),
+  ...unitPrices,
+  with_audio: z
+    .object(unitPrices)
+    .optional()
+    .describe('Of videos with sound, where it has other prices; a request for sound without one is refused.'),
   pixel_tiers: z
     .array(z.object({ from_pixels: z.int(), per_unit: z.string() }))
     .describe('Prices of larger images; per_unit holds below the first.'),
@@ -127,6 +132,12 @@ export const publicCatalog = z.object({
         })
         .nullable()
         .describe('Of image models that do something in their own way.'),
+      videos: z
+        .object({
+          default_audio: z.boolean().describe('Sound is made where generate_audio is left out.'),
+        })
+        .optional()
+        .describe('Of video models that do something in their own way.'),
       pricing: pricing.nullable().describe('In credits, decimal strings.'),
     }),
   ),

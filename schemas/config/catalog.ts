@@ -142,6 +142,12 @@ const pixelTier = z.strictObject({
   per_unit: rateText,
 })
 
+const unitPrices = {
+  /** Credits per unit, for every unit but `1M_tokens`. */
+  per_unit: rateText.optional(),
+  variants: z.record(z.string(), rateText).optional(),
+}
+
 const instant = z.iso.datetime({ offset: true })
 
 const pricingFields = {
@@ -149,9 +155,9 @@ const pricingFields = {
   input: rateText.optional(),
   output: rateText.optional(),
   ...kindPrices,
-  /** Credits per unit, for every unit but `1M_tokens`. */
-  per_unit: rateText.optional(),
-  variants: z.record(z.string(), rateText).optional(),
+  ...unitPrices,
+  /** Of videos with sound, in place of `per_unit` and `variants`; empty: sound is refused. Default: the same prices. */
+  with_audio: z.strictObject(unitPrices).optional(),
   /** Credits for an image by its size; `per_unit` holds below the first of them. */
   pixel_tiers: z.array(pixelTier).default([]),
   tiers: z.array(tokenTier).default([]),
@@ -163,7 +169,7 @@ const pricingFields = {
   service_tiers: z
     .record(z.string().regex(/^[a-z][a-z0-9_]{0,31}$/, 'must be a word in lower case'), rateText)
     .optional(),
-  /** Credits that a call costs at least, if it costs anything. */
+  /** Credits that a call costs at least, if it used anything. */
   minimum: creditsText.refine((credits) => credits >= 0n, 'A minimum is never negative').optional(),
   /** Factor on everything, such as 0.8. */
   discount: rateText.optional(),
@@ -216,6 +222,8 @@ export const videoTraits = z.strictObject({
   /** Seconds. */
   default_duration: z.number().min(1).max(3600).optional(),
   default_resolution: z.string().min(1).max(64).optional(),
+  /** Whether the upstream makes sound where a request says neither; nothing is sent then. Default: it makes none. */
+  default_audio: z.boolean().optional(),
 })
 
 /** The largest estimate for an absent output limit. See docs/api-rules.md, "Pre-charge". */

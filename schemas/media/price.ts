@@ -17,6 +17,8 @@ export const mediaPrice = z.object({
   variant: z.string().nullable().default(null),
   /** Price of one unit of each variant, for a delivery of another variant than was requested. */
   variants: z.record(z.string(), rate).default({}),
+  /** Whether a video with sound was agreed. Decides what the operator pays; the prices here are of it already. */
+  sound: z.boolean().default(false),
   /** For one unit of an image with so many pixels or more, the largest first. Empty: every size costs the same. */
   pixelTiers: z.array(z.object({ fromPixels: z.int().positive(), perUnit: rate })).default([]),
   /** Price of each input image. */

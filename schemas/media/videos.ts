@@ -71,7 +71,12 @@ export const videoRequest = z
     fps: z.int().positive().nullish(),
     watermark: z.boolean().nullish(),
     camera_fixed: z.boolean().nullish(),
-    generate_audio: z.boolean().nullish(),
+    generate_audio: z
+      .boolean()
+      .nullish()
+      .describe(
+        'Whether the video has sound, which may have another price. The model decides where it is left out.',
+      ),
   })
   .refine(({ prompt, content }) => prompt != null || (content != null && content.length > 0), {
     error: 'one of prompt and content is required',

@@ -138,8 +138,13 @@ function tableWith(late: 'expired' | 'failed', broken: 'refund' | 'charge' = 're
     },
     queued: { ...NOTHING, ...ends, started: to('running'), produced: to('storing') },
     running: { ...NOTHING, ...ends, produced: to('storing') },
-    // The work is done: from here it can only be delivered, or come too late for the client that waits for it.
-    storing: { ...NOTHING, stored: to('succeeded', 'charge'), deadline: ends.deadline },
+    // The work is done: from here it is delivered, is not what was ordered, or comes too late for a client that waits.
+    storing: {
+      ...NOTHING,
+      stored: to('succeeded', 'charge'),
+      failed: ends.failed,
+      deadline: ends.deadline,
+    },
     succeeded: NOTHING,
     failed: over('failed'),
     expired: over('expired'),

@@ -1,5 +1,7 @@
 /** Checks what channels cost the operator, against the models that they serve. See docs/pricing.md, "Cost and margin". */
+import type { Pricing } from '../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../schemas/config/file.ts'
+import { pricesBySound } from '../core/media/sound.ts'
 import { suggestion } from '../core/suggest.ts'
 import type { SoundChannel } from './channel-checks.ts'
 import { checkPricing, type Finding, type SoundModel } from './model-checks.ts'
@@ -19,6 +21,29 @@ export const checkCosts = (channels: readonly SoundChannel[], models: readonly S
     }),
   )
 
+const missing = (names: object = {}, known: object = {}): string =>
+  Object.keys(names)
+    .filter((name) => !Object.hasOwn(known, name))
+    .join(', ')
+
+/** Returns what the cost of a model lacks of its price. */
+function gapsIn(own: Pricing, price: Pricing): string[] {
+  const isBySound = price.with_audio !== undefined || own.with_audio !== undefined
+  const variants = (isBySound ? [false, true] : [false]).flatMap((sound) => {
+    const paid = pricesBySound(own, sound)
+    const names =
+      paid.per_unit === undefined ? missing(pricesBySound(price, sound).variants, paid.variants) : ''
+    return names === '' ? [] : [`has neither a price for ${names}${sound ? ' with sound' : ''} nor per_unit.`]
+  })
+  const isSoundMissing = price.with_audio !== undefined && own.with_audio === undefined
+  const tiers = missing(price.service_tiers, own.service_tiers)
+  return [
+    ...variants,
+    ...(isSoundMissing ? ['has no with_audio: a video with sound costs what one without does.'] : []),
+    ...(tiers === '' ? [] : [`has no factor for the service tier ${tiers}: it counts as 1.`]),
+  ]
+}
+
 /** Returns the gaps in the costs of channels that have some: the cost of such calls is unknown, or that of others. */
 export function missingCosts({ channels, models }: ConfigFile): Finding[] {
   const byId = new Map(models.map((model) => [model.id, model]))
@@ -30,25 +55,7 @@ export function missingCosts({ channels, models }: ConfigFile): Finding[] {
       if (price === undefined) return []
       if (own === undefined)
         return [{ path, message: `has no price for ${id}: the cost of its calls is unknown.`, atKey: true }]
-      const missing = (names: object = {}, known: object = {}): string =>
-        Object.keys(names)
-          .filter((name) => !Object.hasOwn(known, name))
-          .join(', ')
-      const variants = own.per_unit === undefined ? missing(price.variants, own.variants) : ''
-      const tiers = missing(price.service_tiers, own.service_tiers)
-      return [
-        ...(variants === ''
-          ? []
-          : [{ path: [...path, id], message: `has neither a price for ${variants} nor per_unit.` }]),
-        ...(tiers === ''
-          ? []
-          : [
-              {
-                path: [...path, id],
-                message: `has no factor for the service tier ${tiers}: it counts as 1.`,
-              },
-            ]),
-      ]
+      return gapsIn(own, price).map((message) => ({ path: [...path, id], message }))
     }),
   )
 }

@@ -88,6 +88,7 @@ const checkPrices = (model: SoundModel, pricing: SoundPricing): PricingFinding[]
   ...checkFields(pricing),
   ...checkTiers(pricing),
   ...checkVariants(model, pricing),
+  ...checkAudioPrices(model, pricing),
   ...checkPixelTiers(pricing),
   ...checkDiscount(pricing),
 ]
@@ -142,12 +143,13 @@ const VIDEO_TYPES: readonly (EndpointType | null | undefined)[] = [
 function checkVideos({ videos, endpoint_type: type, pricing }: SoundModel): PricingFinding[] {
   if (videos === undefined) return []
   if (!VIDEO_TYPES.includes(type)) return [[['videos'], 'goes with endpoint_type videos_generations only.']]
-  const { default_resolution: usual } = videos
+  const { default_resolution: usual, default_audio: sound } = videos
   if (usual === undefined) return []
   // Each change replaces all prices.
-  return [{ from: undefined, variants: pricing?.variants }, ...(pricing?.changes ?? [])].flatMap(
-    ({ from, variants }): PricingFinding[] => {
-      const names = Object.keys(variants ?? {})
+  return [{ from: undefined, ...pricing }, ...(pricing?.changes ?? [])].flatMap(
+    ({ from, variants, with_audio }): PricingFinding[] => {
+      const priced = sound === true && with_audio !== undefined ? with_audio.variants : variants
+      const names = Object.keys(priced ?? {})
       if (names.length === 0 || variantNamed(names, usual) !== null) return []
       const since = from === undefined ? '' : ` from ${from} on`
       const message = `must be one of the variants that have a price${since}: ${names.join(', ')}.`
@@ -156,17 +158,17 @@ function checkVideos({ videos, endpoint_type: type, pricing }: SoundModel): Pric
   )
 }
 
+/** Returns what a video model does by its name; undefined for one that makes videos of words and pictures. */
+const specialWork = ({ id, aliases = [] }: SoundModel) =>
+  [id, ...aliases].flatMap((name) => (name === undefined ? [] : (VIDEO_WORKS[name] ?? [])))[0]
+
 /** Returns the values of the request's field that chooses a variant; null where it may be any word. */
-function producibleVariants({
-  id,
-  aliases = [],
-  endpoint_type: type,
-  images,
-}: SoundModel): readonly string[] | null {
+function producibleVariants(model: SoundModel): readonly string[] | null {
+  const { endpoint_type: type, images } = model
   if (type === undefined) return null
   if (type === 'images_generations') return images?.grid === true ? GRID_QUALITIES : null
   if (!VIDEO_TYPES.includes(type)) return []
-  const work = [id, ...aliases].flatMap((name) => (name === undefined ? [] : (VIDEO_WORKS[name] ?? [])))[0]
+  const work = specialWork(model)
   if (work === undefined) return null
   return work === 'motion' ? MOTION_GRADES : []
 }
@@ -183,12 +185,22 @@ function checkVariants(model: SoundModel, { unit, per_unit, variants }: SoundPri
   return [[['variants'], `has no name that a request can ask for: they are ${producible.join(', ')}.`]]
 }
 
+/** Refuses prices of sound that no request can select, and a model whose plain requests have no price. */
+function checkAudioPrices(model: SoundModel, { unit, with_audio: priced }: SoundPricing): PricingFinding[] {
+  if (priced === undefined || unit === '1M_tokens') return []
+  if (!VIDEO_TYPES.includes(model.endpoint_type) || specialWork(model) !== undefined)
+    return [[['with_audio'], 'does not go with this model: no request can ask it for sound.']]
+  if (model.videos?.default_audio !== true || priced.per_unit !== undefined) return []
+  if (Object.keys(priced.variants ?? {}).length > 0) return []
+  return [[['with_audio'], 'needs a price: videos.default_audio gives sound to requests that do not say.']]
+}
+
 const TOKEN_FIELDS = [
   ...(['input', 'output', 'cached_input', 'cache_write', 'cache_write_1h', 'reasoning'] as const),
   ...(['input_audio', 'output_audio', 'output_image', 'server_tool_call', 'server_tools'] as const),
   ...(['service_tiers', 'minimum'] as const),
 ]
-const UNIT_FIELDS = ['per_unit', 'variants'] as const
+const UNIT_FIELDS = ['per_unit', 'variants', 'with_audio'] as const
 
 function checkFields(pricing: SoundPricing): PricingFinding[] {
   const { unit, tiers = [] } = pricing

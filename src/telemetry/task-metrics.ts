@@ -10,7 +10,7 @@ export interface TaskMeters {
   submitted(outcome: string): void
   /** Counts a poll of a task by its outcome. */
   polled(outcome: string): void
-  /** Counts a channel that delivered more than was requested. */
+  /** Counts a channel that delivered something else than was requested. */
   exceededOrder(): void
   /** Counts an upstream's answer for a task that had ended. */
   discarded(): void
@@ -39,7 +39,7 @@ export function registerTasks(register: Register): TaskMeters {
   register('tollgate_task_polls_total', 'Polls of tasks that upstreams work on.', 'counter', counted(polls))
   register(
     'tollgate_task_beyond_order_total',
-    'Results of which an upstream reported more than was requested: longer, larger or in greater number.',
+    'Results that are not what was requested: longer, larger, in greater number, or with files of another kind.',
     'counter',
     () => [{ labels: {}, value: beyond }],
   )

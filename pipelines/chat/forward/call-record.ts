@@ -12,7 +12,12 @@ import { laterBytesIn, linkedTokens, unreportedPrompt } from '../../../src/core/
 import { chargeTerms, tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
-import { boundedUsage, chargedToolCalls, trustedUsage } from '../../../src/core/pricing/usage-bounds.ts'
+import {
+  boundedUsage,
+  chargedToolCalls,
+  trustedTier,
+  trustedUsage,
+} from '../../../src/core/pricing/usage-bounds.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
@@ -211,13 +216,21 @@ export class CallRecord {
     })
   }
 
+  /** Returns the service tier to bill; empty where none was reported. */
+  #serviceTier(suspect: string): string {
+    const { serviceTier = '' } = this.metered
+    const { model, call, request } = this.admitted
+    if (suspect === '' || serviceTier === '') return serviceTier
+    return trustedTier(model.price!, serviceTier, call.serviceTier ?? '', request.submittedAt)
+  }
+
   /** Returns what the operator pays for the usage of the last attempt; null where its channel has no cost. */
-  #costOf(usage: TokenUsage): Credits | null {
+  #costOf(usage: TokenUsage, serviceTier: string): Credits | null {
     const cost = this.attempt === null ? null : this.attempt.route.cost
     if (cost === null) return null
     const { request, model, call } = this.admitted
     const { usage: bounded } = boundedUsage(usage, model.entry, call)
-    return tokenCharge(cost, bounded, request.submittedAt, this.metered.serviceTier)
+    return tokenCharge(cost, bounded, request.submittedAt, serviceTier)
   }
 
   /** Returns a text from an upstream as the call log may show it. */
@@ -257,10 +270,13 @@ export class CallRecord {
     const { usage: bounded, beyond } = boundedUsage(used, model.entry, call)
     const suspect = this.#suspect(beyond)
     const usage = suspect === '' ? bounded : this.#trusted(bounded)
-    const { serviceTier = '' } = this.metered
+    const serviceTier = this.#serviceTier(suspect)
     const cost = tokenCharge(model.price!, usage, request.submittedAt, serviceTier)
     // What is not charged costs the operator what was reported of it.
-    const upstreamCost = this.#costOf(source === 'none' ? (this.metered.usage ?? NO_USAGE) : usage)
+    const upstreamCost = this.#costOf(
+      source === 'none' ? (this.metered.usage ?? NO_USAGE) : usage,
+      serviceTier,
+    )
     const oddities: Oddities = { suspect, reported: this.metered.reported, otherModel: this.#otherModel() }
     const failure = this.ending.kind === 'aborted' || this.ending.kind === 'success' ? null : this.ending
     // Field by field: to spread the admission is a call into the runtime, for each call.

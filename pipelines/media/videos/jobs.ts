@@ -11,6 +11,8 @@ import {
 import { mediaAdapterOf } from '../../../src/channels/media/registry.ts'
 import { DEFAULT_VIDEO_SECONDS } from '../../../src/core/media/pricing.ts'
 import { withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
+import { isPricedBySound, makesSound, pricesBySound } from '../../../src/core/media/sound.ts'
+import { variantNames } from '../../../src/core/media/variants.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
 import { invalidField, readClientJson } from '../../../src/protocols/request/client-json.ts'
 import { anyOf, placeOf } from '../../../src/protocols/request/contract-place.ts'
@@ -63,8 +65,57 @@ function partsOf(part: Part): VideoPart[] {
 /** What the upstream makes where neither request nor configuration say another resolution. */
 const DEFAULT_RESOLUTION = '720p'
 
+/**
+ * Returns the resolution that has a price; null where the model has one price for all.
+ * @throws Failure `invalid_request` where it has none for such a video
+ */
+function pricedResolution(
+  entry: Model['entry'],
+  { resolution, generate_audio }: VideoRequest,
+): string | null {
+  if (entry.pricing?.with_audio === undefined) return chosenVariant(entry, 'resolution', resolution ?? null)
+  const sound = makesSound(entry, generate_audio)
+  const pricing = pricesBySound(entry.pricing, sound)
+  if (pricing.per_unit === undefined && variantNames({ pricing }).length === 0)
+    throw invalidField('generate_audio', 'the model has no price for a video with sound')
+  const having = sound ? ' with sound' : ' without sound'
+  return chosenVariant({ ...entry, pricing }, 'resolution', resolution ?? null, having)
+}
+
+/**
+ * Returns the channels that make what is charged. One that cannot be asked for a length or for sound makes what its
+ * model does by itself.
+ * @throws Failure `invalid_request` where there is none
+ */
+function ableRoutes({ entry, routes }: VideoParams, job: JobOf<'video'>): readonly Route[] {
+  const { default_duration = DEFAULT_VIDEO_SECONDS } = entry.videos ?? {}
+  const timed = routes.filter(
+    ({ protocol }) =>
+      job.duration === default_duration || mediaAdapterOf(protocol)?.fixesLength?.(job) !== true,
+  )
+  if (timed.length === 0)
+    throw invalidField(
+      'duration',
+      `a video of such content lasts ${default_duration} seconds: leave the field out`,
+    )
+  const bySelf = makesSound(entry, null)
+  if (makesSound(entry, job.generate_audio) === bySelf) return timed
+  const able = timed.filter(
+    ({ channel, protocol }) =>
+      ![entry.pricing, channel.cost?.[entry.id]].some(isPricedBySound) ||
+      mediaAdapterOf(protocol)?.fixesSound?.(channel, job) !== true,
+  )
+  if (able.length === 0)
+    throw invalidField(
+      'generate_audio',
+      `such a video is always made ${bySelf ? 'with' : 'without'} sound: leave the field out`,
+    )
+  return able
+}
+
 /** Length and resolution are always said: what is held and charged follows them, not an upstream's own defaults. */
-const video: MakeJob = (_, { body, entry, routes }) => {
+const video: MakeJob = (_, params) => {
+  const { body, entry } = params
   const asked = readClientJson(videoRequest, body)
   const content = [...textIn(asked.prompt ?? ''), ...(asked.content ?? []).flatMap(partsOf)]
   if (content.length === 0)
@@ -72,7 +123,7 @@ const video: MakeJob = (_, { body, entry, routes }) => {
       'prompt',
       'it says nothing in words: flags such as --dur are removed, the fields of a request say the same',
     )
-  const variant = chosenVariant(entry, 'resolution', asked.resolution ?? null)
+  const variant = pricedResolution(entry, asked)
   const { default_duration = DEFAULT_VIDEO_SECONDS, default_resolution } = entry.videos ?? {}
   const job: JobOf<'video'> = {
     work: 'video',
@@ -86,16 +137,7 @@ const video: MakeJob = (_, { body, entry, routes }) => {
     camera_fixed: asked.camera_fixed ?? null,
     generate_audio: asked.generate_audio ?? null,
   }
-  const able = routes.filter(
-    ({ protocol }) =>
-      job.duration === default_duration || mediaAdapterOf(protocol)?.fixesLength?.(job) !== true,
-  )
-  if (able.length === 0)
-    throw invalidField(
-      'duration',
-      `a video of such content lasts ${default_duration} seconds: leave the field out`,
-    )
-  return { routes: able, variant, job }
+  return { routes: ableRoutes(params, job), variant, job }
 }
 
 const avatarVideo: MakeJob = async (deps, { caller, body, routes: all }) => {

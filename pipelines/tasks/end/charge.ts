@@ -10,7 +10,12 @@ import { tokenPriceOf } from '../../../src/core/pricing/kept-price.ts'
 import { chargeTerms, tokenCharge } from '../../../src/core/pricing/pricing.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
-import { boundedUsage, chargedToolCalls, trustedUsage } from '../../../src/core/pricing/usage-bounds.ts'
+import {
+  boundedUsage,
+  chargedToolCalls,
+  trustedTier,
+  trustedUsage,
+} from '../../../src/core/pricing/usage-bounds.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 
 export interface TokenCharge {
@@ -63,7 +68,9 @@ function tokensOwed(
           output: estimateOutputTokens(response.characters),
           serverToolCalls: chargedToolCalls(model, call),
         })
-  const { serviceTier } = response
+  const { serviceTier: reported } = response
+  const serviceTier =
+    suspect === '' ? reported : trustedTier(price, reported, call.serviceTier ?? '', submittedAt)
   return {
     cost: tokenCharge(price, usage, submittedAt, serviceTier),
     usage,

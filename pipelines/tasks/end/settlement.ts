@@ -85,11 +85,12 @@ function attemptPieces({ attempts, submittedAt }: Task): string {
 
 /** The request and its result, its attempts, and the cost. */
 function detailOf(task: Task, charge: TaskCharge | null): string | undefined {
-  const { job, result, state } = task
+  const { job, result, state, price } = task
   if (job.work === 'response') return responseDetail(task, job, charge)
+  const isWithSound = 'sound' in price && price.sound
   return detailText(
     textPiece('endpoint', endpointOfJob(job)) +
-      linesPiece('request', jobLines(job)) +
+      linesPiece('request', jobLines(job, isWithSound)) +
       (state === 'succeeded' ? linesPiece('result', resultLines(result)) : '') +
       attemptPieces(task) +
       (charge === null || isByTokens(charge)

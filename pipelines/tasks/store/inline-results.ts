@@ -2,26 +2,15 @@
 import type { ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import type { Produced } from '../../../src/channels/media/adapter.ts'
 import { clampToOrder } from '../../../src/core/media/order.ts'
+import { isOfRole, sniffMediaType } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { EngineDeps } from '../engine.ts'
+import { reportExcess } from './excess.ts'
 import { keyOf } from './result-files.ts'
 import { expiresAt } from './store-results.ts'
 
 const TRIES = 3
 const RETRY_PAUSE_MS = 500
-
-/** Records that a channel delivered something else than was requested: a failure of the channel. */
-function reportExcess({ log, health, metrics }: EngineDeps, task: Task, beyond: readonly string[]): void {
-  if (beyond.length === 0) return
-  const { id, channelId } = task
-  log.warn({ task: id, channel: channelId, beyond }, 'Upstream delivered more than was requested')
-  metrics.exceededOrder()
-  if (channelId !== null)
-    health.faulted(channelId, {
-      code: 'beyond_order',
-      message: `Delivered beyond the order: ${beyond.join('; ')}`,
-    })
-}
 
 /** The result with the places of its files; null when the store does not take them. */
 export async function deliverInline(
@@ -39,6 +28,12 @@ export async function deliverInline(
   for (const { file: index, bytes, mediaType } of inline) {
     const file = files[index]
     if (file === undefined) continue
+    const sniffed = sniffMediaType(bytes)
+    if (sniffed !== null && !isOfRole(file.role, sniffed)) {
+      // The end of the task leaves it out, as it does those that are fetched.
+      files[index] = { ...file, media_type: sniffed, upstream_url: null }
+      continue
+    }
     const key = keyOf(task, result.files, index, mediaType)
     const put = await putFile(deps, task, key, bytes, mediaType)
     if (put === null) return null

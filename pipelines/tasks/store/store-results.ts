@@ -1,15 +1,18 @@
 /**
  * Results into the store, before the upstream's links die, and with that the end of the task: what was delivered is
- * charged. A file that cannot be copied keeps the upstream's own link.
+ * charged. A file that cannot be copied keeps the upstream's own link; one of another kind than was ordered is left out.
  * See docs/api-rules.md, "Files and link lifetimes".
  */
 import type { ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import { emptyResult } from '../../../schemas/media/job.ts'
 import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
+import { isOfRole } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { ResultLinks } from '../end/settlement.ts'
 import { type EngineDeps, taskChannel, transitionedTask } from '../engine.ts'
+import { OtherKindOfFile } from '../ports.ts'
 import { type Step, stepResult } from '../step.ts'
+import { reportExcess } from './excess.ts'
 import { KEEPING, keyOf, retentionMs } from './result-files.ts'
 
 const TRIES = 3
@@ -22,19 +25,43 @@ const LAST_COPY_MS = 2_000
 /** Stores the results and ends the task. Done again from the beginning when its process dies: keys are the same. */
 export const storeResults: Step = async (deps, task) => {
   const result = task.result ?? emptyResult()
-  const files = await Promise.all(result.files.map((_, index) => stored(deps, task, result, index)))
-  const after = { ...result, files }
+  const copies = await Promise.all(result.files.map((_, index) => stored(deps, task, result, index)))
+  const others = copies.filter(isOther)
+  const files = copies.filter((file) => !isOther(file))
+  const beyond = others.map(({ role, media_type }) => `${media_type} in place of ${NOUNS[role]}, left out`)
+  reportExcess(deps, task, beyond)
+  const after = { ...result, files, beyond: [...result.beyond, ...beyond] }
+  const missing = others.find(isMain)
+  if (missing !== undefined && !files.some(isMain)) {
+    const errorMessage = `The upstream delivered ${missing.media_type} in place of ${NOUNS[missing.role]}: it made no ${missing.role}.`
+    const changes = { errorCode: 'generation_failed', errorMessage, result: { ...after, files: [] } }
+    return stepResult(await transitionedTask(deps, task, 'failed', changes))
+  }
   const links = await linksOf(deps, task, files)
   const upstreamPrice = upstreamPriceOf(deps.catalog().config, task)
   return stepResult(await transitionedTask(deps, task, 'stored', { result: after }, { links, upstreamPrice }))
 }
 
+const NOUNS: Readonly<Record<ResultFile['role'], string>> = {
+  image: 'an image',
+  video: 'a video',
+  audio: 'a sound',
+  cover: 'a cover',
+}
+
+const isMain = ({ role }: ResultFile): boolean => role !== 'cover'
+
+const isOther = ({ role, media_type }: ResultFile): boolean =>
+  media_type !== null && !isOfRole(role, media_type)
+
+/** Returns the file with its place in the store, or with the type by which it is none of what was ordered. */
 async function stored(deps: EngineDeps, task: Task, result: TaskResult, index: number): Promise<ResultFile> {
   const file = result.files[index]!
   if (file.key !== null || file.upstream_url === null) return file
   const key = keyOf(task, result.files, index, file.media_type)
-  const copy = await copied(deps, task, file.upstream_url, key)
+  const copy = await copied(deps, task, { ...file, upstream_url: file.upstream_url }, key)
   if (copy === null) return file
+  if (copy instanceof OtherKindOfFile) return { ...file, media_type: copy.mediaType, upstream_url: null }
   // What the picture itself says counts more than what was said of it: its price may follow it.
   const { mediaType, width, height, kept_until } = copy
   const size = width === null || height === null ? {} : { width, height }
@@ -57,7 +84,12 @@ export async function expiresAt(
   return expiresAt
 }
 
-async function copied(deps: EngineDeps, task: Task, url: string, key: string) {
+async function copied(
+  deps: EngineDeps,
+  task: Task,
+  { role, upstream_url: url }: ResultFile & { readonly upstream_url: string },
+  key: string,
+) {
   const { storage, log, now } = deps
   const channel = taskChannel(deps, task)
   const request = channel?.adapter.fileRequest?.(channel.route.channel, url) ?? null
@@ -70,11 +102,13 @@ async function copied(deps: EngineDeps, task: Task, url: string, key: string) {
     try {
       const headers = request === null ? [] : await deps.calls.headersOf(request)
       const timeoutMs = Math.min(COPY_TIMEOUT_MS, Math.max(LAST_COPY_MS, untilAt - now()))
-      const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs, headers }
+      const accepts = (mediaType: string) => isOfRole(role, mediaType)
+      const limits = { maxBytes: COPY_MAX_BYTES, timeoutMs, headers, accepts }
       const kept_until = await expiresAt(deps, task, key)
       const copy = await storage.copy(url, key, limits, allowedHost, AbortSignal.timeout(timeoutMs))
       return { ...copy, kept_until }
     } catch (error) {
+      if (error instanceof OtherKindOfFile) return error
       const reason = (error as Error).message
       if (attempt === TRIES || now() + pauseMs >= untilAt) {
         log.warn({ task: task.id, key, reason }, "Failed to copy a result; answered with the upstream's link")

@@ -187,6 +187,8 @@ export interface MediaAdapter extends TaskAdapter {
    * not sent. Default: none.
    */
   readonly fixesLength?: (job: MediaJob) => boolean
+  /** Returns true where the upstream cannot be asked for sound or for none. Default: none. */
+  readonly fixesSound?: (channel: ChannelEntry, job: MediaJob) => boolean
 }
 
 export type { JobOf }

@@ -163,10 +163,14 @@ function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
   }
 }
 
+/** A video that is made from a video has its length and its sound. */
+const isFromVideo = (job: MediaJob): boolean => job.work === 'video' && videoParts(job).videos.length > 0
+
 export const runway: MediaAdapter = {
   works: ['image', 'image_edit', 'video'],
   inlines: true,
-  fixesLength: (job) => job.work === 'video' && videoParts(job).videos.length > 0,
+  fixesLength: isFromVideo,
+  fixesSound: (_, job) => isFromVideo(job),
   submit(channel, { job, upstreamModel, urlOf }) {
     if (job.work !== 'video' && job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
     const [path, fields] =

@@ -194,6 +194,8 @@ function pollRequest(channel: ChannelEntry, { upstreamId, upstreamModel }: Media
 export const veo: MediaAdapter = {
   works: ['video'],
   inlines: true,
+  // The Gemini API refuses `generateAudio`.
+  fixesSound: (channel) => !isVertex(channel),
   takesIn(job) {
     if (job.work !== 'video') return []
     return job.content.flatMap((part) => (part.type === 'text' ? [] : [part.file])).filter(isLink)

@@ -58,7 +58,7 @@ export function endpointOfJob(job: MediaJob): string | undefined {
   }
 }
 
-function askedFor(job: MediaJob): Facts {
+function askedFor(job: MediaJob, sound: boolean): Facts {
   switch (job.work) {
     case 'image':
     case 'image_edit':
@@ -78,7 +78,7 @@ function askedFor(job: MediaJob): Facts {
         ['seed', job.seed],
         ['input_images', countOf(job.content.filter(({ type }) => type === 'image'))],
         ['input_videos', countOf(job.content.filter(({ type }) => type === 'video'))],
-        ['generate_audio', job.generate_audio],
+        ['generate_audio', job.generate_audio ?? (sound ? 'by default' : null)],
         ['camera_fixed', job.camera_fixed],
         ['watermark', job.watermark],
       ]
@@ -130,7 +130,8 @@ function askedFor(job: MediaJob): Facts {
   }
 }
 
-export const jobLines = (job: MediaJob): Lines => lines(askedFor(job))
+/** Returns the request. `sound` is that of a video, which its model may make unasked. */
+export const jobLines = (job: MediaJob, sound = false): Lines => lines(askedFor(job, sound))
 
 const NOUNS: Readonly<Record<ResultFile['role'], string>> = {
   image: 'images',

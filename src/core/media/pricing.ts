@@ -19,6 +19,7 @@ import {
 } from '../../../schemas/money.ts'
 import { pricingAt } from '../pricing/changes.ts'
 import { keptPriceOf } from '../pricing/kept-price.ts'
+import { pricesBySound } from './sound.ts'
 import { deliveredVariant } from './variants.ts'
 
 /** Images that a grid-style model makes. */
@@ -59,15 +60,16 @@ function discountOf({ discount, discount_until: until }: PricingFields, now: num
 
 /**
  * Returns the price at the instant `now` (epoch milliseconds). `variant` is one of the model's own, or null for the
- * base price. Null: the model has no such variant, or no price at all.
+ * base price; `sound` is that of a video. Null: the model has no such variant, or no price at all.
  */
 export function mediaPriceOf(
   { pricing: priced, images }: Pick<ModelEntry, 'pricing' | 'images'>,
   variant: string | null,
   now: number,
+  sound = false,
 ): MediaPrice | null {
   if (priced === undefined || priced.unit === '1M_tokens') return null
-  const pricing = pricingAt(priced, now)
+  const pricing = pricesBySound(pricingAt(priced, now), sound)
   const { variants = {} } = pricing
   const own = variant !== null && Object.hasOwn(variants, variant) ? variants[variant] : undefined
   const perUnit = variant === null ? pricing.per_unit : own
@@ -77,6 +79,7 @@ export function mediaPriceOf(
     perUnit: String(perUnit),
     variant,
     variants: Object.fromEntries(Object.entries(variants).map(([name, rate]) => [name, String(rate)])),
+    sound,
     pixelTiers: pricing.pixel_tiers
       .map(({ from_pixels, per_unit }) => ({ fromPixels: from_pixels, perUnit: String(per_unit) }))
       .reverse(),
@@ -273,5 +276,6 @@ export function upstreamPriceOf(
   if (price.unit === '1M_tokens') return keptPriceOf(price.model, cost)
   const priced = { pricing: cost, images: models.find(({ id }) => id === model)?.images }
   // Providers may have one price where the model has one for each variant.
-  return mediaPriceOf(priced, price.variant, submittedAt) ?? mediaPriceOf(priced, null, submittedAt)
+  const { variant, sound } = price
+  return mediaPriceOf(priced, variant, submittedAt, sound) ?? mediaPriceOf(priced, null, submittedAt, sound)
 }

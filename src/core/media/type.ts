@@ -1,4 +1,5 @@
 /** Finds the kind of a file by its first bytes and by its name. */
+import type { ResultFile } from '../../../schemas/media/job.ts'
 
 /** The first bytes that identify every known type. */
 export const SNIFF_BYTES = 64
@@ -77,3 +78,14 @@ export function sniffMediaType(bytes: Uint8Array): string | null {
   if (head.startsWith('ID3')) return 'audio/mpeg'
   return bytes[0] === 0xff && bytes.length > 1 ? ofFrame(bytes[1]!) : null
 }
+
+/** Types of files by what they are delivered as: a GIF can move, Ogg can hold a film, and a container of films a sound. */
+const TYPES: Readonly<Record<ResultFile['role'], RegExp>> = {
+  image: /^image\//,
+  cover: /^image\//,
+  video: /^(?:video\/|image\/gif$|audio\/ogg$)/,
+  audio: /^(?:audio|video)\//,
+}
+
+/** Returns false for a type that is certainly none of what was ordered, such as a picture in place of a video. */
+export const isOfRole = (role: ResultFile['role'], mediaType: string): boolean => TYPES[role].test(mediaType)

@@ -3,7 +3,9 @@
  * that contradict each other, are a fault of the upstream's, and the call is marked.
  */
 import type { ModelEntry } from '../../../schemas/config/catalog.ts'
+import { ONE_RATE } from '../../../schemas/money.ts'
 import { type EstimatedCall, maxServerToolCalls } from './estimate.ts'
+import { factorOf, priceAt, type TokenPrice } from './pricing.ts'
 import type { TokenUsage } from './usage.ts'
 
 /** Tokens that a model reads at most where its entry has no `context_window`: no known model reads more. */
@@ -98,4 +100,16 @@ export function trustedUsage(usage: TokenUsage, delivered: Delivered): TokenUsag
     reasoning: 0,
     serverToolCalls: Math.min(usage.serverToolCalls, delivered.serverToolCalls),
   }
+}
+
+/**
+ * Returns the service tier that a report which contradicts itself may bill at the instant `now` (epoch milliseconds):
+ * the reported one, unless it is dearer than the estimate counted for the requested one.
+ */
+export function trustedTier(price: TokenPrice, reported: string, requested: string, now: number): string {
+  const current = priceAt(price, now)
+  const factor = (tier: string) => factorOf(current, tier) ?? ONE_RATE
+  const isDearer = factor(reported) > ONE_RATE && factor(reported) > factor(requested)
+  if (!isDearer) return reported
+  return factor(requested) > ONE_RATE ? requested : ''
 }

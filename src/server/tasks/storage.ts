@@ -1,6 +1,12 @@
 /** The object store for the task engine: fetches results into it through the guard, and reads jobs' files from it. */
 import { Readable } from 'node:stream'
-import { type CopiedObject, StoreFailure, type TaskStorage } from '../../../pipelines/tasks/ports.ts'
+import {
+  type CopiedObject,
+  type CopyLimits,
+  OtherKindOfFile,
+  StoreFailure,
+  type TaskStorage,
+} from '../../../pipelines/tasks/ports.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { IMAGE_HEAD_BYTES, imageFacts } from '../../core/media/image-size.ts'
 import { peekStream } from '../../core/media/peeked.ts'
@@ -16,18 +22,24 @@ import type { ObjectBody, ObjectStore } from '../../storage/store.ts'
 import { linkChecker } from '../gateway/check-links.ts'
 
 /** An error page with status 200 is not the file. */
-const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]+$/
+const MEDIA_TYPE = /^(?:image|video|audio)\/[a-z0-9.+-]{1,64}$/
 
 /**
  * Recognises a file by its first bytes, else by its server's media type.
- * @throws Error when it is no picture, film or sound
+ * @throws Error when it is no picture, film or sound; OtherKindOfFile
  */
-async function recognised(url: string, { pieces, mediaType }: FetchedStream) {
+async function recognised(
+  url: string,
+  { pieces, mediaType }: FetchedStream,
+  { accepts = () => true }: Pick<CopyLimits, 'accepts'>,
+) {
   const { head, all, stop } = await peekStream(pieces, IMAGE_HEAD_BYTES)
   const declared = MEDIA_TYPE.test(mediaType) && !mediaType.includes('svg') ? mediaType : null
   const type = sniffMediaType(head) ?? declared
-  if (type !== null && head.length > 0) return { type, all, size: imageFacts(head) }
+  const isFile = type !== null && head.length > 0
+  if (isFile && accepts(type)) return { type, all, size: imageFacts(head) }
   await stop()
+  if (isFile) throw new OtherKindOfFile(`The file at ${shownLink(url)} is ${type}.`, type)
   const what = head.length === 0 ? 'empty' : 'neither a picture, a film nor a sound'
   throw new Error(`The file at ${shownLink(url)} is ${what}.`)
 }
@@ -52,7 +64,7 @@ export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): 
     return body
   }
   return {
-    copy: (url, key, { maxBytes, timeoutMs, headers = [] }, allowedHost, signal) =>
+    copy: (url, key, { maxBytes, timeoutMs, headers = [], ...kinds }, allowedHost, signal) =>
       guardedStream(
         url,
         {
@@ -65,7 +77,7 @@ export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): 
           ...(signal && { signal }),
         },
         async (file): Promise<CopiedObject> => {
-          const { type, all, size } = await recognised(url, file)
+          const { type, all, size } = await recognised(url, file, kinds)
           const content = Readable.from(all, { objectMode: false })
           const options = { mediaType: type, maxBytes, ...(signal && { signal }) }
           const { width = null, height = null } = size ?? {}

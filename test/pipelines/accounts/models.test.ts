@@ -205,6 +205,32 @@ t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
   )
 })
 
+t.test('videos with sound are shown with their prices, and whether they are made unasked', async (t) => {
+  const pricing = { unit: 'second', per_unit: '0.20' }
+  const with_audio = { variants: { '720p': '0.40', '4k': '0.6' } }
+  const changes = [{ from: UNTIL, per_unit: '0.1', with_audio: { per_unit: '0.3' } }]
+  const film = (id: string, more: object, videos?: object) => ({
+    ...{ id, endpoint_type: 'videos_generations', pricing: { ...pricing, ...more } },
+    ...(videos !== undefined && { videos }),
+  })
+  const films = createCatalog(
+    configFile.parse({
+      models: [
+        film('loud', { with_audio, changes }, { default_audio: true }),
+        film('silent', { with_audio: {} }, { default_duration: 5 }),
+        film('one-price', {}),
+      ],
+    }),
+  )
+  const { body } = await bodyOf(publicModels({ catalog: () => films, now: () => 0 })())
+  const [loud, silent, onePrice] = body.models
+  t.match(loud, { videos: { default_audio: true }, pricing: { per_unit: '0.2', variants: null } })
+  t.strictSame(loud.pricing.with_audio, { per_unit: null, variants: { '720p': '0.4', '4k': '0.6' } })
+  t.strictSame(loud.pricing.changes[0].with_audio, { per_unit: '0.3', variants: null })
+  t.strictSame(silent.pricing.with_audio, { per_unit: null, variants: null })
+  t.notOk('videos' in silent || 'videos' in onePrice || 'with_audio' in onePrice.pricing)
+})
+
 const deps = { catalog: () => catalog, installedAt: INSTALLED_AT }
 
 t.test('GET /v1/models/{model} answers what the list has of it', async (t) => {

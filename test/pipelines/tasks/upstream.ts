@@ -32,6 +32,10 @@ export interface Plan {
   readonly hangingFiles?: boolean
   /** How many pictures there are in an answer with pictures; 1 when it is left out. */
   readonly pictures?: number
+  /** What it delivers in place of a film. */
+  readonly file?: Buffer
+  /** What an answer with pictures has in their place. */
+  readonly images?: readonly Buffer[]
   /** How long a film is said to be; 4 when it is left out. */
   readonly seconds?: number
 }
@@ -86,7 +90,7 @@ async function answer(upstream: TestUpstream, request: IncomingMessage, response
   if (path.includes('/file/')) {
     if (work.plan.lostFiles) return json(410, {})
     if (work.plan.hangingFiles) return undefined
-    return void response.writeHead(200, { 'content-type': 'video/mp4' }).end(FILM)
+    return void response.writeHead(200, { 'content-type': 'video/mp4' }).end(work.plan.file ?? FILM)
   }
   upstream.polls++
   const states = work.plan.states ?? ['succeeded']
@@ -95,6 +99,10 @@ async function answer(upstream: TestUpstream, request: IncomingMessage, response
   const seconds = String(work.plan.seconds ?? 4)
   return json(200, { state, seconds, url: `${upstream.url}/file/${work.id}.mp4` })
 }
+
+/** Bytes in base64, one after the other. */
+const picturesOf = ({ images, pictures = 1 }: Plan): string =>
+  (images ?? Array<Buffer>(pictures).fill(PICTURE)).map((bytes) => bytes.toString('base64')).join(' ')
 
 function submit(
   upstream: TestUpstream,
@@ -116,7 +124,7 @@ function submit(
     case 'nonsense':
       return void response.writeHead(200).end('<html>')
     default:
-      return json(200, { id, image: PICTURE.toString('base64'), count: String(plan.pictures ?? 1) })
+      return json(200, { id, images: picturesOf(plan) })
   }
 }
 
@@ -228,12 +236,13 @@ export const pictureAdapter: MediaAdapter = {
   inlines: false,
   submit: (channel, { job, reference }) => post(channel, '/draw', { reference, prompt: promptOf(job) }),
   readSubmit: (answer) =>
-    refusedOr(answer, ({ image, count }) => {
+    refusedOr(answer, ({ images }) => {
       const file = { role: 'image', upstream_url: null, key: null, media_type: null } as const
       const facts = { width: 64, height: 64, seconds: null, track: null }
-      const files = Array.from({ length: Number(count) }, () => ({ ...file, ...facts }))
-      const bytes = Buffer.from(image!, 'base64')
-      const inline = files.map((_, at) => ({ file: at, bytes, mediaType: 'image/png' }))
+      const inline = images!.split(' ').map((bytes, at) => {
+        return { file: at, bytes: Buffer.from(bytes, 'base64'), mediaType: 'image/png' }
+      })
+      const files = inline.map(() => ({ ...file, ...facts }))
       return { type: 'produced', result: { ...emptyResult(), files }, inline }
     }),
   follow: null,

@@ -168,6 +168,13 @@ t.test('Replicate: every state, and every form of an output', async (t) => {
       type: 'produced',
       result: { seconds: 4, files: [{ role: 'video', upstream_url: link, seconds: 4 }] },
     })
+  const still = 'https://replicate.delivery/a/thumbnail.jpg?x=1.mp4'
+  for (const output of [[still, link], { thumbnail: still, video: link }])
+    t.match(
+      read({ status: 'succeeded', output }),
+      { result: { files: [{ role: 'video', upstream_url: link }] } },
+      'its picture is not the video',
+    )
   const pictures = read({ status: 'succeeded', output: [link, link] }, { work: 'image', prompt: 'x', n: 2 })
   t.match(pictures, { type: 'produced', result: { files: { length: 2 } } })
   for (const [error, code] of [

@@ -229,4 +229,7 @@ t.test('a minimum is no charge where there is nothing to charge', async (t) => {
   t.equal(tokenCharge(offered, NO_USAGE, 0), 0n)
   t.equal(tokenCharge(offered, { ...NO_USAGE, prompt: 1 }, 0), 25_000_000n)
   t.equal(tokenCharge(offered, { ...NO_USAGE, prompt: 1_000_000 }, 0), 100_000_000n)
+  const perCall = tokenPrice(pricing.parse({ unit: '1M_tokens', input: '0', output: '0', minimum: '0.25' }))!
+  t.equal(tokenCharge(perCall, NO_USAGE, 0), 0n)
+  t.equal(tokenCharge(perCall, { ...NO_USAGE, prompt: 1 }, 0), 25_000_000n, 'a price per call')
 })

@@ -77,6 +77,10 @@ t.test('what shaped a job and its result are shown', async (t) => {
   t.same(told(JOBS[0]), { images: '3', size: '1024x768', prompt_characters: String(SECRET.length) })
   t.same(told(JOBS[1]), { images: '1', input_images: '2', mask: 'true', prompt_characters: '17' })
   t.match(told(JOBS[2]), { duration_sec: '5', resolution: '720p', input_images: '1', input_videos: '1' })
+  const film = (more: object = {}) => mediaJob.parse({ work: 'video', content: [], ...more })
+  t.same(jobLines(film(), true), [['generate_audio', 'by default']])
+  t.same(jobLines(film({ generate_audio: false })), [['generate_audio', 'false']])
+  t.same(jobLines(film()), [])
   t.match(told(JOBS[9]), { characters: '17', speed: '1.5', voice: 'chosen' })
   t.equal(told({ work: 'image', prompt: '', n: 1, size: '9'.repeat(100) }).size?.length, 65, 'cut')
   t.same(Object.fromEntries(resultLines(RESULT)), {

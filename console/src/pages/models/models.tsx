@@ -22,6 +22,13 @@ type Pricing = NonNullable<PublicModel['pricing']>
 
 const unitName = (unit: Pricing['unit']): string => unit.replaceAll('_', ' ')
 
+/** Prints the prices of units in a line. */
+function unitPrices({ per_unit, variants, with_audio }: Omit<Pricing, 'unit' | 'changes'>): string {
+  const prices = per_unit ?? Object.values(variants ?? {}).join(' / ')
+  const withSound = with_audio?.per_unit ?? Object.values(with_audio?.variants ?? {}).join(' / ')
+  return withSound === '' ? prices : t('{prices}, with sound {other}', { prices, other: withSound })
+}
+
 /** Prints the price in a line, in credits. */
 function priceOf(pricing: Pricing | null): ReactNode {
   if (pricing === null) return <span className="text-quiet">–</span>
@@ -31,10 +38,9 @@ function priceOf(pricing: Pricing | null): ReactNode {
         {pricing.input} <span className="text-quiet">→</span> {pricing.output}
       </>
     )
-  const prices = pricing.per_unit ?? Object.values(pricing.variants ?? {}).join(' / ')
   return (
     <>
-      {prices} <span className="text-quiet">/ {unitName(pricing.unit)}</span>
+      {unitPrices(pricing)} <span className="text-quiet">/ {unitName(pricing.unit)}</span>
     </>
   )
 }
@@ -93,6 +99,11 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
     ]),
     [t('A call at least'), pricing.minimum],
     ...Object.entries(pricing.variants ?? {}),
+    [t('Each unit with sound'), pricing.with_audio?.per_unit],
+    ...Object.entries(pricing.with_audio?.variants ?? {}).map(([variant, price]) => [
+      t('{variant} with sound', { variant }),
+      price,
+    ]),
     ...pricing.pixel_tiers.map(({ from_pixels, per_unit }) => [
       t('From {count} pixels', { count: tokens(from_pixels) }),
       per_unit,
@@ -123,7 +134,8 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
         ))}
         {pricing.changes.map((change) => (
           <Fact key={change.from} name={t('Planned')}>
-            {change.per_unit ?? tokenPrices(change)} <Time at={change.from} />
+            {pricing.unit === '1M_tokens' ? tokenPrices(change) : unitPrices(change)}{' '}
+            <Time at={change.from} />
           </Fact>
         ))}
         {pricing.discount && (
@@ -210,6 +222,9 @@ function ModelInFull({ model }: { model: PublicModel }) {
           {model.aliases.length > 0 && <Fact name={t('Also known as')}>{model.aliases.join(', ')}</Fact>}
           {capabilitiesOf(model).length > 0 && (
             <Fact name={t('Capabilities')}>{capabilitiesOf(model).join(', ')}</Fact>
+          )}
+          {model.videos?.default_audio && (
+            <Fact name={t('Sound')}>{t('Made unless a request says otherwise')}</Fact>
           )}
         </dl>
       </Panel>

@@ -21,7 +21,7 @@ import {
 import type { MediaFailureCode } from '../failure.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
 import { bareRequest, getRequest, jsonRequest, type KeyHeader, notServed, pathParts } from '../request.ts'
-import { type Host, jobInput } from './input.ts'
+import { type Host, jobInput, leavesSoundOut } from './input.ts'
 
 const key: KeyHeader = (channel) => [['authorization', `Key ${channel.api_key}`]]
 
@@ -181,6 +181,7 @@ function readPoll(answer: MediaAnswer, job: MediaJob, path: string): PollOutcome
 export const fal: MediaAdapter = {
   works: ['image', 'image_edit', 'video'],
   inlines: true,
+  fixesSound: leavesSoundOut,
   submit(channel, submit) {
     const input = jobInput(channel, submit, host)
     if (input === null) return notServed(submit.job)

@@ -94,6 +94,9 @@ function videoInput(
   return { ...definedFields({ prompt, seed: job.seed }), ...inputOf(values, channel, host) }
 }
 
+/** Returns true where a channel leaves the field for sound out. */
+export const leavesSoundOut = ({ input_names }: ChannelEntry): boolean => input_names.generate_audio === ''
+
 /** Returns the input of a job; null where the host makes nothing of its kind. */
 export function jobInput(channel: ChannelEntry, submit: MediaSubmit, host: Host): Input | null {
   const { job } = submit

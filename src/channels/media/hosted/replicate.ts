@@ -1,6 +1,7 @@
 /** Replicate: predictions of models, of their versions and of deployments. */
 import { z } from 'zod'
 import type { MediaJob } from '../../../../schemas/media/job.ts'
+import { isOfRole, mediaTypeOfName } from '../../../core/media/type.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, PollState, SubmitOutcome } from '../adapter.ts'
 import {
   anything,
@@ -18,9 +19,9 @@ import {
   unknown,
 } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
-import { type Delivered, produced, sourceOf } from '../files.ts'
+import { type Delivered, type FileSource, produced, sourceOf } from '../files.ts'
 import { bareRequest, getRequest, jsonRequest, notServed, pathPart, pathParts } from '../request.ts'
-import { type Host, jobInput } from './input.ts'
+import { type Host, jobInput, leavesSoundOut } from './input.ts'
 
 const host: Host = {
   names: {
@@ -97,14 +98,22 @@ function linksIn(output: unknown): readonly string[] {
   })
 }
 
+/** Returns false for a link whose name is that of a picture or a sound, such as a thumbnail beside its video. */
+function mayBeVideo(source: FileSource): boolean {
+  const named = source.type === 'link' ? mediaTypeOfName(new URL(source.url).pathname) : null
+  return named === null || isOfRole('video', named)
+}
+
 function made(output: unknown, measured: unknown, { work }: MediaJob): PollState | null {
   const sources = linksIn(output).flatMap((link) => sourceOf(link) ?? [])
   const seconds = metrics.safeParse(measured).data?.video_output_duration_seconds ?? null
   const upstreamState = 'succeeded'
-  const [source] = sources
-  if (source === undefined) return null
-  if (work === 'video')
+  const [first] = sources
+  if (first === undefined) return null
+  if (work === 'video') {
+    const source = sources.find(mayBeVideo) ?? first
     return { ...produced([{ role: 'video', source, facts: { seconds } }], { seconds }), upstreamState }
+  }
   const images = sources.map((each): Delivered => ({ role: 'image', source: each, facts: {} }))
   return { ...produced(images), upstreamState }
 }
@@ -143,6 +152,7 @@ function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
 export const replicate: MediaAdapter = {
   works: ['image', 'image_edit', 'video'],
   inlines: true,
+  fixesSound: leavesSoundOut,
   submit(channel, submit) {
     const input = jobInput(channel, submit, host)
     if (input === null) return notServed(submit.job)

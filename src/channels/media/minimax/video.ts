@@ -106,6 +106,7 @@ function readPoll(answer: MediaAnswer): PollOutcome {
 export const minimaxVideo: MediaAdapter = {
   works: ['video'],
   inlines: true,
+  fixesSound: () => true,
   submit(channel, { job, upstreamModel, urlOf }) {
     return job.work === 'video'
       ? jsonRequest(channel, '/video_generation', bodyOf(job, upstreamModel, urlOf))

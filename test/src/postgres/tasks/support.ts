@@ -20,6 +20,7 @@ export const PRICE: MediaPrice = {
   unit: 'second',
   variant: null,
   variants: {},
+  sound: false,
   perUnit: String(2n * ONE_RATE),
   pixelTiers: [],
   perInputImage: '0',
