@@ -54,7 +54,7 @@ export function outputFormat(
   if (format == null || type === 'text') return null
   const { schema, description } = fieldsOf(given)
   if (type !== 'json_schema' || !isObject(schema)) return leftOut(dropped)
-  if (target.family.takesOutputFormat) {
+  if (target.family.takesSchemas) {
     const reduced = new ReducedSchema(schema)
     if (reduced.isLooser) dropped.add(FIELD, 'limits of its schema that this model cannot be held to')
     return {

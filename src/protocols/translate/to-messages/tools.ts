@@ -3,6 +3,7 @@ import type { OfferedTool, ToolChoice } from '../../../../schemas/chat/chat-comp
 import { nameSearchOptionsLeftOut } from '../../chat-completions/fields.ts'
 import type { ToolConversation } from '../../chat-completions/legacy-functions.ts'
 import { fieldsOf } from '../../loose.ts'
+import type { ModelFamily } from '../../messages/family.ts'
 import { ANSWER_TOOL } from '../../messages/output-format.ts'
 import { invalidField } from '../../request/client-json.ts'
 import type { DroppedFields } from '../dropped-fields.ts'
@@ -26,11 +27,12 @@ const VENDOR_TOOL = /^web_search_\d{8}$/
 export function translateTools(
   asked: ToolConversation,
   used: readonly string[],
+  family: ModelFamily,
   dropped: DroppedFields,
 ): SentTools {
   const offered = asked.tools.flatMap((tool, index) => sentTool(tool, index, dropped))
   const tools = allowedOf(offered, asked.choice)
-  if (tools.length > 0) return { tools, choice: sentChoice(asked) }
+  if (tools.length > 0) return { tools, choice: sentChoice(asked, family, dropped) }
   if (asked.choice !== null && asked.choice !== 'auto' && asked.choice !== 'none')
     dropped.add('tool_choice', 'there is no tool to choose')
   if (used.length === 0) return { tools, choice: null }
@@ -88,8 +90,12 @@ function allowedOf(tools: readonly Sent[], choice: ToolChoice | null): readonly 
   return tools.filter(({ name }) => typeof name === 'string' && names.has(name))
 }
 
-function sentChoice(asked: ToolConversation): Sent | null {
-  const choice = asked.choice === null ? null : translatedChoice(asked.choice)
+function sentChoice(asked: ToolConversation, family: ModelFamily, dropped: DroppedFields): Sent | null {
+  let choice = asked.choice === null ? null : translatedChoice(asked.choice)
+  if (isForced(choice) && !family.takesForcedTools) {
+    dropped.add('tool_choice', 'this model cannot be made to call a tool')
+    choice = { type: CHOICES.auto }
+  }
   if (asked.isParallel || choice?.type === 'none') return choice
   return { ...(choice ?? { type: 'auto' }), disable_parallel_tool_use: true }
 }
