@@ -2,14 +2,12 @@
  * Differences between generations of models of the messages protocol, by their names: `claude-sonnet-4-5-20250929`,
  * `claude-3-7-sonnet-latest`.
  */
+import { generation } from '../generation.ts'
 
 /** The number may follow or precede the model's kind; eight digits are a date. */
 const NUMBERED = /claude-(?:([a-z]+)-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/i
 /** Kinds that reason in every call, whatever their generation. */
 const ALWAYS_REASONS = /claude-(?:fable|mythos)-/i
-
-/** Returns a number that orders generations: 4.10 comes after 4.9. */
-const generation = (major: number, minor = 0): number => 100 * major + minor
 
 const FIRST_WITH_ONE_SAMPLING_SETTING = generation(4, 1)
 const FIRST_WITH_STRUCTURED_OUTPUT = generation(4, 5)

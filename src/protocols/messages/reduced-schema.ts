@@ -1,0 +1,78 @@
+/** Reduces a JSON schema to the keywords that the vendor takes where it holds a model to a schema. */
+import { isObject, type LooseObject } from '../loose.ts'
+
+const MAX_SCHEMA_DEPTH = 128
+
+/** Limits that the vendor refuses in a schema. */
+const REFUSED_LIMITS: ReadonlySet<string> = new Set([
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength'],
+  ...['maxItems', 'uniqueItems', 'contains', 'minContains', 'maxContains', 'minProperties', 'maxProperties'],
+  ...['patternProperties', 'propertyNames', 'unevaluatedProperties', 'unevaluatedItems', 'prefixItems'],
+  ...['dependentRequired', 'dependentSchemas', 'if', 'then', 'else', 'not'],
+])
+const FORMATS: ReadonlySet<unknown> = new Set([
+  ...['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'],
+])
+/** Keywords whose value is one schema or a list of them, and those whose value is schemas by name. */
+const HOLDS_SCHEMAS: ReadonlySet<string> = new Set(['items', 'anyOf', 'allOf', 'oneOf'])
+const HOLDS_NAMED_SCHEMAS: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions'])
+
+/**
+ * A schema without the keywords that the vendor refuses. The result allows what the schema allows, except for unnamed
+ * properties.
+ */
+export class ReducedSchema {
+  /** Restrictions were left out. */
+  isLooser = false
+  isTooDeep = false
+  readonly schema: unknown
+
+  constructor(schema: LooseObject) {
+    this.schema = this.#reduced(schema, 0)
+  }
+
+  #reduced(schema: unknown, depth: number): unknown {
+    if (depth > MAX_SCHEMA_DEPTH) {
+      this.isTooDeep = true
+      return schema
+    }
+    if (Array.isArray(schema)) return schema.map((one) => this.#reduced(one, depth + 1))
+    if (!isObject(schema)) return schema
+    const kept = Object.entries(schema).flatMap(([keyword, value]) =>
+      this.#keyword(keyword, value, depth + 1),
+    )
+    const isOfProperties = schema.type === 'object' || schema.properties !== undefined
+    return Object.fromEntries(isOfProperties ? [...kept, ['additionalProperties', false]] : kept)
+  }
+
+  #keyword(keyword: string, value: unknown, depth: number): (readonly [string, unknown])[] {
+    if (keyword === 'additionalProperties') return this.#without(isObject(value))
+    const isRefused =
+      REFUSED_LIMITS.has(keyword) ||
+      (keyword === 'minItems' && value !== 0 && value !== 1) ||
+      (keyword === 'format' && !FORMATS.has(value))
+    if (isRefused) return this.#without(true)
+    // The vendor knows no `oneOf`.
+    if (HOLDS_SCHEMAS.has(keyword))
+      return [[keyword === 'oneOf' ? 'anyOf' : keyword, this.#reduced(value, depth)]]
+    if (!HOLDS_NAMED_SCHEMAS.has(keyword) || !isObject(value)) return [[keyword, value]]
+    const named = Object.entries(value).map(([name, one]) => [name, this.#reduced(one, depth)] as const)
+    return [[keyword, Object.fromEntries(named)]]
+  }
+
+  #without(isLooser: boolean): [] {
+    this.isLooser ||= isLooser
+    return []
+  }
+}
+
+/** Returns a schema, or a list of them, with all schemas inside. */
+export function schemasIn(schema: unknown): LooseObject[] {
+  if (Array.isArray(schema)) return schema.flatMap(schemasIn)
+  if (!isObject(schema)) return []
+  const inner = Object.entries(schema).flatMap(([keyword, value]) => {
+    if (HOLDS_SCHEMAS.has(keyword)) return schemasIn(value)
+    return HOLDS_NAMED_SCHEMAS.has(keyword) && isObject(value) ? Object.values(value).flatMap(schemasIn) : []
+  })
+  return [schema, ...inner]
+}
