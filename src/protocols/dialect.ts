@@ -61,6 +61,7 @@ export interface ClientRequest {
 
 export interface EncodeOptions {
   readonly upstreamModel: string
+  readonly provider?: Provider
   /** The model's ceiling, raised to where the client set no limit; null leaves the field out. */
   readonly outputCeiling: number | null
   readonly outputLimitField: 'max_tokens' | 'max_completion_tokens' | null

@@ -5,6 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
 import { translatableChatRequest } from '../../../../schemas/chat/chat-completions-conversation.ts'
+import type { Provider } from '../../../../schemas/config/catalog.ts'
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from '../../chat-completions/fields.ts'
 import { withTools } from '../../chat-completions/legacy-functions.ts'
 import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
@@ -25,6 +26,7 @@ export interface GenerateContentTarget {
   readonly outputLimit: number | null
   /** The files of `filesToFetch`. */
   readonly fetched: FetchedFiles
+  readonly provider?: Provider
 }
 
 const translatable = translatableChatRequest.extend({
@@ -104,7 +106,7 @@ export function translateRequest(body: Buffer, target: GenerateContentTarget): E
   const wire = {
     ...(instruction.length === 0 ? {} : { systemInstruction: { parts: instruction } }),
     contents,
-    ...translateTools(asked, family, dropped),
+    ...translateTools(asked, { family, provider: target.provider }, dropped),
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
   }
   return { body: Buffer.from(JSON.stringify(wire), 'utf8'), dropped: dropped.all() }
@@ -123,14 +125,23 @@ function generationConfig(
     ...given('topK', request.top_k != null && request.top_k > 0 ? request.top_k : null),
     ...given('candidateCount', request.n === 1 ? null : request.n),
     ...given('seed', request.seed == null ? null : request.seed % SEED_BOUND),
-    ...given('presencePenalty', request.presence_penalty),
-    ...given('frequencyPenalty', request.frequency_penalty),
+    ...penalties(request, family, dropped),
     ...given('stopSequences', stopSequences(request, dropped)),
     ...responseFormat(request, family),
     ...given('thinkingConfig', thinking(request, family, dropped)),
     ...logprobs(request, dropped),
     ...modalities(request, dropped),
   }
+}
+
+/** Returns the penalties; current models refuse any but 0. */
+function penalties(request: Request, family: ModelFamily, dropped: DroppedFields): object {
+  const { presence_penalty: presence, frequency_penalty: frequency } = request
+  if (family.takesPenalties)
+    return { ...given('presencePenalty', presence), ...given('frequencyPenalty', frequency) }
+  if (presence) dropped.add('presence_penalty', 'this model has no such setting')
+  if (frequency) dropped.add('frequency_penalty', 'this model has no such setting')
+  return {}
 }
 
 const given = (name: string, value: unknown): object => (value == null ? {} : { [name]: value })
@@ -158,7 +169,10 @@ function thinking(request: Request, family: ModelFamily, dropped: DroppedFields)
   const wanted = wantedThinking(request, dropped)
   if (wanted === null) return null
   const config = thinkingConfig(family, wanted)
-  if (config === null && !(wanted.depth.type === 'off' && family.thinking === null)) dropped.add(wanted.field)
+  const isOff = wanted.depth.type === 'off'
+  if (isOff && family.alwaysReasons)
+    dropped.add(wanted.field, 'this model always reasons: it is asked for the least')
+  if (config === null && !(isOff && family.thinking === null)) dropped.add(wanted.field)
   return config
 }
 

@@ -14,11 +14,7 @@ t.test(
       $defs: { A: { const: 1 } },
     }
     const { tools, dropped } = sent({
-      tools: [
-        offer('a', { description: 'does', parameters, strict: true }),
-        offer('b'),
-        offer('c', { parameters: {} }),
-      ],
+      tools: [offer('a', { description: 'does', parameters }), offer('b'), offer('c', { parameters: {} })],
     })
     t.strictSame(tools, [
       {
@@ -29,10 +25,32 @@ t.test(
         ],
       },
     ])
-    t.strictSame(dropped, ['strict'])
+    t.strictSame(dropped, [])
     refused(t, { tools: [{ type: 'function' }] }, /'tools\[0\].function'/)
   },
 )
+
+t.test('strict: calls held to their schemas by the mode VALIDATED', async (t) => {
+  const tools = [offer('a', { strict: true }), offer('b')]
+  const config = (tool_choice?: unknown) => {
+    const { toolConfig, dropped } = sent({ tools, tool_choice })
+    t.strictSame(dropped, [])
+    return toolConfig.functionCallingConfig
+  }
+  t.strictSame(config(), { mode: 'VALIDATED' })
+  t.strictSame(config('auto'), { mode: 'VALIDATED' })
+  t.strictSame(config('required'), { mode: 'ANY' }, 'which holds them to it, too')
+  t.strictSame(config(offer('b')), { mode: 'ANY', allowedFunctionNames: ['b'] })
+  t.strictSame(config('none'), { mode: 'NONE' })
+  t.match(
+    sent({ tools }, REDUCED),
+    { toolConfig: undefined, dropped: ['strict'] },
+    'a model without the mode',
+  )
+  t.match(sent({ tools, tool_choice: 'auto' }, REDUCED).toolConfig, {
+    functionCallingConfig: { mode: 'AUTO' },
+  })
+})
 
 t.test('tools: else reduced to the subset', async (t) => {
   const parameters = {
@@ -128,7 +146,7 @@ t.test('max_tokens, stop, n, seed, temperature, top_p, penalties in generationCo
     presence_penalty: -1,
     frequency_penalty: 1.5,
   }
-  t.strictSame(sent(body, {}, { outputLimit: 77 }), {
+  t.strictSame(sent(body, REDUCED, { outputLimit: 77 }), {
     contents: [user({ text: 'Hi' })],
     generationConfig: {
       maxOutputTokens: 77,
@@ -142,6 +160,17 @@ t.test('max_tokens, stop, n, seed, temperature, top_p, penalties in generationCo
     },
     dropped: [],
   })
+  const { presence_penalty, frequency_penalty } = body
+  for (const upstreamModel of ['gemini-2.5-pro', 'gemini-3.8-flash', 'gemini-flash-latest']) {
+    const current = sent({ presence_penalty, frequency_penalty, seed: 42 }, { upstreamModel })
+    t.match(current, { generationConfig: { seed: 42 } })
+    t.strictSame(current.dropped, [
+      'presence_penalty (this model has no such setting)',
+      'frequency_penalty (this model has no such setting)',
+    ])
+    const zeros = sent({ presence_penalty: 0, frequency_penalty: 0 }, { upstreamModel })
+    t.match(zeros, { generationConfig: undefined, dropped: { length: 0 } })
+  }
   t.strictSame(configOf({ n: 1, stop: 'x', seed: 2 ** 31 + 5 }), { seed: 5, stopSequences: ['x'] })
   const nothing = {
     temperature: null,
@@ -207,6 +236,12 @@ t.test(
       ['gemini-3-flash-preview', 'medium', { thinkingLevel: 'medium' }],
       ['gemini-3-pro-preview', 'minimal', { thinkingLevel: 'low' }],
       ['gemini-3-pro-preview', 'medium', { thinkingLevel: 'high' }],
+      ['gemini-3.5-flash', 'none', { thinkingLevel: 'minimal' }],
+      ['gemini-3.5-flash-lite', 'none', { thinkingLevel: 'minimal' }],
+      ['gemini-3.7-flash', 'none', { thinkingLevel: 'low' }],
+      ['gemini-3.10-flash', 'minimal', { thinkingLevel: 'low' }],
+      ['gemini-3.8-flash-lite', 'minimal', { thinkingLevel: 'minimal' }],
+      ['gemini-3.10-pro', 'medium', { thinkingLevel: 'medium' }],
       ['gemini-3.1-pro', 'medium', { thinkingLevel: 'medium' }],
       ['gemini-3.1-pro', 'xhigh', { thinkingLevel: 'high' }],
       ['gemini-3.1-pro', 'max', { thinkingLevel: 'high' }],
@@ -226,6 +261,19 @@ t.test(
       contents: [user({ text: 'Hi' })],
       dropped: ['reasoning_effort'],
     })
+  },
+)
+
+t.test(
+  'reasoning that the client turns off is the least of models that always reason, and named',
+  async (t) => {
+    const named = ['reasoning_effort (this model always reasons: it is asked for the least)']
+    for (const upstreamModel of ['gemini-2.5-pro', 'gemini-3-pro-preview', 'gemini-3.7-flash'])
+      t.strictSame(sent({ reasoning_effort: 'none' }, { upstreamModel }).dropped, named, upstreamModel)
+    for (const upstreamModel of ['gemini-2.5-flash', 'gemini-3-flash-preview', 'gemini-2.0-flash'])
+      t.strictSame(sent({ reasoning_effort: 'none' }, { upstreamModel }).dropped, [], upstreamModel)
+    for (const effort of ['minimal', 'low'])
+      t.strictSame(sent({ reasoning_effort: effort }, { upstreamModel: 'gemini-3.7-flash' }).dropped, [])
   },
 )
 
@@ -315,9 +363,19 @@ t.test('web_search becomes the upstream’s own search', async (t) => {
   t.strictSame(sent({ tools, tool_choice: 'auto' }, { upstreamModel: 'gemini-3-flash' }), {
     contents: [user({ text: 'Hi' })],
     tools: [{ functionDeclarations: [{ name: 'a' }] }, { googleSearch: {} }],
-    toolConfig: { functionCallingConfig: { mode: 'AUTO' } },
+    toolConfig: { functionCallingConfig: { mode: 'VALIDATED' }, includeServerSideToolInvocations: true },
     dropped: [],
   })
+  const configFor = (body: object, provider?: 'vertex') =>
+    sent({ tools, ...body }, { upstreamModel: 'gemini-3.5-flash', provider }).toolConfig
+  const shown = { includeServerSideToolInvocations: true }
+  t.strictSame(configFor({}), { functionCallingConfig: { mode: 'VALIDATED' }, ...shown })
+  t.strictSame(configFor({ tool_choice: 'required' }), { functionCallingConfig: { mode: 'ANY' }, ...shown })
+  t.strictSame(
+    configFor({}, 'vertex'),
+    { functionCallingConfig: { mode: 'VALIDATED' } },
+    'which lacks the field',
+  )
   for (const upstreamModel of ['gemini-2.5-pro', 'gemini-2.0-flash']) {
     const { tools: offered, dropped } = sent({ tools }, { upstreamModel })
     t.strictSame(offered, [{ functionDeclarations: [{ name: 'a' }] }], 'they refuse the two together')
