@@ -22,6 +22,7 @@ import type { Caller } from '../../stages/authenticate.ts'
 import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import { admissionOf } from '../../stages/billing/reserve.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
+import { isTellingTimeout } from './call-time.ts'
 
 /** The ending of a call, which decides what is owed. */
 export type Ending =
@@ -97,6 +98,12 @@ export class CallRecord {
     const attempt = this.attempt!
     attempt.status = status
     attempt.answeredAt = now
+  }
+
+  /** Returns whether the attempt had so little time that running out of it is no fault of its channel. */
+  hadLittleTime(): boolean {
+    const { route, beganAt } = this.attempt!
+    return !isTellingTimeout(route.channel, this.admitted.request.startedAt, beganAt)
   }
 
   /** Returns how long a successful attempt took to its first byte, milliseconds. */
