@@ -23,6 +23,7 @@ import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import { admissionOf } from '../../stages/billing/reserve.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 import { isTellingTimeout } from './call-time.ts'
+import type { AttemptFailure } from './upstream-error.ts'
 
 /** The ending of a call, which decides what is owed. */
 export type Ending =
@@ -100,10 +101,14 @@ export class CallRecord {
     attempt.answeredAt = now
   }
 
-  /** Returns whether the attempt had so little time that running out of it is no fault of its channel. */
-  hadLittleTime(): boolean {
+  /** Returns whether the failed attempt is its channel's fault; null where it timed out after little time. */
+  blames({
+    isTimeout,
+    isChannelFault,
+  }: Pick<AttemptFailure, 'isTimeout' | 'isChannelFault'>): boolean | null {
     const { route, beganAt } = this.attempt!
-    return !isTellingTimeout(route.channel, this.admitted.request.startedAt, beganAt)
+    const { startedAt } = this.admitted.request
+    return isTimeout && !isTellingTimeout(route.channel, startedAt, beganAt) ? null : isChannelFault
   }
 
   /** Returns how long a successful attempt took to its first byte, milliseconds. */

@@ -299,7 +299,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#record.ending = ending
     const error = { code: 'upstream_timeout', message: '', ...ending }
     this.#noteAttempt(error.code, error.message)
-    this.#noteHealth(ending.kind === 'timeout' && this.#record.hadLittleTime() ? null : true, error)
+    const isTimeout = ending.kind === 'timeout'
+    this.#noteHealth(this.#record.blames({ isTimeout, isChannelFault: true }), error)
     const notice = noticeOfBreak(this.#admitted)
     if (notice !== null) this.send(notice)
     // The stream ends here all the same; the store of answers must not keep this one.
@@ -312,13 +313,9 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     this.#answer = null
     this.#noteAttempt(failure.code, failure.message)
-    const isNoEvidence = failure.isTimeout && this.#record.hadLittleTime()
     // A channel that goes on with another key is not at fault.
-    const isFault = this.#choice.keyRefused(this.#route!, failure) ? false : failure.isChannelFault
-    this.#noteHealth(isNoEvidence ? null : isFault, {
-      ...failure,
-      message: failure.detail ?? failure.message,
-    })
+    const isFault = this.#choice.keyRefused(this.#route!, failure) ? false : this.#record.blames(failure)
+    this.#noteHealth(isFault, { ...failure, message: failure.detail ?? failure.message })
     this.#goOn(failure)
   }
 

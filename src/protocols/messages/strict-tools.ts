@@ -52,7 +52,7 @@ const refsIn = (schemas: readonly LooseObject[]): Set<unknown> =>
 function refersToDefinitionsAlone(root: LooseObject, schemas: readonly LooseObject[]): boolean {
   const all = refsIn(schemas)
   if (all.size === 0) return true
-  /** What each definition refers to. */
+  /** References of each definition that leads to others. */
   const open = new Map<unknown, Set<unknown>>()
   for (const keyword of ['$defs', 'definitions'])
     for (const [name, definition] of Object.entries(fieldsOf(root[keyword])))
