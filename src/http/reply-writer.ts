@@ -317,7 +317,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     // default.
     const id = head.requestId ?? this.#requestId
     this.#requestId = id
-    let value = `${id}\r\nx-request-id: ${id}`
+    let value = `${id}\r\nx-request-id: ${id}\r\nrequest-id: ${id}`
     for (const header of head.headers) value += `\r\n${header[0]}: ${header[1]}`
     if (this.#options.closesConnection === true && !this.#isEnding) value += '\r\nconnection: close'
     if (head.status !== OK) this.#response.writeStatus(statusLine(head.status))

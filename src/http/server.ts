@@ -57,7 +57,7 @@ export interface ServerOptions {
 }
 
 const CORS_EXPOSED =
-  'x-gateway-trace, x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ' +
+  'x-gateway-trace, x-request-id, request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ' +
   'x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
   'x-ratelimit-limit-concurrency, x-ratelimit-remaining-concurrency, ' +
   'retry-after, idempotency-replayed, x-protocol-translation, x-protocol-warning, x-served-model, ' +
