@@ -10,8 +10,8 @@ export interface ModelFamily {
   readonly takesJsonSchema: boolean
   /** A first call without the signature of its thought is refused. */
   readonly needsSignatures: boolean
-  /** The upstream's own search can be offered beside functions. */
-  readonly searchesBesideFunctions: boolean
+  /** The upstream's own search can be offered beside functions, and either beside an answer in JSON. */
+  readonly combinesTools: boolean
   /** `presencePenalty` and `frequencyPenalty` are taken. */
   readonly takesPenalties: boolean
   /** Calls can be held to the schemas of their functions without being forced. */
@@ -32,7 +32,7 @@ const PRO = /-pro\b/i
 const LITE = /-lite\b/i
 const FIRST_TO_THINK = generation(2, 5)
 const FIRST_WITH_LEVELS = generation(3)
-const FIRST_TO_SEARCH_BESIDE_FUNCTIONS = generation(3)
+const FIRST_TO_COMBINE_TOOLS = generation(3)
 /** Of those that are neither a pro nor a lite model. */
 const FIRST_WITHOUT_MINIMAL_LEVEL = generation(3, 7)
 
@@ -46,7 +46,7 @@ export function familyOf(model: string): ModelFamily {
   return {
     takesJsonSchema: !isOld,
     needsSignatures: hasLevels,
-    searchesBesideFunctions: own === null || own >= FIRST_TO_SEARCH_BESIDE_FUNCTIONS,
+    combinesTools: own === null || own >= FIRST_TO_COMBINE_TOOLS,
     takesPenalties: isOld,
     takesValidatedCalls: !isOld,
     thinking: isOld ? null : hasLevels ? 'level' : 'budget',

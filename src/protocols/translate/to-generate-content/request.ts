@@ -17,7 +17,7 @@ import { DroppedFields } from '../dropped-fields.ts'
 import { type FetchedFiles, linkedFilesOf } from '../linked-files.ts'
 import { translateConversation } from './contents.ts'
 import { schemaSubset } from './schema-subset.ts'
-import { translateTools } from './tools.ts'
+import { isForced, type SentTools, translateTools } from './tools.ts'
 
 export interface GenerateContentTarget {
   /** The upstream's name: it determines the abilities of the model. */
@@ -102,11 +102,15 @@ export function translateRequest(body: Buffer, target: GenerateContentTarget): E
     fetched: target.fetched,
     needsSignatures: family.needsSignatures,
   })
-  const config = generationConfig(request, target.outputLimit, family, dropped)
+  const tools = translateTools(asked, { family, provider: target.provider }, dropped)
+  const config = {
+    ...generationConfig(request, target.outputLimit, family, dropped),
+    ...responseFormat(request, family, tools, dropped),
+  }
   const wire = {
     ...(instruction.length === 0 ? {} : { systemInstruction: { parts: instruction } }),
     contents,
-    ...translateTools(asked, { family, provider: target.provider }, dropped),
+    ...tools,
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
   }
   return { body: Buffer.from(JSON.stringify(wire), 'utf8'), dropped: dropped.all() }
@@ -127,7 +131,6 @@ function generationConfig(
     ...given('seed', request.seed == null ? null : request.seed % SEED_BOUND),
     ...penalties(request, family, dropped),
     ...given('stopSequences', stopSequences(request, dropped)),
-    ...responseFormat(request, family),
     ...given('thinkingConfig', thinking(request, family, dropped)),
     ...logprobs(request, dropped),
     ...modalities(request, dropped),
@@ -155,8 +158,19 @@ function stopSequences({ stop }: Request, dropped: DroppedFields): readonly stri
   return sequences.length === 0 ? null : sequences.slice(0, MAX_STOP_SEQUENCES)
 }
 
-function responseFormat({ response_format: format }: Request, family: ModelFamily): object {
+function responseFormat(
+  { response_format: format }: Request,
+  family: ModelFamily,
+  sent: SentTools,
+  dropped: DroppedFields,
+): object {
   if (format == null || format.type === 'text') return {}
+  const isBesideTools = sent.tools !== undefined && !family.combinesTools
+  if (isBesideTools || isForced(sent)) {
+    const others = isBesideTools ? 'tools for this model' : 'a forced tool_choice'
+    dropped.add('response_format', `not together with ${others}`)
+    return {}
+  }
   const json = { responseMimeType: 'application/json' }
   const schema = format.type === 'json_schema' ? format.json_schema.schema : null
   if (schema == null) return json

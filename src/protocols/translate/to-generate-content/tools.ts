@@ -15,12 +15,21 @@ export interface ToolTarget {
   readonly provider?: Provider
 }
 
+export interface SentTools {
+  readonly tools?: readonly Sent[]
+  readonly toolConfig?: { readonly functionCallingConfig: Sent }
+}
+
+/** Returns whether the choice forces a function. */
+export const isForced = ({ toolConfig }: SentTools): boolean =>
+  toolConfig?.functionCallingConfig.mode === 'ANY'
+
 /** Returns `tools` and `toolConfig`, unless empty. */
 export function translateTools(
   asked: ToolConversation,
   { family, provider }: ToolTarget,
   dropped: DroppedFields,
-): { readonly tools?: readonly Sent[]; readonly toolConfig?: Sent } {
+): SentTools {
   const declared: Sent[] = []
   const isStrict = asked.tools.some((tool) => tool.function?.strict === true)
   if (isStrict && !family.takesValidatedCalls) dropped.add('strict')
@@ -35,7 +44,7 @@ export function translateTools(
   }
   const offered = allowedOf(declared, asked.choice)
   if (!allowsSearch(asked.choice)) searches = false
-  else if (searches && offered.length > 0 && !family.searchesBesideFunctions) {
+  else if (searches && offered.length > 0 && !family.combinesTools) {
     searches = false
     dropped.add('web_search', 'not together with functions for this model')
   }

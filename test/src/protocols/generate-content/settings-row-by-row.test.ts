@@ -219,6 +219,29 @@ t.test('response_format json_object / json_schema', async (t) => {
   refused(t, { response_format: { type: 'grammar' } }, /'response_format/)
 })
 
+t.test('response_format beside tools, where the model takes the two together', async (t) => {
+  const response_format = { type: 'json_object' }
+  const [functions, search] = [[offer('a')], [{ type: 'web_search' }]]
+  const formatOf = (body: object, upstreamModel: string) => {
+    const { generationConfig, dropped } = sent({ response_format, ...body }, { upstreamModel })
+    return [generationConfig?.responseMimeType, ...dropped]
+  }
+  for (const upstreamModel of ['gemini-2.0-flash', 'gemini-2.5-pro'])
+    for (const tools of [functions, search])
+      t.strictSame(formatOf({ tools }, upstreamModel), [
+        undefined,
+        'response_format (not together with tools for this model)',
+      ])
+  for (const tools of [functions, search, [...functions, ...search]])
+    t.strictSame(formatOf({ tools }, 'gemini-3-flash'), ['application/json'])
+  for (const tool_choice of ['required', offer('a')])
+    t.strictSame(formatOf({ tools: functions, tool_choice }, 'gemini-3-flash'), [
+      undefined,
+      'response_format (not together with a forced tool_choice)',
+    ])
+  t.strictSame(formatOf({ tools: [] }, 'gemini-2.5-pro'), ['application/json'])
+})
+
 t.test('top_k, logprobs and top_logprobs in generationConfig', async (t) => {
   t.strictSame(configOf({ top_k: 40 }), { topK: 40 })
   t.strictSame(configOf({ top_k: 0 }), undefined)
