@@ -29,7 +29,7 @@ export interface ModelFamily {
   readonly sampling: 'both' | 'one' | 'none'
   /** The depth of reasoning can be set in tokens; else by effort alone. */
   readonly takesBudget: boolean
-  /** The type of `thinking` that turns reasoning off; `unset` for none; null: the model always reasons. */
+  /** The type of `thinking` that turns reasoning off; `unset`: it is off without one; null: it cannot be turned off. */
   readonly withoutThinking: 'unset' | 'disabled' | 'between_tools' | null
   /** A call of a tool can be forced. */
   readonly takesForcedTools: boolean
@@ -44,7 +44,7 @@ export function familyOf(model: string): ModelFamily {
       takesSchemas: true,
       sampling: 'both',
       takesBudget: true,
-      withoutThinking: alwaysReasons ? null : 'unset',
+      withoutThinking: alwaysReasons ? null : 'disabled',
       takesForcedTools: true,
     }
   const kind = numbered[1]?.toLowerCase() ?? ''

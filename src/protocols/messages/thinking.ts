@@ -29,6 +29,8 @@ export interface ThinkingTurn {
 }
 
 export interface MessagesThinking {
+  /** The model is asked to reason. */
+  readonly isOn: boolean
   /** Null to leave it out. */
   readonly thinking: LooseObject | null
   /** `output_config.effort`; null without one. */
@@ -52,12 +54,13 @@ export function messagesThinking(
   if (!turn.family.takesBudget) return byEffort(wanted, dropped)
   if (!turn.mayThink) return leaveOut('the turn to go on with carries no signed thinking_blocks')
   const display = wanted.isHidden ? { display: 'omitted' } : {}
-  if (wanted.depth.type === 'adaptive') return { thinking: { type: 'adaptive', ...display }, effort: null }
+  if (wanted.depth.type === 'adaptive')
+    return { isOn: true, thinking: { type: 'adaptive', ...display }, effort: null }
   const tokens = budgetTokens(wanted.depth, turn.limit)
   if (tokens < MIN_BUDGET_TOKENS) return leaveOut('max_tokens leaves no room for it')
   if (wanted.depth.type === 'budget' && tokens !== wanted.depth.tokens)
     dropped.add(wanted.field, 'its budget must be at least 1024 and below max_tokens')
-  return { thinking: { type: 'enabled', budget_tokens: tokens, ...display }, effort: null }
+  return { isOn: true, thinking: { type: 'enabled', budget_tokens: tokens, ...display }, effort: null }
 }
 
 /** Returns the settings by which the model does not reason, or reasons least. */
@@ -67,16 +70,16 @@ function turnedOff(
   dropped: DroppedFields,
 ): MessagesThinking | null {
   if (withoutThinking === 'unset') return null
-  if (withoutThinking !== null) return { thinking: { type: withoutThinking }, effort: null }
+  if (withoutThinking !== null) return { isOn: false, thinking: { type: withoutThinking }, effort: null }
   dropped.add(field, 'this model always reasons: it is asked for the least')
-  return { thinking: null, effort: LEAST_EFFORT }
+  return { isOn: false, thinking: null, effort: LEAST_EFFORT }
 }
 
 /** Returns the settings for a model that takes no budget. It hides its reasoning by default. */
 function byEffort({ field, depth, isHidden }: WantedThinking, dropped: DroppedFields): MessagesThinking {
   if (depth.type === 'budget') dropped.add(field, 'this model takes no budget')
   const effort = depth.type === 'effort' ? (EFFORTS[depth.effort] ?? depth.effort) : null
-  return { thinking: { type: 'adaptive', display: isHidden ? 'omitted' : 'summarized' }, effort }
+  return { isOn: true, thinking: { type: 'adaptive', display: isHidden ? 'omitted' : 'summarized' }, effort }
 }
 
 function budgetTokens(depth: Extract<Depth, { type: 'effort' | 'budget' }>, limit: number): number {

@@ -83,7 +83,7 @@ export function translateRequest(body: Buffer, target: MessagesTarget): EncodedR
   const limit = target.outputLimit ?? target.outputCeiling ?? ESTIMATE_OUTPUT_CAP_TOKENS
   const turn = { isForced: isForced(choice), mayThink: mayThink(turns), limit, family }
   const thinking = messagesThinking(wantedThinking(request, dropped), turn, dropped)
-  const thinks = thinking !== null && thinking.thinking !== null
+  const thinks = thinking?.isOn === true
   const output = outputFormat(
     request.response_format,
     { family, hasTools: tools.length > 0, thinks },
@@ -100,7 +100,7 @@ export function translateRequest(body: Buffer, target: MessagesTarget): EncodedR
     messages: turns,
     ...(output?.type === 'tool' ? byTool(output.tool) : offered(tools, choice)),
     ...(Object.keys(config).length === 0 ? {} : { output_config: config }),
-    ...(thinks ? { thinking: thinking.thinking } : {}),
+    ...(thinking?.thinking == null ? {} : { thinking: thinking.thinking }),
     ...(request.cache_control == null ? {} : { cache_control: request.cache_control }),
     ...sampling(request, thinks, family, dropped),
     ...stopSequences(request, dropped),

@@ -84,7 +84,8 @@ t.test('reasoning by effort, for models that take no budget', async (t) => {
 })
 
 t.test('reasoning that the client turns off, where the model does not reason unasked', async (t) => {
-  for (const model of [...EARLIER, ...OF_ONE_SETTING, 'claude-opus-4-7', 'claude-opus-4-8'])
+  const claude = [...EARLIER, ...OF_ONE_SETTING].filter((model) => model.includes('claude'))
+  for (const model of [...claude, 'claude-opus-4-7', 'claude-opus-4-8'])
     t.match(
       sentTo(model, { reasoning_effort: 'none' }),
       { thinking: undefined, output_config: undefined, dropped: { length: 0 } },
@@ -106,10 +107,21 @@ t.test('reasoning that the client turns off, where the model reasons by default'
     'anthropic.claude-sonnet-5-v1:0': 'disabled',
     'claude-haiku-5-5': 'disabled',
     'claude-sonnet-5-5': 'between_tools',
+    // Of other vendors' models nothing is known.
+    'deepseek-chat': 'disabled',
   }
   for (const [model, type] of Object.entries(types))
     for (const body of off)
       t.match(sentTo(model, body), { thinking: { type }, dropped: { length: 0 } }, model)
+})
+
+t.test('reasoning that is turned off leaves the other settings as they are', async (t) => {
+  const settings = { temperature: 0.3, top_p: 0.5, top_k: 4 }
+  t.match(sentTo('deepseek-chat', { ...settings, reasoning_effort: 'none' }), {
+    ...settings,
+    thinking: { type: 'disabled' },
+    dropped: { length: 0 },
+  })
 })
 
 t.test(

@@ -124,7 +124,7 @@ t.test('reasoning_effort: a budget of 1024 / 2048 / 4096, at least 1024 and belo
   t.equal(budget('high', 4096), 4095)
   t.equal(budget('high', 1025), 1024)
   t.match(think('high', 1024), { thinking: undefined, max_tokens: 1024, dropped: [/^reasoning_effort \(/] })
-  t.match(think('none'), { thinking: undefined, dropped: { length: 0 } })
+  t.match(think('none'), { thinking: { type: 'disabled' }, dropped: { length: 0 } })
   t.match(think('enormous'), { thinking: undefined, dropped: ['reasoning_effort'] })
   const forced = { tools: [lookUp], tool_choice: 'required' }
   t.match(
@@ -216,13 +216,13 @@ t.test('thinking, reasoning and enable_thinking say what reasoning_effort says',
     ],
     [{ thinking: { type: 'enabled' } }, budget(2048)],
     [{ thinking: { type: 'adaptive' } }, { type: 'adaptive' }],
-    [{ thinking: { type: 'disabled' } }, undefined],
+    [{ thinking: { type: 'disabled' } }, { type: 'disabled' }],
     [{ thinking: 'yes' }, undefined, 'thinking'],
     [{ reasoning: { effort: 'high' } }, budget(4096)],
     [{ reasoning: { max_tokens: 1500 } }, budget(1500)],
     [{ reasoning: { effort: 'low', exclude: true } }, budget(1024, { display: 'omitted' })],
     [{ reasoning: { enabled: true } }, budget(2048)],
-    [{ reasoning: { enabled: false } }, undefined],
+    [{ reasoning: { enabled: false } }, { type: 'disabled' }],
     [{ reasoning_effort: 'low', include_reasoning: false }, budget(1024, { display: 'omitted' })],
     [{ enable_thinking: true, thinking_budget: 1700 }, budget(1700)],
     [{ thinking_budget: 1700 }, budget(1700)],
