@@ -31,7 +31,7 @@ export const THINKING_FIELDS = [
   'include_reasoning',
 ] as const
 
-const DEFAULT_EFFORT = 'medium'
+export const DEFAULT_EFFORT = 'medium'
 
 /** True for a field that is absent, or an object whose fields are: it leaves everything as it is without it. */
 const isUnset = (value: unknown): boolean =>

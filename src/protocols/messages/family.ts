@@ -11,6 +11,7 @@ const ALWAYS_REASONS = /claude-(?:fable|mythos)-/i
 
 const FIRST_WITH_ONE_SAMPLING_SETTING = generation(4, 1)
 const FIRST_WITH_STRUCTURED_OUTPUT = generation(4, 5)
+const FIRST_WITH_ADAPTIVE_REASONING = generation(4, 6)
 const FIRST_WITHOUT_BUDGETS = generation(4, 7)
 const FIRST_TO_REASON_BY_DEFAULT = generation(5)
 const FIRST_OPUS_TO_ALWAYS_REASON = generation(5, 5)
@@ -29,6 +30,8 @@ export interface ModelFamily {
   readonly sampling: 'both' | 'one' | 'none'
   /** The depth of reasoning can be set in tokens; else by effort alone. */
   readonly takesBudget: boolean
+  /** The depth of reasoning can be left to the model. */
+  readonly takesAdaptive: boolean
   /** The type of `thinking` that turns reasoning off; `unset`: it is off without one; null: it cannot be turned off. */
   readonly withoutThinking: 'unset' | 'disabled' | 'between_tools' | null
   /** A call of a tool can be forced. */
@@ -44,6 +47,7 @@ export function familyOf(model: string): ModelFamily {
       takesSchemas: true,
       sampling: 'both',
       takesBudget: true,
+      takesAdaptive: true,
       withoutThinking: alwaysReasons ? null : 'disabled',
       takesForcedTools: true,
     }
@@ -54,6 +58,7 @@ export function familyOf(model: string): ModelFamily {
     takesSchemas: own >= FIRST_WITH_STRUCTURED_OUTPUT,
     sampling: !takesBudget ? 'none' : own >= FIRST_WITH_ONE_SAMPLING_SETTING ? 'one' : 'both',
     takesBudget,
+    takesAdaptive: own >= FIRST_WITH_ADAPTIVE_REASONING,
     withoutThinking: alwaysReasons ? null : withoutThinking(kind, own),
     takesForcedTools: own < (FIRST_WITHOUT_FORCED_TOOLS[kind] ?? Number.POSITIVE_INFINITY),
   }

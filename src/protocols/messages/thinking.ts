@@ -1,6 +1,6 @@
 /** Builds `thinking` and `output_config.effort` of the messages protocol from the wish of a chat-completions request. */
 
-import type { Depth, WantedThinking } from '../chat-completions/wanted-thinking.ts'
+import { DEFAULT_EFFORT, type Depth, type WantedThinking } from '../chat-completions/wanted-thinking.ts'
 import type { LooseObject } from '../loose.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 import type { ModelFamily } from './family.ts'
@@ -52,10 +52,13 @@ export function messagesThinking(
   if (wanted.depth.type === 'effort' && !Object.hasOwn(BUDGET_TOKENS, wanted.depth.effort)) return leaveOut()
   if (turn.isForced) return leaveOut('not together with a forced tool_choice')
   if (!turn.family.takesBudget) return byEffort(wanted, dropped)
-  if (!turn.mayThink) return leaveOut('the turn to go on with carries no signed thinking_blocks')
   const display = wanted.isHidden ? { display: 'omitted' } : {}
-  if (wanted.depth.type === 'adaptive')
-    return { isOn: true, thinking: { type: 'adaptive', ...display }, effort: null }
+  if (wanted.depth.type === 'adaptive') {
+    if (turn.family.takesAdaptive)
+      return { isOn: true, thinking: { type: 'adaptive', ...display }, effort: null }
+    dropped.add(wanted.field, 'this model takes a budget alone')
+  }
+  if (!turn.mayThink) return leaveOut('the turn to go on with carries no signed thinking_blocks')
   const tokens = budgetTokens(wanted.depth, turn.limit)
   if (tokens < MIN_BUDGET_TOKENS) return leaveOut('max_tokens leaves no room for it')
   if (wanted.depth.type === 'budget' && tokens !== wanted.depth.tokens)
@@ -82,8 +85,10 @@ function byEffort({ field, depth, isHidden }: WantedThinking, dropped: DroppedFi
   return { isOn: true, thinking: { type: 'adaptive', display: isHidden ? 'omitted' : 'summarized' }, effort }
 }
 
-function budgetTokens(depth: Extract<Depth, { type: 'effort' | 'budget' }>, limit: number): number {
+function budgetTokens(depth: Exclude<Depth, { type: 'off' }>, limit: number): number {
   const tokens =
-    depth.type === 'effort' ? BUDGET_TOKENS[depth.effort]! : Math.max(depth.tokens, MIN_BUDGET_TOKENS)
+    depth.type === 'budget'
+      ? Math.max(depth.tokens, MIN_BUDGET_TOKENS)
+      : BUDGET_TOKENS[depth.type === 'effort' ? depth.effort : DEFAULT_EFFORT]!
   return Math.min(tokens, limit - 1)
 }

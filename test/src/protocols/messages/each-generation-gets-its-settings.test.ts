@@ -83,6 +83,21 @@ t.test('reasoning by effort, for models that take no budget', async (t) => {
     })
 })
 
+t.test('reasoning whose depth is left to the model, where it takes that', async (t) => {
+  const body = { thinking: { type: 'adaptive' } }
+  for (const model of ['claude-opus-4-6', 'claude-sonnet-4-6', 'claude-opus-5', 'deepseek-chat'])
+    t.match(sentTo(model, body), { thinking: { type: 'adaptive' }, dropped: { length: 0 } }, model)
+  for (const model of ['claude-sonnet-4-5', 'claude-opus-4-1-20250805', 'claude-3-7-sonnet-latest'])
+    t.match(
+      sentTo(model, body),
+      {
+        thinking: { type: 'enabled', budget_tokens: 2048 },
+        dropped: ['thinking (this model takes a budget alone)'],
+      },
+      model,
+    )
+})
+
 t.test('reasoning that the client turns off, where the model does not reason unasked', async (t) => {
   const claude = [...EARLIER, ...OF_ONE_SETTING].filter((model) => model.includes('claude'))
   for (const model of [...claude, 'claude-opus-4-7', 'claude-opus-4-8'])
