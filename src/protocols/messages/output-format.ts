@@ -7,7 +7,7 @@ import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
 import { invalidField } from '../request/client-json.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 import type { ModelFamily } from './family.ts'
-import { ReducedSchema } from './reduced-schema.ts'
+import { ReducedSchema, refersToDefinitionsAlone } from './reduced-schema.ts'
 
 /** The tool by which a model answers that takes no `output_config.format`. No client may offer one of this name. */
 export const ANSWER_TOOL = 'tollgate_json_answer'
@@ -43,6 +43,8 @@ export function outputFormat(
   if (target.family.takesSchemas) {
     const reduced = new ReducedSchema(schema)
     if (reduced.isTooDeep) throw invalidField(SCHEMA_PATH, 'it is nested too deeply')
+    if (!refersToDefinitionsAlone(schema))
+      return leftOut(dropped, 'its schema refers to itself, or to another document')
     if (reduced.isLooser) dropped.add(FIELD, 'limits of its schema that this model cannot be held to')
     return {
       type: 'output_config',

@@ -1,7 +1,9 @@
-/** Reduces a JSON schema to the keywords that the vendor takes where it holds a model to a schema. */
-import { isObject, type LooseObject } from '../loose.ts'
+/** JSON schemas as the vendor takes them where it holds a model to one: fewer keywords, and no recursion. */
+import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
 
 const MAX_SCHEMA_DEPTH = 128
+/** Bounds the search for definitions that refer to each other. */
+const MAX_DEFINITIONS = 128
 
 /** Limits that the vendor refuses in a schema. */
 const REFUSED_LIMITS: ReadonlySet<string> = new Set([
@@ -75,4 +77,24 @@ export function schemasIn(schema: unknown): LooseObject[] {
     return HOLDS_NAMED_SCHEMAS.has(keyword) && isObject(value) ? Object.values(value).flatMap(schemasIn) : []
   })
   return [schema, ...inner]
+}
+
+const refsIn = (schemas: readonly LooseObject[]): Set<unknown> =>
+  new Set(schemas.flatMap(({ $ref }) => ($ref === undefined ? [] : [$ref])))
+
+/** Returns false where a schema refers to itself or to another document: the vendor refuses both. */
+export function refersToDefinitionsAlone(root: LooseObject): boolean {
+  const all = refsIn(schemasIn(root))
+  if (all.size === 0) return true
+  /** References of each definition that leads to others. */
+  const open = new Map<unknown, Set<unknown>>()
+  for (const keyword of ['$defs', 'definitions'])
+    for (const [name, definition] of Object.entries(fieldsOf(root[keyword])))
+      open.set(`#/${keyword}/${name}`, refsIn(schemasIn(definition)))
+  if (open.size > MAX_DEFINITIONS || [...all].some((ref) => !open.has(ref))) return false
+  for (let before = -1; before !== open.size; ) {
+    before = open.size
+    for (const [ref, refs] of open) if ([...refs].every((other) => !open.has(other))) open.delete(ref)
+  }
+  return open.size === 0
 }

@@ -1,14 +1,12 @@
 /** Decides which tools of one request are strict: their calls are held to their schemas, within the vendor's limits. */
 import { isDeepStrictEqual } from 'node:util'
 import { fieldsOf, type LooseObject, listOf } from '../loose.ts'
-import { ReducedSchema, schemasIn } from './reduced-schema.ts'
+import { ReducedSchema, refersToDefinitionsAlone, schemasIn } from './reduced-schema.ts'
 
 /** The vendor's limits, of all strict tools of one request together. */
 const MAX_TOOLS = 20
 const MAX_OPTIONAL_PARAMETERS = 24
 const MAX_PARAMETERS_OF_SEVERAL_TYPES = 16
-/** Bounds the search for definitions that refer to each other. */
-const MAX_DEFINITIONS = 128
 
 export class StrictTools {
   #tools = 0
@@ -20,8 +18,8 @@ export class StrictTools {
     if (this.#tools === MAX_TOOLS) return false
     const { schema: reduced, isTooDeep } = new ReducedSchema(schema)
     if (isTooDeep || !isDeepStrictEqual(reduced, schema)) return false
+    if (!refersToDefinitionsAlone(schema)) return false
     const schemas = schemasIn(schema)
-    if (!refersToDefinitionsAlone(schema, schemas)) return false
     const parameters = schemas.flatMap(({ properties }) => Object.values(fieldsOf(properties)))
     const optional = this.#optional + sum(schemas.map(optionalIn))
     const ofSeveralTypes = this.#ofSeveralTypes + parameters.filter(isOfSeveralTypes).length
@@ -43,24 +41,4 @@ function optionalIn({ properties, required }: LooseObject): number {
 function isOfSeveralTypes(parameter: unknown): boolean {
   const { anyOf, type } = fieldsOf(parameter)
   return Array.isArray(anyOf) || Array.isArray(type)
-}
-
-const refsIn = (schemas: readonly LooseObject[]): Set<unknown> =>
-  new Set(schemas.flatMap(({ $ref }) => ($ref === undefined ? [] : [$ref])))
-
-/** Returns false where a schema refers to itself or to another document: the vendor refuses both. */
-function refersToDefinitionsAlone(root: LooseObject, schemas: readonly LooseObject[]): boolean {
-  const all = refsIn(schemas)
-  if (all.size === 0) return true
-  /** References of each definition that leads to others. */
-  const open = new Map<unknown, Set<unknown>>()
-  for (const keyword of ['$defs', 'definitions'])
-    for (const [name, definition] of Object.entries(fieldsOf(root[keyword])))
-      open.set(`#/${keyword}/${name}`, refsIn(schemasIn(definition)))
-  if (open.size > MAX_DEFINITIONS || [...all].some((ref) => !open.has(ref))) return false
-  for (let before = -1; before !== open.size; ) {
-    before = open.size
-    for (const [ref, refs] of open) if ([...refs].every((other) => !open.has(other))) open.delete(ref)
-  }
-  return open.size === 0
 }

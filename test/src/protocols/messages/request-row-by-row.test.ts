@@ -240,6 +240,23 @@ const asJson = (schema: object) => ({
 })
 const SCHEMA = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
 
+t.test('response_format json_schema: not by a schema that refers to itself, or elsewhere', async (t) => {
+  const node = { type: 'object', properties: { next: { $ref: '#/$defs/node' } } }
+  const around = { a: { $ref: '#/$defs/b' }, b: { type: 'array', items: { $ref: '#/$defs/a' } } }
+  for (const schema of [
+    { ...SCHEMA, $defs: { node }, properties: { first: { $ref: '#/$defs/node' } } },
+    { ...SCHEMA, $defs: around },
+    { ...SCHEMA, properties: { self: { $ref: '#' } } },
+    { ...SCHEMA, properties: { far: { $ref: 'https://example.com/schema.json' } } },
+  ])
+    t.match(sent(asJson(schema)), {
+      output_config: undefined,
+      dropped: ['response_format (its schema refers to itself, or to another document)'],
+    })
+  const chain = { ...SCHEMA, $defs: { a: around.a, b: { type: 'string' } }, properties: { a: around.a } }
+  t.match(sent(asJson(chain)), { output_config: { format: { type: 'json_schema' } }, dropped: { length: 0 } })
+})
+
 t.test(
   'response_format json_schema: output_config, without what the vendor refuses in a schema',
   async (t) => {
