@@ -23,7 +23,7 @@ export type AnswerContent =
   | { readonly says: string; readonly status: number }
 
 export interface Endpoint {
-  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** A part in braces is a parameter. */
   readonly path: string
   readonly tag: string

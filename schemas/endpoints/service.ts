@@ -11,34 +11,6 @@ const HTTP_SERVICE_UNAVAILABLE = 503
 const FILE_TYPE = '*/*'
 const HTTP_RANGE_NOT_SATISFIABLE = 416
 
-export const FILES_TAG = 'Files'
-
-const known = z.object({
-  'if-none-match': z.string().optional().describe('An `etag`: 304 where the file is still the same.'),
-})
-const headers = {
-  etag: 'Changes with the file.',
-  'content-disposition': 'The name of the file.',
-  'accept-ranges': 'Always `bytes`.',
-  'cache-control': 'How long the link still opens.',
-} as const
-const elsewhere = [
-  { status: HTTP_NOT_MODIFIED, says: 'The file is still the same.' },
-  { status: HTTP_FOUND, says: 'Leads to the bucket that has the file.' },
-] as const
-
-const ofFile = {
-  path: '/files/{key}',
-  key: 'none',
-  tag: FILES_TAG,
-  isUncounted: true,
-  pathParameters: z.object({ key: z.string().describe('Such as `images/img_…-1.png`; it has slashes.') }),
-  query: z.object({
-    expires: z.string().optional().describe('Epoch seconds; links that last have none.'),
-    signature: z.string(),
-  }),
-} as const
-
 const plain = (says: string, status?: number) =>
   ({ contentType: 'text/plain; charset=utf-8', says, ...(status !== undefined && { status }) }) as const
 
@@ -116,37 +88,41 @@ export const serviceEndpoints: readonly Endpoint[] = [
     answers: [{ contentType: 'text/javascript; charset=utf-8', says: 'Compressed by gzip.' }],
   },
   {
-    ...ofFile,
     method: 'GET',
+    path: '/files/{key}',
+    key: 'none',
+    tag: 'Files',
+    isUncounted: true,
     summary: 'Give a file that was made or taken in.',
     details:
       'Links to files come with the answers of other endpoints and are used as they are. A part of a file can be asked ' +
       'for with `range`. Where files are kept in a bucket, 302 leads there.',
-    headers: known.extend({
+    pathParameters: z.object({ key: z.string().describe('Such as `images/img_…-1.png`; it has slashes.') }),
+    query: z.object({
+      expires: z.string().optional().describe('Epoch seconds; links that last have none.'),
+      signature: z.string(),
+    }),
+    headers: z.object({
+      'if-none-match': z.string().optional().describe('An `etag`: 304 where the file is still the same.'),
       range: z.string().optional().describe('One part, such as `bytes=0-65535`; answered with 206.'),
       'if-range': z.string().optional().describe('An `etag`: the whole file where it is another one.'),
     }),
     answers: [
       { contentType: FILE_TYPE, says: 'The file, with its own type and its length.' },
       { contentType: FILE_TYPE, says: 'The part.', status: HTTP_PARTIAL_CONTENT },
-      ...elsewhere,
+      { status: HTTP_NOT_MODIFIED, says: 'The file is still the same.' },
+      { status: HTTP_FOUND, says: 'Leads to the bucket that has the file.' },
     ],
     answerHeaders: {
-      ...headers,
+      etag: 'Changes with the file.',
+      'content-disposition': 'The name of the file.',
+      'accept-ranges': 'Always `bytes`.',
+      'cache-control': 'How long the link still opens.',
       'content-range': 'Of a part: its place, and the length of the file.',
       location: 'Of 302: a link that opens for a while.',
     },
     failures: ['permission_denied', 'not_found', 'invalid_request'],
     failureStatus: { invalid_request: HTTP_RANGE_NOT_SATISFIABLE },
-  },
-  {
-    ...ofFile,
-    method: 'HEAD',
-    summary: 'Get the type and the length of a file.',
-    headers: known,
-    answers: [{ contentType: FILE_TYPE, says: 'Nothing but the headers.' }, ...elsewhere],
-    answerHeaders: { ...headers, location: 'Of 302: a link that opens for a while.' },
-    failures: ['permission_denied', 'not_found'],
   },
   {
     ...open,

@@ -39,6 +39,7 @@ const REASONS: Readonly<Record<number, string>> = {
   504: '504 Gateway Timeout',
 }
 const OK = 200
+const CONTENT_LENGTH = 'content-length'
 /** The name of a field behind the last chunk of a body; its value and one more line end are the end of the reply. */
 const LAST_CHUNK = '\r\n0\r\nx-gateway-trace'
 /** Replies with these statuses end with their head. */
@@ -51,10 +52,25 @@ const LINGER_MS = 2000
 /** Shorter than the 10 s after which the server would close the connection. */
 const STALL_TICK_MS = 4000
 
+/** Returns the reply to HEAD where GET has this one: the same head, with the length of the body in its place. */
+function headOfWhole(reply: Full): Full {
+  const { status, headers, body } = reply
+  if (BODILESS.has(status) || headers.some(([name]) => name === CONTENT_LENGTH)) return reply
+  return { ...reply, headers: [...headers, [CONTENT_LENGTH, String(Buffer.byteLength(body))]], body: '' }
+}
+
+/** Returns the reply to HEAD where GET has a body in pieces, whose length may not be known. */
+function headOfStream({ status, headers, length }: Extract<Reply, { type: 'head' }>): Full {
+  const known = length === undefined ? headers : [...headers, [CONTENT_LENGTH, String(length)] as const]
+  return { type: 'full', status, headers: known, body: '' }
+}
+
 const statusLine = (status: number): string => REASONS[status] ?? `${status} Status`
 
+type Full = Extract<Reply, { type: 'full' }>
+
 /** Turns an error into the reply that a client of this path expects. */
-export type RenderError = (error: unknown) => Extract<Reply, { type: 'full' }>
+export type RenderError = (error: unknown) => Full
 
 export interface ReplyWriterOptions {
   readonly response: HttpResponse
@@ -133,9 +149,10 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     if (this.#isClosed) return
     switch (reply.type) {
       case 'full':
-        this.#full(reply)
+        this.#full(this.#options.isHead ? headOfWhole(reply) : reply)
         break
       case 'head':
+        if (this.#options.isHead) return this.#full(headOfStream(reply))
         this.#head = reply
         this.#flow = reply.flow
         this.#length = reply.length ?? null
@@ -151,7 +168,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   error(error: unknown): void {
     if (this.#isClosed) return
     const reply = this.#options.renderError(error)
-    if (!this.#hasWritten) this.#full(reply)
+    if (!this.#hasWritten) this.#full(this.#options.isHead ? headOfWhole(reply) : reply)
     else if (this.#endsUnmarked) this.#response.close()
     else this.complete()
   }
@@ -207,7 +224,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#close()
   }
 
-  #full(reply: Extract<Reply, { type: 'full' }>): void {
+  #full(reply: Full): void {
     if (this.#options.closesConnection !== true) return this.#writeFull(reply)
     this.#isEnding = true
     setImmediate(() => {
@@ -218,14 +235,14 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   }
 
   /** Answers as a stream does, so that the client has time to read before the end. */
-  #writeBeforeEnd({ status, headers, body }: Extract<Reply, { type: 'full' }>): void {
+  #writeBeforeEnd({ status, headers, body }: Full): void {
     const others = headers.filter(([name]) => name !== 'connection')
     this.#head = { status, headers: [...others, ['connection', 'close']] }
     this.data(body)
     if (!this.#isPaused) this.#end()
   }
 
-  #writeFull(reply: Extract<Reply, { type: 'full' }>): void {
+  #writeFull(reply: Full): void {
     const { body, headers, status } = reply
     const isLast = this.#options.closesConnection === true || headers.some(([name]) => name === 'connection')
     this.#head = isLast ? { status, headers: headers.filter(([name]) => name !== 'connection') } : reply
@@ -300,7 +317,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     // default.
     const id = head.requestId ?? this.#requestId
     this.#requestId = id
-    let value = `${id}\r\nx-request-id: ${id}`
+    let value = `${id}\r\nx-request-id: ${id}\r\nrequest-id: ${id}`
     for (const header of head.headers) value += `\r\n${header[0]}: ${header[1]}`
     if (this.#options.closesConnection === true && !this.#isEnding) value += '\r\nconnection: close'
     if (head.status !== OK) this.#response.writeStatus(statusLine(head.status))

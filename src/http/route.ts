@@ -19,7 +19,7 @@ export interface Route {
   readonly isAnsweredWhileDraining?: boolean
 }
 
-/** Handlers by method. */
+/** Handlers by method. The one of GET answers HEAD, too. */
 export type RouteMethods = Readonly<Partial<Record<string, Route>>>
 
 /** Finds the handlers of a path; a Map is one where every path is known beforehand. */
@@ -66,9 +66,12 @@ export function findRoute(
       'not_found',
       `There is no endpoint at ${path.slice(0, MAX_ECHOED_PATH_CHARS)}.${hint(routes, path)}`,
     )
-  const route = Object.hasOwn(methods, method) ? methods[method] : undefined
+  const handled = method === 'HEAD' ? 'GET' : method
+  const route = Object.hasOwn(methods, handled) ? methods[handled] : undefined
   if (route !== undefined) return route
-  const allow = Object.keys(methods).join(', ')
+  const allow = Object.keys(methods)
+    .flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one]))
+    .join(', ')
   return new Failure('method_not_allowed', `${path} takes ${allow}, not ${method}.`, {
     headers: [['allow', allow]],
   })

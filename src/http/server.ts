@@ -6,7 +6,7 @@
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
-import { type Subscription, throwError } from 'rxjs'
+import { type Subscription, take, throwError } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/keys/ids.ts'
 import { type Coding, codingOf, decoded, decodedWhole } from './body-coding.ts'
@@ -57,7 +57,7 @@ export interface ServerOptions {
 }
 
 const CORS_EXPOSED =
-  'x-gateway-trace, x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ' +
+  'x-gateway-trace, x-request-id, request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ' +
   'x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
   'x-ratelimit-limit-concurrency, x-ratelimit-remaining-concurrency, ' +
   'retry-after, idempotency-replayed, x-protocol-translation, x-protocol-warning, x-served-model, ' +
@@ -243,7 +243,8 @@ export class GatewayServer {
         submittedAt,
         startedAt,
       }
-      subscription = run(route.handler, request).subscribe(writer)
+      const replies = run(route.handler, request)
+      subscription = (method === 'HEAD' ? replies.pipe(take(1)) : replies).subscribe(writer)
       if (writer.isClosed) subscription.unsubscribe()
     }
     const isForm = route.maxFormBytes !== undefined && isFormType(head.header('content-type'))

@@ -12,9 +12,10 @@ const FAILURE_ROWS = Object.entries(FAILURES).map(
 
 /** Markdown. */
 const DESCRIPTION = `One key, one wallet, many upstream channels. Amounts are in credits, as decimal strings unless said
-otherwise. Every response carries its request id in x-gateway-trace and in x-request-id. An unknown path answers 404
-not_found, a method that a path does not take 405 method_not_allowed. A request body may be compressed:
-content-encoding gzip, deflate, br or zstd. Its limit counts what it expands to.
+otherwise. Every response carries its request id in x-gateway-trace, x-request-id and request-id. HEAD is answered
+wherever GET is, by the head alone. An unknown path answers 404 not_found, a method that a path does not take 405
+method_not_allowed. A request body may be compressed: content-encoding gzip, deflate, br or zstd. Its limit counts what
+it expands to.
 
 # Keys
 

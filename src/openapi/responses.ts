@@ -32,7 +32,8 @@ const ERROR_SCHEMA_OF = {
 
 const HEADERS = {
   'x-gateway-trace': 'The request id.',
-  'x-request-id': 'The same, under the name that SDKs read.',
+  'x-request-id': 'The same, under the name that SDKs of chat-completions read.',
+  'request-id': 'The same, under the name that SDKs of messages read.',
   'idempotency-replayed': 'true: the stored answer to an earlier request with this Idempotency-Key.',
   'retry-after': 'Seconds, or of an upstream a date, after which another try makes sense; where it is known.',
   'accept-encoding': 'The content encodings that a request body may have.',
@@ -47,7 +48,7 @@ const HEADERS = {
   'x-ratelimit-remaining-concurrency': 'Requests that may begin now.',
 } as const
 type HeaderName = keyof typeof HEADERS
-const ALWAYS: readonly HeaderName[] = ['x-gateway-trace', 'x-request-id']
+const ALWAYS: readonly HeaderName[] = ['x-gateway-trace', 'x-request-id', 'request-id']
 const REQUEST_LIMIT: readonly HeaderName[] = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',

@@ -61,6 +61,7 @@ export interface ClientRequest {
 
 export interface EncodeOptions {
   readonly upstreamModel: string
+  readonly provider?: Provider
   /** The model's ceiling, raised to where the client set no limit; null leaves the field out. */
   readonly outputCeiling: number | null
   readonly outputLimitField: 'max_tokens' | 'max_completion_tokens' | null
@@ -143,12 +144,14 @@ export interface ProtocolAdapter {
   urlsToFetch(call: ChatCall, provider?: Provider): readonly string[]
   encodeRequest(call: ChatCall, options: EncodeOptions): EncodedRequest
   /** Content types of the upstream's streams besides `text/event-stream`. */
-  readonly streamTypes?: readonly string[]
+  streamTypes?(call: ChatCall): readonly string[]
   /** `contentType` of the stream that the client gets; null keeps the upstream's. */
   readonly streamContentType: string | null
   /** @param provider whose form the usage has; undefined: the usual one of the protocol */
   openStream(call: ChatCall, provider?: Provider): AnswerStream
   readWhole(call: ChatCall, body: Buffer, provider?: Provider): WholeAnswer
+  /** Prints the body of a whole answer as events, for a client that asked for a stream. */
+  wholeAsStream(call: ChatCall, body: Buffer): Buffer
 }
 
 export interface Dialect {

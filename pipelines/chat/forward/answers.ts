@@ -6,7 +6,6 @@ import { Buffer } from 'node:buffer'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import { BedrockStream, EVENT_STREAM_TYPE } from '../../../src/protocols/aws/bedrock-stream.ts'
-import { withHeaderUsage } from '../../../src/protocols/aws/header-usage.ts'
 import type {
   AnswerStream,
   ChatCall,
@@ -17,6 +16,7 @@ import type {
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import { type Ending, NOTHING_METERED } from './call-record.ts'
 import { LATE_USAGE_MAX_BYTES } from './late-usage.ts'
+import { readWhole } from './read-whole.ts'
 import type { SilenceTimes, SilenceWatch, WatchedStream } from './silence-watch.ts'
 import {
   type AttemptFailure,
@@ -76,10 +76,10 @@ export const isCompressed = ({ contentEncoding }: ResponseHeaders): boolean =>
  * Returns true for an answer to be read as a stream: the client requested one, and the upstream did not answer in one
  * piece.
  */
-export function isStreamed(contentType: string, { streamTypes }: ProtocolAdapter): boolean {
+function isStreamed(contentType: string, asked: ChatCall, { streamTypes }: ProtocolAdapter): boolean {
+  if (!asked.stream) return false
   const type = contentType.toLowerCase()
-  // Streams of this protocol may also be one JSON array that comes in pieces.
-  return type.includes(EVENT_STREAM) || (streamTypes?.some((known) => type.includes(known)) ?? false)
+  return type.includes(EVENT_STREAM) || (streamTypes?.(asked).some((known) => type.includes(known)) ?? false)
 }
 
 /** Nothing is sent yet. */
@@ -388,12 +388,10 @@ export function answerTo(asked: ChatCall, call: AnsweredCall, head: AnswerHead):
     const stream = new BedrockStream(adapter.openStream(asked, provider))
     return new StreamAnswer(call, adapter.streamContentType ?? EVENT_STREAM, stream, waiting)
   }
-  if (!asked.stream || !isStreamed(contentType, adapter))
-    return new WholeAnswer(call, contentType, (body) => {
-      const read = adapter.readWhole(asked, body, provider)
-      if (provider !== 'bedrock') return read
-      return { ...read, metered: withHeaderUsage(read.metered, (name) => headers.get(name)) }
-    })
+  if (!isStreamed(contentType, asked, adapter)) {
+    const type = asked.stream ? (adapter.streamContentType ?? EVENT_STREAM) : contentType
+    return new WholeAnswer(call, type, (body) => readWhole(asked, body, head))
+  }
   const streamType = adapter.streamContentType ?? contentType
   return new StreamAnswer(call, streamType, adapter.openStream(asked, provider), waiting)
 }

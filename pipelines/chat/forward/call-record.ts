@@ -27,6 +27,8 @@ import type { Caller } from '../../stages/authenticate.ts'
 import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import { admissionOf } from '../../stages/billing/reserve.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
+import { isTellingTimeout } from './call-time.ts'
+import type { AttemptFailure } from './upstream-error.ts'
 
 /** The ending of a call, which decides what is owed. */
 export type Ending =
@@ -102,6 +104,16 @@ export class CallRecord {
     const attempt = this.attempt!
     attempt.status = status
     attempt.answeredAt = now
+  }
+
+  /** Returns whether the failed attempt is its channel's fault; null where it timed out after little time. */
+  blames({
+    isTimeout,
+    isChannelFault,
+  }: Pick<AttemptFailure, 'isTimeout' | 'isChannelFault'>): boolean | null {
+    const { route, beganAt } = this.attempt!
+    const { startedAt } = this.admitted.request
+    return isTimeout && !isTellingTimeout(route.channel, startedAt, beganAt) ? null : isChannelFault
   }
 
   /** Returns how long a successful attempt took to its first byte, milliseconds. */

@@ -24,6 +24,7 @@ import { noticeOfBreak } from '../../stages/server-tools.ts'
 import { type Answer, type AnsweredCall, answerTo } from './answers.ts'
 import { type CallFileMap, CallFiles, NO_FILES } from './call-files.ts'
 import { CallRecord, type Ending } from './call-record.ts'
+import { attemptMs, msLeft } from './call-time.ts'
 import type { ForwardDeps } from './deps.ts'
 import { RouteChoice } from './route-choice.ts'
 import { afterwards, noteStored } from './stored-response.ts'
@@ -39,11 +40,8 @@ import {
 } from './upstream-error.ts'
 import { knowsUsageOption, rejectsUsageOption } from './usage-option.ts'
 
-/** The whole of a chat call, streaming included. See docs/api-rules.md, "Timeouts". */
-export const CHAT_DEADLINE_MS = 180_000
 /** A translated stream always uses this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
-const msLeft = (startedAt: number, now: number): number => Math.max(1, CHAT_DEADLINE_MS - (now - startedAt))
 
 export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscribable {
   #answer: Answer | null = null
@@ -136,6 +134,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
       askUsage:
         !this.#leavesUsageOut && knowsUsageOption(channel) && !this.#deps.usageOptionRefusals.has(route),
       fetched,
+      provider: channel.provider,
     })
     this.#serveBy(served)
     this.#adapter = adapter
@@ -153,7 +152,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
         header: request.header,
         body,
         requestId: request.requestId,
-        deadlineMs: Math.min(msLeft(request.startedAt, now), channel.timeout_seconds * 1000),
+        deadlineMs: attemptMs(channel, request.startedAt, now),
         onFreshConnection,
         traceparent: this.#trace?.attempt(channel.id) ?? null,
       },
@@ -300,7 +299,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#record.ending = ending
     const error = { code: 'upstream_timeout', message: '', ...ending }
     this.#noteAttempt(error.code, error.message)
-    this.#noteHealth(true, error)
+    const isTimeout = ending.kind === 'timeout'
+    this.#noteHealth(this.#record.blames({ isTimeout, isChannelFault: true }), error)
     const notice = noticeOfBreak(this.#admitted)
     if (notice !== null) this.send(notice)
     // The stream ends here all the same; the store of answers must not keep this one.
@@ -314,7 +314,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#answer = null
     this.#noteAttempt(failure.code, failure.message)
     // A channel that goes on with another key is not at fault.
-    const isFault = this.#choice.keyRefused(this.#route!, failure) ? false : failure.isChannelFault
+    const isFault = this.#choice.keyRefused(this.#route!, failure) ? false : this.#record.blames(failure)
     this.#noteHealth(isFault, { ...failure, message: failure.detail ?? failure.message })
     this.#goOn(failure)
   }

@@ -4,6 +4,7 @@ import type { Dialect, ProtocolAdapter } from '../dialect.ts'
 import { type ChatCompletionsCall, readChatCall, wireBody } from './dialect.ts'
 import { ChatCompletionsMeter } from './meter.ts'
 import { WholeResponse } from './whole.ts'
+import { completionAsStream } from './whole-as-stream.ts'
 
 export const chatCompletions: Dialect = {
   protocol: 'chat-completions',
@@ -24,4 +25,5 @@ export const chatCompletionsNative: ProtocolAdapter = {
     const metered = new WholeResponse(body, provider)
     return { body, metered, isAnswer: metered.isAnswer }
   },
+  wholeAsStream: (call, body) => completionAsStream(body, (call as ChatCompletionsCall).wantsUsage),
 }

@@ -31,7 +31,7 @@ export const THINKING_FIELDS = [
   'include_reasoning',
 ] as const
 
-const DEFAULT_EFFORT = 'medium'
+export const DEFAULT_EFFORT = 'medium'
 
 /** True for a field that is absent, or an object whose fields are: it leaves everything as it is without it. */
 const isUnset = (value: unknown): boolean =>
@@ -65,7 +65,8 @@ const READERS: readonly (readonly [field: string, read: (request: LooseObject) =
 ]
 
 function vendorDepth({ type, budget_tokens: tokens }: LooseObject): Depth | null {
-  if (type === 'disabled') return { type: 'off' }
+  // Between calls of tools alone is the least that some models of the messages protocol can.
+  if (type === 'disabled' || type === 'between_tools') return { type: 'off' }
   if (type === 'adaptive' || type === 'auto') return { type: 'adaptive' }
   return type === 'enabled' ? budgetOf(tokens) : null
 }

@@ -11,6 +11,7 @@ import {
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { answerFields } from '../answer/content.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
 import { RequestReader } from '../request/fast-path-lists.ts'
@@ -179,8 +180,10 @@ export const generateContentNative: ProtocolAdapter = {
       dropped: [],
     }
   },
-  streamTypes: ['application/json'],
+  // Without `alt=sse` a stream is one JSON array that comes in pieces.
+  streamTypes: (call) => (sourceOf(call).framing === 'array' ? ['application/json'] : []),
   streamContentType: null,
   openStream: (call) => new GenerateContentMeter(sourceOf(call).framing, call.choices),
   readWhole: (_call, body) => readWholeAnswer(body),
+  wholeAsStream: (_call, body) => Buffer.from(`data: ${JSON.stringify(answerFields(body))}\n\n`),
 }

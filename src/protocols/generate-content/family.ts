@@ -3,40 +3,56 @@
  * `models/gemini-3-pro-preview`. A name without a number counts as a current one.
  */
 import type { WantedThinking } from '../chat-completions/wanted-thinking.ts'
+import { generation } from '../generation.ts'
 
 export interface ModelFamily {
   /** Schemas as JSON Schema; else the subset of `schema-subset.ts`. */
   readonly takesJsonSchema: boolean
   /** A first call without the signature of its thought is refused. */
   readonly needsSignatures: boolean
-  /** The upstream's own search can be offered beside functions. */
-  readonly searchesBesideFunctions: boolean
+  /** The upstream's own search can be offered beside functions, and either beside an answer in JSON. */
+  readonly combinesTools: boolean
+  /** `presencePenalty` and `frequencyPenalty` are taken. */
+  readonly takesPenalties: boolean
+  /** Calls can be held to the schemas of their functions without being forced. */
+  readonly takesValidatedCalls: boolean
   /** The setting for the depth of reasoning; null for a model without reasoning. */
   readonly thinking: 'level' | 'budget' | null
+  /** Reasoning cannot be turned off. */
+  readonly alwaysReasons: boolean
   readonly isPro: boolean
-  /** Such as 2.5; null where the name has none. */
+  /** As `generation` orders them; null where the name has none. */
   readonly generation: number | null
 }
 
-const NUMBERED = /gemini-(\d+)(?:\.(\d))?(?![\d.])/i
+const NUMBERED = /gemini-(\d{1,2})(?:\.(\d{1,2}))?(?![\d.])/i
 /** Open models, served beside the others, without what those learned since. */
 const OPEN_MODEL = /^(models\/)?(gemma|learnlm)/i
-const FIRST_TO_THINK = 2.5
-const FIRST_WITH_LEVELS = 3
-const FIRST_TO_SEARCH_BESIDE_FUNCTIONS = 3
+const PRO = /-pro\b/i
+const LITE = /-lite\b/i
+const FIRST_TO_THINK = generation(2, 5)
+const FIRST_WITH_LEVELS = generation(3)
+const FIRST_TO_COMBINE_TOOLS = generation(3)
+/** Of those that are neither a pro nor a lite model. */
+const FIRST_WITHOUT_MINIMAL_LEVEL = generation(3, 7)
 
 export function familyOf(model: string): ModelFamily {
   const numbered = NUMBERED.exec(model)
-  const generation = numbered === null ? null : Number(`${numbered[1]}.${numbered[2] ?? 0}`)
-  const isOld = generation === null ? OPEN_MODEL.test(model) : generation < FIRST_TO_THINK
-  const hasLevels = generation !== null && generation >= FIRST_WITH_LEVELS
+  const own = numbered === null ? null : generation(Number(numbered[1]), Number(numbered[2] ?? 0))
+  const isOld = own === null ? OPEN_MODEL.test(model) : own < FIRST_TO_THINK
+  const hasLevels = own !== null && own >= FIRST_WITH_LEVELS
+  const isPro = PRO.test(model)
+  const lacksMinimal = own !== null && own >= FIRST_WITHOUT_MINIMAL_LEVEL && !LITE.test(model)
   return {
     takesJsonSchema: !isOld,
     needsSignatures: hasLevels,
-    searchesBesideFunctions: generation === null || generation >= FIRST_TO_SEARCH_BESIDE_FUNCTIONS,
+    combinesTools: own === null || own >= FIRST_TO_COMBINE_TOOLS,
+    takesPenalties: isOld,
+    takesValidatedCalls: !isOld,
     thinking: isOld ? null : hasLevels ? 'level' : 'budget',
-    isPro: /-pro\b/i.test(model),
-    generation,
+    alwaysReasons: !isOld && (isPro || lacksMinimal),
+    isPro,
+    generation: own,
   }
 }
 
@@ -62,11 +78,11 @@ const LEVELS: Readonly<Record<string, string>> = {
   max: 'high',
 }
 
-function levelOf({ isPro, generation }: ModelFamily, effort: string): string {
+function levelOf(family: ModelFamily, effort: string): string {
   const level = LEVELS[effort]!
-  if (isPro && level === 'minimal') return 'low'
+  if (family.alwaysReasons && level === 'minimal') return 'low'
   // The first model with levels had two of them.
-  return isPro && generation === FIRST_WITH_LEVELS && level === 'medium' ? 'high' : level
+  return family.isPro && family.generation === FIRST_WITH_LEVELS && level === 'medium' ? 'high' : level
 }
 
 const DYNAMIC_BUDGET = -1

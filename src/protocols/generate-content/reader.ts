@@ -20,7 +20,10 @@ const FILTERED: ReadonlySet<string> = new Set([
   'PROHIBITED_CONTENT',
   'SPII',
   'RECITATION',
+  'MODEL_ARMOR',
 ])
+/** The limit of the model's output, or of one request. */
+const AT_LIMIT: ReadonlySet<string> = new Set(['MAX_TOKENS', 'CONTINUATION'])
 const FILTERED_PICTURE = /^IMAGE_/
 
 /** Some upstreams end their streams as other protocols do. */
@@ -41,7 +44,7 @@ interface Candidate {
 export const isFiltered = (reason: string): boolean => FILTERED.has(reason) || FILTERED_PICTURE.test(reason)
 
 function finishReason({ reason, calls }: Candidate): FinishReason {
-  if (reason === 'MAX_TOKENS') return 'length'
+  if (AT_LIMIT.has(reason)) return 'length'
   if (isFiltered(reason)) return 'content_filter'
   return calls > 0 ? 'tool_calls' : 'stop'
 }

@@ -6,6 +6,7 @@
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { extraOf, MAX_REPORTED_TOKENS } from '../../core/pricing/usage.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
+import { generation } from '../generation.ts'
 import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { faultIn, partAbove } from '../usage/faults.ts'
 import { familyOf } from './family.ts'
@@ -81,7 +82,7 @@ export interface Grounding {
   readonly hasMaps: boolean
 }
 
-const FIRST_BILLED_BY_QUERY = 3
+const FIRST_BILLED_BY_QUERY = generation(3)
 
 /** Returns whether each query is billed; earlier models are billed for one search, however many queries it took. */
 const isBilledByQuery = (model: string): boolean =>

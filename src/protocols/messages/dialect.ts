@@ -22,6 +22,7 @@ import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts
 import { isCount, serverToolOf, serverToolsOf } from '../request/tools.ts'
 import { fastPathMessages, fastPathTools } from './fast-path-items.ts'
 import { MessagesMeter, readWholeMessage } from './meter.ts'
+import { messageAsStream } from './whole-as-stream.ts'
 
 /** The client's body, byte for byte, and the places of its fields. */
 interface MessagesSource {
@@ -131,4 +132,5 @@ export const messagesNative: ProtocolAdapter = {
   streamContentType: null,
   openStream: () => new MessagesMeter(),
   readWhole: (_call, body) => readWholeMessage(body),
+  wholeAsStream: (_call, body) => messageAsStream(body),
 }

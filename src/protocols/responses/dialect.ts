@@ -26,6 +26,7 @@ import { isCount, serverToolsOf } from '../request/tools.ts'
 import { fastPathInput, fastPathTools } from './fast-path-items.ts'
 import { ResponsesMeter } from './meter.ts'
 import { readWholeResponse } from './whole.ts'
+import { responseAsStream } from './whole-as-stream.ts'
 
 /** The client's body, byte for byte, and the places of its fields. */
 interface ResponsesSource {
@@ -152,4 +153,5 @@ export const responsesNative: ProtocolAdapter = {
   streamContentType: null,
   openStream: (_call, provider) => new ResponsesMeter(provider),
   readWhole: (_call, body, provider) => readWholeResponse(body, provider),
+  wholeAsStream: (_call, body) => responseAsStream(body),
 }

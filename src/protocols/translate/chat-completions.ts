@@ -6,6 +6,7 @@ import { meteredWhole, modelIn } from '../answer/reported-usage.ts'
 import { ChatCompletionCollector } from '../chat-completions/collector.ts'
 import { asksForFunctionCall } from '../chat-completions/legacy-functions.ts'
 import { ChatCompletionsPrinter } from '../chat-completions/printer.ts'
+import { completionAsStream } from '../chat-completions/whole-as-stream.ts'
 import type { ChatCall, ProtocolAdapter, WholeAnswer } from '../dialect.ts'
 import type { PartReader, TranslatedStream } from './stream.ts'
 
@@ -17,6 +18,8 @@ interface TranslatableSource {
 }
 
 export const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
+
+const wantsUsage = (call: ChatCall): boolean => sourceOf(call).request.stream_options?.include_usage === true
 
 type Fields = NonNullable<ReturnType<typeof answerFields>>
 
@@ -38,7 +41,7 @@ interface Protocol<Reader extends WholeReader> {
 export function answersOf<Reader extends WholeReader>(
   protocol: Protocol<Reader>,
   now: () => number,
-): Pick<ProtocolAdapter, 'from' | 'streamContentType' | 'openStream' | 'readWhole'> {
+): Pick<ProtocolAdapter, 'from' | 'streamContentType' | 'openStream' | 'readWhole' | 'wholeAsStream'> {
   const headOf = (call: ChatCall) => ({
     model: call.model,
     created: Math.floor(now() / 1000),
@@ -48,10 +51,11 @@ export function answersOf<Reader extends WholeReader>(
     from: 'chat-completions',
     streamContentType: 'text/event-stream; charset=utf-8',
     openStream(call) {
-      const includeUsage = sourceOf(call).request.stream_options?.include_usage === true
-      return protocol.stream(protocol.reader(), new ChatCompletionsPrinter({ ...headOf(call), includeUsage }))
+      const printer = new ChatCompletionsPrinter({ ...headOf(call), includeUsage: wantsUsage(call) })
+      return protocol.stream(protocol.reader(), printer)
     },
     readWhole: (call, body) => readWhole(protocol, body, new ChatCompletionCollector(headOf(call))),
+    wholeAsStream: (call, body) => completionAsStream(body, wantsUsage(call)),
   }
 }
 

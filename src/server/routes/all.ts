@@ -59,25 +59,20 @@ const post = (handler: Handler) => ({ POST: { handler } })
 const OPEN_MAX_BODY_BYTES = 64 * 1024
 /** An event has one object of the payment provider. */
 const WEBHOOK_MAX_BODY_BYTES = 512 * 1024
-/** Registers a handler that needs no key, for GET and HEAD. */
-const open = (handler: Handler) => {
-  const route = { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES }
-  return { GET: route, HEAD: route }
-}
-const probe = (handler: Handler) => {
-  const route = {
+/** Registers a handler that needs no key. */
+const open = (handler: Handler) => ({ GET: { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES } })
+const probe = (handler: Handler) => ({
+  GET: {
     handler,
     maxBodyBytes: OPEN_MAX_BODY_BYTES,
     isAnsweredWhileDraining: true,
     addressLimit: 'never' as const,
-  }
-  return { GET: route, HEAD: route }
-}
+  },
+})
 /** Registers a handler whose links are signed. */
-const linked = (handler: Handler) => {
-  const route = { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES, addressLimit: 'never' as const }
-  return { GET: route, HEAD: route }
-}
+const linked = (handler: Handler) => ({
+  GET: { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES, addressLimit: 'never' as const },
+})
 
 /** All routes that `schemas/endpoints/index.ts` describes: paths with braces in place of a parameter. */
 export interface Routes extends RouteTable {

@@ -118,4 +118,25 @@ t.test('account and reference', async (t) => {
       t.equal(await head.text(), '')
     }
   })
+
+  await t.test('HEAD is answered as GET is, with a key and without', async (t) => {
+    const authorization = `Bearer ${key}`
+    for (const path of [
+      '/v1/models',
+      '/v1/key/balance',
+      '/v1/logs',
+      '/v1/logs?format=csv',
+      '/v1/videos/generations',
+    ])
+      for (const headers of [{ authorization }, new Headers()]) {
+        const [asked, head] = await Promise.all(
+          ['GET', 'HEAD'].map((method) => fetch(service.baseUrl + path, { method, headers })),
+        )
+        t.equal(head?.status, asked?.status, path)
+        t.equal(head?.status, 'authorization' in headers ? 200 : 401)
+        const length = head?.headers.get('content-length') ?? null
+        if (length !== null) t.equal(Number(length), (await asked!.arrayBuffer()).byteLength)
+        t.equal(await head?.text(), '')
+      }
+  })
 })

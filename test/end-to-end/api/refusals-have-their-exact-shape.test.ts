@@ -150,9 +150,9 @@ t.test('refusals', async (t) => {
     const wrong: readonly (readonly [method: string, path: string, allow: string])[] = [
       ['GET', '/v1/chat/completions', 'POST'],
       ['DELETE', '/v1/chat/completions', 'POST'],
-      ['POST', '/v1/models', 'GET'],
-      ['POST', '/v1/logs', 'GET'],
-      ['PATCH', '/v1/key/balance', 'GET'],
+      ['POST', '/v1/models', 'GET, HEAD'],
+      ['POST', '/v1/logs', 'GET, HEAD'],
+      ['PATCH', '/v1/key/balance', 'GET, HEAD'],
     ]
     for (const [method, path, allow] of wrong) {
       const response = await fetch(service.baseUrl + path, { method })

@@ -55,12 +55,13 @@ t.test('the anthropic SDK', async (t) => {
   /** One call, whole or streamed; both are read by the SDK into one message. */
   const say = async (stream: boolean, body: Body) => {
     const request = { max_tokens: MAX_TOKENS, ...body, model: MODEL }
-    const { data, response } = stream
+    const { data, response, request_id } = stream
       ? await client.messages.stream(request).withResponse()
       : await client.messages.create(request).withResponse()
     checkTranslation(t, response.headers, null)
     const message = 'finalMessage' in data ? await data.finalMessage() : data
     const requestId = response.headers.get('x-gateway-trace')
+    t.equal(request_id, requestId, 'the SDK knows the request by its id')
     const told = toldBy(message.usage)
     await books.charged(requestId, told, { model: MODEL })
     return { message, told, requestId }
@@ -176,7 +177,8 @@ t.test('the anthropic SDK', async (t) => {
         status: answeredFor(status),
         error: { type: 'error', error: { type: 'api_error', message: String } },
       })
-      books.free(error.headers?.get('x-gateway-trace'), { status: 'error', error_code: code })
+      t.match(error.requestID, /^req_/)
+      books.free(error.requestID, { status: 'error', error_code: code })
     }
     const poor = await service.newKey('0')
     const ask = (apiKey: string, model: string) =>

@@ -269,7 +269,8 @@ t.test('the openai SDK', async (t) => {
             status: answeredFor(status),
             code,
           })
-          books.free(error.headers?.get('x-gateway-trace'), { status: 'error', error_code: code })
+          t.match(error.requestID, /^req_/)
+          books.free(error.requestID, { status: 'error', error_code: code })
         }
       })
 

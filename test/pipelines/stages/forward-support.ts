@@ -183,6 +183,8 @@ export interface ForwardOptions {
   readonly retryBudget?: RetryBudget
   /** What the spend cap of its key leaves; the call's estimate is reserved in it. */
   readonly cap?: WalletView
+  /** How long ago the request came. */
+  readonly ageMs?: number
   /** Called with each reply event, before it is noted. */
   readonly onReply?: (reply: Reply, call: RunningCall) => void
 }
@@ -251,7 +253,7 @@ export class RunningCall {
     }
     this.view.admit(ESTIMATE, true)
     options.cap?.admit(ESTIMATE, true)
-    const admitted = this.#admitted(catalog, client, options.cap ?? null)
+    const admitted = this.#admitted(catalog, client, options)
     this.#subscription = (options.answer ?? repliesTo)(deps, admitted).subscribe({
       next: (reply) => {
         options.onReply?.(reply, this)
@@ -303,7 +305,7 @@ export class RunningCall {
   #admitted(
     catalog: ReturnType<typeof catalogOf>,
     { protocol, path, query, body: fields }: ClientCall,
-    cap: WalletView | null,
+    { cap, ageMs = 0 }: Pick<ForwardOptions, 'cap' | 'ageMs'>,
   ): AdmittedCall {
     const body = Buffer.from(JSON.stringify(fields))
     const model = catalog.resolve(MODEL)!
@@ -318,7 +320,7 @@ export class RunningCall {
         hasHeader: () => false,
         body,
         submittedAt: Date.now(),
-        startedAt: performance.now(),
+        startedAt: performance.now() - ageMs,
       },
       known: {
         key: {
@@ -355,7 +357,7 @@ export class RunningCall {
         agent: null,
         secret: null,
         view: this.view,
-        cap,
+        cap: cap ?? null,
         budgets: [],
         addresses: null,
       },

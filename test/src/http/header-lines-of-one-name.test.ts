@@ -23,7 +23,7 @@ t.test('lists are joined, other headers are not', async (t) => {
   t.equal(body, 'one-2025, two-2025, three-2025, four-2025|text/csv, application/json|first|')
 })
 
-t.test('the request id has two names, of one value, which browsers may read', async (t) => {
+t.test('the request id has a name for each SDK, of one value, which browsers may read', async (t) => {
   const { port } = await serve(t, {
     'GET /own': () => whole(''),
     'GET /replayed': () => whole('').pipe(map((reply) => ({ ...reply, requestId: 'req_of_the_first' }))),
@@ -32,6 +32,7 @@ t.test('the request id has two names, of one value, which browsers may read', as
     const text = await ask(t, port, head(`GET ${path}`), isWhole)
     const [, traced] = /\r\nx-gateway-trace: (req_\w+)\r\n/.exec(text) ?? []
     t.match(text, `\r\nx-request-id: ${traced}\r\n`, path)
-    t.match(text, /\r\naccess-control-expose-headers: x-gateway-trace, x-request-id,/)
+    t.match(text, `\r\nrequest-id: ${traced}\r\n`, path)
+    t.match(text, /\r\naccess-control-expose-headers: x-gateway-trace, x-request-id, request-id,/)
   }
 })

@@ -23,17 +23,6 @@ t.test('two requests in sequence on one connection', async (t) => {
   t.strictSame(new Set(seen.map(({ requestId }) => requestId)), traces)
 })
 
-t.test('HEAD is answered without a body, so that the next reply is read aright', async (t) => {
-  const { port } = await serve(t, { 'GET /get': () => whole('got') })
-  for (const path of ['/get', '/nowhere']) {
-    const client = clientOn(t, port)
-    const first = await client.send(head(`HEAD ${path}`)).until((all) => all.includes('\r\n\r\n'))
-    t.equal(statusOf(first), path === '/get' ? 405 : 404)
-    const both = await client.send(head('GET /get')).until((all) => all.endsWith('got'))
-    t.equal(statusOf(both.slice(first.length)), 200, 'nothing stands between the two heads')
-  }
-})
-
 t.test('a preflight is answered without a body or a length', async (t) => {
   const { port } = await serve(t, {})
   const text = await ask(t, port, head('OPTIONS /v1/anything'), (all) => all.includes('\r\n\r\n'))

@@ -2,7 +2,6 @@
 import t from 'tap'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { FAILURES } from '../../../schemas/failure.ts'
-import { MANAGEMENT_PATH } from '../../../schemas/management/operation.ts'
 import type { JsonSchema, Operation } from '../../../src/openapi/document.ts'
 import { openApiDocument } from '../../../src/openapi/openapi.ts'
 import { errorShapeOf } from '../../../src/protocols/error-shape.ts'
@@ -39,14 +38,6 @@ t.test('a model and its method are found however their path is escaped', async (
   const generate = table.get('/v1beta/models/m:generateContent')
   t.equal(table.get('/v1beta/models/m%3AgenerateContent'), generate)
   t.not(table.get('/v1beta/models/m%3AcountTokens'), generate)
-})
-
-t.test('what needs no key is answered by HEAD as well', async (t) => {
-  const open = ENDPOINTS.filter(
-    ({ key, method, path }) => key === 'none' && method === 'GET' && !path.startsWith(MANAGEMENT_PATH),
-  )
-  t.ok(open.length > 5)
-  for (const { path } of open) t.ok(table.get(path.replace('{key}', 'k'))?.HEAD, path)
 })
 
 t.test('errors have the shape of the path', async (t) => {

@@ -5,6 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
 import { translatableChatRequest } from '../../../../schemas/chat/chat-completions-conversation.ts'
+import type { Provider } from '../../../../schemas/config/catalog.ts'
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from '../../chat-completions/fields.ts'
 import { withTools } from '../../chat-completions/legacy-functions.ts'
 import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
@@ -16,7 +17,7 @@ import { DroppedFields } from '../dropped-fields.ts'
 import { type FetchedFiles, linkedFilesOf } from '../linked-files.ts'
 import { translateConversation } from './contents.ts'
 import { schemaSubset } from './schema-subset.ts'
-import { translateTools } from './tools.ts'
+import { isForced, type SentTools, translateTools } from './tools.ts'
 
 export interface GenerateContentTarget {
   /** The upstream's name: it determines the abilities of the model. */
@@ -25,6 +26,7 @@ export interface GenerateContentTarget {
   readonly outputLimit: number | null
   /** The files of `filesToFetch`. */
   readonly fetched: FetchedFiles
+  readonly provider?: Provider
 }
 
 const translatable = translatableChatRequest.extend({
@@ -100,11 +102,15 @@ export function translateRequest(body: Buffer, target: GenerateContentTarget): E
     fetched: target.fetched,
     needsSignatures: family.needsSignatures,
   })
-  const config = generationConfig(request, target.outputLimit, family, dropped)
+  const tools = translateTools(asked, { family, provider: target.provider }, dropped)
+  const config = {
+    ...generationConfig(request, target.outputLimit, family, dropped),
+    ...responseFormat(request, family, tools, dropped),
+  }
   const wire = {
     ...(instruction.length === 0 ? {} : { systemInstruction: { parts: instruction } }),
     contents,
-    ...translateTools(asked, family, dropped),
+    ...tools,
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
   }
   return { body: Buffer.from(JSON.stringify(wire), 'utf8'), dropped: dropped.all() }
@@ -123,14 +129,22 @@ function generationConfig(
     ...given('topK', request.top_k != null && request.top_k > 0 ? request.top_k : null),
     ...given('candidateCount', request.n === 1 ? null : request.n),
     ...given('seed', request.seed == null ? null : request.seed % SEED_BOUND),
-    ...given('presencePenalty', request.presence_penalty),
-    ...given('frequencyPenalty', request.frequency_penalty),
+    ...penalties(request, family, dropped),
     ...given('stopSequences', stopSequences(request, dropped)),
-    ...responseFormat(request, family),
     ...given('thinkingConfig', thinking(request, family, dropped)),
     ...logprobs(request, dropped),
     ...modalities(request, dropped),
   }
+}
+
+/** Returns the penalties; current models refuse any but 0. */
+function penalties(request: Request, family: ModelFamily, dropped: DroppedFields): object {
+  const { presence_penalty: presence, frequency_penalty: frequency } = request
+  if (family.takesPenalties)
+    return { ...given('presencePenalty', presence), ...given('frequencyPenalty', frequency) }
+  if (presence) dropped.add('presence_penalty', 'this model has no such setting')
+  if (frequency) dropped.add('frequency_penalty', 'this model has no such setting')
+  return {}
 }
 
 const given = (name: string, value: unknown): object => (value == null ? {} : { [name]: value })
@@ -144,8 +158,19 @@ function stopSequences({ stop }: Request, dropped: DroppedFields): readonly stri
   return sequences.length === 0 ? null : sequences.slice(0, MAX_STOP_SEQUENCES)
 }
 
-function responseFormat({ response_format: format }: Request, family: ModelFamily): object {
+function responseFormat(
+  { response_format: format }: Request,
+  family: ModelFamily,
+  sent: SentTools,
+  dropped: DroppedFields,
+): object {
   if (format == null || format.type === 'text') return {}
+  const isBesideTools = sent.tools !== undefined && !family.combinesTools
+  if (isBesideTools || isForced(sent)) {
+    const others = isBesideTools ? 'tools for this model' : 'a forced tool_choice'
+    dropped.add('response_format', `not together with ${others}`)
+    return {}
+  }
   const json = { responseMimeType: 'application/json' }
   const schema = format.type === 'json_schema' ? format.json_schema.schema : null
   if (schema == null) return json
@@ -158,7 +183,10 @@ function thinking(request: Request, family: ModelFamily, dropped: DroppedFields)
   const wanted = wantedThinking(request, dropped)
   if (wanted === null) return null
   const config = thinkingConfig(family, wanted)
-  if (config === null && !(wanted.depth.type === 'off' && family.thinking === null)) dropped.add(wanted.field)
+  const isOff = wanted.depth.type === 'off'
+  if (isOff && family.alwaysReasons)
+    dropped.add(wanted.field, 'this model always reasons: it is asked for the least')
+  if (config === null && !(isOff && family.thinking === null)) dropped.add(wanted.field)
   return config
 }
 

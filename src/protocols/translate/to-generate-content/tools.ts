@@ -1,5 +1,6 @@
 /** Tools and the choice among them. See docs/translation.md, "The request". */
 import type { OfferedTool, ToolChoice } from '../../../../schemas/chat/chat-completions-conversation.ts'
+import type { Provider } from '../../../../schemas/config/catalog.ts'
 import { nameCacheMarkers, nameSearchOptionsLeftOut } from '../../chat-completions/fields.ts'
 import type { ToolConversation } from '../../chat-completions/legacy-functions.ts'
 import type { ModelFamily } from '../../generate-content/family.ts'
@@ -9,13 +10,29 @@ import { isEmptyObject, schemaSubset } from './schema-subset.ts'
 
 type Sent = Readonly<Record<string, unknown>>
 
+export interface ToolTarget {
+  readonly family: ModelFamily
+  readonly provider?: Provider
+}
+
+export interface SentTools {
+  readonly tools?: readonly Sent[]
+  readonly toolConfig?: { readonly functionCallingConfig: Sent }
+}
+
+/** Returns whether the choice forces a function. */
+export const isForced = ({ toolConfig }: SentTools): boolean =>
+  toolConfig?.functionCallingConfig.mode === 'ANY'
+
 /** Returns `tools` and `toolConfig`, unless empty. */
 export function translateTools(
   asked: ToolConversation,
-  family: ModelFamily,
+  { family, provider }: ToolTarget,
   dropped: DroppedFields,
-): { readonly tools?: readonly Sent[]; readonly toolConfig?: Sent } {
+): SentTools {
   const declared: Sent[] = []
+  const isStrict = asked.tools.some((tool) => tool.function?.strict === true)
+  if (isStrict && !family.takesValidatedCalls) dropped.add('strict')
   let searches = false
   for (const [index, tool] of asked.tools.entries()) {
     nameCacheMarkers(tool, [], dropped)
@@ -27,7 +44,7 @@ export function translateTools(
   }
   const offered = allowedOf(declared, asked.choice)
   if (!allowsSearch(asked.choice)) searches = false
-  else if (searches && offered.length > 0 && !family.searchesBesideFunctions) {
+  else if (searches && offered.length > 0 && !family.combinesTools) {
     searches = false
     dropped.add('web_search', 'not together with functions for this model')
   }
@@ -39,14 +56,20 @@ export function translateTools(
   if (offered.length === 0 && asked.choice !== null && asked.choice !== 'auto' && asked.choice !== 'none')
     dropped.add('tool_choice', 'there is no function to choose')
   if (tools.length === 0) return {}
-  if (offered.length === 0 || asked.choice === null) return { tools }
-  return { tools, toolConfig: { functionCallingConfig: callingConfig(asked.choice) } }
+  if (offered.length === 0) return { tools }
+  const isValidated = searches || (isStrict && family.takesValidatedCalls)
+  if (asked.choice === null && !isValidated) return { tools }
+  const toolConfig = {
+    functionCallingConfig: callingConfig(asked.choice ?? 'auto', isValidated ? 'VALIDATED' : 'AUTO'),
+    // Without it functions are refused beside the search; one of the vendor's two APIs does not know it.
+    ...(searches && provider !== 'vertex' ? { includeServerSideToolInvocations: true } : {}),
+  }
+  return { tools, toolConfig }
 }
 
 function declaration(tool: OfferedTool, index: number, family: ModelFamily, dropped: DroppedFields): Sent {
   const offered = tool.function
   if (offered === undefined) throw invalidField(`tools[${index}].function`, 'it is missing')
-  if (offered.strict === true) dropped.add('strict')
   nameCacheMarkers(offered, [], dropped)
   return {
     name: offered.name,
@@ -77,10 +100,10 @@ function allowedOf(declared: readonly Sent[], choice: ToolChoice | null): readon
 const allowsSearch = (choice: ToolChoice | null): boolean =>
   choice !== 'none' && (typeof choice === 'string' || choice?.type !== 'allowed_tools')
 
-const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
-
-function callingConfig(choice: ToolChoice): Sent {
-  if (typeof choice === 'string') return { mode: MODES[choice] }
+/** @param auto the mode for a choice that is left to the model */
+function callingConfig(choice: ToolChoice, auto: 'AUTO' | 'VALIDATED'): Sent {
+  const modes = { auto, none: 'NONE', required: 'ANY' }
+  if (typeof choice === 'string') return { mode: modes[choice] }
   if (choice.type === 'function') return { mode: 'ANY', allowedFunctionNames: [choice.function.name] }
-  return { mode: MODES[choice.allowed_tools.mode] }
+  return { mode: modes[choice.allowed_tools.mode] }
 }

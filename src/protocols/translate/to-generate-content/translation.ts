@@ -43,10 +43,11 @@ export const chatCompletionsToGenerateContent = (now: () => number = Date.now): 
   ),
   to: 'generate-content',
   urlsToFetch: (call) => filesToFetch(sourceOf(call).body),
-  encodeRequest: (call, { upstreamModel, outputCeiling, fetched }) =>
+  encodeRequest: (call, { upstreamModel, outputCeiling, fetched, provider }) =>
     translateRequest(sourceOf(call).body, {
       model: upstreamModel,
       outputLimit: call.outputLimit ?? outputCeiling,
       fetched,
+      provider,
     }),
 })

@@ -78,14 +78,15 @@ export function translateRequest(body: Buffer, target: MessagesTarget): EncodedR
   nameMessageFieldsLeftOut(request.messages, ['cache_control'], dropped)
   const asked = withTools(request)
   const { system, turns } = translateConversation(asked.messages, target.fetched)
-  const { tools, choice } = translateTools(asked, toolsUsed(turns), dropped)
-  const limit = target.outputLimit ?? target.outputCeiling ?? ESTIMATE_OUTPUT_CAP_TOKENS
   const family = familyOf(target.model)
+  const { tools, choice } = translateTools(asked, toolsUsed(turns), family, dropped)
+  const limit = target.outputLimit ?? target.outputCeiling ?? ESTIMATE_OUTPUT_CAP_TOKENS
   const turn = { isForced: isForced(choice), mayThink: mayThink(turns), limit, family }
   const thinking = messagesThinking(wantedThinking(request, dropped), turn, dropped)
+  const thinks = thinking?.isOn === true
   const output = outputFormat(
     request.response_format,
-    { family, hasTools: tools.length > 0, thinks: thinking !== null },
+    { family, hasTools: tools.length > 0, thinks },
     dropped,
   )
   const config = {
@@ -99,9 +100,9 @@ export function translateRequest(body: Buffer, target: MessagesTarget): EncodedR
     messages: turns,
     ...(output?.type === 'tool' ? byTool(output.tool) : offered(tools, choice)),
     ...(Object.keys(config).length === 0 ? {} : { output_config: config }),
-    ...(thinking === null ? {} : { thinking: thinking.thinking }),
+    ...(thinking?.thinking == null ? {} : { thinking: thinking.thinking }),
     ...(request.cache_control == null ? {} : { cache_control: request.cache_control }),
-    ...sampling(request, thinking !== null, family, dropped),
+    ...sampling(request, thinks, family, dropped),
     ...stopSequences(request, dropped),
     ...metadata(request, dropped),
     ...(target.stream ? { stream: true } : {}),

@@ -3,7 +3,9 @@ import type { OfferedTool, ToolChoice } from '../../../../schemas/chat/chat-comp
 import { nameSearchOptionsLeftOut } from '../../chat-completions/fields.ts'
 import type { ToolConversation } from '../../chat-completions/legacy-functions.ts'
 import { fieldsOf } from '../../loose.ts'
+import type { ModelFamily } from '../../messages/family.ts'
 import { ANSWER_TOOL } from '../../messages/output-format.ts'
+import { StrictTools } from '../../messages/strict-tools.ts'
 import { invalidField } from '../../request/client-json.ts'
 import type { DroppedFields } from '../dropped-fields.ts'
 
@@ -26,11 +28,13 @@ const VENDOR_TOOL = /^web_search_\d{8}$/
 export function translateTools(
   asked: ToolConversation,
   used: readonly string[],
+  family: ModelFamily,
   dropped: DroppedFields,
 ): SentTools {
-  const offered = asked.tools.flatMap((tool, index) => sentTool(tool, index, dropped))
+  const strict = family.takesSchemas ? new StrictTools() : null
+  const offered = asked.tools.flatMap((tool, index) => sentTool(tool, index, strict, dropped))
   const tools = allowedOf(offered, asked.choice)
-  if (tools.length > 0) return { tools, choice: sentChoice(asked) }
+  if (tools.length > 0) return { tools, choice: sentChoice(asked, family, dropped) }
   if (asked.choice !== null && asked.choice !== 'auto' && asked.choice !== 'none')
     dropped.add('tool_choice', 'there is no tool to choose')
   if (used.length === 0) return { tools, choice: null }
@@ -38,25 +42,43 @@ export function translateTools(
   return { tools: used.map((name) => ({ name, input_schema: NO_PARAMETERS })), choice: { type: 'none' } }
 }
 
-function sentTool(tool: OfferedTool, index: number, dropped: DroppedFields): Sent[] {
-  if (tool.type === 'function') return [functionTool(tool, index, dropped)]
+/** @param strict null for a model without strict tools */
+function sentTool(
+  tool: OfferedTool,
+  index: number,
+  strict: StrictTools | null,
+  dropped: DroppedFields,
+): Sent[] {
+  if (tool.type === 'function') return [functionTool(tool, index, strict, dropped)]
   if (VENDOR_TOOL.test(tool.type)) return [tool]
   if (tool.type.startsWith('web_search')) return [webSearchTool(tool, dropped)]
   dropped.add(tool.type === 'image_generation' ? 'image_generation' : `tools[${index}]`)
   return []
 }
 
-function functionTool(tool: OfferedTool, index: number, dropped: DroppedFields): Sent {
+function functionTool(
+  tool: OfferedTool,
+  index: number,
+  strict: StrictTools | null,
+  dropped: DroppedFields,
+): Sent {
   const offered = tool.function
   if (offered === undefined) throw invalidField(`tools[${index}].function`, 'it is missing')
   if (offered.name === ANSWER_TOOL)
     throw invalidField(`tools[${index}].function.name`, 'the gateway has a tool of this name')
-  if (offered.strict === true) dropped.add('strict')
+  const schema = inputSchema(offered.parameters)
+  const isStrict = offered.strict === true && strict?.take(schema) === true
+  if (offered.strict === true && !isStrict)
+    dropped.add(
+      'strict',
+      strict === null ? undefined : 'not for each tool: this model holds calls to fewer and simpler schemas',
+    )
   const cacheControl = tool.cache_control ?? offered.cache_control
   return {
     name: offered.name,
     ...(offered.description == null ? {} : { description: offered.description }),
-    input_schema: inputSchema(offered.parameters),
+    input_schema: schema,
+    ...(isStrict ? { strict: true } : {}),
     ...(cacheControl == null ? {} : { cache_control: cacheControl }),
   }
 }
@@ -88,8 +110,12 @@ function allowedOf(tools: readonly Sent[], choice: ToolChoice | null): readonly 
   return tools.filter(({ name }) => typeof name === 'string' && names.has(name))
 }
 
-function sentChoice(asked: ToolConversation): Sent | null {
-  const choice = asked.choice === null ? null : translatedChoice(asked.choice)
+function sentChoice(asked: ToolConversation, family: ModelFamily, dropped: DroppedFields): Sent | null {
+  let choice = asked.choice === null ? null : translatedChoice(asked.choice)
+  if (isForced(choice) && !family.takesForcedTools) {
+    dropped.add('tool_choice', 'this model cannot be made to call a tool')
+    choice = { type: CHOICES.auto }
+  }
   if (asked.isParallel || choice?.type === 'none') return choice
   return { ...(choice ?? { type: 'auto' }), disable_parallel_tool_use: true }
 }

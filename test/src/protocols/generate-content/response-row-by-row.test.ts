@@ -64,14 +64,16 @@ t.test('STOP is stop, and tool_calls if any call appeared anywhere in the stream
   t.strictSame(finishes(ended('STOP'), said(call)), ['tool_calls'], 'even after it')
 })
 
-t.test('MAX_TOKENS is length, even after a call', async (t) => {
-  t.equal(finish(ended('MAX_TOKENS')), 'length')
-  t.strictSame(finishes(said([{ functionCall: { name: 'a' } }]), ended('MAX_TOKENS')), ['length'])
+t.test('a limit is length, even after a call', async (t) => {
+  for (const reason of ['MAX_TOKENS', 'CONTINUATION']) {
+    t.equal(finish(ended(reason)), 'length')
+    t.strictSame(finishes(said([{ functionCall: { name: 'a' } }]), ended(reason)), ['length'])
+  }
 })
 
 t.test('filters are content_filter', async (t) => {
   const reasons = [
-    ...['SAFETY', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'RECITATION'],
+    ...['SAFETY', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'RECITATION', 'MODEL_ARMOR'],
     ...['IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION', 'IMAGE_OTHER'],
   ]
   for (const reason of reasons) {
@@ -102,7 +104,10 @@ t.test('anything else is stop', async (t) => {
     'OTHER',
     'LANGUAGE',
     'MALFORMED_FUNCTION_CALL',
+    'UNEXPECTED_TOOL_CALL',
+    'TOO_MANY_TOOL_CALLS',
     'NO_IMAGE',
+    'a reason nobody knows',
     'FINISH_REASON_UNSPECIFIED',
     'constructor',
   ])

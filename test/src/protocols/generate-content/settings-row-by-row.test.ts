@@ -14,11 +14,7 @@ t.test(
       $defs: { A: { const: 1 } },
     }
     const { tools, dropped } = sent({
-      tools: [
-        offer('a', { description: 'does', parameters, strict: true }),
-        offer('b'),
-        offer('c', { parameters: {} }),
-      ],
+      tools: [offer('a', { description: 'does', parameters }), offer('b'), offer('c', { parameters: {} })],
     })
     t.strictSame(tools, [
       {
@@ -29,10 +25,32 @@ t.test(
         ],
       },
     ])
-    t.strictSame(dropped, ['strict'])
+    t.strictSame(dropped, [])
     refused(t, { tools: [{ type: 'function' }] }, /'tools\[0\].function'/)
   },
 )
+
+t.test('strict: calls held to their schemas by the mode VALIDATED', async (t) => {
+  const tools = [offer('a', { strict: true }), offer('b')]
+  const config = (tool_choice?: unknown) => {
+    const { toolConfig, dropped } = sent({ tools, tool_choice })
+    t.strictSame(dropped, [])
+    return toolConfig.functionCallingConfig
+  }
+  t.strictSame(config(), { mode: 'VALIDATED' })
+  t.strictSame(config('auto'), { mode: 'VALIDATED' })
+  t.strictSame(config('required'), { mode: 'ANY' }, 'which holds them to it, too')
+  t.strictSame(config(offer('b')), { mode: 'ANY', allowedFunctionNames: ['b'] })
+  t.strictSame(config('none'), { mode: 'NONE' })
+  t.match(
+    sent({ tools }, REDUCED),
+    { toolConfig: undefined, dropped: ['strict'] },
+    'a model without the mode',
+  )
+  t.match(sent({ tools, tool_choice: 'auto' }, REDUCED).toolConfig, {
+    functionCallingConfig: { mode: 'AUTO' },
+  })
+})
 
 t.test('tools: else reduced to the subset', async (t) => {
   const parameters = {
@@ -128,7 +146,7 @@ t.test('max_tokens, stop, n, seed, temperature, top_p, penalties in generationCo
     presence_penalty: -1,
     frequency_penalty: 1.5,
   }
-  t.strictSame(sent(body, {}, { outputLimit: 77 }), {
+  t.strictSame(sent(body, REDUCED, { outputLimit: 77 }), {
     contents: [user({ text: 'Hi' })],
     generationConfig: {
       maxOutputTokens: 77,
@@ -142,6 +160,17 @@ t.test('max_tokens, stop, n, seed, temperature, top_p, penalties in generationCo
     },
     dropped: [],
   })
+  const { presence_penalty, frequency_penalty } = body
+  for (const upstreamModel of ['gemini-2.5-pro', 'gemini-3.8-flash', 'gemini-flash-latest']) {
+    const current = sent({ presence_penalty, frequency_penalty, seed: 42 }, { upstreamModel })
+    t.match(current, { generationConfig: { seed: 42 } })
+    t.strictSame(current.dropped, [
+      'presence_penalty (this model has no such setting)',
+      'frequency_penalty (this model has no such setting)',
+    ])
+    const zeros = sent({ presence_penalty: 0, frequency_penalty: 0 }, { upstreamModel })
+    t.match(zeros, { generationConfig: undefined, dropped: { length: 0 } })
+  }
   t.strictSame(configOf({ n: 1, stop: 'x', seed: 2 ** 31 + 5 }), { seed: 5, stopSequences: ['x'] })
   const nothing = {
     temperature: null,
@@ -190,69 +219,27 @@ t.test('response_format json_object / json_schema', async (t) => {
   refused(t, { response_format: { type: 'grammar' } }, /'response_format/)
 })
 
-t.test(
-  'reasoning_effort: thinkingBudget, or thinkingLevel where the model takes that; never both',
-  async (t) => {
-    const thinking = (reasoning_effort: string, upstreamModel: string) =>
-      configOf({ reasoning_effort }, { upstreamModel })?.thinkingConfig
-    const rows: readonly (readonly [model: string, effort: string, expected: object])[] = [
-      ['gemini-2.5-flash', 'low', { thinkingBudget: 1024 }],
-      ['gemini-2.5-flash', 'medium', { thinkingBudget: 8192 }],
-      ['gemini-2.5-flash', 'high', { thinkingBudget: 24_576 }],
-      ['gemini-2.5-flash', 'none', { thinkingBudget: 0 }],
-      ['gemini-2.5-pro', 'none', { thinkingBudget: 128 }],
-      ['gemini-flash-latest', 'minimal', { thinkingBudget: 1024 }],
-      ['gemini-3-flash-preview', 'none', { thinkingLevel: 'minimal' }],
-      ['gemini-3-flash-preview', 'minimal', { thinkingLevel: 'minimal' }],
-      ['gemini-3-flash-preview', 'medium', { thinkingLevel: 'medium' }],
-      ['gemini-3-pro-preview', 'minimal', { thinkingLevel: 'low' }],
-      ['gemini-3-pro-preview', 'medium', { thinkingLevel: 'high' }],
-      ['gemini-3.1-pro', 'medium', { thinkingLevel: 'medium' }],
-      ['gemini-3.1-pro', 'xhigh', { thinkingLevel: 'high' }],
-      ['gemini-3.1-pro', 'max', { thinkingLevel: 'high' }],
-      ['gemini-2.5-flash', 'max', { thinkingBudget: 24_576 }],
-    ]
-    for (const [name, effort, expected] of rows) {
-      const shown = effort === 'none' ? {} : { includeThoughts: true }
-      t.strictSame(thinking(effort, name), { ...expected, ...shown }, `${name}, ${effort}`)
-    }
-    t.strictSame(
-      sent({ reasoning_effort: 'low' }, REDUCED).dropped,
-      ['reasoning_effort'],
-      'a model that does not think',
-    )
-    t.strictSame(sent({ reasoning_effort: 'none' }, REDUCED).dropped, [])
-    t.strictSame(sent({ reasoning_effort: 'toString' }), {
-      contents: [user({ text: 'Hi' })],
-      dropped: ['reasoning_effort'],
-    })
-  },
-)
-
-t.test('thinking, reasoning and enable_thinking say what reasoning_effort says', async (t) => {
-  const rows: readonly (readonly [model: string, body: object, expected: object | undefined])[] = [
-    ['gemini-2.5-flash', { thinking: { type: 'enabled', budget_tokens: 300 } }, { thinkingBudget: 300 }],
-    ['gemini-2.5-pro', { thinking: { type: 'enabled', budget_tokens: 5 } }, { thinkingBudget: 128 }],
-    ['gemini-3-flash', { thinking: { type: 'enabled', budget_tokens: 300 } }, { thinkingBudget: 300 }],
-    ['gemini-2.5-flash', { thinking: { type: 'adaptive' } }, { thinkingBudget: -1 }],
-    ['gemini-3-flash', { reasoning: { enabled: true } }, { thinkingLevel: 'medium' }],
-    ['gemini-3-flash', { enable_thinking: true, thinking_budget: 99 }, { thinkingBudget: 99 }],
-  ]
-  for (const [upstreamModel, body, expected] of rows) {
-    const { generationConfig, dropped } = sent(body, { upstreamModel })
-    t.strictSame(
-      generationConfig.thinkingConfig,
-      { ...expected, includeThoughts: true },
-      JSON.stringify(body),
-    )
-    t.same(dropped, [])
+t.test('response_format beside tools, where the model takes the two together', async (t) => {
+  const response_format = { type: 'json_object' }
+  const [functions, search] = [[offer('a')], [{ type: 'web_search' }]]
+  const formatOf = (body: object, upstreamModel: string) => {
+    const { generationConfig, dropped } = sent({ response_format, ...body }, { upstreamModel })
+    return [generationConfig?.responseMimeType, ...dropped]
   }
-  t.strictSame(configOf({ thinking: { type: 'disabled' } }), { thinkingConfig: { thinkingBudget: 0 } })
-  t.strictSame(configOf({ reasoning: { effort: 'low', exclude: true } }), {
-    thinkingConfig: { thinkingBudget: 1024 },
-  })
-  t.strictSame(sent({ thinking: { type: 'enabled' } }, REDUCED).dropped, ['thinking'])
-  t.strictSame(sent({ thinking: { type: 'disabled' } }, REDUCED).dropped, [])
+  for (const upstreamModel of ['gemini-2.0-flash', 'gemini-2.5-pro'])
+    for (const tools of [functions, search])
+      t.strictSame(formatOf({ tools }, upstreamModel), [
+        undefined,
+        'response_format (not together with tools for this model)',
+      ])
+  for (const tools of [functions, search, [...functions, ...search]])
+    t.strictSame(formatOf({ tools }, 'gemini-3-flash'), ['application/json'])
+  for (const tool_choice of ['required', offer('a')])
+    t.strictSame(formatOf({ tools: functions, tool_choice }, 'gemini-3-flash'), [
+      undefined,
+      'response_format (not together with a forced tool_choice)',
+    ])
+  t.strictSame(formatOf({ tools: [] }, 'gemini-2.5-pro'), ['application/json'])
 })
 
 t.test('top_k, logprobs and top_logprobs in generationConfig', async (t) => {
@@ -315,9 +302,19 @@ t.test('web_search becomes the upstream’s own search', async (t) => {
   t.strictSame(sent({ tools, tool_choice: 'auto' }, { upstreamModel: 'gemini-3-flash' }), {
     contents: [user({ text: 'Hi' })],
     tools: [{ functionDeclarations: [{ name: 'a' }] }, { googleSearch: {} }],
-    toolConfig: { functionCallingConfig: { mode: 'AUTO' } },
+    toolConfig: { functionCallingConfig: { mode: 'VALIDATED' }, includeServerSideToolInvocations: true },
     dropped: [],
   })
+  const configFor = (body: object, provider?: 'vertex') =>
+    sent({ tools, ...body }, { upstreamModel: 'gemini-3.5-flash', provider }).toolConfig
+  const shown = { includeServerSideToolInvocations: true }
+  t.strictSame(configFor({}), { functionCallingConfig: { mode: 'VALIDATED' }, ...shown })
+  t.strictSame(configFor({ tool_choice: 'required' }), { functionCallingConfig: { mode: 'ANY' }, ...shown })
+  t.strictSame(
+    configFor({}, 'vertex'),
+    { functionCallingConfig: { mode: 'VALIDATED' } },
+    'which lacks the field',
+  )
   for (const upstreamModel of ['gemini-2.5-pro', 'gemini-2.0-flash']) {
     const { tools: offered, dropped } = sent({ tools }, { upstreamModel })
     t.strictSame(offered, [{ functionDeclarations: [{ name: 'a' }] }], 'they refuse the two together')

@@ -124,7 +124,7 @@ t.test('reasoning_effort: a budget of 1024 / 2048 / 4096, at least 1024 and belo
   t.equal(budget('high', 4096), 4095)
   t.equal(budget('high', 1025), 1024)
   t.match(think('high', 1024), { thinking: undefined, max_tokens: 1024, dropped: [/^reasoning_effort \(/] })
-  t.match(think('none'), { thinking: undefined, dropped: { length: 0 } })
+  t.match(think('none'), { thinking: { type: 'disabled' }, dropped: { length: 0 } })
   t.match(think('enormous'), { thinking: undefined, dropped: ['reasoning_effort'] })
   const forced = { tools: [lookUp], tool_choice: 'required' }
   t.match(
@@ -216,13 +216,13 @@ t.test('thinking, reasoning and enable_thinking say what reasoning_effort says',
     ],
     [{ thinking: { type: 'enabled' } }, budget(2048)],
     [{ thinking: { type: 'adaptive' } }, { type: 'adaptive' }],
-    [{ thinking: { type: 'disabled' } }, undefined],
+    [{ thinking: { type: 'disabled' } }, { type: 'disabled' }],
     [{ thinking: 'yes' }, undefined, 'thinking'],
     [{ reasoning: { effort: 'high' } }, budget(4096)],
     [{ reasoning: { max_tokens: 1500 } }, budget(1500)],
     [{ reasoning: { effort: 'low', exclude: true } }, budget(1024, { display: 'omitted' })],
     [{ reasoning: { enabled: true } }, budget(2048)],
-    [{ reasoning: { enabled: false } }, undefined],
+    [{ reasoning: { enabled: false } }, { type: 'disabled' }],
     [{ reasoning_effort: 'low', include_reasoning: false }, budget(1024, { display: 'omitted' })],
     [{ enable_thinking: true, thinking_budget: 1700 }, budget(1700)],
     [{ thinking_budget: 1700 }, budget(1700)],
@@ -239,6 +239,23 @@ const asJson = (schema: object) => ({
   response_format: { type: 'json_schema', json_schema: { name: 'x', description: 'It is x.', schema } },
 })
 const SCHEMA = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
+
+t.test('response_format json_schema: not by a schema that refers to itself, or elsewhere', async (t) => {
+  const node = { type: 'object', properties: { next: { $ref: '#/$defs/node' } } }
+  const around = { a: { $ref: '#/$defs/b' }, b: { type: 'array', items: { $ref: '#/$defs/a' } } }
+  for (const schema of [
+    { ...SCHEMA, $defs: { node }, properties: { first: { $ref: '#/$defs/node' } } },
+    { ...SCHEMA, $defs: around },
+    { ...SCHEMA, properties: { self: { $ref: '#' } } },
+    { ...SCHEMA, properties: { far: { $ref: 'https://example.com/schema.json' } } },
+  ])
+    t.match(sent(asJson(schema)), {
+      output_config: undefined,
+      dropped: ['response_format (its schema refers to itself, or to another document)'],
+    })
+  const chain = { ...SCHEMA, $defs: { a: around.a, b: { type: 'string' } }, properties: { a: around.a } }
+  t.match(sent(asJson(chain)), { output_config: { format: { type: 'json_schema' } }, dropped: { length: 0 } })
+})
 
 t.test(
   'response_format json_schema: output_config, without what the vendor refuses in a schema',

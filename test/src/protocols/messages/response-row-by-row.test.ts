@@ -65,6 +65,7 @@ const REASONS = {
   end_turn: 'stop',
   stop_sequence: 'stop',
   pause_turn: 'stop',
+  compaction: 'stop',
   'a reason nobody knows': 'stop',
   constructor: 'stop',
   max_tokens: 'length',

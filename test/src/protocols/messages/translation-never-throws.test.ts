@@ -125,6 +125,7 @@ interface Sent {
 /** What the vendor refuses, and what was sent nevertheless. */
 function faults({ max_tokens, messages, tools, tool_choice, thinking, temperature, top_k }: Sent): string[] {
   const blocks = messages.flatMap((turn) => turn.content)
+  const thinks = thinking !== undefined && thinking.type !== 'disabled'
   const isLate = ({ content }: Sent['messages'][number], type: string) =>
     content.findLastIndex((block) => block.type === type) >=
     content.filter((block) => block.type === type).length
@@ -141,8 +142,8 @@ function faults({ max_tokens, messages, tools, tool_choice, thinking, temperatur
       thinking?.type === 'enabled' &&
         !(thinking.budget_tokens >= 1024 && thinking.budget_tokens < max_tokens),
     ),
-    'a top_k out of bounds': top_k !== undefined && (top_k < 1 || Boolean(thinking)),
-    'a temperature out of bounds': (temperature ?? 0) > 1 || Boolean(thinking && temperature !== undefined),
+    'a top_k out of bounds': top_k !== undefined && (top_k < 1 || thinks),
+    'a temperature out of bounds': (temperature ?? 0) > 1 || (thinks && temperature !== undefined),
   }).flatMap(([fault, isSo]) => (isSo ? [fault] : []))
 }
 
