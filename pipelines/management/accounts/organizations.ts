@@ -16,6 +16,7 @@ import type { Decider } from '../../../src/postgres/accounts/key-requests.ts'
 import type { MemberSpend } from '../../../src/postgres/accounts/members.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
+import { assertMayActIn } from '../caller.ts'
 import { afterOf, page } from '../page.ts'
 import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
 import { networksOf } from './keys.ts'
@@ -86,6 +87,9 @@ export const organizationActs = [
     return withSpend(member, await context.database.memberSpend(organizationId))
   }),
   implement(removeMember, async (context, { account_id: organizationId, member_id: accountId }) => {
+    // Everyone may leave.
+    if (accountId !== context.caller.signedIn?.user.accountId)
+      assertMayActIn(context.caller, { ...removeMember, allows: ['owner', 'admin'] }, organizationId)
     const spend = await context.database.memberSpend(organizationId)
     const member = await context.write(async (database) => {
       await assertOutranks(context, database, organizationId, { member: accountId })

@@ -65,11 +65,12 @@ export const putMember = operation({
 export const removeMember = operation({
   method: 'DELETE',
   path: '/members/{member_id}',
-  summary: 'Remove a member, and revoke the keys issued to them.',
+  summary: 'Remove a member, or leave yourself, and revoke the keys issued to the one who goes.',
+  details: 'Every member may leave; owners and admins remove others. The last owner stays.',
   input: z.object({ account_id: accountId, member_id: z.string() }),
   answer: member,
   scope: 'accounts',
-  allows: ['owner', 'admin'],
+  allows: everyMember,
 })
 
 export const requestKey = operation({

@@ -59,6 +59,30 @@ t.test('organizations and wallets', async (t) => {
     })
   })
 
+  await t.test('every member but the last owner leaves, and removes no other one', async (t) => {
+    const leave = (by: typeof owner, who: typeof owner, more: Record<string, string> = {}) =>
+      by.send('DELETE', `/members/${who.user.accountId}?account_id=${account_id}`, undefined, more)
+    for (const role of ['member', 'billing', 'admin', 'owner'] as const) {
+      const leaver = await signIn(service)
+      t.match(await leave(leaver, leaver), { status: 404 }, 'a stranger has nothing to leave')
+      t.match(await put(owner, leaver, role), { status: 200 })
+      if (role === 'member' || role === 'billing') {
+        t.match(await leave(leaver, member), { status: 403 })
+        const denied = /The role .* may not do this/
+        t.match(await leave(leaver, owner), { status: 403, body: { error: { message: denied } } })
+      }
+      t.match(await leave(leaver, leaver), { status: 200, body: { account_id: leaver.user.accountId, role } })
+      const { body: session } = await leaver.send('GET', '/session')
+      t.same(
+        session.accounts.map((account: { kind: string }) => account.kind),
+        ['personal'],
+      )
+      t.match(await leave(leaver, leaver), { status: 404 })
+      const { body: acts } = await owner.send('GET', `/audit?account_id=${account_id}&action=member.remove`)
+      t.match(acts.data[0], { actor: `user:${leaver.user.id}` })
+    }
+  })
+
   await t.test('an admin invites to no more than an admin may give', async (t) => {
     const path = `/organizations/${account_id}/invitations`
     const invite = (by: typeof owner, role: string) =>
