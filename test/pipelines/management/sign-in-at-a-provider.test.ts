@@ -24,9 +24,11 @@ import {
 } from '../../../schemas/management/people/users.ts'
 import { openIdentity } from '../../../src/identity/identity.ts'
 import { startDatabase } from '../../src/postgres/support.ts'
+import { serveHttp } from '../../support/http-server.ts'
 import { BrowserSession, CONFIG } from './browser-session.ts'
 import { startProvider } from './identity-provider.ts'
 
+const HOUR_MS = 60 * 60 * 1000
 const ACTS = [...sessionActs, ...signInActs, ...oidcActs, ...profileActs, ...userActs]
 const person = (name: string, isVerified = true) => ({
   email: `${name}@Corp.example`,
@@ -165,4 +167,23 @@ t.test('an operator is invited by an operator, who has confirmed it is them', as
   later.token = operator.token
   later.now = () => Date.now() + 11 * 60_000
   await t.rejects(later.run(ACTS, createInvitation, invited), { code: 'reauthentication_required' })
+})
+
+t.test("a clock that is set back keeps no provider's metadata longer", async (t) => {
+  let asked = 0
+  const issuer = await serveHttp(t, (_, response) => {
+    asked += 1
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ issuer, authorization_endpoint: `${issuer}/auth` }))
+  })
+  const { oidc } = openIdentity()
+  const begin = () => oidc.begin({ ...provider.config, issuer }, 'http://localhost:8080/back')
+  await begin()
+  await begin()
+  t.equal(asked, 1)
+  const [wall, elapsed] = [Date.now(), performance.now()]
+  t.intercept(Date, 'now', { value: () => wall - HOUR_MS })
+  t.intercept(performance, 'now', { value: () => elapsed + HOUR_MS })
+  await begin()
+  t.equal(asked, 2)
 })
