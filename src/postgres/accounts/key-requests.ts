@@ -4,13 +4,14 @@
  */
 
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
-import type { KeyRequest } from '../../../schemas/accounts/organization.ts'
+import type { KeyRequest, KeyRequestState } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import type { KeyMaterial } from '../../core/keys/material.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 import { actForAccount } from './audit-record.ts'
 import { checkBindable, createKeyIn, type NewKey } from './keys.ts'
@@ -75,10 +76,26 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
     return requestOfRow(row)
   })
 
-export async function listKeyRequests(sql: Sql, organizationId: string): Promise<KeyRequest[]> {
+interface RequestListing extends Listing {
+  /** Those of this member alone. */
+  readonly memberId?: string | null
+  readonly state?: KeyRequestState | null
+}
+
+/** Returns requests of an organization, the newest first. */
+export async function listKeyRequests(
+  sql: Sql,
+  organizationId: string,
+  { after = null, limit = null, memberId = null, state = null }: RequestListing = {},
+): Promise<KeyRequest[]> {
   await assertOrganization(sql, organizationId)
   const rows = await sql<RequestRow[]>`
-    SELECT * FROM key_requests WHERE organization_id = ${organizationId} ORDER BY id`
+    SELECT * FROM key_requests
+    WHERE organization_id = ${organizationId}
+      ${after === null ? sql`` : sql`AND id < ${after}`}
+      ${memberId === null ? sql`` : sql`AND member_id = ${memberId}`}
+      ${state === null ? sql`` : sql`AND state = ${state}`}
+    ORDER BY id DESC LIMIT ${limit}`
   return rows.map(requestOfRow)
 }
 

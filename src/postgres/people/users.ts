@@ -8,6 +8,7 @@ import { createAccount } from '../accounts/accounts.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { isUniqueViolation } from '../errors.ts'
+import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 import { voidBegun } from './tickets.ts'
 
@@ -64,8 +65,21 @@ export async function showUser(sql: Queryable, id: string): Promise<User> {
   return userOfRow(row)
 }
 
-export async function listUsers(sql: Queryable): Promise<User[]> {
-  const rows = await sql<UserRow[]>`SELECT * FROM users ORDER BY id`
+interface UserListing extends Listing {
+  /** A part of the id, the email address or the name, in upper or lower case. */
+  readonly search?: string | null
+}
+
+/** Returns users in the order of their ids. */
+export async function listUsers(
+  sql: Queryable,
+  { after = null, limit = null, search = null }: UserListing = {},
+): Promise<User[]> {
+  const rows = await sql<UserRow[]>`
+    SELECT * FROM users
+    WHERE ${after === null ? sql`true` : sql`id > ${after}`}
+      AND ${search === null ? sql`true` : sql`position(lower(${search}) IN lower(id || ' ' || email || ' ' || name)) > 0`}
+    ORDER BY id LIMIT ${limit}`
   return rows.map(userOfRow)
 }
 
