@@ -132,10 +132,12 @@ const definedOf = (changes: UserChanges): Partial<User> =>
 
 /** Changes the email address. What was begun before is void. @throws Refusal `user_not_found`, `email_taken` */
 export async function setEmail(sql: Queryable, id: string, email: string): Promise<User> {
-  const taken = await findUserByEmail(sql, email)
-  if (taken !== null && taken.id !== id)
-    throw new Refusal('email_taken', 'There is a user with this email address already')
-  const [row] = await sql<UserRow[]>`UPDATE users SET email = ${email} WHERE id = ${id} RETURNING *`
+  const [row] = await sql<UserRow[]>`UPDATE users SET email = ${email} WHERE id = ${id} RETURNING *`.catch(
+    (error: unknown) => {
+      if (!isUniqueViolation(error)) throw error
+      throw new Refusal('email_taken', 'There is a user with this email address already')
+    },
+  )
   if (row === undefined) throw userNotFound(id)
   await voidBegun(sql, id)
   return userOfRow(row)

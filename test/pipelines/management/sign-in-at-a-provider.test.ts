@@ -40,6 +40,7 @@ const provider = await startProvider(t, {
   bob: person('bob'),
   carol: person('carol'),
   dan: person('dan'),
+  eve: { ...person('eve'), name: `E\0v\ne ${'x'.repeat(95)}\u{1f600}` },
   mallory: person('ada', false),
 })
 provider.redirectTo('http://localhost:8080/console/sign-in/oidc/corp')
@@ -79,6 +80,11 @@ t.test(
     t.equal(again.user.id, session.user.id)
   },
 )
+
+t.test('a name that no user may have is cut to one', async (t) => {
+  const { user } = await signIn(browser('open'), 'eve')
+  t.equal(user.name, `Eve ${'x'.repeat(95)}`)
+})
 
 t.test('state, nonce, code and ticket are checked, and work once', async (t) => {
   const failed = { status: 401, code: 'sign_in_failed' }
