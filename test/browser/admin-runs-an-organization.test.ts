@@ -67,7 +67,7 @@ t.test('organization', async (t) => {
           await row(member, 'Nightly report').getByText('Pending').waitFor()
 
           await admin.reload()
-          await row(admin, 'Nightly report').waitFor()
+          await row(admin, 'Nightly report').getByText(email).waitFor()
           await row(invited, email).getByText('Accepted').waitFor()
           await look('members')
           await hand.press(button(row(admin, 'Nightly report'), 'Issue the key'))

@@ -24,6 +24,7 @@ export const keyRequestSchema = z.object({
   id: z.string(),
   organization_id: z.string(),
   member_id: z.string(),
+  member_email: z.string().nullable().describe('null where no user owns the account.'),
   name: z.string(),
   agent_id: z.string().nullable(),
   note: z.string().nullable(),

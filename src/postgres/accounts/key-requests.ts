@@ -46,6 +46,7 @@ const requestOfRow = (row: RequestRow): KeyRequest => ({
   id: row.id,
   organizationId: row.organization_id,
   memberId: row.member_id,
+  memberEmail: row.member_email,
   name: row.name,
   agentId: row.agent_id,
   note: row.note,
@@ -55,6 +56,9 @@ const requestOfRow = (row: RequestRow): KeyRequest => ({
   keyId: row.key_id,
   createdAt: row.created_at,
 })
+
+const columns = (sql: Queryable) => sql`
+  key_requests.*, (SELECT email FROM users WHERE account_id = member_id) AS member_email`
 
 const requestNotFound = (requestId: string): Refusal =>
   new Refusal('request_not_found', `There is no key request ${requestId}`)
@@ -72,7 +76,7 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
     const [row] = await transaction<[RequestRow]>`
       INSERT INTO key_requests (id, organization_id, member_id, name, agent_id, note)
       VALUES (${newId('kreq')}, ${organizationId}, ${memberId}, ${name}, ${agentId}, ${note})
-      RETURNING *`
+      RETURNING ${columns(transaction)}`
     return requestOfRow(row)
   })
 
@@ -90,7 +94,7 @@ export async function listKeyRequests(
 ): Promise<KeyRequest[]> {
   await assertOrganization(sql, organizationId)
   const rows = await sql<RequestRow[]>`
-    SELECT * FROM key_requests
+    SELECT ${columns(sql)} FROM key_requests
     WHERE organization_id = ${organizationId}
       ${after === null ? sql`` : sql`AND id < ${after}`}
       ${memberId === null ? sql`` : sql`AND member_id = ${memberId}`}
@@ -101,7 +105,8 @@ export async function listKeyRequests(
 
 /** @throws Refusal `request_not_found` */
 export async function showKeyRequest(sql: Queryable, requestId: string): Promise<KeyRequest> {
-  const [row] = await sql<RequestRow[]>`SELECT * FROM key_requests WHERE id = ${requestId}`
+  const [row] = await sql<RequestRow[]>`
+    SELECT ${columns(sql)} FROM key_requests WHERE id = ${requestId}`
   if (row === undefined) throw requestNotFound(requestId)
   return requestOfRow(row)
 }
@@ -113,7 +118,8 @@ async function openFor(
   { by, isAboveRoles = false }: Decider,
 ): Promise<RequestRow> {
   const read = async () => {
-    const [row] = await sql<RequestRow[]>`SELECT * FROM key_requests WHERE id = ${requestId}`
+    const [row] = await sql<RequestRow[]>`
+    SELECT ${columns(sql)} FROM key_requests WHERE id = ${requestId}`
     return row
   }
   const found = await read()
@@ -136,7 +142,7 @@ async function decide(
 ): Promise<KeyRequest> {
   const [row] = await sql<[RequestRow]>`
     UPDATE key_requests SET state = ${state}, decided_by = ${by}, decided_at = now(), key_id = ${keyId}
-    WHERE id = ${id} RETURNING *`
+    WHERE id = ${id} RETURNING ${columns(sql)}`
   return requestOfRow(row)
 }
 

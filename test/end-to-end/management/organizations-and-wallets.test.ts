@@ -102,6 +102,10 @@ t.test('organizations and wallets', async (t) => {
   await t.test('a member requests a key, an admin issues it with a cap', async (t) => {
     const { body: asked, status } = await member.send('POST', '/key-requests', { account_id, name: 'laptop' })
     t.equal(status, 201)
+    const applicant = { member_id: member.user.accountId, member_email: member.user.email }
+    t.match(asked, applicant)
+    const { body: open } = await admin.send('GET', `/key-requests?account_id=${account_id}&state=pending`)
+    t.match(open.data[0], { id: asked.id, ...applicant })
     const limits = { requests_per_minute: 60, concurrency: 2, allowed_addresses: ['10.0.0.0/8'] }
     const approval = { account_id, spend_cap: '50', ...limits }
     for (const odd of [{ allowed_addresses: ['here'] }, { spend_cap: '-1' }])
@@ -115,7 +119,7 @@ t.test('organizations and wallets', async (t) => {
       spend_cap: '50',
       kind: 'employee',
       ...limits,
-      request: { state: 'approved' },
+      request: { state: 'approved', ...applicant },
     })
     t.match(await admin.send('POST', `/key-requests/${asked.id}/deny`, { account_id }), { status: 409 })
     const { body: seen } = await member.send('GET', `/keys?account_id=${account_id}`)
