@@ -20,6 +20,7 @@ import {
 import { showSession } from '../../../schemas/management/people/sessions.ts'
 import { signInByPassword, signInByTotp, signUp } from '../../../schemas/management/people/sign-in.ts'
 import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { openIdentity } from '../../../src/identity/identity.ts'
 import { startDatabase } from '../../src/postgres/support.ts'
 import { BrowserSession, CONFIG } from './browser-session.ts'
 
@@ -135,6 +136,17 @@ t.test('thirty attempts from an address; those that succeed do not count', async
     )
   t.equal(answers.filter((answer) => answer.startsWith('401')).length, 30)
   t.match(answers[31], '429')
+})
+
+t.test('an attempt that is turned away unchecked does not count', async (t) => {
+  await sql`DELETE FROM sign_in_attempts`
+  const identity = openIdentity()
+  await identity.passwords.verify(null, PASSWORD)
+  const busy = Array.from({ length: 102 }, () => identity.passwords.verify(null, PASSWORD))
+  const someone = new BrowserSession(database, CONFIG as never, '192.0.2.7', identity)
+  t.match(await refusal(someone.run(ACTS, signInByPassword, ADA)), '503 service_unavailable')
+  await Promise.all(busy)
+  t.same([...(await sql`SELECT FROM sign_in_attempts`)], [])
 })
 
 t.test('any number of people behind one address take up their invitations', async (t) => {
