@@ -3,16 +3,17 @@ import './styles.css'
 import { CSPProvider } from '@base-ui/react/csp-provider'
 import { i18n } from '@lingui/core'
 import { I18nProvider } from '@lingui/react'
-import { MutationCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
-import { ApiError } from './api/client.ts'
+import { ApiError, isSessionEnd, setCsrfToken } from './api/client.ts'
 import { activateLanguage, preferredLanguage } from './i18n.ts'
 import { makeRouter } from './router.tsx'
 import { showTheme } from './theme.ts'
 import { notify } from './ui/toasts.tsx'
 
 const MAX_RETRIES = 2
+const SIGN_IN = '/sign-in'
 
 declare module '@tanstack/react-query' {
   interface Register {
@@ -23,18 +24,30 @@ declare module '@tanstack/react-query' {
 
 showTheme()
 await activateLanguage(preferredLanguage())
+/** Goes to the sign-in when the session has ended, and from there back to the page. */
+const onError = (error: Error) => {
+  const { href, pathname } = router.state.location
+  if (!isSessionEnd(error) || pathname.endsWith(SIGN_IN)) return
+  setCsrfToken(null)
+  void router.navigate({ to: SIGN_IN, search: { next: href }, replace: true }).then(() => queries.clear())
+}
 const queries = new QueryClient({
+  queryCache: new QueryCache({ onError }),
   mutationCache: new MutationCache({
+    onError,
     onSuccess: (_answer, _input, _context, { meta }) => {
       if (meta?.done !== undefined) notify(meta.done)
     },
   }),
   defaultOptions: {
     queries: {
+      // Without a network the service may still be on this machine; else an error says so at once.
+      networkMode: 'always',
       staleTime: 10_000,
       // A refusal stays one.
       retry: (count, error) => count < MAX_RETRIES && !(error instanceof ApiError && error.status < 500),
     },
+    mutations: { networkMode: 'always' },
   },
 })
 const router = makeRouter(queries)

@@ -25,6 +25,8 @@ export interface KeyRequest {
   readonly id: string
   readonly organizationId: string
   readonly memberId: string
+  /** Of the user who owns the member's account; null without one. */
+  readonly memberEmail: string | null
   readonly name: string
   /** The agent of a requested agent key; null: an employee key. */
   readonly agentId: string | null

@@ -23,8 +23,8 @@ export { AuthorizationFailure } from './interface.ts'
 
 const UNAUTHORIZED = 401
 
-function bearer(fetchToken: FetchToken, now: () => number): Authorizer {
-  const cache = new TokenCache(fetchToken, now)
+function bearer(fetchToken: FetchToken, elapsed: () => number): Authorizer {
+  const cache = new TokenCache(fetchToken, elapsed)
   const authorizationOf = (token: Token): Authorization => ({
     headers: [['authorization', `Bearer ${token.text}`]],
     source: token,
@@ -48,11 +48,12 @@ const headerSafe =
     throw new Error('the token is not of visible ASCII characters')
   }
 
-/** Returns `fetch` that keeps the date of the last answer: it tells whether the clock is wrong. */
+/** Returns `fetch` that keeps the date of its answer: it tells whether the clock is wrong. */
 function dated(send: typeof fetch): { fetch: typeof fetch; lastDate: () => string | null } {
   let date: string | null = null
   return {
     fetch: async (...request) => {
+      date = null
       const answer = await send(...request)
       date = answer.headers.get('date')
       return answer
@@ -86,11 +87,11 @@ function open(auth: ChannelAuth, deps: AuthorizerDeps): Authorizer {
     case 'aws-sigv4':
       return awsSignatures(auth, own, named)
     case 'google':
-      return bearer(named(headerSafe(googleTokens(auth, own))), deps.now)
+      return bearer(named(headerSafe(googleTokens(auth, own))), deps.elapsed)
     case 'azure-entra':
-      return bearer(named(headerSafe(entraTokens(auth, own))), deps.now)
+      return bearer(named(headerSafe(entraTokens(auth, own))), deps.elapsed)
     case 'jwt-hs256':
-      return bearer(named(headerSafe(hs256Tokens(auth, own))), deps.now)
+      return bearer(named(headerSafe(hs256Tokens(auth, own))), deps.elapsed)
   }
 }
 

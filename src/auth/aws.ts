@@ -64,13 +64,14 @@ async function signed(
 }
 
 /** Returns the credentials without a role: those of the configuration, or of what the environment of the process has. */
-async function ownCredentials(auth: Auth): Promise<Credentials> {
+async function ownCredentials(auth: Auth, now: () => number): Promise<Credentials> {
   const { access_key_id: id, secret_access_key: secret, session_token: sessionToken, profile } = auth
   if (id !== undefined && secret !== undefined)
-    return { accessKeyId: id, secretAccessKey: secret, sessionToken, expiresAt: Number.POSITIVE_INFINITY }
+    return { accessKeyId: id, secretAccessKey: secret, sessionToken, lifeMs: Number.POSITIVE_INFINITY }
   const { defaultProvider } = await import('@aws-sdk/credential-provider-node')
   const found = await defaultProvider(profile === undefined ? {} : { profile })()
-  return { ...found, expiresAt: found.expiration?.getTime() ?? Number.POSITIVE_INFINITY }
+  const { expiration } = found
+  return { ...found, lifeMs: expiration ? expiration.getTime() - now() : Number.POSITIVE_INFINITY }
 }
 
 const SESSION_NAME = 'tollgate'
@@ -96,7 +97,7 @@ const MS_PER_SECOND = 1000
 
 /** Takes on the role by one signed request to the Security Token Service of the region. */
 async function roleCredentials(auth: Auth, roleArn: string, deps: AuthorizerDeps): Promise<Credentials> {
-  const own = await ownCredentials(auth)
+  const own = await ownCredentials(auth, deps.now)
   const url = new URL(deps.env.AWS_ENDPOINT_URL_STS ?? `https://sts.${auth.region}.amazonaws.com/`)
   const contentType = 'application/x-www-form-urlencoded'
   const form = new URLSearchParams({
@@ -132,7 +133,7 @@ async function roleCredentials(auth: Auth, roleArn: string, deps: AuthorizerDeps
     accessKeyId: AccessKeyId,
     secretAccessKey: SecretAccessKey,
     sessionToken: SessionToken,
-    expiresAt: Expiration * MS_PER_SECOND,
+    lifeMs: Expiration * MS_PER_SECOND - deps.now(),
   }
 }
 
@@ -145,12 +146,12 @@ export function awsSignatures(
   const cache = new TokenCache<Signing>(
     named(async () => {
       const credentials = await (role === undefined
-        ? ownCredentials(auth)
+        ? ownCredentials(auth, deps.now)
         : roleCredentials(auth, role, deps))
       const signer = await signerOf(credentials, { region, service })
-      return { signer, secret: credentials.sessionToken ?? '', expiresAt: credentials.expiresAt }
+      return { signer, secret: credentials.sessionToken ?? '', lifeMs: credentials.lifeMs }
     }),
-    deps.now,
+    deps.elapsed,
   )
   return {
     async authorize(request) {
@@ -158,7 +159,6 @@ export function awsSignatures(
       return { headers: await signed(source.signer, request, deps.now()), source, secret: source.secret }
     },
     // Credentials that end by themselves may have been withdrawn; those of the configuration stay the same.
-    refused: ({ source }) =>
-      Number.isFinite((source as Signing).expiresAt) && cache.refused(source as Signing),
+    refused: ({ source }) => Number.isFinite((source as Signing).lifeMs) && cache.refused(source as Signing),
   }
 }

@@ -15,11 +15,10 @@ function wordsOf(body: unknown): string {
 
 export const entraTokens = (
   auth: AuthOf<'azure-entra'>,
-  { fetch: send, now }: Pick<AuthorizerDeps, 'fetch' | 'now'>,
+  { fetch: send }: Pick<AuthorizerDeps, 'fetch'>,
 ): FetchToken => {
   const url = `${auth.authority}/${encodeURIComponent(auth.tenant_id)}/oauth2/v2.0/token`
   return async () => {
-    const askedAt = now()
     const answer = await send(url, {
       method: 'POST',
       redirect: 'error',
@@ -35,6 +34,6 @@ export const entraTokens = (
       throw new Error(`the token endpoint answered with status ${answer.status}: ${wordsOf(body)}`)
     const { success, data } = answered.safeParse(body)
     if (!success) throw new Error('the token endpoint answered without a token')
-    return { text: data.access_token, expiresAt: askedAt + data.expires_in * MS_PER_SECOND }
+    return { text: data.access_token, lifeMs: data.expires_in * MS_PER_SECOND }
   }
 }

@@ -16,7 +16,7 @@ function parsed(credentials: string): object {
 }
 
 export const googleTokens =
-  (auth: AuthOf<'google'>, { fetch: send, now }: Pick<AuthorizerDeps, 'fetch' | 'now'>): FetchToken =>
+  (auth: AuthOf<'google'>, { fetch: send }: Pick<AuthorizerDeps, 'fetch'>): FetchToken =>
   async () => {
     const { GoogleAuth } = await import('google-auth-library')
     // Made for each token: the library would answer one that it kept.
@@ -28,5 +28,7 @@ export const googleTokens =
     }).getClient()
     const { token } = await client.getAccessToken()
     if (!token) throw new Error('the token endpoint answered without a token')
-    return { text: token, expiresAt: client.credentials.expiry_date ?? now() + USUAL_LIFE_MS }
+    const { expiry_date: endsAt } = client.credentials
+    // The library reads the same clock.
+    return { text: token, lifeMs: endsAt ? endsAt - Date.now() : USUAL_LIFE_MS }
   }

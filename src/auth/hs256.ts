@@ -12,9 +12,12 @@ export const hs256Tokens =
   async () => {
     const { SignJWT } = await import('jose')
     const second = Math.floor(now() / MS_PER_SECOND)
-    const expiry = second + LIFE_SECONDS
-    const text = await new SignJWT({ iss: auth.access_key, exp: expiry, nbf: second - EARLY_SECONDS })
+    const text = await new SignJWT({
+      iss: auth.access_key,
+      exp: second + LIFE_SECONDS,
+      nbf: second - EARLY_SECONDS,
+    })
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
       .sign(new TextEncoder().encode(auth.secret_key))
-    return { text, expiresAt: expiry * MS_PER_SECOND }
+    return { text, lifeMs: LIFE_SECONDS * MS_PER_SECOND }
   }

@@ -1,5 +1,6 @@
 /** The interface of authorizers: they add a token or a signature to requests of channels without an API key. */
 import type { ChannelAuth } from '../../schemas/config/channel-auth.ts'
+import type { Expiring } from './token-cache.ts'
 
 export type HeaderFields = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -30,8 +31,10 @@ export interface Authorizer {
 
 export interface AuthorizerDeps {
   readonly fetch: typeof fetch
-  /** Returns epoch milliseconds. */
+  /** Returns epoch milliseconds, for signatures. */
   readonly now: () => number
+  /** Returns milliseconds by a clock that is never set, for the life of tokens. */
+  readonly elapsed: () => number
   readonly env: Readonly<Record<string, string | undefined>>
   /** Called with each new token. */
   readonly onToken: (secret: string) => void
@@ -47,10 +50,9 @@ export class AuthorizationFailure extends Error {
   }
 }
 
-/** A bearer token, and the instant at which it ends in epoch milliseconds. */
-export interface Token {
+/** A bearer token. */
+export interface Token extends Expiring {
   readonly text: string
-  readonly expiresAt: number
 }
 
 export type FetchToken = () => Promise<Token>

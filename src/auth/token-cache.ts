@@ -1,5 +1,4 @@
 /** One token, fetched once however many calls wait for it, and again before it ends. */
-import { stillHolds } from '../core/still-holds.ts'
 
 /** From then on a newer token is fetched while calls go on with the one at hand. */
 const REFRESH_AHEAD_MS = 5 * 60_000
@@ -14,31 +13,32 @@ const MIN_MS_BETWEEN_REPLACEMENTS = 30_000
 const FETCH_TIMEOUT_MS = 15_000
 
 export interface Expiring {
-  /** Epoch milliseconds. */
-  readonly expiresAt: number
+  /** Time in milliseconds for which it is good, from when it was asked for. */
+  readonly lifeMs: number
 }
 
 export class TokenCache<Token extends Expiring> {
   readonly #fetch: () => Promise<Token>
-  readonly #now: () => number
+  readonly #elapsed: () => number
   #token: Token | null = null
+  #endsAt = 0
   #refreshAt = 0
   #refreshing: Promise<Token> | null = null
   #failure: { readonly until: number; readonly error: unknown } | null = null
   /** Until then a refused token is not replaced. */
   #keptUntil = 0
 
-  /** @param now returns epoch milliseconds */
-  constructor(fetch: () => Promise<Token>, now: () => number) {
+  /** @param elapsed returns milliseconds by a clock that is never set */
+  constructor(fetch: () => Promise<Token>, elapsed: () => number) {
     this.#fetch = fetch
-    this.#now = now
+    this.#elapsed = elapsed
   }
 
   /** Returns the token at hand, or a promise of the next one, which all callers share. */
   get(): Token | Promise<Token> {
-    const now = this.#now()
+    const now = this.#elapsed()
     const token = this.#token
-    if (token === null || token.expiresAt - now <= MIN_LEFT_MS) return this.#refresh(now)
+    if (token === null || this.#endsAt - now <= MIN_LEFT_MS) return this.#refresh(now)
     // A failure shows when the token at hand has ended.
     if (now >= this.#refreshAt) this.#refresh(now).catch(() => {})
     return token
@@ -47,8 +47,8 @@ export class TokenCache<Token extends Expiring> {
   /** Gives up a token that was refused. Returns whether `get` returns another one. */
   refused(token: Token): boolean {
     if (token !== this.#token) return true
-    const now = this.#now()
-    if (stillHolds(this.#keptUntil, now, MIN_MS_BETWEEN_REPLACEMENTS)) return false
+    const now = this.#elapsed()
+    if (now < this.#keptUntil) return false
     this.#keptUntil = now + MIN_MS_BETWEEN_REPLACEMENTS
     this.#token = null
     return true
@@ -56,16 +56,15 @@ export class TokenCache<Token extends Expiring> {
 
   #refresh(now: number): Promise<Token> {
     if (this.#refreshing !== null) return this.#refreshing
-    if (this.#failure !== null && stillHolds(this.#failure.until, now, FAILURE_REST_MS))
-      return Promise.reject(this.#failure.error)
+    if (this.#failure !== null && now < this.#failure.until) return Promise.reject(this.#failure.error)
     const refreshing = bounded(this.#fetch()).then(
       (token) => {
-        this.#taken(token)
+        this.#taken(token, now)
         return token
       },
       (error) => {
         this.#refreshing = null
-        this.#failure = { until: this.#now() + FAILURE_REST_MS, error }
+        this.#failure = { until: this.#elapsed() + FAILURE_REST_MS, error }
         throw error
       },
     )
@@ -73,13 +72,12 @@ export class TokenCache<Token extends Expiring> {
     return refreshing
   }
 
-  #taken(token: Token): void {
-    const now = this.#now()
-    const left = token.expiresAt - now
+  #taken(token: Token, askedAt: number): void {
     this.#refreshing = null
     this.#failure = null
     this.#token = token
-    this.#refreshAt = token.expiresAt - Math.min(REFRESH_AHEAD_MS, left * REFRESH_AHEAD_SHARE)
+    this.#endsAt = askedAt + token.lifeMs
+    this.#refreshAt = this.#endsAt - Math.min(REFRESH_AHEAD_MS, token.lifeMs * REFRESH_AHEAD_SHARE)
   }
 }
 

@@ -36,20 +36,21 @@ export interface OidcPerson {
 
 export type Oidc = ReturnType<typeof openOidc>
 
-export function openOidc(now: () => number = Date.now) {
+export function openOidc() {
   const known = new Map<string, { readonly at: number; readonly found: Promise<Configuration> }>()
   /** Reads the provider's metadata, and again after an hour or a failure. */
   const configurationOf = (provider: OidcProvider): Promise<Configuration> => {
     const key = JSON.stringify(provider)
     const former = known.get(key)
-    if (former !== undefined && former.at > now() - DISCOVERED_MS) return former.found
+    const now = performance.now()
+    if (former !== undefined && former.at > now - DISCOVERED_MS) return former.found
     const issuer = new URL(provider.issuer)
     const found = discovery(issuer, provider.client_id, provider.client_secret, undefined, {
       timeout: TIMEOUT_SECONDS,
       // The configuration takes an issuer without TLS on this machine alone.
       ...(issuer.protocol === 'http:' && { execute: [allowInsecureRequests] }),
     })
-    known.set(key, { at: now(), found })
+    known.set(key, { at: now, found })
     found.catch(() => known.delete(key))
     return found
   }

@@ -2,7 +2,7 @@
 import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
 import { tokenHash } from '../../src/core/keys/bearer-token.ts'
-import { connect } from '../../src/postgres/connection.ts'
+import { connect, type Sql } from '../../src/postgres/connection.ts'
 import { addAuthenticator, inspectPage, withPage } from '../support/browser.ts'
 import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
@@ -11,14 +11,34 @@ import { button, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
 
 const PASSWORD = 'a long passphrase'
 
-/** Makes the last proof of identity of the user's sessions too old for sensitive operations. */
-async function age({ engines }: LentService, email: string): Promise<void> {
+/** Asks the database of the service. */
+async function ask<Answer>(
+  { engines }: LentService,
+  question: (sql: Sql) => Promise<Answer>,
+): Promise<Answer> {
   const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
-  await sql`
-    UPDATE sessions SET confirmed_at = now() - interval '11 minutes'
-    WHERE user_id = (SELECT id FROM users WHERE email = ${email})`
-  await sql.end({ timeout: 1 })
+  try {
+    return await question(sql)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
 }
+
+/** Makes the last proof of identity of the user's sessions too old for sensitive operations. */
+const age = (service: LentService, email: string) =>
+  ask(
+    service,
+    (sql) => sql`
+      UPDATE sessions SET confirmed_at = now() - interval '11 minutes'
+      WHERE user_id = (SELECT id FROM users WHERE email = ${email})`,
+  )
+
+/** Returns how many attempts to sign in count. */
+const attempts = (service: LentService) =>
+  ask(service, async (sql) => {
+    const [row] = await sql<[{ count: bigint }]>`SELECT count(*) FROM sign_in_attempts`
+    return row.count
+  })
 
 t.test('people', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
@@ -68,8 +88,10 @@ t.test('people', async (t) => {
         await look('profile')
 
         await hand.press(button(page, 'Sign out'))
+        const before = await attempts(service)
         await hand.press(button(page, 'Sign in with a passkey'))
         await heading(page, 'Home').waitFor()
+        t.equal(await attempts(service), before, 'a sign-in that succeeds counts as no attempt')
         await hand.press(button(page, 'Sign out'))
         await hand.write(page.getByLabel('Email'), email.toUpperCase())
         await hand.write(page.getByLabel('Password'), 'another passphrase')

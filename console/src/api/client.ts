@@ -22,6 +22,13 @@ export class ApiError extends Error {
   }
 }
 
+/** Returns whether the service knows no session of the reader any more. */
+export const isSessionEnd = (error: Error): boolean =>
+  error instanceof ApiError && error.code === 'not_signed_in'
+
+/** As of a proxy that does not reach the service. */
+const UNREACHABLE = 503
+
 let csrfToken: string | null = null
 
 /** Keeps the token that requests which change something send. */
@@ -89,6 +96,10 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
       },
       ...(sent.body !== undefined && { body: sent.body }),
       ...(sent.signal && { signal: sent.signal }),
+    }).catch((error: unknown) => {
+      if (sent.signal?.aborted) throw error
+      const message = t('The service cannot be reached. Check your connection, and try again.')
+      throw new ApiError(UNREACHABLE, 'unreachable', message, null)
     })
   let response = await attempt()
   if (response.ok) return (await response.json()) as Answer

@@ -4,7 +4,7 @@ import { useSearch } from '@tanstack/react-router'
 import type { showAccount } from '../../../schemas/management/accounts/accounts.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import type { showSession } from '../../../schemas/management/people/sessions.ts'
-import { ApiError, get, setCsrfToken } from './client.ts'
+import { ApiError, get, isSessionEnd, setCsrfToken } from './client.ts'
 import { viewedAccount } from './viewing.ts'
 
 export type Session = AnswerOf<typeof showSession>
@@ -13,13 +13,16 @@ export type Session = AnswerOf<typeof showSession>
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   staleTime: 60_000,
-  queryFn: async ({ signal }): Promise<Session | null> => {
+  // Another tab may have renewed or ended it.
+  refetchOnWindowFocus: 'always',
+  queryFn: async ({ client, queryKey, signal }): Promise<Session | null> => {
     try {
       const session = await get<typeof showSession>('/session', {}, signal)
       setCsrfToken(session.csrf_token)
       return session
     } catch (error) {
-      if (error instanceof ApiError && error.status === 401) return null
+      // One that has ended is an error, which leads to the sign-in.
+      if (isSessionEnd(error as Error) && !client.getQueryData(queryKey)) return null
       throw error
     }
   },

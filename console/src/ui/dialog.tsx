@@ -41,18 +41,22 @@ interface ConfirmProps {
   onConfirm(): void
 }
 
+/** Returns the text as a reader types it: a page shows spaces in a row as one. */
+const asTyped = (text: string): string => text.normalize('NFC').replace(/\s+/g, ' ').trim()
+
 /** Asks before something is destroyed: its name has to be typed. */
 export function ConfirmByTyping({ title, description, name, act, acts, onClose, onConfirm }: ConfirmProps) {
   useLingui()
   const [typed, setTyped] = useState('')
-  const sends = { ...acts, mutate: () => typed === name && onConfirm() }
+  const isConfirmed = asTyped(typed) === asTyped(name)
+  const sends = { ...acts, mutate: () => isConfirmed && onConfirm() }
   const close = () => {
     acts.reset()
     onClose()
   }
   return (
     <Dialog title={title} description={description} onClose={close}>
-      <DialogForm sends={sends} act={act} kind="danger" isDisabled={typed !== name} onClose={close}>
+      <DialogForm sends={sends} act={act} kind="danger" isDisabled={!isConfirmed} onClose={close}>
         <Field
           label={t('Type {name} to confirm', { name })}
           value={typed}

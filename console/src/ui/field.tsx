@@ -89,18 +89,6 @@ export const SelectField = ({ label, hint, error, options, onText, ...rest }: Se
   </Labels>
 )
 
-/** A choice in a cell of a table, whose column is its label. */
-export const CellSelect = ({ label, options, onText, ...rest }: SelectProps) => (
-  <select
-    aria-label={label}
-    className="h-7 rounded-md border border-edge bg-surface px-1.5"
-    onChange={({ target }) => onText?.(target.value)}
-    {...rest}
-  >
-    {optionsOf({ options })}
-  </select>
-)
-
 export const TextAreaField = ({
   label,
   hint,

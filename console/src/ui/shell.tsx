@@ -1,12 +1,12 @@
 /** The frame of every page: navigation, account, and the reader's settings. */
 import { Dialog } from '@base-ui/react/dialog'
 import { useLingui } from '@lingui/react'
-import { useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import type { signOut } from '../../../schemas/management/people/sessions.ts'
 import { AccountSwitcher } from '../account-switcher.tsx'
-import { ApiError, request, setCsrfToken } from '../api/client.ts'
+import { isSessionEnd, request, setCsrfToken } from '../api/client.ts'
 import { useAccount, useSession } from '../api/session.ts'
 import { endView, viewedAccount } from '../api/viewing.ts'
 import { ConfirmIdentity } from '../confirm-identity.tsx'
@@ -16,6 +16,7 @@ import { applyTheme, THEMES, type Theme, theme } from '../theme.ts'
 import { setTimeZone, timeZone } from '../time-zone.ts'
 import { Button } from './button.tsx'
 import { SelectField } from './field.tsx'
+import { FormError } from './states.tsx'
 import { Toasts } from './toasts.tsx'
 
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
@@ -71,16 +72,18 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
   const account = useAccount()
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const leave = async () => {
-    await request<typeof signOut>('POST', '/sign-out', {}).catch((error: unknown) => {
-      // The session has ended before.
-      if (!(error instanceof ApiError && error.status === 401)) throw error
-    })
-    sessionStorage.clear()
-    setCsrfToken(null)
-    queries.clear()
-    await navigate({ to: '/sign-in' })
-  }
+  const leave = useMutation({
+    mutationFn: async () => {
+      await request<typeof signOut>('POST', '/sign-out', {}).catch((error: Error) => {
+        // It has ended before.
+        if (!isSessionEnd(error)) throw error
+      })
+      sessionStorage.clear()
+      setCsrfToken(null)
+      queries.clear()
+      await navigate({ to: '/sign-in' })
+    },
+  })
   return (
     <div className="flex h-full flex-col gap-4 overflow-y-auto p-3">
       <p className="px-2 pt-1 font-semibold text-lg">Tollgate</p>
@@ -134,9 +137,15 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
         <p className="truncate px-2 text-quiet text-sm" title={session.user.email}>
           {session.user.name}
         </p>
-        <Button kind="quiet" className="justify-start px-2" onClick={() => void leave()}>
+        <Button
+          kind="quiet"
+          className="justify-start px-2"
+          isBusy={leave.isPending}
+          onClick={() => leave.mutate()}
+        >
           {t('Sign out')}
         </Button>
+        {leave.error && <FormError error={leave.error} />}
       </div>
     </div>
   )

@@ -5,7 +5,7 @@ import { deleteBudget, listBudgets, putBudget } from '../../../schemas/managemen
 import { printCredits } from '../../../schemas/money.ts'
 import type { BudgetState } from '../../../src/postgres/billing/budgets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { type Context, implement } from '../act.ts'
+import { implement } from '../act.ts'
 import { type Caller, isMemberAlone } from '../caller.ts'
 import { afterOf, page } from '../page.ts'
 
@@ -57,18 +57,6 @@ function assertDecides(
     )
 }
 
-/** Returns what tells whether a budget covers a key of the caller; owners, admins and billing see all. */
-async function seenBy(
-  { caller, database }: Context,
-  accountId: string,
-): Promise<(state: BudgetState) => boolean> {
-  if (!isMemberAlone(caller, accountId)) return () => true
-  const own = caller.signedIn?.user.accountId
-  const keys = own === undefined ? [] : await database.listKeys(accountId, { memberId: own })
-  const covered = new Set<string | undefined>([accountId, own, ...keys.map(({ id }) => id)])
-  return ({ budget }) => covered.has(budget.subjectId)
-}
-
 function subjectOf({
   account_id,
   key_id,
@@ -89,15 +77,17 @@ function subjectOf({
 }
 
 export const budgetActs = [
-  implement(listBudgets, async (context, input) => {
-    const isSeen = await seenBy(context, input.account_id)
-    const after = afterOf(input)
-    const wanted = ({ budget }: BudgetState) =>
-      (input.scope === undefined || budget.scope === input.scope) &&
-      (input.key_id === undefined || budget.subjectId === input.key_id) &&
-      (after === null || budget.id > after)
-    const budgets = await context.database.listBudgets(input.account_id)
-    return page(budgets.filter((state) => wanted(state) && isSeen(state)).map(budgetShape), input)
+  implement(listBudgets, async ({ caller, database }, input) => {
+    const { account_id: accountId, scope = null, key_id: keyId = null } = input
+    const found = await database.listBudgets(accountId, {
+      scope,
+      keyId,
+      // Owners, admins and billing see all.
+      memberId: isMemberAlone(caller, accountId) ? (caller.signedIn?.user.accountId ?? '') : null,
+      after: afterOf(input),
+      limit: input.limit + 1,
+    })
+    return page(found.map(budgetShape), input)
   }),
   implement(putBudget, async ({ caller, write }, input) => {
     const { account_id: accountId, amount, period, timezone } = input

@@ -16,15 +16,17 @@ import type { Decider } from '../../../src/postgres/accounts/key-requests.ts'
 import type { MemberSpend } from '../../../src/postgres/accounts/members.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
+import { assertMayActIn } from '../caller.ts'
 import { afterOf, page } from '../page.ts'
 import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
 import { networksOf } from './keys.ts'
 import { assertMayDecideOn, isAdminOnly } from './ranks.ts'
 
-const withSpend = (member: Member, spend: ReadonlyMap<string, MemberSpend>) => {
-  const { email = null, spent = 0n } = spend.get(member.accountId) ?? {}
-  return { ...memberShape(member), email, spent: printCredits(spent) }
-}
+const withSpend = (member: Member, { email, spent }: MemberSpend) => ({
+  ...memberShape(member),
+  email,
+  spent: printCredits(spent),
+})
 
 /** Returns the personal account in whose name the caller acts. @throws Failure `permission_denied` */
 function ownAccount({ caller }: Context): string {
@@ -49,10 +51,10 @@ async function assertOutranks(
   { member, role }: { readonly member: string; readonly role?: AccountRole },
 ): Promise<void> {
   if (!isAdminOnly(context, organizationId)) return
-  const members = await database.listMembers(organizationId)
-  const present = members.find(({ accountId }) => accountId === member)?.role
-  if (member !== context.caller.signedIn?.user.accountId)
+  if (member !== context.caller.signedIn?.user.accountId) {
+    const present = await database.memberRole(organizationId, member)
     for (const one of [present, role]) assertMayDecideOn(context, organizationId, one)
+  }
   if (role === 'owner') throw new Failure('permission_denied', 'Only an owner makes an owner.')
 }
 
@@ -65,33 +67,33 @@ async function assertRequestOf(database: Repositories, organizationId: string, i
 
 export const organizationActs = [
   implement(listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
-    const [members, spend] = await Promise.all([
-      database.listMembers(organizationId),
-      database.memberSpend(organizationId),
-    ])
-    const after = afterOf(input)
-    const sorted = members.toSorted((a, b) => (a.accountId < b.accountId ? -1 : 1))
-    const rest = sorted.filter(({ accountId }) => after === null || accountId > after)
-    const { data, ...more } = page(
-      rest.map((member) => ({ ...withSpend(member, spend), id: member.accountId })),
-      input,
-    )
-    return { ...more, data: data.map(({ id: _, ...member }) => member) }
+    const found = await database.listMembers(organizationId, {
+      after: afterOf(input),
+      limit: input.limit + 1,
+    })
+    const members = found.map((member) => ({ ...member, id: member.accountId }))
+    const { data, ...more } = page(members, input)
+    return {
+      ...more,
+      data: data.map(({ id: _, email, spent, ...member }) => withSpend(member, { email, spent })),
+    }
   }),
   implement(putMember, async (context, { account_id: organizationId, member_id: accountId, role }) => {
     const member = await context.write(async (database) => {
       await assertOutranks(context, database, organizationId, { member: accountId, role })
       return database.putMember(organizationId, accountId, role)
     })
-    return withSpend(member, await context.database.memberSpend(organizationId))
+    return withSpend(member, await context.database.memberSpend(organizationId, accountId))
   }),
   implement(removeMember, async (context, { account_id: organizationId, member_id: accountId }) => {
-    const spend = await context.database.memberSpend(organizationId)
+    // Everyone may leave.
+    if (accountId !== context.caller.signedIn?.user.accountId)
+      assertMayActIn(context.caller, { ...removeMember, allows: ['owner', 'admin'] }, organizationId)
     const member = await context.write(async (database) => {
       await assertOutranks(context, database, organizationId, { member: accountId })
       return database.removeMember(organizationId, accountId)
     })
-    return withSpend(member, spend)
+    return withSpend(member, await context.database.memberSpend(organizationId, accountId))
   }),
   implement(requestKey, async (context, { account_id: organizationId, name, agent_id: agentId, note }) => {
     const memberId = ownAccount(context)
@@ -101,17 +103,16 @@ export const organizationActs = [
   implement(
     listKeyRequests,
     async ({ database, caller }, { account_id: organizationId, state, ...input }) => {
-      const requests = await database.listKeyRequests(organizationId)
       const role = caller.roles.get(organizationId)
       const isDecider = caller.installation !== null || role === 'owner' || role === 'admin'
-      const own = caller.signedIn?.user.accountId
-      const after = afterOf(input)
-      const seen = requests
-        .filter(({ memberId }) => isDecider || memberId === own)
-        .filter((request) => state === undefined || request.state === state)
-        .filter(({ id }) => after === null || id < after)
-        .toReversed()
-      return page(seen.map(keyRequestShape), input)
+      const found = await database.listKeyRequests(organizationId, {
+        // An id that no account has lists nothing.
+        memberId: isDecider ? null : (caller.signedIn?.user.accountId ?? ''),
+        state: state ?? null,
+        after: afterOf(input),
+        limit: input.limit + 1,
+      })
+      return page(found.map(keyRequestShape), input)
     },
   ),
   implement(approveKey, async (context, { account_id: organizationId, id, ...input }) => {

@@ -47,9 +47,11 @@ async function list(
   accountId: string | null,
   input: { readonly limit: number; readonly cursor?: string | undefined },
 ) {
-  const after = afterOf(input)
-  const tokens = await database.listManagementTokens(accountId)
-  return page(tokens.filter(({ id }) => after === null || id < after).map(tokenShape), input)
+  const found = await database.listManagementTokens(accountId, {
+    after: afterOf(input),
+    limit: input.limit + 1,
+  })
+  return page(found.map(tokenShape), input)
 }
 
 /** An id of the other kind counts as missing. @throws Failure `not_found` */

@@ -65,19 +65,12 @@ interface Names {
 }
 
 /** Names keys, and the members who hold them; models and states are their own names. */
-async function namesOf(
-  { database }: Context,
-  accountId: string,
-  by: Dimension,
-  rows: readonly DailyUsage[],
-): Promise<Names> {
+async function namesOf({ database }: Context, by: Dimension, rows: readonly DailyUsage[]): Promise<Names> {
   if (by === 'model' || by === 'status') return { groupOf: ({ group }) => group, nameOf: (group) => group }
   const keys = await database.namedKeys([...new Set(rows.map(({ group }) => group))])
   if (by === 'key')
     return { groupOf: ({ group }) => group, nameOf: (group) => keys.get(group)?.name ?? group }
-  const { account } = await database.showAccount(accountId)
-  const members = account.kind === 'organization' ? await database.listMembers(accountId) : []
-  const names = new Map(members.map(({ accountId: id, name }) => [id, name]))
+  const names = await database.accountNames([...keys.values()].flatMap(({ memberId }) => memberId ?? []))
   return {
     groupOf: ({ group }) => keys.get(group)?.memberId ?? NO_MEMBER,
     nameOf: (group) => names.get(group) ?? group,
@@ -112,7 +105,7 @@ export const usageActs = [
       find(window),
       find({ from: window.from - length, to: window.from }),
     ])
-    const { groupOf, nameOf } = await namesOf(context, accountId, by, rows)
+    const { groupOf, nameOf } = await namesOf(context, by, rows)
     const daily = regrouped(rows, groupOf)
     const groups = [...Map.groupBy(daily, ({ group }) => group)].map(([id, same]) => ({ id, ...sumOf(same) }))
     return {

@@ -42,11 +42,8 @@ async function isNear(
   const role = caller.roles.get(reader)
   if (role === 'owner' || role === 'admin') return true
   if ((await database.showAccount(accountId)).account.kind !== 'organization') return false
-  const [agents, members] = await Promise.all([
-    database.listAgents(accountId),
-    database.listMembers(accountId),
-  ])
-  return agents.some(({ id }) => id === reader) || members.some(({ accountId: member }) => member === reader)
+  if ((await database.memberRole(accountId, reader)) !== null) return true
+  return (await database.listAgents(accountId)).some(({ id }) => id === reader)
 }
 
 export const baseActs = [

@@ -59,9 +59,8 @@ export const webhookActs = [
     },
   ),
   implement(listWebhooks, async ({ database }, { account_id, ...input }) => {
-    const after = afterOf(input)
-    const endpoints = await database.listEndpoints(account_id)
-    return page(endpoints.filter(({ id }) => after === null || id < after).map(webhookShape), input)
+    const found = await database.listEndpoints(account_id, { after: afterOf(input), limit: input.limit + 1 })
+    return page(found.map(webhookShape), input)
   }),
   implement(
     showWebhook,

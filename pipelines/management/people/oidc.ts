@@ -29,6 +29,14 @@ interface OidcTicket {
   readonly invitation: string | null
 }
 
+/** Returns what of a provider's name a user may have: no control characters, and whole characters alone. */
+const userNameOf = (name: string): string =>
+  name
+    .replace(/\p{Cc}/gu, '')
+    .trim()
+    .slice(0, MAX_NAME_CHARS)
+    .replace(/\p{Cs}/gu, '')
+
 /** Returns the user who is the person at the provider; creates or connects one where that is allowed. */
 async function userOfPerson(
   writing: Repositories,
@@ -51,7 +59,7 @@ async function userOfPerson(
     const installationRole = offer?.installationRole ?? null
     user = await writing.createUser({
       email,
-      name: name?.trim().slice(0, MAX_NAME_CHARS) || email,
+      name: name === null ? email : userNameOf(name) || email,
       installationRole,
       credit,
     })

@@ -27,6 +27,8 @@ import { renewSession, signedInOf, startSession } from './sessions.ts'
 interface Challenge {
   readonly challenge: string
   readonly origin: string
+  /** The attempt that a visitor's challenge counts as, until they have signed in. */
+  readonly counted: readonly string[]
 }
 
 /** Remembers the challenge, and returns what the browser gets. */
@@ -35,9 +37,10 @@ async function challengeFor(
   { purpose, userId }: Omit<Ticket, 'tokenHash'>,
   origin: string,
   options: { readonly challenge: string },
+  counted: readonly bigint[] = [],
 ) {
   const ticket = generateToken()
-  const data: Challenge = { challenge: options.challenge, origin }
+  const data: Challenge = { challenge: options.challenge, origin, counted: counted.map(String) }
   await write((writing) => writing.createTicket({ tokenHash: tokenHash(ticket), purpose, userId }, data))
   return { ticket, options: { ...options } }
 }
@@ -77,19 +80,22 @@ const adding = (context: PeopleContext) =>
 export const passkeyActs = [
   peopleAct(beginPasskeySignIn, async (context) => {
     const origin = passkeyOrigin(context)
-    // Pages begin one when they are opened: counted apart from attempts.
-    await countAttempt(context.database, { address: `passkey ${clientNetwork(context.visit.address)}` })
+    // Apart from the attempts that send an answer.
+    const address = `passkey ${clientNetwork(context.visit.address)}`
+    const counted = await countAttempt(context.database, { address })
     const options = await context.identity.passkeys.authenticationOptions(origin)
-    return challengeFor(context, VISITING, origin, options)
+    return challengeFor(context, VISITING, origin, options, counted)
   }),
   peopleAct(signInByPasskey, (context, { ticket, response }) =>
     attempted(context, null, async () => {
       const challenge = await challengeOf(context, ticket, VISITING)
       const { passkey, counter } = await provenPasskey(context, challenge, response)
-      return startSession(context, async (writing, hash) => {
+      const session = await startSession(context, async (writing, hash) => {
         if (!(await writing.advancePasskey(passkey, counter))) throw wrongPasskey()
         return writing.createSession(newSession(context, hash, passkey.userId))
       })
+      await context.database.takeBackAttempt(challenge.counted.map(BigInt))
+      return session
     }),
   ),
   peopleAct(beginPasskeyConfirm, async (context) => {

@@ -53,7 +53,7 @@ export const newSession = (
 ) => ({ tokenHash: hash, userId, userAgent, address })
 
 /**
- * Runs `work` as an attempt to sign in, which counts unless it succeeds.
+ * Runs `work` as an attempt to sign in, which counts unless it succeeds, or the service is too busy to check it.
  * @param account a normalized email or the id of a user; null: only the address counts
  * @throws Failure `rate_limit_exceeded`
  */
@@ -64,9 +64,15 @@ export async function attempted<T>(
 ): Promise<T> {
   const address = clientNetwork(visit.address)
   const ids = await countAttempt(database, { address, ...(account !== null && { account }) })
-  const result = await work()
-  await database.takeBackAttempt(ids)
-  return result
+  try {
+    const result = await work()
+    await database.takeBackAttempt(ids)
+    return result
+  } catch (error) {
+    // Nothing was checked.
+    if (error instanceof Failure && error.code === 'service_unavailable') await database.takeBackAttempt(ids)
+    throw error
+  }
 }
 
 /** Counts an attempt. @throws Failure `rate_limit_exceeded` */

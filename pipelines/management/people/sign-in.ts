@@ -31,10 +31,8 @@ import { renewSession, signedInOf, startSession } from './sessions.ts'
 /** Longer than a sign-up takes: whether it creates a user is not seen by its time. */
 const SIGN_UP_MS = 500
 
-/** Passes a refusal because the email is taken. */
-const ignoreTaken = (error: unknown): void => {
-  if (!(error instanceof Error && 'code' in error && error.code === 'email_taken')) throw error
-}
+const isTaken = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'email_taken'
 
 async function signUpByPassword(
   context: PeopleContext,
@@ -51,19 +49,25 @@ async function signUpByPassword(
   const { signup, trial_credit: credit } = config()
   if (signup === 'off' || (signup === 'invite' && invitation === undefined)) throw signUpIsOff()
   const over = sleep(SIGN_UP_MS)
-  await countAttempt(database, { address: clientNetwork(visit.address) })
+  const counted = await countAttempt(database, { address: clientNetwork(visit.address) })
   const invited = invitation === undefined ? null : tokenHash(invitation)
   const email =
     invited === null ? readEmail(input.email ?? '') : (await database.findInvitation(invited)).email
   assertPassword(password, email)
   const passwordHash = await identity.passwords.hash(password)
-  await write(async (writing) => {
-    const offer = invited === null ? null : await writing.redeemInvitation(invited)
-    const installationRole = offer?.installationRole ?? null
-    const user = await writing.createUser({ email, name, locale, installationRole, credit })
-    await writing.setPassword(user.id, passwordHash)
-    if (offer !== null) await joinOrganization(writing, offer, user.accountId)
-  }).catch(ignoreTaken)
+  try {
+    await write(async (writing) => {
+      const offer = invited === null ? null : await writing.redeemInvitation(invited)
+      const installationRole = offer?.installationRole ?? null
+      const user = await writing.createUser({ email, name, locale, installationRole, credit })
+      await writing.setPassword(user.id, passwordHash)
+      if (offer !== null) await joinOrganization(writing, offer, user.accountId)
+    })
+    // Invitations are counted where they are made. Open sign-ups are limited here: each has the trial credit.
+    if (invited !== null) await database.takeBackAttempt(counted)
+  } catch (error) {
+    if (!isTaken(error)) throw error
+  }
   await over
   return { email }
 }

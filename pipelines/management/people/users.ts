@@ -1,6 +1,4 @@
 /** Acts of users and invitations. */
-
-import type { Invitation } from '../../../schemas/accounts/people.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import {
@@ -64,22 +62,20 @@ interface PageInput {
   readonly cursor?: string | undefined
 }
 
-/** Returns a page of invitations, the newest first. */
-function invitationPage(invitations: readonly Invitation[], input: PageInput) {
-  const after = afterOf(input)
-  const rest = invitations.filter(({ id }) => after === null || id < after)
-  return page(rest.map(invitationShape), input)
+/** Returns a page of the invitations to an organization, or of those to none, the newest first. */
+async function invitationPage({ database }: Context, accountId: string | null, input: PageInput) {
+  const found = await database.listInvitations(accountId, { after: afterOf(input), limit: input.limit + 1 })
+  return page(found.map(invitationShape), input)
 }
 
 export const userActs = [
   act(listUsers, async ({ database }, input) => {
-    const after = afterOf(input)
-    const search = input.search?.toLowerCase() ?? ''
-    const users = (await database.listUsers()).filter(
-      ({ id, email, name }) =>
-        (after === null || id > after) && `${id} ${email} ${name}`.toLowerCase().includes(search),
-    )
-    return page(users.map(userShape), input)
+    const found = await database.listUsers({
+      search: input.search ?? null,
+      after: afterOf(input),
+      limit: input.limit + 1,
+    })
+    return page(found.map(userShape), input)
   }),
   act(showUser, async ({ database }, { id }) => userShape(await database.showUser(id))),
   act(createUser, async ({ write, config }, input) => {
@@ -126,9 +122,7 @@ export const userActs = [
   act(createInvitation, (context, { email, installation_role: installationRole }) =>
     invite(context, { email, installationRole, accountId: null, role: null }),
   ),
-  act(listInvitations, async ({ database }, input) =>
-    invitationPage(await database.listInvitations(null), input),
-  ),
+  act(listInvitations, (context, input) => invitationPage(context, null, input)),
   act(revokeInvitation, async ({ write }, { id }) =>
     invitationShape(await write((writing) => writing.revokeInvitation(id))),
   ),
@@ -136,8 +130,8 @@ export const userActs = [
     assertMayDecideOn(context, accountId, role)
     return invite(context, { email, accountId, role, installationRole: null })
   }),
-  act(listMemberInvitations, async ({ database }, input) =>
-    invitationPage(await database.listInvitations(input.account_id), input),
+  act(listMemberInvitations, (context, { account_id, ...input }) =>
+    invitationPage(context, account_id, input),
   ),
   act(revokeMemberInvitation, async (context, { id, account_id: accountId }) =>
     invitationShape(

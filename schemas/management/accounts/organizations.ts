@@ -24,6 +24,7 @@ export const keyRequestSchema = z.object({
   id: z.string(),
   organization_id: z.string(),
   member_id: z.string(),
+  member_email: z.string().nullable().describe('null where no user owns the account.'),
   name: z.string(),
   agent_id: z.string().nullable(),
   note: z.string().nullable(),
@@ -65,11 +66,12 @@ export const putMember = operation({
 export const removeMember = operation({
   method: 'DELETE',
   path: '/members/{member_id}',
-  summary: 'Remove a member, and revoke the keys issued to them.',
+  summary: 'Remove a member, or leave yourself, and revoke the keys issued to the one who goes.',
+  details: 'Every member may leave; owners and admins remove others. The last owner stays.',
   input: z.object({ account_id: accountId, member_id: z.string() }),
   answer: member,
   scope: 'accounts',
-  allows: ['owner', 'admin'],
+  allows: everyMember,
 })
 
 export const requestKey = operation({

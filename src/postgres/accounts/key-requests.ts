@@ -4,13 +4,14 @@
  */
 
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
-import type { KeyRequest } from '../../../schemas/accounts/organization.ts'
+import type { KeyRequest, KeyRequestState } from '../../../schemas/accounts/organization.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import type { KeyMaterial } from '../../core/keys/material.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 import { actForAccount } from './audit-record.ts'
 import { checkBindable, createKeyIn, type NewKey } from './keys.ts'
@@ -45,6 +46,7 @@ const requestOfRow = (row: RequestRow): KeyRequest => ({
   id: row.id,
   organizationId: row.organization_id,
   memberId: row.member_id,
+  memberEmail: row.member_email,
   name: row.name,
   agentId: row.agent_id,
   note: row.note,
@@ -54,6 +56,9 @@ const requestOfRow = (row: RequestRow): KeyRequest => ({
   keyId: row.key_id,
   createdAt: row.created_at,
 })
+
+const columns = (sql: Queryable) => sql`
+  key_requests.*, (SELECT email FROM users WHERE account_id = member_id) AS member_email`
 
 const requestNotFound = (requestId: string): Refusal =>
   new Refusal('request_not_found', `There is no key request ${requestId}`)
@@ -71,20 +76,37 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
     const [row] = await transaction<[RequestRow]>`
       INSERT INTO key_requests (id, organization_id, member_id, name, agent_id, note)
       VALUES (${newId('kreq')}, ${organizationId}, ${memberId}, ${name}, ${agentId}, ${note})
-      RETURNING *`
+      RETURNING ${columns(transaction)}`
     return requestOfRow(row)
   })
 
-export async function listKeyRequests(sql: Sql, organizationId: string): Promise<KeyRequest[]> {
+interface RequestListing extends Listing {
+  /** Those of this member alone. */
+  readonly memberId?: string | null
+  readonly state?: KeyRequestState | null
+}
+
+/** Returns requests of an organization, the newest first. */
+export async function listKeyRequests(
+  sql: Sql,
+  organizationId: string,
+  { after = null, limit = null, memberId = null, state = null }: RequestListing = {},
+): Promise<KeyRequest[]> {
   await assertOrganization(sql, organizationId)
   const rows = await sql<RequestRow[]>`
-    SELECT * FROM key_requests WHERE organization_id = ${organizationId} ORDER BY id`
+    SELECT ${columns(sql)} FROM key_requests
+    WHERE organization_id = ${organizationId}
+      ${after === null ? sql`` : sql`AND id < ${after}`}
+      ${memberId === null ? sql`` : sql`AND member_id = ${memberId}`}
+      ${state === null ? sql`` : sql`AND state = ${state}`}
+    ORDER BY id DESC LIMIT ${limit}`
   return rows.map(requestOfRow)
 }
 
 /** @throws Refusal `request_not_found` */
 export async function showKeyRequest(sql: Queryable, requestId: string): Promise<KeyRequest> {
-  const [row] = await sql<RequestRow[]>`SELECT * FROM key_requests WHERE id = ${requestId}`
+  const [row] = await sql<RequestRow[]>`
+    SELECT ${columns(sql)} FROM key_requests WHERE id = ${requestId}`
   if (row === undefined) throw requestNotFound(requestId)
   return requestOfRow(row)
 }
@@ -96,7 +118,8 @@ async function openFor(
   { by, isAboveRoles = false }: Decider,
 ): Promise<RequestRow> {
   const read = async () => {
-    const [row] = await sql<RequestRow[]>`SELECT * FROM key_requests WHERE id = ${requestId}`
+    const [row] = await sql<RequestRow[]>`
+    SELECT ${columns(sql)} FROM key_requests WHERE id = ${requestId}`
     return row
   }
   const found = await read()
@@ -119,7 +142,7 @@ async function decide(
 ): Promise<KeyRequest> {
   const [row] = await sql<[RequestRow]>`
     UPDATE key_requests SET state = ${state}, decided_by = ${by}, decided_at = now(), key_id = ${keyId}
-    WHERE id = ${id} RETURNING *`
+    WHERE id = ${id} RETURNING ${columns(sql)}`
   return requestOfRow(row)
 }
 

@@ -8,6 +8,7 @@ import { type BudgetPeriodsJson, budgetPeriodsOfJson } from '../billing/budget-r
 import { Refusal } from '../billing/refusal.ts'
 import { type WalletJson, walletOfJson } from '../billing/wallet-rows.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 import { type AccountRow, accountNotFound, accountOfRow, showAccount } from './accounts.ts'
 import { type AgentJson, agentDeleted, agentNotFound, agentOfJson, showAgent } from './agents.ts'
@@ -210,11 +211,8 @@ export async function createKeyIn(
   return { key: isGranted(kind) ? keyOfRow(await findKeyRow(sql, id)) : keyOfRow(row), raw }
 }
 
-export interface KeyListing {
-  /** Begins after the key with this id. */
-  readonly after?: string | null
-  /** Default: all of them. An account may have a million. */
-  readonly limit?: number | null
+/** An account may have a million keys. */
+export interface KeyListing extends Listing {
   /** Those of this member alone. */
   readonly memberId?: string | null
 }

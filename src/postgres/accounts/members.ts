@@ -4,6 +4,7 @@ import type { Credits } from '../../../schemas/money.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 import { showAccount } from './accounts.ts'
 
@@ -25,7 +26,7 @@ export async function assertOrganization(sql: Queryable, id: string): Promise<vo
 }
 
 /** Returns the role; null where the account is no member. */
-async function roleOf(sql: Queryable, organizationId: string, accountId: string) {
+export async function memberRole(sql: Queryable, organizationId: string, accountId: string) {
   const [row] = await sql<{ role: MemberRole }[]>`
     SELECT role FROM members WHERE organization_id = ${organizationId} AND account_id = ${accountId}`
   return row?.role ?? null
@@ -91,7 +92,7 @@ export const putMember = (sql: Sql, organizationId: string, accountId: string, r
         `Account ${accountId} is an organization: members are personal accounts`,
       )
     await lockMembers(transaction, organizationId)
-    const former = await roleOf(transaction, organizationId, accountId)
+    const former = await memberRole(transaction, organizationId, accountId)
     if (former !== null && former !== role && !(former === 'admin' && role === 'owner'))
       await assertNotLast(transaction, organizationId, accountId, former)
     const [row] = await transaction<[MemberRow]>`
@@ -109,7 +110,7 @@ export const removeMember = (sql: Sql, organizationId: string, accountId: string
   inTransaction(sql, async (transaction): Promise<Member> => {
     await assertOrganization(transaction, organizationId)
     await lockMembers(transaction, organizationId)
-    const role = await roleOf(transaction, organizationId, accountId)
+    const role = await memberRole(transaction, organizationId, accountId)
     if (role === null) throw memberNotFound(organizationId, accountId)
     await assertNotLast(transaction, organizationId, accountId, role)
     const [row] = await transaction<[MemberRow]>`
@@ -126,14 +127,6 @@ export const removeMember = (sql: Sql, organizationId: string, accountId: string
     return memberOfRow(row)
   })
 
-export async function listMembers(sql: Sql, organizationId: string): Promise<Member[]> {
-  await assertOrganization(sql, organizationId)
-  const rows = await sql<MemberRow[]>`
-    SELECT m.*, a.name FROM members AS m JOIN accounts AS a ON a.id = m.account_id
-    WHERE m.organization_id = ${organizationId} ORDER BY m.created_at, m.account_id`
-  return rows.map(memberOfRow)
-}
-
 export interface MemberSpend {
   /** Of the user who owns the member's account; null without one. */
   readonly email: string | null
@@ -141,17 +134,40 @@ export interface MemberSpend {
   readonly spent: Credits
 }
 
-/** Returns, by account, who the members are and what their keys spent. */
+interface SpendRow {
+  email: string | null
+  spent: string
+}
+
+const spendOfRow = ({ email, spent }: SpendRow): MemberSpend => ({ email, spent: BigInt(spent) })
+
+const spendColumns = (sql: Queryable, organizationId: string) => sql`
+  (SELECT email FROM users WHERE account_id = a.id) AS email,
+  (SELECT coalesce(sum(spent), 0)::text FROM grants
+    WHERE account_id = ${organizationId} AND member_id = a.id) AS spent`
+
+/** Returns who a member is, or was, and what their keys spent. */
 export async function memberSpend(
   sql: Queryable,
   organizationId: string,
-): Promise<ReadonlyMap<string, MemberSpend>> {
-  const rows = await sql<{ account_id: string; email: string | null; spent: string }[]>`
-    SELECT m.account_id, u.email, coalesce(sum(g.spent), 0)::text AS spent
-    FROM members AS m
-    LEFT JOIN users AS u ON u.account_id = m.account_id
-    LEFT JOIN grants AS g ON g.account_id = m.organization_id AND g.member_id = m.account_id
-    WHERE m.organization_id = ${organizationId}
-    GROUP BY m.account_id, u.email`
-  return new Map(rows.map(({ account_id, email, spent }) => [account_id, { email, spent: BigInt(spent) }]))
+  accountId: string,
+): Promise<MemberSpend> {
+  const [row] = await sql<[SpendRow]>`
+    SELECT ${spendColumns(sql, organizationId)} FROM accounts AS a WHERE a.id = ${accountId}`
+  return spendOfRow(row)
+}
+
+/** Returns members in the order of their accounts; a page begins after one of these. */
+export async function listMembers(
+  sql: Sql,
+  organizationId: string,
+  { after = null, limit = null }: Listing = {},
+): Promise<(Member & MemberSpend)[]> {
+  await assertOrganization(sql, organizationId)
+  const rows = await sql<(MemberRow & SpendRow)[]>`
+    SELECT m.*, a.name, ${spendColumns(sql, organizationId)}
+    FROM members AS m JOIN accounts AS a ON a.id = m.account_id
+    WHERE m.organization_id = ${organizationId} ${after === null ? sql`` : sql`AND m.account_id > ${after}`}
+    ORDER BY m.account_id LIMIT ${limit}`
+  return rows.map((row) => ({ ...memberOfRow(row), ...spendOfRow(row) }))
 }

@@ -46,7 +46,7 @@ import {
   updateKey,
 } from './keys.ts'
 import { eraseSealedKeys, type KnownMasterKey, rotateMasterKey } from './master-key.ts'
-import { listMembers, memberSpend, putMember, removeMember } from './members.ts'
+import { listMembers, memberRole, memberSpend, putMember, removeMember } from './members.ts'
 
 export type Accounts = ReturnType<typeof openAccounts>
 export type Organizations = ReturnType<typeof openOrganizations>
@@ -70,7 +70,7 @@ export const openAccounts = (pools: Pools) => ({
 })
 
 export const openOrganizations = ({ main }: Pools) =>
-  onPool(main, { putMember, removeMember, listMembers, memberSpend })
+  onPool(main, { putMember, removeMember, memberRole, listMembers, memberSpend })
 
 export const openAgents = ({ main }: Pools) =>
   onPool(main, {

@@ -1,11 +1,12 @@
 /** Budgets of keys, members and accounts. Changes and bookings exclude each other, so that no call is counted twice. */
-import type { Budget } from '../../../schemas/accounts/budget.ts'
+import type { Budget, BudgetScope } from '../../../schemas/accounts/budget.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { showAccount } from '../accounts/accounts.ts'
 import { showKey } from '../accounts/keys.ts'
-import { listMembers, memberNotFound } from '../accounts/members.ts'
+import { memberNotFound, memberRole } from '../accounts/members.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import type { Listing } from '../listing.ts'
 import { LOCKS } from '../locks.ts'
 import { inTransaction } from '../transaction.ts'
 import { type BudgetJson, budgetOfJson } from './budget-rows.ts'
@@ -116,8 +117,7 @@ async function assertSubject(sql: Queryable, { accountId, scope, subjectId }: Ne
     if (key.revokedAt !== null)
       throw new Refusal('key_revoked', `Key ${subjectId} has been revoked: it spends nothing`)
   } else if (scope === 'member') {
-    const members = await listMembers(sql as never, accountId)
-    if (!members.some((member) => member.accountId === subjectId)) throw memberNotFound(accountId, subjectId)
+    if ((await memberRole(sql, accountId, subjectId)) === null) throw memberNotFound(accountId, subjectId)
   }
 }
 
@@ -157,11 +157,32 @@ async function readBudget(sql: Queryable, id: string): Promise<BudgetState> {
 /** @throws Refusal `budget_not_found` */
 export const showBudget = (sql: Sql, id: string): Promise<BudgetState> => readBudget(sql, id)
 
+interface BudgetListing extends Listing {
+  readonly scope?: BudgetScope | null
+  /** Those of this key alone. */
+  readonly keyId?: string | null
+  /** Those that cover the keys of this member. */
+  readonly memberId?: string | null
+}
+
 /** Returns the budgets that an account pays for, the oldest first. */
-export async function listBudgets(sql: Sql, accountId: string): Promise<BudgetState[]> {
+export async function listBudgets(
+  sql: Sql,
+  accountId: string,
+  { after = null, limit = null, scope = null, keyId = null, memberId = null }: BudgetListing = {},
+): Promise<BudgetState[]> {
   const rows = await sql<StateRow[]>`
-    SELECT ${columns(sql)} FROM budgets AS b, budget_state(b, now_ms()) AS s
-    WHERE b.account_id = ${accountId} ORDER BY b.id`
+    SELECT ${columns(sql)}
+    FROM budgets AS b, budget_state(b, now_ms()) AS s
+    WHERE b.id IN (
+      SELECT id FROM budgets
+      WHERE account_id = ${accountId}
+        ${after === null ? sql`` : sql`AND id > ${after}`}
+        ${scope === null ? sql`` : sql`AND scope = ${scope}`}
+        ${keyId === null ? sql`` : sql`AND subject_id = ${keyId}`}
+        ${memberId === null ? sql`` : sql`AND (subject_id IN (${accountId}, ${memberId}) OR subject_id IN (SELECT key_id FROM grants WHERE account_id = ${accountId} AND member_id = ${memberId}))`}
+      ORDER BY id LIMIT ${limit})
+    ORDER BY b.id`
   if (rows.length === 0) await showAccount(sql, accountId)
   return rows.map(stateOfRow)
 }

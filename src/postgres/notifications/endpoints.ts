@@ -8,6 +8,7 @@ import { recordAct } from '../accounts/audit-record.ts'
 import { assertCurrent } from '../accounts/master-key.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
+import type { Listing } from '../listing.ts'
 
 /** Time in which a receiver may take up its new secret. */
 export const ROTATION_HOURS = 24
@@ -63,9 +64,15 @@ export async function createEndpoint(
 }
 
 /** Lists the endpoints of an account, the newest first. */
-export async function listEndpoints(sql: Queryable, accountId: string): Promise<WebhookEndpoint[]> {
+export async function listEndpoints(
+  sql: Queryable,
+  accountId: string,
+  { after = null, limit = null }: Listing = {},
+): Promise<WebhookEndpoint[]> {
   const rows = await sql<EndpointRow[]>`
-    SELECT * FROM webhook_endpoints WHERE account_id = ${accountId} AND kind = 'webhook' ORDER BY id DESC`
+    SELECT * FROM webhook_endpoints
+    WHERE account_id = ${accountId} AND kind = 'webhook' ${after === null ? sql`` : sql`AND id < ${after}`}
+    ORDER BY id DESC LIMIT ${limit}`
   return rows.map(endpointOfRow)
 }
 

@@ -7,6 +7,7 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
+import type { Listing } from '../listing.ts'
 
 export const INVITATION_DAYS = 7
 
@@ -59,10 +60,16 @@ export async function createInvitation(sql: Queryable, invitation: NewInvitation
 }
 
 /** Lists the invitations to an organization, or those to none, the newest first. */
-export async function listInvitations(sql: Queryable, accountId: string | null): Promise<Invitation[]> {
+export async function listInvitations(
+  sql: Queryable,
+  accountId: string | null,
+  { after = null, limit = null }: Listing = {},
+): Promise<Invitation[]> {
   const rows = await sql<InvitationRow[]>`
     SELECT ${withName(sql)} FROM invitations AS i
-    WHERE i.account_id IS NOT DISTINCT FROM ${accountId} ORDER BY i.id DESC`
+    WHERE i.account_id ${accountId === null ? sql`IS NULL` : sql`= ${accountId}`}
+      ${after === null ? sql`` : sql`AND i.id < ${after}`}
+    ORDER BY i.id DESC LIMIT ${limit}`
   return rows.map(invitationOfRow)
 }
 

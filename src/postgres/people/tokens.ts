@@ -5,6 +5,7 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import type { Listing } from '../listing.ts'
 
 /** `last_used_at` is written this rarely. */
 const USED_EVERY_SECONDS = 60
@@ -63,9 +64,13 @@ export async function findManagementToken(sql: Sql, tokenHash: Buffer): Promise<
 export async function listManagementTokens(
   sql: Queryable,
   accountId: string | null,
+  { after = null, limit = null }: Listing = {},
 ): Promise<ManagementToken[]> {
   const rows = await sql<TokenRow[]>`
-    SELECT * FROM management_tokens WHERE account_id IS NOT DISTINCT FROM ${accountId} ORDER BY id DESC`
+    SELECT * FROM management_tokens
+    WHERE account_id ${accountId === null ? sql`IS NULL` : sql`= ${accountId}`}
+      ${after === null ? sql`` : sql`AND id < ${after}`}
+    ORDER BY id DESC LIMIT ${limit}`
   return rows.map(tokenOfRow)
 }
 

@@ -8,6 +8,7 @@ import { createAccount } from '../accounts/accounts.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { isUniqueViolation } from '../errors.ts'
+import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 import { voidBegun } from './tickets.ts'
 
@@ -64,8 +65,21 @@ export async function showUser(sql: Queryable, id: string): Promise<User> {
   return userOfRow(row)
 }
 
-export async function listUsers(sql: Queryable): Promise<User[]> {
-  const rows = await sql<UserRow[]>`SELECT * FROM users ORDER BY id`
+interface UserListing extends Listing {
+  /** A part of the id, the email address or the name, in upper or lower case. */
+  readonly search?: string | null
+}
+
+/** Returns users in the order of their ids. */
+export async function listUsers(
+  sql: Queryable,
+  { after = null, limit = null, search = null }: UserListing = {},
+): Promise<User[]> {
+  const rows = await sql<UserRow[]>`
+    SELECT * FROM users
+    WHERE ${after === null ? sql`true` : sql`id > ${after}`}
+      AND ${search === null ? sql`true` : sql`position(lower(${search}) IN lower(id || ' ' || email || ' ' || name)) > 0`}
+    ORDER BY id LIMIT ${limit}`
   return rows.map(userOfRow)
 }
 
@@ -118,10 +132,12 @@ const definedOf = (changes: UserChanges): Partial<User> =>
 
 /** Changes the email address. What was begun before is void. @throws Refusal `user_not_found`, `email_taken` */
 export async function setEmail(sql: Queryable, id: string, email: string): Promise<User> {
-  const taken = await findUserByEmail(sql, email)
-  if (taken !== null && taken.id !== id)
-    throw new Refusal('email_taken', 'There is a user with this email address already')
-  const [row] = await sql<UserRow[]>`UPDATE users SET email = ${email} WHERE id = ${id} RETURNING *`
+  const [row] = await sql<UserRow[]>`UPDATE users SET email = ${email} WHERE id = ${id} RETURNING *`.catch(
+    (error: unknown) => {
+      if (!isUniqueViolation(error)) throw error
+      throw new Refusal('email_taken', 'There is a user with this email address already')
+    },
+  )
   if (row === undefined) throw userNotFound(id)
   await voidBegun(sql, id)
   return userOfRow(row)

@@ -9,6 +9,7 @@ export const openAuthorizers = (
   authorizers({
     fetch,
     now: Date.now,
+    elapsed: () => performance.now(),
     env: process.env,
     onToken: (secret) => log.hideRecent(secret),
     onFailure: (auth, problem) =>

@@ -59,6 +59,30 @@ t.test('organizations and wallets', async (t) => {
     })
   })
 
+  await t.test('every member but the last owner leaves, and removes no other one', async (t) => {
+    const leave = (by: typeof owner, who: typeof owner, more: Record<string, string> = {}) =>
+      by.send('DELETE', `/members/${who.user.accountId}?account_id=${account_id}`, undefined, more)
+    for (const role of ['member', 'billing', 'admin', 'owner'] as const) {
+      const leaver = await signIn(service)
+      t.match(await leave(leaver, leaver), { status: 404 }, 'a stranger has nothing to leave')
+      t.match(await put(owner, leaver, role), { status: 200 })
+      if (role === 'member' || role === 'billing') {
+        t.match(await leave(leaver, member), { status: 403 })
+        const denied = /The role .* may not do this/
+        t.match(await leave(leaver, owner), { status: 403, body: { error: { message: denied } } })
+      }
+      t.match(await leave(leaver, leaver), { status: 200, body: { account_id: leaver.user.accountId, role } })
+      const { body: session } = await leaver.send('GET', '/session')
+      t.same(
+        session.accounts.map((account: { kind: string }) => account.kind),
+        ['personal'],
+      )
+      t.match(await leave(leaver, leaver), { status: 404 })
+      const { body: acts } = await owner.send('GET', `/audit?account_id=${account_id}&action=member.remove`)
+      t.match(acts.data[0], { actor: `user:${leaver.user.id}` })
+    }
+  })
+
   await t.test('an admin invites to no more than an admin may give', async (t) => {
     const path = `/organizations/${account_id}/invitations`
     const invite = (by: typeof owner, role: string) =>
@@ -78,6 +102,10 @@ t.test('organizations and wallets', async (t) => {
   await t.test('a member requests a key, an admin issues it with a cap', async (t) => {
     const { body: asked, status } = await member.send('POST', '/key-requests', { account_id, name: 'laptop' })
     t.equal(status, 201)
+    const applicant = { member_id: member.user.accountId, member_email: member.user.email }
+    t.match(asked, applicant)
+    const { body: open } = await admin.send('GET', `/key-requests?account_id=${account_id}&state=pending`)
+    t.match(open.data[0], { id: asked.id, ...applicant })
     const limits = { requests_per_minute: 60, concurrency: 2, allowed_addresses: ['10.0.0.0/8'] }
     const approval = { account_id, spend_cap: '50', ...limits }
     for (const odd of [{ allowed_addresses: ['here'] }, { spend_cap: '-1' }])
@@ -91,7 +119,7 @@ t.test('organizations and wallets', async (t) => {
       spend_cap: '50',
       kind: 'employee',
       ...limits,
-      request: { state: 'approved' },
+      request: { state: 'approved', ...applicant },
     })
     t.match(await admin.send('POST', `/key-requests/${asked.id}/deny`, { account_id }), { status: 409 })
     const { body: seen } = await member.send('GET', `/keys?account_id=${account_id}`)

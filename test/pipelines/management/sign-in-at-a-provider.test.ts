@@ -24,9 +24,11 @@ import {
 } from '../../../schemas/management/people/users.ts'
 import { openIdentity } from '../../../src/identity/identity.ts'
 import { startDatabase } from '../../src/postgres/support.ts'
+import { serveHttp } from '../../support/http-server.ts'
 import { BrowserSession, CONFIG } from './browser-session.ts'
 import { startProvider } from './identity-provider.ts'
 
+const HOUR_MS = 60 * 60 * 1000
 const ACTS = [...sessionActs, ...signInActs, ...oidcActs, ...profileActs, ...userActs]
 const person = (name: string, isVerified = true) => ({
   email: `${name}@Corp.example`,
@@ -38,6 +40,7 @@ const provider = await startProvider(t, {
   bob: person('bob'),
   carol: person('carol'),
   dan: person('dan'),
+  eve: { ...person('eve'), name: `E\0v\ne ${'x'.repeat(95)}\u{1f600}` },
   mallory: person('ada', false),
 })
 provider.redirectTo('http://localhost:8080/console/sign-in/oidc/corp')
@@ -77,6 +80,11 @@ t.test(
     t.equal(again.user.id, session.user.id)
   },
 )
+
+t.test('a name that no user may have is cut to one', async (t) => {
+  const { user } = await signIn(browser('open'), 'eve')
+  t.equal(user.name, `Eve ${'x'.repeat(95)}`)
+})
 
 t.test('state, nonce, code and ticket are checked, and work once', async (t) => {
   const failed = { status: 401, code: 'sign_in_failed' }
@@ -165,4 +173,23 @@ t.test('an operator is invited by an operator, who has confirmed it is them', as
   later.token = operator.token
   later.now = () => Date.now() + 11 * 60_000
   await t.rejects(later.run(ACTS, createInvitation, invited), { code: 'reauthentication_required' })
+})
+
+t.test("a clock that is set back keeps no provider's metadata longer", async (t) => {
+  let asked = 0
+  const issuer = await serveHttp(t, (_, response) => {
+    asked += 1
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ issuer, authorization_endpoint: `${issuer}/auth` }))
+  })
+  const { oidc } = openIdentity()
+  const begin = () => oidc.begin({ ...provider.config, issuer }, 'http://localhost:8080/back')
+  await begin()
+  await begin()
+  t.equal(asked, 1)
+  const [wall, elapsed] = [Date.now(), performance.now()]
+  t.intercept(Date, 'now', { value: () => wall - HOUR_MS })
+  t.intercept(performance, 'now', { value: () => elapsed + HOUR_MS })
+  await begin()
+  t.equal(asked, 2)
 })

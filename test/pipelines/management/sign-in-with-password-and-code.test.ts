@@ -1,4 +1,5 @@
 /** Users sign up, sign in with a password and a one-time code, and are refused otherwise; in a real PostgreSQL. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
 import { profileActs } from '../../../pipelines/management/people/profile.ts'
@@ -18,6 +19,8 @@ import {
 } from '../../../schemas/management/people/profile.ts'
 import { showSession } from '../../../schemas/management/people/sessions.ts'
 import { signInByPassword, signInByTotp, signUp } from '../../../schemas/management/people/sign-in.ts'
+import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
+import { openIdentity } from '../../../src/identity/identity.ts'
 import { startDatabase } from '../../src/postgres/support.ts'
 import { BrowserSession, CONFIG } from './browser-session.ts'
 
@@ -133,6 +136,36 @@ t.test('thirty attempts from an address; those that succeed do not count', async
     )
   t.equal(answers.filter((answer) => answer.startsWith('401')).length, 30)
   t.match(answers[31], '429')
+})
+
+t.test('an attempt that is turned away unchecked does not count', async (t) => {
+  await sql`DELETE FROM sign_in_attempts`
+  const identity = openIdentity()
+  await identity.passwords.verify(null, PASSWORD)
+  const busy = Array.from({ length: 102 }, () => identity.passwords.verify(null, PASSWORD))
+  const someone = new BrowserSession(database, CONFIG as never, '192.0.2.7', identity)
+  t.match(await refusal(someone.run(ACTS, signInByPassword, ADA)), '503 service_unavailable')
+  await Promise.all(busy)
+  t.same([...(await sql`SELECT FROM sign_in_attempts`)], [])
+})
+
+t.test('any number of people behind one address take up their invitations', async (t) => {
+  const invited = Array.from({ length: 31 }, (_, index) => ({ email: `new${index}@example.com`, index }))
+  const answers = await Promise.all(
+    invited.map(async ({ email, index }) => {
+      const invitation = generateToken()
+      await database.createInvitation({
+        tokenHash: tokenHash(invitation),
+        email,
+        accountId: null,
+        role: null,
+        installationRole: null,
+      })
+      await sleep(index * 30)
+      return refusal(browser('192.0.2.6').run(ACTS, signUp, { name: 'New', password: PASSWORD, invitation }))
+    }),
+  )
+  t.same([...new Set(answers)], ['done'])
 })
 
 t.test(

@@ -187,6 +187,7 @@ const walletOf = async ({ account }: TestAccount) => (await database.readWallets
 const authorizerOf = authorizers({
   fetch: async () => Response.json({ access_token: KEY, expires_in: 3600, token_type: 'Bearer' }),
   now: Date.now,
+  elapsed: () => performance.now(),
   env: {},
   onToken() {},
   onFailure: (_, problem) => t.fail(problem),

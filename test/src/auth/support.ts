@@ -53,6 +53,7 @@ export function open(auth: string, deps: Partial<AuthorizerDeps> = {}): Opened {
   const access = authorizers({
     fetch,
     now: Date.now,
+    elapsed: deps.now ?? (() => performance.now()),
     env: {},
     onToken: (token) => tokens.push(token),
     onFailure: (_, problem) => problems.push(problem),

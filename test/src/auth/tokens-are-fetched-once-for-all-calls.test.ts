@@ -57,15 +57,36 @@ t.test('before its end calls go on with the token while one refresh runs', async
   t.equal(server.asked.length, 2)
 })
 
-t.test('a clock that is set back lengthens no rest', async (t) => {
+t.test('a clock that is set back lengthens no life and no rest', async (t) => {
   const server = await serve(t, (_, response, number) =>
-    number === 1 ? json(response, 400, { error: 'clock' }) : json(response, 200, token(number)),
+    number === 2 ? json(response, 400, { error: 'clock' }) : json(response, 200, token(number)),
   )
   let now = 1_700_000_000_000
-  const { access } = open(entra(server.url), { now: () => now, fetch: undated })
-  await t.rejects(authorizationOf(access))
+  let elapsed = 0
+  const { access } = open(entra(server.url), { now: () => now, elapsed: () => elapsed, fetch: undated })
+  t.equal(await authorizationOf(access), 'Bearer token-number-1')
   now -= HOUR_MS
-  t.equal(await authorizationOf(access), 'Bearer token-number-2', 'after a failure')
+  elapsed += HOUR_MS
+  await t.rejects(authorizationOf(access), { name: 'AuthorizationFailure' }, 'the token has ended')
+  now -= HOUR_MS
+  elapsed += 1_000
+  t.equal(await authorizationOf(access), 'Bearer token-number-3', 'after a failure')
+})
+
+t.test('a server that is away says nothing about the clock', async (t) => {
+  const server = await serve(t, (_, response, number) => json(response, 200, token(number)))
+  let now = Date.now()
+  let isAway = false
+  const { access } = open(entra(server.url), {
+    now: () => now,
+    fetch: (...request) => (isAway ? Promise.reject(new TypeError('fetch failed')) : fetch(...request)),
+  })
+  await authorizationOf(access)
+  isAway = true
+  now += HOUR_MS
+  await t.rejects(authorizationOf(access), {
+    message: 'No access to the upstream by azure-entra: fetch failed',
+  })
 })
 
 t.test('a refused token is replaced once, however many calls it was refused to', async (t) => {

@@ -17,12 +17,13 @@ import type {
 import { request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { sessionQuery, useAccount, useSession } from '../../api/session.ts'
+import { viewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
+import { ChangeRole } from '../../ui/change-role.tsx'
 import { ConfirmByTyping } from '../../ui/dialog.tsx'
-import { CellSelect } from '../../ui/field.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
-import { EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
+import { EmptyState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Money, Time } from '../../ui/text.tsx'
 import { useBudgets } from '../budgets/budgets.tsx'
@@ -63,7 +64,7 @@ interface MemberInvitationsProps {
 
 export function Members() {
   useLingui()
-  const { account_id: accountId, role } = useAccount()
+  const { account_id: accountId, name: organization, role } = useAccount()
   const { user: self, accounts } = useSession()
   const isMember = accounts.some(({ account_id }) => account_id === accountId)
   const navigate = useNavigate()
@@ -72,6 +73,7 @@ export function Members() {
   const offered: Partial<Record<Role, string>> = rolesToGive(role)
   const [isInviting, setInviting] = useState(false)
   const [removing, setRemoving] = useState<Member | null>(null)
+  const [isLeaving, setLeaving] = useState(false)
   const list = useList<typeof listMembers>('/members', { account_id: accountId })
   const budgets = useBudgets(accountId, { scope: 'member' })
   // What the reader may do changes with their own role; a member who leaves takes requests along.
@@ -81,45 +83,35 @@ export function Members() {
         queries.invalidateQueries({ queryKey }),
       ),
     )
-  const put = useMutation({
-    meta: { done: t('Role changed') },
-    mutationFn: ({ account_id, role: next }: Pick<Member, 'account_id' | 'role'>) =>
-      request<typeof putMember>('PUT', '/members/{member_id}', {
-        account_id: accountId,
-        member_id: account_id,
-        role: next,
-      }),
-    onSuccess: changed,
-  })
+  const setRole = async (memberId: string, next: Role) => {
+    const input = { account_id: accountId, member_id: memberId, role: next }
+    await request<typeof putMember>('PUT', '/members/{member_id}', input)
+    await changed()
+  }
+  const removeOne = (memberId: string) =>
+    request<typeof removeMember>('DELETE', '/members/{member_id}', {
+      account_id: accountId,
+      member_id: memberId,
+    })
   const remove = useMutation({
     meta: { done: t('Member removed') },
-    mutationFn: ({ account_id }: Member) =>
-      request<typeof removeMember>('DELETE', '/members/{member_id}', {
-        account_id: accountId,
-        member_id: account_id,
-      }),
-    onSuccess: async ({ account_id }) => {
+    mutationFn: ({ account_id }: Member) => removeOne(account_id),
+    onSuccess: async () => {
       setRemoving(null)
-      if (account_id === self.account_id) await navigate({ to: '/', search: {} })
+      await changed()
+    },
+  })
+  const leave = useMutation({
+    meta: { done: t('You have left {name}', { name: organization }) },
+    mutationFn: () => removeOne(self.account_id),
+    onSuccess: async () => {
+      await navigate({ to: '/', search: {} })
       await changed()
     },
   })
   const columns: Column<Member>[] = [
     { name: t('Name'), cell: ({ name, email }) => <span title={email ?? ''}>{email ?? name}</span> },
-    {
-      name: t('Role'),
-      cell: (member) =>
-        isDecider && member.role in offered ? (
-          <CellSelect
-            label={t('Role of {name}', { name: member.email ?? member.name })}
-            value={member.role}
-            options={Object.entries(offered)}
-            onText={(text) => put.mutate({ ...member, role: text as Role })}
-          />
-        ) : (
-          memberRoles()[member.role]
-        ),
-    },
+    { name: t('Role'), cell: ({ role: one }) => memberRoles()[one] },
     { name: t('Spent'), isNumber: true, cell: ({ spent }) => <Money amount={spent} /> },
     {
       name: t('Budgets'),
@@ -138,9 +130,21 @@ export function Members() {
       name: t('Actions'),
       cell: (member) =>
         isDecider && (
-          <Button kind="quiet" onClick={() => setRemoving(member)}>
-            {t('Remove')}
-          </Button>
+          <span className="flex gap-1">
+            {member.role in offered && (
+              <ChangeRole
+                name={member.email ?? member.name}
+                role={member.role}
+                roles={offered}
+                onRole={(next) => setRole(member.account_id, next)}
+              />
+            )}
+            {member.account_id !== self.account_id && (
+              <Button kind="quiet" onClick={() => setRemoving(member)}>
+                {t('Remove')}
+              </Button>
+            )}
+          </span>
         ),
     },
   ]
@@ -150,15 +154,19 @@ export function Members() {
         title={t('Members')}
         description={t('People of the organization, what they may do, and what their keys spent.')}
         actions={
-          isDecider && (
-            <Button kind="primary" onClick={() => setInviting(true)}>
-              {t('Invite a member')}
-            </Button>
-          )
+          <>
+            {isMember && viewedAccount() === null && (
+              <Button onClick={() => setLeaving(true)}>{t('Leave')}</Button>
+            )}
+            {isDecider && (
+              <Button kind="primary" onClick={() => setInviting(true)}>
+                {t('Invite a member')}
+              </Button>
+            )}
+          </>
         }
       />
       <div className="flex flex-col gap-6">
-        {put.error && <ErrorState error={put.error} />}
         {role !== 'member' && (
           <ListPanel
             caption={t('Members')}
@@ -197,6 +205,17 @@ export function Members() {
           acts={remove}
           onClose={() => setRemoving(null)}
           onConfirm={() => remove.mutate(removing)}
+        />
+      )}
+      {isLeaving && (
+        <ConfirmByTyping
+          title={t('Leave {name}', { name: organization })}
+          description={t('You lose access, and the keys issued to you are revoked at once.')}
+          name={organization}
+          act={t('Leave')}
+          acts={leave}
+          onClose={() => setLeaving(false)}
+          onConfirm={() => leave.mutate()}
         />
       )}
     </>

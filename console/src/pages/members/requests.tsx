@@ -20,7 +20,7 @@ import { Actions, DialogForm } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
-import { CodeBlock, Time } from '../../ui/text.tsx'
+import { CodeBlock, Id, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
 import { LimitFields } from '../keys/limits.tsx'
 import { limitsOf, modelsOf, NO_LIMITS } from '../keys/texts.ts'
@@ -154,6 +154,7 @@ export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
   })
   const columns: Column<KeyRequest>[] = [
     { name: t('Name'), cell: ({ name }) => <span className="font-medium">{name}</span> },
+    { name: t('Member'), cell: ({ member_id, member_email }) => member_email ?? <Id id={member_id} /> },
     { name: t('Note'), cell: ({ note }) => note ?? '–' },
     { name: t('State'), cell: ({ state }) => <Badge tone={TONES[state]}>{states()[state]}</Badge> },
     { name: t('Requested'), cell: ({ created_at }) => <Time at={created_at} /> },

@@ -38,6 +38,8 @@ export function useOpened(after = '/') {
   const navigate = useNavigate()
   return async (session: Session, next = after) => {
     setCsrfToken(session.csrf_token)
+    // What is cached may be another reader's.
+    queries.clear()
     queries.setQueryData(sessionQuery.queryKey, session)
     await navigate({ to: next, replace: true })
   }

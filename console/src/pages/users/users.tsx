@@ -19,8 +19,8 @@ import { useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
+import { ChangeRole } from '../../ui/change-role.tsx'
 import { ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
-import { CellSelect } from '../../ui/field.tsx'
 import { Actions } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
@@ -62,13 +62,11 @@ export function Users() {
       await onSuccess()
     },
   })
-  const setRole = useMutation({
-    meta: { done: t('Role changed') },
-    mutationFn: ({ id, role }: { id: string; role: InstallationRole | null }) =>
-      request<typeof setInstallationRole>('PUT', '/users/{id}/role', { id, installation_role: role }),
-    onSuccess,
-  })
-  const failed = link.error ?? enable.error ?? setRole.error
+  const setRole = async (id: string, role: InstallationRole | null) => {
+    await request<typeof setInstallationRole>('PUT', '/users/{id}/role', { id, installation_role: role })
+    await onSuccess()
+  }
+  const failed = link.error ?? enable.error
   const columns: Column<User>[] = [
     { name: t('Email'), cell: ({ email }) => <span className="font-medium">{email}</span> },
     { name: t('Name'), cell: ({ name }) => name },
@@ -78,20 +76,7 @@ export function Users() {
       cell: ({ enabled }) =>
         enabled ? <Badge tone="good">{t('Active')}</Badge> : <Badge tone="bad">{t('Disabled')}</Badge>,
     },
-    {
-      name: t('Role'),
-      cell: ({ id, email, installation_role: role }) =>
-        mayChange ? (
-          <CellSelect
-            label={t('Role of {name}', { name: email })}
-            value={role ?? NO_ROLE}
-            options={Object.entries(installationRoles())}
-            onText={(text) => setRole.mutate({ id, role: roleOf(text as InstallationRole | typeof NO_ROLE) })}
-          />
-        ) : (
-          installationRoles()[role ?? NO_ROLE]
-        ),
-    },
+    { name: t('Role'), cell: ({ installation_role: role }) => installationRoles()[role ?? NO_ROLE] },
     {
       name: t('Signed in'),
       cell: ({ signed_in_at }) => (signed_in_at ? <Time at={signed_in_at} /> : t('Never')),
@@ -101,6 +86,12 @@ export function Users() {
       cell: (user) =>
         mayChange && (
           <span className="flex gap-1">
+            <ChangeRole
+              name={user.email}
+              role={user.installation_role ?? NO_ROLE}
+              roles={installationRoles()}
+              onRole={(role) => setRole(user.id, roleOf(role))}
+            />
             {user.enabled && (
               <Button kind="quiet" onClick={() => link.mutate(user)}>
                 {t('Sign-in link')}

@@ -1,0 +1,60 @@
+/** Gives a person another role, by a dialog: a key press in a list chooses, and only its button sends. */
+import { useLingui } from '@lingui/react'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { t } from '../i18n.ts'
+import { Button } from './button.tsx'
+import { Dialog } from './dialog.tsx'
+import { SelectField } from './field.tsx'
+import { DialogForm } from './form.tsx'
+
+interface ChangeRoleProps<Role extends string> {
+  /** Of the person. */
+  readonly name: string
+  readonly role: Role
+  /** Those to choose from, by their names for readers. */
+  readonly roles: Partial<Readonly<Record<Role, string>>>
+  /** Gives the role. The dialog shows why it was refused. */
+  onRole(role: Role): Promise<unknown>
+}
+
+function RoleDialog<Role extends string>({
+  name,
+  role,
+  roles,
+  onRole,
+  onClose,
+}: ChangeRoleProps<Role> & { onClose(): void }) {
+  const [chosen, setChosen] = useState(role)
+  const change = useMutation({
+    meta: { done: t('Role changed') },
+    mutationFn: () => onRole(chosen),
+    onSuccess: onClose,
+  })
+  return (
+    <Dialog title={t('Role of {name}', { name })} onClose={onClose}>
+      <DialogForm sends={change} act={t('Change')} isDisabled={chosen === role} onClose={onClose}>
+        <SelectField
+          label={t('Role')}
+          value={chosen}
+          onText={(text) => setChosen(text as Role)}
+          options={Object.entries<string>(roles as Record<Role, string>)}
+        />
+      </DialogForm>
+    </Dialog>
+  )
+}
+
+/** The button that opens the dialog. */
+export function ChangeRole<Role extends string>(props: ChangeRoleProps<Role>) {
+  useLingui()
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <Button kind="quiet" onClick={() => setOpen(true)}>
+        {t('Change role')}
+      </Button>
+      {isOpen && <RoleDialog {...props} onClose={() => setOpen(false)} />}
+    </>
+  )
+}
