@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { taskStorage } from '../../../src/server/tasks/storage.ts'
 import { serveHttp } from '../../support/http-server.ts'
@@ -51,6 +52,18 @@ t.test(
     t.match(await copy(`http://${own}/odd`, 'music/b.mp3', LIMITS, own), { mediaType: 'audio/opus' })
   },
 )
+
+t.test('a result that its store serves compressed is kept as the file that it is', async (t) => {
+  const own = await host(t, (_, response) => {
+    response
+      .writeHead(200, { 'content-type': 'image/png', 'content-encoding': 'gzip' })
+      .end(gzipSync(PICTURE))
+  })
+  const { copy, store } = await storage(t)
+  const picture = { bytes: PICTURE.length, mediaType: 'image/jpeg', width: 48, height: 32 }
+  t.same(await copy(`http://${own}/b.jpg`, 'images/c.jpg', LIMITS, own), picture)
+  t.ok((await bytesOf((await store.get('images/c.jpg'))!.stream)).equals(PICTURE))
+})
 
 t.test('no other host of an inner network, another port included, and none by a redirect', async (t) => {
   let secrets = 0
