@@ -249,12 +249,14 @@ class SubmitLadder {
    * Where the client has stopped waiting, or another process has taken this one for gone meanwhile, the client has an id:
    * it gets the end of its task.
    */
-  async #refuse(failure: Failure): Promise<Task> {
+  #refuse(failure: Failure): Promise<Task> {
     const { refusedStatus, ...reason } = refusing(failure)
     const ended = { ...reason, attempts: this.#attempts }
-    if (this.#isTooLate()) return this.#move('failed', ended)
-    const after = await this.#move('refused', { ...ended, refusedStatus })
-    return after.state === 'unconfirmed' ? this.#move('failed', ended) : after
+    return this.#recorded(async () => {
+      if (this.#isTooLate()) return this.#move('failed', ended)
+      const after = await this.#move('refused', { ...ended, refusedStatus })
+      return after.state === 'unconfirmed' ? this.#move('failed', ended) : after
+    })
   }
 
   /** Whether the client that waits for the submit has been answered with the id; see `awaitTask`. */
@@ -266,18 +268,18 @@ class SubmitLadder {
 
   /** Another process may have taken this one for gone meanwhile: what the upstream said holds all the same. */
   async #resolved(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
-    const after = await this.#recorded(event, changes)
+    const after = await this.#recorded(() => this.#move(event, changes))
     if (hasEndedWithout(after)) return discard(this.#deps, after, changes)
-    return after.state === 'unconfirmed' ? this.#recorded(event, changes) : after
+    return after.state === 'unconfirmed' ? this.#recorded(() => this.#move(event, changes)) : after
   }
 
   /** What is known now is known to nobody else: while PostgreSQL is away it is kept here. */
-  async #recorded(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
+  async #recorded(move: () => Promise<Task>): Promise<Task> {
     const { now, pause } = this.#deps
     const giveUpAt = now() + KEEP_ANSWER_MS
     for (;;) {
       try {
-        return await this.#move(event, changes)
+        return await move()
       } catch (error) {
         if (now() >= giveUpAt) throw error
         await pause(KEEP_RETRY_MS)
