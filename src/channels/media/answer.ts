@@ -117,6 +117,12 @@ export const refused = (status: number, message: string): Refused => ({
   message: clipped(message),
 })
 
+/**
+ * Returns an upstream's word that the operator's account is used up, as a refusal that is not about the request: another
+ * channel may have credit left.
+ */
+export const usedUp = ({ message }: Refused): Refused => refused(503, message)
+
 export const unknown = (reason: string): SubmitOutcome => ({ type: 'unknown', reason: clipped(reason) })
 
 /** Statuses of proxies in front of an upstream that may be at work. */

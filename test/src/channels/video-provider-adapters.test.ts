@@ -91,6 +91,17 @@ t.test('Kling: codes of refusals', async (t) => {
   t.equal(read(504, 5002).type, 'unknown')
 })
 
+t.test('an account of the operator’s that is used up is no fault of the request', async (t) => {
+  const readDashscope = (body: object) => dashscope.readSubmit(answerOf(400, body), submitOf(film))
+  const readRunway = (error: string) => runway.readSubmit(answerOf(400, { error }), submitOf(film))
+  const overdue = 'Access denied, please make sure your account is in good standing.'
+  t.match(readDashscope({ code: 'Arrearage', message: overdue }), { type: 'refused', status: 503 })
+  t.match(readDashscope({ code: 'InvalidParameter', message: 'No.' }), { type: 'refused', status: 400 })
+  const empty = 'You do not have enough credits to run this task.'
+  t.match(readRunway(empty), { type: 'refused', status: 503, message: empty })
+  t.match(readRunway('Validation of body failed'), { type: 'refused', status: 400 })
+})
+
 t.test('Veo: frames are bytes, links to them are fetched before', async (t) => {
   t.strictSame(veo.takesIn?.(jobOf(framed)), [linked('https://example.com/a.png')])
   const taken = { ...first, file: stored('a.png', 'image/png') }
@@ -150,6 +161,8 @@ t.test('MiniMax: a failure in a 200 is a refusal, unless its time was over', asy
     [1008, 503],
     [1026, 400],
     [2013, 400],
+    [2042, 400],
+    [20132, 400],
     [1000, 500],
   ] as const)
     t.match(read(code), { type: 'refused', status, message: 'No.' }, String(code))
@@ -336,6 +349,8 @@ t.test('Runway: codes of failures', async (t) => {
     ['INPUT_PREPROCESSING.SAFETY.TEXT', 'content_policy'],
     ['ASSET.INVALID', 'invalid_input'],
     ['INTERNAL.BAD_OUTPUT.CODE01', 'generation_failed'],
+    ['INPUT_PREPROCESSING.INTERNAL', 'generation_failed'],
+    ['THIRD_PARTY.UNAVAILABLE', 'generation_failed'],
   ] as const)
     t.match(read(code), { type: 'failed', code: ours, message: 'No.' }, code)
   t.match(followOf(runway).readPoll(answerOf(200, { id: 'r', status: 'THROTTLED' }), pollOf(film)), {

@@ -14,8 +14,8 @@ import {
   looseWord,
   messageOf,
   outcomeBy,
-  refused,
   unknown,
+  usedUp,
 } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
@@ -55,14 +55,11 @@ function target(model: string): { path: string; version?: string } {
   return { path: `/${folder}${pathParts(model)}${PREDICTIONS}` }
 }
 
-/** 402 is the operator's account, not the customer's: another channel may have credit left. */
 const PAYMENT_REQUIRED = 402
 
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
   const outcome = asyncRefusal(answer)
-  return outcome.type === 'refused' && outcome.status === PAYMENT_REQUIRED
-    ? refused(503, outcome.message)
-    : outcome
+  return outcome.type === 'refused' && outcome.status === PAYMENT_REQUIRED ? usedUp(outcome) : outcome
 }
 
 const submitted = z.looseObject({ id: looseId, status: looseWord })

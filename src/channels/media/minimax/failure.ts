@@ -23,7 +23,10 @@ export function minimaxFailure(answer: MediaAnswer): Failed | null {
 
 /** The wait for an answer was over: the task may have been taken on. */
 const TIMEOUT = 1001
-/** 1008 and 2056 are the operator's account, not the customer's: another channel may have credit left. */
+/**
+ * 1008 and 2056 are the operator's account, not the customer's: another channel may have credit left. 2042 and 20132 are
+ * about a voice.
+ */
 const STATUSES: Readonly<Record<number, number>> = {
   1002: 429,
   1004: 401,
@@ -35,9 +38,11 @@ const STATUSES: Readonly<Record<number, number>> = {
   1042: 400,
   2013: 400,
   2037: 400,
+  2042: 400,
   2045: 429,
   2049: 401,
   2056: 503,
+  20132: 400,
 }
 
 /** Returns a failed submit. */
