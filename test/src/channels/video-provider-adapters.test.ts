@@ -91,6 +91,16 @@ t.test('Kling: codes of refusals', async (t) => {
   t.equal(read(504, 5002).type, 'unknown')
 })
 
+t.test('Veo: a video to continue has other names at the Gemini API than at Vertex AI', async (t) => {
+  const video = { type: 'video', file: stored('a.mp4', 'video/mp4'), role: null }
+  const sentTo = (channel: typeof atVeo) =>
+    jsonOf(veo.submit(channel, submitOf({ ...film, content: [words, video] }, 'veo-3.1')))
+  t.match(sentTo(atVeo), { instances: [{ video: { encodedVideo: 'inputs/a.mp4', encoding: 'video/mp4' } }] })
+  t.match(sentTo({ ...atVeo, provider: 'vertex' }), {
+    instances: [{ video: { bytesBase64Encoded: 'inputs/a.mp4', mimeType: 'video/mp4' } }],
+  })
+})
+
 t.test('an account of the operator’s that is used up is no fault of the request', async (t) => {
   const readDashscope = (body: object) => dashscope.readSubmit(answerOf(400, body), submitOf(film))
   const readRunway = (error: string) => runway.readSubmit(answerOf(400, { error }), submitOf(film))
