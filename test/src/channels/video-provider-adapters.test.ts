@@ -84,8 +84,13 @@ t.test('Kling: codes of refusals', async (t) => {
     [200, 1301, 400],
     [200, 1302, 429],
     [200, 5000, 500],
+    [200, 1304, 503],
     [400, 1301, 400],
     [429, 1303, 429],
+    // Its account or its resource pack is used up, or its address is not on a list.
+    [429, 1101, 503],
+    [429, 1102, 503],
+    [429, 1304, 503],
   ] as const)
     t.match(read(http, code), { type: 'refused', status, message: 'No.' }, `${http} ${code}`)
   t.equal(read(504, 5002).type, 'unknown')
