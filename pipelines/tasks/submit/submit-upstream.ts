@@ -7,6 +7,7 @@
 import { upstreamStatusName } from '../../../schemas/failure.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Produced, Refused, TaskAdapter } from '../../../src/channels/media/adapter.ts'
+import { PAYMENT_REQUIRED } from '../../../src/channels/media/answer.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../../src/core/routing/order.ts'
 import type { Task, TaskAttempt, TaskChanges } from '../../../src/postgres/tasks/types.ts'
@@ -312,7 +313,8 @@ function refusedBy(
   if (isAboutAccess(status, message)) {
     const failure = { ...ownFailure('upstream_error', 'refused'), message: ACCESS_REFUSED }
     const detail = `The upstream refused the channel's access with status ${status}: ${masked(message, route, model)}`
-    return { type: 'refused', failure, mayTryNext: false, isChannelFault: true, detail }
+    // Another channel may have credit left.
+    return { type: 'refused', failure, mayTryNext: status === PAYMENT_REQUIRED, isChannelFault: true, detail }
   }
   const mayTryNext = status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS || status >= 500
   const code = named ?? upstreamStatusName(status).code

@@ -111,17 +111,17 @@ export function refusal(answer: MediaAnswer, otherwise: number): Refused {
   return { type: 'refused', status, message: messageOf(jsonIn(answer), unnamed(answer.status)) }
 }
 
+/** The status of a refusal that is about the credit of the operator's account. */
+export const PAYMENT_REQUIRED = 402
+
 export const refused = (status: number, message: string): Refused => ({
   type: 'refused',
   status,
   message: clipped(message),
 })
 
-/**
- * Returns an upstream's word that the operator's account is used up, as a refusal that is not about the request: another
- * channel may have credit left.
- */
-export const usedUp = ({ message }: Refused): Refused => refused(503, message)
+/** Returns an upstream's refusal of the operator's account, which has no credit, under the status that says so. */
+export const usedUp = ({ message }: Refused): Refused => refused(PAYMENT_REQUIRED, message)
 
 export const unknown = (reason: string): SubmitOutcome => ({ type: 'unknown', reason: clipped(reason) })
 

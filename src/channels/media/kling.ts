@@ -20,6 +20,7 @@ import {
   looseWord,
   messageOf,
   outcomeBy,
+  PAYMENT_REQUIRED,
   pollError,
   refused,
   unknown,
@@ -89,7 +90,7 @@ const isAboutAccount = (code: number): boolean => (code >= 1100 && code <= 1103)
 /** Statuses by codes in the body of a 200: 1300 and 1301 are about content, 1302 and 1303 about the rate. */
 function statusOf(code: number): number {
   if (code >= 1000 && code <= 1004) return 401
-  if (isAboutAccount(code)) return 503
+  if (isAboutAccount(code)) return PAYMENT_REQUIRED
   if (code === 1302 || code === 1303) return 429
   return code >= 1200 && code < 5000 ? 400 : 500
 }

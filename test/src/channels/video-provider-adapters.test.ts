@@ -79,18 +79,18 @@ t.test('Kling: codes of refusals', async (t) => {
     kling.readSubmit(answerOf(status, { code, message: 'No.', request_id: 'r' }), submitOf(film))
   for (const [http, code, status] of [
     [200, 1002, 401],
-    [200, 1102, 503],
+    [200, 1102, 402],
     [200, 1201, 400],
     [200, 1301, 400],
     [200, 1302, 429],
     [200, 5000, 500],
-    [200, 1304, 503],
+    [200, 1304, 402],
     [400, 1301, 400],
     [429, 1303, 429],
     // Its account or its resource pack is used up, or its address is not on a list.
-    [429, 1101, 503],
-    [429, 1102, 503],
-    [429, 1304, 503],
+    [429, 1101, 402],
+    [429, 1102, 402],
+    [429, 1304, 402],
   ] as const)
     t.match(read(http, code), { type: 'refused', status, message: 'No.' }, `${http} ${code}`)
   t.equal(read(504, 5002).type, 'unknown')
@@ -110,10 +110,10 @@ t.test('an account of the operator’s that is used up is no fault of the reques
   const readDashscope = (body: object) => dashscope.readSubmit(answerOf(400, body), submitOf(film))
   const readRunway = (error: string) => runway.readSubmit(answerOf(400, { error }), submitOf(film))
   const overdue = 'Access denied, please make sure your account is in good standing.'
-  t.match(readDashscope({ code: 'Arrearage', message: overdue }), { type: 'refused', status: 503 })
+  t.match(readDashscope({ code: 'Arrearage', message: overdue }), { type: 'refused', status: 402 })
   t.match(readDashscope({ code: 'InvalidParameter', message: 'No.' }), { type: 'refused', status: 400 })
   const empty = 'You do not have enough credits to run this task.'
-  t.match(readRunway(empty), { type: 'refused', status: 503, message: empty })
+  t.match(readRunway(empty), { type: 'refused', status: 402, message: empty })
   t.match(readRunway('Validation of body failed'), { type: 'refused', status: 400 })
 })
 
@@ -173,7 +173,7 @@ t.test('MiniMax: a failure in a 200 is a refusal, unless its time was over', asy
   for (const [code, status] of [
     [1002, 429],
     [1004, 401],
-    [1008, 503],
+    [1008, 402],
     [1026, 400],
     [2013, 400],
     [2042, 400],

@@ -15,7 +15,6 @@ import {
   messageOf,
   outcomeBy,
   unknown,
-  usedUp,
 } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
@@ -55,18 +54,11 @@ function target(model: string): { path: string; version?: string } {
   return { path: `/${folder}${pathParts(model)}${PREDICTIONS}` }
 }
 
-const PAYMENT_REQUIRED = 402
-
-function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const outcome = asyncRefusal(answer)
-  return outcome.type === 'refused' && outcome.status === PAYMENT_REQUIRED ? usedUp(outcome) : outcome
-}
-
 const submitted = z.looseObject({ id: looseId, status: looseWord })
 
 /** A prediction may be over already: its first poll reads how it ended. */
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return readRefusal(answer)
+  if (!isSuccess(answer)) return asyncRefusal(answer)
   const body = fieldsOf(jsonIn(answer))
   if (body === null) return unknown('The answer is no JSON object.')
   const { id, status } = submitted.parse(body)
