@@ -120,8 +120,12 @@ export const refused = (status: number, message: string): Refused => ({
   message: clipped(message),
 })
 
-/** Returns an upstream's refusal of the operator's account, which has no credit, under the status that says so. */
-export const usedUp = ({ message }: Refused): Refused => refused(PAYMENT_REQUIRED, message)
+/** Returns a failed submit; where the operator's account has no credit, under the status that says so. */
+export const usedUpIf = <Outcome extends SubmitOutcome>(
+  isUsedUp: boolean,
+  outcome: Outcome,
+): Outcome | Refused =>
+  isUsedUp && outcome.type === 'refused' ? refused(PAYMENT_REQUIRED, outcome.message) : outcome
 
 export const unknown = (reason: string): SubmitOutcome => ({ type: 'unknown', reason: clipped(reason) })
 

@@ -14,7 +14,7 @@ import {
   refusal,
   refused,
   unknown,
-  usedUp,
+  usedUpIf,
 } from './answer.ts'
 import { produced } from './files.ts'
 import {
@@ -71,8 +71,7 @@ function readVoice(answer: MediaAnswer): SubmitOutcome {
 /** Reads a refusal. An exhausted plan comes as 401, though the key is valid. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
   const detail = fieldsOf(fieldsOf(jsonIn(answer))?.detail)
-  const outcome = refusal(answer, 502)
-  return detail?.status === 'quota_exceeded' ? usedUp(outcome) : outcome
+  return usedUpIf(detail?.status === 'quota_exceeded', refusal(answer, 502))
 }
 
 export const elevenlabs: MediaAdapter = {

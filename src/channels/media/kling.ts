@@ -24,7 +24,7 @@ import {
   pollError,
   refused,
   unknown,
-  usedUp,
+  usedUpIf,
 } from './answer.ts'
 import type { MediaFailureCode } from './failure.ts'
 import { type Delivered, produced, sourceOf } from './files.ts'
@@ -109,9 +109,8 @@ function accepted(data: unknown): SubmitOutcome | null {
 
 /** Reads a refusal. One about the account comes with the 429 of one about the rate. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const outcome = asyncRefusal(answer)
   const { code } = envelope.parse(fieldsOf(jsonIn(answer)) ?? {})
-  return outcome.type === 'refused' && code !== null && isAboutAccount(code) ? usedUp(outcome) : outcome
+  return usedUpIf(code !== null && isAboutAccount(code), asyncRefusal(answer))
 }
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {

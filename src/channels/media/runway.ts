@@ -21,7 +21,7 @@ import {
   looseWord,
   outcomeBy,
   unknown,
-  usedUp,
+  usedUpIf,
 } from './answer.ts'
 import type { MediaFailureCode } from './failure.ts'
 import { type Delivered, produced, sourceOf } from './files.ts'
@@ -117,7 +117,7 @@ const NO_CREDITS = /^You do not have enough credits/i
 
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
   const outcome = asyncRefusal(answer)
-  return outcome.type === 'refused' && NO_CREDITS.test(outcome.message) ? usedUp(outcome) : outcome
+  return usedUpIf(outcome.type === 'refused' && NO_CREDITS.test(outcome.message), outcome)
 }
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {

@@ -16,7 +16,7 @@ import {
   outcomeBy,
   pollError,
   unknown,
-  usedUp,
+  usedUpIf,
 } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
@@ -28,11 +28,8 @@ const submitted = z.looseObject({ task_id: looseId, task_status: looseWord })
 /** An account with an overdue payment is refused with 400. */
 const OVERDUE = 'Arrearage'
 
-function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const outcome = asyncRefusal(answer)
-  const isOverdue = fieldsOf(jsonIn(answer))?.code === OVERDUE
-  return outcome.type === 'refused' && isOverdue ? usedUp(outcome) : outcome
-}
+const readRefusal = (answer: MediaAnswer): SubmitOutcome =>
+  usedUpIf(fieldsOf(jsonIn(answer))?.code === OVERDUE, asyncRefusal(answer))
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return readRefusal(answer)

@@ -1,10 +1,11 @@
 /** OpenAI's images interface: generations as JSON, edits as a form. */
 import { furtherIn } from '../../../../schemas/media/images.ts'
 import type { FileRef, JobOf } from '../../../../schemas/media/job.ts'
-import type { FormPart, MediaAdapter, MediaAnswer, Refused } from '../adapter.ts'
-import { fieldsOf, isSuccess, jsonIn, refusal, usedUp } from '../answer.ts'
+import type { FormPart, MediaAdapter } from '../adapter.ts'
+import { isSuccess } from '../answer.ts'
 import { readImages } from '../image-answer.ts'
 import { definedFields, filePart, formRequest, isLink, jsonRequest, notServed } from '../request.ts'
+import { openaiRefusal } from './refusal.ts'
 
 type ImageJob = JobOf<'image' | 'image_edit'>
 
@@ -42,15 +43,6 @@ const formOf = (job: ImageJob, model: string): readonly FormPart[] => [
 const INVALID = /moderation|content_policy|safety|invalid/i
 const statusOf = (code: string): number => (INVALID.test(code) ? 400 : 502)
 
-/** An account that has reached its limit is refused with 400. */
-const LIMIT_REACHED = 'billing_hard_limit_reached'
-
-function readRefusal(answer: MediaAnswer): Refused {
-  const outcome = refusal(answer, 502)
-  const error = fieldsOf(fieldsOf(jsonIn(answer))?.error)
-  return error?.code === LIMIT_REACHED ? usedUp(outcome) : outcome
-}
-
 export const openaiImages: MediaAdapter = {
   works: ['image', 'image_edit'],
   inlines: false,
@@ -61,6 +53,6 @@ export const openaiImages: MediaAdapter = {
       ? formRequest(channel, '/images/edits', formOf(job, upstreamModel))
       : jsonRequest(channel, '/images/generations', bodyOf(job, upstreamModel))
   },
-  readSubmit: (answer) => (isSuccess(answer) ? readImages(answer, statusOf) : readRefusal(answer)),
+  readSubmit: (answer) => (isSuccess(answer) ? readImages(answer, statusOf) : openaiRefusal(answer)),
   follow: null,
 }
