@@ -11,7 +11,7 @@ import type { AccountWithWallet } from '../../src/postgres/accounts/accounts.ts'
 import type { AuditEntry } from '../../src/postgres/accounts/audit-record.ts'
 import type { AuditReport } from '../../src/postgres/billing/audit-report.ts'
 import type { Task } from '../../src/postgres/tasks/types.ts'
-import { endingOf } from '../tasks/end/settlement.ts'
+import { attemptRows, endingOf } from '../tasks/end/settlement.ts'
 
 /** Returns `remaining`, `used`, `held` and `total` as `GET /v1/key/balance` does; `balance` equals `remaining`. */
 export const walletShape = (wallet: WalletTotals) => ({
@@ -115,7 +115,7 @@ export const taskShape = (task: Task) => {
     accepted_at: timeOrNull(task.acceptedAt),
     ended_at: timeOrNull(task.endedAt),
     deadline_at: timeOf(task.deadlineAt),
-    attempts: task.attempts.map((attempt) => ({ ...attempt })),
+    attempts: attemptRows(task),
   }
 }
 

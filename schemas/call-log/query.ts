@@ -35,7 +35,7 @@ export interface WindowEnd {
 
 const quoted = (input: unknown): string => JSON.stringify(input)
 
-const oneOf = <const T extends readonly string[]>(allowed: T) =>
+export const oneOf = <const T extends readonly string[]>(allowed: T) =>
   z.enum(allowed, { error: ({ input }) => `${quoted(input)} is not one of ${allowed.join(', ')}` })
 
 const text = z.string().max(LOG_TEXT_MAX_CHARS, `must have at most ${LOG_TEXT_MAX_CHARS} characters`)

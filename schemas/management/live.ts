@@ -1,6 +1,7 @@
 /** Operations that show the running installation: its processes and engines, and calls as they end. */
 import { z } from 'zod'
-import { logRow } from '../call-log/row.ts'
+import { commaList } from '../call-log/query.ts'
+import { callStatus, logRow } from '../call-log/row.ts'
 import { amountText, instantText, operation } from './operation.ts'
 
 const processSchema = z.object({
@@ -83,7 +84,7 @@ export const watchCalls = operation({
     account_id: z.string(),
     key_id: z.string().optional(),
     model: z.string().optional(),
-    status: z.string().optional().describe('States, with commas between.'),
+    status: commaList(callStatus).optional().describe('One status or several, separated by commas.'),
   }),
   answer: { name: 'LiveCall', schema: liveCall },
   scope: 'read',

@@ -1,5 +1,6 @@
 /** Query parameters of lists of tasks. */
 import { z } from 'zod'
+import { commaList, oneOf } from '../call-log/query.ts'
 import { TASK_RULES, type TaskKind } from './task.ts'
 
 export const TASK_LIST_DEFAULT = 30
@@ -53,10 +54,7 @@ export function taskListQuery(kind: TaskKind) {
       .transform(Number)
       .prefault(String(TASK_LIST_DEFAULT))
       .describe(`At most so many, 1 to ${TASK_LIST_MAX}; the newest.`),
-    status: z
-      .string()
-      .transform((text) => text.split(',').map((word) => word.trim()))
-      .pipe(z.array(z.enum(words, { error: ({ input }) => `"${input}" is not one of ${words.join(', ')}` })))
+    status: commaList(oneOf(words))
       .prefault(ALL_STATUSES)
       .describe(`Comma-separated: ${words.join(', ')}. Default: all.`),
   })

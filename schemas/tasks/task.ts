@@ -95,7 +95,7 @@ const NOTHING: Readonly<Record<TaskEvent, null>> = {
 }
 
 /** Returns an end without a result. Only the record of a late answer from an upstream can follow. */
-const over = (state: 'failed' | 'expired' | 'cancelled' | 'refused') => ({ ...NOTHING, discarded: to(state) })
+const over = (state: 'failed' | 'expired' | 'cancelled') => ({ ...NOTHING, discarded: to(state) })
 
 /**
  * Returns the table. `late` is the state of a task after its deadline; `broken` the effect of an end without a result
@@ -149,7 +149,8 @@ function tableWith(late: 'expired' | 'failed', broken: 'refund' | 'charge' = 're
     failed: over('failed'),
     expired: over('expired'),
     cancelled: over('cancelled'),
-    refused: over('refused'),
+    // Its submit was never sent, or the process that sent it has heard of every channel that it is refused.
+    refused: NOTHING,
   }
 }
 

@@ -7,6 +7,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Failure } from '../../schemas/failure.ts'
+import { codingsOf, decodedBody, isDecodingError, isKnownCoding } from './content-coding.ts'
 import { isPublicAddress } from './public-address.ts'
 
 export const MAX_REDIRECTS = 3
@@ -127,14 +128,19 @@ async function* piecesOf(
   maxBytes: number,
 ): AsyncGenerator<Buffer, void> {
   const tooLarge = () => refuse(url, `it is larger than ${maxBytes} bytes`)
+  const codings = codingsOf(response.headers['content-encoding'] ?? '')
   try {
     if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
+    const unknown = codings.find((coding) => !isKnownCoding(coding))
+    if (unknown !== undefined) throw refuse(url, `its coding ${JSON.stringify(unknown)} is not known`)
     let length = 0
-    for await (const piece of response as AsyncIterable<Buffer>) {
+    for await (const piece of decodedBody(response, codings) as AsyncIterable<Buffer>) {
       length += piece.length
       if (length > maxBytes) throw tooLarge()
       yield piece
     }
+  } catch (error) {
+    throw isDecodingError(error) ? refuse(url, `it is not valid ${codings.join(', ')}`) : error
   } finally {
     response.destroy()
   }

@@ -132,9 +132,20 @@ const ABOUT_CONTENT =
 export const ACCESS_REFUSED =
   'The upstream refused the access of this service. Try again later, or ask the operator of the service.'
 
+const BAD_REQUEST = 400
+/**
+ * The beginnings of refusals with 400 that are about an account without credit, at Anthropic and DashScope, or about a key, at
+ * the Gemini API. Further behind may be words of the client.
+ */
+const ABOUT_ACCOUNT =
+  /^(?:Your credit balance is too low|Access denied, please make sure your account|API key (?:not valid|not found|expired))/i
+
 /** Returns whether an upstream's refusal is about the operator's key or account, whatever the client asked for. */
 export const isAboutAccess = (status: number, message: string): boolean =>
-  status === 401 || status === 402 || (status === FORBIDDEN && !ABOUT_CONTENT.test(message))
+  status === 401 ||
+  status === 402 ||
+  (status === FORBIDDEN && !ABOUT_CONTENT.test(message)) ||
+  (status === BAD_REQUEST && ABOUT_ACCOUNT.test(message))
 
 const accessRefused = (status: number, detail: string): AttemptFailure =>
   accessRefusedBy(`The upstream refused the channel's access with status ${status}: ${detail}`)

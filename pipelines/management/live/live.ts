@@ -114,7 +114,8 @@ interface CallFilter {
   readonly accountId: string
   readonly keyId: string | null
   readonly model: string | undefined
-  readonly statuses: readonly string[] | undefined
+  /** None: every one. */
+  readonly statuses: readonly string[]
 }
 
 const matching = ({ accountId, keyId, model, statuses }: CallFilter): MonoTypeOperatorFunction<SettledCall> =>
@@ -124,7 +125,7 @@ const matching = ({ accountId, keyId, model, statuses }: CallFilter): MonoTypeOp
       (call.account_id === accountId &&
         (keyId === null || call.key_id === keyId) &&
         (model === undefined || call.model === model) &&
-        (statuses === undefined || statuses.includes(call.status))),
+        (statuses.length === 0 || statuses.includes(call.status))),
   )
 
 export const liveActs = [
@@ -138,10 +139,10 @@ export const liveStreams = [
     context.overviews.pipe(map((data) => ({ name: 'overview', data }))),
   ),
   implementStream<LiveDeps, typeof watchCalls>(watchCalls, async (context, input, isContinued) => {
-    const { account_id: accountId, key_id, model, status } = input
+    const { account_id: accountId, key_id, model, status: statuses = [] } = input
     const keyId = await visibleKey(context, accountId, key_id)
     const calls = context.settledCalls.pipe(
-      matching({ accountId, keyId, model, statuses: status?.split(',') }),
+      matching({ accountId, keyId, model, statuses }),
       map((call): LiveEvent => (call === null ? GAP : { name: 'call', data: liveCallOf(call) })),
     )
     return isContinued ? concat(of(GAP), calls) : calls

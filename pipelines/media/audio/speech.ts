@@ -27,6 +27,7 @@ import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { type CancelDeps, cancelTask } from '../cancel-task.ts'
 import { failureOf, filesRemoved } from '../failed-task.ts'
+import { unreadable } from '../files/unreadable.ts'
 import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCall, type MediaCallDeps, mediaCall, type OrderParts } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
@@ -144,7 +145,7 @@ function soundReply({ files }: MakeSpeechDeps, task: Task): Reply | Observable<R
   const key = task.result?.files.find(({ role }) => role === 'audio')?.key ?? null
   if (key === null) return jsonReply(printed)
   return pacedReply(async () => {
-    const found = await files.get(key)
+    const found = await files.get(key).catch(unreadable)
     if (found === null) throw new Failure('not_found', 'The sound is not there any more.')
     // No content-length: the reply ends after its last byte, once the record of its Idempotency-Key is stored.
     return { headers: [['content-type', found.mediaType]], pieces: found.stream }

@@ -15,6 +15,7 @@ import { answer } from '../../stages/answer.ts'
 import { type Asked, type Found, find, readParams } from '../../stages/find.ts'
 import { pipeline } from '../../stages/pipeline.ts'
 import type { Call, Stage } from '../../stages/stage.ts'
+import { unreadable } from './unreadable.ts'
 
 export interface FilesDeps {
   readonly files: Pick<ObjectStore, 'get' | 'head' | 'link' | 'servesLinks'>
@@ -105,7 +106,7 @@ function send(
   const span = spanOf(request, found, tag)
   if (found.bytes === 0) return of(empty(200, headers))
   return pacedReply(async () => {
-    const body = await store.get(key, span ?? undefined)
+    const body = await store.get(key, span ?? undefined).catch(unreadable)
     if (body === null) throw gone()
     if (span === null) return { headers, length: found.bytes, pieces: body.stream }
     const range = ['content-range', `bytes ${span.first}-${span.last}/${found.bytes}`] as const
@@ -145,7 +146,7 @@ const checkLinkOf = ({ fileLinkKey, now = Date.now }: FilesDeps): Stage<Call, Li
 /** Adds what the store has under the key. @throws Failure `not_found` */
 const findFile = ({ files: store }: FilesDeps): Stage<LinkCall, FileCall> =>
   find(async ({ params: { key } }) => {
-    const found = await store.head(key)
+    const found = await store.head(key).catch(unreadable)
     if (found === null) throw gone()
     return found
   })

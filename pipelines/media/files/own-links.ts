@@ -5,6 +5,7 @@
 import { checkLink, FILES_PATH, isObjectKey } from '../../../src/core/media/file-link.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import type { AcceptedFiles, StoredFileRef } from '../inputs/store-input.ts'
+import { unreadable } from './unreadable.ts'
 
 export interface OwnLinkDeps {
   readonly files: Pick<ObjectStore, 'head'>
@@ -22,7 +23,7 @@ export async function ownFile(
   const key = pathname.slice(FILES_PATH.length)
   const isOurs = pathname.startsWith(FILES_PATH) && isObjectKey(key)
   if (!isOurs || checkLink(fileLinkKey, key, searchParams, Date.now()) !== 'valid') return null
-  const found = await files.head(key)
+  const found = await files.head(key).catch(unreadable)
   if (found === null || !accepted.mediaTypes.includes(found.mediaType)) return null
   const { bytes, mediaType } = found
   return { from: 'store', key, media_type: mediaType, bytes, name: key.slice(key.lastIndexOf('/') + 1) }

@@ -10,6 +10,7 @@ import { endingOf } from '../../tasks/end/settlement.ts'
 import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import { filesRemoved } from '../failed-task.ts'
+import { unreadable } from '../files/unreadable.ts'
 
 type ImageAnswer = z.infer<typeof imageAnswer>
 type ImageTask = z.infer<typeof imageTask>
@@ -67,15 +68,13 @@ export async function printImageTask(files: ImageFiles, task: Task): Promise<Ima
 /** The file in base64, where it is here and not too large for what is left of the answer. */
 async function inlined(files: ImageFiles, { key }: ResultFile, maxBytes: number): Promise<Buffer | null> {
   if (key === null) return null
-  const body = await files.get(key)
+  const body = await files.get(key).catch(unreadable)
   if (body === null) throw filesRemoved('images')
   if (body.bytes > maxBytes) {
     body.stream.destroy()
     return null
   }
-  const pieces: Buffer[] = []
-  for await (const piece of body.stream) pieces.push(piece)
-  return Buffer.concat(pieces)
+  return Buffer.concat(await body.stream.toArray().catch(unreadable))
 }
 
 /**

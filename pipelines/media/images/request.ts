@@ -107,7 +107,15 @@ function typed([name, value]: readonly [string, string]): readonly [string, unkn
 const textsOf = (fields: ReadForm['fields']): Record<string, unknown> =>
   Object.fromEntries(fields.filter(([name, value]) => !FILE_FIELDS.includes(name) && value !== '').map(typed))
 
+/** Returns the first field that comes twice and may come once. */
+function repeatedIn(fields: ReadForm['fields']): string | undefined {
+  const names = fields.map(([name]) => name).filter((name) => !FILE_FIELDS.includes(name))
+  return names.find((name, index) => names.indexOf(name) !== index)
+}
+
 function readEditForm({ fields, files, hash }: ReadForm): ImageParams {
+  const repeated = repeatedIn(fields)
+  if (repeated !== undefined) throw invalidField(repeated, 'the form has it more than once')
   const params = readClientJson(imageEditFields, textsOf(fields))
   const images = imageInputsOf({ fields, files }, IMAGE_FIELDS)
   const [mask = null, ...moreMasks] = imageInputsOf({ fields, files }, ['mask'])

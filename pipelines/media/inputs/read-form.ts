@@ -4,8 +4,15 @@
  */
 import { createHash } from 'node:crypto'
 import { Failure } from '../../../schemas/failure.ts'
+import { peekStream } from '../../../src/core/media/peeked.ts'
 import type { FormFile, GatewayRequest } from '../../../src/http/handler.ts'
-import { type AcceptedFiles, type InputStoreDeps, type StoredFileRef, storeInput } from './store-input.ts'
+import {
+  type AcceptedFiles,
+  type InputStoreDeps,
+  type StoredFileRef,
+  type StoredInput,
+  storeInput,
+} from './store-input.ts'
 import type { Upload } from './uploads.ts'
 
 /** The largest body of a form. See docs/api-rules.md, "Every endpoint". */
@@ -40,34 +47,45 @@ export async function readForm(
   rules: FormRules,
 ): Promise<ReadForm | null> {
   if (!request.form) return null
-  const taken: Array<{ field: string; file: StoredFileRef; sha256: Buffer }> = []
+  const taken: Array<TakenFile | undefined> = []
   const counts = new Map<string, number>()
-  let number = 0
+  let count = 0
   // A file may still be on its way onto the disk when the next one begins.
   const takeFile = async ({ field, name, content }: FormFile, before: ReadForm['fields']) => {
-    const at = number++
+    const at = count++
+    const { head, all } = await peekStream(content, 1)
+    // A form of a browser has an input in which no file was chosen, too.
+    if (name === '' && head.length === 0) return
     counts.set(field, (counts.get(field) ?? 0) + 1)
     checkCount(field, counts.get(field)!, rules)
     rules.check?.(before)
-    const incoming = { upload: rules.upload, requestId: request.requestId, number, field, name, content }
+    const incoming = {
+      upload: rules.upload,
+      requestId: request.requestId,
+      number: at + 1,
+      field,
+      name,
+      content: all,
+    }
     taken[at] = { field, ...(await storeInput(deps, incoming, rules.accepted)) }
   }
   const maxFiles = Object.values(rules.files).reduce((sum, count) => sum + count, 0)
   const limits = { maxFields: MAX_FIELDS, maxFieldBytes: MAX_FIELD_BYTES, maxFiles }
   try {
     const fields = await request.form.read(limits, takeFile)
-    const files = taken.map(({ field, file }) => ({ field, file }))
-    return { fields, files, hash: hashOf(fields, taken) }
+    const files = taken.filter((file) => file !== undefined)
+    return { fields, files: files.map(({ field, file }) => ({ field, file })), hash: hashOf(fields, files) }
   } catch (error) {
     await rules.upload.discard()
     throw error
   }
 }
 
-function hashOf(
-  fields: ReadForm['fields'],
-  files: ReadonlyArray<{ readonly field: string; readonly file: StoredFileRef; readonly sha256: Buffer }>,
-): Buffer {
+interface TakenFile extends StoredInput {
+  readonly field: string
+}
+
+function hashOf(fields: ReadForm['fields'], files: readonly TakenFile[]): Buffer {
   const contents = files.map(({ field, file, sha256 }) => [field, file.name, sha256.toString('base64')])
   return createHash('sha256')
     .update(JSON.stringify([fields, contents]))

@@ -62,10 +62,10 @@ export interface Incoming {
 
 /** Without folders, and without what a header could not carry. */
 function nameOf({ name, number }: Incoming, extension: string): string {
-  const own = name
+  const last = name
     .slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)
     .replace(/[^\p{L}\p{N}._ -]+/gu, '_')
-    .slice(-MAX_NAME_CHARS)
+  const own = [...last].slice(-MAX_NAME_CHARS).join('')
   return own === '' ? `file-${number}.${extension}` : own
 }
 
@@ -80,7 +80,8 @@ export async function storeInput(
   const mediaType = sniffMediaType(head) ?? ''
   if (!accepted.mediaTypes.includes(mediaType)) {
     await stop()
-    throw new Failure('invalid_request', `The file in ${field} is not ${accepted.noun}.`)
+    const fault = head.length === 0 ? 'empty' : `not ${accepted.noun}`
+    throw new Failure('invalid_request', `The file in ${field} is ${fault}.`)
   }
   const extension = extensionOf(mediaType) ?? 'bin'
   const key = `inputs/${requestId}-${number}.${extension}`

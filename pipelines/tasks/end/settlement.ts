@@ -3,7 +3,7 @@
  * See docs/api-rules.md, "Tasks" and "Call log rows".
  */
 
-import type { CallStatus } from '../../../schemas/call-log/row.ts'
+import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
 import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
 import type { JobOf } from '../../../schemas/media/job.ts'
 import { TASK_RULES, type TaskKind } from '../../../schemas/tasks/task.ts'
@@ -71,6 +71,10 @@ function answeredEnding(task: Task, now: number): ReturnType<typeof endingOf> {
   const isAnswered = task.isAwaited && task.state !== 'refused' && ending.code !== null
   return isAnswered ? failureOfAwaited({ ...task, endedAt: task.endedAt ?? now }, ending) : ending
 }
+
+/** Returns the attempts as rows of calls have them. */
+export const attemptRows = ({ attempts }: Pick<Task, 'attempts'>): AttemptRow[] =>
+  attempts.map(({ retry_after: _, ...row }) => row)
 
 /** How long it took until the last attempt went out, and how long that took. */
 function attemptPieces({ attempts, submittedAt }: Task): string {
@@ -178,7 +182,7 @@ export function taskSettlement(
     ttfb_ms: null,
     channel_id: task.channelId,
     attempts_count: isAsync ? null : task.attempts.length,
-    attempts: task.attempts.length > 1 || hasFailed ? [...task.attempts] : [],
+    attempts: task.attempts.length > 1 || hasFailed ? attemptRows(task) : [],
     ...(detail !== undefined && { detail }),
     task_id: task.id,
     ...(links.urls.length > 0 && { result_urls: [...links.urls] }),

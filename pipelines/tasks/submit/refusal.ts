@@ -20,10 +20,24 @@ const isOwn = (code: string | null): code is OwnRefusal => code !== null && Obje
 const isOfConnection = (code: string | null): code is OwnRefusal =>
   code === 'upstream_unreachable' || code === 'upstream_timeout'
 
+const SECONDS = /^\d{1,9}$/
+/** More than a date in any of the forms of HTTP. */
+const MAX_DATE_CHARS = 40
+
+/** Returns a `retry-after` as it came; null where it is neither seconds nor a date. */
+export function retryAfterIn(text: string | null): string | null {
+  if (text === null || SECONDS.test(text)) return text
+  return text.length <= MAX_DATE_CHARS && !Number.isNaN(Date.parse(text)) ? text : null
+}
+
 /** Of a task in the state `refused`. */
-export function refusalOf({ refusedStatus, errorCode, errorMessage }: Task): Failure | UpstreamRefusal {
-  if (refusedStatus !== null && !isOfConnection(errorCode))
-    return new UpstreamRefusal(refusedStatus, errorMessage ?? '', [])
+export function refusalOf(task: Task): Failure | UpstreamRefusal {
+  const { refusedStatus, attempts, errorCode, errorMessage } = task
+  if (refusedStatus !== null && !isOfConnection(errorCode)) {
+    const { retry_after } = attempts.at(-1) ?? {}
+    const headers = retry_after === undefined ? [] : [['retry-after', retry_after] as const]
+    return new UpstreamRefusal(refusedStatus, errorMessage ?? '', headers)
+  }
   const code = isOwn(errorCode) ? errorCode : 'upstream_error'
   return new Failure(code, errorMessage ?? OWN_REFUSALS[code])
 }

@@ -4,13 +4,13 @@
  * See docs/failure-modes.md, "Money", rows 19 and 24; docs/api-rules.md, "Tasks" and "Timeouts".
  */
 
-import type { AttemptRow } from '../../../schemas/call-log/row.ts'
 import { upstreamStatusName } from '../../../schemas/failure.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Produced, Refused, TaskAdapter } from '../../../src/channels/media/adapter.ts'
+import { PAYMENT_REQUIRED } from '../../../src/channels/media/answer.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../../src/core/routing/order.ts'
-import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
+import type { Task, TaskAttempt, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED, isAboutAccess } from '../../chat/forward/upstream-error.ts'
 import { WAIT_GRACE_MS } from '../end/deadline.ts'
 import {
@@ -27,7 +27,7 @@ import { MAX_ANSWER_BYTES, MediaCallFailure, StoreFailure } from '../ports.ts'
 import { type Step, stepResult } from '../step.ts'
 import { deliverInline } from '../store/inline-results.ts'
 import { type PreparedJob, prepareFiles, UnusableFile } from './prepare-files.ts'
-import { OWN_REFUSALS, type OwnRefusal } from './refusal.ts'
+import { OWN_REFUSALS, type OwnRefusal, retryAfterIn } from './refusal.ts'
 
 /** Less time than this is not worth an attempt. */
 const LEAST_ATTEMPT_MS = 100
@@ -62,6 +62,8 @@ interface Failure {
   readonly message: string
   /** The upstream's own, where these are its words. */
   readonly status: number | null
+  /** When it says that another try makes sense. */
+  readonly retryAfter: string | null
   readonly end: SubmitEnd
 }
 
@@ -69,6 +71,7 @@ const ownFailure = (code: OwnRefusal, end: SubmitEnd): Failure => ({
   code,
   message: OWN_REFUSALS[code],
   status: null,
+  retryAfter: null,
   end,
 })
 
@@ -100,7 +103,7 @@ class SubmitLadder {
   readonly #untilAt: number
   readonly #routes: readonly Route[]
   readonly #tried: Route[] = []
-  readonly #attempts: AttemptRow[] = []
+  readonly #attempts: TaskAttempt[] = []
   #task: Task
 
   constructor(deps: EngineDeps, task: Task, untilAt: number) {
@@ -189,6 +192,7 @@ class SubmitLadder {
       latency_ms: Math.max(0, now() - startedAt),
       error_code: attempt.type === 'lost' ? 'upstream_error' : (failure?.code ?? null),
       error_message: attempt.type === 'lost' ? attempt.reason : (failure?.message ?? null),
+      ...(failure !== null && failure.retryAfter !== null && { retry_after: failure.retryAfter }),
     })
     return attempt
   }
@@ -205,7 +209,8 @@ class SubmitLadder {
       const request = adapter.submit(route.channel, submit)
       const answer = await calls.send(request, { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES })
       const outcome = adapter.readSubmit(answer, submit)
-      if (outcome.type === 'refused') return refusedBy(outcome, route, model)
+      if (outcome.type === 'refused')
+        return refusedBy({ ...outcome, retryAfter: retryAfterIn(answer.header('retry-after')) }, route, model)
       if (outcome.type !== 'unknown') return outcome
       const reason = masked(outcome.reason, route, model)
       log.warn({ task: id, channel: route.channel.id, reason }, 'Failed to read the answer to a submit')
@@ -245,12 +250,14 @@ class SubmitLadder {
    * Where the client has stopped waiting, or another process has taken this one for gone meanwhile, the client has an id:
    * it gets the end of its task.
    */
-  async #refuse(failure: Failure): Promise<Task> {
+  #refuse(failure: Failure): Promise<Task> {
     const { refusedStatus, ...reason } = refusing(failure)
-    const attempts = this.#attempts
-    if (this.#isTooLate()) return this.#move('failed', { ...reason, attempts })
-    const after = await this.#move('refused', { ...reason, refusedStatus, attempts })
-    return after.state === 'unconfirmed' ? this.#move('failed', { ...reason, attempts }) : after
+    const ended = { ...reason, attempts: this.#attempts }
+    return this.#recorded(async () => {
+      if (this.#isTooLate()) return this.#move('failed', ended)
+      const after = await this.#move('refused', { ...ended, refusedStatus })
+      return after.state === 'unconfirmed' ? this.#move('failed', ended) : after
+    })
   }
 
   /** Whether the client that waits for the submit has been answered with the id; see `awaitTask`. */
@@ -262,18 +269,18 @@ class SubmitLadder {
 
   /** Another process may have taken this one for gone meanwhile: what the upstream said holds all the same. */
   async #resolved(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
-    const after = await this.#recorded(event, changes)
+    const after = await this.#recorded(() => this.#move(event, changes))
     if (hasEndedWithout(after)) return discard(this.#deps, after, changes)
-    return after.state === 'unconfirmed' ? this.#recorded(event, changes) : after
+    return after.state === 'unconfirmed' ? this.#recorded(() => this.#move(event, changes)) : after
   }
 
   /** What is known now is known to nobody else: while PostgreSQL is away it is kept here. */
-  async #recorded(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
+  async #recorded(move: () => Promise<Task>): Promise<Task> {
     const { now, pause } = this.#deps
     const giveUpAt = now() + KEEP_ANSWER_MS
     for (;;) {
       try {
-        return await this.#move(event, changes)
+        return await move()
       } catch (error) {
         if (now() >= giveUpAt) throw error
         await pause(KEEP_RETRY_MS)
@@ -298,15 +305,21 @@ const REQUEST_TIMEOUT = 408
 const TOO_MANY_REQUESTS = 429
 
 /** The customer's own mistake never counts against a channel, and no other channel would take it. */
-function refusedBy({ status, message, code: named }: Refused, route: Route, model: string): Attempt {
+function refusedBy(
+  { status, message, code: named, retryAfter }: Refused & Pick<Failure, 'retryAfter'>,
+  route: Route,
+  model: string,
+): Attempt {
   if (isAboutAccess(status, message)) {
     const failure = { ...ownFailure('upstream_error', 'refused'), message: ACCESS_REFUSED }
     const detail = `The upstream refused the channel's access with status ${status}: ${masked(message, route, model)}`
-    return { type: 'refused', failure, mayTryNext: false, isChannelFault: true, detail }
+    // Another channel may have credit left.
+    return { type: 'refused', failure, mayTryNext: status === PAYMENT_REQUIRED, isChannelFault: true, detail }
   }
   const mayTryNext = status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS || status >= 500
   const code = named ?? upstreamStatusName(status).code
-  const failure: Failure = { code, message: masked(message, route, model), status, end: 'refused' }
+  const words = masked(message, route, model)
+  const failure: Failure = { code, message: words, status, retryAfter, end: 'refused' }
   return { type: 'refused', failure, mayTryNext, isChannelFault: mayTryNext }
 }
 

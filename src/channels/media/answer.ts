@@ -111,11 +111,21 @@ export function refusal(answer: MediaAnswer, otherwise: number): Refused {
   return { type: 'refused', status, message: messageOf(jsonIn(answer), unnamed(answer.status)) }
 }
 
+/** The status of a refusal that is about the credit of the operator's account. */
+export const PAYMENT_REQUIRED = 402
+
 export const refused = (status: number, message: string): Refused => ({
   type: 'refused',
   status,
   message: clipped(message),
 })
+
+/** Returns a failed submit; where the operator's account has no credit, under the status that says so. */
+export const usedUpIf = <Outcome extends SubmitOutcome>(
+  isUsedUp: boolean,
+  outcome: Outcome,
+): Outcome | Refused =>
+  isUsedUp && outcome.type === 'refused' ? refused(PAYMENT_REQUIRED, outcome.message) : outcome
 
 export const unknown = (reason: string): SubmitOutcome => ({ type: 'unknown', reason: clipped(reason) })
 

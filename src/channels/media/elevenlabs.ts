@@ -14,6 +14,7 @@ import {
   refusal,
   refused,
   unknown,
+  usedUpIf,
 } from './answer.ts'
 import { produced } from './files.ts'
 import {
@@ -67,11 +68,10 @@ function readVoice(answer: MediaAnswer): SubmitOutcome {
   return produced([], { made_id: voice_id })
 }
 
-/** Reads a refusal. An exhausted plan comes as 401, though the key is valid: another channel may have a rest. */
+/** Reads a refusal. An exhausted plan comes as 401, though the key is valid. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
   const detail = fieldsOf(fieldsOf(jsonIn(answer))?.detail)
-  const { status, message } = refusal(answer, 502)
-  return refused(detail?.status === 'quota_exceeded' ? 503 : status, message)
+  return usedUpIf(detail?.status === 'quota_exceeded', refusal(answer, 502))
 }
 
 export const elevenlabs: MediaAdapter = {

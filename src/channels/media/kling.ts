@@ -20,9 +20,11 @@ import {
   looseWord,
   messageOf,
   outcomeBy,
+  PAYMENT_REQUIRED,
   pollError,
   refused,
   unknown,
+  usedUpIf,
 } from './answer.ts'
 import type { MediaFailureCode } from './failure.ts'
 import { type Delivered, produced, sourceOf } from './files.ts'
@@ -82,10 +84,13 @@ function imageBody({ prompt, n, size, images, extra }: ImageJob, urlOf: UrlOf): 
 const envelope = z.looseObject({ code: looseNumber, data: anything })
 const submitted = z.looseObject({ task_id: looseId, task_status: looseWord })
 
+/** The operator's account: in arrears, without a resource pack, or asked from an address that is not on its list. */
+const isAboutAccount = (code: number): boolean => (code >= 1100 && code <= 1103) || code === 1304
+
 /** Statuses by codes in the body of a 200: 1300 and 1301 are about content, 1302 and 1303 about the rate. */
 function statusOf(code: number): number {
   if (code >= 1000 && code <= 1004) return 401
-  if (code >= 1100 && code <= 1103) return 503
+  if (isAboutAccount(code)) return PAYMENT_REQUIRED
   if (code === 1302 || code === 1303) return 429
   return code >= 1200 && code < 5000 ? 400 : 500
 }
@@ -102,8 +107,14 @@ function accepted(data: unknown): SubmitOutcome | null {
   }
 }
 
+/** Reads a refusal. One about the account comes with the 429 of one about the rate. */
+function readRefusal(answer: MediaAnswer): SubmitOutcome {
+  const { code } = envelope.parse(fieldsOf(jsonIn(answer)) ?? {})
+  return usedUpIf(code !== null && isAboutAccount(code), asyncRefusal(answer))
+}
+
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return asyncRefusal(answer)
+  if (!isSuccess(answer)) return readRefusal(answer)
   const body = fieldsOf(jsonIn(answer))
   if (body === null) return unknown('The answer is no JSON object.')
   const { code, data } = envelope.parse(body)

@@ -21,6 +21,7 @@ import {
   looseWord,
   outcomeBy,
   unknown,
+  usedUpIf,
 } from './answer.ts'
 import type { MediaFailureCode } from './failure.ts'
 import { type Delivered, produced, sourceOf } from './files.ts'
@@ -111,8 +112,16 @@ function imageRequest(
   ]
 }
 
+/** An account without credits is refused with 400, and has no code. */
+const NO_CREDITS = /^You do not have enough credits/i
+
+function readRefusal(answer: MediaAnswer): SubmitOutcome {
+  const outcome = asyncRefusal(answer)
+  return usedUpIf(outcome.type === 'refused' && NO_CREDITS.test(outcome.message), outcome)
+}
+
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return asyncRefusal(answer)
+  if (!isSuccess(answer)) return readRefusal(answer)
   const id = looseId.parse(fieldsOf(jsonIn(answer))?.id)
   if (id === null) return unknown('The answer names no task.')
   return { type: 'accepted', upstreamId: id, isRunning: false, upstreamState: 'PENDING' }
@@ -137,7 +146,7 @@ function made(links: readonly (string | null)[], { work }: MediaJob): PollState 
 
 function codeOf(code: string): MediaFailureCode {
   if (/SAFETY|MODERATION/i.test(code)) return 'content_policy'
-  if (/^(ASSET|INPUT)|INVALID/i.test(code)) return 'invalid_input'
+  if (/^ASSET|INVALID/i.test(code)) return 'invalid_input'
   return 'generation_failed'
 }
 

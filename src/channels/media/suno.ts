@@ -67,11 +67,8 @@ const bodyOf = (job: MusicJob, model: string, channel: ChannelEntry): Record<str
 const envelope = z.looseObject({ code: looseNumber, data: anything })
 const submitted = z.looseObject({ taskId: looseId })
 
-/**
- * Codes in the body of a 200 that are no HTTP statuses, or mean something else than these do. 402 is the operator's
- * account, not the customer's: another channel may have credit left.
- */
-const STATUS_OF: Readonly<Record<number, number>> = { 402: 503, 405: 429, 413: 400, 430: 429, 455: 503 }
+/** Codes in the body of a 200 that are no HTTP statuses, or mean something else than these do. */
+const STATUS_OF: Readonly<Record<number, number>> = { 405: 429, 413: 400, 430: 429, 455: 503 }
 
 function statusOf(code: number): number {
   const status = STATUS_OF[code] ?? code

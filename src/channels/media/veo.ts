@@ -60,10 +60,17 @@ function objectLink(uri: string | null): string | null {
 const DATA_URI = /^data:([^;,]+)[^,]*,/
 
 /** Returns a file as bytes in base64 with their type; null for a link, which the upstream would refuse. */
-function mediaOf(file: FileRef | null, urlOf: MediaSubmit['urlOf']): Record<string, unknown> | null {
+function mediaOf(file: FileRef | null, urlOf: MediaSubmit['urlOf']) {
   const text = file === null ? '' : urlOf(file)
   const [head, mimeType] = DATA_URI.exec(text) ?? []
   return head === undefined ? null : { bytesBase64Encoded: text.slice(head.length), mimeType }
+}
+
+/** Returns a video to continue. The Gemini API names its bytes otherwise than those of an image, Vertex AI does not. */
+function videoOf(channel: ChannelEntry, file: FileRef | null, urlOf: MediaSubmit['urlOf']) {
+  const media = mediaOf(file, urlOf)
+  if (media === null || isVertex(channel)) return media
+  return { encodedVideo: media.bytesBase64Encoded, encoding: media.mimeType }
 }
 
 /** Parameters that the Gemini API does not have. Each video is charged by the provider: one is asked for. */
@@ -87,7 +94,7 @@ function bodyOf(
         image: mediaOf(firstFrame, urlOf),
         lastFrame: mediaOf(lastFrame, urlOf),
         referenceImages: referenceImages.length === 0 ? null : referenceImages,
-        video: mediaOf(videos[0] ?? null, urlOf),
+        video: videoOf(channel, videos[0] ?? null, urlOf),
       }),
     ],
     parameters: definedFields({

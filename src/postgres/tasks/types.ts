@@ -9,6 +9,12 @@ import type { Credits } from '../../../schemas/money.ts'
 import type { MoneyEffect, TaskEvent, TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
 import type { Act } from '../accounts/audit-record.ts'
 
+/** One try at the submit. */
+export interface TaskAttempt extends AttemptRow {
+  /** The header of a refusal, as the upstream wrote it. */
+  readonly retry_after?: string
+}
+
 /** Instants are epoch milliseconds. */
 export interface Task {
   readonly id: string
@@ -42,7 +48,7 @@ export interface Task {
   readonly errorMessage: string | null
   /** The HTTP status with which the submit was refused; null where none was. */
   readonly refusedStatus: number | null
-  readonly attempts: readonly AttemptRow[]
+  readonly attempts: readonly TaskAttempt[]
   readonly cost: Credits | null
   readonly submittedAt: number
   /** When the upstream took it on. */

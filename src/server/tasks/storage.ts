@@ -94,9 +94,7 @@ export function taskStorage({ store, isAllowed, resolve }: TaskStorageOptions): 
         stream.destroy()
         throw new Error(`The object ${key} has ${bytes} bytes, more than ${maxBytes}.`)
       }
-      const pieces: Buffer[] = []
-      for await (const piece of stream) pieces.push(piece)
-      return Buffer.concat(pieces)
+      return Buffer.concat(await stream.toArray().catch(storeFailure))
     },
     open: async (key) => (await found(key)).stream,
     delete: (keys) => store.delete(keys),

@@ -222,6 +222,20 @@ t.test('a file that is cut short has its connection cut', async (t) => {
   await t.rejects(get(store.permanentLink('videos/film.mp4')))
 })
 
+t.test('a store that does not answer is no fault of the link, nor one that nobody foresaw', async (t) => {
+  const { store } = await withFilm(t)
+  const away = async () => {
+    throw new Error('connect ECONNREFUSED 10.0.0.5:9000')
+  }
+  for (const fault of [{ head: away }, { get: away }]) {
+    const { get, unforeseen } = await served(t, Object.assign(Object.create(store) as ObjectStore, fault))
+    const { status, bytes } = await get(store.permanentLink('videos/film.mp4'))
+    t.match({ status, body: String(bytes) }, { status: 503, body: /service_unavailable/ })
+    t.notMatch(String(bytes), '10.0.0.5')
+    t.match(unforeseen, { length: 0 })
+  }
+})
+
 t.test('a bucket sends its own files: the lasting link leads to a fresh one of its own', async (t) => {
   const { store } = await bucketStore(t)
   await store.put('videos/film.mp4', FILM, film)

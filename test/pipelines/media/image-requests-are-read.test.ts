@@ -101,25 +101,25 @@ const inbox: InputStoreDeps = { files: store, objects: { recordObjects: async ()
 const uploads = new Uploads({ files: store })
 const reading = () => ({ upload: uploads.begin('acc_a'), checkModel: () => undefined })
 
-type Part = readonly [name: string, value: string | Buffer]
+type Part = readonly [name: string, value: string | Buffer, fileName?: string]
 
 /** A request whose body is a form of these parts. */
 function formOf(parts: readonly Part[]): GatewayRequest {
   const form: GatewayRequest['form'] = {
     async read(_, takeFile) {
       const fields: [string, string][] = []
-      for (const [field, value] of parts) {
+      for (const [field, value, name] of parts) {
         if (typeof value === 'string') fields.push([field, value])
-        else await takeFile(fileOf(field, value), fields)
+        else await takeFile(fileOf(field, value, name), fields)
       }
       return fields
     },
   }
   return { requestId: 'req_1', body: Buffer.alloc(0), form } as Partial<GatewayRequest> as GatewayRequest
 }
-const fileOf = (field: string, bytes: Buffer): FormFile => ({
+const fileOf = (field: string, bytes: Buffer, name = `${field}.png`): FormFile => ({
   field,
-  name: `${field}.png`,
+  name,
   mediaType: 'image/png',
   content: (async function* () {
     yield bytes
@@ -157,6 +157,20 @@ t.test('a form says the same in texts', async (t) => {
   t.not(asked.hash, null)
 })
 
+t.test('a file that nobody chose in a browser is none', async (t) => {
+  const asked = await edit(['image', PNG], ['mask', Buffer.alloc(0), ''], ['image[]', Buffer.alloc(0), ''])
+  t.match(asked, { images: { length: 1, 0: { field: 'image' } }, mask: null })
+  t.same(asked.hash, (await edit(['image', PNG])).hash)
+  await t.rejects(edit(['image', Buffer.alloc(0), '']), { message: /'image'/ }, 'and the only one is missing')
+})
+
+t.test('a long name of a file is cut at a whole character', async (t) => {
+  const asked = await edit(['image', PNG, `${'𐐷'.repeat(120)}.jpeg`])
+  const { name } = asked.images[0]!.source as { name: string }
+  t.ok(name.isWellFormed())
+  t.match(name, /^𐐷+\.jpeg$/u)
+})
+
 t.test('forms differ by their content', async (t) => {
   const hash = async (...parts: readonly Part[]) => (await edit(...parts)).hash?.toString('hex')
   const first = await hash(['image', PNG], ['n', '1'])
@@ -183,6 +197,9 @@ t.test('a form that is not in order is refused by name', async (t) => {
   const wrong: readonly (readonly [readonly Part[], RegExp])[] = [
     [[], /'image'/],
     [[file, ['n', 'two']], /'n'/],
+    [[file, ['n', '1'], ['n', '2']], /'n' is not valid: the form has it more than once/],
+    [[['prompt', 'A hill'], file], /'prompt' is not valid: the form has it more than once/],
+    [[file, ['mask', Buffer.alloc(0)]], /The file in mask is empty/],
     [[file, ['n', '11']], /'n'/],
     [[file, ['async', 'yes']], /'async'/],
     [[file, ['response_format', 'jpeg']], /'response_format'/],

@@ -104,6 +104,22 @@ t.test('images in the answer itself', async (t) => {
   t.strictSame(linked.data, [linkTo('images/gone.png')])
 })
 
+t.test('images that cannot be read at the moment', async (t) => {
+  const away = async () => {
+    throw new Error('connect ECONNREFUSED 10.0.0.5:9000')
+  }
+  async function* failing() {
+    yield Buffer.from('half')
+    throw new Error('socket hang up')
+  }
+  const cut = async () => ({ bytes: 9, mediaType: 'image/png', stream: Readable.from(failing()) })
+  for (const get of [away, cut])
+    await t.rejects(printImages({ ...files, get }, made('images/a.png'), true), {
+      code: 'service_unavailable',
+      status: 503,
+    })
+})
+
 t.test('images whose time is over: none in the task, and no answer to a repeated request', async (t) => {
   const removed = fileOf({ role: 'image', key: 'images/1.png', kept_until: EXPIRES_AT })
   const task = imagesOf({ state: 'succeeded', endedAt: ENDED_AT, result: resultOf({ files: [removed] }) })

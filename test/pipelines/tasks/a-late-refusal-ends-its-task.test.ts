@@ -64,3 +64,27 @@ t.test('a refusal later than its client waits for: the client has an id by then'
   t.match(wallet, { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
   worker.kill()
 })
+
+t.test('a refusal that PostgreSQL does not take at once is kept until it does', async (t) => {
+  const account = await tasks.newAccount()
+  upstream.plans.set('away', { submit: 422 })
+  let faults = 3
+  const worker = tasks.worker({
+    database: {
+      ...database,
+      async applyTransition(move: TaskMove) {
+        if (move.event === 'refused' && faults-- > 0) throw new Error('PostgreSQL is away')
+        return database.applyTransition(move)
+      },
+    },
+  })
+  const order = tasks.order(account, 'reel', 'away')
+  const error = await tasks.submit(order).catch((reason: unknown) => reason)
+  t.match(error, { status: 422, message: 'no, says the upstream' })
+  const { call } = await database.findCall(order.caller.request.requestId)
+  t.match(call, { status: 'rejected', error_message: 'no, says the upstream', cost: '0' })
+  t.equal(upstream.submits.get(call!.task_id!), 1)
+  const [wallet] = await database.readWallets([account.account.id])
+  t.match(wallet, { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+  worker.kill()
+})

@@ -66,7 +66,7 @@ t.test('every table is total; each end moves money once, and nothing comes behin
             { to: state, money: null },
             `${kind} ${state}: an answer that comes too late changes nothing`,
           )
-          t.ok(isFinal(state) && state !== 'succeeded')
+          t.ok(isFinal(state) && state !== 'succeeded' && state !== 'refused')
           continue
         }
         t.notOk(isFinal(state), `${kind} ${state} ${event}`)
@@ -78,6 +78,8 @@ t.test('every table is total; each end moves money once, and nothing comes behin
     for (const state of waits) t.ok(transitions[state].deadline, `${kind} ${state} ends when its time is up`)
     for (const state of TASK_STATES.filter(isAccepted))
       t.equal(transitions[state].refused, null, `${kind} ${state}: its client has its id`)
+    const refused = TASK_STATES.filter((state) => transitions[state].refused !== null)
+    t.same(refused, ['waiting', 'submitting'], `${kind}: no answer can be on its way to what was refused`)
   }
 })
 

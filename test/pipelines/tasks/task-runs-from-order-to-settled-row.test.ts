@@ -121,13 +121,18 @@ t.test('what an upstream refuses is the client’s to hear, and costs nothing', 
 
 t.test("what an upstream says of the channel's own key stays with the operator", async (t) => {
   const account = await tasks.newAccount()
-  for (const submit of [401, 402, 403]) {
+  for (const [submit, attempts_count] of [
+    [401, 1],
+    // Another channel may have credit left.
+    [402, 2],
+    [403, 1],
+  ] as const) {
     upstream.plans.set('no access', { submit })
     const order = tasks.order(account, 'film', 'no access')
     const error = await tasks.submit(order).catch((reason: unknown) => reason)
     t.match(error, { status: 502, code: 'upstream_error', message: /refused the access/ }, String(submit))
     const { call } = await database.findCall(order.caller.request.requestId)
-    t.match(call, { status: 'error', error_code: 'upstream_error', cost: '0', attempts_count: 1 })
+    t.match(call, { status: 'error', error_code: 'upstream_error', cost: '0', attempts_count })
     t.notMatch(JSON.stringify(call), 'says the upstream')
   }
 })
@@ -140,6 +145,32 @@ t.test('a channel that is not there, or says that it cannot, is followed by the 
   const [, last] = upstream.paths.slice(-2)
   t.match(last, /^\/second\//, 'both were asked')
   t.ok((await database.verifyWallets()).ok)
+})
+
+t.test("an upstream's refusal says when to try again, wherever the client waits for it", async (t) => {
+  const account = await tasks.newAccount()
+  const http = 'Wed, 21 Oct 2026 07:28:00 GMT'
+  for (const [model, submit, retryAfter] of [
+    ['film', 429, '17'],
+    ['film', 503, http],
+    ['reel', 429, '30'],
+    ['picture', 429, '5'],
+    ['picture', 503, '60'],
+  ] as const) {
+    upstream.plans.set('limited', { submit, retryAfter })
+    const error = await tasks
+      .submit(tasks.order(account, model, 'limited'))
+      .catch((reason: unknown) => reason)
+    t.match(error, { status: submit, headers: [['retry-after', retryAfter]] }, `${model} ${submit}`)
+  }
+  const order = tasks.order(account, 'film', 'limited')
+  await tasks.submit(order).catch(() => undefined)
+  const { call } = await database.findCall(order.caller.request.requestId)
+  t.match(call, { attempts: { length: 2 } })
+  t.notMatch(JSON.stringify(call), 'retry_after', 'the row says nothing of it')
+  upstream.plans.set('limited', { submit: 429, retryAfter: '9'.repeat(100) })
+  const error = await tasks.submit(tasks.order(account, 'reel', 'limited')).catch((reason: unknown) => reason)
+  t.match(error, { status: 429, headers: { length: 0 } }, 'what is no time is left out')
 })
 
 t.test('an upstream that fails, lets lapse, or does not know its own state', async (t) => {

@@ -16,6 +16,8 @@ import { serveHttp } from '../../support/http-server.ts'
 export interface Plan {
   /** Accept is the default. A number is an error of that status. */
   readonly submit?: 'accept' | 'cut' | 'drop' | 'hang' | 'nonsense' | number
+  /** The `retry-after` of such an error. */
+  readonly retryAfter?: string
   readonly states?: readonly (
     | 'queued'
     | 'running'
@@ -76,8 +78,8 @@ async function bodyOf(request: IncomingMessage): Promise<Record<string, string>>
 
 async function answer(upstream: TestUpstream, request: IncomingMessage, response: ServerResponse) {
   const body = await bodyOf(request)
-  const json = (status: number, value: unknown) =>
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+  const json = (status: number, value: unknown, headers = {}) =>
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
   const path = request.url ?? ''
   upstream.paths.push(path)
   if (path.endsWith('/submit') || path.endsWith('/draw')) return submit(upstream, body, response, json)
@@ -108,12 +110,15 @@ function submit(
   upstream: TestUpstream,
   { reference = '', prompt = '' }: Record<string, string>,
   response: ServerResponse,
-  json: (status: number, value: unknown) => void,
+  json: (status: number, value: unknown, headers?: Record<string, string>) => void,
 ) {
   upstream.submits.set(reference, (upstream.submits.get(reference) ?? 0) + 1)
   const plan = upstream.plans.get(prompt) ?? {}
   const id = `up-${upstream.works.size + 1}`
-  if (typeof plan.submit === 'number') return json(plan.submit, { error: 'no, says the upstream' })
+  if (typeof plan.submit === 'number') {
+    const headers = plan.retryAfter === undefined ? undefined : { 'retry-after': plan.retryAfter }
+    return json(plan.submit, { error: 'no, says the upstream' }, headers)
+  }
   if (plan.submit === 'drop') return response.destroy()
   upstream.works.set(id, { id, reference, plan, polls: 0 })
   switch (plan.submit ?? 'accept') {

@@ -76,6 +76,18 @@ t.test('images of a sequence that failed are left out; when all failed it is a r
   t.match(arkImages.readSubmit(answerOf(200, busy), submit), { type: 'refused', status: 503 })
 })
 
+t.test('an overdue account is one without credit', async (t) => {
+  const refusal = (code: string) => answerOf(403, { error: { code, message: 'No.', type: 'Forbidden' } })
+  const image = submitOf({ work: 'image', prompt: 'a loaf', n: 1 })
+  for (const [code, status] of [
+    ['AccountOverdueError', 402],
+    ['AccessDenied', 403],
+  ] as const) {
+    t.match(arkImages.readSubmit(refusal(code), image), { type: 'refused', status })
+    t.match(arkVideo.readSubmit(refusal(code), submitOf(film)), { type: 'refused', status })
+  }
+})
+
 t.test('a video task has its parts, roles and settings', async (t) => {
   const job = {
     work: 'video',

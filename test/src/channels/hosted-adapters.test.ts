@@ -189,7 +189,9 @@ t.test('Replicate: every state, and every form of an output', async (t) => {
 
 t.test('an account without credit lets another channel try', async (t) => {
   const body = { title: 'Insufficient credit', detail: 'Top up.', status: 402 }
-  t.match(replicate.readSubmit(answerOf(402, body), submitOf(film)), { type: 'refused', status: 503 })
+  t.match(replicate.readSubmit(answerOf(402, body), submitOf(film)), { type: 'refused', status: 402 })
+  const locked = 'User is locked. Reason: Exhausted balance. Top up your balance at fal.ai/dashboard/billing.'
+  t.match(fal.readSubmit(answerOf(403, { detail: locked }), submitOf(film)), { type: 'refused', status: 402 })
   t.match(fal.readSubmit(answerOf(429, { detail: 'Slow down' }), submitOf(film)), {
     type: 'refused',
     status: 429,

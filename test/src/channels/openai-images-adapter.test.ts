@@ -134,8 +134,13 @@ t.test('refusals keep status and words', async (t) => {
   const policy = {
     error: { message: 'Your request was rejected.', code: 'moderation_blocked', type: 'image' },
   }
+  const unpaid = {
+    error: { message: 'Billing hard limit has been reached.', code: 'billing_hard_limit_reached' },
+  }
   const refusals = [
     [answerOf(400, policy), 400, 'Your request was rejected.'],
+    [answerOf(429, { error: { message: 'Pay.', code: 'insufficient_quota' } }), 402, 'Pay.'],
+    [answerOf(400, unpaid), 402, 'Billing hard limit has been reached.'],
     [answerOf(429, { error: { message: 'Slow down.' } }), 429, 'Slow down.'],
     [answerOf(503, '<html>busy</html>'), 503, 'The upstream answered with status 503.'],
     [answerOf(307, ''), 502, 'The upstream answered with status 307.'],

@@ -107,8 +107,10 @@ for (const adapter of [openaiSpeech, elevenlabs]) {
 t.test('a plan of the operator’s that is used up is no wrong key', async (t) => {
   const read = (status: string) =>
     elevenlabs.readSubmit(answerOf(401, { detail: { status, message: 'No.' } }), submitOf(speech))
-  t.strictSame(read('quota_exceeded'), { type: 'refused', status: 503, message: 'No.' })
+  t.strictSame(read('quota_exceeded'), { type: 'refused', status: 402, message: 'No.' })
   t.strictSame(read('invalid_api_key'), { type: 'refused', status: 401, message: 'No.' })
+  const quota = { error: { code: 'insufficient_quota', message: 'Pay.' } }
+  t.match(openaiSpeech.readSubmit(answerOf(429, quota), submitOf(speech)), { type: 'refused', status: 402 })
 })
 
 t.test('a voice is learned from bytes', async (t) => {

@@ -69,7 +69,7 @@ t.test('an error in a 200 is a refusal with the status that it means', async (t)
   for (const [code, status] of [
     [400, 400],
     [401, 401],
-    [402, 503],
+    [402, 402],
     [405, 429],
     [413, 400],
     [422, 422],

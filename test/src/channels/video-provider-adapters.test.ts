@@ -79,16 +79,42 @@ t.test('Kling: codes of refusals', async (t) => {
     kling.readSubmit(answerOf(status, { code, message: 'No.', request_id: 'r' }), submitOf(film))
   for (const [http, code, status] of [
     [200, 1002, 401],
-    [200, 1102, 503],
+    [200, 1102, 402],
     [200, 1201, 400],
     [200, 1301, 400],
     [200, 1302, 429],
     [200, 5000, 500],
+    [200, 1304, 402],
     [400, 1301, 400],
     [429, 1303, 429],
+    // Its account or its resource pack is used up, or its address is not on a list.
+    [429, 1101, 402],
+    [429, 1102, 402],
+    [429, 1304, 402],
   ] as const)
     t.match(read(http, code), { type: 'refused', status, message: 'No.' }, `${http} ${code}`)
   t.equal(read(504, 5002).type, 'unknown')
+})
+
+t.test('Veo: a video to continue has other names at the Gemini API than at Vertex AI', async (t) => {
+  const video = { type: 'video', file: stored('a.mp4', 'video/mp4'), role: null }
+  const sentTo = (channel: typeof atVeo) =>
+    jsonOf(veo.submit(channel, submitOf({ ...film, content: [words, video] }, 'veo-3.1')))
+  t.match(sentTo(atVeo), { instances: [{ video: { encodedVideo: 'inputs/a.mp4', encoding: 'video/mp4' } }] })
+  t.match(sentTo({ ...atVeo, provider: 'vertex' }), {
+    instances: [{ video: { bytesBase64Encoded: 'inputs/a.mp4', mimeType: 'video/mp4' } }],
+  })
+})
+
+t.test('an account of the operator’s that is used up is no fault of the request', async (t) => {
+  const readDashscope = (body: object) => dashscope.readSubmit(answerOf(400, body), submitOf(film))
+  const readRunway = (error: string) => runway.readSubmit(answerOf(400, { error }), submitOf(film))
+  const overdue = 'Access denied, please make sure your account is in good standing.'
+  t.match(readDashscope({ code: 'Arrearage', message: overdue }), { type: 'refused', status: 402 })
+  t.match(readDashscope({ code: 'InvalidParameter', message: 'No.' }), { type: 'refused', status: 400 })
+  const empty = 'You do not have enough credits to run this task.'
+  t.match(readRunway(empty), { type: 'refused', status: 402, message: empty })
+  t.match(readRunway('Validation of body failed'), { type: 'refused', status: 400 })
 })
 
 t.test('Veo: frames are bytes, links to them are fetched before', async (t) => {
@@ -147,9 +173,11 @@ t.test('MiniMax: a failure in a 200 is a refusal, unless its time was over', asy
   for (const [code, status] of [
     [1002, 429],
     [1004, 401],
-    [1008, 503],
+    [1008, 402],
     [1026, 400],
     [2013, 400],
+    [2042, 400],
+    [20132, 400],
     [1000, 500],
   ] as const)
     t.match(read(code), { type: 'refused', status, message: 'No.' }, String(code))
@@ -336,6 +364,8 @@ t.test('Runway: codes of failures', async (t) => {
     ['INPUT_PREPROCESSING.SAFETY.TEXT', 'content_policy'],
     ['ASSET.INVALID', 'invalid_input'],
     ['INTERNAL.BAD_OUTPUT.CODE01', 'generation_failed'],
+    ['INPUT_PREPROCESSING.INTERNAL', 'generation_failed'],
+    ['THIRD_PARTY.UNAVAILABLE', 'generation_failed'],
   ] as const)
     t.match(read(code), { type: 'failed', code: ours, message: 'No.' }, code)
   t.match(followOf(runway).readPoll(answerOf(200, { id: 'r', status: 'THROTTLED' }), pollOf(film)), {

@@ -1,6 +1,9 @@
 import type { RequestListener } from 'node:http'
+import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { taskStorage } from '../../../src/server/tasks/storage.ts'
+import type { ObjectStore } from '../../../src/storage/store.ts'
 import { serveHttp } from '../../support/http-server.ts'
 import { bytesOf, folderStore } from '../storage/support.ts'
 
@@ -51,6 +54,18 @@ t.test(
     t.match(await copy(`http://${own}/odd`, 'music/b.mp3', LIMITS, own), { mediaType: 'audio/opus' })
   },
 )
+
+t.test('a result that its store serves compressed is kept as the file that it is', async (t) => {
+  const own = await host(t, (_, response) => {
+    response
+      .writeHead(200, { 'content-type': 'image/png', 'content-encoding': 'gzip' })
+      .end(gzipSync(PICTURE))
+  })
+  const { copy, store } = await storage(t)
+  const picture = { bytes: PICTURE.length, mediaType: 'image/jpeg', width: 48, height: 32 }
+  t.same(await copy(`http://${own}/b.jpg`, 'images/c.jpg', LIMITS, own), picture)
+  t.ok((await bytesOf((await store.get('images/c.jpg'))!.stream)).equals(PICTURE))
+})
 
 t.test('no other host of an inner network, another port included, and none by a redirect', async (t) => {
   let secrets = 0
@@ -143,6 +158,17 @@ t.test('objects are read whole within a bound, or as they come', async (t) => {
   await t.rejects(read('speech/a.mp3', MP3.length - 1), { message: /more than/ })
   await t.rejects(read('speech/none.mp3', 1), { message: /no object/ })
   await t.rejects(open('speech/none.mp3'), { message: /no object/ })
+  async function* failing() {
+    yield MP3
+    throw new Error('cut')
+  }
+  const cut = Object.assign(Object.create(store) as ObjectStore, {
+    get: async () => ({ bytes: 9, mediaType: 'audio/mpeg', stream: Readable.from(failing()) }),
+  })
+  await t.rejects(taskStorage({ store: cut }).read('speech/a.mp3', 9), {
+    name: 'StoreFailure',
+    message: 'cut',
+  })
   t.equal(rest.permanentLink('speech/a.mp3'), store.permanentLink('speech/a.mp3'))
   t.match(await rest.link('speech/a.mp3', Date.now() + 1000), 'expires=')
   await rest.delete(['speech/a.mp3'])

@@ -1,4 +1,6 @@
 /** Ark's error codes as failures of a task. */
+import type { MediaAnswer, Refused, SubmitOutcome } from '../adapter.ts'
+import { fieldsOf, jsonIn, usedUpIf } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
 
 /** `InputTextSensitiveContentDetected`, `OutputVideoSensitiveContentDetected.PolicyViolation`, … */
@@ -12,3 +14,12 @@ export function arkFailureCode(code: string): MediaFailureCode {
   if (LIMITED.test(code)) return 'quota_exhausted'
   return /timeout/i.test(code) ? 'timeout' : 'generation_failed'
 }
+
+/** An overdue account is refused with 403. */
+const OVERDUE = 'AccountOverdueError'
+
+/** Returns a failed submit; `outcome` is what its status says. */
+export const arkRefusal = <Outcome extends SubmitOutcome>(
+  answer: MediaAnswer,
+  outcome: Outcome,
+): Outcome | Refused => usedUpIf(fieldsOf(fieldsOf(jsonIn(answer))?.error)?.code === OVERDUE, outcome)

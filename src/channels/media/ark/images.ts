@@ -6,7 +6,7 @@ import { isSuccess, refusal } from '../answer.ts'
 import { mediaFailureStatus } from '../failure.ts'
 import { readImages } from '../image-answer.ts'
 import { definedFields, jsonRequest, notServed } from '../request.ts'
-import { arkFailureCode } from './failure.ts'
+import { arkFailureCode, arkRefusal } from './failure.ts'
 
 /**
  * Returns the number of images. There is no `n`: more than one image is a sequence, and another field gives its
@@ -42,6 +42,6 @@ export const arkImages: MediaAdapter = {
   readSubmit: (answer) =>
     isSuccess(answer)
       ? readImages(answer, (code) => mediaFailureStatus(arkFailureCode(code)))
-      : refusal(answer, 502),
+      : arkRefusal(answer, refusal(answer, 502)),
   follow: null,
 }

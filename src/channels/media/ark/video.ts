@@ -20,7 +20,7 @@ import {
 import { mediaFailureStatus } from '../failure.ts'
 import { produced, sourceOf } from '../files.ts'
 import { bareRequest, definedFields, getRequest, jsonRequest, notServed, pathPart } from '../request.ts'
-import { arkFailureCode } from './failure.ts'
+import { arkFailureCode, arkRefusal } from './failure.ts'
 
 const TASKS = '/contents/generations/tasks'
 /** Role that every video of a request must have: reference alone. */
@@ -54,7 +54,7 @@ const bodyOf = (job: JobOf<'video'>, model: string, urlOf: MediaSubmit['urlOf'])
 const submitted = z.looseObject({ id: looseId, status: looseWord })
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return asyncRefusal(answer)
+  if (!isSuccess(answer)) return arkRefusal(answer, asyncRefusal(answer))
   const body = fieldsOf(jsonIn(answer))
   if (body === null) return unknown('The answer is no JSON object.')
   const { id, status } = submitted.parse(body)

@@ -16,6 +16,7 @@ import {
   outcomeBy,
   pollError,
   unknown,
+  usedUpIf,
 } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
@@ -24,8 +25,14 @@ import { imageOrder, type Order, videoOrder } from './input.ts'
 
 const submitted = z.looseObject({ task_id: looseId, task_status: looseWord })
 
+/** An account with an overdue payment is refused with 400. */
+const OVERDUE = 'Arrearage'
+
+const readRefusal = (answer: MediaAnswer): SubmitOutcome =>
+  usedUpIf(fieldsOf(jsonIn(answer))?.code === OVERDUE, asyncRefusal(answer))
+
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return asyncRefusal(answer)
+  if (!isSuccess(answer)) return readRefusal(answer)
   const { task_id = null, task_status } = submitted.safeParse(fieldsOf(jsonIn(answer))?.output).data ?? {}
   if (task_id === null) return unknown('The answer names no task.')
   const upstreamState = task_status ?? 'PENDING'

@@ -17,6 +17,7 @@ import {
   outcomeBy,
   pollError,
   unknown,
+  usedUpIf,
 } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
@@ -59,8 +60,16 @@ const requestPath = (model: string, id: string): string =>
 
 const submitted = z.looseObject({ request_id: looseId, status: looseWord })
 
+/** An account without credit is refused with 403, and has no code. */
+const LOCKED = /^User is locked/i
+
+function readRefusal(answer: MediaAnswer): SubmitOutcome {
+  const outcome = asyncRefusal(answer)
+  return usedUpIf(outcome.type === 'refused' && LOCKED.test(outcome.message), outcome)
+}
+
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return asyncRefusal(answer)
+  if (!isSuccess(answer)) return readRefusal(answer)
   const body = fieldsOf(jsonIn(answer))
   if (body === null) return unknown('The answer is no JSON object.')
   const { request_id, status } = submitted.parse(body)

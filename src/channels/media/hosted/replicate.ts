@@ -15,7 +15,6 @@ import {
   looseWord,
   messageOf,
   outcomeBy,
-  refused,
   unknown,
 } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
@@ -56,21 +55,11 @@ function target(model: string): { path: string; version?: string } {
   return { path: `/${folder}${pathParts(model)}${PREDICTIONS}` }
 }
 
-/** 402 is the operator's account, not the customer's: another channel may have credit left. */
-const PAYMENT_REQUIRED = 402
-
-function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const outcome = asyncRefusal(answer)
-  return outcome.type === 'refused' && outcome.status === PAYMENT_REQUIRED
-    ? refused(503, outcome.message)
-    : outcome
-}
-
 const submitted = z.looseObject({ id: looseId, status: looseWord })
 
 /** A prediction may be over already: its first poll reads how it ended. */
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
-  if (!isSuccess(answer)) return readRefusal(answer)
+  if (!isSuccess(answer)) return asyncRefusal(answer)
   const body = fieldsOf(jsonIn(answer))
   if (body === null) return unknown('The answer is no JSON object.')
   const { id, status } = submitted.parse(body)

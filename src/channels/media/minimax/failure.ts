@@ -1,7 +1,16 @@
 /** MiniMax answers nearly everything with 200: `base_resp` has a code and its text. */
 import { z } from 'zod'
 import type { MediaAnswer, SubmitOutcome } from '../adapter.ts'
-import { clipped, fieldsOf, jsonIn, looseNumber, looseText, refused, unknown } from '../answer.ts'
+import {
+  clipped,
+  fieldsOf,
+  jsonIn,
+  looseNumber,
+  looseText,
+  PAYMENT_REQUIRED,
+  refused,
+  unknown,
+} from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
 
 const status = z.looseObject({ status_code: looseNumber, status_msg: looseText })
@@ -23,11 +32,11 @@ export function minimaxFailure(answer: MediaAnswer): Failed | null {
 
 /** The wait for an answer was over: the task may have been taken on. */
 const TIMEOUT = 1001
-/** 1008 and 2056 are the operator's account, not the customer's: another channel may have credit left. */
+/** 1008 and 2056 are about the operator's account, not the customer's; 2042 and 20132 about a voice. */
 const STATUSES: Readonly<Record<number, number>> = {
   1002: 429,
   1004: 401,
-  1008: 503,
+  1008: PAYMENT_REQUIRED,
   1026: 400,
   1027: 400,
   1039: 429,
@@ -35,9 +44,11 @@ const STATUSES: Readonly<Record<number, number>> = {
   1042: 400,
   2013: 400,
   2037: 400,
+  2042: 400,
   2045: 429,
   2049: 401,
-  2056: 503,
+  2056: PAYMENT_REQUIRED,
+  20132: 400,
 }
 
 /** Returns a failed submit. */

@@ -2,9 +2,10 @@
 import { furtherIn } from '../../../../schemas/media/images.ts'
 import type { FileRef, JobOf } from '../../../../schemas/media/job.ts'
 import type { FormPart, MediaAdapter } from '../adapter.ts'
-import { isSuccess, refusal } from '../answer.ts'
+import { isSuccess } from '../answer.ts'
 import { readImages } from '../image-answer.ts'
 import { definedFields, filePart, formRequest, isLink, jsonRequest, notServed } from '../request.ts'
+import { openaiRefusal } from './refusal.ts'
 
 type ImageJob = JobOf<'image' | 'image_edit'>
 
@@ -22,7 +23,7 @@ const filesOf = (job: ImageJob): readonly FileRef[] =>
  * Returns the fields. `response_format` is never sent: newer models refuse it and always answer `b64_json`, others
  * answer a link by default. Both are supported.
  */
-const fieldsOf = (job: ImageJob, model: string): Record<string, unknown> => ({
+const bodyOf = (job: ImageJob, model: string): Record<string, unknown> => ({
   ...furtherIn(job.extra),
   ...definedFields({ model, prompt: job.prompt, n: job.n, size: job.size }),
 })
@@ -34,7 +35,7 @@ const textPart = ([name, value]: readonly [string, unknown]): FormPart => ({
 })
 
 const formOf = (job: ImageJob, model: string): readonly FormPart[] => [
-  ...Object.entries(definedFields(fieldsOf(job, model))).map(textPart),
+  ...Object.entries(definedFields(bodyOf(job, model))).map(textPart),
   ...job.images.map((file) => filePart('image[]', file)),
   ...(job.mask === null ? [] : [filePart('mask', job.mask)]),
 ]
@@ -50,8 +51,8 @@ export const openaiImages: MediaAdapter = {
     if (job.work !== 'image' && job.work !== 'image_edit') return notServed(job)
     return isEdit(job)
       ? formRequest(channel, '/images/edits', formOf(job, upstreamModel))
-      : jsonRequest(channel, '/images/generations', fieldsOf(job, upstreamModel))
+      : jsonRequest(channel, '/images/generations', bodyOf(job, upstreamModel))
   },
-  readSubmit: (answer) => (isSuccess(answer) ? readImages(answer, statusOf) : refusal(answer, 502)),
+  readSubmit: (answer) => (isSuccess(answer) ? readImages(answer, statusOf) : openaiRefusal(answer)),
   follow: null,
 }

@@ -1,8 +1,9 @@
 /** Adapter for OpenAI's speech interface: text in, sound out. */
 import type { MediaAdapter } from '../adapter.ts'
-import { isSuccess, refusal } from '../answer.ts'
+import { isSuccess } from '../answer.ts'
 import { definedFields, jsonRequest, notServed } from '../request.ts'
 import { readSpeech } from '../speech-answer.ts'
+import { openaiRefusal } from './refusal.ts'
 
 /** The interface has no default. */
 const DEFAULT_VOICE = 'alloy'
@@ -36,6 +37,6 @@ export const openaiSpeech: MediaAdapter = {
     }
     return jsonRequest(channel, '/audio/speech', definedFields(body), { accept: '*/*' })
   },
-  readSubmit: (answer) => (isSuccess(answer) ? readSpeech(answer) : refusal(answer, 502)),
+  readSubmit: (answer) => (isSuccess(answer) ? readSpeech(answer) : openaiRefusal(answer)),
   follow: null,
 }
