@@ -36,7 +36,12 @@ export const emailActs = [
     if (user?.enabled) {
       const token = generateToken()
       await write(async (writing) => {
-        await writing.createLink({ tokenHash: tokenHash(token), userId: user.id, minutes: LINK_MINUTES })
+        await writing.createLink({
+          tokenHash: tokenHash(token),
+          userId: user.id,
+          minutes: LINK_MINUTES,
+          isMailed: true,
+        })
         const link = `${publicUrl}/console/sign-in#link=${token}`
         await writing.sendMail(user.email, { mail: 'recovery', locale: user.locale, values: {}, link })
       })

@@ -61,7 +61,8 @@ async function signUpByPassword(
       const installationRole = offer?.installationRole ?? null
       const user = await writing.createUser({ email, name, locale, installationRole, credit })
       await writing.setPassword(user.id, passwordHash)
-      if (offer !== null) await joinOrganization(writing, offer, user.accountId)
+      if (offer === null) await writing.recordUnprovenEmail(user.id)
+      else await joinOrganization(writing, offer, user.accountId)
     })
     // Invitations are counted where they are made. Open sign-ups are limited here: each has the trial credit.
     if (invited !== null) await database.takeBackAttempt(counted)

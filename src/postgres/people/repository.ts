@@ -60,6 +60,7 @@ import {
   setRecoveryCodes,
   spendRecoveryCode,
 } from './totp.ts'
+import { recordUnprovenEmail } from './unproven-emails.ts'
 import {
   createUser,
   findUserByEmail,
@@ -81,6 +82,7 @@ export const openPeople = ({ main, ...pools }: Pools, { material }: KnownMasterK
     findUserByEmail,
     updateUser,
     setEmail,
+    recordUnprovenEmail,
     createSession,
     rotateSession,
     findSession,

@@ -5,6 +5,7 @@ import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
+import { proveEmail, removeWays } from './unproven-emails.ts'
 import { accessOf, type UserRow, userNotFound, userOfRow } from './users.ts'
 
 export const SESSION_MAX_HOURS = 30 * 24
@@ -117,12 +118,15 @@ export interface NewLink {
   readonly tokenHash: Buffer
   readonly userId: string
   readonly minutes: number
+  /** It goes to the user's email alone. */
+  readonly isMailed?: boolean
 }
 
-export async function createLink(sql: Queryable, { tokenHash, userId, minutes }: NewLink): Promise<void> {
+export async function createLink(sql: Queryable, link: NewLink): Promise<void> {
+  const { tokenHash, userId, minutes, isMailed = false } = link
   await sql`
-    INSERT INTO sign_in_links (token_hash, user_id, created_by, expires_at)
-    VALUES (${tokenHash}, ${userId}, audit_actor(), now() + make_interval(mins => ${minutes}))`
+    INSERT INTO sign_in_links (token_hash, user_id, created_by, expires_at, is_mailed)
+    VALUES (${tokenHash}, ${userId}, audit_actor(), now() + make_interval(mins => ${minutes}), ${isMailed})`
 }
 
 /** Returns whether the user has ever opened a session. */
@@ -133,17 +137,20 @@ export async function hasSignedIn(sql: Queryable, userId: string): Promise<boole
 }
 
 /**
- * Uses up a link and opens a session of its user.
+ * Uses up a link and opens a session of its user. The first link by mail after an open sign-up shows whose email it is:
+ * the ways to sign in of before may be a stranger's, and are removed.
  * @throws Refusal `link_invalid`
  */
 export const signInByLink = (sql: Sql, linkHash: Buffer, session: Omit<NewSession, 'userId'>) =>
   inTransaction(sql, async (transaction): Promise<Session> => {
-    const [link] = await transaction<{ user_id: string }[]>`
+    const [link] = await transaction<{ user_id: string; is_mailed: boolean }[]>`
       UPDATE sign_in_links AS l SET used_at = now() FROM users AS u
       WHERE l.token_hash = ${linkHash} AND l.used_at IS NULL AND l.expires_at > now()
         AND u.id = l.user_id AND u.enabled
-      RETURNING l.user_id`
+      RETURNING l.user_id, l.is_mailed`
     if (link === undefined)
       throw new Refusal('link_invalid', 'The link was used before, or is over: ask for another one')
-    return createSession(transaction, { ...session, userId: link.user_id })
+    const { user_id: userId, is_mailed: isMailed } = link
+    if (isMailed && (await proveEmail(transaction, userId))) await removeWays(transaction, userId)
+    return createSession(transaction, { ...session, userId })
   })

@@ -11,6 +11,7 @@ import { isUniqueViolation } from '../errors.ts'
 import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 import { voidBegun } from './tickets.ts'
+import { proveEmail } from './unproven-emails.ts'
 
 export type UserRow = SnakeCase<User>
 
@@ -140,6 +141,7 @@ export async function setEmail(sql: Queryable, id: string, email: string): Promi
   )
   if (row === undefined) throw userNotFound(id)
   await voidBegun(sql, id)
+  await proveEmail(sql, id)
   return userOfRow(row)
 }
 
