@@ -107,7 +107,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   ]
   const jobs = runJobs({
     database: opened,
-    work: { import: importJob({ database: opened, store, dataDir: boot.dataDir }) },
+    work: { import: importJob({ boot, store }) },
     log,
   })
   const stopDelivering = deliverNotifications({ boot, database: opened, nats, configuration, log })
