@@ -47,9 +47,10 @@ const LOGGED_MAX_TASKS = 10_000
 export async function runTasks(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
   log.hide(secretsOfBoot(boot))
-  // The rows hold the state of its work; the next process continues it.
-  exitOnUncaughtException(log)
   const metrics = createMetrics(VERSION)
+  const parent = new ParentLink()
+  // The rows hold the state of its work; the next process continues it.
+  exitOnUncaughtException(log, () => parent.sendLastSnapshot(metrics.snapshot()))
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
   const opened = await openDatabase({
     url: boot.databaseUrl,
@@ -133,7 +134,6 @@ export async function runTasks(boot: Boot): Promise<void> {
     log.flush()
     process.exit(0)
   }
-  const parent = new ParentLink()
   parent.listen({
     onDrain: (deadlineMs) => void end(deadlineMs),
     onSnapshot: () => metrics.snapshot(),
