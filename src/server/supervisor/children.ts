@@ -90,7 +90,8 @@ export class ServiceChild {
     })
     this.#process = child
     const startedAt = performance.now()
-    child.send({ type: 'boot', boot } satisfies ToChild)
+    const hasBegun = child.pid !== undefined
+    if (hasBegun) child.send({ type: 'boot', boot } satisfies ToChild)
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         // Another one takes its place: it must not become ready any more.
@@ -112,6 +113,13 @@ export class ServiceChild {
           clearTimeout(timer)
           reject(new Error(message.message))
         } else this.#options.onMessage(this, message)
+      })
+      child.on('error', (error) => {
+        // An exit follows where there is a process.
+        if (hasBegun) return
+        clearTimeout(timer)
+        this.#process = null
+        reject(new Error(`${this.name} could not be started: ${error.message}`))
       })
       child.once('exit', (code, signal) => {
         clearTimeout(timer)
