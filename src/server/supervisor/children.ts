@@ -5,14 +5,13 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Boot, CHILD_MARK, type ToChild, type ToParent } from '../messages.ts'
+import { KILL_AFTER_MS } from './stop-bounds.ts'
 
 const FIRST_RESTART_DELAY_MS = 100
 const MAX_RESTART_DELAY_MS = 10_000
 /** A child that has run this long has recovered: its next restart waits as if it were the first. */
 const SETTLED_AFTER_MS = 30_000
 const READY_BOUND_MS = 30_000
-/** Extra time after the drain deadline for the journal to be booked. */
-const KILL_AFTER_MS = 15_000
 /**
  * Fill levels of the heap at which old objects are marked, in percent of its possible growth: in the background, and at
  * once. V8 itself begins when less room is left than young objects take, 16 MB. With a heap as small as these that is
