@@ -126,10 +126,11 @@ export async function runTasks(boot: Boot): Promise<void> {
       Promise.race([Promise.all([jobs.stop(), payments.stop()]), pause(boundMs)]),
     ])
     for (const timer of timers) clearInterval(timer)
-    void stopHolds()
     upstream.close()
     configuration.close()
-    await Promise.race([Promise.allSettled([nats.close(), database.close()]), pause(CLOSE_BOUND_MS)])
+    // It ends its listening on a connection of the database.
+    const closed = Promise.allSettled([nats.close(), stopHolds()]).then(() => database.close())
+    await Promise.race([closed, pause(CLOSE_BOUND_MS)])
     log.info({}, 'Task worker ended')
     log.flush()
     process.exit(0)
