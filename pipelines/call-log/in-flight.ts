@@ -38,8 +38,10 @@ function printJob({ task, keyName, keyPrefix }: OpenJob): JobInFlight {
  */
 export async function jobsInFlight(
   { tasks }: InFlightDeps,
-  { accountId, keyId, models, unitTypes, ref }: CallPageQuery,
+  { accountId, keyId, models, statuses, unitTypes, errorCodes, ref }: CallPageQuery,
 ): Promise<JobInFlight[] | null> {
+  // What has not ended has none of the statuses and no error code.
+  if (statuses !== null || errorCodes !== null) return []
   const kinds =
     unitTypes === null ? null : TASK_KINDS.filter((kind) => unitTypes.includes(TASK_RULES[kind].unitType))
   const query = { accountId, keyId, models, kinds, ref, limit: IN_FLIGHT_MAX_JOBS }

@@ -22,7 +22,7 @@ export interface RanJob extends JobOutcome {
 export type RunJob = (job: Job, report: ReportProgress) => Promise<RanJob>
 
 export interface JobDeps {
-  readonly database: Pick<Operation, 'claimJob' | 'reportJob' | 'endJob'>
+  readonly database: Pick<Operation, 'claimJob' | 'reportJob' | 'releaseJob' | 'endJob'>
   /** The kinds that this process runs. */
   readonly work: Readonly<Partial<Record<JobKind, RunJob>>>
   readonly log: PipelineLog
@@ -88,7 +88,8 @@ async function next(
     )
     log.info({ job: id, kind }, 'Job ended')
   } catch (error) {
-    if (error instanceof Stopped) return
+    // A cancelled job stays cancelled.
+    if (error instanceof Stopped) return void (await database.releaseJob(id).catch(() => undefined))
     log.error({ job: id, kind, err: error }, 'Job failed')
     await database.endJob(id, { error: (error as Error).message }).catch(() => undefined)
   } finally {

@@ -86,7 +86,13 @@ export const configFile = z.strictObject({
       /** Of all request bodies and form fields that a gateway process holds; null: its share of a quarter of the memory. */
       max_buffered_mib: z.int().min(MAX_BODY_MIB).nullable().default(null),
       /** Addresses or networks of proxies whose X-Forwarded-For is trusted. */
-      trusted_proxies: z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]),
+      trusted_proxies: z
+        .array(
+          z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+            error: 'must be an address or a network, such as 10.0.0.0/8',
+          }),
+        )
+        .default([]),
       proxy_protocol: z
         .boolean()
         .default(false)
@@ -144,10 +150,7 @@ export const configFile = z.strictObject({
   /** Replicas of each stream; null: 3 on a cluster of at least three servers, else 1. */
   nats: z
     .strictObject({
-      replicas: z
-        .union([z.literal(1), z.literal(3), z.literal(5)])
-        .nullable()
-        .default(null),
+      replicas: z.literal([1, 3, 5]).nullable().default(null),
     })
     .prefault({}),
   /** The cluster of ClickHouse whose servers all have the call log; null: one server has it. */

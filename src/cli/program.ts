@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { VERSION } from '../server/version.ts'
 import { addAccountCommands } from './accounts/account.ts'
 import { addAuditCommand } from './accounts/audit.ts'
 import { addBudgetCommands } from './accounts/budget.ts'
@@ -71,6 +72,7 @@ export async function run(
 function buildProgram(context: Context): Command {
   const program = new Command('tollgate')
     .description('A prepaid gateway in front of many model providers.')
+    .version(VERSION, '--version', 'print the version')
     .showHelpAfterError('(--help says how)')
     .exitOverride()
     .configureOutput({ writeOut: context.output.answer, writeErr: context.output.error })

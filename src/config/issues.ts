@@ -40,7 +40,7 @@ function sentence(issue: Issue, value: unknown): string {
     case 'invalid_type':
       return `must be ${article(issue.expected)}, not ${article(typeOf(value))}`
     case 'invalid_union':
-      if (issue.errors.length === 0) return issue.message
+      if (expectedOf(issue).length === 0) return issue.message
       return `must be ${expectedOf(issue).map(article).join(' or ')}, not ${article(typeOf(value))}`
     case 'too_small':
       return `must be ${bound(issue.inclusive, 'at least', 'more than')} ${issue.minimum}${unitOf(issue.origin)}`

@@ -31,7 +31,10 @@ export const isWithin = (root: string, file: string): boolean =>
  * @throws Error when there is no such folder
  */
 export async function folderPages(folder: string): Promise<FolderPages> {
-  const root = await realpath(folder)
+  const root = await realpath(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    throw new Error(`There is no folder ${folder}`)
+  })
   if (!(await stat(root)).isDirectory()) throw new Error(`${folder} is not a folder`)
   const walk = new Walk(root)
   await walk.enter(root, '')

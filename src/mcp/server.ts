@@ -9,6 +9,7 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv
 import { Failure } from '../../schemas/failure.ts'
 import { MCP_INSTRUCTIONS } from '../../schemas/knowledge/mcp.ts'
 import { isTooDeep, MAX_JSON_LEVELS } from '../core/json/exact.ts'
+import { refusalOf, refuseWrongParams } from './messages.ts'
 import { callTool, TOOLS, type ToolSet } from './tools.ts'
 
 /** One HTTP request of a known caller. Header values are as they came, empty where there is none. */
@@ -96,6 +97,8 @@ async function answerOf(
 ): Promise<McpAnswer> {
   const body = parsed(request.body)
   const isParsed = body !== undefined
+  const refusal = isParsed ? refusalOf(body) : null
+  if (refusal !== null) return { status: 400, contentType: 'application/json', body: JSON.stringify(refusal) }
   const response = await transport.handleRequest(
     webRequest(request, isParsed),
     isParsed ? { parsedBody: body } : {},
@@ -134,6 +137,7 @@ export const mcpServer = (version: string, boundMs = REQUEST_TIMEOUT_MS): McpSer
     const server = serverFor(tools, version, (error) => unforeseen.push(error))
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
     await server.connect(transport)
+    refuseWrongParams(transport)
     try {
       const answer = await withTimeout(answerOf(transport, request), boundMs, signal)
       if (unforeseen.length > 0) throw unforeseen[0]

@@ -5,6 +5,7 @@
 import { createRequire } from 'node:module'
 import pino, { type DestinationStream } from 'pino'
 import type { LogLevel } from '../../schemas/config/settings.ts'
+import { LineOutput } from './line-output.ts'
 import { Scrubber } from './scrub.ts'
 
 /** The field that carries a call's request id, the same as its `x-gateway-trace`. */
@@ -30,17 +31,9 @@ export interface LogOutput extends Log {
   hide(secrets: Iterable<string>): void
   /** Hides a secret that lives shortly: the last ones are hidden. */
   hideRecent(secret: string): void
-  /** Writes the gathered lines; returns when they are out. */
+  /** Writes the gathered lines; returns when they are out, or cannot be written. */
   flush(): void
 }
-
-/** Lines wait at most this long, or until there are so many. */
-const FLUSH_INTERVAL_MS = 100
-const FLUSH_BYTES = 2048
-/** Writes up to this size are not torn apart on a pipe that several processes share (pipe(7), PIPE_BUF). */
-const WRITE_BYTES = 4096
-/** While stderr takes no lines, lines above this limit are dropped. */
-const WAITING_MAX_BYTES = 4 * 1024 * 1024
 
 const STDERR = 2
 
@@ -55,32 +48,15 @@ export interface LogOptions {
 
 export function createLog(options: LogOptions): LogOutput {
   const { level, fields = {}, destination = STDERR, pretty = process.stderr.isTTY === true } = options
-  const output = pino.destination({
-    dest: destination,
-    sync: false,
-    minLength: FLUSH_BYTES,
-    maxWrite: WRITE_BYTES,
-    maxLength: WAITING_MAX_BYTES,
-  })
-  // A log that cannot be written must not end the service.
-  output.on('error', () => {})
-  const wake = flushWhileLinesWait(output)
-  const flush = () => {
-    try {
-      output.flushSync()
-    } catch {
-      // Not open yet, or closed by the other end.
-    }
-  }
+  const output = new LineOutput(destination)
+  const flush = () => output.flush()
   process.on('exit', flush)
 
   const scrubber = new Scrubber()
   const print = pretty ? prettyPrinter() : (line: string) => line
   const stream: DestinationStream = {
     write(line) {
-      const clean = scrubber.scrub(line)
-      output.write(print(clean))
-      wake()
+      output.write(print(scrubber.scrub(line)))
     },
   }
   const logger = pino(
@@ -113,26 +89,6 @@ function prettyPrinter(): (line: string) => string {
     ignore: 'process',
     errorLikeObjectKeys: ['err', 'error'],
   })
-}
-
-/** Returns a function to call for each line. A process that logs nothing is not woken for it. */
-function flushWhileLinesWait(output: ReturnType<typeof pino.destination>): () => void {
-  let timer: NodeJS.Timeout | undefined
-  let hasNewLines = false
-  const flush = () => {
-    hasNewLines = false
-    output.flush()
-  }
-  // A flush found no line to write, and none arrived during it.
-  output.on('write', (bytes: number) => {
-    if (bytes > 0 || hasNewLines) return
-    clearInterval(timer)
-    timer = undefined
-  })
-  return () => {
-    hasNewLines = true
-    timer ??= setInterval(flush, FLUSH_INTERVAL_MS).unref()
-  }
 }
 
 function writers(logger: pino.Logger): Log {

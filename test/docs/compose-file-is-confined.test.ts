@@ -3,6 +3,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { readSettings } from '../../src/config/settings.ts'
+import { DRAIN_MS, KILL_AFTER_MS } from '../../src/server/supervisor/stop-bounds.ts'
 import { readText } from '../support/source-files.ts'
 
 const text = readText('docker-compose.yml')
@@ -16,6 +17,7 @@ const service = z.object({
   cap_drop: z.array(z.string()),
   security_opt: z.array(z.string()),
   volumes: z.array(z.string()).default([]),
+  stop_grace_period: z.string().optional(),
 })
 const file = z.object({ services: z.record(z.string(), service), volumes: z.record(z.string(), z.null()) })
 const { services, volumes } = file.parse(parse(text, { merge: true }))
@@ -53,6 +55,17 @@ t.test('no container may gain privileges, and none but the one that prepares fol
     t.equal(read_only, !['postgres', 'nats', 'clickhouse'].includes(name), name)
   }
   t.match(readText('Dockerfile'), /^USER node$/m)
+})
+
+t.test('the service has the time to stop, all its roles one after another', async (t) => {
+  const { roles } = readSettings({})
+  const longestMs = roles.reduce((sum, role) => sum + DRAIN_MS[role] + KILL_AFTER_MS, 0)
+  t.ok(Number.parseInt(services.gateway!.stop_grace_period!, 10) * 1000 > longestMs)
+  const seconds = [longestMs, DRAIN_MS.gateway + KILL_AFTER_MS].map((ms) => ms / 1000)
+  t.match(
+    readText('docs/operating.md'),
+    `A stop takes ${seconds[0]} seconds at most: ${seconds[1]} for the gateways`,
+  )
 })
 
 t.test('the owner of the database migrates, and the service has a role without its rights', async (t) => {

@@ -10,6 +10,8 @@ import { loadConfig } from '../../src/config/load.ts'
 import { readSettings } from '../../src/config/settings.ts'
 import { fetchDebianPackages } from '../../src/embedded/debian-packages.ts'
 import { findProgram } from '../../src/embedded/programs.ts'
+import type { ChildRole } from '../../src/server/messages.ts'
+import { DRAIN_MS, KILL_AFTER_MS } from '../../src/server/supervisor/stop-bounds.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const CACHE = join(ROOT, 'node_modules/.cache/tollgate/kubernetes-client')
@@ -172,10 +174,17 @@ t.test('settlers and task workers are probed and scraped where they listen', (t)
   t.end()
 })
 
-t.test('a gateway has the time to drain', (t) => {
-  const { spec } = podOf(ofKind('StatefulSet')[0])
-  const [container] = spec.containers
-  t.ok(spec.terminationGracePeriodSeconds >= 200)
+t.test('each role has the time to stop', (t) => {
+  for (const workload of workloads) {
+    const role = workload.metadata.name as ChildRole
+    const { terminationGracePeriodSeconds } = podOf(workload).spec
+    t.ok(terminationGracePeriodSeconds * 1000 > DRAIN_MS[role] + KILL_AFTER_MS, role)
+  }
+  t.end()
+})
+
+t.test('a gateway that drains gets no calls', (t) => {
+  const [container] = podOf(ofKind('StatefulSet')[0]).spec.containers
   t.equal(container.readinessProbe.httpGet.path, '/readyz?for=calls', 'while an engine is away calls go on')
   t.equal(container.livenessProbe.httpGet.path, '/healthz')
   t.end()

@@ -51,3 +51,43 @@ t.test('a step without a report is no sign that its process is gone', async (t) 
   t.same(steps, ['begun', 'waited'])
   t.match(await database.readJob(id), { state: 'cancelled', result: null })
 })
+
+t.test('a job that ends its process each time fails', async (t) => {
+  const { database, sql } = await startDatabase(t)
+  const { id } = await database.startJob({ kind: 'verify' })
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    t.match(await database.claimJob(['verify']), { id }, `attempt ${attempt}`)
+    t.equal(await database.claimJob(['verify']), null)
+    await sql`UPDATE jobs SET touched_at = now() - interval '61 seconds'`
+  }
+  t.equal(await database.claimJob(['rebuild']), null, 'another kind')
+  t.match(await database.readJob(id), { state: 'running' })
+  t.equal(await database.claimJob(['verify']), null)
+  t.match(await database.readJob(id), { state: 'failed', error: /^The process that ran it ended 3 times / })
+  await database.startJob({ kind: 'verify' })
+})
+
+t.test('a process that ends in order gives its job back', async (t) => {
+  const { database } = await startDatabase(t)
+  const { id } = await database.startJob({ kind: 'rebuild' })
+  for (let restart = 0; restart < 4; restart++) {
+    let begun = (): void => {}
+    const isBegun = new Promise<void>((resolve) => {
+      begun = resolve
+    })
+    const jobs = runJobs({
+      database,
+      work: {
+        async rebuild(_, report) {
+          begun()
+          for (;;) await report(1, 3)
+        },
+      },
+      log,
+    })
+    await isBegun
+    await jobs.stop()
+    t.match(await database.readJob(id), { state: 'queued' }, `restart ${restart}`)
+  }
+  t.match(await database.claimJob(['rebuild']), { id })
+})

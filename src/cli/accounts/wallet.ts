@@ -44,7 +44,7 @@ function credited(json: AnswerOf<typeof topUp>): Answer {
 export function addWalletCommands(program: Command, context: Context): void {
   const { wiring, output, isNegativeAnswer } = context
   const { run, list } = runnerOf(wiring, accountActs, () => ({ config: () => operatorConfig(wiring) }))
-  const wallet = program.command('wallet').description('credits: top up, look, audit')
+  const wallet = program.command('wallet').description('credits: top up, correct, refund, show, audit')
 
   answers(
     context,

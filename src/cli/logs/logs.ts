@@ -16,7 +16,7 @@ const TAIL_EXAMPLE = 'logs tail --status error,interrupted -n 50'
 export function addLogsCommands(program: Command, context: Context): void {
   const logs = program
     .command('logs')
-    .description('the calls of every account: look on, look one up, rebuild the log')
+    .description('the calls of every account: follow them, find one, rebuild the log')
   addTail(logs, context)
   addFind(logs, context)
   addRebuild(logs, context)

@@ -56,6 +56,9 @@ const columns = (sql: Queryable) =>
 
 /** A job whose process has given no sign of life for so long is run again. */
 const LOST_SECONDS = 60
+/** A job that ends its process each time would do so for ever. */
+const MAX_ATTEMPTS = 3
+const LOST_TOO_OFTEN = `The process that ran it ended ${MAX_ATTEMPTS} times before the job did, so it is not run again: the log of the service says why`
 
 export interface NewJob {
   readonly kind: JobKind
@@ -127,17 +130,32 @@ export async function listJobs(sql: Queryable, { kinds, subjectId, limit }: Jobs
   return rows.map(jobOfRow)
 }
 
-/** Claims a job of these kinds that waits, or whose process is gone; null where there is none. */
+/**
+ * Claims a job of these kinds that waits, or whose process is gone; null where there is none. Fails those whose processes
+ * have gone too often.
+ */
 export async function claimJob(sql: Sql, kinds: readonly JobKind[]): Promise<Job | null> {
+  const isLost = sql`touched_at < now() - make_interval(secs => ${LOST_SECONDS})`
+  await sql`
+    UPDATE jobs SET state = 'failed', error = ${LOST_TOO_OFTEN}, ended_at = now()
+    WHERE ended_at IS NULL AND kind = ANY (${kinds as JobKind[]}::text[])
+      AND state = 'running' AND ${isLost} AND attempts >= ${MAX_ATTEMPTS}`
   const [row] = await sql<JobRow[]>`
-    UPDATE jobs SET state = 'running', started_at = now(), touched_at = now(), done = 0, total = 0
+    UPDATE jobs SET
+      state = 'running', started_at = now(), touched_at = now(), done = 0, total = 0, attempts = attempts + 1
     WHERE id = (
       SELECT id FROM jobs
       WHERE ended_at IS NULL AND kind = ANY (${kinds as JobKind[]}::text[])
-        AND (state = 'queued' OR touched_at < now() - make_interval(secs => ${LOST_SECONDS}))
+        AND (state = 'queued' OR ${isLost})
       ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING ${columns(sql)}`
   return row === undefined ? null : jobOfRow(row)
+}
+
+/** Gives a running job back: the next process to look for one runs it, and the attempt does not count. */
+export async function releaseJob(sql: Sql, id: string): Promise<void> {
+  await sql`
+    UPDATE jobs SET state = 'queued', attempts = attempts - 1 WHERE id = ${id} AND state = 'running'`
 }
 
 /** Reports progress. Returns false where the job was cancelled: its work is to end. */

@@ -8,7 +8,7 @@ import {
   resumeChannel,
 } from './channel-holds.ts'
 import { recordConfiguration } from './configuration.ts'
-import { cancelJob, claimJob, endJob, listJobs, readJob, reportJob, startJob } from './jobs.ts'
+import { cancelJob, claimJob, endJob, listJobs, readJob, releaseJob, reportJob, startJob } from './jobs.ts'
 import {
   announceWallets,
   callsReservedBy,
@@ -38,6 +38,7 @@ export const openOperation = ({ main }: Pools) =>
     listJobs,
     claimJob,
     reportJob,
+    releaseJob,
     endJob,
     recordHeartbeat,
     recordDrained,

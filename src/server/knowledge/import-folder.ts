@@ -5,14 +5,13 @@ import type { PageSource } from '../../../schemas/knowledge/wiki.ts'
 import { mediaTypeOfName, UNKNOWN_MEDIA_TYPE } from '../../core/media/type.ts'
 import type { SourceField } from '../../markdown/fields.ts'
 import { folderPages, type PageFile } from '../../markdown/folder.ts'
-import { pageHash, sourceNamed } from '../../markdown/page.ts'
+import { pageHash, readPage, sourceNamed } from '../../markdown/page.ts'
 import { type FileProblem, FileProblemError, fileProblemError } from '../../markdown/problem.ts'
 import { SOURCE_MAX_BYTES, type SourceFile, SourceFiles, sourceKey } from '../../markdown/source-file.ts'
 import { PAGE_MAX_BYTES, tooLarge } from '../../markdown/text.ts'
 import type { Wiki } from '../../postgres/knowledge/repository.ts'
 import type { FolderImport, ImportOutcome, PageDraft } from '../../postgres/knowledge/types.ts'
 import type { ObjectStore } from '../../storage/store.ts'
-import { type PageReader, pageReader } from './page-reader.ts'
 
 /** Files that are open at the same time. */
 const READ_AT_ONCE = 32
@@ -58,21 +57,16 @@ export async function importFolder(
   if (files.length === 0 && problems.length === 0)
     throw new Error('There is no Markdown file (.md or .markdown) in the folder; nothing was changed')
   const known = await deps.wiki.pageHashes(baseId)
-  const pages = pageReader()
-  const reader = new FolderReader(deps, baseId, await realpath(folder), known, problems, pages)
-  try {
-    const outcome = await deps.wiki.importPages({
-      baseId,
-      drafts: reader.drafts(files),
-      present: reader.present,
-      prune,
-      ...(maxAccountPages !== undefined && { maxAccountPages }),
-      onStored: (done, total) => deps.onProgress?.({ step: 'storing', done, total }),
-    })
-    return { ...outcome, ignoredFields: reader.ignoredFields }
-  } finally {
-    await pages.close()
-  }
+  const reader = new FolderReader(deps, baseId, await realpath(folder), known, problems)
+  const outcome = await deps.wiki.importPages({
+    baseId,
+    drafts: reader.drafts(files),
+    present: reader.present,
+    prune,
+    ...(maxAccountPages !== undefined && { maxAccountPages }),
+    onStored: (done, total) => deps.onProgress?.({ step: 'storing', done, total }),
+  })
+  return { ...outcome, ignoredFields: reader.ignoredFields }
 }
 
 class FolderReader {
@@ -83,7 +77,6 @@ class FolderReader {
   readonly #sources: SourceFiles
   readonly #known: ReadonlyMap<string, Buffer>
   readonly #problems: FileProblem[]
-  readonly #pages: PageReader
   /** In the object store since this import began. */
   readonly #stored = new Set<string>()
 
@@ -93,14 +86,12 @@ class FolderReader {
     root: string,
     known: ReadonlyMap<string, Buffer>,
     problems: readonly FileProblem[],
-    pages: PageReader,
   ) {
     this.#deps = deps
     this.#baseId = baseId
     this.#sources = new SourceFiles(root)
     this.#known = known
     this.#problems = [...problems]
-    this.#pages = pages
   }
 
   /** Yields the drafts. After the first problem files are read for their problems alone. */
@@ -137,7 +128,7 @@ class FolderReader {
       const hash = pageHash(bytes, source?.hash ?? null)
       this.present.set(file.path, hash)
       if (this.#known.get(file.path)?.equals(hash)) return null
-      const page = await this.#pages.read(bytes, file.path)
+      const page = readPage(bytes, file.path)
       for (const name of page.ignored) this.ignoredFields.set(name, (this.ignoredFields.get(name) ?? 0) + 1)
       const stored = named && source && (await this.#store(named, source))
       return { ...page, path: file.path, hash, source: stored }

@@ -32,9 +32,10 @@ const MS_PER_SECOND = 1000
 export async function runSettler(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
   log.hide(secretsOfBoot(boot))
-  // Whatever it had not acknowledged comes again.
-  exitOnUncaughtException(log)
   const metrics = createMetrics(VERSION)
+  const parent = new ParentLink()
+  // Whatever it had not acknowledged comes again.
+  exitOnUncaughtException(log, () => parent.sendLastSnapshot(metrics.snapshot()))
   const database = await openDatabase({
     url: boot.databaseUrl,
     poolUrl: boot.databasePoolUrl,
@@ -98,7 +99,6 @@ export async function runSettler(boot: Boot): Promise<void> {
     log.flush()
     process.exit(0)
   }
-  const parent = new ParentLink()
   parent.listen({
     onDrain: () => void end(STOP_BOUND_MS),
     onSnapshot: () => metrics.snapshot(),

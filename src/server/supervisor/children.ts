@@ -5,14 +5,13 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Boot, CHILD_MARK, type ToChild, type ToParent } from '../messages.ts'
+import { KILL_AFTER_MS } from './stop-bounds.ts'
 
 const FIRST_RESTART_DELAY_MS = 100
 const MAX_RESTART_DELAY_MS = 10_000
 /** A child that has run this long has recovered: its next restart waits as if it were the first. */
 const SETTLED_AFTER_MS = 30_000
 const READY_BOUND_MS = 30_000
-/** Extra time after the drain deadline for the journal to be booked. */
-const KILL_AFTER_MS = 15_000
 /**
  * Fill levels of the heap at which old objects are marked, in percent of its possible growth: in the background, and at
  * once. V8 itself begins when less room is left than young objects take, 16 MB. With a heap as small as these that is
@@ -90,7 +89,8 @@ export class ServiceChild {
     })
     this.#process = child
     const startedAt = performance.now()
-    child.send({ type: 'boot', boot } satisfies ToChild)
+    const hasBegun = child.pid !== undefined
+    if (hasBegun) child.send({ type: 'boot', boot } satisfies ToChild)
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         // Another one takes its place: it must not become ready any more.
@@ -112,6 +112,13 @@ export class ServiceChild {
           clearTimeout(timer)
           reject(new Error(message.message))
         } else this.#options.onMessage(this, message)
+      })
+      child.on('error', (error) => {
+        // An exit follows where there is a process.
+        if (hasBegun) return
+        clearTimeout(timer)
+        this.#process = null
+        reject(new Error(`${this.name} could not be started: ${error.message}`))
       })
       child.once('exit', (code, signal) => {
         clearTimeout(timer)

@@ -36,13 +36,9 @@ import { ServiceChild } from './children.ts'
 import { firstAccess } from './first-access.ts'
 import { MetricsGatherer } from './metrics-gatherer.ts'
 import { type ChosenPort, choosePort } from './port.ts'
+import { DRAIN_MS } from './stop-bounds.ts'
 
-/** A chat stream that is open when the drain begins may take this long. See docs/api-rules.md, "Timeouts". */
-const DRAIN_MS = 180_000
 const SECRET_BYTES = 32
-const SETTLER_DRAIN_MS = 10_000
-/** A submit that is cut off is not sent again: its task waits for the state that the upstream reports. */
-const TASKS_DRAIN_MS = 20_000
 
 export interface ServeOptions {
   /** Print the address of the service as one JSON value instead of the banner. */
@@ -377,10 +373,10 @@ class Service {
   /** Gateways first: what their last calls wait for, and their last settlements, need the others. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the service is being stopped'))
-    await Promise.all(this.#gateways.map((gateway) => gateway.drain(DRAIN_MS)))
+    await Promise.all(this.#gateways.map((gateway) => gateway.drain(DRAIN_MS.gateway)))
     // The settler copies the rows that the other processes have booked into the call log.
-    await this.#tasks?.drain(TASKS_DRAIN_MS)
-    await this.#settler?.drain(SETTLER_DRAIN_MS)
+    await this.#tasks?.drain(DRAIN_MS.tasks)
+    await this.#settler?.drain(DRAIN_MS.settler)
     await this.#starting
     this.#adminListener?.close()
     await this.#engines?.stop()

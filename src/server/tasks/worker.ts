@@ -47,9 +47,10 @@ const LOGGED_MAX_TASKS = 10_000
 export async function runTasks(boot: Boot): Promise<void> {
   const log = createLog({ level: boot.logLevel, fields: { role: boot.role } })
   log.hide(secretsOfBoot(boot))
-  // The rows hold the state of its work; the next process continues it.
-  exitOnUncaughtException(log)
   const metrics = createMetrics(VERSION)
+  const parent = new ParentLink()
+  // The rows hold the state of its work; the next process continues it.
+  exitOnUncaughtException(log, () => parent.sendLastSnapshot(metrics.snapshot()))
   const configuration = openConfiguration(boot.configPath, boot.simulatorUrl, log)
   const opened = await openDatabase({
     url: boot.databaseUrl,
@@ -107,7 +108,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   ]
   const jobs = runJobs({
     database: opened,
-    work: { import: importJob({ database: opened, store, dataDir: boot.dataDir }) },
+    work: { import: importJob({ boot, store }) },
     log,
   })
   const stopDelivering = deliverNotifications({ boot, database: opened, nats, configuration, log })
@@ -125,15 +126,15 @@ export async function runTasks(boot: Boot): Promise<void> {
       Promise.race([Promise.all([jobs.stop(), payments.stop()]), pause(boundMs)]),
     ])
     for (const timer of timers) clearInterval(timer)
-    void stopHolds()
     upstream.close()
     configuration.close()
-    await Promise.race([Promise.allSettled([nats.close(), database.close()]), pause(CLOSE_BOUND_MS)])
+    // It ends its listening on a connection of the database.
+    const closed = Promise.allSettled([nats.close(), stopHolds()]).then(() => database.close())
+    await Promise.race([closed, pause(CLOSE_BOUND_MS)])
     log.info({}, 'Task worker ended')
     log.flush()
     process.exit(0)
   }
-  const parent = new ParentLink()
   parent.listen({
     onDrain: (deadlineMs) => void end(deadlineMs),
     onSnapshot: () => metrics.snapshot(),

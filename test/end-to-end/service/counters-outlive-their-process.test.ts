@@ -1,5 +1,9 @@
 /** Counters of `/metrics` never fall while a service runs: Prometheus would count all the rest again. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
+import { openNats } from '../../../src/nats/nats.ts'
 import { eventually, startService, testConfig } from '../../support/service.ts'
 import { gauge } from '../chaos/gauge.ts'
 import { childrenOf, isRunning, type Role } from '../chaos/processes.ts'
@@ -9,7 +13,14 @@ const REPLACED_WITHIN_MS = 60_000
 
 t.setTimeout(240_000)
 const service = await startService(t, {
-  config: testConfig({ slow: { simulate: 'tokens=20,tps=20' }, fast: { simulate: 'tokens=3' } }),
+  config: testConfig({ slow: { simulate: 'tokens=20,tps=20' }, fast: { simulate: 'tokens=3' } })
+    .replace(
+      'models:\n',
+      `$&  - { id: film, endpoint_type: videos_generations, pricing: { unit: second, per_unit: "5" } }\n`,
+    )
+    .concat(
+      '  - { id: studio, protocol: task, base_url: "${TEST_SIMULATOR_URL}/task", api_key: test, models: { film: sim-film } }\n',
+    ),
   env: { NODE_OPTIONS: `--import ${new URL('./stray-error.ts', import.meta.url).href}` },
 })
 const { key } = await service.newKey('1000')
@@ -56,6 +67,39 @@ await t.test('a gateway that drains leaves what nobody has read', async (t) => {
   await replaced(drained)
   t.equal(await calls('slow'), 1)
   t.equal(await calls('fast'), 4)
+})
+
+await t.test('a process that ends after an error leaves what it counted', async (t) => {
+  const counts = () =>
+    Promise.all([
+      gauge(service, 'tollgate_calls_total{model="film",status="success"}'),
+      gauge(service, 'tollgate_settlements_unbooked_total{reason="malformed"}'),
+    ])
+  await counts()
+  const body = JSON.stringify({ model: 'film', prompt: 'A door opens.', duration: 1 })
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const submitted = await fetch(`${service.baseUrl}/v1/videos/generations`, { method: 'POST', headers, body })
+  t.match(submitted.status, 200)
+  const nats = openNats({ url: service.engines.natsUrl, name: 'test', log: console as never })
+  t.teardown(() => nats.close())
+  const isStored = () =>
+    new Promise<boolean>((resolve) => {
+      const subject = `${SETTLEMENT_SUBJECT}.test`
+      nats.publish(subject, 'test.1', Buffer.from('no settlement'), (error) => resolve(error === null))
+    })
+  await eventually('the message is stored', async () => ((await isStored()) ? true : undefined))
+  await service.logs(key, (rows) => rows.some(({ model }) => model === 'film'))
+  const malformed = join(service.dataDir, 'malformed-settlements.ndjson')
+  await eventually('it is kept', () => (existsSync(malformed) ? true : undefined))
+  for (const role of ['tasks', 'settler'] as const) {
+    const former = only(role)
+    process.kill(former, 'SIGUSR2')
+    await eventually('another one runs', () => (isRunning(former) || only(role) === 0 ? undefined : true))
+  }
+  await eventually('it has begun', async () =>
+    (await gauge(service, 'tollgate_log_lag_seconds')) >= 0 ? true : undefined,
+  )
+  t.same(await counts(), [1, 1])
 })
 
 await t.test('a process that does not answer in time is in the sum with what it said last', async (t) => {

@@ -97,7 +97,9 @@ t.test('jobs in flight', async (t) => {
     t.same(await find(`ref=${song.id}`), [song.id])
     t.same(await find(`ref=${film.requestId}`), [film.id])
     t.same(await find('from=2020-01-01&to=2020-01-02'), [song.id, film.id])
-    t.same(await find('status=error'), [song.id, film.id])
+    t.same(await find('status=error'), [], 'it has no status of a row yet')
+    t.same(await find('error_code=upstream_error'), [])
+    t.same(await find('status=&error_code='), [song.id, film.id], 'an empty value is no filter')
   })
 
   await t.test('while PostgreSQL is away the page is answered without them', async (t) => {

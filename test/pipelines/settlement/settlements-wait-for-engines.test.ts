@@ -1,7 +1,10 @@
 /** Settlements wait in the journal for engines that are away, and each is booked once when they are back. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect as connectNats } from '@nats-io/transport-node'
 import t from 'tap'
 import { settler } from '../../../pipelines/settlement/settlement.ts'
+import { SETTLEMENT_STREAM } from '../../../schemas/events/event.ts'
 import { BATCH_FULL_SETTLEMENTS } from '../../../src/journal/batches.ts'
 import type { Nats } from '../../../src/nats/nats.ts'
 import { testDataDir } from '../../support/engines.ts'
@@ -131,3 +134,27 @@ t.test(
     t.equal(journal.depth().settlementsUnbooked, 0)
   },
 )
+
+t.test('a full stream: calls go on, are kept in the journal, and booked when there is room', async (t) => {
+  const account = await bench.newAccount()
+  const { host, username, password } = new URL(engines.natsUrl)
+  const connection = await connectNats({ servers: host, user: username, pass: password })
+  t.teardown(() => connection.close())
+  const { streams } = await jetstreamManager(connection)
+  const { config } = await streams.info(SETTLEMENT_STREAM)
+  t.teardown(() => streams.update(SETTLEMENT_STREAM, { max_bytes: config.max_bytes }))
+  // Room for a full batch, and not for all.
+  await streams.update(SETTLEMENT_STREAM, { max_bytes: 150_000 })
+  const failures: string[] = []
+  const warn = (details: object, message: string) => failures.push(`${message} ${JSON.stringify(details)}`)
+  const gateway = await startGateway(t, { log: { ...silent, warn } })
+  const count = 5 * BATCH_FULL_SETTLEMENTS
+  const requestIds = await Promise.all(Array.from({ length: count }, () => gateway.call(account, 7n)))
+  await until('the stream is full', () => failures.length > 0)
+  t.match(failures[0], /^Publishing settlements fails; retrying .*maximum bytes exceeded/)
+  t.equal(gateway.journal.depth().settlementsUnbooked, count)
+  bench.settler(t)
+  t.equal(await gateway.publisher.drain(30_000), true)
+  t.same(new Set(await bench.rowsOf(account)), new Set(requestIds))
+  t.equal((await streams.info(SETTLEMENT_STREAM)).config.max_bytes, 150_000, 'an operator sets the size')
+})

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { VERSION } from '../../../src/server/version.ts'
 import { command, noEngines, tollgate } from './support.ts'
 
 const ID = 'acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF'
@@ -67,6 +68,10 @@ t.test('wrong usage exits 2 with the reason on stderr and nothing on stdout', as
     t.equal(stdout, '', words.join(' '))
     t.match(stderr, /^(error: |Usage: )/, words.join(' '))
   }
+})
+
+t.test('the version is printed', async (t) => {
+  t.same(await command(['--version'], noEngines), { code: 0, stdout: `${VERSION}\n`, stderr: '' })
 })
 
 t.test('the process ends with the same code', async (t) => {

@@ -380,3 +380,12 @@ channels:
     'channels[1].cost.i: has neither a price for large nor per_unit.',
   ])
 })
+
+t.test('what may be one of several numbers, or of several forms, is named', async (t) => {
+  t.same(problemsOf(t, `${model('a')}nats: { replicas: 2 }\n`), [
+    '4:19 nats.replicas: must be one of 1, 3, 5.',
+  ])
+  t.same(problemsOf(t, `${model('a')}server: { trusted_proxies: [10.0.0.0/8, proxy] }\n`), [
+    '4:41 server.trusted_proxies[1]: must be an address or a network, such as 10.0.0.0/8.',
+  ])
+})

@@ -51,18 +51,73 @@ t.test('ping is answered, an unknown method refused', async (t) => {
     t.match((await speak({ jsonrpc: '2.0', id: 5, method })).json, { id: 5, error: { code: -32601 } }, method)
 })
 
-t.test('what is no message is a parse error', async (t) => {
+t.test('what is not JSON is a parse error', async (t) => {
+  for (const body of ['', '{'])
+    t.match(await speak(body), { status: 400, json: { id: null, error: { code: -32700 } } }, body)
+})
+
+t.test('JSON that is no message is an invalid request', async (t) => {
   for (const body of [
-    '',
-    '{',
     'null',
     '"text"',
     '7',
     '{}',
+    '[]',
     '{"jsonrpc":"1.0","id":1,"method":"ping"}',
-    '[{}]',
+    '{"jsonrpc":"2.0","id":null,"method":"ping"}',
+    '{"jsonrpc":"2.0","id":1.5,"method":"ping"}',
+    '{"jsonrpc":"2.0","id":1}',
   ])
-    t.match(await speak(body), { status: 400, json: { id: null, error: { code: -32700 } } }, body)
+    t.match(await speak(body), { status: 400, json: { id: null, error: { code: -32600 } } }, body)
+  t.match(await speak('[{"jsonrpc":"2.0","id":1,"method":"ping"},{}]'), {
+    status: 400,
+    json: { id: null, error: { code: -32600, message: /^Message 2 of the batch / } },
+  })
+  const many = new Array(101).fill({ jsonrpc: '2.0', id: 1, method: 'ping' })
+  t.match(await speak(many), { status: 400, json: { error: { code: -32600, message: /1 to 100 messages/ } } })
+})
+
+t.test('wrong params are named, under the id of the request', async (t) => {
+  for (const params of [[], 'text', { _meta: 5 }])
+    t.match(
+      await speak({ jsonrpc: '2.0', id: 4, method: 'ping', params }),
+      { status: 400, json: { id: 4, error: { code: -32602 } } },
+      JSON.stringify(params),
+    )
+  const wrong: [string, unknown, RegExp][] = [
+    ['initialize', undefined, /params: /],
+    [
+      'initialize',
+      { protocolVersion: 5, capabilities: {}, clientInfo: {} },
+      /params\.protocolVersion: .*name: /,
+    ],
+    ['tools/list', { cursor: 5 }, /params\.cursor: /],
+    ['tools/call', undefined, /params: /],
+    ['tools/call', { name: 5 }, /params\.name: /],
+    ['tools/call', { name: 'read_page', arguments: [] }, /params\.arguments: /],
+  ]
+  for (const [method, params, message] of wrong) {
+    const { status, json } = await speak({ jsonrpc: '2.0', id: 'a', method, params })
+    t.match({ status, json }, { status: 200, json: { id: 'a', error: { code: -32602, message } } }, method)
+  }
+  const { json } = await speak([
+    { jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    { jsonrpc: '2.0', id: 2, method: 'ping' },
+  ])
+  t.match(
+    json,
+    [
+      { id: 1, error: { code: -32602 } },
+      { id: 2, result: {} },
+    ],
+    'the rest of a batch is answered',
+  )
+})
+
+t.test('a call that asks for a task is answered at once', async (t) => {
+  const asked = call('read_page', { id: 'page_1' })
+  const { json } = await speak({ ...asked, params: { ...asked.params, task: { ttl: 1000 } } })
+  t.match(json.result?.structuredContent, { id: 'page_1' })
 })
 
 t.test('a protocol version that does not exist is refused', async (t) => {
