@@ -1,6 +1,6 @@
 /** Writes the lines of a log, without waiting for what reads them. A log that cannot be written must not stop the service. */
 import { Buffer } from 'node:buffer'
-import { openSync, write, writeSync } from 'node:fs'
+import { fstatSync, openSync, write, writeSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 
 /** Lines wait at most this long, or until there are so many. */
@@ -20,6 +20,8 @@ const pauseHere = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuf
 
 export class LineOutput {
   readonly #fd: number
+  /** It takes lines at once, in their order. The reader of a pipe may be slow. */
+  readonly #isFile: boolean
   #waiting: Buffer[] = []
   #waitingBytes = 0
   #timer: NodeJS.Timeout | null = null
@@ -28,6 +30,7 @@ export class LineOutput {
   /** Writes to a file descriptor, or appends to a file. */
   constructor(destination: number | string) {
     this.#fd = typeof destination === 'number' ? destination : openSync(destination, 'a')
+    this.#isFile = fstatSync(this.#fd).isFile()
   }
 
   write(line: string): void {
@@ -59,6 +62,7 @@ export class LineOutput {
   #writeNext(): void {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
+    if (this.#isFile) return this.flush()
     if (this.#isWriting) return
     const piece = this.#take()
     if (piece === null) return
