@@ -10,7 +10,7 @@ import { filesOfSharedProcess } from './shared-process-files.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** As long as a file with a separate process may take: `timeout` of `.taprc`. */
-const FILE_BOUND_MS = 480_000
+const FILE_BOUND_MS = 900_000
 const SUBTESTS = Symbol.for('subtest of each file')
 
 /** Runs every test file that belongs to the process of the module `url`, one after another. */
