@@ -10,6 +10,9 @@
  *
  * A migration that locks a table of calls in use sets a `lock_timeout` far below a second, and is tried again: whatever
  * waits for such a lock keeps every call behind it waiting.
+ *
+ * A column is added only to a table that no statement reads with `*`: such a statement, planned by a process of the
+ * former version, fails from then on. Elsewhere another table has what is new.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
