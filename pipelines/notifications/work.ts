@@ -162,7 +162,7 @@ export class DeliveryWork {
         await this.#deps.database.endAttempts(ended.map(({ result }) => result))
         this.#trouble.succeeded()
         for (const { one } of ended) this.#finish(one)
-        // A round of a process that ends names deliveries which it does not work on: others take them for named.
+        // A process that stops would not work on what another round names, and other processes would wait for it.
         if (!this.#isStopped) this.#deps.onRecorded()
       } catch (error) {
         // The attempts were made, and will be made again: at least once.

@@ -12,7 +12,7 @@
  * waits for such a lock keeps every call behind it waiting.
  *
  * A column is added only to a table that no statement reads with `*`: such a statement, planned by a process of the
- * former version, fails from then on. Elsewhere another table has what is new.
+ * former version, fails from then on. For other tables, put new data into a separate table.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'

@@ -33,7 +33,7 @@ function openLog() {
   }
 }
 
-t.test('the first 600 of a minute have rows of their own, the others share one', async (t) => {
+t.test('the first 600 of a minute have a row each, the others share one', async (t) => {
   const { rows, refuse, wait, counted } = openLog()
   refuse(OWN_ROWS_PER_MINUTE + 1)
   t.equal(rows.length, OWN_ROWS_PER_MINUTE)
@@ -78,7 +78,7 @@ t.test('refusals that go on for a minute leave few rows more, and none is lost',
   wait(MINUTE_MS)
   t.equal(counted(), 60_000)
   refuse(OWN_ROWS_PER_MINUTE)
-  t.equal(counted(), 60_000 + OWN_ROWS_PER_MINUTE, 'the next minute begins with rows of their own')
+  t.equal(counted(), 60_000 + OWN_ROWS_PER_MINUTE, 'the next minute begins with a row for each')
   t.equal(new Set(rows.map(({ request_id }) => request_id)).size, rows.length)
 })
 

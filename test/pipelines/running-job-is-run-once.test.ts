@@ -10,17 +10,14 @@ t.test('a step without a report is no sign that its process is gone', async (t) 
   const { database, sql } = await startDatabase(t)
   const { id } = await database.startJob({ kind: 'rebuild' })
   const steps: string[] = []
-  let goOn = (): void => {}
-  const waiting = new Promise<void>((resolve) => {
-    goOn = resolve
-  })
+  const waiting = Promise.withResolvers<void>()
   const jobs = runJobs({
     database,
     work: {
       async rebuild(_, report) {
         await report(1, 3)
         steps.push('begun')
-        await waiting
+        await waiting.promise
         steps.push('waited')
         await report(3, 3)
         return { result: steps.push('ended') }
@@ -30,7 +27,7 @@ t.test('a step without a report is no sign that its process is gone', async (t) 
     touchMs: 20,
   })
   t.teardown(async () => {
-    goOn()
+    waiting.resolve()
     await jobs.stop()
   })
   await eventually('the job runs', () => (steps.length > 0 ? true : undefined))
@@ -46,7 +43,7 @@ t.test('a step without a report is no sign that its process is gone', async (t) 
   t.equal(await database.claimJob(['rebuild']), null)
   t.match(await database.readJob(id), { state: 'running', done: 1n, total: 3n })
   await database.cancelJob(id)
-  goOn()
+  waiting.resolve()
   await jobs.stop()
   t.same(steps, ['begun', 'waited'])
   t.match(await database.readJob(id), { state: 'cancelled', result: null })
@@ -71,21 +68,18 @@ t.test('a process that ends in order gives its job back', async (t) => {
   const { database } = await startDatabase(t)
   const { id } = await database.startJob({ kind: 'rebuild' })
   for (let restart = 0; restart < 4; restart++) {
-    let begun = (): void => {}
-    const isBegun = new Promise<void>((resolve) => {
-      begun = resolve
-    })
+    const begun = Promise.withResolvers<void>()
     const jobs = runJobs({
       database,
       work: {
         async rebuild(_, report) {
-          begun()
+          begun.resolve()
           for (;;) await report(1, 3)
         },
       },
       log,
     })
-    await isBegun
+    await begun.promise
     await jobs.stop()
     t.match(await database.readJob(id), { state: 'queued' }, `restart ${restart}`)
   }

@@ -138,7 +138,7 @@ export async function hasSignedIn(sql: Queryable, userId: string): Promise<boole
 
 /**
  * Uses up a link and opens a session of its user. The first link by mail after an open sign-up shows whose email it is:
- * the ways to sign in of before may be a stranger's, and are removed.
+ * the former ways to sign in may be a stranger's, and are removed.
  * @throws Refusal `link_invalid`
  */
 export const signInByLink = (sql: Sql, linkHash: Buffer, session: Omit<NewSession, 'userId'>) =>

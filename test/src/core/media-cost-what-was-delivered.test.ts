@@ -172,7 +172,7 @@ t.test('films: by the length that came, else by the one asked for, else by the d
   t.equal(charge(10, 4.9999996).units, '5', 'counted in microseconds')
 })
 
-t.test('grades of one model have prices of their own', async (t) => {
+t.test('grades of one model have separate prices', async (t) => {
   const pricing = { unit: 'second', variants: { fast: '4.04', standard: '8.09', max: '12.13' } }
   const holdAt = (grade: string) => printCredits(holdOf(priceOf(pricing, undefined, grade), video(10)))
   t.same(['fast', 'standard', 'max'].map(holdAt), ['40.4', '80.9', '121.3'])

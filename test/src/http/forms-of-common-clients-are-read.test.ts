@@ -1,4 +1,4 @@
-/** Forms as clients write them: quotes and other scripts in names, parts with headers of their own, quoted boundaries. */
+/** Forms as clients write them: quotes and other scripts in names, parts with headers, quoted boundaries. */
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { formContent } from '../../../src/http/form-reader.ts'
@@ -42,7 +42,7 @@ t.test('names of files', async (t) => {
   }
 })
 
-t.test('parts with headers of their own', async (t) => {
+t.test('parts with additional headers', async (t) => {
   for (const [client, head] of [
     ['OkHttp', 'Content-Disposition: form-data; name="prompt"\r\nContent-Length: 1'],
     [
