@@ -1,5 +1,6 @@
 import { Session } from 'chdb'
 import { ClickHouseFailure } from './failure.ts'
+import { withRowFile } from './row-file.ts'
 
 /** One statement as it came over HTTP. */
 export interface Statement {
@@ -90,7 +91,7 @@ export class ChdbEngine {
     const session = new Session(this.#path)
     try {
       for (const preparation of preparations(statement)) await session.queryAsync(preparation)
-      return await execute(session, statement)
+      return await execute(session, statement, this.#path)
     } finally {
       session.close()
     }
@@ -105,7 +106,7 @@ export class ChdbEngine {
     try {
       const steps = known === undefined ? preparations(statement) : renewals(statement)
       for (const preparation of steps) await session.queryAsync(preparation)
-      const outcome = await execute(session, statement)
+      const outcome = await execute(session, statement, this.#path)
       this.#kept.push({ kind, session })
       if (this.#kept.length > KEPT_SESSIONS) this.#kept.shift()!.session.close()
       return outcome
@@ -170,31 +171,17 @@ function preparations(statement: Statement): string[] {
 }
 
 const PLAIN_INSERT =
-  /^\s*INSERT\s+INTO\s+(?:TABLE\s+)?([\w.]+)\s*(?:\(([\w\s,]+)\)\s*)?FORMAT\s+(\w+)\s*;?\s*$/i
-const BYTE_FORMATS = [
-  'JSONEachRow',
-  'JSONCompactEachRow',
-  'TabSeparated',
-  'TSV',
-  'CSV',
-  'CSVWithNames',
-] as const
+  /^\s*INSERT\s+INTO\s+(?:TABLE\s+)?([\w.]+\s*(?:\([\w\s,]+\))?)\s*FORMAT\s+(\w+)\s*;?\s*$/i
 
-async function execute(session: Session, { sql, data, format }: Statement): Promise<Outcome> {
-  const [, table, columns, dataFormat] = PLAIN_INSERT.exec(sql) ?? []
-  const byteFormat = BYTE_FORMATS.find((known) => known === dataFormat)
-  if (data !== null && table !== undefined && byteFormat !== undefined) {
-    // The rows go to the engine as they came, without becoming a string of ours.
-    const names = columns?.split(',').map((name) => name.trim())
-    const into = {
-      table,
-      values: data,
-      format: byteFormat,
-      ...(names === undefined ? {} : { columns: names }),
-    }
-    const { rowsWritten, bytesWritten, elapsed } = await session.insert(into)
-    return { ...NOTHING, writtenRows: rowsWritten, writtenBytes: bytesWritten, elapsedSeconds: elapsed }
-  }
+async function execute(session: Session, statement: Statement, folder: string): Promise<Outcome> {
+  const { sql, data, format } = statement
+  const [, target, rowFormat] = PLAIN_INSERT.exec(sql) ?? []
+  if (data !== null && target !== undefined && rowFormat !== undefined)
+    return withRowFile(folder, data, async (path) => {
+      const insert = `INSERT INTO ${target} FROM INFILE '${path}' COMPRESSION 'none' FORMAT ${rowFormat}`
+      const { rowsRead, bytesRead, elapsed } = await session.queryAsync(insert)
+      return { ...NOTHING, writtenRows: rowsRead, writtenBytes: bytesRead, elapsedSeconds: elapsed }
+    })
   const whole = data === null ? sql : `${sql}\n${asText(data)}`
   const result = await session.queryAsync(whole, { format })
   const { rowsRead, bytesRead, elapsed } = result
@@ -218,12 +205,12 @@ const NOTHING: Outcome = {
 
 const NOT_IMPLEMENTED = 48
 
-/** Returns the rows as text. chDB takes a statement as text: rows in a binary format cannot follow it. */
+/** Returns rows as text, which follow a statement that is no plain INSERT: chDB takes such a statement as text. */
 function asText(data: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data)
   } catch {
-    const text = 'The embedded ClickHouse takes rows in text formats only'
+    const text = 'The embedded ClickHouse takes rows in a binary format only after INSERT INTO table FORMAT'
     throw new ClickHouseFailure(NOT_IMPLEMENTED, 'NOT_IMPLEMENTED', text)
   }
 }

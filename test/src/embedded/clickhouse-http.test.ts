@@ -110,10 +110,19 @@ t.test('the embedded ClickHouse speaks the HTTP interface of a server', async (t
     })
     t.equal(inserted.status, 200)
     await client.command({ query: "INSERT INTO rows VALUES (5003, 'inline')" })
+    const binary = Buffer.concat([
+      Buffer.from(new BigUint64Array([5_004n]).buffer),
+      Buffer.from('\x02\xff\xfe', 'latin1'),
+    ])
+    const inBinary = await ask('/tollgate?query=INSERT+INTO+rows+FORMAT+RowBinary', {
+      method: 'POST',
+      body: binary,
+    })
+    t.equal(inBinary.status, 200, 'a binary format')
     const sums = 'SELECT count() AS n, sum(id) AS s, any(note) FILTER (WHERE id = 1) AS note FROM rows'
-    t.strictSame(await rows(sums), [{ n: 5003, s: (5003 * 5004) / 2, note: 'a;b\n' }])
+    t.strictSame(await rows(sums), [{ n: 5004, s: (5004 * 5005) / 2, note: 'a;b\n' }])
     const all = await (await zipped.query({ query: 'SELECT note FROM rows', format: 'JSONEachRow' })).json()
-    t.equal(all.length, 5003, 'and a long answer comes back compressed')
+    t.equal(all.length, 5004, 'and a long answer comes back compressed')
   })
 
   await t.test('an insert without rows, and one with a row that is broken', async (t) => {
