@@ -116,8 +116,15 @@ interface BookRow {
   refused: string[] | null
 }
 
+/** Returns those whose request id has not come before: a message that is delivered twice may be in one batch twice. */
+function withoutRepetitions(settlements: readonly Settlement[]): Settlement[] {
+  const seen = new Set<string>()
+  return settlements.filter(({ request_id }) => seen.size < seen.add(request_id).size)
+}
+
 /** Books the settlements of one transaction, as part of the caller's. */
-export async function bookBatch(sql: Queryable, settlements: readonly Settlement[]): Promise<Booking> {
+export async function bookBatch(sql: Queryable, delivered: readonly Settlement[]): Promise<Booking> {
+  const settlements = withoutRepetitions(delivered)
   const columns = FIELDS.map((field) => arrayLiteral(settlements, field))
   const [row] = await sql.unsafe<BookRow[]>(BOOK, columns, { prepare: true })
   const refused = row?.refused ?? []

@@ -15,7 +15,11 @@ $$;
 -- The lock makes bookings one at a time: ids of usage rows rise in the order of commit, and two bookings never wait for
 -- each other's wallets. A transaction that also changes a wallet must take it first.
 --
--- Arrays, because PostgreSQL reads them at half the cost of a JSON document.
+-- Arrays, because PostgreSQL reads them at half the cost of a JSON document; in the list of a SELECT, where no copy of
+-- them is made. A request id occurs once in them.
+--
+-- Few settlements come twice, so their request ids are looked for only when the unique index refuses one: to insert with
+-- ON CONFLICT costs a second record in the log for each row. The same request id comes to the same partition each time.
 CREATE OR REPLACE FUNCTION book_settlements(
   request_ids text[], account_ids text[], key_ids text[], models text[], protocols text[], streams boolean[],
   statuses text[], error_codes text[], error_messages text[], input_tokens bigint[], output_tokens bigint[],
@@ -40,6 +44,7 @@ DECLARE
   unknown_accounts text[];
   kept_since_ms bigint;
   booked_ms bigint;
+  booked_before text[];
 BEGIN
   PERFORM pg_advisory_xact_lock(7811001);
   PERFORM advance_usage_row_ids();
@@ -54,63 +59,78 @@ BEGIN
     WHERE account_id = ANY (unknown_accounts) OR submitted_at < kept_since_ms INTO refused;
   END IF;
   booked_ms := extract(epoch FROM clock_timestamp()) * 1000;
-  WITH inserted AS (
-    INSERT INTO usage_rows (
-      request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
-      input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
-      unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
-      channel_id, attempts_count, attempts, detail, task_id, result_urls, result_expires_at,
-      call_count, upstream_cost, booked_at)
-    SELECT
-      request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
-      coalesce(input_tokens, 0), coalesce(output_tokens, 0), coalesce(cached_tokens, 0),
-      coalesce(cache_write_tokens, 0), coalesce(reasoning_tokens, 0), coalesce(server_tool_calls, 0),
-      unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
-      channel_id, attempts_count, attempts, detail, task_id,
-      CASE WHEN result_urls IS NOT NULL
-        THEN (SELECT array_agg(url) FROM json_array_elements_text(result_urls) AS url) END,
-      result_expires_at, coalesce(call_count, 1), upstream_cost, booked_ms
-    FROM unnest(
-      book_settlements.request_ids, account_ids, key_ids, models, protocols, streams, statuses, error_codes,
-      error_messages, book_settlements.input_tokens, book_settlements.output_tokens,
-      book_settlements.cached_tokens, book_settlements.cache_write_tokens, book_settlements.reasoning_tokens,
-      book_settlements.server_tool_calls, unit_counts, unit_types, costs, estimates, usage_sources,
-      submitted_ats, created_ats, latencies_ms, ttfbs_ms, channel_ids, attempts_counts,
-      book_settlements.attempts, details, task_ids, book_settlements.result_urls, result_expires_ats,
-      call_counts, upstream_costs
-    ) AS s(
-      request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
-      input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
-      unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
-      channel_id, attempts_count, attempts, detail, task_id, result_urls, result_expires_at, call_count,
-      upstream_cost)
-    WHERE (unknown_accounts IS NULL OR account_id <> ALL (unknown_accounts))
-      AND (kept_since_ms IS NULL OR submitted_at >= kept_since_ms)
-    -- By the request id: it comes to the same partition each time.
-    ON CONFLICT DO NOTHING
-    RETURNING coalesce(task_id, request_id) AS ref, request_id, account_id, key_id, cost
-  ), charged AS (
-    INSERT INTO ledger_entries (account_id, kind, amount, ref)
-    SELECT account_id, 'charge', -cost, ref FROM inserted WHERE cost > 0
-  ), totals AS (
-    UPDATE wallets AS w
-    SET balance = w.balance - s.cost, used = w.used + s.cost, version = w.version + 1
-    FROM (SELECT account_id, sum(cost)::bigint AS cost FROM inserted WHERE cost > 0 GROUP BY account_id) AS s
-    WHERE w.account_id = s.account_id
-    RETURNING w.account_id, w.balance::text, w.held::text, w.used::text, w.version::text
-  ), granted AS (
-    SELECT array_agg(s.key_id) AS key_ids, array_agg(s.cost) AS costs
-    FROM (SELECT key_id, sum(cost)::bigint AS cost FROM inserted GROUP BY key_id) AS s
-    JOIN grants AS g ON g.key_id = s.key_id
-  )
-  SELECT
-    (SELECT json_agg(totals) FROM totals),
-    (SELECT json_agg(request_id) FROM inserted),
-    granted.key_ids, granted.costs,
-    (SELECT array_agg(account_id) FROM (SELECT DISTINCT account_id FROM inserted) AS s
-      WHERE EXISTS (SELECT FROM budgets AS b WHERE b.account_id = s.account_id))
-  FROM granted
-  INTO wallets, booked, granted_keys, granted_costs, budgeted_accounts;
+  LOOP
+    BEGIN
+      WITH inserted AS (
+        INSERT INTO usage_rows (
+          request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
+          input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, server_tool_calls,
+          unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
+          channel_id, attempts_count, attempts, detail, task_id, result_urls, result_expires_at,
+          call_count, upstream_cost, booked_at)
+        SELECT
+          request_id, account_id, key_id, model, protocol, stream, status, error_code, error_message,
+          coalesce(input_tokens, 0), coalesce(output_tokens, 0), coalesce(cached_tokens, 0),
+          coalesce(cache_write_tokens, 0), coalesce(reasoning_tokens, 0), coalesce(server_tool_calls, 0),
+          unit_count, unit_type, cost, estimate, usage_source, submitted_at, created_at, latency_ms, ttfb_ms,
+          channel_id, attempts_count, attempts, detail, task_id,
+          CASE WHEN result_urls IS NOT NULL
+            THEN (SELECT array_agg(url) FROM json_array_elements_text(result_urls) AS url) END,
+          result_expires_at, coalesce(call_count, 1), upstream_cost, booked_ms
+        FROM (
+          SELECT
+            unnest(book_settlements.request_ids) AS request_id, unnest(account_ids) AS account_id,
+            unnest(key_ids) AS key_id, unnest(models) AS model, unnest(protocols) AS protocol, unnest(streams) AS stream,
+            unnest(statuses) AS status, unnest(error_codes) AS error_code, unnest(error_messages) AS error_message,
+            unnest(book_settlements.input_tokens) AS input_tokens,
+            unnest(book_settlements.output_tokens) AS output_tokens,
+            unnest(book_settlements.cached_tokens) AS cached_tokens,
+            unnest(book_settlements.cache_write_tokens) AS cache_write_tokens,
+            unnest(book_settlements.reasoning_tokens) AS reasoning_tokens,
+            unnest(book_settlements.server_tool_calls) AS server_tool_calls, unnest(unit_counts) AS unit_count,
+            unnest(unit_types) AS unit_type, unnest(costs) AS cost, unnest(estimates) AS estimate,
+            unnest(usage_sources) AS usage_source, unnest(submitted_ats) AS submitted_at,
+            unnest(created_ats) AS created_at, unnest(latencies_ms) AS latency_ms, unnest(ttfbs_ms) AS ttfb_ms,
+            unnest(channel_ids) AS channel_id, unnest(attempts_counts) AS attempts_count,
+            unnest(book_settlements.attempts) AS attempts, unnest(details) AS detail, unnest(task_ids) AS task_id,
+            unnest(book_settlements.result_urls) AS result_urls, unnest(result_expires_ats) AS result_expires_at,
+            unnest(call_counts) AS call_count, unnest(upstream_costs) AS upstream_cost
+        ) AS s
+        WHERE (unknown_accounts IS NULL OR account_id <> ALL (unknown_accounts))
+          AND (kept_since_ms IS NULL OR submitted_at >= kept_since_ms)
+          AND (booked_before IS NULL OR request_id <> ALL (booked_before))
+        RETURNING coalesce(task_id, request_id) AS ref, request_id, account_id, key_id, cost
+      ), charged AS (
+        INSERT INTO ledger_entries (account_id, kind, amount, ref)
+        SELECT account_id, 'charge', -cost, ref FROM inserted WHERE cost > 0
+      ), totals AS (
+        UPDATE wallets AS w
+        SET balance = w.balance - s.cost, used = w.used + s.cost, version = w.version + 1
+        FROM (SELECT account_id, sum(cost)::bigint AS cost FROM inserted WHERE cost > 0 GROUP BY account_id) AS s
+        WHERE w.account_id = s.account_id
+        RETURNING w.account_id, w.balance::text, w.held::text, w.used::text, w.version::text
+      ), granted AS (
+        SELECT array_agg(s.key_id) AS key_ids, array_agg(s.cost) AS costs
+        FROM (SELECT key_id, sum(cost)::bigint AS cost FROM inserted GROUP BY key_id) AS s
+        JOIN grants AS g ON g.key_id = s.key_id
+      )
+      SELECT
+        (SELECT json_agg(totals) FROM totals),
+        (SELECT json_agg(request_id) FROM inserted),
+        granted.key_ids, granted.costs,
+        (SELECT array_agg(account_id) FROM (SELECT DISTINCT account_id FROM inserted) AS s
+          WHERE EXISTS (SELECT FROM budgets AS b WHERE b.account_id = s.account_id))
+      FROM granted
+      INTO wallets, booked, granted_keys, granted_costs, budgeted_accounts;
+      EXIT;
+    EXCEPTION WHEN unique_violation THEN
+      IF booked_before IS NOT NULL THEN
+        RAISE;
+      END IF;
+      SELECT coalesce(array_agg(request_id), '{}') FROM usage_rows
+      WHERE request_id = ANY (book_settlements.request_ids) INTO booked_before;
+    END;
+  END LOOP;
   -- After the wallets, as everywhere: a transaction that locks both locks the wallet first.
   IF granted_keys IS NOT NULL THEN
     UPDATE grants AS g SET spent = g.spent + s.cost, version = g.version + 1
