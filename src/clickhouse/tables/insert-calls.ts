@@ -21,17 +21,31 @@ const monthOf = (epochMs: number): string => new Date(epochMs).toISOString().sli
 
 const [FIRST_COLUMN, ...OTHER_COLUMNS] = USAGE_COLUMNS
 
-function linesByMonth(text: Buffer): Map<string, Buffer[]> {
-  const months = new Map<string, Buffer[]>()
+interface MonthRows {
+  rows: number
+  /** Pieces of the text: one, unless rows of months alternate. */
+  readonly pieces: Buffer[]
+}
+
+const haveOneMonth = (text: Buffer, lineAt: number, otherAt: number): boolean => {
+  for (let byte = 0; byte < MONTH_BYTES; byte++)
+    if (text[lineAt + byte] !== text[otherAt + byte]) return false
+  return true
+}
+
+function rowsByMonth(text: Buffer): Map<string, MonthRows> {
+  const months = new Map<string, MonthRows>()
   let end = 0
-  for (let at = 0; at < text.length; at = end) {
-    end = text.indexOf(NEWLINE, at) + 1
-    if (end === 0) throw new Error('The last usage row is cut off')
-    const month = text.toString('latin1', at, at + MONTH_BYTES)
-    const lines = months.get(month)
-    const line = text.subarray(at, end)
-    if (lines === undefined) months.set(month, [line])
-    else lines.push(line)
+  for (let start = 0; start < text.length; start = end) {
+    const name = text.toString('latin1', start, start + MONTH_BYTES)
+    const month = months.get(name) ?? { rows: 0, pieces: [] }
+    months.set(name, month)
+    while (end < text.length && haveOneMonth(text, start, end)) {
+      end = text.indexOf(NEWLINE, end) + 1
+      if (end === 0) throw new Error('The last usage row is cut off')
+      month.rows += 1
+    }
+    month.pieces.push(text.subarray(start, end))
   }
   return months
 }
@@ -39,8 +53,8 @@ function linesByMonth(text: Buffer): Map<string, Buffer[]> {
 /** Returns those of the months that the log still keeps. Unfinished months are never dropped, and need no query. */
 async function retainedMonths(
   client: ClickHouseClient,
-  months: Map<string, Buffer[]>,
-): Promise<[string, Buffer[]][]> {
+  months: Map<string, MonthRows>,
+): Promise<[string, MonthRows][]> {
   const all = [...months]
   const thisMonth = monthOf(Date.now())
   if (all.every(([month]) => month === thisMonth)) return all
@@ -59,22 +73,22 @@ export async function insertCalls(
   table: string = LIVE_NAMES.calls,
 ): Promise<number> {
   let rows = 0
-  for (const [month, lines] of await retainedMonths(client, linesByMonth(range.text))) {
+  for (const [name, month] of await retainedMonths(client, rowsByMonth(range.text))) {
     await client.insert({
       table,
       columns: [FIRST_COLUMN, ...OTHER_COLUMNS],
-      values: Readable.from([Buffer.concat(lines)], { objectMode: false }),
+      values: Readable.from(month.pieces, { objectMode: false }),
       format: 'TabSeparated',
       clickhouse_settings: {
         insert_deduplicate: 1,
-        insert_deduplication_token: `${range.token}:${month}`,
+        insert_deduplication_token: `${range.token}:${name}`,
         // After an interruption between table and rollup: the table has the rows already, the rollup gets them now.
         deduplicate_blocks_in_dependent_materialized_views: 1,
         async_insert: 0,
         wait_end_of_query: 1,
       },
     })
-    rows += lines.length
+    rows += month.rows
   }
   return rows
 }
