@@ -116,6 +116,7 @@ const suspectIn = (usage: unknown, report: UsageReport | null): string =>
 /** Counts its characters on demand: an answer with usage never needs them. */
 export class WholeResponse implements Metered {
   readonly #report: UsageReport | null
+  readonly usage: TokenUsage | null
   /** It is JSON that holds content or usage, and no error in spite of its status. */
   readonly isAnswer: boolean
   readonly model: string
@@ -129,6 +130,7 @@ export class WholeResponse implements Metered {
     const read = scanJson(body, DEEPEST, null, answerOn)
     if (read !== null) {
       this.#report = readUsage(read.usage, provider)
+      this.usage = this.#report && countsOf(this.#report)
       this.suspect = suspectIn(read.usage, this.#report)
       this.reported = read.usage
       this.serviceTier = read.serviceTier
@@ -141,15 +143,12 @@ export class WholeResponse implements Metered {
     scanTopLevel(body, facts)
     const usage = usageAt(body, facts)
     this.#report = readUsage(usage, provider)
+    this.usage = this.#report && countsOf(this.#report)
     this.suspect = suspectIn(usage, this.#report)
     this.reported = usage
     this.serviceTier = facts.tierStart < 0 ? '' : body.toString('latin1', facts.tierStart, facts.tierEnd)
     this.model = facts.modelStart < 0 ? '' : body.toString('utf8', facts.modelStart, facts.modelEnd)
     this.isAnswer = !facts.isError && isWholeAnswer(body, isOutputReported(this.#report), hasChoiceContent)
-  }
-
-  get usage(): TokenUsage | null {
-    return this.#report && countsOf(this.#report)
   }
 
   get isUsageWhole(): boolean {
