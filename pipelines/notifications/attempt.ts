@@ -76,11 +76,11 @@ async function sendWebhook(deps: AttemptDeps, delivery: DueDelivery): Promise<Ou
 async function sendEmail({ mail }: AttemptDeps, delivery: DueDelivery): Promise<Outcome> {
   const { address } = delivery
   if (mail === null || address === null) return nothingSent('No mail server is configured.')
-  const { status, answer, isAccepted } = await mail.send(delivery.id, address, delivery)
+  const { status, answer, isAccepted, isRefused } = await mail.send(delivery.id, address, delivery)
   const sent = { headers: null, status, answer }
   if (isAccepted) return { ...sent, error: null }
   const error = redact(`The mail server did not take it: ${answer}`, [], [])
-  return { ...sent, error, ...(status !== null && status >= 500 && { isFinal: true as const }) }
+  return { ...sent, error, ...(isRefused && { isFinal: true as const }) }
 }
 
 /** Makes the attempt. Never rejects. */

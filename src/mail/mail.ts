@@ -9,10 +9,16 @@ const MAX_ANSWER_CHARS = 500
 
 export interface MailOutcome {
   readonly isAccepted: boolean
+  /** The server takes this mail to this address never: no other login and no other sender would help. */
+  readonly isRefused: boolean
   /** Reply code of the server; null without a reply. */
   readonly status: number | null
   readonly answer: string
 }
+
+/** Steps at which a server refuses the address or the mail; at those before, the login or the sender. */
+const MAIL_STEPS: ReadonlySet<string | undefined> = new Set(['RCPT TO', 'DATA'])
+const LOGIN_WANTED = 530
 
 export interface Mail {
   /**
@@ -55,16 +61,20 @@ export function openMail({ url, from, publicUrl }: MailOptions): Mail {
         })) as unknown as { response: string }
         return {
           isAccepted: true,
+          isRefused: false,
           status: codeOf(sent.response),
           answer: sent.response.slice(0, MAX_ANSWER_CHARS),
         }
       } catch (error) {
-        const { responseCode, response, message } = error as Error & {
+        const { responseCode, response, message, command } = error as Error & {
           responseCode?: number
           response?: string
+          command?: string
         }
         const answer = (response ?? message).slice(0, MAX_ANSWER_CHARS)
-        return { isAccepted: false, status: responseCode ?? null, answer }
+        const status = responseCode ?? null
+        const isPermanent = status !== null && status >= 500 && status !== LOGIN_WANTED
+        return { isAccepted: false, isRefused: isPermanent && MAIL_STEPS.has(command), status, answer }
       }
     },
     close: () => transport.close(),

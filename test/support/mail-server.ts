@@ -16,6 +16,8 @@ export interface MailServer {
   to(address: string): readonly ReceivedMail[]
   /** Answers mails to an address with this code from now on. */
   answer(address: string, code: number): void
+  /** Answers logins with this code from now on. */
+  answerLogins(code: number): void
 }
 
 /** Decodes quoted-printable and base64, the two forms that bodies have. */
@@ -47,9 +49,15 @@ function read(to: string, source: string): ReceivedMail {
 export async function startMailServer(t: { teardown(work: () => unknown): void }): Promise<MailServer> {
   const mails: ReceivedMail[] = []
   const codes = new Map<string, number>()
+  let loginCode = 235
   const server = new SMTPServer({
     authOptional: true,
+    allowInsecureAuth: true,
     disabledCommands: ['STARTTLS'],
+    onAuth(_auth, _session, done) {
+      if (loginCode < 400) done(null, { user: 'known' })
+      else done(Object.assign(new Error('bad credentials'), { responseCode: loginCode }))
+    },
     onRcptTo({ address }, _, done) {
       const code = codes.get(address) ?? 250
       done(code < 400 ? null : Object.assign(new Error('not now'), { responseCode: code }))
@@ -72,5 +80,8 @@ export async function startMailServer(t: { teardown(work: () => unknown): void }
     url: `smtp://127.0.0.1:${port}`,
     to: (address) => mails.filter((mail) => mail.to === address),
     answer: (address, code) => void codes.set(address, code),
+    answerLogins: (code) => {
+      loginCode = code
+    },
   }
 }

@@ -91,3 +91,27 @@ t.test(
     })
   },
 )
+
+t.test('a mail outlives a wrong password of the mail server', async (t) => {
+  const url = server.url.replace('//', '//user:wrong@')
+  const locked = openMail({ url, from: 'noreply@example.com', publicUrl: 'https://gateway.example' })
+  t.teardown(() => locked.close())
+  server.answerLogins(535)
+  bench.worker(t, { mail: locked })
+  const values = {}
+  await database.sendMail('patient@example.com', {
+    mail: 'recovery',
+    locale: 'en',
+    values,
+    link: 'https://a.example',
+  })
+  const row = async () => {
+    const [found] = await sql`SELECT * FROM deliveries WHERE address = 'patient@example.com'`
+    return found!
+  }
+  await eventually('a first attempt', async () => ((await row()).tries === 1 ? true : undefined))
+  t.match(await row(), { state: 'waiting', attempts: [{ status: 535, error: /did not take it/ }] })
+  server.answerLogins(235)
+  await sql`UPDATE deliveries SET due_at = now() WHERE address = 'patient@example.com'`
+  t.match((await mailTo('patient@example.com')).text, 'https://a.example')
+})
