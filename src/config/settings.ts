@@ -9,6 +9,7 @@ import {
   type TlsFiles,
 } from '../../schemas/config/settings.ts'
 import type { PaymentSettings } from '../../schemas/payments/provider.ts'
+import { nearest } from '../core/suggest.ts'
 import type { Environment } from './source.ts'
 
 /** Used from the working folder when it exists and `TOLLGATE_CONFIG` is not set. */
@@ -80,6 +81,21 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
     payments: payments(values),
     logLevel: values.LOG_LEVEL,
   }
+}
+
+const OWN_PREFIX = 'TOLLGATE_'
+/** What the documentation calls a client's key: no setting. */
+const CLIENT_KEY = 'TOLLGATE_KEY'
+
+/** Returns the variables that are no settings and are called nearly as one, with its name: likely misspelt ones. */
+export function misspeltSettings(env: Environment): { readonly variable: string; readonly meant: string }[] {
+  const known = Object.keys(environment.shape).filter((name) => name.startsWith(OWN_PREFIX))
+  return Object.keys(env)
+    .filter((name) => name.startsWith(OWN_PREFIX) && name !== CLIENT_KEY && !known.includes(name))
+    .flatMap((variable) => {
+      const meant = nearest(variable, known)
+      return meant === null ? [] : [{ variable, meant }]
+    })
 }
 
 /** Returns the absolute path of the configuration file of these variables; null means the demonstration. */

@@ -56,24 +56,34 @@ export const shownLink = (url: URL | string): string =>
     .replace(/[?#].*$/s, '')
     .slice(0, MAX_SHOWN_CHARS)
 
-const refuse = (url: URL | string, why: string, internal?: string): Failure =>
-  new Failure('invalid_request', `The file at ${shownLink(url)} cannot be fetched: ${why}.`, {
-    ...(internal === undefined ? {} : { internal }),
-  })
+/** A link that leads to no file that can be fetched. */
+export class LinkFailure extends Failure {
+  /** The link as messages may have it. */
+  readonly link: string
+  /** The reason, which ends a sentence. */
+  readonly reason: string
+
+  constructor(url: URL | string, reason: string, internal?: string | undefined) {
+    const link = shownLink(url)
+    super('invalid_request', `The file at ${link} cannot be fetched: ${reason}.`, { internal })
+    this.link = link
+    this.reason = reason
+  }
+}
 
 /** The same for every address that is not fetched from, whether it is not public or does not answer. */
-export const unreachable = (url: URL | string, internal: string = NOT_PUBLIC): Failure =>
-  refuse(url, UNREACHABLE, internal)
+export const unreachable = (url: URL | string, internal: string = NOT_PUBLIC): LinkFailure =>
+  new LinkFailure(url, UNREACHABLE, internal)
 
 /** @throws Failure `invalid_request` for anything but a plain http(s) URL of at most 2,048 (or `maxChars`) characters */
 export function checkedUrl(text: string, maxChars = MAX_URL_CHARS): URL {
-  if (text.length > maxChars) throw refuse(text, `the URL is longer than ${maxChars} characters`)
+  if (text.length > maxChars) throw new LinkFailure(text, `the URL is longer than ${maxChars} characters`)
   const url = URL.parse(text)
-  if (url === null) throw refuse(text, 'it is not a valid URL')
+  if (url === null) throw new LinkFailure(text, 'it is not a valid URL')
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw refuse(text, 'it is neither http nor https')
+    throw new LinkFailure(text, 'it is neither http nor https')
   if (url.username !== '' || url.password !== '')
-    throw refuse(url.origin, 'a URL with credentials is not accepted')
+    throw new LinkFailure(url.origin, 'a URL with credentials is not accepted')
   return url
 }
 
@@ -127,12 +137,12 @@ async function* piecesOf(
   url: URL,
   maxBytes: number,
 ): AsyncGenerator<Buffer, void> {
-  const tooLarge = () => refuse(url, `it is larger than ${maxBytes} bytes`)
+  const tooLarge = () => new LinkFailure(url, `it is larger than ${maxBytes} bytes`)
   const codings = codingsOf(response.headers['content-encoding'] ?? '')
   try {
     if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
     const unknown = codings.find((coding) => !isKnownCoding(coding))
-    if (unknown !== undefined) throw refuse(url, `its coding ${JSON.stringify(unknown)} is not known`)
+    if (unknown !== undefined) throw new LinkFailure(url, `its coding ${JSON.stringify(unknown)} is not known`)
     let length = 0
     for await (const piece of decodedBody(response, codings) as AsyncIterable<Buffer>) {
       length += piece.length
@@ -140,7 +150,7 @@ async function* piecesOf(
       yield piece
     }
   } catch (error) {
-    throw isDecodingError(error) ? refuse(url, `it is not valid ${codings.join(', ')}`) : error
+    throw isDecodingError(error) ? new LinkFailure(url, `it is not valid ${codings.join(', ')}`) : error
   } finally {
     response.destroy()
   }
@@ -152,7 +162,7 @@ function redirectOf(response: IncomingMessage, from: URL, maxChars?: number): UR
   const { location } = response.headers
   if (status < 300 || status >= 400 || location === undefined) return null
   const target = URL.parse(location, from.href)
-  if (target === null) throw refuse(from, 'it redirects to something that is not a URL')
+  if (target === null) throw new LinkFailure(from, 'it redirects to something that is not a URL')
   return checkedUrl(target.href, maxChars)
 }
 
@@ -176,9 +186,9 @@ async function follow(
       const next = redirectOf(response, url, maxUrlChars)
       if (next === null) {
         if (response.statusCode === 200) return { response, url }
-        throw refuse(url, `its server answered with status ${response.statusCode}`)
+        throw new LinkFailure(url, `its server answered with status ${response.statusCode}`)
       }
-      if (redirects === MAX_REDIRECTS) throw refuse(url, `it redirects more than ${MAX_REDIRECTS} times`)
+      if (redirects === MAX_REDIRECTS) throw new LinkFailure(url, `it redirects more than ${MAX_REDIRECTS} times`)
       response.destroy()
       url = next
     } catch (error) {
@@ -234,6 +244,6 @@ export const guardedFetch = (text: string, limits: FetchLimits = {}): Promise<Fe
 function asFailure(error: unknown, url: URL | string, isLate: boolean): Failure {
   if (error instanceof Failure) return error
   const { message } = error as Error
-  if (isLate) return refuse(url, 'it did not come in time')
+  if (isLate) return new LinkFailure(url, 'it did not come in time')
   return unreachable(url, message)
 }

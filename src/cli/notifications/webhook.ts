@@ -21,8 +21,7 @@ import {
 } from '../../../schemas/management/notifications/webhooks.ts'
 import { DELIVERY_STATES, type DeliveryState } from '../../../schemas/notifications/delivery.ts'
 import { EVENT_TYPES, type EventType } from '../../../schemas/notifications/event.ts'
-import { checkedUrl } from '../../fetch/guarded-fetch.ts'
-import { checkPublicLink } from '../../fetch/public-link.ts'
+import { receiverChecker } from '../../fetch/receiver.ts'
 import { operatorConfig } from '../config/config.ts'
 import { answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { type Runner, runnerOf } from '../management.ts'
@@ -55,10 +54,7 @@ const accountOption = (command: Command) =>
 export function addWebhookCommands(program: Command, context: Context): void {
   const { wiring } = context
   const deps = (): WebhookDeps => ({
-    checkReceiver: async (url) => {
-      if (operatorConfig(wiring).webhooks.private_addresses) checkedUrl(url)
-      else await checkPublicLink(url)
-    },
+    checkReceiver: receiverChecker(() => operatorConfig(wiring).webhooks.private_addresses),
   })
   const runner = runnerOf(wiring, [...webhookActs, ...deliveryActs], deps)
   const webhook = program.command('webhook').description('endpoints to which events are posted')

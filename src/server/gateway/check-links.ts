@@ -17,14 +17,6 @@ const tooMany = (count: number): Failure =>
     `The links of the request lead to ${count} hosts; at most ${MAX_LINKED_HOSTS} are allowed. Send fewer, or send the content itself.`,
   )
 
-/** Returns a check of an address that webhooks are to go to. It throws `Failure` `invalid_request`. */
-export const receiverChecker =
-  (mayBePrivate: () => boolean) =>
-  async (url: string): Promise<void> => {
-    if (mayBePrivate()) checkedUrl(url)
-    else await checkPublicLink(url)
-  }
-
 export interface LinkCheckOptions {
   readonly store: Pick<ObjectStore, 'permanentLink' | 'link'>
   /** In place of the machine's resolver. */

@@ -10,7 +10,7 @@ import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { Settings } from '../../../schemas/config/settings.ts'
 import { DEMONSTRATION_FILE, needsSimulator } from '../../config/demonstration.ts'
 import { loadConfigFile } from '../../config/load.ts'
-import { localUrl, readSettings } from '../../config/settings.ts'
+import { localUrl, misspeltSettings, readSettings } from '../../config/settings.ts'
 import { createCatalog } from '../../core/routing/catalog.ts'
 import { describeTlsFailure } from '../../core/tls-failure.ts'
 import { type DataDirLock, lockDataDir } from '../../embedded/data-dir.ts'
@@ -53,6 +53,8 @@ export async function serve(
   const startedAt = performance.now()
   const settings = readSettings(env)
   const log = createLog({ level: settings.logLevel, fields: { role: 'supervisor' } })
+  for (const misspelt of misspeltSettings(env))
+    log.warn(misspelt, 'Unknown setting changes nothing; is it misspelt?')
   const lock = await lockDataDir(settings.dataDir)
   const service = new Service(settings, env, lock, log)
   const stopped = stopSignal(log, () => service.kill())

@@ -113,6 +113,10 @@ t.test('a list is read from a file, and from a URL at a public address', async (
     /cannot be fetched: its server answered with status 404/,
   )
   t.match(
+    await reading().refused('catalogue', 'diff', 'gone.json'),
+    /The price list gone.json cannot be read: there is no such file\./,
+  )
+  t.match(
     await reading().refused('catalogue', 'diff', `${base}/prices.json`),
     /cannot be reached at a public address/,
   )

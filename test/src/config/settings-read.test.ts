@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import t from 'tap'
-import { localUrl, readSettings, SettingsError } from '../../../src/config/settings.ts'
+import { localUrl, misspeltSettings, readSettings, SettingsError } from '../../../src/config/settings.ts'
 import type { Environment } from '../../../src/config/source.ts'
 
 const problemsOf = (env: Environment) => {
@@ -164,4 +164,21 @@ t.test('the address on this machine', async (t) => {
   t.equal(localUrl('::', 1), 'http://[::1]:1')
   t.equal(localUrl('fe80::1', 1), 'http://[fe80::1]:1')
   t.equal(localUrl('gateway', 1), 'http://gateway:1')
+})
+
+t.test('a variable that is called nearly as a setting is likely misspelt', async (t) => {
+  const env = {
+    TOLLGATE_PROT: '80',
+    TOLLGATE_DATADIR: '/var/lib/tollgate',
+    TOLLGATE_PORT: '8080',
+    TOLLGATE_KEY: 'sk-tollgate-1',
+    TOLLGATE_OPENAI_API_KEY: 'for the configuration',
+    TOLLGATE_SERVICE_HOST: '10.0.0.7',
+    TOLLGATE_PORT_8080_TCP: 'tcp://10.0.0.7:8080',
+    NATS_URI: '',
+  }
+  t.same(misspeltSettings(env), [
+    { variable: 'TOLLGATE_PROT', meant: 'TOLLGATE_PORT' },
+    { variable: 'TOLLGATE_DATADIR', meant: 'TOLLGATE_DATA_DIR' },
+  ])
 })

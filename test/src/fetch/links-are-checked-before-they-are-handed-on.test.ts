@@ -1,5 +1,6 @@
 /** Links that an upstream is to fetch: which of them are handed on, and that every refusal reads the same. */
 import t from 'tap'
+import { receiverChecker } from '../../../src/fetch/receiver.ts'
 import { checkPublicLink, type Resolve } from '../../../src/fetch/public-link.ts'
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {
@@ -40,6 +41,22 @@ t.test('what is not public is refused, always in the same words', async (t) => {
       /^The file at \S+ cannot be fetched: its server cannot be reached at a public address\.$/,
     )
   }
+})
+
+t.test('a receiver of webhooks is refused in words of its own', async (t) => {
+  const [check, checkPrivate] = [receiverChecker(() => false), receiverChecker(() => true)]
+  const private_ = 'http://10.0.0.1/hooks?token=1'
+  await t.rejects(check(private_), {
+    code: 'invalid_request',
+    message:
+      'No webhook can be sent to http://10.0.0.1/hooks: its server cannot be reached at a public address.',
+  })
+  await t.resolves(checkPrivate(private_))
+  const withPassword = 'https://u:secret@example.com/hooks'
+  for (const one of [check, checkPrivate])
+    await t.rejects(one(withPassword), {
+      message: 'No webhook can be sent to https://example.com: a URL with credentials is not accepted.',
+    })
 })
 
 t.test('what is public, or known to the upstream alone, is handed on', async (t) => {
