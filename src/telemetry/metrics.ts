@@ -20,8 +20,11 @@ export const DURATION_BOUNDS_SECONDS = [
 
 /** Models beyond this many are counted under the empty name, as calls of no known model are. */
 export const MAX_MODEL_LABELS = 2_000
-/** Interval at which a process with streams measures the delay of its event loop. */
-const WATCH_MS = 20
+/**
+ * Interval at which a process with streams measures the delay of its event loop. Each measurement wakes it: every 20 ms, a
+ * process at rest takes a fifth more CPU.
+ */
+const WATCH_MS = 50
 /** For other processes: prom-client measures in any case, and this makes it rare. */
 const NEVER_MS = 2 ** 31 - 1
 const MS_PER_SECOND = 1_000
