@@ -22,7 +22,7 @@ import type { CopyRange } from '../../src/postgres/call-log/copy.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
 
 /**
- * About one insert a second: each costs ClickHouse some 15 ms of CPU whatever its rows, and leaves a part on disk to be
+ * About one insert a second: each costs ClickHouse 15 to 30 ms of CPU whatever its rows, and leaves parts on disk to be
  * merged. A row is to be in the log within two seconds.
  */
 export const INSERT_GAP_MS = 800

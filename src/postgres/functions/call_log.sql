@@ -18,8 +18,9 @@ $$;
 -- Arrays, because PostgreSQL reads them at half the cost of a JSON document; in the list of a SELECT, where no copy of
 -- them is made. A request id occurs once in them.
 --
--- Few settlements come twice, so their request ids are looked for only when the unique index refuses one: to insert with
--- ON CONFLICT costs a second record in the log for each row. The same request id comes to the same partition each time.
+-- Few settlements come twice, so their request ids are looked for only when the unique index refuses one. ON CONFLICT
+-- looks for each, and writes a second record of each row into the write-ahead log. The same request id comes to the same
+-- partition each time.
 CREATE OR REPLACE FUNCTION book_settlements(
   request_ids text[], account_ids text[], key_ids text[], models text[], protocols text[], streams boolean[],
   statuses text[], error_codes text[], error_messages text[], input_tokens bigint[], output_tokens bigint[],
