@@ -84,7 +84,7 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
 }
 
 const OWN_PREFIX = 'TOLLGATE_'
-/** What the documentation calls a client's key: no setting. */
+/** A client's key in the examples of the documentation. */
 const CLIENT_KEY = 'TOLLGATE_KEY'
 
 /** Returns the variables that are no settings and are called nearly as one, with its name: likely misspelt ones. */

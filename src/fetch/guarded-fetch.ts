@@ -142,7 +142,8 @@ async function* piecesOf(
   try {
     if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
     const unknown = codings.find((coding) => !isKnownCoding(coding))
-    if (unknown !== undefined) throw new LinkFailure(url, `its coding ${JSON.stringify(unknown)} is not known`)
+    if (unknown !== undefined)
+      throw new LinkFailure(url, `its coding ${JSON.stringify(unknown)} is not known`)
     let length = 0
     for await (const piece of decodedBody(response, codings) as AsyncIterable<Buffer>) {
       length += piece.length
@@ -188,7 +189,8 @@ async function follow(
         if (response.statusCode === 200) return { response, url }
         throw new LinkFailure(url, `its server answered with status ${response.statusCode}`)
       }
-      if (redirects === MAX_REDIRECTS) throw new LinkFailure(url, `it redirects more than ${MAX_REDIRECTS} times`)
+      if (redirects === MAX_REDIRECTS)
+        throw new LinkFailure(url, `it redirects more than ${MAX_REDIRECTS} times`)
       response.destroy()
       url = next
     } catch (error) {

@@ -11,5 +11,7 @@ export async function readList(source: string, limits?: Pick<FetchLimits, 'isAll
 const cannotRead =
   (path: string) =>
   ({ code, message }: NodeJS.ErrnoException): never => {
-    throw new Error(`The price list ${path} cannot be read: ${code === 'ENOENT' ? 'there is no such file' : message}.`)
+    throw new Error(
+      `The price list ${path} cannot be read: ${code === 'ENOENT' ? 'there is no such file' : message}.`,
+    )
   }

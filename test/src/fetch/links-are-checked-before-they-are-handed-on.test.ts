@@ -1,7 +1,7 @@
 /** Links that an upstream is to fetch: which of them are handed on, and that every refusal reads the same. */
 import t from 'tap'
-import { receiverChecker } from '../../../src/fetch/receiver.ts'
 import { checkPublicLink, type Resolve } from '../../../src/fetch/public-link.ts'
+import { receiverChecker } from '../../../src/fetch/receiver.ts'
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   'files.example.com': ['93.184.216.34'],
