@@ -6,7 +6,8 @@ import { join } from 'node:path'
  * cost twice as much, because the engine looks for the end of the statement in all of them.
  *
  * The file has no name by the time it is written, so that no kill leaves it behind. `work` gets the path of its
- * descriptor, which has no character that the engine would take for a pattern, whatever the folder is called.
+ * descriptor, which has no character that the engine would take for a pattern, whatever the folder is called. On Linux, who
+ * opens it reads from the beginning of the file.
  */
 export async function withRowFile<T>(
   folder: string,
