@@ -1,6 +1,6 @@
 /** A gateway process: the real journal, publisher, credentials and wallet views, under calls that are only numbers. */
 import { Credentials } from '../../pipelines/accounts/credentials.ts'
-import { type SettlementPublisher, settlementPublisher } from '../../pipelines/settlement/settlement.ts'
+import { type SettlementPublisher, settlementPublisher } from '../../pipelines/settlement/publisher.ts'
 import type { Credential } from '../../schemas/accounts/key.ts'
 import type { Settlement } from '../../schemas/events/event.ts'
 import type { WalletView } from '../../src/core/pricing/wallet.ts'

@@ -1,5 +1,5 @@
 /** One run: gateways and settlers under calls and faults, then quiet until all is booked, then the invariants. */
-import { settler } from '../../pipelines/settlement/settlement.ts'
+import { settler } from '../../pipelines/settlement/settler.ts'
 import { Books } from './books.ts'
 import { Faults, type Mutation } from './faults.ts'
 import { Gateway, type World } from './gateway.ts'

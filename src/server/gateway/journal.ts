@@ -5,7 +5,7 @@ import {
   type CommittedWallets,
   type SettlementPublisher,
   settlementPublisher,
-} from '../../../pipelines/settlement/settlement.ts'
+} from '../../../pipelines/settlement/publisher.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { type Journal, type JournalDepth, openJournal } from '../../journal/journal.ts'
 import { type OrphanJournal, openOrphans, retireJournal } from '../../journal/orphans.ts'

@@ -4,12 +4,12 @@ import { asyncScheduler, type SchedulerAction, type SchedulerLike, type Subscrip
 import type { Test } from 'tap'
 import type { Malformed } from '../../../pipelines/settlement/messages.ts'
 import type { PipelineLog } from '../../../pipelines/settlement/retrying.ts'
+import { settler } from '../../../pipelines/settlement/settler.ts'
 import {
   type CommittedWallets,
   type SettlementPublisher,
   settlementPublisher,
-  settler,
-} from '../../../pipelines/settlement/settlement.ts'
+} from '../../../pipelines/settlement/publisher.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import {
   type Admission,
