@@ -1,7 +1,7 @@
 /**
  * Publishes the settlements of a gateway: journal → JetStream, many to a message, until they are booked. Any process may
  * be killed at any point: a settlement in the journal is tried again until PostgreSQL has it, and PostgreSQL takes each
- * request id once.
+ * request id once. What JetStream does not take, because its stream is full or has no leader, goes to a settler directly.
  * See docs/architecture.md, "A settlement".
  */
 import {
@@ -42,8 +42,12 @@ export const PUBLISHED_MAX_BATCHES = 32
 const AWAITED_MAX_BATCHES = 200_000
 /** The most batches that JetStream does not have yet: those are in memory. */
 const UNSTORED_MAX_BATCHES = 32
+/**
+ * After this time in which JetStream takes nothing, batches go to a settler directly, and again after each such time. The
+ * choice of a new leader takes less.
+ */
+const DIRECT_AFTER_MS = 15_000
 const READ_JOURNAL_RETRY_MS = 1_000
-
 
 /** The facts of one commit for a gateway process. */
 export interface CommittedWallets {
@@ -55,7 +59,7 @@ export interface CommittedWallets {
 
 export interface PublisherDependencies {
   readonly journal: Journal
-  readonly nats: Pick<Nats, 'publish' | 'listen'>
+  readonly nats: Pick<Nats, 'publish' | 'listen' | 'sendDirectly'>
   readonly database: Pick<Bookings, 'readBooked'>
   /**
    * Called once for each commit, so that a wallet view drops an unbooked cost in the same step in which it takes the
@@ -97,6 +101,8 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   /** In the order of the journal. */
   const inFlight = new Map<string, Published>()
   const confirmed$ = new Subject<string>()
+  /** When JetStream refused a batch first since it last took one; null while it takes them. */
+  let refusedSince: number | null = null
   /** When NATS came back last. */
   let missedAt = Number.NEGATIVE_INFINITY
   /** Something was written, or there is room again. */
@@ -121,13 +127,30 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     if (batches.length > 0) changed$.next()
   }
 
+  /** Sends the batch to a settler where JetStream has taken none for some time. */
+  const refused = (published: Published, payload: Uint8Array) => {
+    const now = scheduler.now()
+    refusedSince ??= now
+    const { batch, sentAt } = published
+    const wasSent = sentAt !== null && sentAt <= now && sentAt > now - DIRECT_AFTER_MS
+    // The memory of a batch that has been booked may be in use again.
+    if (wasSent || refusedSince > now - DIRECT_AFTER_MS || !inFlight.has(batch.id)) return
+    published.sentAt = now
+    nats.sendDirectly(batch.id, payload)
+  }
+
   /** Stores the batch in JetStream, and frees its memory where there may be many: it is rarely needed again. */
   const stored = (published: Published) => {
     const { batch } = published
     return new Observable<void>((subscriber) => {
-      nats.publish(subject, batch.id, batch.payload(), (error) => {
-        if (error !== null) return subscriber.error(error)
+      const payload = batch.payload()
+      nats.publish(subject, batch.id, payload, (error) => {
+        if (error !== null) {
+          refused(published, payload)
+          return subscriber.error(error)
+        }
         published.storedAt = scheduler.now()
+        refusedSince = null
         if (hasWaitingAnswers()) journal.release(batch)
         mark.stored(batch)
         if (journal.untaken > 0) changed$.next()
@@ -148,7 +171,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       while (hasRoom()) {
         const batch = journal.take()
         if (batch === null) break
-        const published = { batch, storedAt: null, isUnreadable: false }
+        const published = { batch, storedAt: null, sentAt: null, isUnreadable: false }
         inFlight.set(batch.id, published)
         mark.taken(batch)
         batches.push(published)

@@ -29,13 +29,15 @@ import { OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './ret
 const BOOK_LINGER_MS = 10
 /** The most that `Bookings.bookSettlements` takes at once. */
 const BOOK_MAX_SETTLEMENTS = 1_000
+/** Batches that came directly and are not booked yet, so that the memory of a settler is bounded; others come again. */
+const DIRECT_MAX_BATCHES = 32
 /** A third of the time after which JetStream counts a silent settler as dead. */
 const KEEP_INTERVAL_MS = 2_000
 
 const FAULT = 'Unexpected fault while settling; retrying'
 
 export interface SettlerDependencies {
-  readonly nats: Pick<Nats, 'consume' | 'announce'>
+  readonly nats: Pick<Nats, 'consume' | 'receiveDirectly' | 'announce'>
   readonly database: Pick<Bookings, 'bookSettlements'> & Pick<Wallets, 'readWallets'>
   /** Called when rows were booked: they can be copied into the call log. Must neither throw nor wait. */
   readonly onBookedRows: () => void
@@ -64,6 +66,10 @@ export function settler(deps: SettlerDependencies): Settler {
   const held = new Set<Delivery>()
   const waiting: Incoming[] = []
   const stopped$ = new Subject<void>()
+
+  /** A batch that is sent directly comes again until it is booked: it may be here. */
+  const isTaken = ({ messageId }: Delivery): boolean =>
+    held.size < DIRECT_MAX_BATCHES && ![...held].some((other) => other.messageId === messageId)
 
   const receive = (delivery: Delivery) => {
     held.add(delivery)
@@ -147,9 +153,17 @@ export function settler(deps: SettlerDependencies): Settler {
     giveBack()
   }
   const ended$ = new Subject<void>()
-  const running = new Observable<Delivery>((subscriber) =>
-    nats.consume((delivery) => subscriber.next(delivery)),
-  )
+  const running = new Observable<Delivery>((subscriber) => {
+    const stops = [
+      nats.consume((delivery) => subscriber.next(delivery)),
+      nats.receiveDirectly((delivery) => {
+        if (isTaken(delivery)) subscriber.next(delivery)
+      }),
+    ]
+    return () => {
+      for (const stop of stops) stop()
+    }
+  })
     .pipe(
       takeUntil(stopped$),
       tap(receive),

@@ -10,6 +10,8 @@ import { taskState } from '../tasks/task.ts'
 export const SETTLEMENT_STREAM = 'TOLLGATE_SETTLEMENTS'
 /** One subject a journal: `tollgate.settlements.<journal id>`. */
 export const SETTLEMENT_SUBJECT = 'tollgate.settlements'
+/** Core NATS subject (no store) of settlements that the stream does not take: `tollgate.direct_settlements.<message id>`. */
+export const DIRECT_SUBJECT = 'tollgate.direct_settlements'
 /** Durable consumer that all settlers share. */
 export const SETTLEMENT_CONSUMER = 'settler'
 /** JetStream stream of open tasks: each has a message that comes back until the task has ended. */

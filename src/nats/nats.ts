@@ -1,5 +1,6 @@
 /** The edge to NATS: the streams of settlements, tasks and deliveries, and words to all processes. */
-import type { NatsConnection } from '@nats-io/transport-node'
+import type { Msg, NatsConnection } from '@nats-io/transport-node'
+import { DIRECT_SUBJECT, SETTLEMENT_CONSUMER } from '../../schemas/events/event.ts'
 import { Connection, type NatsHealth, type NatsLog } from './connection.ts'
 import { Consumer, type Delivery } from './consumer.ts'
 import { type Published, Publisher } from './publisher.ts'
@@ -44,6 +45,10 @@ export interface Nats {
    * notifications sent meanwhile are lost. The returned function ends it.
    */
   listen(subject: string, onMessage: (payload: Uint8Array) => void, onGap: () => void): () => void
+  /** Sends a settlement message to one settler; lost where none listens. */
+  sendDirectly(messageId: string, payload: Uint8Array): void
+  /** Receives settlement messages that are sent directly, each at one settler. The returned function ends it. */
+  receiveDirectly(deliver: (delivery: Delivery) => void): () => void
   /** Sends a request to all processes, and returns the answers within the bound; null without a connection. */
   survey(subject: string, boundMs: number): Promise<string[] | null>
   /** Answers each request on the subject, over losses of the connection, until `close`. */
@@ -113,7 +118,28 @@ export function openNats({ url, name, log, replicas }: NatsOptions): Nats {
         log.warn({ reason: (error as Error).message, subject }, 'Lost a notification')
       }
     },
-    listen: (subject, onMessage, onGap) => listen(connection, subject, onMessage, onGap),
+    sendDirectly(messageId, payload) {
+      try {
+        // A copy, because the client sends it later.
+        connection.current?.publish(`${DIRECT_SUBJECT}.${messageId}`, Buffer.from(payload))
+      } catch (error) {
+        log.warn(
+          { reason: (error as Error).message, batch: messageId },
+          'Lost a batch of settlements; it is sent again',
+        )
+      }
+    },
+    receiveDirectly: (deliver) =>
+      listen(
+        connection,
+        `${DIRECT_SUBJECT}.>`,
+        ({ subject, data }) => deliver(directDelivery(subject, data)),
+        {
+          queue: SETTLEMENT_CONSUMER,
+        },
+      ),
+    listen: (subject, onMessage, onGap) =>
+      listen(connection, subject, ({ data }) => onMessage(data), { onGap }),
     survey: async (subject, boundMs) =>
       connection.current === null ? null : answersTo(connection.current, subject, boundMs),
     answer: (subject, reply) => answer(connection, subject, reply),
@@ -160,19 +186,29 @@ function answer(connection: Connection, subject: string, reply: () => string): v
   })
 }
 
+/** A message that nothing stores: its sender sends it again until it is booked. */
+const directDelivery = (subject: string, data: Uint8Array): Delivery => ({
+  messageId: subject.slice(DIRECT_SUBJECT.length + 1),
+  data,
+  acknowledge() {},
+  keep() {},
+  release() {},
+})
+
 function listen(
   connection: Connection,
   subject: string,
-  onMessage: (payload: Uint8Array) => void,
-  onGap: () => void,
+  onMessage: (message: Msg) => void,
+  { queue, onGap = () => {} }: { queue?: string; onGap?: () => void },
 ): () => void {
   let unsubscribe = () => {}
   let isFirst = true
   const listener = {
     onConnected(fresh: NatsConnection) {
       const subscription = fresh.subscribe(subject, {
+        ...(queue !== undefined && { queue }),
         callback: (error, message) => {
-          if (error === null) onMessage(message.data)
+          if (error === null) onMessage(message)
         },
       })
       unsubscribe = () => {

@@ -19,6 +19,8 @@ export const MUTATIONS = [
   'notifications without totals',
   /** A wallet view begins without what the recovered journal still owes. */
   'recovered costs forgotten',
+  /** What a stream without a leader does not take is not sent to a settler. */
+  'nothing sent directly',
 ] as const
 export type Mutation = (typeof MUTATIONS)[number]
 
@@ -29,6 +31,8 @@ export class Faults {
   readonly mutation: Mutation | null
   areOver = false
   isNatsDown = false
+  /** The stream has no leader, and stays so: it takes and delivers nothing. */
+  isStreamStuck = false
   isDatabaseDown = false
   isDiskFull = false
   /** Of processes, in this run. */

@@ -26,6 +26,11 @@ interface ListenerOf {
   readonly missed: () => void
 }
 
+export type SimulatedNats = Pick<
+  Nats,
+  'publish' | 'announce' | 'listen' | 'consume' | 'sendDirectly' | 'receiveDirectly'
+>
+
 export class Queue {
   readonly #time: VirtualTime
   readonly #random: Random
@@ -34,6 +39,7 @@ export class Queue {
   /** Ids and when they were stored. */
   #known = new Map<string, number>()
   #consumers: ConsumerOf[] = []
+  #receivers: ConsumerOf[] = []
   #listeners: ListenerOf[] = []
 
   constructor(time: VirtualTime, random: Random, faults: Faults) {
@@ -59,7 +65,7 @@ export class Queue {
   }
 
   /** The edge as one process sees it. */
-  natsOf(process: Process): Pick<Nats, 'publish' | 'announce' | 'listen' | 'consume'> {
+  natsOf(process: Process): SimulatedNats {
     return {
       publish: (_subject, id, payload, done) => {
         this.#faults.mayDie(process)
@@ -70,6 +76,18 @@ export class Queue {
         this.#faults.mayDie(process)
         this.#announce(Buffer.from(payload))
         this.#faults.mayDie(process)
+      },
+      sendDirectly: (id, payload) => {
+        this.#faults.mayDie(process)
+        if (this.#faults.mutation !== 'nothing sent directly') this.#send(id, Buffer.from(payload))
+        this.#faults.mayDie(process)
+      },
+      receiveDirectly: (deliver) => {
+        const receiver = { process, deliver }
+        this.#receivers.push(receiver)
+        return () => {
+          this.#receivers = this.#receivers.filter((one) => one !== receiver)
+        }
       },
       listen: (_subject, heard, missed) => {
         const listener = { process, heard, missed }
@@ -97,10 +115,10 @@ export class Queue {
     const refuse = (delayMs: number) =>
       process.after(delayMs, () => done(new Error('not stored, or not known')))
     if (this.#faults.isNatsDown) return void refuse(this.#random.int(0, 5))
-    if (this.#faults.happens(0.1)) return void refuse(PUBLISH_BOUND_MS)
+    if (this.#faults.isStreamStuck || this.#faults.happens(0.1)) return void refuse(PUBLISH_BOUND_MS)
     // The server takes it whether the process lives on or not.
     this.#time.after(this.#random.int(0, 20), () => {
-      if (this.#faults.isNatsDown) return void refuse(PUBLISH_BOUND_MS)
+      if (this.#faults.isNatsDown || this.#faults.isStreamStuck) return void refuse(PUBLISH_BOUND_MS)
       this.#store(id, payload)
       if (this.#faults.happens(0.1)) return void refuse(PUBLISH_BOUND_MS)
       process.after(this.#random.int(0, 20), () => done(null))
@@ -121,7 +139,8 @@ export class Queue {
   }
 
   #deliver(stored: Stored): void {
-    if (!this.#stored.has(stored) || this.#faults.isNatsDown || stored.hiddenUntil > this.#time.now) return
+    if (this.#faults.isNatsDown || this.#faults.isStreamStuck) return
+    if (!this.#stored.has(stored) || stored.hiddenUntil > this.#time.now) return
     const consumers = this.#consumers.filter(({ process }) => process.isAlive)
     if (consumers.length === 0) return
     const { process, deliver } = this.#random.pick(consumers)
@@ -151,6 +170,16 @@ export class Queue {
   #hide(stored: Stored): void {
     stored.hiddenUntil = this.#time.now + ACKNOWLEDGE_WAIT_MS
     this.#time.after(ACKNOWLEDGE_WAIT_MS, () => this.#deliver(stored))
+  }
+
+  /** One of the settlers gets it, unless it is lost. */
+  #send(messageId: string, data: Buffer): void {
+    const receivers = this.#receivers.filter(({ process }) => process.isAlive)
+    if (receivers.length === 0 || this.#faults.isNatsDown || this.#faults.happens(0.15)) return
+    const { process, deliver } = this.#random.pick(receivers)
+    process.after(this.#random.int(0, 200), () =>
+      deliver({ messageId, data, acknowledge() {}, keep() {}, release() {} }),
+    )
   }
 
   #announce(payload: Buffer): void {

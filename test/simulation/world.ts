@@ -47,7 +47,8 @@ export async function simulate(seed: number, mutation: Mutation | null = null): 
   faults.end()
   queue.comeBack()
   await time.run(LAST_CALL_END_MS)
-  await time.run(QUIET_MAX_MS, () => gateways.every((gateway) => gateway.isIdle) && queue.depth === 0)
+  const isEmpty = () => queue.depth === 0 || faults.isStreamStuck
+  await time.run(QUIET_MAX_MS, () => gateways.every((gateway) => gateway.isIdle) && isEmpty())
   // What a gateway does when its connection to NATS is back: notifications may be lost.
   for (const { credentials } of gateways) credentials?.reset()
   await time.run(time.now + 1_000)
@@ -55,7 +56,7 @@ export async function simulate(seed: number, mutation: Mutation | null = null): 
   checkRows(world)
   checkWallets(world, opened)
   for (const [at, gateway] of gateways.entries()) await checkGateway(world, gateway, at)
-  if (queue.depth > 0) world.problems.push(`${queue.depth} messages are left in the stream`)
+  if (!isEmpty()) world.problems.push(`${queue.depth} messages are left in the stream`)
   for (const one of settlers) one.kill()
   return { problems: world.problems, deaths: faults.deaths, rows: books.rows }
 }
@@ -116,6 +117,10 @@ function planFaults(
   some(2, () => random.pick(settlers).kill())
   some(2, () => outage('isNatsDown', () => queue.comeBack()))
   some(1, () => queue.loseStore())
+  if (random.chance(0.2))
+    some(1, () => {
+      faults.isStreamStuck = true
+    })
   some(1, () => outage('isDatabaseDown', () => undefined))
   some(1, () => outage('isDiskFull', () => undefined))
 }

@@ -167,6 +167,28 @@ t.test('a stream that loses what it had stored is filled again from the journal'
   t.equal(await bench.usedOf(account), 60n)
 })
 
+t.test('settlements that the stream does not take are booked, each once', async (t) => {
+  const account = await bench.newAccount()
+  const connection = new Connection(engines.natsUrl, 'test', silent)
+  t.teardown(() => connection.close())
+  await until('the connection is open', () => connection.current !== null)
+  const manager = await jetstreamManager(connection.current!)
+  const withLimit = (max_msg_size: number) => manager.streams.update(SETTLEMENT_STREAM, { max_msg_size })
+  await withLimit(1)
+  t.teardown(() => withLimit(-1))
+  bench.settler(t)
+  bench.settler(t)
+  const gateways = [
+    await startGateway(t, { scheduler: hurried }),
+    await startGateway(t, { scheduler: hurried }),
+  ]
+  await Promise.all(gateways.flatMap(({ call }) => Array.from({ length: 30 }, () => call(account, 2n))))
+  for (const { publisher } of gateways) t.equal(await publisher.drain(null), true)
+  t.equal((await manager.streams.info(SETTLEMENT_STREAM)).state.messages, 0)
+  t.equal(await countOf(account), 60)
+  t.equal(await bench.usedOf(account), 120n)
+})
+
 t.test(
   'a gateway that dies leaves its settlements to its successor, and open calls cost nothing',
   async (t) => {
@@ -174,7 +196,7 @@ t.test(
     const directory = await testDataDir(t)
     // Nothing gets out of this one before it dies.
     const journal = await openJournal({ directory: `${directory}/journal`, log: silent })
-    const cut = { publish: () => undefined, listen: () => () => undefined }
+    const cut = { publish: () => undefined, listen: () => () => undefined, sendDirectly: () => undefined }
     const first = settlementPublisher({
       journal,
       nats: cut,

@@ -82,7 +82,7 @@ t.test('what an earlier process left is stored bit by bit where answers wait for
   const directory = await testDataDir(t)
   const BATCHES = 40
   const CALLS = BATCHES * BATCH_FULL_SETTLEMENTS
-  const cut = { publish: () => undefined, listen: () => () => undefined }
+  const cut = { publish: () => undefined, listen: () => () => undefined, sendDirectly: () => undefined }
   const killed = await startGateway(t, { directory, nats: cut })
   for (let batch = 0; batch < BATCHES; batch++)
     await Promise.all(Array.from({ length: BATCH_FULL_SETTLEMENTS }, () => killed.call(account, 2n)))
@@ -90,7 +90,7 @@ t.test('what an earlier process left is stored bit by bit where answers wait for
   const nats = connect(t)
   let most = 0
   let unanswered = 0
-  const counting: Pick<Nats, 'publish' | 'listen'> = {
+  const counting: Pick<Nats, 'publish' | 'listen' | 'sendDirectly'> = {
     ...nats,
     publish(subject, id, payload, done) {
       most = Math.max(most, ++unanswered)

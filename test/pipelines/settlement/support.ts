@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { asyncScheduler, type SchedulerAction, type SchedulerLike, type Subscription } from 'rxjs'
 import type { Test } from 'tap'
 import type { Malformed } from '../../../pipelines/settlement/messages.ts'
-import type { PipelineLog } from '../../../pipelines/settlement/retrying.ts'
-import { settler } from '../../../pipelines/settlement/settler.ts'
 import {
   type CommittedWallets,
   type SettlementPublisher,
   settlementPublisher,
 } from '../../../pipelines/settlement/publisher.ts'
+import type { PipelineLog } from '../../../pipelines/settlement/retrying.ts'
+import { settler } from '../../../pipelines/settlement/settler.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import {
   type Admission,
@@ -89,7 +89,7 @@ export async function startSettlement(t: Test) {
 }
 
 interface GatewayDeps {
-  readonly nats: Pick<Nats, 'publish' | 'listen'>
+  readonly nats: Pick<Nats, 'publish' | 'listen' | 'sendDirectly'>
   readonly database: Database
   readonly scheduler?: SchedulerLike
   readonly isAwaited?: () => boolean
