@@ -29,7 +29,7 @@ import { OutageLog, type PipelineLog, resubscribeOnFault, retrying } from './ret
 const BOOK_LINGER_MS = 10
 /** The most that `Bookings.bookSettlements` takes at once. */
 const BOOK_MAX_SETTLEMENTS = 1_000
-/** Batches that came directly and are not booked yet, so that the memory of a settler is bounded; others come again. */
+/** With so many batches held, none that is sent directly is taken: the memory of a settler is bounded, and it is sent again. */
 const DIRECT_MAX_BATCHES = 32
 /** A third of the time after which JetStream counts a silent settler as dead. */
 const KEEP_INTERVAL_MS = 2_000
@@ -67,8 +67,8 @@ export function settler(deps: SettlerDependencies): Settler {
   const waiting: Incoming[] = []
   const stopped$ = new Subject<void>()
 
-  /** A batch that is sent directly comes again until it is booked: it may be here. */
-  const isTaken = ({ messageId }: Delivery): boolean =>
+  /** Returns whether to take a batch that was sent directly: it is sent again until it is booked, so it may be held. */
+  const isWanted = ({ messageId }: Delivery): boolean =>
     held.size < DIRECT_MAX_BATCHES && ![...held].some((other) => other.messageId === messageId)
 
   const receive = (delivery: Delivery) => {
@@ -157,7 +157,7 @@ export function settler(deps: SettlerDependencies): Settler {
     const stops = [
       nats.consume((delivery) => subscriber.next(delivery)),
       nats.receiveDirectly((delivery) => {
-        if (isTaken(delivery)) subscriber.next(delivery)
+        if (isWanted(delivery)) subscriber.next(delivery)
       }),
     ]
     return () => {

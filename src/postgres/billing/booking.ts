@@ -119,7 +119,11 @@ interface BookRow {
 /** Returns those whose request id has not come before: a message that is delivered twice may be in one batch twice. */
 function withoutRepetitions(settlements: readonly Settlement[]): Settlement[] {
   const seen = new Set<string>()
-  return settlements.filter(({ request_id }) => seen.size < seen.add(request_id).size)
+  return settlements.filter(({ request_id }) => {
+    const isNew = !seen.has(request_id)
+    seen.add(request_id)
+    return isNew
+  })
 }
 
 /** Books the settlements of one transaction, as part of the caller's. */

@@ -43,7 +43,7 @@ t.test('what is not public is refused, always in the same words', async (t) => {
   }
 })
 
-t.test('a receiver of webhooks is refused in words of its own', async (t) => {
+t.test('the refusal of a receiver speaks of webhooks', async (t) => {
   const [check, checkPrivate] = [receiverChecker(() => false), receiverChecker(() => true)]
   const private_ = 'http://10.0.0.1/hooks?token=1'
   await t.rejects(check(private_), {
