@@ -1,7 +1,7 @@
 /**
  * The statements of the call log for a cluster: the same definitions, with replicated tables on each of its servers. The
  * cluster has one shard, so that every server has all rows. What changes tables that are there (ALTER, DELETE, INSERT)
- * Keeper passes on by itself.
+ * Keeper passes on by itself, except for settings of a table.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 
@@ -17,8 +17,9 @@ const FORMS = [
   /^CREATE MATERIALIZED VIEW (?:IF NOT EXISTS )?\w+/,
   /^DROP TABLE IF EXISTS \w+$/,
   /^EXCHANGE TABLES \w+ AND \w+$/,
+  /^ALTER TABLE \w+(?= MODIFY SETTING )/,
 ] as const
-const PASSED_ON = /^(?:ALTER TABLE|DELETE FROM|INSERT INTO) \w+ /
+const PASSED_ON = /^(?:ALTER TABLE \w+ (?!MODIFY SETTING )|DELETE FROM \w+ |INSERT INTO \w+ )/
 
 /** Settings of each query on a cluster. */
 export const CLUSTER_SETTINGS = {
