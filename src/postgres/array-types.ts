@@ -18,7 +18,7 @@ const NEEDS_ESCAPE = /["\\]/g
 const ELEMENT = /"([^"\\]*(?:\\.[^"\\]*)*)"|([^{},"]+)/gs
 const ESCAPED = /\\(.)/gs
 
-export const quotedElement = (text: string): string => `"${text.replace(NEEDS_ESCAPE, '\\$&')}"`
+const quotedElement = (text: string): string => `"${text.replace(NEEDS_ESCAPE, '\\$&')}"`
 
 const serialize = (values: readonly Element[]): string =>
   `{${values.map((value) => (value === null ? 'NULL' : quotedElement(String(value)))).join()}}`

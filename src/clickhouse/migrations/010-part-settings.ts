@@ -1,7 +1,7 @@
 /**
  * Sets how the tables write parts from now on. Merged parts reach the disk before those that they replace are removed:
  * a server keeps these for eight minutes, the embedded ClickHouse does not, and a power failure would take the rows.
- * Small parts have a fifth of the files, because an insert waits for each of them, and a merge makes them anew.
+ * Small parts have a fifth of the files, because an insert waits for each of them, and a merge writes them again.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 import { MARKS_TABLE } from '../tables/marks.ts'

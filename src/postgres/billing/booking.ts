@@ -1,7 +1,6 @@
 /** Ended calls into usage rows, ledger and wallets, each exactly once. The work itself is `book_settlements`. */
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
-import { quotedElement } from '../array-types.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { isBadData } from '../errors.ts'
 import { jsonText } from '../json.ts'
@@ -65,29 +64,40 @@ const COLUMNS: { readonly [Field in keyof Settlement]-?: Column } = {
 }
 const FIELDS = Object.keys(COLUMNS) as (keyof Settlement)[]
 
-// As text first: else the client would guess the arrays' types from their first elements.
+/** Stands between texts. */
+const SEPARATOR = '\x1f'
+/** Stands for null among texts. */
+const NULL = '\x1e'
+
+/**
+ * Returns the expression of an array. Its parameter is text: else the client would guess the type from the first element.
+ * Texts have a separator, because quotes and backslashes, of which JSON is full, cost an array's own form an escape each.
+ */
+function arrayOf(parameter: string, type: Column[1]): string {
+  if (type !== 'text' && type !== 'json') return `${parameter}::text::${type}[]`
+  // One empty text would be an array without elements.
+  return `CASE ${parameter}::text WHEN '' THEN '{""}'
+    ELSE string_to_array(${parameter}::text, E'\\x1f', E'\\x1e') END::${type}[]`
+}
+
 const BOOK = `SELECT booked, refused, end_reservations(booked, wallets) AS wallets FROM book_settlements(${FIELDS.map(
   (field, index) => {
     const [argument, type] = COLUMNS[field]
-    return `${argument} => $${index + 1}::text::${type}[]`
+    return `${argument} => ${arrayOf(`$${index + 1}`, type)}`
   },
 ).join(', ')})`
 
-// PostgreSQL's text cannot hold this one character.
-const NUL = /\0/g
-const IS_PLAIN = /^[\w.:-]*$/
+// PostgreSQL's text cannot hold NUL, and none needs the others.
+const UNSTORABLE = new RegExp(`[\0${NULL}${SEPARATOR}]`, 'g')
 
-const storable = (text: string): string => text.replace(NUL, '')
-
-const quote = (text: string): string => (IS_PLAIN.test(text) ? `"${text}"` : quotedElement(storable(text)))
+const storable = (text: string): string => text.replace(UNSTORABLE, '')
 
 const isEmpty = (value: Settlement[keyof Settlement]): boolean =>
   value == null || (typeof value === 'object' && value.length === 0)
 
-function element(value: Settlement[keyof Settlement]): string {
-  if (isEmpty(value)) return 'NULL'
-  if (typeof value === 'object') return quote(jsonText(value))
-  return typeof value === 'string' ? quote(value) : String(value)
+function textOf(value: Settlement[keyof Settlement]): string {
+  if (isEmpty(value)) return NULL
+  return storable(typeof value === 'string' ? value : jsonText(value))
 }
 
 /** Fields that are 0 for most calls. */
@@ -98,16 +108,14 @@ const USUALLY_ZERO: ReadonlySet<keyof Settlement> = new Set([
   'server_tool_calls',
 ])
 
-/** Returns PostgreSQL's text form of an array with one field of all settlements; null where none of them has it. */
-function arrayLiteral(settlements: readonly Settlement[], field: keyof Settlement): string | null {
+/** Returns the parameter for one field of all settlements; null where none of them has it. */
+function parameterOf(settlements: readonly Settlement[], field: keyof Settlement): string | null {
   const isZero = USUALLY_ZERO.has(field)
-  if (settlements.every(({ [field]: value }) => isEmpty(value) || (isZero && value === 0))) return null
-  let literal = '{'
-  for (const settlement of settlements) {
-    if (literal.length > 1) literal += ','
-    literal += element(settlement[field])
-  }
-  return `${literal}}`
+  const values = settlements.map(({ [field]: value }) => value)
+  if (values.every((value) => isEmpty(value) || (isZero && value === 0))) return null
+  const [, type] = COLUMNS[field]
+  if (type === 'text' || type === 'json') return values.map(textOf).join(SEPARATOR)
+  return `{${values.map((value) => (isEmpty(value) ? 'NULL' : String(value))).join()}}`
 }
 
 interface BookRow {
@@ -129,7 +137,7 @@ function withoutRepetitions(settlements: readonly Settlement[]): Settlement[] {
 /** Books the settlements of one transaction, as part of the caller's. */
 export async function bookBatch(sql: Queryable, delivered: readonly Settlement[]): Promise<Booking> {
   const settlements = withoutRepetitions(delivered)
-  const columns = FIELDS.map((field) => arrayLiteral(settlements, field))
+  const columns = FIELDS.map((field) => parameterOf(settlements, field))
   const [row] = await sql.unsafe<BookRow[]>(BOOK, columns, { prepare: true })
   const refused = row?.refused ?? []
   if (refused.length > 0) await keepRefused(sql, settlements, new Set(refused))

@@ -110,29 +110,36 @@ t.test('what no column can hold is put aside alone, wherever it stands in the ba
 
 t.test('every field of a call is kept as it was, whatever characters it has', async (t) => {
   const account = await newAccount(database)
-  const hostile = 'quote " backslash \\ brace } comma , NULL null \n\t\u{1F600} nul \0 lone \ud800 end'
-  const kept = 'quote " backslash \\ brace } comma , NULL null \n\t\u{1F600} nul  lone \ufffd end'
+  const hostile =
+    'quote " backslash \\ brace } comma , NULL null \n\t\u{1F600} nul \0 part \x1e\x1f lone \ud800 end'
+  const kept = 'quote " backslash \\ brace } comma , NULL null \n\t\u{1F600} nul  part  lone \ufffd end'
+  const keptInJson = kept.replace('part ', 'part \x1e\x1f')
   const attempt = { seq: 1, created_at: '2026-01-01T00:00:00.000Z', latency_ms: 5, error_code: null }
-  const call = settlement(account, {
-    model: '',
-    error_code: 'NULL',
-    error_message: hostile,
-    unit_count: '1.5',
-    unit_type: 'image',
-    ttfb_ms: null,
-    channel_id: null,
-    attempts_count: null,
-    call_count: 7,
-    upstream_cost: '123456789012345678',
-    input_tokens: Number.MAX_SAFE_INTEGER,
-    attempts: [{ ...attempt, error_message: hostile }],
-  })
-  t.equal((await database.bookSettlements([call])).booked.length, 1)
-  const [row] = await sql<{ id: bigint }[]>`SELECT id FROM usage_rows WHERE request_id = ${call.request_id}`
-  const { id } = row!
-  const attempts = [{ ...attempt, error_message: kept }]
-  const read = { ...call, id, error_message: kept, attempts, key_name: '', key_prefix: '' }
-  t.equal((await database.readUsageRows({ from: id, to: id })).toString(), usageText([read]).toString())
+  const hostileCall = () =>
+    settlement(account, {
+      model: '',
+      error_code: 'NULL',
+      error_message: hostile,
+      unit_count: '1.5',
+      unit_type: 'image',
+      ttfb_ms: null,
+      channel_id: null,
+      attempts_count: null,
+      call_count: 7,
+      upstream_cost: '123456789012345678',
+      input_tokens: Number.MAX_SAFE_INTEGER,
+      attempts: [{ ...attempt, error_message: hostile }],
+    })
+  const [alone, amongOthers] = [hostileCall(), hostileCall()]
+  const batches = [[alone], [settlement(account), amongOthers, settlement(account)]]
+  for (const batch of batches) t.equal((await database.bookSettlements(batch)).booked.length, batch.length)
+  for (const call of [alone, amongOthers]) {
+    const [row] = await sql<{ id: bigint }[]>`SELECT id FROM usage_rows WHERE request_id = ${call.request_id}`
+    const { id } = row!
+    const attempts = [{ ...attempt, error_message: keptInJson }]
+    const read = { ...call, id, error_message: kept, attempts, key_name: '', key_prefix: '' }
+    t.equal((await database.readUsageRows({ from: id, to: id })).toString(), usageText([read]).toString())
+  }
 })
 
 t.test('a batch has a bound, and may be empty', async (t) => {
