@@ -87,10 +87,13 @@ function validationProblems(value: unknown): ErrorText | null {
   }
 }
 
-/** Text of an upstream's error body, and the parameter that it names. */
-export interface ErrorText {
+/** Text of an upstream's error body. */
+interface ErrorText {
   readonly message: string
+  /** The parameter that it names as the offence. */
   readonly parameter: string | null
+  /** The names that it gives the error: its code and its type. */
+  readonly names?: readonly unknown[]
 }
 
 function errorTextOf(value: Json): ErrorText | null {
@@ -100,11 +103,14 @@ function errorTextOf(value: Json): ErrorText | null {
   const validation = validationProblems(detail)
   if (validation !== null) return validation
   const message = textOf(isObject(error) ? error.message : error)
-  return message === null ? null : { message, parameter: isObject(error) ? textOf(error.param) : null }
+  if (message === null) return null
+  return isObject(error)
+    ? { message, parameter: textOf(error.param), names: [error.code, error.type] }
+    : { message, parameter: null }
 }
 
 /** Reads an upstream's error body in any of the usual shapes; without a text the status describes it. */
-export const readErrorBody = (status: number, body: Buffer): ErrorText =>
+const readErrorBody = (status: number, body: Buffer): ErrorText =>
   textIn(body) ?? { message: unnamed(status), parameter: null }
 
 /** Returns the text of an error body. Returns null when the body is not JSON, or in no known shape. */
@@ -166,6 +172,8 @@ function accessRefusedBy(internal: string): AttemptFailure {
 }
 
 const TOO_MANY_REQUESTS = 429
+/** Names of a 429 that is about an account without credit, at OpenAI, Moonshot and Zhipu. */
+const WITHOUT_CREDIT: readonly unknown[] = ['insufficient_quota', 'exceeded_current_quota_error', '1113']
 
 /** Returns the time that a `retry-after` names, in seconds or as a date. */
 function waitOf(retryAfter: string | null): number {
@@ -184,8 +192,10 @@ function redirected(status: number): AttemptFailure {
 
 export function refusedByUpstream(status: number, body: Buffer, retryAfter: string | null): AttemptFailure {
   if (isRedirect(status)) return redirected(status)
-  const { message, parameter } = readErrorBody(status, body)
+  const { message, parameter, names = [] } = readErrorBody(status, body)
   if (isAboutAccess(status, message)) return accessRefused(status, message)
+  if (status === TOO_MANY_REQUESTS && names.some((name) => WITHOUT_CREDIT.includes(name)))
+    return { ...accessRefused(status, message), isRetryable: true }
   const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]
   const error = new UpstreamRefusal(status, message, headers)
   const isRetryable = isRetryableStatus(status)
