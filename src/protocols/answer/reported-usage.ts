@@ -96,10 +96,14 @@ export class ReportedUsage {
       report.extra === undefined && before.extra === undefined
         ? undefined
         : largerExtra(before.extra, report.extra)
+    const prompt = isPrompt ? report.prompt : before.prompt
+    // A report may leave out what an earlier one had of the cache.
+    const cached = isPrompt ? Math.max(report.cached, before.cached) : before.cached
+    const cacheWrite = isPrompt ? Math.max(report.cacheWrite, before.cacheWrite) : before.cacheWrite
     this.usage = {
-      prompt: isPrompt ? report.prompt : before.prompt,
-      cached: isPrompt ? report.cached : before.cached,
-      cacheWrite: isPrompt ? report.cacheWrite : before.cacheWrite,
+      prompt,
+      cached,
+      cacheWrite: Math.min(cacheWrite, Math.max(0, prompt - cached)),
       output,
       reasoning: Math.min(output, Math.max(report.reasoning, before.reasoning)),
       serverToolCalls: Math.max(report.serverToolCalls, before.serverToolCalls),
