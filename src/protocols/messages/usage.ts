@@ -122,16 +122,31 @@ export class MessagesUsage {
   begin(value: unknown): UsageReport {
     const usage = fieldsOf(value)
     this.#fault ||= faultIn(value)
-    this.#input = count(usage.input_tokens) ?? this.#input
-    this.#cacheRead = count(usage.cache_read_input_tokens) ?? this.#cacheRead
-    this.#cacheWrite = count(usage.cache_creation_input_tokens) ?? this.#cacheWrite
-    const written = fieldsOf(usage.cache_creation)
-    this.#cacheWrite5m = count(written.ephemeral_5m_input_tokens) ?? this.#cacheWrite5m
-    this.#cacheWrite1h = count(written.ephemeral_1h_input_tokens) ?? this.#cacheWrite1h
+    this.#readPrompt(usage)
     this.#tools = toolCalls(usage.server_tool_use) ?? this.#tools
     if (Array.isArray(usage.iterations)) this.#compactions = new Compactions(usage.iterations)
     this.serviceTier = textOf(usage.service_tier) || this.serviceTier
     return this.#report(null)
+  }
+
+  /**
+   * Reads the counts of the prompt. Some upstreams report 0 for what they reported before, and leave out the cache; 0 beside
+   * summaries is a count.
+   */
+  #readPrompt(usage: LooseObject): void {
+    const input = count(usage.input_tokens)
+    const read = count(usage.cache_read_input_tokens)
+    const write = count(usage.cache_creation_input_tokens)
+    const parts = fieldsOf(usage.cache_creation)
+    const write5m = count(parts.ephemeral_5m_input_tokens)
+    const write1h = count(parts.ephemeral_1h_input_tokens)
+    const isNothing = !input && !read && !write && !write5m && !write1h
+    if (isNothing && this.#input !== null && !Array.isArray(usage.iterations)) return
+    this.#input = input ?? this.#input
+    this.#cacheRead = read ?? this.#cacheRead
+    this.#cacheWrite = write ?? this.#cacheWrite
+    this.#cacheWrite5m = write5m ?? this.#cacheWrite5m
+    this.#cacheWrite1h = write1h ?? this.#cacheWrite1h
   }
 
   /** Reads usage of `message_delta`, or of a whole message. */

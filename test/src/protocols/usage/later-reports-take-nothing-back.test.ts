@@ -40,3 +40,37 @@ t.test('chat-completions: tokens from the cache stay what they are without their
     t.match(said, { usage: expected, suspect: '' }, what)
   }
 })
+
+const CLIENTS: readonly ChatProtocol[] = ['messages', 'chat-completions']
+
+t.test('messages: a report of zeros says nothing of a prompt that was reported', async (t) => {
+  const started = { input_tokens: 20, cache_read_input_tokens: 80, output_tokens: 1 }
+  const answer = (usage: object): Event[] => [
+    { type: 'message_start', message: { id: 'msg_1', model: 'opus-9', content: [], usage: started } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'One' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+    { type: 'message_stop' },
+  ]
+  const rows = [
+    [
+      { input_tokens: 0, output_tokens: 5 },
+      { prompt: 100, cached: 80 },
+    ],
+    [
+      { input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 5 },
+      { prompt: 100, cached: 80 },
+    ],
+    // All of it came from the cache after all.
+    [
+      { input_tokens: 0, cache_read_input_tokens: 100, output_tokens: 5 },
+      { prompt: 100, cached: 100 },
+    ],
+  ] as const
+  for (const client of CLIENTS)
+    for (const [usage, expected] of rows) {
+      const said = streamed(client, 'messages', answer(usage))
+      t.match(said, { usage: { ...expected, output: 5 }, suspect: '' }, `${client} ${JSON.stringify(usage)}`)
+    }
+})
