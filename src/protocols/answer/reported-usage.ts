@@ -36,6 +36,19 @@ export const countsOf = ({
 export const isOutputReported = (report: UsageReport | null): boolean =>
   report !== null && report.output !== null
 
+const added = (one: UsageReport, other: UsageReport): UsageReport => ({
+  ...other,
+  prompt: one.prompt === null || other.prompt === null ? other.prompt : Math.max(one.prompt, other.prompt),
+  cached: Math.max(one.cached, other.cached),
+  cacheWrite: Math.max(one.cacheWrite, other.cacheWrite),
+  output: one.output === null || other.output === null ? other.output : one.output + other.output,
+  reasoning: one.reasoning + other.reasoning,
+  contradiction: one.contradiction ?? other.contradiction,
+})
+
+/** Returns the report of a call whose choices report themselves, at least one: they share their prompt. */
+export const addedChoices = (reports: Iterable<UsageReport>): UsageReport => [...reports].reduce(added)
+
 const SUSPECT_MAX_CHARS = 200
 
 /** Returns the fault of a later count that is lower; some upstreams report 0 for what they reported before. */

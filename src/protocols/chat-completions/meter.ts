@@ -7,7 +7,7 @@ import { Buffer } from 'node:buffer'
 import type { Provider } from '../../../schemas/config/catalog.ts'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
-import { ReportedUsage } from '../answer/reported-usage.ts'
+import { addedChoices, ReportedUsage, type UsageReport } from '../answer/reported-usage.ts'
 import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 import { eventData, SseFramer } from '../sse/framer.ts'
 import { LongEvents, usageOf } from '../sse/long-events.ts'
@@ -66,6 +66,8 @@ export class ChatCompletionsMeter {
   readonly #choices: number
   /** The choices that have finished; null where one is made. */
   readonly #finished: Set<unknown> | null
+  /** Reports of choices about themselves, by index; null where one is made. */
+  readonly #ofChoices: Map<unknown, UsageReport> | null
   /** The payload of an error that came before any content and usage. */
   firstError: Buffer | null = null
   /** The payload of an error that came after some. */
@@ -78,6 +80,7 @@ export class ChatCompletionsMeter {
     this.#withholdUsage = options.withholdUsage
     this.#choices = options.choices ?? 1
     this.#finished = this.#choices === 1 ? null : new Set()
+    this.#ofChoices = this.#choices === 1 ? null : new Map()
     this.#provider = options.provider
     this.#framer = new SseFramer(
       (bytes, start, end, isReadable) => this.#event(bytes, start, end, isReadable),
@@ -226,10 +229,24 @@ export class ChatCompletionsMeter {
     this.#hasOtherContent ||= facts.hasOtherContent
     if (facts.tierStart >= 0) this.#takeTier(data, facts)
     const usage = facts.usageStart < 0 && facts.innerUsageStart < 0 ? null : usageAt(data, facts)
-    if (usage !== null) this.#reported.takeRead(usage, readUsage(usage, this.#provider), this.characters)
+    if (usage !== null) this.#reported.takeRead(usage, this.#reportOf(usage, data, facts), this.characters)
     if (!isUsageOnly(facts)) return false
     this.hasFinish ||= this.#finished !== null && this.#finished.size > 0
     return true
+  }
+
+  /** Returns the report in an event. Where several choices are made, the usage inside one is of that one alone. */
+  #reportOf(usage: unknown, data: Buffer, facts: ChunkFacts): UsageReport | null {
+    const ofChoices = this.#ofChoices
+    if (ofChoices === null || facts.usageStart >= 0) return readUsage(usage, this.#provider)
+    let isOfChoices = false
+    for (const choice of listOf(parsedFields(data.toString('utf8'))?.choices).map(fieldsOf)) {
+      const report = readUsage(choice.usage, this.#provider)
+      if (report === null) continue
+      ofChoices.set(choice.index ?? 0, report)
+      isOfChoices = true
+    }
+    return isOfChoices ? addedChoices(ofChoices.values()) : readUsage(usage, this.#provider)
   }
 
   /** Notes the choices that an event finishes. Some upstreams make one, however many are requested. */
