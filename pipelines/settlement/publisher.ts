@@ -130,7 +130,8 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
   /** Sends the batch to a settler where JetStream has taken none for some time. */
   const refused = (published: Published, payload: Uint8Array) => {
     const now = scheduler.now()
-    refusedSince ??= now
+    // The clock may have been set back.
+    if (refusedSince === null || refusedSince > now) refusedSince = now
     const { batch, sentAt } = published
     const wasSent = sentAt !== null && sentAt <= now && sentAt > now - DIRECT_AFTER_MS
     // The memory of a batch that has been booked may be in use again.

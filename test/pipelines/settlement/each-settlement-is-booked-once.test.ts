@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
+import type { SchedulerLike } from 'rxjs'
 import t from 'tap'
 import { settlementPublisher } from '../../../pipelines/settlement/publisher.ts'
 import { settler } from '../../../pipelines/settlement/settler.ts'
@@ -187,6 +188,30 @@ t.test('settlements that the stream does not take are booked, each once', async 
   t.equal((await manager.streams.info(SETTLEMENT_STREAM)).state.messages, 0)
   t.equal(await countOf(account), 60)
   t.equal(await bench.usedOf(account), 120n)
+})
+
+t.test('a clock that is set back does not put off what is sent without the stream', async (t) => {
+  const account = await bench.newAccount()
+  const nats = connect(t)
+  let setBackMs = 0
+  let refusals = 0
+  const publish: Nats['publish'] = (_subject, _id, _payload, done) =>
+    queueMicrotask(() => {
+      refusals++
+      done(new Error('The stream has no leader.'))
+    })
+  const scheduler: SchedulerLike = {
+    now: () => hurried.now() - setBackMs,
+    schedule: hurried.schedule.bind(hurried),
+  }
+  bench.settler(t)
+  const gateway = await startGateway(t, { nats: { ...nats, publish }, scheduler })
+  await gateway.call(account, 2n)
+  await until('the stream refuses', () => refusals > 0)
+  setBackMs = 24 * 3_600_000
+  // Ten minutes of the hurried clock.
+  t.equal(await gateway.publisher.drain(600_000), true)
+  t.equal(await bench.usedOf(account), 2n)
 })
 
 t.test(
