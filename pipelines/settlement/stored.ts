@@ -11,7 +11,7 @@ export type OnStored = (error?: Error) => void
 
 interface Waiting {
   readonly upTo: number
-  readonly since: number
+  since: number
   readonly done: OnStored
 }
 
@@ -64,7 +64,7 @@ export class StoredMark {
   /** Returns how long an answer has been waiting, milliseconds; 0 when none waits. */
   waitedMs(): number {
     const [oldest] = this.#waiting
-    return oldest === undefined ? 0 : this.#scheduler.now() - oldest.since
+    return oldest === undefined ? 0 : Math.max(0, this.#scheduler.now() - oldest.since)
   }
 
   #storedTo(): number {
@@ -77,6 +77,9 @@ export class StoredMark {
     this.#isSweeping = true
     this.#scheduler.schedule(() => {
       this.#isSweeping = false
+      const now = this.#scheduler.now()
+      // The clock may have been set back.
+      for (const waiting of this.#waiting) waiting.since = Math.min(waiting.since, now)
       while (this.waitedMs() > STORED_WAIT_MS)
         this.#waiting.shift()?.done(new Error('JetStream has not stored the settlement.'))
       if (this.#waiting.length > 0) this.#sweepLater()

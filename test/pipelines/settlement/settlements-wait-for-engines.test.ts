@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
+import type { SchedulerLike } from 'rxjs'
 import t from 'tap'
 import { settler } from '../../../pipelines/settlement/settler.ts'
 import { SETTLEMENT_STREAM } from '../../../schemas/events/event.ts'
@@ -9,7 +10,7 @@ import { BATCH_FULL_SETTLEMENTS } from '../../../src/journal/batches.ts'
 import type { Nats } from '../../../src/nats/nats.ts'
 import { testDataDir } from '../../support/engines.ts'
 import { until } from '../../support/eventually.ts'
-import { silent, startSettlement } from './support.ts'
+import { hurried, silent, startSettlement } from './support.ts'
 
 const { engines, database, connect, gateway: startGateway, ...bench } = await startSettlement(t)
 
@@ -134,6 +135,30 @@ t.test(
     t.equal(journal.depth().settlementsUnbooked, 0)
   },
 )
+
+t.test('answers wait for JetStream no longer where the clock is set back', async (t) => {
+  const account = await bench.newAccount()
+  const nats: Pick<Nats, 'publish' | 'listen' | 'sendDirectly'> = {
+    publish: (_subject, _id, _payload, done) => queueMicrotask(() => done(new Error('There is no leader.'))),
+    listen: () => () => undefined,
+    sendDirectly: () => undefined,
+  }
+  let setBackMs = 0
+  const scheduler: SchedulerLike = {
+    now: () => hurried.now() - setBackMs,
+    schedule: hurried.schedule.bind(hurried),
+  }
+  const { call, publisher } = await startGateway(t, { nats, isAwaited: () => true, scheduler })
+  const ends: (Error | undefined)[] = []
+  await call(account, 1n)
+  publisher.whenStored((error) => ends.push(error))
+  setBackMs = 24 * 3_600_000
+  await call(account, 1n)
+  publisher.whenStored((error) => ends.push(error))
+  await until('both answers end', () => ends.length === 2)
+  t.match(ends, [/has not stored/, /has not stored/])
+  t.equal(publisher.awaitedMs(), 0)
+})
 
 t.test('a full stream: calls go on, are kept in the journal, and booked when there is room', async (t) => {
   const account = await bench.newAccount()
