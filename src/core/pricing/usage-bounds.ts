@@ -2,7 +2,7 @@
  * The most that one call can use, and what is charged of a report that cannot be believed: counts beyond the most, or
  * that contradict each other, are a fault of the upstream's, and the call is marked.
  */
-import type { ModelEntry } from '../../../schemas/config/catalog.ts'
+import type { ModelEntry, ServerTool } from '../../../schemas/config/catalog.ts'
 import { ONE_RATE } from '../../../schemas/money.ts'
 import { type EstimatedCall, maxServerToolCalls } from './estimate.ts'
 import { factorOf, priceAt, type TokenPrice } from './pricing.ts'
@@ -32,6 +32,15 @@ export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'built
 export const chargedToolCalls = (model: BoundingModel, call: BoundedCall): number =>
   call.builtInTools.length === 0 ? model.estimate.server_tool_calls : maxServerToolCalls(model, call)
 
+/** Tools whose calls each report has. Those of the others are in no report of messages, though they ran. */
+const COUNTED_TOOLS: ReadonlySet<ServerTool> = new Set(['web_search', 'url_context'])
+
+/** Returns how often the prompt may have been read. */
+function mostReads(usage: TokenUsage, { builtInTools }: BoundedCall, mostToolCalls: number): number {
+  const areCounted = builtInTools.every((tool) => COUNTED_TOOLS.has(tool))
+  return 1 + (areCounted ? Math.min(usage.serverToolCalls, mostToolCalls) : mostToolCalls)
+}
+
 /**
  * Bounds counts of tokens. The prompt is read once, and once more behind each tool that the upstream ran itself; before
  * each of these it may be read to be summarised. The output of each choice and summary keeps to the model's
@@ -40,7 +49,7 @@ export const chargedToolCalls = (model: BoundingModel, call: BoundedCall): numbe
 export function boundedUsage(usage: TokenUsage, model: BoundingModel, call: BoundedCall): BoundedUsage {
   const window = model.context_window ?? MAX_CONTEXT_TOKENS
   const serverToolCalls = chargedToolCalls(model, call)
-  const reads = 1 + Math.min(usage.serverToolCalls, serverToolCalls)
+  const reads = mostReads(usage, call, serverToolCalls)
   const compactions = Math.min(usage.extra?.compaction?.count ?? 0, reads)
   const most = {
     serverToolCalls,

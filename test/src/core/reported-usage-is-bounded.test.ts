@@ -60,6 +60,17 @@ t.test('a prompt is read once more behind each tool that the upstream ran', asyn
   t.match(boundedUsage(used({ prompt: 24_001, serverToolCalls: 2 }), small, SEARCH).usage, { prompt: 24_000 })
 })
 
+t.test('a prompt may be read behind each call of tools that no report counts', async (t) => {
+  for (const tool of ['mcp', 'code_interpreter'] as const) {
+    const call = { ...ONE, builtInTools: ['web_search', tool] } as const
+    const usage = used({ prompt: 21 * 8000 })
+    t.same(boundedUsage(usage, small, call), { usage, beyond: [] }, tool)
+    t.same(boundedUsage(used({ prompt: 21 * 8000 + 1 }), small, call).beyond, ['prompt 168001 > 168000'])
+    const limited = boundedUsage(used({ prompt: 24_001 }), small, { ...call, toolCallLimit: 2 })
+    t.same(limited.beyond, ['prompt 24001 > 24000'])
+  }
+})
+
 t.test('each summary reads the prompt and writes once more, as often as the prompt is read', async (t) => {
   const compacted = (count: number, counts: Partial<TokenUsage>) =>
     used({ ...counts, ...extraOf({ compaction: { count, largestPrompt: 8000 } }) })
@@ -95,10 +106,11 @@ t.test('bounded usage is within its bounds, and its tools within what was admitt
       const twice = boundedUsage(once.usage, small, call)
       const { prompt, cached, cacheWrite, output, reasoning, serverToolCalls } = once.usage
       const admitted = worstCase(small, { ...call, promptBytes: 0, links: NO_LINKS })
+      const isCounted = call.builtInTools.every((tool) => tool === 'web_search' || tool === 'url_context')
       return (
         twice.beyond.length === 0 &&
         serverToolCalls <= (call.builtInTools.length === 0 ? 10 : admitted.serverToolCalls) &&
-        prompt <= 8000 * (1 + serverToolCalls) &&
+        prompt <= 8000 * (1 + (isCounted ? serverToolCalls : admitted.serverToolCalls)) &&
         output <= 1000 * call.choices &&
         cached + cacheWrite <= prompt &&
         reasoning <= output
