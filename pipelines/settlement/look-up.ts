@@ -22,6 +22,8 @@ export interface Published {
   readonly batch: JournalBatch
   /** When JetStream has stored it last; null before. */
   storedAt: number | null
+  /** When JetStream refused it first since it was stored last; null where it has not. */
+  refusedSince: number | null
   /** When it was sent to a settler directly last; null before. */
   sentAt: number | null
   /** The last try to read it back failed. */

@@ -92,6 +92,9 @@ export interface SettlementPublisher {
   stop(): void
 }
 
+/** Returns the instant since when something holds, which holds now. The clock may have been set back. */
+const earlier = (since: number | null, now: number): number => (since === null ? now : Math.min(since, now))
+
 /** Publishes the settlements of a gateway: each batch of the journal until it is booked, then confirms it. */
 export function settlementPublisher(deps: PublisherDependencies): SettlementPublisher {
   const { journal, nats, database, log, isAwaited = () => false, scheduler = asyncScheduler } = deps
@@ -127,15 +130,16 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     if (batches.length > 0) changed$.next()
   }
 
-  /** Sends the batch to a settler where JetStream has taken none for some time. */
+  /** Sends the batch to a settler where JetStream has taken none for some time, or has refused this one for as long. */
   const refused = (published: Published, payload: Uint8Array) => {
     const now = scheduler.now()
-    // The clock may have been set back.
-    if (refusedSince === null || refusedSince > now) refusedSince = now
+    refusedSince = earlier(refusedSince, now)
+    published.refusedSince = earlier(published.refusedSince, now)
     const { batch, sentAt } = published
     const wasSent = sentAt !== null && sentAt <= now && sentAt > now - DIRECT_AFTER_MS
+    const isDue = Math.min(refusedSince, published.refusedSince) <= now - DIRECT_AFTER_MS
     // The memory of a batch that has been booked may be in use again.
-    if (wasSent || refusedSince > now - DIRECT_AFTER_MS || !inFlight.has(batch.id)) return
+    if (wasSent || !isDue || !inFlight.has(batch.id)) return
     published.sentAt = now
     nats.sendDirectly(batch.id, payload)
   }
@@ -151,7 +155,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
           return subscriber.error(error)
         }
         published.storedAt = scheduler.now()
-        refusedSince = null
+        published.refusedSince = refusedSince = null
         if (hasWaitingAnswers()) journal.release(batch)
         mark.stored(batch)
         if (journal.untaken > 0) changed$.next()
@@ -172,7 +176,7 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       while (hasRoom()) {
         const batch = journal.take()
         if (batch === null) break
-        const published = { batch, storedAt: null, sentAt: null, isUnreadable: false }
+        const published = { batch, storedAt: null, refusedSince: null, sentAt: null, isUnreadable: false }
         inFlight.set(batch.id, published)
         mark.taken(batch)
         batches.push(published)

@@ -190,6 +190,30 @@ t.test('settlements that the stream does not take are booked, each once', async 
   t.equal(await bench.usedOf(account), 120n)
 })
 
+t.test('a batch that the stream does not take is booked, though it takes others', async (t) => {
+  const account = await bench.newAccount()
+  const connection = new Connection(engines.natsUrl, 'test', silent)
+  t.teardown(() => connection.close())
+  await until('the connection is open', () => connection.current !== null)
+  const manager = await jetstreamManager(connection.current!)
+  const withLimit = (max_msg_size: number) => manager.streams.update(SETTLEMENT_STREAM, { max_msg_size })
+  await withLimit(10_000)
+  t.teardown(() => withLimit(-1))
+  bench.settler(t)
+  const gateway = await startGateway(t, { scheduler: hurried })
+  const large = await Promise.all(Array.from({ length: 100 }, () => gateway.call(account, 2n)))
+  const isBooked = async () => {
+    const rows = new Set(await bench.rowsOf(account))
+    return large.every((id) => rows.has(id))
+  }
+  let small = 0
+  for (const endsAt = Date.now() + 5_000; Date.now() < endsAt && !(await isBooked()); small++)
+    await gateway.call(account, 2n)
+  t.ok(await isBooked())
+  t.equal(await gateway.publisher.drain(600_000), true)
+  t.equal(await bench.usedOf(account), 2n * BigInt(large.length + small))
+})
+
 t.test('a clock that is set back does not put off what is sent without the stream', async (t) => {
   const account = await bench.newAccount()
   const nats = connect(t)
