@@ -26,6 +26,8 @@ export interface Published {
   refusedSince: number | null
   /** When it was sent to a settler directly last; null before. */
   sentAt: number | null
+  /** It was stored, and no settler has booked it in time. */
+  isOverdue: boolean
   /** The last try to read it back failed. */
   isUnreadable: boolean
 }
@@ -100,6 +102,7 @@ export function lookUpLate(deps: LookUpDependencies): Observable<void> {
     const isBooked = isWhole && requestIds.length > 0 && requestIds.every((id) => found.has(id))
     if (isBooked) return deps.onBooked(batch, wallets)
     published.storedAt = null
+    published.isOverdue = true
     deps.onUnbooked(published)
   }
 

@@ -1,7 +1,8 @@
 /**
  * Publishes the settlements of a gateway: journal → JetStream, many to a message, until they are booked. Any process may
  * be killed at any point: a settlement in the journal is tried again until PostgreSQL has it, and PostgreSQL takes each
- * request id once. What JetStream does not take, because its stream is full or has no leader, goes to a settler directly.
+ * request id once. What JetStream does not take or deliver, because its stream is full or has no leader, goes to a settler
+ * directly.
  * See docs/architecture.md, "A settlement".
  */
 import {
@@ -130,18 +131,23 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
     if (batches.length > 0) changed$.next()
   }
 
-  /** Sends the batch to a settler where JetStream has taken none for some time, or has refused this one for as long. */
+  /** Sends the batch to a settler, and not again before its time is over. */
+  const sendDirectly = (published: Published, payload: Uint8Array, now: number) => {
+    const { batch, sentAt } = published
+    const wasSent = sentAt !== null && sentAt <= now && sentAt > now - DIRECT_AFTER_MS
+    // The memory of a batch that has been booked may be in use again.
+    if (wasSent || !inFlight.has(batch.id)) return
+    published.sentAt = now
+    nats.sendDirectly(batch.id, payload)
+  }
+
+  /** Sends the batch directly where JetStream has taken none for some time, or has refused this one for as long. */
   const refused = (published: Published, payload: Uint8Array) => {
     const now = scheduler.now()
     refusedSince = earlier(refusedSince, now)
     published.refusedSince = earlier(published.refusedSince, now)
-    const { batch, sentAt } = published
-    const wasSent = sentAt !== null && sentAt <= now && sentAt > now - DIRECT_AFTER_MS
     const isDue = Math.min(refusedSince, published.refusedSince) <= now - DIRECT_AFTER_MS
-    // The memory of a batch that has been booked may be in use again.
-    if (wasSent || !isDue || !inFlight.has(batch.id)) return
-    published.sentAt = now
-    nats.sendDirectly(batch.id, payload)
+    if (isDue) sendDirectly(published, payload, now)
   }
 
   /** Stores the batch in JetStream, and frees its memory where there may be many: it is rarely needed again. */
@@ -156,6 +162,8 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
         }
         published.storedAt = scheduler.now()
         published.refusedSince = refusedSince = null
+        // The stream may have no consumer that delivers it.
+        if (published.isOverdue) sendDirectly(published, payload, published.storedAt)
         if (hasWaitingAnswers()) journal.release(batch)
         mark.stored(batch)
         if (journal.untaken > 0) changed$.next()
@@ -176,7 +184,10 @@ export function settlementPublisher(deps: PublisherDependencies): SettlementPubl
       while (hasRoom()) {
         const batch = journal.take()
         if (batch === null) break
-        const published = { batch, storedAt: null, refusedSince: null, sentAt: null, isUnreadable: false }
+        const published: Published = {
+          ...{ batch, storedAt: null, refusedSince: null, sentAt: null },
+          ...{ isOverdue: false, isUnreadable: false },
+        }
         inFlight.set(batch.id, published)
         mark.taken(batch)
         batches.push(published)

@@ -214,6 +214,24 @@ t.test('a batch that the stream does not take is booked, though it takes others'
   t.equal(await bench.usedOf(account), 2n * BigInt(large.length + small))
 })
 
+t.test('settlements that the stream has and does not deliver are booked', async (t) => {
+  const account = await bench.newAccount()
+  const nats = connect(t)
+  const booking = settler({
+    // A consumer without a leader.
+    nats: { ...nats, consume: () => () => undefined },
+    database,
+    onBookedRows: () => undefined,
+    onMalformed: () => undefined,
+    log: silent,
+  })
+  t.teardown(() => booking.stop(1_000))
+  const gateway = await startGateway(t, { scheduler: hurried })
+  await Promise.all(Array.from({ length: 30 }, () => gateway.call(account, 2n)))
+  t.equal(await gateway.publisher.drain(600_000), true)
+  t.equal(await bench.usedOf(account), 60n)
+})
+
 t.test('a clock that is set back does not put off what is sent without the stream', async (t) => {
   const account = await bench.newAccount()
   const nats = connect(t)
