@@ -50,15 +50,10 @@ export async function run(
   const isNegativeAnswer = () => {
     exitCode = EXIT_FAILED
   }
-  const program = buildProgram({ wiring, output, isNegativeAnswer })
-  program
-    .command('serve')
-    .description('run the service; what npm start does')
-    .option('--json', 'print where it is as one JSON value once it is up')
-    .addHelpText('after', '\nExample:\n  npm run -s tollgate -- serve')
-    .action(async ({ json = false }: { json?: boolean }) => {
-      exitCode = await wiring.serve({ json })
-    })
+  const serve = async (options: { readonly json: boolean }) => {
+    exitCode = await wiring.serve(options)
+  }
+  const program = buildProgram({ wiring, output, isNegativeAnswer }, serve)
   try {
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
@@ -69,7 +64,11 @@ export async function run(
   }
 }
 
-function buildProgram(context: Context): Command {
+/** Returns the program with every command; `serve` is the action of the one that runs the service. */
+export function buildProgram(
+  context: Context,
+  serve: (options: { readonly json: boolean }) => Promise<void>,
+): Command {
   const program = new Command('tollgate')
     .description('A prepaid gateway in front of many model providers.')
     .version(VERSION, '--version', 'print the version')
@@ -98,6 +97,12 @@ function buildProgram(context: Context): Command {
   addChannelsCommand(program, context)
   addProvidersCommand(program, context)
   addCatalogueCommands(program, context)
+  program
+    .command('serve')
+    .description('run the service; what npm start does')
+    .option('--json', 'print where it is as one JSON value once it is up')
+    .addHelpText('after', '\nExample:\n  npm run -s tollgate -- serve')
+    .action(({ json = false }: { json?: boolean }) => serve({ json }))
   return program
 }
 

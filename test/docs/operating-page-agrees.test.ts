@@ -1,4 +1,4 @@
-/** The operator's page names every setting, every metric, and every field of the configuration file. */
+/** The operator's page names every setting, command and metric, and every field of the configuration file. */
 import t from 'tap'
 import { z } from 'zod'
 import {
@@ -13,6 +13,7 @@ import { configFile } from '../../schemas/config/file.ts'
 import { environment } from '../../schemas/config/settings.ts'
 import { GAUGE_NAMES } from '../../src/telemetry/gauges.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { commandTree } from '../src/cli/support.ts'
 import { readText } from '../support/source-files.ts'
 
 const page = readText('docs/operating.md')
@@ -44,5 +45,43 @@ t.test('every field of the configuration file', async (t) => {
     const tier = pricing.shape[tiers].unwrap().element
     t.type(tier, z.ZodObject)
     for (const field of Object.keys(tier.shape)) t.ok(named.has(field), `${tiers}.${field}`)
+  }
+})
+
+const [, commandTable = ''] = page.split('| command | does |\n|---|---|\n')
+const commandRows = (commandTable.split('\n\n')[0] ?? '')
+  .split('\n')
+  .map((row) => row.split(/(?<!\\) \| /)[0]!)
+
+/** The commands of a row: of `channels pause\|drain ID`, two; the first word after a name is an argument, or an option. */
+const commandsOf = (row: string): string[] =>
+  [...row.matchAll(/`([^`]+)`/g)].flatMap(([, code = '']) => {
+    const words = code.replaceAll('\\|', '|').split(' ')
+    const end = words.findIndex((word) => !/^[a-z]/.test(word))
+    const [group, ...rest] = end === -1 ? words : words.slice(0, end)
+    if (group === undefined) return []
+    return rest.length === 0
+      ? [group]
+      : rest
+          .join(' ')
+          .split('|')
+          .map((name) => `${group} ${name}`)
+  })
+
+t.test('every command, and no other', async (t) => {
+  const byDefault = (words: string) => words.replace(/^channels list$/, 'channels')
+  const tree = commandTree().map(({ words }) => byDefault(words.join(' ')))
+  const listed = commandRows.flatMap(commandsOf)
+  t.same([...new Set(listed)].sort(), tree.sort())
+})
+
+t.test('every option of a command is in a row that names the command', async (t) => {
+  for (const { words, command } of commandTree()) {
+    const name = words.join(' ')
+    const rows = commandRows.filter((row) => commandsOf(row).includes(name)).join('\n')
+    for (const { long, short } of command.options) {
+      if (long === '--json') continue
+      t.match(rows, new RegExp(`(${long}|${short})(?![\\w-])`), `${name} ${long}`)
+    }
   }
 })

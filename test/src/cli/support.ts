@@ -2,7 +2,7 @@ import { deepEqual } from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { configFile } from '../../../schemas/config/file.ts'
-import { run } from '../../../src/cli/program.ts'
+import { buildProgram, run } from '../../../src/cli/program.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { NODE_OPTIONS } from '../../support/plain-children.ts'
@@ -117,4 +117,22 @@ export function commandsOn(wiring: Wiring) {
       return stdout
     },
   }
+}
+
+type Command = ReturnType<typeof buildProgram>
+
+/** A command that does something, and the words that name it. */
+export interface NamedCommand {
+  readonly words: readonly string[]
+  readonly command: Command
+}
+
+/** Returns the whole tree of commands, without groups. */
+export function commandTree(): NamedCommand[] {
+  const output = { answer: never, error: never, isColoured: false }
+  const below = (command: Command, words: readonly string[]): NamedCommand[] =>
+    command.commands.length === 0
+      ? [{ words, command }]
+      : command.commands.flatMap((next) => below(next, [...words, next.name()]))
+  return below(buildProgram({ wiring: noEngines, output, isNegativeAnswer: never }, never), [])
 }
