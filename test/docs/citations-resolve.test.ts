@@ -4,11 +4,23 @@ import { dirname, join, posix } from 'node:path'
 import t from 'tap'
 import { filesUnder, ROOT, readText } from '../support/source-files.ts'
 
-const FOLDERS = ['schemas', 'pipelines', 'src', 'assembly', 'bench', 'config', 'deploy', 'docs', 'test']
+const FOLDERS = [
+  'schemas',
+  'pipelines',
+  'src',
+  'console/src',
+  'assembly',
+  'bench',
+  'config',
+  'deploy',
+  'docs',
+  'test',
+]
 const TEXT = /\.(ts|mjs|js|sql|md|ya?ml|json|html|css)$/
 /** What quotes citations in order to test them. */
 const OWN = 'test/docs/citations-resolve.test.ts'
-const FILES = [...filesUnder(...FOLDERS), 'README.md', 'Dockerfile', 'docker-compose.yml'].filter(
+const PAGES = ['README.md', 'CHANGELOG.md', 'console/README.md']
+const FILES = [...filesUnder(...FOLDERS), ...PAGES, 'Dockerfile', 'docker-compose.yml'].filter(
   (path) => (TEXT.test(path) || !path.includes('.')) && path !== OWN,
 )
 

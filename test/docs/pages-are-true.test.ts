@@ -1,4 +1,7 @@
-/** What the pages name is there: files, commands of npm, dependencies, fields of the examples. */
+/**
+ * What the pages name is there: files, commands of npm, dependencies, fields of the examples. `citations-resolve.test.ts`
+ * checks links to headings of other pages.
+ */
 import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
@@ -36,7 +39,7 @@ t.test('every file and every command of npm that is named exists', async (t) => 
   for (const page of PAGES) {
     const text = readText(page)
     for (const [, path = ''] of text.matchAll(
-      /`((?:src|test|schemas|pipelines|assembly|deploy|docs|config|bench|\.ci)\/[\w./-]+)`/g,
+      /`((?:src|test|schemas|pipelines|assembly|console|deploy|docs|config|bench|\.ci)\/[\w./-]+)`/g,
     ))
       t.ok(existsSync(join(ROOT, path)), `${page}: ${path}`)
     for (const [, script = ''] of text.matchAll(/npm run (?:-s )?([a-z]+)/g))
