@@ -1,4 +1,4 @@
-/** Every client protocol, and every adapter from one to an upstream. A new one is a file and a line here. */
+/** Every client protocol, and every adapter from one to an upstream. To add one, see docs/extending.md, "A client protocol". */
 import type { ChannelProtocol, ChatProtocol } from '../../schemas/config/catalog.ts'
 import { chatCompletions, chatCompletionsNative } from './chat-completions/native.ts'
 import type { Dialect, ProtocolAdapter } from './dialect.ts'

@@ -5,6 +5,7 @@ import {
   capabilities,
   channelEntry,
   imageTraits,
+  MEDIA_ADAPTERS,
   modelEntry,
   pricing,
   videoTraits,
@@ -46,6 +47,15 @@ t.test('every field of the configuration file', async (t) => {
     t.type(tier, z.ZodObject)
     for (const field of Object.keys(tier.shape)) t.ok(named.has(field), `${tiers}.${field}`)
   }
+})
+
+t.test('every media adapter', async (t) => {
+  const [, table = ''] = page.split('**Media adapters**')
+  const rows = table.split('\n\n')[1]?.split('\n') ?? []
+  const protocols = rows.flatMap((row) =>
+    [...row.split(' | ')[0]!.matchAll(/`([\w-]+)`/g)].map(([, name]) => name),
+  )
+  t.same(protocols.filter((name) => name !== 'protocol').sort(), [...MEDIA_ADAPTERS].sort())
 })
 
 const [, commandTable = ''] = page.split('| command | does |\n|---|---|\n')

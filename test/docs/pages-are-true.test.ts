@@ -11,6 +11,7 @@ import { bannerModel, firstCallBody } from '../../src/server/supervisor/banner.t
 import { filesUnder, ROOT, readText } from '../support/source-files.ts'
 
 const PAGES = ['README.md', 'CHANGELOG.md', ...filesUnder('docs').filter((path) => path.endsWith('.md'))]
+const TESTS = filesUnder('test')
 const { scripts, dependencies, optionalDependencies, devDependencies } = JSON.parse(readText('package.json'))
 
 t.test('every link leads somewhere', async (t) => {
@@ -42,6 +43,11 @@ t.test('every file and every command of npm that is named exists', async (t) => 
       /`((?:src|test|schemas|pipelines|assembly|console|deploy|docs|config|bench|\.ci)\/[\w./-]+)`/g,
     ))
       t.ok(existsSync(join(ROOT, path)), `${page}: ${path}`)
+    for (const [, name = ''] of text.matchAll(/`([\w-]+\.test\.ts)`/g))
+      t.ok(
+        TESTS.some((path) => path.endsWith(`/${name}`)),
+        `${page}: ${name}`,
+      )
     for (const [, script = ''] of text.matchAll(/npm run (?:-s )?([a-z]+)/g))
       t.ok(Object.hasOwn(scripts, script), `${page}: npm run ${script}`)
   }
