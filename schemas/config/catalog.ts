@@ -350,7 +350,10 @@ export const channelEntry = z.strictObject({
   timeout_seconds: z.number().positive().max(600).default(180),
   /** Links of clients that lead to addresses which are not public are handed on: the upstream is the operator's own. */
   private_links: z.boolean().default(false),
-  /** The field by which an omitted output limit is raised on the wire. */
+  /**
+   * The field of the output limit that the upstream obeys: a limit of the client moves there, whichever field it has, and
+   * the one for an omitted limit goes there. Null: the client's limit stays where it is, the other goes to `max_tokens`.
+   */
   output_limit_field: z.enum(['max_tokens', 'max_completion_tokens']).nullable().default(null),
   quirks: z.array(z.enum(QUIRKS)).default([]),
   /** Of Veo at Vertex AI: the folder of a bucket into which its videos go. Default: they come in the answer. */
