@@ -34,14 +34,15 @@ function loaded(example: string) {
   return loadConfig({ path: 'c.yaml', digest: '', text, refusal: null }, env)
 }
 
-t.test('the table has each provider with its protocols, the usual one first', async (t) => {
+t.test('the table has each provider with its name and its protocols, the usual one first', async (t) => {
   const rows = [...page.split('## Access')[0]!.matchAll(/^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|/gm)]
   t.same(
-    rows.map(([, provider, , protocols = '']) => [
+    rows.map(([, provider, title, protocols = '']) => [
       provider,
+      title,
       [...protocols.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
     ]),
-    Object.entries(PRESETS).map(([provider, preset]) => [provider, protocolsOf(preset)]),
+    Object.entries(PRESETS).map(([provider, preset]) => [provider, preset.title, protocolsOf(preset)]),
   )
 })
 

@@ -4,7 +4,7 @@ import type { ProviderPreset } from './provider.ts'
 const BASE_URL = 'https://ark.cn-beijing.volces.com/api/v3'
 
 export const ark: ProviderPreset = {
-  title: 'Ark',
+  title: 'Volcengine Ark',
   baseUrls: {
     'chat-completions': BASE_URL,
     responses: BASE_URL,

@@ -2,7 +2,7 @@
 import type { ProviderPreset } from './provider.ts'
 
 export const gemini: ProviderPreset = {
-  title: 'Gemini',
+  title: 'Gemini API',
   baseUrls: {
     'generate-content': 'https://generativelanguage.googleapis.com',
     'chat-completions': 'https://generativelanguage.googleapis.com/v1beta/openai',

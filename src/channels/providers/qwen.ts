@@ -2,7 +2,7 @@
 import type { ProviderPreset } from './provider.ts'
 
 export const qwen: ProviderPreset = {
-  title: 'Qwen',
+  title: 'Qwen (Alibaba Cloud)',
   baseUrls: {
     'chat-completions': 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1',
     messages: 'https://dashscope-intl.aliyuncs.com/apps/anthropic',

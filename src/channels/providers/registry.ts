@@ -1,5 +1,5 @@
-/** Every preset by its provider, and how a channel is filled with it. A new one is a file and a line here. */
-import { CHAT_PROTOCOLS, type Provider } from '../../../schemas/config/catalog.ts'
+/** Every preset by its provider, and how a channel is filled with it. See docs/extending.md. */
+import { CHAT_PROTOCOLS, type ChannelEntry, type Provider } from '../../../schemas/config/catalog.ts'
 import { withOneFormOfKeys } from '../../core/routing/channel-access.ts'
 import { anthropic } from './anthropic.ts'
 import { ark } from './ark.ts'
@@ -23,7 +23,7 @@ import { qwen } from './qwen.ts'
 import { xai } from './xai.ts'
 import { zhipu } from './zhipu.ts'
 
-export const PRESETS: Readonly<Partial<Record<Provider, ProviderPreset>>> = {
+export const PRESETS: Readonly<Record<Provider, ProviderPreset>> = {
   openai,
   azure,
   anthropic,
@@ -52,14 +52,21 @@ const isFields = (value: unknown): value is ChannelFields =>
 const presetOf = (name: unknown): ProviderPreset | undefined =>
   typeof name === 'string' && Object.hasOwn(PRESETS, name) ? PRESETS[name as Provider] : undefined
 
-/** Returns the fields that the preset has for a channel of this protocol. */
-function presetFields(preset: ProviderPreset, protocol: unknown, fields: ChannelFields): ChannelFields {
+/** The fields that a preset may fill besides `protocol`. */
+export type PresetFields = Partial<
+  Pick<
+    ChannelEntry,
+    'base_url' | 'key_header' | 'keeps_responses_days' | 'keeps_conversations' | 'output_limit_field'
+  > & { readonly quirks: ProviderPreset['quirks'] }
+>
+
+/** Returns the fields that the preset has for a channel of this protocol; `fields` are the channel's own. */
+export function presetFields(preset: ProviderPreset, protocol: unknown, fields: ChannelFields): PresetFields {
   const known = protocolsOf(preset).find((name) => name === protocol)
   const base = known === undefined ? undefined : preset.baseUrls[known]
   const url = typeof base === 'function' ? base(fields) : base
   const isChat = CHAT_PROTOCOLS.some((name) => name === protocol)
   return {
-    protocol,
     ...(url != null && { base_url: url }),
     ...(isChat && preset.keyHeader !== undefined && { key_header: preset.keyHeader }),
     ...(protocol === 'responses' && {
@@ -78,7 +85,7 @@ function filledChannel(channel: unknown): unknown {
   const preset = isFields(channel) ? presetOf(channel.provider) : undefined
   if (!isFields(channel) || preset === undefined) return channel
   const { protocol = protocolsOf(preset)[0] } = channel
-  return { ...presetFields(preset, protocol, channel), ...channel }
+  return { protocol, ...presetFields(preset, protocol, channel), ...channel }
 }
 
 /** Returns the values of a configuration file with its channels filled by their presets, and their keys in one form. */

@@ -1,35 +1,34 @@
 /** `tollgate providers`: the presets of `channels[].provider`. */
 import type { Command } from 'commander'
 import { protocolsOf } from '../../channels/providers/provider.ts'
-import { PRESETS } from '../../channels/providers/registry.ts'
+import { PRESETS, presetFields } from '../../channels/providers/registry.ts'
 import { answers, answerTable, type Context } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 
-/** Stands for a base URL that is made of the channel's own fields. */
-const OWN_FIELDS = "made of the channel's own fields"
+/** Fields that a preset leaves to the default, and a base URL that is made of the channel's own fields. */
+const NOT_FILLED: JsonObject = {
+  base_url: "made of the channel's own fields",
+  key_header: null,
+  output_limit_field: null,
+  quirks: [],
+  keeps_responses_days: null,
+  keeps_conversations: null,
+}
 
-function rows(): JsonObject[] {
-  return Object.entries(PRESETS).flatMap(([provider, preset]) =>
+const rows = (): JsonObject[] =>
+  Object.entries(PRESETS).flatMap(([provider, preset]) =>
     protocolsOf(preset).map((protocol): JsonObject => {
-      const base = preset.baseUrls[protocol]
-      const isChat = protocol === 'chat-completions'
-      return {
-        provider,
-        title: preset.title,
-        protocol,
-        base_url: typeof base === 'string' ? base : OWN_FIELDS,
-        output_limit_field: isChat ? (preset.outputLimitField ?? null) : null,
-        quirks: isChat ? [...(preset.quirks ?? [])] : [],
-      }
+      const { quirks = [], ...filled } = presetFields(preset, protocol, {})
+      return { provider, title: preset.title, protocol, ...NOT_FILLED, ...filled, quirks: [...quirks] }
     }),
   )
-}
 
 export function addProvidersCommand(program: Command, context: Context): void {
   const command = program
     .command('providers')
     .description('the presets of channels: what `provider` fills in, for each protocol of each')
-  answers(context, command, 'providers', async () =>
-    answerTable(rows(), ['provider', 'title', 'protocol', 'base_url', 'output_limit_field', 'quirks']),
-  )
+  answers(context, command, 'providers', async () => {
+    const listed = rows()
+    return answerTable(listed, [...new Set(listed.flatMap(Object.keys))])
+  })
 }

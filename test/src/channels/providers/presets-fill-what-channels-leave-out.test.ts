@@ -6,6 +6,12 @@ import { PRESETS } from '../../../../src/channels/providers/registry.ts'
 import { command, noEngines } from '../../cli/support.ts'
 import { channelOf, loadChannels } from './support.ts'
 
+/** One protocol of one preset, as `tollgate providers` prints it. */
+interface Row {
+  readonly provider: string
+  readonly protocol: string
+}
+
 const CALL = { upstreamModel: 'up', stream: false, query: '' }
 
 /** Returns the URL and the key's header of a call. */
@@ -104,16 +110,25 @@ t.test('a wrong provider is named with the nearest one', async (t) => {
 t.test('providers are listed with what they fill in', async (t) => {
   const { code, stdout } = await command(['providers', '--json'], noEngines)
   t.equal(code, 0)
-  const rows = JSON.parse(stdout) as { provider: string }[]
+  const rows: Row[] = JSON.parse(stdout)
   t.same([...new Set(rows.map(({ provider }) => provider))], Object.keys(PRESETS))
-  t.match(
-    rows.find(({ provider }) => provider === 'mistral'),
-    {
-      title: 'Mistral',
-      protocol: 'chat-completions',
-      base_url: 'https://api.mistral.ai/v1',
-      output_limit_field: 'max_tokens',
-      quirks: ['nine-character-tool-call-ids', 'known-fields-only', 'no-usage-option'],
-    },
-  )
+  const row = (wanted: string, spoken: string) =>
+    rows.find(({ provider, protocol }) => provider === wanted && protocol === spoken)
+  t.match(row('mistral', 'chat-completions'), {
+    title: 'Mistral',
+    base_url: 'https://api.mistral.ai/v1',
+    key_header: null,
+    output_limit_field: 'max_tokens',
+    quirks: ['nine-character-tool-call-ids', 'known-fields-only', 'no-usage-option'],
+    keeps_responses_days: null,
+  })
+  t.match(row('moonshot', 'messages'), {
+    key_header: 'authorization',
+    output_limit_field: null,
+    quirks: { length: 0 },
+  })
+  t.match(row('openai', 'responses'), { keeps_responses_days: 30, keeps_conversations: true })
+  t.match(row('vertex', 'messages'), { base_url: "made of the channel's own fields" })
+  const columns = (await command(['providers'], noEngines)).stdout.split('\n')[0]!
+  for (const row of rows) for (const field of Object.keys(row)) t.match(columns, new RegExp(`\\b${field}\\b`))
 })
