@@ -32,6 +32,19 @@ export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'built
 export const chargedToolCalls = (model: BoundingModel, call: BoundedCall): number =>
   call.builtInTools.length === 0 ? model.estimate.server_tool_calls : maxServerToolCalls(model, call)
 
+/** Calls of a tool that a report is believed to count for one call where the client set no limit. */
+const BELIEVED_TOOL_CALLS = 100
+
+/**
+ * Returns the usage with as many calls of tools as are charged. More of them are no fault, up to what is believed: the
+ * estimate's number is a guess, and the tokens of the report are those that the tools brought.
+ */
+function withChargedToolCalls(usage: TokenUsage, call: BoundedCall, most: number): TokenUsage {
+  const believed = call.toolCallLimit ?? BELIEVED_TOOL_CALLS * Math.max(1, call.builtInTools.length)
+  const { serverToolCalls } = usage
+  return serverToolCalls <= most || serverToolCalls > believed ? usage : { ...usage, serverToolCalls: most }
+}
+
 /** Tools whose calls each report has. Those of the others are in no report of messages, though they ran. */
 const COUNTED_TOOLS: ReadonlySet<ServerTool> = new Set(['web_search', 'url_context'])
 
@@ -46,9 +59,10 @@ function mostReads(usage: TokenUsage, { builtInTools }: BoundedCall, mostToolCal
  * each of these it may be read to be summarised. The output of each choice and summary keeps to the model's
  * `max_output_tokens`: upstreams differ in what of it they count towards the limit of the request.
  */
-export function boundedUsage(usage: TokenUsage, model: BoundingModel, call: BoundedCall): BoundedUsage {
+export function boundedUsage(reported: TokenUsage, model: BoundingModel, call: BoundedCall): BoundedUsage {
   const window = model.context_window ?? MAX_CONTEXT_TOKENS
   const serverToolCalls = chargedToolCalls(model, call)
+  const usage = withChargedToolCalls(reported, call, serverToolCalls)
   const reads = mostReads(usage, call, serverToolCalls)
   const compactions = Math.min(usage.extra?.compaction?.count ?? 0, reads)
   const most = {

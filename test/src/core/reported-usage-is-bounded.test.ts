@@ -44,7 +44,7 @@ t.test('what no call can use is cut to its bound, and named', async (t) => {
       'serverToolCalls 5 > 2',
     ],
     // A model that searches without being asked to.
-    [{ serverToolCalls: 11 }, ONE, { serverToolCalls: 10 }, 'serverToolCalls 11 > 10'],
+    [{ serverToolCalls: 101 }, ONE, { serverToolCalls: 10 }, 'serverToolCalls 101 > 10'],
   ] as const
   for (const [reported, call, charged, beyond] of cases)
     t.same(boundedUsage(used(reported), small, call), { usage: used(charged), beyond: [beyond] })
@@ -52,6 +52,22 @@ t.test('what no call can use is cut to its bound, and named', async (t) => {
     prompt: MAX_CONTEXT_TOKENS,
     output: MAX_CONTEXT_TOKENS,
   })
+})
+
+t.test('calls of tools beyond the estimate are no fault without a limit of the client', async (t) => {
+  const tokens = { prompt: 20_000, output: 900 }
+  const two = { ...ONE, builtInTools: ['web_search', 'mcp'] } as const
+  for (const [call, count, charged] of [
+    [ONE, 11, 10],
+    [SEARCH, 100, 10],
+    [two, 200, 20],
+  ] as const)
+    t.same(boundedUsage(used({ ...tokens, serverToolCalls: count }), small, call), {
+      usage: used({ ...tokens, serverToolCalls: charged }),
+      beyond: [],
+    })
+  const { beyond } = boundedUsage(used({ serverToolCalls: 3 }), small, { ...SEARCH, toolCallLimit: 2 })
+  t.same(beyond, ['serverToolCalls 3 > 2'])
 })
 
 t.test('a prompt is read once more behind each tool that the upstream ran', async (t) => {
