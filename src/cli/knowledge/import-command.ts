@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { REPORTED_ENTRIES, reportOf } from '../../../pipelines/management/knowledge/report.ts'
 import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
+import { newId } from '../../core/keys/ids.ts'
 import type { FileProblem } from '../../markdown/problem.ts'
 import type { Accounts } from '../../postgres/accounts/repository.ts'
 import { Refusal } from '../../postgres/billing/refusal.ts'
 import type { Wiki } from '../../postgres/knowledge/repository.ts'
 import type { LinkReport } from '../../postgres/knowledge/types.ts'
-import type { FolderOutcome, ImportProgress } from '../../server/knowledge/import-folder.ts'
+import type { FolderOutcome, FolderToImport, ImportProgress } from '../../server/knowledge/import-folder.ts'
 import { type Answer, answers, type Context } from '../context.ts'
 import { printable } from '../output.ts'
 
@@ -54,9 +55,10 @@ async function runImport(context: Context, folder: string, options: ImportOption
   const prune = options.prune === true
   try {
     return await context.wiring.withLibrary(async ({ database, store }) => {
-      const baseId = await baseOf(database, options)
+      const base = await baseOf(database, options)
       const deps = { wiki: database, store, onProgress: progress.report }
-      const outcome = await importFolder(deps, { baseId, folder, prune })
+      const outcome = await importFolder(deps, { ...base, folder, prune })
+      const { baseId } = base
       return imported(baseId, outcome, await database.reportLinks(baseId, REPORTED_ENTRIES), prune)
     })
   } catch (error) {
@@ -68,12 +70,18 @@ async function runImport(context: Context, folder: string, options: ImportOption
   }
 }
 
-/** Returns the base; one of another account is refused. */
-async function baseOf(database: Accounts & Wiki, { account, kb }: ImportOptions): Promise<string> {
-  if (kb === undefined || kb === DEFAULT_KB_ID) return (await database.defaultBase(account)).id
+/** Returns the base; one of another account is refused. The import itself creates an own base that is missing. */
+async function baseOf(
+  database: Accounts & Wiki,
+  { account, kb }: ImportOptions,
+): Promise<Pick<FolderToImport, 'baseId' | 'ownerId'>> {
   await database.showAccount(account)
+  if (kb === undefined || kb === DEFAULT_KB_ID) {
+    const own = await database.findDefaultBase(account)
+    return own === null ? { baseId: newId('kb'), ownerId: account } : { baseId: own.id }
+  }
   const base = await database.showBase(kb)
-  if (base.accountId === account) return kb
+  if (base.accountId === account) return { baseId: kb }
   throw new Refusal('kb_not_found', `There is no knowledge base ${kb} of ${account}`)
 }
 

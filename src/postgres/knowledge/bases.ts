@@ -76,16 +76,27 @@ export async function createBase(sql: Sql, accountId: string, name: string): Pro
   return showBase(sql, id)
 }
 
-/** Returns the account's own base, created at its first use. */
-export async function defaultBase(sql: Sql, accountId: string): Promise<KnowledgeBase> {
-  await sql`
-    INSERT INTO knowledge_bases (id, account_id, name, is_default)
-    SELECT ${newId('kb')}, id, ${DEFAULT_KB_ID}, true FROM accounts WHERE id = ${accountId}
-    ON CONFLICT (account_id) WHERE is_default DO NOTHING`
+/** Returns the account's own base; null as long as nothing was imported into it. */
+export async function findDefaultBase(sql: Queryable, accountId: string): Promise<KnowledgeBase | null> {
   const [row] = await sql<BaseRow[]>`
     ${selectBases(sql)} WHERE b.account_id = ${accountId} AND b.is_default`
-  if (row === undefined) throw accountNotFound(accountId)
-  return baseOfRow(row)
+  return row === undefined ? null : baseOfRow(row)
+}
+
+/** Creates the account's own base under this id. Changes nothing where there is one already, or no such account. */
+export async function createDefaultBase(sql: Queryable, id: string, accountId: string): Promise<void> {
+  await sql`
+    INSERT INTO knowledge_bases (id, account_id, name, is_default)
+    SELECT ${id}, id, ${DEFAULT_KB_ID}, true FROM accounts WHERE id = ${accountId}
+    ON CONFLICT (account_id) WHERE is_default DO NOTHING`
+}
+
+/** Returns the account's own base, created at its first use. */
+export async function defaultBase(sql: Sql, accountId: string): Promise<KnowledgeBase> {
+  await createDefaultBase(sql, newId('kb'), accountId)
+  const base = await findDefaultBase(sql, accountId)
+  if (base === null) throw accountNotFound(accountId)
+  return base
 }
 
 /**

@@ -4,7 +4,7 @@ import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
-import { baseNotFound } from './bases.ts'
+import { baseNotFound, createDefaultBase } from './bases.ts'
 import { openIndexer, type PageIndexer } from './index.ts'
 import { settleSources } from './sources.ts'
 import {
@@ -48,13 +48,15 @@ export async function importPages(sql: Sql, folder: FolderImport): Promise<Impor
 async function importFolder(
   transaction: Transaction,
   importId: string,
-  { baseId, present, prune, maxAccountPages = null, onStored }: FolderImport,
+  { baseId, ownerId, present, prune, maxAccountPages = null, onStored }: FolderImport,
   staged: ReadonlySet<string>,
 ): Promise<ImportOutcome> {
   await transaction`SELECT set_config('statement_timeout', ${String(STATEMENT_TIMEOUT_MS)}, true)`
+  if (ownerId !== undefined) await createDefaultBase(transaction, baseId, ownerId)
   const [base] = await transaction<{ account_id: string }[]>`
     SELECT account_id FROM knowledge_bases WHERE id = ${baseId} FOR NO KEY UPDATE`
-  if (base === undefined) throw baseNotFound(baseId)
+  // The account has an own base under another id: an import that began as early was faster.
+  if (base === undefined) throw ownerId === undefined ? baseNotFound(baseId) : importConflict()
   const known = await pageHashes(transaction, baseId)
   refuseConflict(known, present, staged)
 
@@ -134,6 +136,12 @@ async function importBatch(
   return taken
 }
 
+const importConflict = (): Refusal =>
+  new Refusal(
+    'import_conflict',
+    'Another import has changed this knowledge base meanwhile, and nothing of this one was stored: run it again',
+  )
+
 /** Refuses the import when pages that it skipped as unchanged have changed since. */
 function refuseConflict(
   known: ReadonlyMap<string, Buffer>,
@@ -141,11 +149,7 @@ function refuseConflict(
   staged: ReadonlySet<string>,
 ): void {
   for (const [path, hash] of present) {
-    if (staged.has(path) || known.get(path)?.equals(hash)) continue
-    throw new Refusal(
-      'import_conflict',
-      'Another import has changed this knowledge base meanwhile, and nothing of this one was stored: run it again',
-    )
+    if (!staged.has(path) && !known.get(path)?.equals(hash)) throw importConflict()
   }
 }
 

@@ -6,6 +6,7 @@ import {
   defaultBase,
   deleteBase,
   findBase,
+  findDefaultBase,
   grantBase,
   listBases,
   readableBases,
@@ -24,6 +25,7 @@ export const openWiki = ({ main, searching }: Pools) => ({
   ...onPool(main, {
     createBase,
     defaultBase,
+    findDefaultBase,
     showBase,
     listBases,
     basePage,

@@ -40,6 +40,8 @@ export interface PageDraft {
 /** A folder on its way into a base. */
 export interface FolderImport {
   readonly baseId: string
+  /** The account whose own base the import creates, with its first pages: one that fails leaves no base behind. */
+  readonly ownerId?: string | undefined
   /** The new and changed pages, each path once. An error of it ends the import without any change. */
   readonly drafts: AsyncIterable<readonly PageDraft[]>
   /** Path and hash of every page of the folder, also of those that are no drafts. Read when the drafts have ended. */

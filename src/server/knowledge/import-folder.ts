@@ -43,14 +43,15 @@ export interface FolderOutcome extends ImportOutcome {
   readonly ignoredFields: ReadonlyMap<string, number>
 }
 
-export interface FolderToImport extends Pick<FolderImport, 'baseId' | 'prune' | 'maxAccountPages'> {
+export interface FolderToImport
+  extends Pick<FolderImport, 'baseId' | 'ownerId' | 'prune' | 'maxAccountPages'> {
   readonly folder: string
 }
 
 /** @throws FileProblemError with every problem of every file; nothing has changed then */
 export async function importFolder(
   deps: ImportDeps,
-  { baseId, folder, prune, maxAccountPages }: FolderToImport,
+  { baseId, ownerId, folder, prune, maxAccountPages }: FolderToImport,
 ): Promise<FolderOutcome> {
   const { files, problems } = await folderPages(folder)
   // With `prune` a folder that was named by mistake would empty the base.
@@ -60,6 +61,7 @@ export async function importFolder(
   const reader = new FolderReader(deps, baseId, await realpath(folder), known, problems)
   const outcome = await deps.wiki.importPages({
     baseId,
+    ownerId,
     drafts: reader.drafts(files),
     present: reader.present,
     prune,

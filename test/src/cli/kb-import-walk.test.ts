@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { newId } from '../../../src/core/keys/ids.ts'
 import { fileLinks, linkKey } from '../../../src/core/media/file-link.ts'
 import { FolderStore } from '../../../src/storage/folder-store.ts'
 import { newAccount, startDatabase } from '../postgres/support.ts'
@@ -50,7 +51,36 @@ t.test('a folder that is not there, or has no page', async (t) => {
   )
   mkdirSync(folder, { recursive: true })
   t.match(await refused('kb', 'import', '--account', account, folder), /no Markdown file/)
+  t.match(await refused('kb', 'import', '--account', 'acc_x', folder), /no account acc_x/)
+  t.same(await json('kb', 'list', '--account', account), [], 'no base was made for it')
 })
+
+t.test("an import that is refused makes no base, and one that is not makes the account's own", async (t) => {
+  const other = await newAccount(database)
+  write('index.md', '---\nneeds_review: maybe\n---\n')
+  t.equal((await command(['kb', 'import', '--account', other, folder], wiring)).code, 1)
+  t.same(await json('kb', 'list', '--account', other), [])
+  write('index.md', '# Start\n')
+  const { kb_id: id } = await json('kb', 'import', '--account', other, folder)
+  t.match(await json('kb', 'list', '--account', other), [
+    { id, account_id: other, name: 'default', is_default: true, pages: 1 },
+  ])
+  t.match(await json('kb', 'import', '--account', other, folder), { kb_id: id, unchanged: 1 })
+})
+
+t.test(
+  'of two first imports at a time one makes the base, and the other says that it was late',
+  async (t) => {
+    const other = await newAccount(database)
+    const second = { baseId: newId('kb'), ownerId: other, present: new Map(), prune: false }
+    const drafts = async function* () {
+      await json('kb', 'import', '--account', other, folder)
+      yield []
+    }
+    await t.rejects(database.importPages({ ...second, drafts: drafts() }), { code: 'import_conflict' })
+    t.match(await json('kb', 'list', '--account', other), [{ is_default: true, pages: 1 }])
+  },
+)
 
 t.test('import, and again: only what has changed', async (t) => {
   write('index.md', '# Start\n\nSee [[Holidays]], [[leave|days off]] and [[Nowhere]].\n')
