@@ -4,7 +4,9 @@ import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
   type Configuration,
+  type CustomFetch,
   calculatePKCECodeChallenge,
+  customFetch,
   discovery,
   fetchUserInfo,
   randomNonce,
@@ -17,6 +19,27 @@ const TIMEOUT_SECONDS = 10
 const DEFAULT_SCOPES = ['openid', 'email', 'profile']
 /** A provider replaces its keys and addresses rarely; its signing keys are fetched when one is unknown. */
 const DISCOVERED_MS = 60 * 60 * 1000
+
+/** The provider does not answer, or says that it cannot work: nothing was checked. */
+class ProviderAway extends Error {
+  override readonly name = 'ProviderAway'
+}
+
+const FIRST_SERVER_ERROR = 500
+
+/** Fetches the whole answer, so that one that is cut off is seen here. @throws ProviderAway */
+const fetchWhole: CustomFetch = async (url, options) => {
+  let response: Response
+  try {
+    response = await fetch(url, options)
+    await response.clone().arrayBuffer()
+  } catch (error) {
+    const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
+    throw new ProviderAway(`No answer: ${code ?? message}`)
+  }
+  if (response.status >= FIRST_SERVER_ERROR) throw new ProviderAway(`Status ${response.status}`)
+  return response
+}
 
 /** The secrets of one way to the provider and back. */
 export interface OidcCheck {
@@ -47,6 +70,7 @@ export function openOidc() {
     const issuer = new URL(provider.issuer)
     const found = discovery(issuer, provider.client_id, provider.client_secret, undefined, {
       timeout: TIMEOUT_SECONDS,
+      [customFetch]: fetchWhole,
       // The configuration takes an issuer without TLS on this machine alone.
       ...(issuer.protocol === 'http:' && { execute: [allowInsecureRequests] }),
     })
@@ -78,7 +102,7 @@ export function openOidc() {
     /**
      * Exchanges the code that the provider sent the browser back with.
      * @param query of the address to which the browser came back
-     * Rejects where state, nonce, signature or code is wrong, or the provider refused.
+     * Rejects where state, nonce, signature or code is wrong, or the provider refused or is away.
      */
     async finish(provider: OidcProvider, check: OidcCheck, query: string): Promise<OidcPerson> {
       const back = new URL(check.redirectUri)
@@ -101,6 +125,14 @@ export function openOidc() {
         verifiedEmail: isVerified === true && typeof email === 'string' ? email : null,
         name: typeof name === 'string' ? name : null,
       }
+    },
+
+    /** Returns the reason of an error because the provider is away; null for every other error. */
+    awayReason(error: unknown): string | null {
+      // The client wraps it into an error of its own.
+      for (let one = error; one instanceof Error; one = one.cause)
+        if (one instanceof ProviderAway) return one.message
+      return null
     },
   }
 }

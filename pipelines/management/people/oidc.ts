@@ -1,5 +1,6 @@
 /** Acts of signing in at an OpenID Connect provider, and of connecting one. */
 import type { User } from '../../../schemas/accounts/people.ts'
+import type { OidcProvider } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { addIdentity, beginIdentity, removeIdentity } from '../../../schemas/management/people/profile.ts'
 import { beginOidcSignIn, signInByOidc } from '../../../schemas/management/people/sign-in.ts'
@@ -74,6 +75,11 @@ async function userOfPerson(
   return user
 }
 
+const away = ({ name }: OidcProvider, reason: string): Failure =>
+  new Failure('service_unavailable', `${name} does not answer: try again later, or sign in another way.`, {
+    internal: reason,
+  })
+
 /** Remembers the way to the provider, and returns where to send the browser. */
 async function begin(
   context: PeopleContext,
@@ -89,9 +95,7 @@ async function begin(
   try {
     begun = await identity.oidc.begin(provider, redirectUri)
   } catch (error) {
-    throw new Failure('service_unavailable', `${provider.name} does not answer: sign in another way.`, {
-      internal: String(error),
-    })
+    throw away(provider, identity.oidc.awayReason(error) ?? String(error))
   }
   const ticket = generateToken()
   const data: OidcTicket = { provider: id, check: begun.check, invitation }
@@ -99,7 +103,10 @@ async function begin(
   return { ticket, url: begun.url }
 }
 
-/** Returns whom the provider sent back, and the remembered way. @throws Failure `sign_in_failed` */
+/**
+ * Returns whom the provider sent back, and the remembered way.
+ * @throws Failure `sign_in_failed`; `service_unavailable` where the provider does not answer
+ */
 async function finish(
   context: PeopleContext,
   { id, ticket, query }: { readonly id: string; readonly ticket: string; readonly query: string },
@@ -112,6 +119,8 @@ async function finish(
   try {
     return { kept, person: await identity.oidc.finish(provider, kept.check, query) }
   } catch (error) {
+    const reason = identity.oidc.awayReason(error)
+    if (reason !== null) throw away(provider, reason)
     throw signInFailed(`${provider.name} did not confirm the sign-in: try again.`, error)
   }
 }

@@ -1,4 +1,5 @@
 /** An identity provider by others, at which persons are signed in as soon as they come. */
+import type { RequestListener } from 'node:http'
 import Provider from 'oidc-provider'
 import type { Test } from 'tap'
 import { serveHttp } from '../../support/http-server.ts'
@@ -16,7 +17,8 @@ export async function startProvider(t: Test, persons: Readonly<Record<string, Pe
   let handle: ReturnType<Provider['callback']> = () => {}
   let current = ''
   let allowed = ''
-  const issuer = await serveHttp(t, (request, response) => handle(request, response))
+  let fault: RequestListener | null = null
+  const issuer = await serveHttp(t, (request, response) => (fault ?? handle)(request, response))
   /** Lets the provider redirect to this address alone. */
   const redirectTo = (redirectUri: string) => {
     allowed = redirectUri
@@ -51,6 +53,10 @@ export async function startProvider(t: Test, persons: Readonly<Record<string, Pe
   return {
     config: { id: 'corp', name: 'Corp', issuer, ...CLIENT },
     redirectTo,
+    /** Has every request answered by this from now on; null: by the provider again. */
+    answerBy(instead: RequestListener | null): void {
+      fault = instead
+    },
     /** Chooses the person whom the provider signs in from now on. */
     become(subject: string): void {
       current = subject

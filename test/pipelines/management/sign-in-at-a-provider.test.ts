@@ -1,4 +1,5 @@
 /** Sign-in by OpenID Connect, at an identity provider that others wrote; in a real PostgreSQL. */
+import type { RequestListener } from 'node:http'
 import t from 'tap'
 import { oidcActs } from '../../../pipelines/management/people/oidc.ts'
 import { profileActs } from '../../../pipelines/management/people/profile.ts'
@@ -44,7 +45,7 @@ const provider = await startProvider(t, {
   mallory: person('ada', false),
 })
 provider.redirectTo('http://localhost:8080/console/sign-in/oidc/corp')
-const { database } = await startDatabase(t)
+const { database, sql } = await startDatabase(t)
 const identity = openIdentity()
 const withProvider = { ...CONFIG, sign_in: { oidc: [provider.config] } }
 
@@ -109,6 +110,42 @@ t.test('state, nonce, code and ticket are checked, and work once', async (t) => 
   )
   t.equal(someone.token, null)
   await t.rejects(someone.run(ACTS, beginOidcSignIn, { id: 'nowhere' }), { code: 'not_found' })
+})
+
+const attempts = async () => Number((await sql`SELECT count(*) FROM sign_in_attempts`)[0]!.count)
+
+t.test('a provider that is away in the second step fails no attempt to sign in', async (t) => {
+  await sql`DELETE FROM sign_in_attempts`
+  const faults: Record<string, RequestListener> = {
+    'does not answer': (request) => request.socket.destroy(),
+    'answers 503': (_, response) => response.writeHead(503).end(),
+    'ends in mid-answer': (request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '99' })
+      response.write('{', () => request.socket.destroy())
+    },
+  }
+  const away = { status: 503, code: 'service_unavailable', message: /^Corp does not answer: try again/ }
+  for (const [fault, listener] of Object.entries(faults)) {
+    const known = browser('open')
+    // A process that has not read the provider's metadata yet.
+    const fresh = new BrowserSession(database, withProvider as never, '192.0.2.1', openIdentity())
+    for (const someone of [known, fresh]) {
+      const { ticket, url } = await known.run(ACTS, beginOidcSignIn, { id: 'corp' })
+      const query = await provider.visit(url, 'bob')
+      provider.answerBy(listener)
+      await t.rejects(someone.run(ACTS, signInByOidc, { id: 'corp', ticket, query }), away, fault)
+      provider.answerBy(null)
+    }
+  }
+  t.equal(await attempts(), 0)
+  const { ticket } = await browser('open').run(ACTS, beginOidcSignIn, { id: 'corp' })
+  const refused = browser('open').run(ACTS, signInByOidc, {
+    id: 'corp',
+    ticket,
+    query: 'error=access_denied',
+  })
+  await t.rejects(refused, { code: 'sign_in_failed' })
+  t.equal(await attempts(), 1, 'a provider that refuses does')
 })
 
 t.test('by invitation alone, for its email, once, with the role that it gives', async (t) => {
