@@ -53,7 +53,7 @@ export const newSession = (
 ) => ({ tokenHash: hash, userId, userAgent, address })
 
 /**
- * Runs `work` as an attempt to sign in, which counts unless it succeeds, or the service is too busy to check it.
+ * Runs `work` as an attempt to sign in, which counts unless it succeeds, or the service cannot check it.
  * @param account a normalized email or the id of a user; null: only the address counts
  * @throws Failure `rate_limit_exceeded`
  */
@@ -64,12 +64,20 @@ export async function attempted<T>(
 ): Promise<T> {
   const address = clientNetwork(visit.address)
   const ids = await countAttempt(database, { address, ...(account !== null && { account }) })
+  const result = await takenBackUnchecked(database, ids, work)
+  await database.takeBackAttempt(ids)
+  return result
+}
+
+/** Runs `work` as a counted attempt, which is taken back where the service cannot check it. */
+export async function takenBackUnchecked<T>(
+  database: Pick<Database, 'takeBackAttempt'>,
+  ids: readonly bigint[],
+  work: () => Promise<T>,
+): Promise<T> {
   try {
-    const result = await work()
-    await database.takeBackAttempt(ids)
-    return result
+    return await work()
   } catch (error) {
-    // Nothing was checked.
     if (error instanceof Failure && error.code === 'service_unavailable') await database.takeBackAttempt(ids)
     throw error
   }

@@ -24,6 +24,7 @@ import {
   readEmail,
   signInFailed,
   signUpIsOff,
+  takenBackUnchecked,
   tooLate,
 } from './rules.ts'
 import { renewSession, signedInOf, startSession } from './sessions.ts'
@@ -54,7 +55,7 @@ async function signUpByPassword(
   const email =
     invited === null ? readEmail(input.email ?? '') : (await database.findInvitation(invited)).email
   assertPassword(password, email)
-  const passwordHash = await identity.passwords.hash(password)
+  const passwordHash = await takenBackUnchecked(database, counted, () => identity.passwords.hash(password))
   try {
     await write(async (writing) => {
       const offer = invited === null ? null : await writing.redeemInvitation(invited)

@@ -149,6 +149,8 @@ t.test('an attempt that is turned away unchecked does not count', async (t) => {
   const busy = Array.from({ length: 110 }, keepBusy)
   const someone = new BrowserSession(database, CONFIG as never, '192.0.2.7', identity)
   t.match(await refusal(someone.run(ACTS, signInByPassword, ADA)), '503 service_unavailable')
+  const newcomer = { email: 'newcomer@example.com', name: 'Newcomer', password: PASSWORD }
+  t.match(await refusal(someone.run(ACTS, signUp, newcomer)), '503 service_unavailable')
   isAnswered = true
   await Promise.all(busy)
   t.same([...(await sql`SELECT FROM sign_in_attempts`)], [])
