@@ -1,8 +1,9 @@
 /** The keys of an account by name, for filters and rows. */
-import { queryOptions } from '@tanstack/react-query'
+import { queryOptions, useQuery } from '@tanstack/react-query'
 import type { listKeys } from '../../../schemas/management/accounts/keys.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { pagesOf } from './read.ts'
+import { useAccount } from './session.ts'
 
 type Key = AnswerOf<typeof listKeys>['data'][number]
 
@@ -15,7 +16,7 @@ export interface KeyNames {
   readonly isWhole: boolean
 }
 
-export const keyNamesQuery = (accountId: string) =>
+const keyNamesQuery = (accountId: string) =>
   queryOptions({
     queryKey: ['/keys', 'names', accountId],
     staleTime: 60_000,
@@ -28,3 +29,9 @@ export const keyNamesQuery = (accountId: string) =>
       return { keys, isWhole: true }
     },
   })
+
+/** Reads the keys of the page's account by name; nothing for the role that sees no keys. */
+export function useKeyNames() {
+  const { account_id: accountId, role } = useAccount()
+  return useQuery({ ...keyNamesQuery(accountId), enabled: role !== 'billing' })
+}

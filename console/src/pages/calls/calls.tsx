@@ -96,7 +96,7 @@ export function Calls() {
         }
       />
       <SavedViews page="calls" filters={{ ...filters }} />
-      <Filters accountId={accountId} filters={filters} />
+      <Filters filters={filters} />
       <Charts accountId={accountId} filters={filters} />
       <Panel>
         {list.isPending && <Skeleton rows={12} />}

@@ -1,9 +1,9 @@
 /** The filters of the call log. All of them are in the URL. */
 import { useLingui } from '@lingui/react'
-import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { keyNamesQuery } from '../../api/key-names.ts'
+import { useKeyNames } from '../../api/key-names.ts'
+import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -44,7 +44,6 @@ export const statusNames = (): Readonly<Record<(typeof STATUSES)[number], string
 })
 
 interface FiltersProps {
-  readonly accountId: string
   readonly filters: CallFilters
 }
 
@@ -70,10 +69,11 @@ function TypedFilters({ filters, onApply }: { filters: CallFilters; onApply(filt
   )
 }
 
-export function Filters({ accountId, filters }: FiltersProps) {
+export function Filters({ filters }: FiltersProps) {
   useLingui()
+  const { role } = useAccount()
   const navigate = useNavigate()
-  const keys = useQuery(keyNamesQuery(accountId))
+  const keys = useKeyNames()
   const changeSearch = useChangeSearch()
   const change = (changes: CallFilters) => changeSearch({ ...changes })
   const clear = () =>
@@ -95,12 +95,14 @@ export function Filters({ accountId, filters }: FiltersProps) {
           ...STATUSES.map((status) => [status, names[status]] as const),
         ]}
       />
-      <KeyField
-        names={keys.data}
-        value={filters.key_id}
-        hasAll
-        onChange={(text) => change({ key_id: text })}
-      />
+      {role !== 'billing' && (
+        <KeyField
+          names={keys.data}
+          value={filters.key_id}
+          hasAll
+          onChange={(text) => change({ key_id: text })}
+        />
+      )}
       <SelectField
         label={t('Kind')}
         value={filters.unit_type ?? ''}

@@ -1,9 +1,8 @@
 /** The calls of an account as they end, in front of those that the log has. */
-import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import type { LogRow } from '../../../../schemas/call-log/row.ts'
 import type { LiveCall } from '../../../../schemas/management/live.ts'
-import { keyNamesQuery } from '../../api/key-names.ts'
+import { useKeyNames } from '../../api/key-names.ts'
 import { type LiveState, useLive } from '../../api/live.ts'
 import type { CallFilters } from './filters.tsx'
 import { NOT_LOGGED } from './log.tsx'
@@ -42,7 +41,7 @@ export function useTail({ accountId, filters, isOn, onGap }: TailProps): Tail {
     setWatched(path)
     setCalls([])
   }
-  const keys = useQuery(keyNamesQuery(accountId))
+  const keys = useKeyNames()
   const state = useLive(isOn ? path : null, ['call', 'gap'], (name, data) => {
     if (name === 'gap') onGap()
     else setCalls((before) => [data as LiveCall, ...before].slice(0, KEPT))

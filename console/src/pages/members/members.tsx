@@ -62,6 +62,67 @@ interface MemberInvitationsProps {
   readonly offered: Partial<Record<Role, string>>
 }
 
+/** The members with what they spent; a plain member may not read them. */
+function MemberList({ accountId, isDecider, offered, onRole, onRemove }: MemberListProps) {
+  useLingui()
+  const { user: self } = useSession()
+  const list = useList<typeof listMembers>('/members', { account_id: accountId })
+  const budgets = useBudgets(accountId, { scope: 'member' })
+  const columns: Column<Member>[] = [
+    { name: t('Name'), cell: ({ name, email }) => <span title={email ?? ''}>{email ?? name}</span> },
+    { name: t('Role'), cell: ({ role: one }) => memberRoles()[one] },
+    { name: t('Spent'), isNumber: true, cell: ({ spent }) => <Money amount={spent} /> },
+    {
+      name: t('Budgets'),
+      cell: ({ account_id, name, email }) => (
+        <MemberBudgets
+          accountId={accountId}
+          memberId={account_id}
+          name={email ?? name}
+          budgets={(budgets.data ?? []).filter(({ member_id }) => member_id === account_id)}
+          mayChange={isDecider}
+        />
+      ),
+    },
+    { name: t('Since'), cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: t('Actions'),
+      cell: (member) =>
+        isDecider && (
+          <span className="flex gap-1">
+            {member.role in offered && (
+              <ChangeRole
+                name={member.email ?? member.name}
+                role={member.role}
+                roles={offered}
+                onRole={(next) => onRole(member.account_id, next)}
+              />
+            )}
+            {member.account_id !== self.account_id && (
+              <Button kind="quiet" onClick={() => onRemove(member)}>
+                {t('Remove')}
+              </Button>
+            )}
+          </span>
+        ),
+    },
+  ]
+  return (
+    <ListPanel
+      caption={t('Members')}
+      list={list}
+      columns={columns}
+      keyOf={({ account_id }) => account_id}
+      empty={<EmptyState title={t('This organization has no members yet.')} />}
+    />
+  )
+}
+
+interface MemberListProps extends MemberInvitationsProps {
+  onRole(memberId: string, role: Role): Promise<void>
+  onRemove(member: Member): void
+}
+
 export function Members() {
   useLingui()
   const { account_id: accountId, name: organization, role } = useAccount()
@@ -74,8 +135,6 @@ export function Members() {
   const [isInviting, setInviting] = useState(false)
   const [removing, setRemoving] = useState<Member | null>(null)
   const [isLeaving, setLeaving] = useState(false)
-  const list = useList<typeof listMembers>('/members', { account_id: accountId })
-  const budgets = useBudgets(accountId, { scope: 'member' })
   // What the reader may do changes with their own role; a member who leaves takes requests along.
   const changed = () =>
     Promise.all(
@@ -109,45 +168,6 @@ export function Members() {
       await changed()
     },
   })
-  const columns: Column<Member>[] = [
-    { name: t('Name'), cell: ({ name, email }) => <span title={email ?? ''}>{email ?? name}</span> },
-    { name: t('Role'), cell: ({ role: one }) => memberRoles()[one] },
-    { name: t('Spent'), isNumber: true, cell: ({ spent }) => <Money amount={spent} /> },
-    {
-      name: t('Budgets'),
-      cell: ({ account_id, name, email }) => (
-        <MemberBudgets
-          accountId={accountId}
-          memberId={account_id}
-          name={email ?? name}
-          budgets={(budgets.data ?? []).filter(({ member_id }) => member_id === account_id)}
-          mayChange={isDecider}
-        />
-      ),
-    },
-    { name: t('Since'), cell: ({ created_at }) => <Time at={created_at} /> },
-    {
-      name: t('Actions'),
-      cell: (member) =>
-        isDecider && (
-          <span className="flex gap-1">
-            {member.role in offered && (
-              <ChangeRole
-                name={member.email ?? member.name}
-                role={member.role}
-                roles={offered}
-                onRole={(next) => setRole(member.account_id, next)}
-              />
-            )}
-            {member.account_id !== self.account_id && (
-              <Button kind="quiet" onClick={() => setRemoving(member)}>
-                {t('Remove')}
-              </Button>
-            )}
-          </span>
-        ),
-    },
-  ]
   return (
     <>
       <PageHeader
@@ -168,12 +188,12 @@ export function Members() {
       />
       <div className="flex flex-col gap-6">
         {role !== 'member' && (
-          <ListPanel
-            caption={t('Members')}
-            list={list}
-            columns={columns}
-            keyOf={({ account_id }) => account_id}
-            empty={<EmptyState title={t('This organization has no members yet.')} />}
+          <MemberList
+            accountId={accountId}
+            isDecider={isDecider}
+            offered={offered}
+            onRole={setRole}
+            onRemove={setRemoving}
           />
         )}
         {(isDecider || role === 'auditor') && (

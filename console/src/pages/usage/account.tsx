@@ -4,7 +4,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { type showUsage, USAGE_DIMENSIONS } from '../../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { get } from '../../api/client.ts'
-import { keyNamesQuery } from '../../api/key-names.ts'
+import { useKeyNames } from '../../api/key-names.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -43,7 +43,7 @@ export function AccountUsage() {
   const by = isDimension(given) ? given : 'model'
   const period = usePeriod()
   const change = useChangeSearch()
-  const keys = useQuery({ ...keyNamesQuery(accountId), enabled: role !== 'billing' })
+  const keys = useKeyNames()
   // A member reads the usage of one key at a time.
   const key = keyId ?? (role === 'member' ? keys.data?.keys[0]?.id : undefined)
   const hasNoKey = role === 'member' && keys.isSuccess && key === undefined
