@@ -37,13 +37,8 @@ const FAILURES = {
   unreachable: 'The receiver cannot be reached.',
 } as const
 
-const nothingSent = (error: string): Outcome => ({
-  headers: null,
-  status: null,
-  answer: null,
-  error,
-  isFinal: true,
-})
+const unsent = (error: string): Outcome => ({ headers: null, status: null, answer: null, error })
+const neverSent = (error: string): Outcome => ({ ...unsent(error), isFinal: true })
 
 function statusError(status: number): string | null {
   if (status >= 200 && status < 300) return null
@@ -54,8 +49,10 @@ function statusError(status: number): string | null {
 
 async function sendWebhook(deps: AttemptDeps, delivery: DueDelivery): Promise<Outcome> {
   const { endpoint, event } = delivery
-  if (endpoint === null || event === null) return nothingSent('The endpoint is gone.')
-  if (!endpoint.enabled) return nothingSent('The endpoint is switched off.')
+  if (endpoint === null || event === null) return neverSent('The endpoint is gone.')
+  if (!endpoint.enabled) return neverSent('The endpoint is switched off.')
+  // Its owner can replace the secret meanwhile, and an operator restore what it was sealed with.
+  if (delivery.isUnreadable) return unsent('The stored secret of the endpoint cannot be read. Replace it.')
   const body = webhookBody(event)
   const headers = {
     'content-type': 'application/json',
@@ -75,7 +72,8 @@ async function sendWebhook(deps: AttemptDeps, delivery: DueDelivery): Promise<Ou
 
 async function sendEmail({ mail }: AttemptDeps, delivery: DueDelivery): Promise<Outcome> {
   const { address } = delivery
-  if (mail === null || address === null) return nothingSent('No mail server is configured.')
+  if (mail === null || address === null) return neverSent('No mail server is configured.')
+  if (delivery.isUnreadable) return unsent('The stored mail cannot be read.')
   const { status, answer, isAccepted, isRefused } = await mail.send(delivery.id, address, delivery)
   const sent = { headers: null, status, answer }
   if (isAccepted) return { ...sent, error: null }
@@ -89,7 +87,7 @@ export async function attempt(deps: AttemptDeps, delivery: DueDelivery): Promise
   const startedAt = now()
   const sending = delivery.address === null ? sendWebhook(deps, delivery) : sendEmail(deps, delivery)
   const { isFinal, ...outcome } = await sending.catch(
-    (error: Error): Outcome => ({ ...nothingSent(`It cannot be sent: ${error.message}`) }),
+    (error: Error): Outcome => ({ ...neverSent(`It cannot be sent: ${error.message}`) }),
   )
   const pauseMs = outcome.error === null || isFinal ? null : pauseAfter(delivery.tries, random())
   return {

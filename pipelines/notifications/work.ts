@@ -108,6 +108,7 @@ export class DeliveryWork {
       const received = this.#received.splice(0, READ_MAX_DELIVERIES)
       try {
         const due = await this.#deps.database.readDeliveries(received.map(({ id }) => id))
+        this.#logUnreadable(due)
         const byId = new Map(due.map((delivery) => [delivery.id, delivery]))
         for (const one of received) {
           const delivery = byId.get(one.id)
@@ -120,6 +121,15 @@ export class DeliveryWork {
         for (const one of received) this.#release(one, FAULT_DELAY_MS)
       }
     }
+  }
+
+  #logUnreadable(due: readonly DueDelivery[]): void {
+    const deliveries = due.flatMap(({ id, isUnreadable }) => (isUnreadable ? [id] : []))
+    if (deliveries.length === 0) return
+    this.#deps.log.error(
+      { deliveries },
+      'Stored secrets or mails of deliveries do not open with this TOLLGATE_MASTER_KEY; these attempts fail',
+    )
   }
 
   #queue(one: Waiting): void {

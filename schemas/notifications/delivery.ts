@@ -71,6 +71,8 @@ export interface DueDelivery {
   readonly address: string | null
   readonly locale: Locale
   readonly mail: NewMail | null
+  /** True where the master key does not open its mail or the secret of its endpoint: it cannot be sent as it is. */
+  readonly isUnreadable: boolean
 }
 
 /** The end of an attempt. */

@@ -7,7 +7,7 @@ import {
   INSTALLATION,
   type NotifiedEvent,
 } from '../../../schemas/notifications/event.ts'
-import { type KeyMaterial, mailSealId, webhookSealId } from '../../core/keys/material.ts'
+import { type KeyMaterial, mailSealId, SealError, webhookSealId } from '../../core/keys/material.ts'
 import { assertCurrent } from '../accounts/master-key.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { jsonText } from '../json.ts'
@@ -73,7 +73,10 @@ interface DueRow {
   event_at: Date
 }
 
-/** Reads what attempts at these deliveries need; a delivery that is gone is left out. */
+/**
+ * Reads what attempts at these deliveries need; a delivery that is gone is left out.
+ * @throws Refusal `wrong_master_key` where this process cannot read one because the master key was replaced
+ */
 export async function readDeliveries(
   sql: Sql,
   material: KeyMaterial,
@@ -91,7 +94,20 @@ export async function readDeliveries(
     LEFT JOIN accounts AS a ON a.id = e.account_id
     LEFT JOIN users AS u ON u.id = d.user_id
     WHERE d.id = ANY (${ids as string[]}::text[])`
-  return rows.map((row) => ({
+  const due = rows.map((row) => dueOf(row, material))
+  if (due.some(({ isUnreadable }) => isUnreadable)) await assertCurrent(sql, material)
+  return due
+}
+
+function dueOf(row: DueRow, material: KeyMaterial): DueDelivery {
+  const mail = openedOf(material, row.sealed_mail, mailSealId(row.id))
+  const secretId = webhookSealId(row.endpoint_id ?? '')
+  const secret = openedOf(material, row.sealed_secret, secretId)
+  // It signs beside the current one for a day: a receiver that has the current one can do without.
+  const former = openedOf(material, row.sealed_former_secret, secretId)
+  const isUnreadable =
+    (mail === null && row.sealed_mail !== null) || (secret === null && row.sealed_secret !== null)
+  return {
     id: row.id,
     lane: row.lane,
     tries: row.tries,
@@ -99,11 +115,12 @@ export async function readDeliveries(
     address: row.address,
     locale: row.locale,
     accountName: row.account_name,
-    mail:
-      row.sealed_mail === null
-        ? null
-        : (JSON.parse(material.open(row.sealed_mail, mailSealId(row.id))) as NewMail),
-    endpoint: endpointOf(row, material),
+    mail: mail === null ? null : (JSON.parse(mail) as NewMail),
+    isUnreadable,
+    endpoint: endpointOf(
+      row,
+      [secret, former].filter((one) => one !== null),
+    ),
     event:
       row.event_id === null
         ? null
@@ -114,17 +131,23 @@ export async function readDeliveries(
             createdAt: row.event_at,
             data: row.data,
           },
-  }))
+  }
 }
 
-function endpointOf(row: DueRow, material: KeyMaterial): DueDelivery['endpoint'] {
-  const { endpoint_id: id, url, enabled, sealed_secret, sealed_former_secret } = row
-  if (id === null || url === null) return null
-  const sealed = [sealed_secret, sealed_former_secret].filter((one) => one !== null)
-  return {
-    url,
-    enabled: enabled === true,
-    secrets: sealed.map((one) => material.open(one, webhookSealId(id))),
+function endpointOf(
+  { endpoint_id: id, url, enabled }: DueRow,
+  secrets: readonly string[],
+): DueDelivery['endpoint'] {
+  return id === null || url === null ? null : { url, enabled: enabled === true, secrets }
+}
+
+/** Returns the sealed text; null without one, and where it does not open. */
+function openedOf(material: KeyMaterial, sealed: Buffer | null, id: string): string | null {
+  try {
+    return sealed === null ? null : material.open(sealed, id)
+  } catch (error) {
+    if (error instanceof SealError) return null
+    throw error
   }
 }
 

@@ -2,10 +2,9 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import type { AttemptDeps } from '../../../pipelines/notifications/attempt.ts'
 import { deliveryPublisher } from '../../../pipelines/notifications/messages.ts'
 import { deliveryRounds } from '../../../pipelines/notifications/rounds.ts'
-import { DeliveryWork } from '../../../pipelines/notifications/work.ts'
+import { DeliveryWork, type DeliveryWorkDeps } from '../../../pipelines/notifications/work.ts'
 import { guardedPost } from '../../../src/fetch/guarded-post.ts'
 import { openNats } from '../../../src/nats/nats.ts'
 import type { Sql } from '../../../src/postgres/connection.ts'
@@ -56,7 +55,7 @@ export interface TestNotifications {
   readonly masterKey: Buffer
   readonly sql: Sql
   /** A process that delivers, to loopback receivers too, until the test is over. */
-  worker(t: Teardown, more?: Partial<AttemptDeps>): void
+  worker(t: Teardown, more?: Partial<DeliveryWorkDeps>): void
   newEndpoint(accountId: string, url: string): Promise<{ readonly id: string; readonly secret: string }>
   newAccount(credits?: bigint): Promise<string>
   /** Records events of an account; returns their ids. */
