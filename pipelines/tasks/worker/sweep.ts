@@ -12,6 +12,11 @@ import type { TaskWork } from './work.ts'
 export const STALE_AFTER_MS = 180_000
 /** The same while no messages travel. */
 export const OFFLINE_STALE_AFTER_MS = 5_000
+/**
+ * The same of a task that no process has had: its client waits. A message takes less time, should this process alone be
+ * without messages. Two processes that have one task submit it once: the row decides.
+ */
+const OFFLINE_NEW_AFTER_MS = 500
 const CLAIM_MAX_TASKS = 500
 const OVERDUE_MAX_TASKS = 500
 /** Tasks driven at once without messages, and as many whose time is up. */
@@ -60,6 +65,7 @@ export class TaskSweep {
       now() - OFFLINE_STALE_AFTER_MS,
       now(),
       this.#offline.room,
+      now() - OFFLINE_NEW_AFTER_MS,
     )
     for (const { id, chain } of neglected) this.#driven.set(id, chain)
     this.#offline.add(await database.readTasks(neglected.map(({ id }) => id)))

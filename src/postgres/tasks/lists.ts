@@ -130,17 +130,21 @@ export async function removeFiles(
  * Claims open tasks that were not touched since `before`, the oldest first: starts a new chain, so that earlier
  * messages about them are void, and touches them, so that one caller gets each. Tasks that are being submitted are not
  * claimed: only the submitting process knows whether it still works on them.
+ * @param newBefore the same for tasks that no process has had; not earlier than `before`
  */
 export async function claimStaleTasks(
   sql: Sql,
   before: number,
   now: number,
   limit: number,
+  newBefore = before,
 ): Promise<{ id: string; chain: number }[]> {
   const rows = await sql<{ id: string; chain: number }[]>`
     UPDATE tasks SET chain = chain + 1, touched_at = CASE state WHEN 'submitting' THEN touched_at ELSE ${now} END
     WHERE id IN (
-      SELECT id FROM tasks WHERE ended_at IS NULL AND touched_at < ${before}
+      SELECT id FROM tasks
+      WHERE ended_at IS NULL AND touched_at < ${newBefore}
+        AND (touched_at < ${before} OR (state = 'waiting' AND chain = 0))
       ORDER BY touched_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)
     RETURNING id, chain`
   return [...rows]

@@ -179,9 +179,10 @@ export class MemoryTasks implements Tasks {
     return [...this.#rows.values()].filter(({ task }) => task.endedAt === null)
   }
 
-  async claimStaleTasks(before: number, now: number, limit: number) {
+  async claimStaleTasks(before: number, now: number, limit: number, newBefore = before) {
+    const isNew = ({ state, chain }: Task) => state === 'waiting' && chain === 0
     const neglected = this.#open()
-      .filter(({ task }) => task.touchedAt < before)
+      .filter(({ task }) => task.touchedAt < (isNew(task) ? newBefore : before))
       .sort((a, b) => a.task.touchedAt - b.task.touchedAt)
       .slice(0, limit)
     for (const stored of neglected) {
