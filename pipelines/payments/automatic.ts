@@ -27,8 +27,13 @@ export async function topUpAutomatically(deps: AutomaticDeps): Promise<void> {
   const ids = await database.claimAttempts()
   if (priceOf !== null)
     for (const accountId of await database.findLowBalances()) {
-      const begun = await database.inNameOf(ACTOR, (writing) => writing.beginAutomatic(accountId, priceOf))
-      if (begun !== null) ids.push(begun.id)
+      try {
+        const begun = await database.inNameOf(ACTOR, (writing) => writing.beginAutomatic(accountId, priceOf))
+        if (begun !== null) ids.push(begun.id)
+      } catch (error) {
+        // The other accounts have their turn, and so have the attempts that are claimed.
+        log.warn({ err: error, account: accountId }, 'Failed to begin an automatic top-up; trying again')
+      }
     }
   await Promise.all(
     ids.map((id) =>

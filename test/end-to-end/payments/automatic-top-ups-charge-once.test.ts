@@ -165,6 +165,24 @@ t.test('after three failures it switches itself off, and says so', async (t) => 
   t.equal(await balanceOf(shop, customer), 50n)
 })
 
+t.test('an account whose attempt cannot begin keeps no other waiting', async (t) => {
+  const [broken, whole] = [await withCard('4242424242424242'), await withCard('4242424242424242')]
+  for (const customer of [broken, whole]) await spend(customer, 450n)
+  await sql.unsafe(`
+    CREATE FUNCTION refuse_payment() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'a fault of one account'; END $$;
+    CREATE TRIGGER refuse_payment BEFORE INSERT ON payments
+      FOR EACH ROW WHEN (NEW.account_id = '${broken.accountId}') EXECUTE FUNCTION refuse_payment()`)
+  const logged: object[] = []
+  const log = { ...deps.log, warn: (details: object) => void logged.push(details) }
+  await topUpAutomatically({ ...deps, log }).finally(() => sql`DROP FUNCTION refuse_payment CASCADE`)
+  t.match(await automaticPaymentsOf(whole), [{ state: 'paid' }])
+  t.same(await automaticPaymentsOf(broken), [])
+  t.match(logged, [{ account: broken.accountId, err: { message: 'a fault of one account' } }])
+  await topUpAutomatically(deps)
+  t.match(await automaticPaymentsOf(broken), [{ state: 'paid' }])
+})
+
 t.test('a charge that needs its customer leads them to a page', async (t) => {
   const customer = await withCard('4000002760003184')
   await spend(customer, 450n)
