@@ -1,4 +1,5 @@
 /** The engines of a command: the running service's, the configured ones, or temporary ones. */
+import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../../schemas/config/settings.ts'
 import { DataDirInUse, type DataDirLock, lockDataDir, readRunning } from '../embedded/data-dir.ts'
@@ -32,6 +33,10 @@ export async function withEngines<T>(
   if (running !== null) return work(running)
   const missing = needed.filter((name) => configuredUrl(settings, name) === null)
   if (missing.length === 0) return work(await configured(settings, needed))
+  if (!existsSync(settings.dataDir))
+    process.stderr.write(
+      `There was no data directory ${settings.dataDir}: a new one is created, without any account. Set TOLLGATE_DATA_DIR if yours is elsewhere.\n`,
+    )
   const held = await holdDataDir(settings)
   if ('running' in held) return work(held.running)
   try {

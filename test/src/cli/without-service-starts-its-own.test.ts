@@ -23,6 +23,16 @@ t.test('three commands at once take their turns with one database and leave noth
   t.notOk(readdirSync(dir).includes('lock'))
 })
 
+t.test('a command that creates the data directory says so', async (t) => {
+  const missing = join(dir, 'misspelt')
+  const { code, stdout, stderr } = await tollgate(['account', 'list'], { TOLLGATE_DATA_DIR: missing })
+  t.same({ code, stdout }, { code: 0, stdout: 'none\n' })
+  t.equal(
+    stderr,
+    `There was no data directory ${missing}: a new one is created, without any account. Set TOLLGATE_DATA_DIR if yours is elsewhere.\n`,
+  )
+})
+
 t.test('a command has the role of the service in its own database', async (t) => {
   await withEngines(readSettings(env), ['postgres'], async ({ databaseUrl }) =>
     t.same(await excessOf(databaseUrl ?? ''), []),
