@@ -78,13 +78,18 @@ export function refundNotice(refund: Stripe.Refund): ReversalNotice | null {
   }
 }
 
-/** A dispute takes the money while it is open. An inquiry, `warning_…`, takes none. */
+/**
+ * A dispute takes the money while it is open. An inquiry, `warning_…`, takes none; neither does one that a refund has
+ * prevented, which is reported as that refund.
+ */
 export function disputeNotice(dispute: Stripe.Dispute): ReversalNotice | null {
   const intentId = idOf(dispute.payment_intent)
-  if (intentId === null || dispute.status.startsWith('warning_')) return null
+  const { status, balance_transactions: moves } = dispute
+  if (intentId === null || status.startsWith('warning_')) return null
+  if (status === 'prevented' && !moves?.length) return null
   return {
     about: 'reversal',
-    event: dispute.status === 'won' ? 'gave_back' : 'took',
+    event: status === 'won' ? 'gave_back' : 'took',
     kind: 'chargeback',
     id: dispute.id,
     intentId,
