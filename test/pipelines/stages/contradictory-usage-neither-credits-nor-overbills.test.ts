@@ -153,7 +153,7 @@ const REQUESTS: Readonly<Record<ChatProtocol, { readonly path: string; readonly 
 /** Every family that speaks a protocol, and a channel without one. */
 const familiesOf = (protocol: ChatProtocol): readonly (Provider | undefined)[] => [
   undefined,
-  ...USAGE_FAMILIES.filter((family) => PRESETS[family]?.baseUrls[protocol] !== undefined),
+  ...USAGE_FAMILIES.filter((family) => PRESETS[family].baseUrls[protocol] !== undefined),
 ]
 
 const said = { choices: [{ index: 0, delta: { content: SAID } }] }

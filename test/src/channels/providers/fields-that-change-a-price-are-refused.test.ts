@@ -90,7 +90,7 @@ const FIELDS: Readonly<Record<UsageFamily, Readonly<Partial<Record<ChatProtocol,
 
 for (const family of USAGE_FAMILIES)
   t.test(family, async (t) => {
-    const spoken = CHAT_PROTOCOLS.filter((protocol) => PRESETS[family]?.baseUrls[protocol] !== undefined)
+    const spoken = CHAT_PROTOCOLS.filter((protocol) => PRESETS[family].baseUrls[protocol] !== undefined)
     t.same(Object.keys(FIELDS[family]).sort(), [...spoken].sort(), 'each protocol of the preset has a list')
     for (const protocol of spoken) {
       const { refused, tiers = {} } = FIELDS[family][protocol]!
