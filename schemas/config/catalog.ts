@@ -36,10 +36,10 @@ export const PROVIDERS = [...USAGE_FAMILIES, 'fal', 'replicate', 'kling', 'runwa
 export type Provider = (typeof PROVIDERS)[number]
 
 /** Client protocol to upstream protocol, where the gateway itself translates. */
-export const TRANSLATIONS: ReadonlyArray<readonly [ChatProtocol, ChatProtocol]> = [
+export const TRANSLATIONS = [
   ['chat-completions', 'messages'],
   ['chat-completions', 'generate-content'],
-]
+] as const satisfies ReadonlyArray<readonly [ChatProtocol, ChatProtocol]>
 
 export const MEDIA_ADAPTERS = [
   'openai-images',

@@ -2,9 +2,11 @@
  * One failure in three shapes. The shape follows the endpoint called; a path that belongs to no protocol has the
  * chat-completions shape. See docs/errors.md, "Catalogue"; docs/api-rules.md, "Every endpoint".
  */
+import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import { FAILURES, type Failure } from '../../schemas/failure.ts'
 
-export type ErrorShape = 'chat-completions' | 'messages' | 'generate-content'
+/** The errors of responses have the shape of chat-completions. */
+export type ErrorShape = Exclude<ChatProtocol, 'responses'>
 
 export function errorShapeOf(path: string): ErrorShape {
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'

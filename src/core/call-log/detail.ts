@@ -7,6 +7,7 @@ import {
   type LogDetail,
   type LogKind,
 } from '../../../schemas/call-log/detail.ts'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { chargeLines } from './detail-charge.ts'
 import { type Fact, items } from './detail-items.ts'
@@ -14,8 +15,9 @@ import { noteOf } from './detail-note.ts'
 import { readDetail } from './detail-text.ts'
 import { redact } from './redact.ts'
 
-/** Path of each protocol, as a client writes it; other protocols have no line. */
-const ENDPOINTS: Readonly<Record<string, (call: CallWithDetail) => string>> = {
+type PathOf = (call: CallWithDetail) => string
+/** Path of each chat protocol, as a client writes it; other protocols have no line. */
+const ENDPOINTS: Readonly<Record<ChatProtocol, PathOf> & Record<string, PathOf>> = {
   'chat-completions': () => 'POST /v1/chat/completions',
   messages: () => 'POST /v1/messages',
   responses: () => 'POST /v1/responses',

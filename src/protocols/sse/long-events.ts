@@ -3,6 +3,7 @@
  * finds usage, an error and the end of the answer at any place.
  */
 import type { Buffer } from 'node:buffer'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { type AnswerFacts, PlaceScanner } from '../answer/place-scan.ts'
 import { counts, ERROR, FINISH, list, object, type Place, SAID } from '../answer/places.ts'
 import type { LooseObject } from '../loose.ts'
@@ -99,16 +100,23 @@ const RESPONSES = object({
   error: ERROR,
 })
 
-const PLACES = { 'chat-completions': CHAT_COMPLETIONS, messages: MESSAGES, responses: RESPONSES }
+/** The meter of generate-content scans every event, long or not. */
+type MeteredByFrame = Exclude<ChatProtocol, 'generate-content'>
+
+const PLACES: Readonly<Record<MeteredByFrame, Place>> = {
+  'chat-completions': CHAT_COMPLETIONS,
+  messages: MESSAGES,
+  responses: RESPONSES,
+}
 
 export class LongEvents implements LongEventReader {
-  readonly #protocol: keyof typeof PLACES
+  readonly #protocol: MeteredByFrame
   readonly #onFacts: (facts: AnswerFacts) => void
   /** Made for the first long event. */
   #payload: SsePayload | null = null
 
   /** @param onFacts called when the payload of an event has ended */
-  constructor(protocol: keyof typeof PLACES, onFacts: (facts: AnswerFacts) => void) {
+  constructor(protocol: MeteredByFrame, onFacts: (facts: AnswerFacts) => void) {
     this.#protocol = protocol
     this.#onFacts = onFacts
   }

@@ -93,6 +93,15 @@ const response = await client.responses.create({ model: '${model}', input: '${HE
 console.log(response.output_text)`,
 })
 
+const WITH_SDKS: Readonly<
+  Record<ChatProtocol, (origin: string, model: string) => Snippet | readonly Snippet[]>
+> = {
+  'chat-completions': chatCompletions,
+  messages,
+  'generate-content': generateContent,
+  responses,
+}
+
 /** Paths and first bodies of the endpoints that make media. */
 const MEDIA: Readonly<Record<string, readonly [path: string, body: object]>> = {
   images_generations: ['/v1/images/generations', { prompt: 'A fox in the snow' }],
@@ -114,12 +123,9 @@ export function snippetsOf(model: SnippetModel, origin: string): readonly Snippe
     return media === undefined ? [] : [curl(origin, media[0], { model: model.id, ...media[1] })]
   }
   const body = { model: model.id, messages: [{ role: 'user', content: HELLO }] }
-  const speaks = (protocol: ChatProtocol) => model.supported_protocols.includes(protocol)
+  const protocols = new Set<ChatProtocol>(['chat-completions', ...model.supported_protocols])
   return [
     curl(origin, '/v1/chat/completions', body),
-    ...chatCompletions(origin, model.id),
-    ...(speaks('messages') ? [messages(origin, model.id)] : []),
-    ...(speaks('generate-content') ? [generateContent(origin, model.id)] : []),
-    ...(speaks('responses') ? [responses(origin, model.id)] : []),
+    ...[...protocols].flatMap((protocol) => WITH_SDKS[protocol](origin, model.id)),
   ]
 }
