@@ -46,8 +46,8 @@ const choices = {
       z.object({
         account_id: z.string().describe('An account, or `installation`.'),
         name: z.string(),
-        available: z.array(z.string()),
-        events: z.array(z.string()).describe('Those that the user gets by email.'),
+        available: z.array(z.enum(EVENT_TYPES)),
+        events: z.array(z.enum(EVENT_TYPES)).describe('Those that the user gets by email.'),
       }),
     ),
   }),

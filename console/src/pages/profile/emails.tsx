@@ -6,6 +6,7 @@ import type {
   updateEmailChoices,
 } from '../../../../schemas/management/notifications/alerts.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type { EventType } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
@@ -17,7 +18,7 @@ const CHOICES_KEY = ['/me/email-choices', {}] as const
 
 type Choice = AnswerOf<typeof showEmailChoices>['accounts'][number]
 
-const eventNames = (): Readonly<Record<string, string>> => ({
+const eventNames = (): Readonly<Record<EventType, string>> => ({
   'task.succeeded': t('A task has succeeded'),
   'task.failed': t('A task has failed'),
   'balance.low': t('The balance is low'),
@@ -37,14 +38,14 @@ function AccountChoices({ choice }: { readonly choice: Choice }) {
   useLingui()
   const queries = useQueryClient()
   const save = useMutation({
-    mutationFn: (events: readonly string[]) =>
+    mutationFn: (events: EventType[]) =>
       request<typeof updateEmailChoices>('PUT', '/me/email-choices/{account_id}', {
         account_id: choice.account_id,
-        events: events as never,
+        events,
       }),
     onSuccess: (choices) => queries.setQueryData(CHOICES_KEY, choices),
   })
-  const toggle = (event: string, isWanted: boolean) =>
+  const toggle = (event: EventType, isWanted: boolean) =>
     save.mutate(isWanted ? [...choice.events, event] : choice.events.filter((one) => one !== event))
   return (
     <fieldset className="flex flex-col gap-2">
@@ -53,7 +54,7 @@ function AccountChoices({ choice }: { readonly choice: Choice }) {
         {choice.available.map((event) => (
           <CheckField
             key={event}
-            label={eventNames()[event] ?? event}
+            label={eventNames()[event]}
             checked={choice.events.includes(event)}
             disabled={save.isPending}
             onCheck={(isChecked) => toggle(event, isChecked)}
