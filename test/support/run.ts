@@ -1,13 +1,13 @@
 /**
- * The tests that are named; with `--all` every test; else those of the parts and a minute of chaos, without the rest of the
- * whole service and without a browser, which take two thirds of the time. `--with=FOLDER,FOLDER` adds those of folders. Runs
- * tap beside a lender of services. Both end when this process does, however that is: what runs below tap is tap's to end,
- * and the kernel ends the services.
+ * The tests that are named, by file or folder; with `--all` every test; else those of the parts and a minute of chaos,
+ * without the rest of the whole service and without a browser, which take two thirds of the time. `--with=FOLDER,FOLDER`
+ * adds those of folders. Runs tap beside a lender of services. Both end when this process does, however that is: what
+ * runs below tap is tap's to end, and the kernel ends the services.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endWithUs } from '../../src/embedded/programs.ts'
 import { findChromium } from './chromium-binary.ts'
@@ -15,7 +15,7 @@ import { LENDER_PORT_VARIABLE, startLender } from './lend-services.ts'
 import { filesOfSharedProcess, SHARED_PROCESS } from './shared-process-files.ts'
 
 const ROOT = new URL('../../', import.meta.url)
-const TESTS = fileURLToPath(new URL('test', ROOT))
+const TESTS = 'test'
 const TAP = fileURLToPath(new URL('node_modules/.bin/tap', ROOT))
 const BROWSER_TESTS = 'test/browser'
 /** Folders of the tests of the whole service, from the outside. */
@@ -43,20 +43,20 @@ function isTapBuilt(): boolean {
   return [...unwanted].every(([, plugin = '']) => !built.includes(plugin))
 }
 
-/** Test files; in place of those of a shared process, its file. tap begins them in the order of their names. */
-function testFiles(areAll: boolean, added: readonly string[]): string[] {
-  const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
-  const shared = files.filter((path) => path.endsWith(`/${SHARED_PROCESS}`) && !path.startsWith('support/'))
-  const inShared = new Set(
-    shared.flatMap((path) =>
-      filesOfSharedProcess(join(TESTS, dirname(path))).map((name) => join(dirname(path), name)),
-    ),
+/** Returns the test files below a folder; in place of those of a shared process, its file. */
+function testsBelow(folder: string): string[] {
+  const shared = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => basename(path) === SHARED_PROCESS && !path.startsWith('support/'),
   )
-  const single = files.filter((path) => path.endsWith('.test.ts') && !inShared.has(path))
-  const paths = [...shared, ...single].map((path) => join('test', path))
+  const single = shared.includes(SHARED_PROCESS) ? [] : filesOfSharedProcess(folder)
+  return [...shared, ...single].map((path) => join(folder, path))
+}
+
+/** Returns the tests that run unless some are named. tap begins them in the order of their names. */
+function usualTests(areAll: boolean, added: readonly string[]): string[] {
   const isIn = (folders: readonly string[], path: string) =>
     folders.some((folder) => path.startsWith(`${folder}/`))
-  return areAll ? paths : paths.filter((path) => isIn(added, path) || !isIn(WHOLE_SERVICE, path))
+  return testsBelow(TESTS).filter((path) => areAll || isIn(added, path) || !isIn(WHOLE_SERVICE, path))
 }
 
 /**
@@ -75,14 +75,18 @@ const added = given
 const missing = added.find((folder) => !existsSync(folder))
 if (missing !== undefined) throw new Error(`${WITH}${missing}: there is no such folder`)
 const words = given.filter((word) => word !== ALL && !word.startsWith(WITH))
+const options = words.filter((word) => word.startsWith('-'))
 const named = words.filter((word) => !word.startsWith('-'))
 const mistyped = named.find((path) => !existsSync(path))
 if (mistyped !== undefined) throw new Error(`${mistyped}: there is no such file or folder`)
-const files = named.length > 0 ? [] : testFiles(given.includes(ALL), added)
-if ([...named, ...files].some((path) => path.startsWith(BROWSER_TESTS))) await prepareBrowserTests()
+const files =
+  named.length > 0
+    ? named.flatMap((path) => (statSync(path).isDirectory() ? testsBelow(path) : [path]))
+    : usualTests(given.includes(ALL), added)
+if (files.some((path) => path.startsWith(BROWSER_TESTS))) await prepareBrowserTests()
 if (!isTapBuilt()) await once(startTap(['build'], 'ignore'), 'exit')
 const lender = await startLender()
-const tap = startTap([...words, ...files], 'inherit', {
+const tap = startTap([...options, ...files], 'inherit', {
   [LENDER_PORT_VARIABLE]: String(lender.port),
 })
 // From a terminal tap has it as well; from elsewhere it is passed on. We go when tap has gone.
