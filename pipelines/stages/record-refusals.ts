@@ -2,6 +2,7 @@
 import { tap } from 'rxjs'
 import type { Settlement } from '../../schemas/events/event.ts'
 import { Failure } from '../../schemas/failure.ts'
+import { cutText } from '../../src/core/json/cut.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { REFUSED_MODEL_MAX_CHARS, refusedModel } from '../../src/protocols/request/refused-model.ts'
 import { refusedSettlement } from '../chat/forward/call-record.ts'
@@ -37,7 +38,7 @@ export function recordRefusals(
       error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
     const { protocol, model, unitType = null, ...rest } = rowOf(call, failure)
     const { path, body } = call.request
-    const name = model?.slice(0, REFUSED_MODEL_MAX_CHARS) ?? refusedModel(path, body)
+    const name = cutText(model ?? refusedModel(path, body), REFUSED_MODEL_MAX_CHARS)
     const known = { ...rest, unit_type: unitType, model: catalog().resolve(name)?.id ?? name }
     onRefused(refusedSettlement({ ...call, protocol }, known, failure, Date.now()))
   }

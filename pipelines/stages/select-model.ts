@@ -1,5 +1,6 @@
 /** Selects the model, checks that the key may call it, and finds its routes. See docs/errors.md, "Catalogue". */
 import { Failure } from '../../schemas/failure.ts'
+import { cutText } from '../../src/core/json/cut.ts'
 import { factorOf, priceAt } from '../../src/core/pricing/pricing.ts'
 import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
 import type { ReadCall } from './read-call.ts'
@@ -26,7 +27,7 @@ const SHOWN_NAME_MAX_CHARS = 200
 export const noSuchModel = (name: string, status?: number): Failure =>
   new Failure(
     'model_not_found',
-    `The model '${name.slice(0, SHOWN_NAME_MAX_CHARS)}' does not exist.`,
+    `The model '${cutText(name, SHOWN_NAME_MAX_CHARS)}' does not exist.`,
     status === undefined ? {} : { status },
   )
 

@@ -1,10 +1,10 @@
 /** Reads a multipart form as it comes: fields whole, files as streams, one after the other. */
-
 import { Buffer } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import busboy from 'busboy'
 import { Failure } from '../../schemas/failure.ts'
+import { cutText } from '../core/json/cut.ts'
 import type { HeldBytes } from './client-limits.ts'
 import type { FormContent, FormLimits, TakeFile } from './handler.ts'
 import { tooLarge } from './refusals.ts'
@@ -102,7 +102,7 @@ function parserOf(contentType: string, limits: FormLimits): busboy.Busboy {
 const NAMELESS = 'A part of the form has no name.'
 
 const tooLong = (name: string, { maxFieldBytes }: FormLimits): string =>
-  `The field ${name.slice(0, MAX_SHOWN_CHARS)} of the form is longer than ${maxFieldBytes / BYTES_PER_KIB} KiB.`
+  `The field ${cutText(name, MAX_SHOWN_CHARS)} of the form is longer than ${maxFieldBytes / BYTES_PER_KIB} KiB.`
 
 function clientError(error: unknown, limitBytes: number): unknown {
   if (error instanceof Failure) return error

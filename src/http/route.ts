@@ -1,5 +1,6 @@
 /** Routes of the server, and the search for the one of a request. */
 import { Failure } from '../../schemas/failure.ts'
+import { cutText } from '../core/json/cut.ts'
 import { suggestion } from '../core/suggest.ts'
 import type { Handler, Reply } from './handler.ts'
 
@@ -64,7 +65,7 @@ export function findRoute(
   if (methods === undefined)
     return new Failure(
       'not_found',
-      `There is no endpoint at ${path.slice(0, MAX_ECHOED_PATH_CHARS)}.${hint(routes, path)}`,
+      `There is no endpoint at ${cutText(path, MAX_ECHOED_PATH_CHARS)}.${hint(routes, path)}`,
     )
   const handled = method === 'HEAD' ? 'GET' : method
   const route = Object.hasOwn(methods, handled) ? methods[handled] : undefined

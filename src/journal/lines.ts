@@ -1,6 +1,7 @@
 /** The lines of the journal, one JSON object each. */
 import { z } from 'zod'
 import type { Settlement } from '../../schemas/events/event.ts'
+import { cutText } from '../core/json/cut.ts'
 
 /** A call that was let in. `estimate` counts 1e-8 credit, `submitted_at` is epoch milliseconds. */
 export const admission = z.object({
@@ -102,7 +103,8 @@ const PLAIN = /^[\w.:@/-]*$/
  */
 const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
 
-const shortenText = (text: string | null): string | null => text?.slice(0, SHORTENED_TEXT_CHARS) ?? null
+const shortenText = (text: string | null): string | null =>
+  text === null ? null : cutText(text, SHORTENED_TEXT_CHARS)
 
 function shorten(settlement: Settlement): Settlement {
   return {

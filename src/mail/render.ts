@@ -4,6 +4,7 @@ import type { Locale } from '../../schemas/accounts/people.ts'
 import type { DueDelivery } from '../../schemas/notifications/delivery.ts'
 import { TEST_EVENT } from '../../schemas/notifications/event.ts'
 import { escapeHtml } from '../core/html-text.ts'
+import { cutText } from '../core/json/cut.ts'
 import { EN } from './words/en.ts'
 import type { Words } from './words/words.ts'
 import { ZH } from './words/zh.ts'
@@ -18,9 +19,7 @@ const MAX_VALUE_CHARS = 500
 
 /** A value is one line: none makes a header, or a line that looks like ours. */
 const oneLine = (value: unknown): string =>
-  String(value)
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
-    .slice(0, MAX_VALUE_CHARS)
+  cutText(String(value).replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '), MAX_VALUE_CHARS)
 
 type Values = Readonly<Record<string, string>>
 

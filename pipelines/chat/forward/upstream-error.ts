@@ -1,6 +1,7 @@
 /** Turns an upstream's failure into the client's error and the call log's error. See docs/errors.md, "Catalogue". */
 import { performance } from 'node:perf_hooks'
 import { Failure, upstreamStatusName } from '../../../schemas/failure.ts'
+import { cutText } from '../../../src/core/json/cut.ts'
 import { LIMITED_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../../src/core/routing/key-pools.ts'
 import type { UpstreamFailure } from '../../../src/upstream/client.ts'
 
@@ -120,7 +121,7 @@ function textIn(body: Buffer): ErrorText | null {
     // Streams that are one JSON array hold their errors so too.
     const value: unknown = Array.isArray(parsed) ? parsed[0] : parsed
     const text = isObject(value) ? errorTextOf(value) : null
-    if (text !== null) return { ...text, message: text.message.slice(0, MAX_MESSAGE_CHARS) }
+    if (text !== null) return { ...text, message: cutText(text.message, MAX_MESSAGE_CHARS) }
   } catch {
     // Not JSON: an upstream's HTML page helps no client.
   }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { JobOf, TrackFacts } from '../../../schemas/media/job.ts'
+import { cutText } from '../../core/json/cut.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, Produced, SubmitOutcome } from './adapter.ts'
 import {
   anything,
@@ -35,10 +36,7 @@ const DEFAULT_STYLE = 'pop'
 const DEFAULT_TITLE = 'Untitled'
 
 const withTags = ({ prompt, tags }: MusicJob): string =>
-  [prompt, tags]
-    .filter((text) => text !== null)
-    .join('. ')
-    .slice(0, MAX_PROMPT_CHARS)
+  cutText([prompt, tags].filter((text) => text !== null).join('. '), MAX_PROMPT_CHARS)
 
 /** Returns the first sung line of the lyrics. */
 const firstLine = (lyrics: string | null): string | null =>
@@ -53,7 +51,7 @@ function modeOf(job: MusicJob): Record<string, unknown> {
   if (lyrics === null && job.prompt !== null) return { customMode: false, prompt: withTags(job) }
   const title = job.title ?? firstLine(lyrics) ?? DEFAULT_TITLE
   const style = job.tags ?? DEFAULT_STYLE
-  return definedFields({ customMode: true, style, title: title.slice(0, MAX_TITLE_CHARS), prompt: lyrics })
+  return definedFields({ customMode: true, style, title: cutText(title, MAX_TITLE_CHARS), prompt: lyrics })
 }
 
 const bodyOf = (job: MusicJob, model: string, channel: ChannelEntry): Record<string, unknown> => ({

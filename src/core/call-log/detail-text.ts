@@ -9,6 +9,7 @@ import {
   type NumberKey,
   type TextKey,
 } from '../../../schemas/call-log/call-detail.ts'
+import { shortened } from '../json/cut.ts'
 import { withNames } from './former-detail.ts'
 
 /** A longer text of the client's is cut: a beginning is enough to recognise it. */
@@ -20,11 +21,11 @@ const PLAIN = /^[\w.:/ -]*$/
 export const numberPiece = (key: NumberKey, value: unknown): string =>
   typeof value === 'number' && Number.isFinite(value) ? `,"${key}":${value}` : ''
 
-/** Returns `,"reasoning_effort":"high"`; an empty text for a value that is no text, or an empty one. */
+/** Returns `,"reasoning_effort":"high"`; an empty text for a value that is no text, or an empty one. Cuts a longer one. */
 export function textPiece(key: TextKey, value: unknown, maxChars: number = DETAIL_TEXT_MAX_CHARS): string {
   if (typeof value !== 'string' || value === '') return ''
-  if (value.length > maxChars) return `,"${key}":${JSON.stringify(`${value.slice(0, maxChars)}…`)}`
-  return PLAIN.test(value) ? `,"${key}":"${value}"` : `,"${key}":${JSON.stringify(value)}`
+  const kept = shortened(value, maxChars)
+  return PLAIN.test(kept) ? `,"${key}":"${kept}"` : `,"${key}":${JSON.stringify(kept)}`
 }
 
 /** Returns the length of a list; an empty text for a value that is no list. */

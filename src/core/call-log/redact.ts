@@ -2,6 +2,7 @@
  * Masks texts from elsewhere for the call log: addresses, host names, key material, names of upstreams. See
  * docs/api-rules.md, "Call log rows".
  */
+import { shortened } from '../json/cut.ts'
 
 /** No error message is kept longer than this, in UTF-16 units. */
 export const REDACTED_MAX_CHARS = 500
@@ -87,13 +88,6 @@ export const maskSecrets = (text: string, secrets: readonly string[]): string =>
     .sort((a, b) => b.length - a.length)
     .reduce((masked, secret) => masked.replaceAll(secret, '[secret]'), text)
 
-function bounded(text: string): string {
-  if (text.length <= REDACTED_MAX_CHARS) return text
-  const cut = text.slice(0, REDACTED_MAX_CHARS - CUT_MARK.length)
-  // A pair of surrogates is one character: half of it is none.
-  return `${cut.replace(/[\uD800-\uDBFF]$/, '')}${CUT_MARK}`
-}
-
 /**
  * Masks what a customer must not see in a text from elsewhere, and puts it on one line. `names` are an upstream's own,
  * such as a channel's id; `secrets` are its keys, which may have any form. Whatever `text` holds, this does not throw.
@@ -107,4 +101,4 @@ export function mask(text: string, names: readonly string[] = [], secrets: reado
 
 /** Masks the same for the call log: at most 500 characters. */
 export const redact = (text: string, names?: readonly string[], secrets?: readonly string[]): string =>
-  bounded(mask(text, names, secrets))
+  shortened(mask(text, names, secrets), REDACTED_MAX_CHARS)

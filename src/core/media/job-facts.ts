@@ -5,17 +5,17 @@
 import { charactersIn } from '../../../schemas/media/fields.ts'
 import type { MediaJob, ResultFile, TaskResult } from '../../../schemas/media/job.ts'
 import { DETAIL_TEXT_MAX_CHARS } from '../call-log/detail-text.ts'
+import { shortened } from '../json/cut.ts'
 
 /** An absent value has no line. */
 type Facts = readonly (readonly [name: string, value: string | number | boolean | null | undefined])[]
 export type Lines = readonly (readonly [name: string, value: string])[]
 
-const cut = (text: string): string =>
-  text.length > DETAIL_TEXT_MAX_CHARS ? `${text.slice(0, DETAIL_TEXT_MAX_CHARS)}…` : text
-
 const lines = (facts: Facts): Lines =>
   facts.flatMap(([name, value]) =>
-    value === null || value === undefined || value === '' ? [] : [[name, cut(String(value))] as const],
+    value === null || value === undefined || value === ''
+      ? []
+      : [[name, shortened(String(value), DETAIL_TEXT_MAX_CHARS)] as const],
   )
 
 const MS_PER_SECOND = 1000

@@ -1,6 +1,7 @@
 /** A client's JSON against its contract: an error is one sentence that names the field. */
 import type { ZodType } from 'zod'
 import { Failure } from '../../../schemas/failure.ts'
+import { shortened } from '../../core/json/cut.ts'
 import {
   excessOf,
   isRawNumber,
@@ -118,7 +119,7 @@ const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/gu
 
 /** Returns a name for a message: invisible characters as their numbers, and cut when it is long. */
 const shown = (name: string): string =>
-  (name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name).replace(
+  shortened(name, MAX_NAME_CHARS).replace(
     UNSEEN,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )

@@ -1,4 +1,5 @@
 /** Finds the model that a refused request names, for the call log alone, without parsing the request. */
+import { cutText } from '../../core/json/cut.ts'
 import { topLevelFields } from '../../core/json/fields.ts'
 import { readPath } from '../generate-content/path.ts'
 
@@ -29,7 +30,7 @@ function nameIn(path: string, body: Buffer): unknown {
 export function refusedModel(path: string, body: Buffer): string {
   try {
     const name = nameIn(path, body)
-    return typeof name === 'string' ? name.slice(0, REFUSED_MODEL_MAX_CHARS) : ''
+    return typeof name === 'string' ? cutText(name, REFUSED_MODEL_MAX_CHARS) : ''
   } catch {
     return ''
   }

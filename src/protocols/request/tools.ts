@@ -6,6 +6,7 @@
  */
 import type { ChatProtocol, ServerTool } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
+import { cutText } from '../../core/json/cut.ts'
 
 /** Types of tools that the client runs. */
 const CLIENT_TOOLS: Readonly<Record<ChatProtocol, RegExp>> = {
@@ -74,7 +75,7 @@ export function serverToolsOf(protocol: ChatProtocol, types: Iterable<string>): 
     if (tool === undefined)
       throw new Failure(
         'tool_not_supported',
-        `The tool type '${type.slice(0, SHOWN_TYPE_MAX_CHARS)}' is not known; declare it as a function.`,
+        `The tool type '${cutText(type, SHOWN_TYPE_MAX_CHARS)}' is not known; declare it as a function.`,
       )
     found.add(tool)
   }

@@ -31,6 +31,8 @@ t.test('with lyrics they are sung, in custom mode, under a title and a style', a
   )
   t.match(bodyOf(sung), { title: 'Bread, bread', style: 'pop' })
   t.match(bodyOf({ lyrics: `[Verse]\n${'la'.repeat(90)}`, instrumental: false }), { title: /^(la){40}$/ })
+  const title = `a${'🍞'.repeat(50)}`
+  t.match(bodyOf({ ...sung, title }), { title: /^a🍞{39}$/u }, 'no half of a character')
 })
 
 t.test('without lyrics a prompt inspires', async (t) => {

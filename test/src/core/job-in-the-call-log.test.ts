@@ -82,7 +82,7 @@ t.test('what shaped a job and its result are shown', async (t) => {
   t.same(jobLines(film({ generate_audio: false })), [['generate_audio', 'false']])
   t.same(jobLines(film()), [])
   t.match(told(JOBS[9]), { characters: '17', speed: '1.5', voice: 'chosen' })
-  t.equal(told({ work: 'image', prompt: '', n: 1, size: '9'.repeat(100) }).size?.length, 65, 'cut')
+  t.equal(told({ work: 'image', prompt: '', n: 1, size: '9'.repeat(100) }).size?.length, 64, 'cut')
   t.same(Object.fromEntries(resultLines(RESULT)), {
     sounds: '2',
     covers: '1',
