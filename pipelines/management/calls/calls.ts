@@ -105,9 +105,9 @@ export const callActs = [
     // As a call that is not there: a member does not learn of others' calls.
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null
     if (call === null) throw new Failure('log_not_found', `There is no call ${id} in account ${accountId}.`)
-    const { detail: _, channelId: __, estimate: ___, protocol: ____, upstreamCost: _____, ...row } = call
     const refund = await readRefund(context, accountId, call.task_id ?? call.request_id)
-    const shown = { call: withAttempts(row), detail: detailView(call), refund }
+    // The schema of the answer takes of the call what a row of the log has, and no more.
+    const shown = { call: withAttempts(call), detail: detailView(call), refund }
     return context.caller.installation === null ? shown : { ...shown, operator: costsOf(call) }
   }),
 ]

@@ -40,7 +40,7 @@ export const listCalls = operation({
 })
 
 /** Facts of a call that only operators may know: its margin among them. */
-const callCosts = z.object({
+export const callCosts = z.object({
   channel_id: z.string().nullable().describe('null: no channel was called.'),
   upstream_cost: amountText
     .nullable()

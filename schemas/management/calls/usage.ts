@@ -53,8 +53,8 @@ export const showUsage = operation({
   allows: ['owner', 'admin', 'billing', 'member'],
 })
 
-/** The margin of the calls with a known upstream cost. */
-const margins = {
+/** The margin of the calls with a known upstream cost. For operators alone. */
+export const margins = {
   upstream_cost: amountText
     .nullable()
     .describe('What the operator pays for the calls with a known cost; null: there are none.'),
