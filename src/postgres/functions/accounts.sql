@@ -47,7 +47,8 @@ CREATE OR REPLACE FUNCTION print_credits(units numeric) RETURNS text LANGUAGE sq
   SELECT trim_scale(units / 100000000)::text
 $$;
 
--- A row as the audit record shows it: nothing secret, nothing that changes by itself.
+-- A row as the audit record shows it: nothing secret, nothing that changes by itself. All other columns are shown, new
+-- ones too: owner and admins of the account read them by GET /audit. What they must not read is named here.
 CREATE OR REPLACE FUNCTION audited(entry jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
   SELECT shown || coalesce((
     SELECT jsonb_object_agg(name, print_credits((shown ->> name)::numeric))
@@ -101,7 +102,8 @@ END
 $$;
 
 -- Its arguments: what a row is, the column of its id, the column of the account that it belongs to, and what it is
--- called when one is made and when one is deleted.
+-- called when one is made and when one is deleted. Where the table has no column of that name, as channel_holds has no
+-- account_id, the entry has no account: it is the installation's, and operators alone read it.
 CREATE OR REPLACE FUNCTION audit_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   before jsonb := CASE WHEN TG_OP <> 'INSERT' THEN audited(to_jsonb(OLD)) END;
