@@ -66,6 +66,13 @@ export interface LedgerEntry {
   readonly createdAt: Date
 }
 
+/** Of the name of an account, a key, a token or a user. */
+export const MAX_NAME_CHARS = 100
+/** Of the reason of a change of a balance, of its reference, and of the note of a request. */
+export const MAX_NOTE_CHARS = 500
+/** Of requests per minute and concurrency, of accounts and of keys: the largest integer of PostgreSQL. */
+export const MAX_REQUEST_LIMIT = 2 ** 31 - 1
+
 /** Credits of a new account unless configuration or command line set another amount. */
 export const DEFAULT_TRIAL_CREDIT = '121.32'
 /** The minimum top-up. See docs/api-rules.md, "Accounts and wallets". */

@@ -1,15 +1,13 @@
 /** Reads the values of options and arguments; an invalid one is a usage error. */
 import { InvalidArgumentError } from 'commander'
 import { z } from 'zod'
+import { MAX_NAME_CHARS, MAX_NOTE_CHARS, MAX_REQUEST_LIMIT } from '../../schemas/accounts/account.ts'
 import { MAX_GRACE_SECONDS } from '../../schemas/accounts/key.ts'
 import { windowEnd } from '../../schemas/call-log/query.ts'
 import { CALL_STATUSES, type CallStatus, callStatus } from '../../schemas/call-log/row.ts'
 import { MAX_DAYS } from '../../schemas/management/payments/payments.ts'
 import { type Credits, parseCredits, parseRate, type Rate } from '../../schemas/money.ts'
 
-const MAX_NAME_CHARS = 100
-const MAX_NOTE_CHARS = 500
-const MAX_LIMIT = 2 ** 31 - 1
 export const MAX_LEDGER_ENTRIES = 10_000
 export const MAX_AUDIT_ENTRIES = 10_000
 export const MAX_TASKS = 10_000
@@ -54,9 +52,9 @@ export function noteText(text: string): string {
 
 /** Reads a limit of the platform or of a key, or none. */
 export const limitOrNone = (text: string): number | 'none' =>
-  text === 'none' ? text : wholeNumber(text, MAX_LIMIT, 'or "none"')
+  text === 'none' ? text : wholeNumber(text, MAX_REQUEST_LIMIT, 'or "none"')
 
-export const keyLimit = (text: string): number => wholeNumber(text, MAX_LIMIT)
+export const keyLimit = (text: string): number => wholeNumber(text, MAX_REQUEST_LIMIT)
 
 /** Reads how many credits a US dollar of a list is worth. */
 export function creditsPerUsd(text: string): Rate {

@@ -1,4 +1,5 @@
 /** Acts of signing in at an OpenID Connect provider, and of connecting one. */
+import { MAX_NAME_CHARS } from '../../../schemas/accounts/account.ts'
 import type { User } from '../../../schemas/accounts/people.ts'
 import type { OidcProvider } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -21,8 +22,6 @@ import {
   tooLate,
 } from './rules.ts'
 import { signedInOf, startSession } from './sessions.ts'
-
-const MAX_NAME_CHARS = 100
 
 interface OidcTicket {
   readonly provider: string

@@ -1,17 +1,20 @@
 /** Operations of accounts and their wallets. */
 import { z } from 'zod'
-import { ACCOUNT_KINDS, LEDGER_KINDS } from '../../accounts/account.ts'
+import {
+  ACCOUNT_KINDS,
+  LEDGER_KINDS,
+  MAX_NAME_CHARS,
+  MAX_NOTE_CHARS,
+  MAX_REQUEST_LIMIT,
+  MINIMUM_TOP_UP,
+} from '../../accounts/account.ts'
 import { creditsText } from '../../money.ts'
 import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
-
-const MAX_NAME_CHARS = 100
-const MAX_NOTE_CHARS = 500
-const MAX_LIMIT = 1_000_000
 
 const id = z.string()
 const name = z.string().trim().min(1).max(MAX_NAME_CHARS)
 const note = z.string().trim().min(1).max(MAX_NOTE_CHARS)
-const limit = z.int().min(1).max(MAX_LIMIT).nullable()
+const limit = z.int().min(1).max(MAX_REQUEST_LIMIT).nullable()
 
 export const walletSchema = z.object({
   account_id: z.string(),
@@ -149,7 +152,7 @@ export const topUp = operation({
   scope: 'billing',
   method: 'POST',
   path: '/accounts/{id}/top-ups',
-  summary: 'Add credits to the wallet; at least 404.4.',
+  summary: `Add credits to the wallet; at least ${MINIMUM_TOP_UP}.`,
   input: z.object({ id, amount: creditsText, note: note.nullable().default(null), reference }),
   answer: credited,
   isSensitive: true,

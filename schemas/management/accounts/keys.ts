@@ -1,10 +1,10 @@
 /** Operations of API keys. */
 import { z } from 'zod'
+import { MAX_NAME_CHARS, MAX_REQUEST_LIMIT } from '../../accounts/account.ts'
 import { keyKind } from '../../accounts/key.ts'
 import { creditsText } from '../../money.ts'
 import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
 
-const MAX_NAME_CHARS = 100
 const MAX_MODELS = 500
 
 const name = z.string().trim().min(1).max(MAX_NAME_CHARS)
@@ -25,10 +25,9 @@ const formerSecret = z.object({
 
 export const spendCap = creditsText.refine((cap) => cap >= 0n, 'A spend cap is never negative')
 
-const MAX_LIMIT = 2 ** 31 - 1
 const MAX_ADDRESSES = 100
 const limit = (what: string) =>
-  z.int().min(1).max(MAX_LIMIT).nullable().describe(`${what} null: no limit besides the account's.`)
+  z.int().min(1).max(MAX_REQUEST_LIMIT).nullable().describe(`${what} null: no limit besides the account's.`)
 const limits = {
   requests_per_minute: limit('Requests of this key in 60 seconds.'),
   concurrency: limit('Requests of this key in flight at once.'),

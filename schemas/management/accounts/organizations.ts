@@ -1,11 +1,9 @@
 /** Operations of organizations: members, and keys that they request. */
 import { z } from 'zod'
+import { MAX_NAME_CHARS, MAX_NOTE_CHARS } from '../../accounts/account.ts'
 import { KEY_REQUEST_STATES, memberRole } from '../../accounts/organization.ts'
 import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
 import { keySchema, limitsOfNewKey, spendCap } from './keys.ts'
-
-const MAX_NAME_CHARS = 100
-const MAX_NOTE_CHARS = 500
 
 const accountId = z.string().describe('The organization.')
 const id = z.string()

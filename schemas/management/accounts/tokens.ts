@@ -1,8 +1,7 @@
 /** Operations of management tokens. */
 import { z } from 'zod'
+import { MAX_NAME_CHARS } from '../../accounts/account.ts'
 import { instantText, operation, pageInput, pageOf, SCOPES } from '../operation.ts'
-
-const MAX_NAME_CHARS = 100
 
 const accountId = z.string().describe('The account that the token acts in.')
 

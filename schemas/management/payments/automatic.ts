@@ -1,5 +1,6 @@
 /** Operations of saved cards and automatic top-ups. */
 import { z } from 'zod'
+import { MINIMUM_TOP_UP } from '../../accounts/account.ts'
 import { creditsText } from '../../money.ts'
 import { OFF_REASONS } from '../../payments/payment.ts'
 import { amountText, instantText, operation } from '../operation.ts'
@@ -83,7 +84,7 @@ export const setAutomaticTopUp = operation({
     account_id: accountId,
     enabled: z.boolean(),
     threshold: creditsText,
-    amount: creditsText.describe('At least 404.4.'),
+    amount: creditsText.describe(`At least ${MINIMUM_TOP_UP}.`),
     monthly_maximum: creditsText.describe('At least the amount.'),
   }),
   answer: automatic,

@@ -1,5 +1,6 @@
 /** Operations of payments by card, and of their receipts. */
 import { z } from 'zod'
+import { MINIMUM_TOP_UP } from '../../accounts/account.ts'
 import { creditsText } from '../../money.ts'
 import { PAYMENT_KINDS, PAYMENT_STATES } from '../../payments/payment.ts'
 import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
@@ -72,7 +73,7 @@ export const startPayment = operation({
   details: 'The credits are booked when the provider reports the payment, once.',
   input: z.object({
     account_id: accountId,
-    credits: creditsText.describe('At least 404.4.'),
+    credits: creditsText.describe(`At least ${MINIMUM_TOP_UP}.`),
     save_card: z.boolean().default(false).describe('Keep the card for automatic top-ups.'),
   }),
   answer: payment,

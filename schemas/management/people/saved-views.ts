@@ -1,9 +1,10 @@
 /** Operations of saved views: filters of a page of the console under a name. */
 import { z } from 'zod'
+import { MAX_NAME_CHARS } from '../../accounts/account.ts'
 import { operation } from '../operation.ts'
 
 const page = z.enum(['calls', 'usage', 'tasks'])
-const name = z.string().trim().min(1).max(100)
+const name = z.string().trim().min(1).max(MAX_NAME_CHARS)
 const query = z.string().max(2_000).describe('Search parameters of the page.')
 
 const answer = {

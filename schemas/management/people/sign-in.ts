@@ -1,12 +1,12 @@
 /** Operations of becoming a user and of signing in: password, one-time code, passkey, OpenID Connect. */
 import { z } from 'zod'
+import { MAX_NAME_CHARS } from '../../accounts/account.ts'
 import { memberRole } from '../../accounts/organization.ts'
 import { LOCALES } from '../../accounts/people.ts'
 import { SIGN_UPS } from '../../config/file.ts'
 import { INSTALLATION_ROLES, instantText, operation } from '../operation.ts'
 import { sessionSchema } from './sessions.ts'
 
-const MAX_NAME_CHARS = 100
 /** Longer than any address or password that is taken, so that their own rules answer. */
 const MAX_TEXT_CHARS = 1000
 const MAX_CODE_CHARS = 40

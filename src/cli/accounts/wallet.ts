@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { verifyBooks } from '../../../pipelines/jobs/verify.ts'
 import { accountActs } from '../../../pipelines/management/accounts/accounts.ts'
+import { MINIMUM_TOP_UP } from '../../../schemas/accounts/account.ts'
 import {
   adjust,
   listLedger,
@@ -50,7 +51,7 @@ export function addWalletCommands(program: Command, context: Context): void {
     context,
     wallet
       .command('topup')
-      .description('add credits; at least 404.4')
+      .description(`add credits; at least ${MINIMUM_TOP_UP}`)
       .argument('<id>', 'account id')
       .argument('<amount>', 'credits', credits)
       .option('--note <text>', 'why, for the ledger', noteText)

@@ -114,6 +114,20 @@ t.test('a model that the configuration does not have is refused with the nearest
   t.equal((await command(['key', 'update', id, '--models', 'all'], unread)).code, 0, 'all needs no look-up')
 })
 
+t.test('accounts and keys have the same limits, as large as the database keeps', async (t) => {
+  const { id } = await json('key', 'create', '--account', account, '--name', 'fast')
+  for (const words of [
+    ['account', 'limits', account],
+    ['key', 'update', id],
+  ])
+    for (const limit of ['1500000', '2147483647', '2147483648']) {
+      const { code, stderr } = await command([...words, '--rpm', limit, '--concurrency', limit], wiring)
+      t.equal(code, limit === '2147483648' ? 2 : 0, `${words.join(' ')} ${limit}`)
+      if (code !== 0) t.match(stderr, 'It is a whole number from 1 to 2147483647, or "none".')
+    }
+  await json('account', 'limits', account, '--rpm', 'none', '--concurrency', 'none')
+})
+
 t.test('an expiry that is past is wrong usage', async (t) => {
   const { id } = await json('key', 'create', '--account', account, '--name', 'k', '--expires', '2999-01-01')
   for (const words of [
