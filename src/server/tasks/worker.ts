@@ -30,15 +30,11 @@ import { countEndedTask, countTransitions } from './count-transitions.ts'
 import { deliverNotifications } from './deliveries.ts'
 import { paymentWork } from './payments.ts'
 import { taskStorage } from './storage.ts'
+import { startSweeps } from './sweeps.ts'
 
 const MAX_CONNECTIONS = 6
 /** A third of the time after which JetStream counts a silent process as dead. */
 const KEEP_INTERVAL_MS = 10_000
-/** A third of the lease of a submitting process. */
-const TOUCH_INTERVAL_MS = 10_000
-const SWEEP_INTERVAL_MS = 2_000
-const EXPIRY_INTERVAL_MS = 60_000
-const NOTICE_INTERVAL_MS = 60_000
 const COUNT_INTERVAL_MS = 10_000
 const CLOSE_BOUND_MS = 2_000
 /** The most tasks remembered whose unknown state was logged. */
@@ -93,17 +89,7 @@ export async function runTasks(boot: Boot): Promise<void> {
   const sweep = new TaskSweep({ database, messages, storage, work, isOnline, log, now })
   const timers = [
     setInterval(() => work.keep(), KEEP_INTERVAL_MS),
-    everyUnlessBusy(TOUCH_INTERVAL_MS, () => work.touch().catch(later(log, 'Failed to touch tasks'))),
-    everyUnlessBusy(SWEEP_INTERVAL_MS, () => sweep.tasks().catch(later(log, 'Failed to sweep tasks'))),
-    everyUnlessBusy(EXPIRY_INTERVAL_MS, () =>
-      sweep.objects().catch(later(log, 'Failed to remove expired files')),
-    ),
-    everyUnlessBusy(NOTICE_INTERVAL_MS, () =>
-      opened.recordSilentJournals().then(() => {}, later(log, 'Failed to record notices of silent journals')),
-    ),
-    everyUnlessBusy(NOTICE_INTERVAL_MS, () =>
-      opened.recordExpiringKeys().then(() => {}, later(log, 'Failed to record notices of expiring keys')),
-    ),
+    ...startSweeps({ work, sweep, database: opened, log }),
     countOpen(metrics, database),
   ]
   const jobs = runJobs({
@@ -143,8 +129,6 @@ export async function runTasks(boot: Boot): Promise<void> {
   })
   parent.send({ type: 'ready' })
 }
-
-const later = (log: Log, what: string) => (error: unknown) => log.warn({ err: error }, `${what}; retrying`)
 
 /** Logs each task's unknown state once: the task is polled until its deadline. */
 function unmappedStates(log: Log) {
