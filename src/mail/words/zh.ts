@@ -20,7 +20,7 @@ export const ZH: Words = {
     },
     email_changed: {
       subject: '您的邮箱地址已更改',
-      text: '今后请使用 {email} 登录 Tollgate。如果不是您本人的操作,请立即联系运营人员。',
+      text: '今后请使用 {email} 登录 Tollgate。如果不是您本人的操作,请立即联系运维管理员。',
       button: '',
     },
   },
