@@ -46,7 +46,7 @@ interface DetailQuery {
 type DetailCall = AuthenticatedCall & Asked<DetailQuery>
 
 /** Adds which call the client asks for. @throws Failure `invalid_request`, `permission_denied` */
-export const readDetail = (): Stage<AuthenticatedCall, DetailCall> =>
+export const readDetailQuery = (): Stage<AuthenticatedCall, DetailCall> =>
   readParams(({ known, request: { path, query } }) => {
     assertReadsLogs(known)
     const { scope = mayReadAccount(known) ? 'account' : 'key' } = readQuery(logDetailQuery, query)

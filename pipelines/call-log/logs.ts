@@ -6,7 +6,7 @@ import type { Handler } from '../../src/http/handler.ts'
 import { type AuthenticateDeps, authenticate } from '../stages/authenticate.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { limitLogReads, type RateDeps } from '../stages/rate-limit.ts'
-import { answerWithDetail, findCall, type LogDetailDeps, readDetail } from './detail.ts'
+import { answerWithDetail, findCall, type LogDetailDeps, readDetailQuery } from './detail.ts'
 import { answerWithCalls, type LogPageDeps } from './page.ts'
 import { readSearch } from './search.ts'
 import { answerWithSummary, findSummary, type LogSummaryDeps, readSummary } from './summary.ts'
@@ -21,7 +21,7 @@ export const listLogs = (deps: ReaderDeps & LogPageDeps): Handler =>
 
 /** `GET /v1/logs/{id}` */
 export const showLog = (deps: ReaderDeps & LogDetailDeps): Handler =>
-  pipeline(authenticate(deps), limitLogReads(deps), readDetail(), findCall(deps), answerWithDetail())
+  pipeline(authenticate(deps), limitLogReads(deps), readDetailQuery(), findCall(deps), answerWithDetail())
 
 /** `GET /v1/logs/summary` */
 export const sumLogs = (deps: ReaderDeps & LogSummaryDeps): Handler =>

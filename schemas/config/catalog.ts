@@ -10,8 +10,8 @@ export const CHAT_PROTOCOLS = ['chat-completions', 'messages', 'generate-content
 export const chatProtocol = z.enum(CHAT_PROTOCOLS)
 export type ChatProtocol = z.infer<typeof chatProtocol>
 
-/** Families of providers that report usage in their own way. */
-export const USAGE_FAMILIES = [
+/** Providers of chat models. Each reports usage in its own way. */
+export const CHAT_PROVIDERS = [
   'openai',
   'azure',
   'anthropic',
@@ -29,10 +29,10 @@ export const USAGE_FAMILIES = [
   'minimax',
   'ark',
 ] as const
-export type UsageFamily = (typeof USAGE_FAMILIES)[number]
+export type ChatProvider = (typeof CHAT_PROVIDERS)[number]
 
-/** Those of media alone have no usage. */
-export const PROVIDERS = [...USAGE_FAMILIES, 'fal', 'replicate', 'kling', 'runway'] as const
+/** With those of media alone, which report no usage. */
+export const PROVIDERS = [...CHAT_PROVIDERS, 'fal', 'replicate', 'kling', 'runway'] as const
 export type Provider = (typeof PROVIDERS)[number]
 
 /** Client protocol to upstream protocol, where the gateway itself translates. */

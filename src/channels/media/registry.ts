@@ -58,7 +58,7 @@ export type PresetPlace =
   | { readonly type: 'known'; readonly presets: readonly Preset[] }
   | { readonly type: 'asked'; readonly source: PresetSource }
 
-const PRESETS: Partial<Record<ChannelProtocol, Partial<Record<PresetKind, PresetPlace>>>> = {
+const VOICES_AND_AVATARS: Partial<Record<ChannelProtocol, Partial<Record<PresetKind, PresetPlace>>>> = {
   'openai-speech': { voice: { type: 'known', presets: OPENAI_VOICES } },
   elevenlabs: { voice: { type: 'asked', source: elevenlabsVoices } },
   task: {
@@ -69,4 +69,4 @@ const PRESETS: Partial<Record<ChannelProtocol, Partial<Record<PresetKind, Preset
 
 /** Returns the source of presets. Null: the protocol has none of the kind. */
 export const presetsOf = (protocol: string, kind: PresetKind): PresetPlace | null =>
-  isMedia(protocol) ? (PRESETS[protocol]?.[kind] ?? null) : null
+  isMedia(protocol) ? (VOICES_AND_AVATARS[protocol]?.[kind] ?? null) : null

@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { type ChatProtocol, type Provider, USAGE_FAMILIES } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROVIDERS, type ChatProtocol, type Provider } from '../../../schemas/config/catalog.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import { PRESETS } from '../../../src/channels/providers/registry.ts'
 import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
@@ -153,7 +153,7 @@ const REQUESTS: Readonly<Record<ChatProtocol, { readonly path: string; readonly 
 /** Every family that speaks a protocol, and a channel without one. */
 const familiesOf = (protocol: ChatProtocol): readonly (Provider | undefined)[] => [
   undefined,
-  ...USAGE_FAMILIES.filter((family) => PRESETS[family].baseUrls[protocol] !== undefined),
+  ...CHAT_PROVIDERS.filter((family) => PRESETS[family].baseUrls[protocol] !== undefined),
 ]
 
 const said = { choices: [{ index: 0, delta: { content: SAID } }] }
@@ -258,7 +258,7 @@ const readers: Readonly<Record<string, Reader>> = {
 t.test('every family has its place here', async (t) => {
   const covered = new Set(Object.values(readers).flatMap(({ families }) => families))
   t.same(
-    USAGE_FAMILIES.filter((family) => !covered.has(family)),
+    CHAT_PROVIDERS.filter((family) => !covered.has(family)),
     [],
   )
 })

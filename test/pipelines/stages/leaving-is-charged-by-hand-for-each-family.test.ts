@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { type ChatProtocol, USAGE_FAMILIES, type UsageFamily } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROVIDERS, type ChatProtocol, type ChatProvider } from '../../../schemas/config/catalog.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import { chunk } from '../../support/event-stream.ts'
 import { MODEL, RunningCall } from './forward-support.ts'
@@ -23,7 +23,7 @@ const WORD = 'Hello '
 
 /** Nothing is reported before the end: (1000 x 10 + 2 x 40) / 1,000,000. */
 const ESTIMATED = '0.01008'
-const CHARGES: Readonly<Partial<Record<UsageFamily, string>>> = {
+const CHARGES: Readonly<Partial<Record<ChatProvider, string>>> = {
   // In every chunk: (500 x 10 + 300 x 1 + 200 x 12.5 + 90 x 40) / 1,000,000
   qwen: '0.0114',
   // The prompt at the beginning: (500 x 10 + 200 x 1 + 100 x 12.5 + 200 x 20 + 2 x 40) / 1,000,000
@@ -35,7 +35,7 @@ const CHARGES: Readonly<Partial<Record<UsageFamily, string>>> = {
   vertex: '0.01548',
 }
 
-const PROTOCOLS: Readonly<Partial<Record<UsageFamily, ChatProtocol>>> = {
+const PROTOCOLS: Readonly<Partial<Record<ChatProvider, ChatProtocol>>> = {
   anthropic: 'messages',
   bedrock: 'messages',
   gemini: 'generate-content',
@@ -52,7 +52,7 @@ const REQUESTS = {
 } as const
 
 /** The events of a family's recorded stream up to the first word. */
-function begun(family: UsageFamily): readonly (string | Buffer)[] {
+function begun(family: ChatProvider): readonly (string | Buffer)[] {
   const url = new URL(`../../fixtures/usage/${family}/stream.txt`, import.meta.url)
   const text = readFileSync(url, 'utf8')
   const events = text.slice(0, text.indexOf('\n\n', text.indexOf(WORD)) + 2).split(/(?<=\n\n)/)
@@ -60,7 +60,7 @@ function begun(family: UsageFamily): readonly (string | Buffer)[] {
   return events.map((event) => chunk(JSON.parse(event.slice(event.indexOf('{')))))
 }
 
-for (const family of USAGE_FAMILIES)
+for (const family of CHAT_PROVIDERS)
   t.test(family, async (t) => {
     const protocol = (PROTOCOLS[family] ?? 'chat-completions') as keyof typeof REQUESTS
     const { path, body } = REQUESTS[protocol]

@@ -5,9 +5,9 @@
 import t from 'tap'
 import {
   CHAT_PROTOCOLS,
+  CHAT_PROVIDERS,
   type ChatProtocol,
-  USAGE_FAMILIES,
-  type UsageFamily,
+  type ChatProvider,
 } from '../../../../schemas/config/catalog.ts'
 import { PRESETS } from '../../../../src/channels/providers/registry.ts'
 import { chatWith } from '../../protocols/request/plain-requests.ts'
@@ -34,7 +34,7 @@ const GOOGLE: PriceFields = {
 const searches = { enable_search: true, search_options: { forced_search: true } }
 
 /** By protocol where a provider speaks several. */
-const FIELDS: Readonly<Record<UsageFamily, Readonly<Partial<Record<ChatProtocol, PriceFields>>>>> = {
+const FIELDS: Readonly<Record<ChatProvider, Readonly<Partial<Record<ChatProtocol, PriceFields>>>>> = {
   openai: { 'chat-completions': OPENAI, responses: OPENAI },
   azure: {
     'chat-completions': { ...OPENAI, refused: { ...OPENAI.refused, data_sources: [{}] } },
@@ -88,7 +88,7 @@ const FIELDS: Readonly<Record<UsageFamily, Readonly<Partial<Record<ChatProtocol,
   },
 }
 
-for (const family of USAGE_FAMILIES)
+for (const family of CHAT_PROVIDERS)
   t.test(family, async (t) => {
     const spoken = CHAT_PROTOCOLS.filter((protocol) => PRESETS[family].baseUrls[protocol] !== undefined)
     t.same(Object.keys(FIELDS[family]).sort(), [...spoken].sort(), 'each protocol of the preset has a list')

@@ -5,10 +5,10 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import {
+  CHAT_PROVIDERS,
   type ChatProtocol,
+  type ChatProvider,
   pricing,
-  USAGE_FAMILIES,
-  type UsageFamily,
 } from '../../../../schemas/config/catalog.ts'
 import { printCredits } from '../../../../schemas/money.ts'
 import { tokenCharge, tokenPrice } from '../../../../src/core/pricing/pricing.ts'
@@ -28,7 +28,7 @@ const price = tokenPrice(
 )!
 
 /** Credits. The products are tokens x the price of a million of them; cache writes cost 12.5, for an hour 20. */
-const CHARGES: Readonly<Record<UsageFamily, string>> = {
+const CHARGES: Readonly<Record<ChatProvider, string>> = {
   // (500 x 10 + 100 x 30 + 400 x 1 + 120 x 40 + 50 x 60 + 30 x 80) / 1,000,000 x 0.5
   openai: '0.0093',
   // (600 x 10 + 400 x 1 + 200 x 40) / 1,000,000
@@ -63,14 +63,14 @@ const CHARGES: Readonly<Record<UsageFamily, string>> = {
   vertex: '0.0588',
 }
 
-const PROTOCOLS: Readonly<Partial<Record<UsageFamily, ChatProtocol>>> = {
+const PROTOCOLS: Readonly<Partial<Record<ChatProvider, ChatProtocol>>> = {
   anthropic: 'messages',
   bedrock: 'messages',
   gemini: 'generate-content',
   vertex: 'generate-content',
 }
 
-const fixture = (family: UsageFamily, name: string): Buffer =>
+const fixture = (family: ChatProvider, name: string): Buffer =>
   readFileSync(new URL(`../../../fixtures/usage/${family}/${name}`, import.meta.url))
 
 const chargeOf = ({ usage, serviceTier }: Metered) =>
@@ -79,7 +79,7 @@ const chargeOf = ({ usage, serviceTier }: Metered) =>
 const callOf = (protocol: ChatProtocol) =>
   protocol === 'generate-content' ? chatCall({}, { source: { framing: 'sse' } }) : chatCall()
 
-for (const family of USAGE_FAMILIES) {
+for (const family of CHAT_PROVIDERS) {
   const upstream = PROTOCOLS[family] ?? 'chat-completions'
   const clients: ChatProtocol[] =
     upstream === 'chat-completions' ? [upstream] : [upstream, 'chat-completions']
