@@ -69,11 +69,18 @@ export class Failure extends Error {
   readonly internal: string | undefined
   /** Extra response headers, such as `retry-after` or `allow`. */
   readonly headers: ReadonlyArray<readonly [string, string]>
+  /** Facts by which SDKs of messages act; they are in that shape alone. */
+  readonly details: Readonly<Record<string, unknown>> | undefined
 
   constructor(
     code: FailureCode,
     message: string,
-    more: { status?: number; internal?: string; headers?: ReadonlyArray<readonly [string, string]> } = {},
+    more: {
+      status?: number
+      internal?: string
+      headers?: ReadonlyArray<readonly [string, string]>
+      details?: Readonly<Record<string, unknown>>
+    } = {},
   ) {
     super(message)
     this.name = 'Failure'
@@ -81,6 +88,7 @@ export class Failure extends Error {
     this.status = more.status ?? FAILURES[code].status
     this.internal = more.internal
     this.headers = more.headers ?? []
+    this.details = more.details
   }
 }
 

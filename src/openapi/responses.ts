@@ -14,7 +14,14 @@ const object = (properties: Record<string, JsonSchema>): JsonSchema => ({
 /** One failure in three shapes; which one follows the endpoint. */
 export const ERROR_SCHEMAS = {
   Error: object({ error: object({ message: text, type: text, code: text }) }),
-  MessagesError: object({ type: { const: 'error' }, error: object({ type: text, message: text }) }),
+  MessagesError: object({
+    type: { const: 'error' },
+    error: {
+      type: 'object',
+      properties: { type: text, message: text, details: { type: 'object' } },
+      required: ['type', 'message'],
+    },
+  }),
   GenerateContentError: object({
     error: object({
       code: { type: 'integer', description: 'The HTTP status.' },

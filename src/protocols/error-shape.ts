@@ -17,12 +17,12 @@ export function errorShapeOf(path: string): ErrorShape {
 /** Returns the JSON body for `failure`; its status and extra headers are in the failure itself. */
 export function errorBody(shape: ErrorShape, failure: Failure): string {
   const row = FAILURES[failure.code]
-  const { message, status } = failure
+  const { message, status, details } = failure
   switch (shape) {
     case 'chat-completions':
       return JSON.stringify({ error: { message, type: row.type, code: failure.code } })
     case 'messages':
-      return JSON.stringify({ type: 'error', error: { type: row.messagesType, message } })
+      return JSON.stringify({ type: 'error', error: { type: row.messagesType, message, details } })
     case 'generate-content':
       return JSON.stringify({ error: { code: status, message, status: row.generateStatus } })
   }

@@ -9,6 +9,7 @@ import {
   messagesRequest,
 } from '../../../schemas/chat/messages.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
+import { Failure } from '../../../schemas/failure.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
@@ -51,9 +52,21 @@ const countReader = new RequestReader<CountTokensRequest, keyof typeof LISTS>(
   STORED_OBJECT_FIELDS,
 )
 
+/**
+ * A thread is a conversation that the vendor stores. Its SDK goes on without one where the refusal has these details, as
+ * the vendor's own has. See docs/errors.md, "Fields that are refused".
+ */
+const threadRefusal = (): Failure =>
+  new Failure(
+    'invalid_request',
+    "Field 'thread' is not valid: no conversation is stored for you; send all its messages without it",
+    { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } },
+  )
+
 function read({ path, body }: ClientRequest): ChatCall {
   const reader = path === COUNT_TOKENS_PATH ? countReader : callReader
   const { request, counts, fields } = reader.read(body)
+  if (request.thread != null) throw threadRefusal()
   const sizeOf = (name: string): number => {
     const span = fields.get(name)
     return span === undefined ? 0 : span.end - span.start

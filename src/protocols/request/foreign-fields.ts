@@ -6,7 +6,7 @@
 import type { ZodType } from 'zod'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { foldedName, type NameSet } from '../../core/json/names.ts'
-import { isObject, type LooseObject } from '../loose.ts'
+import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
 import {
   CHAT_COMPLETIONS_NAMES,
   GENERATE_CONTENT_NAMES,
@@ -25,6 +25,7 @@ export const PRICED_FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<string
   messages: {
     service_tier: ['auto', 'standard_only'],
     ...{ speed: ['standard'], inference_geo: ['global'], compaction: [] },
+    ...{ fallback_credit_token: [], billing_policy: [] },
   },
   'generate-content': {
     serviceTier: ['standard', 'SERVICE_TIER_UNSPECIFIED'],
@@ -162,11 +163,20 @@ export function ruleOf(protocol: ChatProtocol, name: string): Rule | undefined {
   return rule === ANY_VALUE ? undefined : rule
 }
 
-/** Within `generationConfig`: what chooses the model there. */
-const CONFIG_ROUTING: ReadonlySet<string> = new Set([
-  ...['routingConfig', 'routing_config', 'modelConfig', 'model_config'],
-  ...['modelSelectionConfig', 'model_selection_config'],
-])
+const CONFIG_ROUTING: Readonly<Record<string, string>> = {
+  ...{ routingConfig: ROUTED, routing_config: ROUTED, modelConfig: ROUTED, model_config: ROUTED },
+  ...{ modelSelectionConfig: ROUTED, model_selection_config: ROUTED },
+}
+
+/** Fields within top-level objects that must not have a value, with the reason. */
+const INNER_FIELDS: Readonly<
+  Record<ChatProtocol, Readonly<Record<string, Readonly<Record<string, string>>>>>
+> = {
+  'chat-completions': {},
+  responses: {},
+  messages: { diagnostics: { previous_message_id: STORED } },
+  'generate-content': { generationConfig: CONFIG_ROUTING, generation_config: CONFIG_ROUTING },
+}
 
 /** Names of fields that hold ids of stored objects, wherever an upstream reads them. */
 export const STORED_OBJECT_FIELDS: readonly string[] = [
@@ -254,10 +264,9 @@ export function foreignField(protocol: ChatProtocol, request: LooseObject): Fiel
     const why = ruleOf(protocol, name)?.(request[name])
     if (why != null) return { path: [name], why }
   }
-  if (protocol === 'generate-content')
-    for (const config of ['generationConfig', 'generation_config'])
-      for (const [name, value] of Object.entries(isObject(request[config]) ? request[config] : {}))
-        if (CONFIG_ROUTING.has(name) && value != null) return { path: [config, name], why: ROUTED }
+  for (const [field, inner] of Object.entries(INNER_FIELDS[protocol]))
+    for (const [name, why] of Object.entries(inner))
+      if (fieldsOf(request[field])[name] != null) return { path: [field, name], why }
   return findInside(request, OPAQUE[protocol], [])
 }
 

@@ -124,7 +124,7 @@ const block = place(blockNames, {
 
 export const MESSAGES_NAMES: NameSet = place(
   `model max_tokens stream temperature top_p top_k stop_sequences service_tier inference_geo speed compaction betas n
-  ${OF_ROUTERS}`,
+  fallback_credit_token ${OF_ROUTERS}`,
   {
     messages: place('role', { content: block }),
     system: block,
@@ -143,6 +143,9 @@ export const MESSAGES_NAMES: NameSet = place(
     context_management: place('edits'),
     mcp_servers: place('type name url authorization_token tool_configuration'),
     cache_control: cacheControl,
+    thread: place('type previous_message_id'),
+    diagnostics: place('previous_message_id'),
+    billing_policy: place('type bill_to'),
   },
 )
 

@@ -150,6 +150,33 @@ t.test('the anthropic SDK', async (t) => {
     t.equal(data.stop_reason, 'max_tokens')
   })
 
+  await t.test('runs tools without a thread, which the gateway refuses', async (t) => {
+    const { key } = await service.newKey('1000000')
+    const { messages } = clientOf(key).beta
+    const weather = {
+      ...TOOLS[0]!,
+      type: 'custom' as const,
+      run: () => 'sunny',
+      parse: (input: unknown) => input,
+    }
+    const runner = messages.toolRunner({
+      ...{ model: MODEL, max_tokens: MAX_TOKENS, tools: [weather] },
+      messages: [user(asking('tool_calls=1'))],
+    })
+    const reasons: unknown[] = []
+    for await (const { stop_reason } of runner) reasons.push(stop_reason)
+    t.same(reasons, ['tool_use', 'end_turn'])
+    const thread = messages.thread({ model: MODEL, max_tokens: 9 })
+    await refused(t, thread.send(user('hi')), Anthropic.BadRequestError, {
+      error: { type: 'error', error: { details: { error_code: 'thread_unsupported_request' } } },
+    })
+    const rows = await service.logs(key, (found) => found.length >= 4)
+    t.same(
+      rows.map(({ status }) => status),
+      ['rejected', 'success', 'success', 'rejected'],
+    )
+  })
+
   await t.test('counts tokens, which costs nothing and leaves no row', async (t) => {
     const { input_tokens } = await client.messages.countTokens({ model: MODEL, messages: [user('hello')] })
     t.ok(input_tokens > 0)

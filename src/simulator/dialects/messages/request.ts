@@ -17,7 +17,7 @@ const COUNTED_FIELDS = [
 const FIELDS = [
   ...COUNTED_FIELDS,
   ...['max_tokens', 'metadata', 'stop_sequences', 'stream', 'temperature', 'top_k', 'top_p'],
-  ...['container', 'service_tier', 'inference_geo'],
+  ...['container', 'diagnostics', 'service_tier', 'inference_geo'],
 ]
 
 export type MessagesRequest = {

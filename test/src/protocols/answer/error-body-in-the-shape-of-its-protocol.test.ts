@@ -30,6 +30,16 @@ t.test('every failure of the catalogue has a body in each shape', async (t) => {
   }
 })
 
+t.test('details are in the shape of messages alone', async (t) => {
+  const details = { error_code: 'thread_unsupported_request' }
+  const failure = new Failure('invalid_request', 'm', { details })
+  t.strictSame(JSON.parse(errorBody('messages', failure)).error, {
+    ...{ type: 'invalid_request_error', message: 'm', details },
+  })
+  for (const shape of ['chat-completions', 'generate-content'] as const)
+    t.notMatch(errorBody(shape, failure), /thread_/)
+})
+
 t.test('an endpoint may have a status of its own for a failure; its names stay', async (t) => {
   const failure = new Failure('model_not_found', 'm', { status: 404 })
   t.equal(failure.status, 404)

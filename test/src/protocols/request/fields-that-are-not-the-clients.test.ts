@@ -4,6 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../../../../schemas/config/catalog.ts'
+import type { Failure } from '../../../../schemas/failure.ts'
 import { PRICED_FIELDS, STORED_STATE_FIELDS } from '../../../../src/protocols/request/foreign-fields.ts'
 import { ROUTING_FIELDS, SERVER_FEATURES } from '../../../../src/protocols/request/routing-fields.ts'
 import { chatWith, PLAIN_REQUESTS, readBody } from './plain-requests.ts'
@@ -81,6 +82,8 @@ const DEAR: Readonly<Record<ChatProtocol, Readonly<Record<string, readonly unkno
   messages: {
     service_tier: [['priority']],
     ...{ speed: ['fast'], inference_geo: ['us'], compaction: [{ type: 'auto' }] },
+    fallback_credit_token: ['fct_1', { token: 'fct_1', mode: 'best_effort' }],
+    billing_policy: [{ type: 'billing_policy', bill_to: 'user_profile' }],
   },
   'generate-content': { serviceTier: ['SERVICE_TIER_FLEX'], service_tier: [1] },
 }
@@ -137,9 +140,22 @@ t.test('stored state, by a field of its own', async (t) => {
   isRefused(t, 'responses', { prompt: { id: 'pmpt_1' } }, 'prompt')
   isRefused(t, 'messages', { container: 'container_1' }, 'container')
   isRefused(t, 'messages', { container: { skills: [{ type: 'custom', skill_id: 's' }] } }, 'container')
+  const previous = { previous_message_id: 'msg_1' }
+  isRefused(t, 'messages', { diagnostics: previous }, 'diagnostics.previous_message_id')
+  for (const diagnostics of [null, {}, { previous_message_id: null }]) passes(t, 'messages', { diagnostics })
   isRefused(t, 'generate-content', { modelArmorConfig: { promptTemplateName: 'x' } }, 'modelArmorConfig')
   for (const protocol of CHAT_PROTOCOLS)
     for (const store of [true, false]) passes(t, protocol, { store, background: false })
+})
+
+t.test('a thread is refused as its vendor refuses one that it cannot make', async (t) => {
+  for (const thread of [{ type: 'create' }, { type: 'continue', previous_message_id: 'msg_1' }, 'msg_1']) {
+    isRefused(t, 'messages', { thread }, 'thread')
+    const { details } = t.throws(() => chatWith('messages', { thread })) as unknown as Failure
+    t.same(details, { error_code: 'thread_unsupported_request', unsupported: ['thread'] })
+  }
+  passes(t, 'messages', { thread: null })
+  isRefused(t, 'messages', { Thread: { type: 'create' } }, 'Thread')
 })
 
 const FILE = { type: 'file', file_id: 'file_1' }
