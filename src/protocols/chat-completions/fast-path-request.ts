@@ -25,7 +25,7 @@ import {
 } from '../../core/json/scanner/tape.ts'
 import { isObject } from '../loose.ts'
 import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from '../request/counts.ts'
-import { isTyped, typeOf } from '../request/fast-path-items.ts'
+import { typeOf } from '../request/fast-path-items.ts'
 import {
   type Rule as FieldRule,
   requestedTier,
@@ -35,7 +35,6 @@ import {
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, type LinkedParts, NO_LINKS } from '../request/linked-parts.ts'
 import { holdsSchema, isFormat, isPromptField } from '../request/prompt-fields.ts'
-import { serverToolsOf } from '../request/tools.ts'
 
 /** The fields that the gateway reads of a request, its messages and tools excepted. */
 export type ChatSettings = Pick<
@@ -111,9 +110,9 @@ const NAMES = new KnownNames(namesIn(CHAT_COMPLETIONS_NAMES), [
   ...LINK_FIELDS,
   'input_audio',
 ])
+/** The contract reads a tool of another type: the upstream may run it, and its settings may name a stored object. */
+const isFunction: NodeTest = (tape, node) => tape.isOneOf(FUNCTION, typeOf(tape, node))
 const FUNCTION = new Words(['function'])
-/** A tool that a server of the client's runs: the contract reads its link. */
-const CALLS_SERVER: ServerTool = 'mcp'
 
 /** Parts of another type may hold a link, under a name that is not watched: the contract counts them. */
 const isPlainPart: NodeTest = (tape, node) => tape.isOneOf(PLAIN_PARTS, typeOf(tape, node))
@@ -126,19 +125,6 @@ const isMessage: NodeTest = (tape, node) =>
   tape.isOneOf(ROLES, tape.found(MESSAGE.place.role)) &&
   isContent(tape, tape.found(MESSAGE.place.content)) &&
   tape.isMissing(tape.found(MESSAGE.place.audio))
-
-const NO_TOOLS: readonly ServerTool[] = []
-
-/** @throws Failure `tool_not_supported` */
-function builtInTools(tape: Tape, list: number): readonly ServerTool[] {
-  const types: string[] = []
-  const end = tape.nodeAfter(list)
-  for (let item = list + 1; item < end; item = tape.nodeAfter(item)) {
-    const type = typeOf(tape, item)
-    if (!tape.isOneOf(FUNCTION, type)) types.push(tape.valueAt(type) as string)
-  }
-  return types.length === 0 ? NO_TOOLS : serverToolsOf('chat-completions', types)
-}
 
 const NOT_FREE = -1
 
@@ -223,10 +209,7 @@ function foundSettings(tape: Tape): Partial<Record<keyof ChatSettings, unknown>>
   }
 }
 
-/**
- * Returns the facts of the request; null where it needs the full contract.
- * @throws Failure `tool_not_supported`
- */
+/** Returns the facts of the request; null where it needs the full contract. */
 export const readFastPathRequest = (body: Buffer): ReadChatRequest | null =>
   scanJson(body, DEEPEST, NAMES, requestOn)
 
@@ -242,15 +225,13 @@ function requestOn(tape: Tape): ReadChatRequest | null {
   const messages = tape.countOf(conversation, isMessage)
   if (messages < 1) return null
   const list = tape.found(place.tools)
-  const tools = tape.isMissing(list) ? null : tape.countOf(list, isTyped)
+  const tools = tape.isMissing(list) ? null : tape.countOf(list, isFunction)
   if (tools === -1 || (tools !== null && tools > MAX_TOOLS)) return null
-  const serverTools = tools === null ? NO_TOOLS : builtInTools(tape, list)
-  if (serverTools.includes(CALLS_SERVER)) return null
   return {
     settings,
     messages,
     tools,
-    builtInTools: serverTools,
+    builtInTools: [],
     promptBytes: tape.endOf(conversation) - tape.startOf(conversation) + besideMessages,
     links: NO_LINKS,
     fields: {

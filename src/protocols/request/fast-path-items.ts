@@ -11,5 +11,3 @@ export function typeOf(tape: Tape, node: number): number {
   const type = tape.found(TYPED.place.type)
   return tape.isText(type) ? type : 0
 }
-
-export const isTyped = (tape: Tape, node: number): boolean => typeOf(tape, node) !== 0

@@ -28,8 +28,8 @@ export const PRICED_FIELDS: Readonly<Record<ChatProtocol, Readonly<Record<string
     ...{ fallback_credit_token: [], billing_policy: [] },
   },
   'generate-content': {
-    serviceTier: ['standard', 'SERVICE_TIER_UNSPECIFIED'],
-    service_tier: ['standard', 'SERVICE_TIER_UNSPECIFIED'],
+    serviceTier: ['standard', 'unspecified', 'SERVICE_TIER_UNSPECIFIED'],
+    service_tier: ['standard', 'unspecified', 'SERVICE_TIER_UNSPECIFIED'],
   },
 }
 
@@ -93,6 +93,10 @@ const metadataRule: Rule = (value) => {
   return names.length === 0 ? null : `'${names[0]}' in it is a proxy's own; leave it out`
 }
 
+/** A voice with an id is one that the account has made. */
+const voiceRule: Rule = (audio) =>
+  fieldsOf(fieldsOf(audio).voice).id == null ? null : `'voice.id' in it is not yours; name a voice instead`
+
 function rulesOf(protocol: ChatProtocol): Map<string, Rule> {
   const priced = Object.entries(PRICED_FIELDS[protocol])
   const rules: readonly (readonly [string, Rule])[] = [
@@ -115,7 +119,7 @@ function rulesOf(protocol: ChatProtocol): Map<string, Rule> {
 }
 
 const OWN_RULES: Readonly<Record<ChatProtocol, ReadonlyArray<readonly [string, Rule]>>> = {
-  'chat-completions': [],
+  'chat-completions': [['audio', voiceRule]],
   responses: [
     ['prompt', unlessIn(STORED)],
     // The gateway finds the channel that keeps it.
@@ -127,6 +131,9 @@ const OWN_RULES: Readonly<Record<ChatProtocol, ReadonlyArray<readonly [string, R
   'generate-content': [
     ['modelArmorConfig', unlessIn(STORED)],
     ['model_armor_config', unlessIn(STORED)],
+    // Where the answer's files are to be written.
+    ['outputConfig', unlessIn(STORED)],
+    ['output_config', unlessIn(STORED)],
   ],
 }
 
@@ -183,7 +190,10 @@ export const STORED_OBJECT_FIELDS: readonly string[] = [
   ...['file_id', 'file_ids', 'vector_store_ids', 'fileUri', 'file_uri'],
 ]
 /** The same, inside settings and tools alone. */
-const STORED_SETTINGS = ['fileSearchStoreNames', 'container_id', 'skills', 'cachedContent'] as const
+const STORED_SETTINGS = [
+  ...['fileSearchStoreNames', 'container_id', 'skills', 'cachedContent', 'tunnel_id'],
+  ...['vertexAiSearch', 'vertexRagStore', 'apiKeySecret', 'apiKeySecretVersion'],
+] as const
 const plainName = (name: string): string => foldedName(name).replaceAll('_', '')
 const STORED_FIELDS: ReadonlySet<string> = new Set(
   [...STORED_OBJECT_FIELDS, ...STORED_SETTINGS].map(plainName),
@@ -214,17 +224,24 @@ export interface FieldFault {
 
 const isFull = (value: unknown): boolean => value != null && !(Array.isArray(value) && value.length === 0)
 
+/** Types of containers that the upstream makes. */
+const NEW_CONTAINERS: ReadonlySet<unknown> = new Set(['auto', 'container_auto'])
+/** A container with more memory costs more. */
+const UNPRICED_MEMORY: Rule = unlessIn(PRICED, ['1g'])
+
 /** Returns the field by which the client must not send an object, and the reason; null without any. */
 function ownFault({
   type,
   result,
   container,
   model,
+  memory_limit: memory,
 }: LooseObject): readonly [field: string, why: string] | null {
   if (STORED_TYPES.has(type)) return ['type', STORED]
   // An item of an earlier answer without its picture: the upstream would read it from its store.
   if (type === 'image_generation_call' && result == null) return ['result', STORED]
   if (typeof container === 'string') return ['container', STORED]
+  if (NEW_CONTAINERS.has(type) && UNPRICED_MEMORY(memory) !== null) return ['memory_limit', PRICED]
   return type === 'image_generation' && model != null ? ['model', ROUTED] : null
 }
 

@@ -130,7 +130,7 @@ const request = fc.record({
   logprobs: maybe(fc.boolean()),
   top_logprobs: maybe(fc.integer({ min: 0, max: 20 })),
   modalities: maybe(fc.subarray(['text', 'image', 'audio', '?'])),
-  audio: maybe(fc.constantFrom({ voice: 'a', format: 'pcm16' }, { voice: { id: 'b' }, format: 'mp3' })),
+  audio: maybe(fc.constantFrom({ voice: 'a', format: 'pcm16' }, { voice: { name: 'b' }, format: 'mp3' })),
   thinking: maybe(
     fc.constantFrom<unknown>({ type: 'adaptive' }, { type: 'enabled', budget_tokens: 99 }, '?'),
   ),

@@ -98,7 +98,7 @@ const USUAL: Readonly<Record<ChatProtocol, readonly object[]>> = {
   'chat-completions': [{ service_tier: 'auto' }, { service_tier: 'default' }, { prediction: null }],
   responses: [{ service_tier: 'auto' }, { service_tier: 'default' }],
   messages: [{ service_tier: 'auto' }, { service_tier: 'standard_only' }, { speed: 'standard' }],
-  'generate-content': [{ serviceTier: 'standard' }, { service_tier: null }],
+  'generate-content': [{ serviceTier: 'standard' }, { serviceTier: 'unspecified' }, { service_tier: null }],
 }
 
 t.test('fields that change the price', async (t) => {
@@ -144,6 +144,10 @@ t.test('stored state, by a field of its own', async (t) => {
   isRefused(t, 'messages', { diagnostics: previous }, 'diagnostics.previous_message_id')
   for (const diagnostics of [null, {}, { previous_message_id: null }]) passes(t, 'messages', { diagnostics })
   isRefused(t, 'generate-content', { modelArmorConfig: { promptTemplateName: 'x' } }, 'modelArmorConfig')
+  for (const name of ['outputConfig', 'output_config', 'OutputConfig'])
+    isRefused(t, 'generate-content', { [name]: { outputUriPrefix: 'gs://bucket/x' } }, name)
+  isRefused(t, 'chat-completions', { audio: { format: 'mp3', voice: { id: 'voice_1' } } }, 'audio')
+  passes(t, 'chat-completions', { audio: { format: 'mp3', voice: 'alloy' } })
   for (const protocol of CHAT_PROTOCOLS)
     for (const store of [true, false]) passes(t, protocol, { store, background: false })
 })
@@ -268,6 +272,25 @@ t.test('ids of stored objects, wherever an upstream reads them', async (t) => {
     ],
   ]
   for (const [protocol, more, field] of cases) isRefused(t, protocol, more, field)
+})
+
+t.test('settings of tools that refer to what is stored, or change the price', async (t) => {
+  const inTool = (protocol: ChatProtocol, tool: object, field: string) =>
+    isRefused(t, protocol, { tools: [tool] }, `tools[0].${field}`)
+  const interpreter = (container: unknown) => ({ type: 'code_interpreter', container })
+  const shell = (environment: object) => ({ type: 'shell', environment })
+  for (const protocol of ['responses', 'chat-completions'] as const) {
+    inTool(protocol, interpreter('cntr_1'), 'container')
+    inTool(protocol, interpreter({ type: 'auto', memory_limit: '4g' }), 'container.memory_limit')
+    for (const memory_limit of [null, '1g'])
+      passes(t, protocol, { tools: [interpreter({ type: 'auto', memory_limit })] })
+  }
+  inTool('responses', shell({ type: 'container_auto', memory_limit: '64g' }), 'environment.memory_limit')
+  inTool('responses', { type: 'mcp', server_label: 's', tunnel_id: 'tunnel_1' }, 'tunnel_id')
+  const secret = { authConfig: { apiKeyConfig: { apiKeySecret: 'projects/p/secrets/s/versions/1' } } }
+  inTool('generate-content', { googleMaps: secret }, 'googleMaps.authConfig.apiKeyConfig.apiKeySecret')
+  for (const store of ['vertexAiSearch', 'vertex_ai_search', 'vertexRagStore'])
+    inTool('generate-content', { retrieval: { [store]: { engine: 'e' } } }, `retrieval.${store}`)
 })
 
 t.test('an id that is the client’s own, or tells of an answer, passes', async (t) => {
