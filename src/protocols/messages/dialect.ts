@@ -13,7 +13,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
 import { type FieldSpan, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
-import { fieldsOf, listOf, textOf } from '../loose.ts'
+import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
@@ -37,6 +37,8 @@ const COUNT_TOKENS_PATH = '/v1/messages/count_tokens'
 /** The type of a tool without one. */
 const CUSTOM = 'custom'
 const MCP = 'mcp'
+const TOOL_ADDITION = 'tool_addition'
+const COMPACTION = 'compaction'
 
 const LISTS = { messages: fastPathMessages, tools: fastPathTools }
 const callReader = new RequestReader(
@@ -67,6 +69,7 @@ function read({ path, body }: ClientRequest): ChatCall {
   const reader = path === COUNT_TOKENS_PATH ? countReader : callReader
   const { request, counts, fields } = reader.read(body)
   if (request.thread != null) throw threadRefusal()
+  const tools = offeredTools(request)
   const sizeOf = (name: string): number => {
     const span = fields.get(name)
     return span === undefined ? 0 : span.end - span.start
@@ -78,9 +81,9 @@ function read({ path, body }: ClientRequest): ChatCall {
     outputLimit: request.max_tokens ?? null,
     choices: 1,
     promptBytes: sizeOf('messages') + sizeOf('system') + promptFieldBytes('messages', body, fields, request),
-    links: linkedPartsIn(request.messages, [...listOf(request.mcp_servers), ...(request.tools ?? [])]),
-    builtInTools: builtInTools(request),
-    toolCallLimit: toolCallLimit(request),
+    links: linkedPartsIn(request.messages, [...listOf(request.mcp_servers), ...tools]),
+    builtInTools: builtInTools(tools, request),
+    toolCallLimit: toolCallLimit(tools, request),
     ...requestedTier('messages', request),
     ...(compacts(request) && { compacts: true }),
     settings: settingsOf(request, counts),
@@ -88,9 +91,28 @@ function read({ path, body }: ClientRequest): ChatCall {
   }
 }
 
+/** Yields the tools that blocks of messages define, and those of a summary of earlier messages. */
+function* addedTools(blocks: readonly unknown[]): Generator<LooseObject> {
+  for (const block of blocks) {
+    const { type, tool, tool_changes: changes } = fieldsOf(block)
+    const { definition } = fieldsOf(tool)
+    if (type === TOOL_ADDITION && isObject(definition)) yield definition
+    if (type === COMPACTION) yield* addedTools(listOf(changes))
+  }
+}
+
+/** Returns all offered tools. */
+const offeredTools = ({ tools, messages }: CountTokensRequest): readonly LooseObject[] => [
+  ...(tools ?? []),
+  ...messages.flatMap(({ content }) => [...addedTools(listOf(content))]),
+]
+
 /** Returns the built-in tools. A separate field has the MCP servers to call. */
-function builtInTools({ tools, mcp_servers: servers }: CountTokensRequest): readonly ServerTool[] {
-  const types = (tools ?? []).map(({ type }) => type ?? CUSTOM)
+function builtInTools(
+  tools: readonly LooseObject[],
+  { mcp_servers: servers }: CountTokensRequest,
+): readonly ServerTool[] {
+  const types = tools.map(({ type }) => (type == null ? CUSTOM : textOf(type)))
   const callsServers = servers != null && !(Array.isArray(servers) && servers.length === 0)
   return serverToolsOf('messages', callsServers ? [...types, MCP] : types)
 }
@@ -101,11 +123,14 @@ const compacts = ({ context_management: context }: CountTokensRequest): boolean 
   listOf(fieldsOf(context).edits).some((edit) => COMPACTS.test(textOf(fieldsOf(edit).type)))
 
 /** Returns the sum of `max_uses` where each server tool has one. A server of `mcp_servers` has none. */
-function toolCallLimit({ tools, mcp_servers: servers }: CountTokensRequest): number | null {
+function toolCallLimit(
+  tools: readonly LooseObject[],
+  { mcp_servers: servers }: CountTokensRequest,
+): number | null {
   if (listOf(servers).length > 0) return null
   let sum = 0
-  for (const { type, max_uses: uses } of tools ?? []) {
-    if (serverToolOf(type ?? CUSTOM) === undefined) continue
+  for (const { type, max_uses: uses } of tools) {
+    if (serverToolOf(textOf(type)) === undefined) continue
     if (!isCount(uses)) return null
     sum += uses
   }

@@ -8,14 +8,14 @@ const ROLES = new Words(['user', 'assistant'])
 const TOOL = new FieldFinder(['type', 'name', 'description', 'input_schema'])
 const CUSTOM = new Words(['custom'])
 
-/** Blocks that may hold links are read. A tool result is a list when it is more than text. */
+/** Blocks that may hold links or tools are read. A tool result is a list when it is more than text. */
 const isBlock: NodeTest = (tape, node) => {
-  if (!isFullText(tape, typeOf(tape, node)) || tape.isOneOf(LINKING, typeOf(tape, node))) return false
+  if (!isFullText(tape, typeOf(tape, node)) || tape.isOneOf(READ, typeOf(tape, node))) return false
   if (!tape.find(BLOCK, node) || tape.found(BLOCK.place.source) !== 0) return false
   const content = tape.found(BLOCK.place.content)
   return !tape.isList(content) || !tape.rawTextAt(content).includes(SOURCE)
 }
-const LINKING = new Words(['image', 'document'])
+const READ = new Words(['image', 'document', 'tool_addition', 'compaction'])
 const BLOCK = new FieldFinder(['content', 'source'])
 const SOURCE = '"source"'
 

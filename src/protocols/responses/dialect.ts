@@ -46,9 +46,9 @@ function* typesOf(tool: LooseObject): Generator<string> {
   if (Array.isArray(tool.tools)) for (const inner of tool.tools) yield* typesOf(fieldsOf(inner))
 }
 
-/** Returns all offered tools: those found by a search are in the input. */
+/** Returns all offered tools: some are in the input. */
 function offeredTools({ tools, input }: ResponsesRequest): readonly unknown[] {
-  const found = Array.isArray(input) ? input.filter(({ type }) => type === TOOL_SEARCH_OUTPUT) : []
+  const found = Array.isArray(input) ? input.filter(({ type }) => TOOL_ITEMS.has(type)) : []
   return [...(tools ?? []), ...found.flatMap((item) => (Array.isArray(item.tools) ? item.tools : []))]
 }
 
@@ -60,7 +60,8 @@ const builtInTools = (request: ResponsesRequest): readonly ServerTool[] =>
 
 const LOCAL = 'local'
 const CODE_INTERPRETER = 'code_interpreter'
-const TOOL_SEARCH_OUTPUT = 'tool_search_output'
+/** Items that offer tools: those that a search has found, and those that the client adds on the way. */
+const TOOL_ITEMS: ReadonlySet<unknown> = new Set(['tool_search_output', 'additional_tools'])
 
 const LISTS = { input: fastPathInput, tools: fastPathTools }
 const reader = new RequestReader(

@@ -115,6 +115,33 @@ t.test('tools by another door', async (t) => {
   t.same(chatWith('responses', { input: [found] }).builtInTools, ['web_search'])
 })
 
+t.test('tools that the conversation adds', async (t) => {
+  const input = (...tools: object[]) => ({ input: [{ type: 'additional_tools', role: 'developer', tools }] })
+  t.same(chatWith('responses', input({ type: 'function', name: 'f' }, { type: 'web_search' })).builtInTools, [
+    'web_search',
+  ])
+  const addition = (definition: object) => ({
+    ...{ type: 'tool_addition', tool: { type: 'tool_definition', definition } },
+  })
+  const saying = (...blocks: object[]) => {
+    const { builtInTools, toolCallLimit } = chatWith('messages', {
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: 'hi' }, ...blocks] },
+        { role: 'assistant', content: 'Well.' },
+      ],
+    })
+    return { builtInTools, toolCallLimit }
+  }
+  const search = addition({ type: 'web_search_20260318', name: 'web_search', max_uses: 2 })
+  t.same(saying(search), { builtInTools: ['web_search'], toolCallLimit: 2 })
+  t.same(saying({ type: 'compaction', content: 'x', tool_changes: [search] }).builtInTools, ['web_search'])
+  t.same(saying(addition({ name: 'f', input_schema: {} })).builtInTools, [])
+  for (const tool of [{ type: 'tool_reference', name: 'f' }, null])
+    t.same(saying({ type: 'tool_addition', tool }, { type: 'tool_removal', tool }).builtInTools, [])
+  const advisor = addition({ type: 'advisor_20260301', name: 'advisor', model: 'dear' })
+  t.throws(() => saying(advisor), { code: 'tool_not_supported' })
+})
+
 t.test('the client may limit the calls of server tools', async (t) => {
   const search = { type: 'web_search_20250305', name: 'web_search' }
   const fetcher = { type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 2 }
