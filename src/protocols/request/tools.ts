@@ -11,7 +11,7 @@ import { cutText } from '../../core/json/cut.ts'
 /** Types of tools that the client runs. */
 const CLIENT_TOOLS: Readonly<Record<ChatProtocol, RegExp>> = {
   'chat-completions': /^(function|custom)$/,
-  messages: /^(custom|(bash|text_editor|computer|memory)_\d{8})$/,
+  messages: /^(custom|(bash|text_editor|computer|memory|computer_toolset|browser_toolset)_\d{8})$/,
   responses: /^(function|custom|local_shell|apply_patch|shell|namespace)$/,
   'generate-content': /^function_?declarations$/i,
 }

@@ -35,6 +35,7 @@ const CLIENTS: Readonly<Record<ChatProtocol, readonly object[]>> = {
       type,
       name: 'x',
     })),
+    ...['computer_toolset_20260801', 'browser_toolset_20260801'].map((type) => ({ type })),
   ],
   responses: [
     { type: 'function', name: 'f' },
