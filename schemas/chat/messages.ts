@@ -6,10 +6,13 @@ import { z } from 'zod'
 
 const block = z.looseObject({ type: z.string().min(1) })
 
-const message = z.looseObject({
-  role: z.enum(['user', 'assistant']),
-  content: z.union([z.string(), z.array(block)]),
-})
+const content = z.union([z.string(), z.array(block)])
+
+const message = z.discriminatedUnion('role', [
+  z.looseObject({ role: z.enum(['user', 'assistant']), content }),
+  // One that sets the effort of the answer alone has no content.
+  z.looseObject({ role: z.literal('system'), content: content.nullish() }),
+])
 
 const tokenLimit = z.int().min(1).max(100_000_000)
 

@@ -4,7 +4,7 @@ import { isFullText, typeOf } from '../request/fast-path-items.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 
 const MESSAGE = new FieldFinder(['role', 'content'])
-const ROLES = new Words(['user', 'assistant'])
+const ROLES = new Words(['user', 'assistant', 'system'])
 const TOOL = new FieldFinder(['type', 'name', 'description', 'input_schema'])
 const CUSTOM = new Words(['custom'])
 

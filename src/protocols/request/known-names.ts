@@ -113,6 +113,13 @@ export const RESPONSES_NAMES: NameSet = place(
 
 const sourceOfBlock = place('type media_type data url file_id content')
 const citations = place('type enabled')
+const messagesTool = place(
+  `type name description input_schema strict max_uses allowed_domains blocked_domains max_content_tokens
+  display_width_px display_height_px display_number enable_zoom max_characters defer_loading allowed_callers
+  input_examples eager_input_streaming`,
+  { user_location: location, cache_control: cacheControl, citations },
+)
+const changedTool = place('type name server_name', { definition: messagesTool })
 const blockNames = `type text title context id name input tool_use_id is_error thinking signature data caller`
 const innerBlock = place(blockNames, { source: sourceOfBlock, cache_control: cacheControl, citations })
 const block = place(blockNames, {
@@ -120,22 +127,19 @@ const block = place(blockNames, {
   content: innerBlock,
   cache_control: cacheControl,
   citations,
+  tool: changedTool,
+  tool_changes: place('type', { tool: changedTool }),
 })
 
 export const MESSAGES_NAMES: NameSet = place(
   `model max_tokens stream temperature top_p top_k stop_sequences service_tier inference_geo speed compaction betas n
   fallback_credit_token ${OF_ROUTERS}`,
   {
-    messages: place('role', { content: block }),
+    messages: place('role clear_at', { content: block, output_config: place('effort') }),
     system: block,
     metadata: place('user_id'),
     thinking: place('type budget_tokens display'),
-    tools: place(
-      `type name description input_schema strict max_uses allowed_domains blocked_domains max_content_tokens
-      display_width_px display_height_px display_number enable_zoom max_characters defer_loading allowed_callers
-      input_examples eager_input_streaming`,
-      { user_location: location, cache_control: cacheControl, citations },
-    ),
+    tools: messagesTool,
     tool_choice: place('type name disable_parallel_tool_use'),
     output_config: place('effort', { format: place('type schema') }),
     output_format: place('type schema'),

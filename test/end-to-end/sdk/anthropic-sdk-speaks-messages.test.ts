@@ -139,6 +139,15 @@ t.test('the anthropic SDK', async (t) => {
     t.ok((await sentUpstream(service, requestId)).includes(PNG_BASE64))
   })
 
+  await t.test('gets a system message in the middle of a conversation', async (t) => {
+    const brief = { role: 'system' as const, content: 'Be brief from now on.' }
+    for (const stream of [false, true]) {
+      const { message, requestId } = await say(stream, { messages: [user('Hello!'), brief] })
+      t.ok(textOf(message))
+      t.ok((await sentUpstream(service, requestId)).includes(JSON.stringify(brief)))
+    }
+  })
+
   await t.test('has its beta features named upstream', async (t) => {
     const { data, response } = await client.beta.messages
       .create({ model: MODEL, max_tokens: 8, messages: [user('hi')], betas: ['feature-2025-01-01'] })

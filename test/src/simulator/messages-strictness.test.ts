@@ -8,6 +8,7 @@ const { url } = await simulatorFor(t)
 const TOOLS = [{ name: 'weather', description: 'Tells it', input_schema: { type: 'object' } }]
 const user = (content: unknown) => ({ role: 'user', content })
 const assistant = (content: unknown) => ({ role: 'assistant', content })
+const system = (content: unknown) => ({ role: 'system', content })
 const text = (said: string) => ({ type: 'text', text: said })
 const use = (id: string) => ({ type: 'tool_use', id, name: 'weather', input: {} })
 const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'Rain.' })
@@ -21,6 +22,11 @@ const CONVERSATIONS: readonly (readonly [messages: unknown, message: RegExp])[] 
   [[], /at least one message/],
   [[assistant('Hi')], /first message must use the "user" role/],
   [[{ role: 'system', content: 'Hi' }], /top-level `system` parameter/],
+  [[user('Hi'), assistant('Hi'), system('Hi')], /^messages\.2: a `system` message must follow/],
+  [[user('Hi'), system('Hi'), user('Hi')], /^messages\.1: a `system` message must follow/],
+  [[user('Hi'), system('')], /^messages\.1: all messages must have non-empty content/],
+  [[user('Hi'), system([use('a')])], /^messages\.1\.content\.0\.type: Input should be 'text'/],
+  [[user('Hi'), system('Hi'), assistant([]), user('Hi')], /^messages\.2: all messages must have non-empty/],
   [[user('Hi'), { role: 'tool', content: 'Hi' }], /Unexpected role "tool"/],
   [[{ role: 'user', content: 'Hi', name: 'Ann' }], /^messages\.0\.name: Extra inputs/],
   [[user('')], /^messages\.0: all messages must have non-empty content/],
@@ -122,6 +128,7 @@ t.test('what the vendor takes is taken', async (t) => {
   const cached = { ...text('Be brief.'), cache_control: { type: 'ephemeral' } }
   const taken: readonly object[] = [
     { messages: [user('Hi'), user('there'), assistant('Hello'), assistant([])] },
+    { messages: [user('Hi'), system('Be brief.'), assistant('Hello'), user('Hi'), system([cached])] },
     { messages: [user('Hi')], system: [cached], metadata: { user_id: 'u' }, top_k: 5, temperature: 1 },
     { messages: [image({ type: 'url', url: 'https://example.com/a.png' })] },
     { messages: [image({ type: 'base64', media_type: 'image/png', data: 'aGk=' })] },

@@ -6,7 +6,13 @@ import { invalid, strictObject } from './fields.ts'
 
 const MAX_CACHE_BREAKPOINTS = 4
 
-type Turn = { readonly role: 'user' | 'assistant'; readonly blocks: readonly Block[] }
+type Message = {
+  readonly role: 'user' | 'assistant' | 'system'
+  /** Its index among all messages. */
+  readonly at: number
+  readonly blocks: readonly Block[]
+}
+type Turn = Message & { readonly role: 'user' | 'assistant' }
 
 export type ConversationOptions = {
   /** Whether thinking is on in this request. */
@@ -19,13 +25,13 @@ export function checkConversation(messages: unknown, { thinks, hasTools }: Conve
   if (messages === undefined) throw invalid('messages: Field required')
   if (!Array.isArray(messages)) throw invalid('messages: Input should be a valid list')
   if (messages.length === 0) throw invalid('messages: at least one message is required')
-  const turns = messages.map(readTurn)
+  const turns = turnsOf(messages.map(readMessage))
   if (turns[0]?.role !== 'user') throw invalid('messages: first message must use the "user" role')
-  for (const [index, { role, blocks }] of turns.entries()) {
+  for (const [index, { role, blocks, at }] of turns.entries()) {
     const isPrefill = role === 'assistant' && index === turns.length - 1
     if (blocks.length === 0 && !isPrefill) {
       const rule = 'all messages must have non-empty content except for the optional final assistant message'
-      throw invalid(`messages.${index}: ${rule}`)
+      throw invalid(`messages.${at}: ${rule}`)
     }
   }
   checkTools(turns, hasTools)
@@ -49,11 +55,12 @@ export function checkCacheBreakpoints(body: Record<string, unknown>): void {
   )
 }
 
-function readTurn(message: unknown, index: number): Turn {
-  const path = `messages.${index}`
+function readMessage(message: unknown, at: number): Message {
+  const path = `messages.${at}`
   const { role, content } = strictObject(message, path, ['role', 'content'])
   if (role === 'user' || role === 'assistant')
-    return { role, blocks: readBlocks(content, role, `${path}.content`) }
+    return { role, at, blocks: readBlocks(content, role, `${path}.content`) }
+  if (role === 'system' && at > 0) return { role, at, blocks: readSystem(content, `${path}.content`) }
   if (role === undefined) throw invalid(`${path}.role: Field required`)
   throw invalid(
     role === 'system'
@@ -62,9 +69,32 @@ function readTurn(message: unknown, index: number): Turn {
   )
 }
 
+/** The text of a system message. */
+function readSystem(content: unknown, path: string): Block[] {
+  if (Array.isArray(content))
+    for (const [index, block] of content.entries())
+      if (!isObject(block) || block.type !== 'text')
+        throw invalid(`${path}.${index}.type: Input should be 'text'`)
+  return readBlocks(content, 'user', path)
+}
+
+/** Returns the turns; a system message is none, and has its place between those of a user and of the assistant. */
+function turnsOf(messages: readonly Message[]): readonly Turn[] {
+  for (const [index, { role, blocks }] of messages.entries()) {
+    if (role !== 'system') continue
+    const next = messages[index + 1]?.role ?? 'assistant'
+    if (messages[index - 1]?.role !== 'user' || next !== 'assistant')
+      throw invalid(
+        `messages.${index}: a \`system\` message must follow a \`user\` message, and be last or precede an \`assistant\` message`,
+      )
+    if (blocks.length === 0) throw invalid(`messages.${index}: all messages must have non-empty content`)
+  }
+  return messages.filter((message): message is Turn => message.role !== 'system')
+}
+
 function checkTools(turns: readonly Turn[], hasTools: boolean): void {
   const known = new Set<string>()
-  for (const [index, { blocks }] of turns.entries()) {
+  for (const [index, { blocks, at }] of turns.entries()) {
     const uses = idsOf(blocks, 'tool_use', 'id')
     for (const id of uses) {
       if (known.has(id)) throw invalid('messages: `tool_use` ids must be unique')
@@ -72,7 +102,7 @@ function checkTools(turns: readonly Turn[], hasTools: boolean): void {
     }
     if (uses.length > 0) checkAnswered(turns, index, uses)
     checkResults(turns, index)
-    checkServerResults(blocks, index)
+    checkServerResults(blocks, at)
     if (!hasTools && (uses.length > 0 || idsOf(blocks, 'tool_result', 'tool_use_id').length > 0)) {
       throw invalid('Requests which include `tool_use` or `tool_result` blocks must define tools')
     }
@@ -87,7 +117,7 @@ function checkAnswered(turns: readonly Turn[], index: number, uses: readonly str
   const missing = uses.filter((id) => !answered.includes(id))
   if (missing.length === 0) return
   throw invalid(
-    `messages.${index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${missing.join(', ')}. ` +
+    `messages.${turns[index]?.at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${missing.join(', ')}. ` +
       'Each `tool_use` block must have a corresponding `tool_result` block in the next message.',
   )
 }
@@ -95,10 +125,11 @@ function checkAnswered(turns: readonly Turn[], index: number, uses: readonly str
 function checkResults(turns: readonly Turn[], index: number): void {
   const uses = idsOf(turns[index - 1]?.blocks ?? [], 'tool_use', 'id')
   const answered = new Set<string>()
-  for (const [at, block] of (turns[index]?.blocks ?? []).entries()) {
+  const turn = turns[index]
+  for (const [at, block] of (turn?.blocks ?? []).entries()) {
     if (block.type !== 'tool_result') continue
     const id = String(block.tool_use_id)
-    const path = `messages.${index}.content.${at}`
+    const path = `messages.${turn?.at}.content.${at}`
     if (!uses.includes(id)) {
       throw invalid(
         `${path}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. ` +
@@ -114,12 +145,12 @@ function checkResults(turns: readonly Turn[], index: number): void {
   }
 }
 
-function checkServerResults(blocks: readonly Block[], index: number): void {
+function checkServerResults(blocks: readonly Block[], at: number): void {
   const uses = idsOf(blocks, 'server_tool_use', 'id')
   const orphan = idsOf(blocks, 'web_search_tool_result', 'tool_use_id').find((id) => !uses.includes(id))
   if (orphan === undefined) return
   throw invalid(
-    `messages.${index}: \`web_search_tool_result\` block with id ${orphan} must have a corresponding \`server_tool_use\` block before it`,
+    `messages.${at}: \`web_search_tool_result\` block with id ${orphan} must have a corresponding \`server_tool_use\` block before it`,
   )
 }
 
@@ -139,7 +170,7 @@ function checkThinkingLeads(turns: readonly Turn[]): void {
   const first = turns[index]?.blocks[0]?.type
   if (index < 0 || first === 'thinking' || first === 'redacted_thinking') return
   throw invalid(
-    `messages.${index}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${first}\`. ` +
+    `messages.${turns[index]?.at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${first}\`. ` +
       'When `thinking` is enabled, a final `assistant` message must start with a thinking block ' +
       '(preceeding the lastmost set of `tool_use` and `tool_result` blocks).',
   )

@@ -50,7 +50,7 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
   const hasTools = tools.functions.length > 0 || tools.searches
   checkConversation(body.messages, { thinks: thinking !== 'off', hasTools })
   checkCacheBreakpoints(body)
-  const last = (body.messages as Record<string, unknown>[]).at(-1)
+  const last = (body.messages as Record<string, unknown>[]).findLast(({ role }) => role !== 'system')
   const builtIns = tools.searches ? (['web_search'] as const) : []
   return {
     model: body.model,

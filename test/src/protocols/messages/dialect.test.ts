@@ -70,7 +70,8 @@ const FIELDS: ReadonlyArray<readonly [string, object]> = [
   ['max_tokens', { max_tokens: '5' }],
   ['messages', { messages: undefined }],
   ['messages', { messages: [] }],
-  ['messages[0].role', { messages: [{ role: 'system', content: 'x' }] }],
+  ['messages[0].role', { messages: [{ role: 'tool', content: 'x' }] }],
+  ['messages[1].content', { messages: [...VALID.messages, { role: 'system', content: 5 }] }],
   ['messages[0].content', { messages: [{ role: 'user' }] }],
   ['messages[0].content[1].type', { messages: [{ role: 'user', content: [{ type: 'text' }, {}] }] }],
   ['system', { system: 5 }],
@@ -115,6 +116,26 @@ t.test('known and unknown fields are let through', async (t) => {
     },
   ])
     t.doesNotThrow(() => read(more), JSON.stringify(more))
+})
+
+t.test('a system message within the conversation passes as it is, and counts', async (t) => {
+  const said = [
+    '{"role":"system","content":"Be brief."}',
+    '{"role": "system", "content": [{"type":"text","text":"Be brief."}], "clear_at":"next_user_message"}',
+    '{"role":"system","output_config":{"effort":"low"}}',
+    '{"role":"system","content":null,"output_config":{"effort":"low"}}',
+  ]
+  for (const message of said) {
+    const messages = `[{"role":"user","content":"Hi"},${message},{"role":"assistant","content":"Yes?"}]`
+    const body = `{"model":"sonata","max_tokens":9,"messages":${messages}}`
+    const call = readText(body)
+    t.equal(call.promptBytes, messages.length)
+    const { body: sent } = messagesNative.encodeRequest(call, { ...OPTIONS, upstreamModel: 'sonata' })
+    t.equal(sent.toString(), body)
+  }
+  const search = { type: 'tool_definition', definition: { type: 'web_search_20260318', name: 'web_search' } }
+  const added = { role: 'system', content: [{ type: 'tool_addition', tool: search }] }
+  t.same(read({ messages: [...VALID.messages, added] }).builtInTools, ['web_search'])
 })
 
 t.test('native: no byte of the body changes but the model’s id', async (t) => {
