@@ -104,7 +104,8 @@ export class ChatCompletionsPrinter {
       audioId: null,
     }
     this.#choices.set(index, choice)
-    this.#delta(choice, '"role":"assistant","content":""')
+    // No empty content: SDKs take it for the beginning of a text, which may never come.
+    this.#delta(choice, '"role":"assistant"')
     return choice
   }
 

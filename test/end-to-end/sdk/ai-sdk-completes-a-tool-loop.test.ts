@@ -120,6 +120,12 @@ t.test('the AI SDK', async (t) => {
         let text = ''
         for await (const piece of streamed.textStream) text += piece
         await check(text, await streamed.steps)
+        const [calling] = await streamed.steps
+        t.same(
+          calling?.content.filter(({ type }) => type === 'text'),
+          [],
+          'the step that calls tools has no text, not even an empty one',
+        )
       })
 
       await t.test('gets the count of cached tokens', async (t) => {

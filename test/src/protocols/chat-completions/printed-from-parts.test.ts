@@ -72,6 +72,12 @@ t.test('each choice has one role chunk and exactly one finish chunk', async (t) 
   )
 })
 
+t.test('the first chunk of a choice has the role alone: a text may never come', async (t) => {
+  const call: Part = { type: 'tool_call', choice: 0, index: 0, id: 'c', name: 'f', signature: null }
+  for (const parts of [[start, call], [call], [start, text(0, 'a')], [start, end]])
+    t.strictSame(values(printed(parts))[0].choices[0].delta, { role: 'assistant' })
+})
+
 t.test('the usage of the last report, with its details', async (t) => {
   const details = {
     prompt_tokens: 9,

@@ -121,7 +121,7 @@ t.test('message_start gives the role chunk', async (t) => {
     object: 'chat.completion.chunk',
     created: CREATED_SECONDS,
     model: MODEL,
-    choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }],
+    choices: [{ index: 0, delta: { role: 'assistant' }, finish_reason: null }],
     usage: null,
   })
   t.same(more, [])
