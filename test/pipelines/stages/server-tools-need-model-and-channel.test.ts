@@ -84,6 +84,17 @@ t.test('tools by another door are gated as well', async (t) => {
     code: 'invalid_request',
     message: /'stream'/,
   })
+  const fetcher = { tools: [{ type: 'url_context' }] }
+  for (const [model, more] of [
+    ['plain', { web_search_options: {} }],
+    ['plain', fetcher],
+    ['translated', fetcher],
+  ] as const)
+    t.throws(
+      () => channelsFor('chat-completions', model, { ...more, stream: false }),
+      { code: 'tool_not_supported' },
+      'no stream would help',
+    )
   t.throws(() => channelsFor('messages', 'plain', { mcp_servers: [{ type: 'url', url: 'x' }] }), {
     code: 'tool_not_supported',
   })
