@@ -17,7 +17,7 @@ import {
   readClipCategories,
   readClipTemplates,
 } from '../../src/channels/media/task/catalogue.ts'
-import type { Preset, PresetKind } from '../../src/channels/preset.ts'
+import type { Preset, PresetKind } from '../../src/channels/media/voices-and-avatars.ts'
 import { MediaCallFailure, type MediaCalls } from '../tasks/ports.ts'
 
 const MAX_LIST_BYTES = 8 * 1024 * 1024

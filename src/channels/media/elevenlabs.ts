@@ -2,7 +2,6 @@
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { JobOf } from '../../../schemas/media/job.ts'
-import type { Preset, PresetSource } from '../preset.ts'
 import type { MediaAdapter, MediaAnswer, MediaRequest, SubmitOutcome } from './adapter.ts'
 import {
   fieldsOf,
@@ -29,6 +28,7 @@ import {
   pathPart,
 } from './request.ts'
 import { readSpeech } from './speech-answer.ts'
+import type { Preset, PresetSource } from './voices-and-avatars.ts'
 
 const key: KeyHeader = (channel) => [['xi-api-key', channel.api_key]]
 

@@ -1,7 +1,6 @@
 /** Every media adapter by the name that a channel's `protocol` has for it. */
 import type { ChannelProtocol, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
 import type { MediaWork } from '../../../schemas/media/job.ts'
-import type { Preset, PresetKind, PresetSource } from '../preset.ts'
 import type { MediaAdapter } from './adapter.ts'
 import { arkImages } from './ark/images.ts'
 import { arkVideo } from './ark/video.ts'
@@ -21,6 +20,7 @@ import { suno } from './suno.ts'
 import { taskPresets } from './task/catalogue.ts'
 import { task } from './task/task.ts'
 import { veo } from './veo.ts'
+import type { Preset, PresetKind, PresetSource } from './voices-and-avatars.ts'
 
 export type MediaProtocol = (typeof MEDIA_ADAPTERS)[number]
 

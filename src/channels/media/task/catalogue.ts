@@ -4,10 +4,10 @@
  */
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
-import type { Preset, PresetKind, PresetSource } from '../../preset.ts'
 import type { MediaAnswer, MediaRequest } from '../adapter.ts'
 import { fieldsOf, isSuccess, jsonIn, looseId, looseText } from '../answer.ts'
 import { getRequest } from '../request.ts'
+import type { Preset, PresetKind, PresetSource } from '../voices-and-avatars.ts'
 
 /** A provider has so long for each of these answers. */
 export const CATALOGUE_TIMEOUT_MS = 15_000

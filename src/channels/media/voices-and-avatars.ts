@@ -1,6 +1,6 @@
 /** Avatars and voices that everybody may use, and where an upstream lists them. */
-import type { ChannelEntry } from '../../schemas/config/catalog.ts'
-import type { MediaAnswer, MediaRequest } from './media/adapter.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { MediaAnswer, MediaRequest } from './adapter.ts'
 
 export type PresetKind = 'avatar' | 'voice'
 
