@@ -12,6 +12,7 @@ import { sampleJson } from './json-sample.ts'
 import {
   drawTokens,
   hexadecimalId,
+  idOf,
   type Random,
   seededRandom,
   seedOf,
@@ -48,6 +49,8 @@ export type FunctionTool = { readonly name: string; readonly schema: unknown }
 
 export type Script = {
   readonly seed: number
+  /** 24 hexadecimal characters: another request, or another answer, has another id. Dialects put a prefix before it. */
+  readonly id: string
   readonly choices: readonly Choice[]
   readonly usage: Usage
 }
@@ -128,7 +131,13 @@ export function writeScript(prompt: Prompt, directives: Directives): Script {
     searches: sum(choices.map((choice) => choice.searches.length)),
     pictures: sum(choices.map((choice) => choice.pictures.length)),
   }
-  return { seed, choices, usage }
+  return { seed, id: scriptId(prompt, choices), choices, usage }
+}
+
+function scriptId(prompt: Prompt, choices: readonly Choice[]): string {
+  const { model, json, seed, maxTokens, tools, toolChoice, format, builtIns, thinking } = prompt
+  const asked = { model, json, seed, maxTokens, tools, toolChoice, format, builtIns, thinking }
+  return idOf(JSON.stringify({ asked, choices }))
 }
 
 /** Bytes of the JSON by four, rounded up. */

@@ -18,6 +18,7 @@ const WORDS = [
 /** Every word with the blank that stands before it inside a text, so that drawing one allocates nothing. */
 const SPACED_WORDS = WORDS.map((word) => ` ${word}`)
 
+const ID_CHARACTERS = 24
 const LITERAL_TOKEN_CODE_POINTS = 12
 const LITERAL_TOKENS = new RegExp(`\\s*\\S{1,${LITERAL_TOKEN_CODE_POINTS}}|\\s+$`, 'gu')
 const JSON_PIECE_CODE_POINTS = 6
@@ -43,6 +44,9 @@ export function seededRandom(seed: number): Random {
 }
 
 /** 24 hexadecimal characters, as many as the identifiers of public providers have. */
+export const idOf = (text: string): string => hash('sha1', text, 'hex').slice(0, ID_CHARACTERS)
+
+/** The same, drawn. */
 export function hexadecimalId(random: Random): string {
   const words = Array.from({ length: 3 }, () => Math.floor(random() * 2 ** 32))
   return words.map((word) => word.toString(16).padStart(8, '0')).join('')

@@ -2,8 +2,9 @@
 
 export type KeptResponse = {
   readonly response: Readonly<Record<string, unknown>>
-  /** Items of the request's input. */
+  /** Items of the request's input, and those that answer it. */
   readonly input: readonly unknown[]
+  readonly output: readonly Readonly<Record<string, unknown>>[]
   /** JSON of the whole conversation, its output included: what a call that goes on with it reads again. */
   readonly json: string
 }

@@ -4,7 +4,6 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { BAD_KEY, namedModel } from '../../access.ts'
 import { type Choice, NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
-import { hexadecimalId, seededRandom } from '../../answers/words.ts'
 import {
   type Answer,
   type Dialect,
@@ -96,7 +95,7 @@ function baseOf(
   model: string,
   serviceTier = 'default',
 ): (object: string) => Record<string, unknown> {
-  const id = `chatcmpl-${hexadecimalId(seededRandom(script.seed))}`
+  const id = `chatcmpl-${script.id}`
   const created = EPOCH_SECONDS + (script.seed % YEAR_SECONDS)
   return (object) => ({
     id,

@@ -2,7 +2,6 @@
 
 import { BAD_KEY, namedModel } from '../../access.ts'
 import { promptTokensOf, writeScript } from '../../answers/script.ts'
-import { hexadecimalId, seededRandom } from '../../answers/words.ts'
 import {
   type Answer,
   type Dialect,
@@ -80,8 +79,7 @@ function answer(
   directives: Directives,
 ): Answer {
   const script = writeScript({ ...prompt, model }, directives)
-  const responseId = hexadecimalId(seededRandom(script.seed))
-  const options = { script, directives, modelVersion: model, responseId, signs: isSigning(model) }
+  const options = { script, directives, modelVersion: model, responseId: script.id, signs: isSigning(model) }
   if (framing === null) return { ...jsonAnswer(200, wholeAnswer(options)), tokens: script.usage.completion }
   return {
     kind: 'streamed',

@@ -68,7 +68,7 @@ function refuseStrangers(headers: IncomingHttpHeaders): void {
 
 function answerMessages(request: MessagesRequest, model: string, directives: Directives): Answer {
   const script = writeScript({ ...request.prompt, model }, directives)
-  const id = hexadecimalId(seededRandom(script.seed))
+  const { id } = script
   const [choice] = script.choices
   if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
   const reason = directives.finish ?? STOP_REASONS[choice.finish]

@@ -8,8 +8,8 @@ import {
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
-import type { Conversation } from '../../kept/conversation-shelf.ts'
-import { checkInput, invalid } from './input.ts'
+import type { Conversation, Item } from '../../kept/conversation-shelf.ts'
+import { checkItems, invalid } from './input.ts'
 import { refuseBadKey } from './kept.ts'
 
 const opened = (value: unknown): OpenedRequest => ({
@@ -46,13 +46,14 @@ function ofPath({ path, headers, world }: ReceivedRequest): Conversation {
 function bodyOf(
   { body }: ReceivedRequest,
   fields: readonly string[],
+  before: readonly Item[] = [],
 ): { items: unknown[]; metadata: unknown } {
   const given = body.length === 0 ? {} : jsonObjectOf(body)
   for (const field of Object.keys(given))
     if (!fields.includes(field)) throw invalid(field, `Unknown parameter: '${field}'.`)
   const { items = [], metadata = null } = given
   if (!Array.isArray(items) || !items.every(isObject)) throw invalid('items', "Invalid type for 'items'.")
-  if (items.length > 0) checkInput(items)
+  if (items.length > 0) checkItems(items, before)
   return { items, metadata }
 }
 
@@ -76,7 +77,7 @@ function remove(request: ReceivedRequest): OpenedRequest {
 
 function addItems(request: ReceivedRequest): OpenedRequest {
   const found = ofPath(request)
-  return opened(listed(request.world.conversations.add(found, bodyOf(request, ['items']).items)))
+  return opened(listed(request.world.conversations.add(found, bodyOf(request, ['items'], found.items).items)))
 }
 
 /** The newest first, unless asked otherwise. */

@@ -3,7 +3,7 @@
 import { namedModel } from '../../access.ts'
 import { NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
-import { hexadecimalId, seededRandom } from '../../answers/words.ts'
+import { idOf, seededRandom, seedOf } from '../../answers/words.ts'
 import {
   type Answer,
   type Dialect,
@@ -69,9 +69,10 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
   const script = writeScript({ ...request.prompt, model }, directives)
   const [choice] = script.choices
   if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
-  const random = seededRandom(script.seed)
+  const id = idOf(JSON.stringify([script.id, request.input, request.repeated]))
+  const random = seededRandom(seedOf(id))
   const response = {
-    ...responseOf(request, script, model, hexadecimalId(random)),
+    ...responseOf(request, script, model, id),
     ...(directives.service_tier !== undefined && { service_tier: directives.service_tier }),
   }
   const sealsReasoning = directives.reasoning_sealed ?? request.sealsReasoning
@@ -85,6 +86,7 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
     world.responses.keep(id, {
       response: finished,
       input,
+      output: finished.output,
       json: request.prompt.json + JSON.stringify(finished.output),
     })
   if (request.isBackground) {

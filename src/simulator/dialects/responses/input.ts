@@ -25,19 +25,29 @@ export function missing(param: string): SimulatedFailure {
 
 type Item = Record<string, unknown>
 
-/** A string is what a user says. @throws {SimulatedFailure} 400 that names the item. */
-export function checkInput(input: unknown): void {
+/**
+ * Checks the input and its place behind the items `before` it, which the provider keeps. A string is what a user says.
+ *
+ * @throws {SimulatedFailure} 400 that names the item.
+ */
+export function checkInput(input: unknown, before: readonly Readonly<Item>[] = []): void {
   if (input === undefined) throw missing('input')
-  if (typeof input === 'string') return
+  const items = typeof input === 'string' ? [] : checkItems(input, before)
+  for (const id of openCalls([...before, ...items]))
+    throw invalid('input', `No tool output found for function call ${id}.`)
+}
+
+/** Checks items as `checkInput` does, but for calls that are still to be answered. Returns them. */
+export function checkItems(input: unknown, before: readonly Readonly<Item>[]): Item[] {
   if (!Array.isArray(input))
     throw invalid('input', "Invalid type for 'input': expected a string or an array.")
   const items = input.map((item, index) => readItem(item, `input[${index}]`))
   if (items.length === 0) throw invalid('input', "Invalid 'input': empty array. Expected at least one item.")
-  checkCalls(items)
+  openCalls([...before, ...items])
   const thought = items.findIndex(
     (item, index) => item.type === 'reasoning' && !isAssistants(items[index + 1]),
   )
-  if (thought < 0) return
+  if (thought < 0) return items
   const id = items[thought]?.id
   throw invalid('input', `Item '${id}' of type 'reasoning' was provided without its required following item.`)
 }
@@ -121,14 +131,15 @@ function checkStrings(item: Item, path: string, fields: readonly string[]): void
   }
 }
 
-function checkCalls(items: readonly Item[]): void {
+/** Returns the ids of calls without an output. @throws {SimulatedFailure} 400 for an output without a call */
+function openCalls(items: readonly Readonly<Item>[]): Set<unknown> {
   const open = new Set<unknown>()
   for (const { type, call_id: id } of items) {
     if (type === 'function_call') open.add(id)
     if (type === 'function_call_output' && !open.delete(id))
       throw invalid('input', `No tool call found for function call output with call_id ${id}.`)
   }
-  for (const id of open) throw invalid('input', `No tool output found for function call ${id}.`)
+  return open
 }
 
 /** What can follow a thought: what the model did next. */

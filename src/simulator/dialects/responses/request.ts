@@ -55,10 +55,10 @@ export function readResponsesRequest(bytes: Buffer, world: World): ResponsesRequ
     if (!FIELDS.includes(field)) throw invalid(field, `Unknown parameter: '${field}'.`)
   }
   if (typeof body.model !== 'string' || body.model === '') throw missing('model')
-  checkInput(body.input)
-  checkFields(body)
   const previous = previousOf(body, world)
   const conversation = conversationOf(body, world)
+  checkInput(body.input, previous?.output ?? conversation?.items)
+  checkFields(body)
   const tools = readTools(body.tools)
   const toolChoice = readToolChoice(body.tool_choice, tools)
   const last = Array.isArray(body.input) ? body.input.at(-1) : null
