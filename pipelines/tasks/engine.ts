@@ -122,8 +122,8 @@ export const hasEndedWithout = ({ state }: Task): boolean => isFinal(state) && s
 
 /** A text from an upstream, fit for client and call log: what the channel is called, where it is and its keys are masked. */
 export function masked(text: string, route: Pick<Route, 'channel' | 'upstreamModel'>, model: string): string {
-  const { channels, names, secrets } = upstreamTexts([route], model)
-  return redact(text, [...channels, ...names], secrets)
+  const { names, secrets } = upstreamTexts([route], model)
+  return redact(text, names, secrets)
 }
 
 export interface TaskChannel {

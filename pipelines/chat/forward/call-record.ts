@@ -247,11 +247,11 @@ export class CallRecord {
 
   /** Returns a text from an upstream as the call log may show it. */
   redact(text: string): string {
-    const { channels, names, secrets } = this.#upstreamTexts()
-    return redact(text, [...channels, ...names], secrets)
+    const { names, secrets } = this.#upstreamTexts()
+    return redact(text, names, secrets)
   }
 
-  /** Returns a text from an upstream as the client may see it: its words as they are, and not cut. */
+  /** Returns a text from an upstream as the client may see it: masked as in the call log, and not cut. */
   mask(text: string): string {
     const { names, secrets } = this.#upstreamTexts()
     return mask(text, names, secrets)

@@ -154,8 +154,8 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
     }),
   ).catch((error: Error) => error)
   const latency = Math.round(performance.now() - startedAt)
-  const { channels, names, secrets } = upstreamTexts([{ channel, upstreamModel }], model)
-  const hidden = (text: string) => redact(text, [...channels, ...names], secrets)
+  const { names, secrets } = upstreamTexts([{ channel, upstreamModel }], model)
+  const hidden = (text: string) => redact(text, names, secrets)
   const base = { id: channel.id, model, upstream_model: upstreamModel, latency_ms: latency }
   const unpaid = { ...base, ok: false, input_tokens: 0, output_tokens: 0, cost: '0', upstream_cost: null }
   if (answered instanceof Error) return { ...unpaid, status: null, error: hidden(answered.message) }

@@ -18,20 +18,37 @@ const CREDENTIAL_NAME =
   '(?:[\\w-]{0,40}[_-])?(?:api[_ -]?key|access[_-]?key(?:[_-]?id)?|secret|token|passw(?:or)?d|pwd|credential|authorization|signature)'
 const NOT_MASKED_YET = '(?!\\[(?:secret|url)\\]|(?:bearer|basic|digest)\\b)'
 
+/** A word of a sentence: a key has digits, capitals or more letters. */
+const WORD = /^[A-Za-z][a-z]{0,15}[.,]?$/
+const STATES = /^(?:required|invalid|missing|expired|unknown|null|none)\.?$/i
+const IN_QUOTES = /["'\\=]/
+/** Returns whether what follows a name is no value, but what a validator says of it: `token: Field required`. */
+const isSaid = (separator: string, value: string, next: string): boolean =>
+  !IN_QUOTES.test(separator) && WORD.test(value) && (next !== '' || STATES.test(value))
+
+type Mask = string | ((text: string, ...groups: string[]) => string)
+
+const masking = (text: string, pattern: RegExp, mask: Mask): string =>
+  typeof mask === 'string' ? text.replace(pattern, mask) : text.replace(pattern, mask)
+
 /** In this order: an earlier one may contain a later one. No pattern reads the same run of characters twice. */
-const MASKS: ReadonlyArray<readonly [pattern: RegExp, mask: string]> = [
+const MASKS: ReadonlyArray<readonly [pattern: RegExp, mask: Mask]> = [
   // Addresses of any scheme, with slashes escaped for JSON too, and data URIs with all they carry.
   [/\b[a-z][a-z0-9+.-]{0,20}:(?:\\?\/){2}[^\s"'<>`]+/gi, '[url]'],
   [/\bdata:[\w.+-]+\/[\w.+-]+[;,][^\s"'<>`]*/gi, '[url]'],
   [/-----BEGIN [A-Z ]+-----[\s\S]*?(?:-----END [A-Z ]+-----|$)/g, '[secret]'],
   // The word before a credential stays, so that the reader knows what was masked.
-  [/\b(bearer|basic|digest)\s+[\w.~+/=:-]{6,}/gi, '$1 [secret]'],
+  [
+    /\b(bearer|basic|digest)\s+(?!(?:tokens?|auth[a-z]*|credentials?|access|schemes?)\b)[\w.~+/=:-]{6,}/gi,
+    '$1 [secret]',
+  ],
   [
     new RegExp(
-      `\\b(${CREDENTIAL_NAME})(["'\\\\]*\\s*[:=]\\s*["'\\\\]*|\\s+provided:\\s*["']?)${NOT_MASKED_YET}[^\\s"',;)}\\]\\\\]+`,
+      `\\b(${CREDENTIAL_NAME})(["'\\\\]*\\s*[:=]\\s*["'\\\\]*|\\s+provided:\\s*["']?)${NOT_MASKED_YET}([^\\s"',;)}\\]\\\\]+)(?=(\\s+[a-z\`]|))`,
       'gi',
     ),
-    '$1$2[secret]',
+    (text, name = '', separator = '', value = '', next = '') =>
+      isSaid(separator, value, next) ? text : `${name}${separator}[secret]`,
   ],
   // Keys as vendors print them, half masked by the vendor or not.
   [/\b(?:sk|pk|rk)[-_][\w*.•…-]{6,}/gi, '[secret]'],
@@ -95,7 +112,7 @@ export const maskSecrets = (text: string, secrets: readonly string[]): string =>
 export function mask(text: string, names: readonly string[] = [], secrets: readonly string[] = []): string {
   const plain = maskSecrets(readable(text).toWellFormed().replace(INVISIBLE, ' '), secrets)
   let masked = maskNames(plain, names)
-  for (const [pattern, replacement] of MASKS) masked = masked.replace(pattern, replacement)
+  for (const [pattern, replacement] of MASKS) masked = masking(masked, pattern, replacement)
   return masked.trim()
 }
 

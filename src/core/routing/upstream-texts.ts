@@ -3,9 +3,7 @@ import type { Route } from './catalog.ts'
 import { channelSecrets } from './channel-access.ts'
 
 export interface UpstreamTexts {
-  /** Our names of the channels. An upstream does not know them: a plain word among them may occur in any text. */
-  readonly channels: readonly string[]
-  /** Hosts and the upstreams' names of the model. The name in the customer's request is no secret. */
+  /** Our names of the channels, their hosts, their names of the model. The name in the customer's request is no secret. */
   readonly names: readonly string[]
   readonly hosts: readonly string[]
   /** Keys and extra headers. */
@@ -17,10 +15,9 @@ export function upstreamTexts(
   modelId: string,
 ): UpstreamTexts {
   const hosts = tried.map(({ channel }) => new URL(channel.base_url).hostname)
-  const names = [...tried.map(({ upstreamModel }) => upstreamModel), ...hosts]
+  const names = [...tried.flatMap(({ channel, upstreamModel }) => [channel.id, upstreamModel]), ...hosts]
   return {
     hosts,
-    channels: tried.map(({ channel }) => channel.id).filter((id) => id !== modelId),
     names: names.filter((name) => name !== modelId),
     secrets: tried.flatMap(({ channel }) => channelSecrets(channel).flatMap((value) => value.split(/\s+/))),
   }

@@ -12,7 +12,7 @@ const POLL_MS = 200
 const TASK_BOUND_MS = 90_000
 
 /** Those between which a model has a choice: a service is lent to nobody whose choice another test may have narrowed. */
-const CHOSEN_CHANNEL = /- id: (?:simulated|simulated-responses|example)$/gm
+const CHOSEN_CHANNEL = /- id: (?:simulated-chat|simulated-responses|example)$/gm
 
 /** The demonstration as it is shipped, in front of the test's simulated provider; some channels have this process's names. */
 export const demonstration = (change: (yaml: string) => string = (yaml) => yaml): string =>
