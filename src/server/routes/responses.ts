@@ -22,8 +22,11 @@ import type { RoutedPath } from './routed.ts'
 export type StoredRouteDeps = StoredResponsesDeps & ConversationDeps
 
 const CONVERSATION = '/v1/conversations/{id}'
+/** Endpoints of the public interface that are not served; without them here their names were ids. */
+const UNSERVED = ['/v1/responses/input_tokens', '/v1/responses/compact']
 
 export const responseRoutes = (deps: StoredRouteDeps): readonly RoutedPath[] => [
+  ...UNSERVED.map((path) => ({ path, methods: {} })),
   {
     path: '/v1/responses/{id}',
     methods: { GET: { handler: showResponse(deps) }, DELETE: { handler: deleteResponse(deps) } },

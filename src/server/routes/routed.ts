@@ -4,6 +4,7 @@ import type { Route } from '../../http/route.ts'
 export interface RoutedPath {
   /** A segment in braces matches any text without a slash. */
   readonly path: string
+  /** Empty: there is no endpoint, whatever other paths match. */
   readonly methods: Readonly<Record<string, Route>>
 }
 
@@ -19,5 +20,8 @@ export function pathRouter(
   const patterns = routed.flatMap(({ path, methods }) =>
     path.includes('{') ? [{ pattern: new RegExp(`^${path.replaceAll(PARAMETER, '[^/]+')}$`), methods }] : [],
   )
-  return (path) => exact.get(path) ?? patterns.find(({ pattern }) => pattern.test(path))?.methods
+  return (path) => {
+    const methods = exact.get(path) ?? patterns.find(({ pattern }) => pattern.test(path))?.methods
+    return methods === undefined || Object.keys(methods).length === 0 ? undefined : methods
+  }
 }
