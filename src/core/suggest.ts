@@ -16,6 +16,8 @@ export function nearest(word: string, known: Iterable<string>): string | null {
 
 /** Returns ` Did you mean "x"?`, or an empty text. */
 export function suggestion(word: string, known: Iterable<string>): string {
-  const found = nearest(word, known)
-  return found === null ? '' : ` Did you mean "${found}"?`
+  return suggested(nearest(word, known))
 }
+
+/** Returns the same for a name that was found otherwise. */
+export const suggested = (name: string | null): string => (name === null ? '' : ` Did you mean "${name}"?`)

@@ -1,7 +1,7 @@
 /** Routes of the server, and the search for the one of a request. */
 import { Failure } from '../../schemas/failure.ts'
 import { cutText } from '../core/json/cut.ts'
-import { suggestion } from '../core/suggest.ts'
+import { suggested, suggestion } from '../core/suggest.ts'
 import type { Handler, Reply } from './handler.ts'
 
 export interface Route {
@@ -47,11 +47,24 @@ const PREFLIGHT = {
   body: '',
 } as const
 
-/** Says what to do about a path that leads nowhere. A long one is near to none, and is not compared. */
+/** A version alone begins too many paths. */
+const MIN_PREFIX_SEGMENTS = 2
+
+/** Returns the first path that begins so. */
+function beginning(prefix: string, paths: readonly string[]): string | null {
+  const segments = prefix.split('/').filter(Boolean).length
+  return segments < MIN_PREFIX_SEGMENTS ? null : (paths.find((path) => path.startsWith(prefix)) ?? null)
+}
+
+/**
+ * Says what to do about a path that leads nowhere. The whole beginning of a path is nearer than one with few other letters.
+ * A long path is near to none, and is not compared.
+ */
 function hint({ endpoints = [] }: RouteTable, path: string): string {
   if (path.length > MAX_ECHOED_PATH_CHARS) return LISTED
   const paths = endpoints.filter((one) => !one.path.includes('{')).map((one) => one.path)
-  return suggestion(path, paths) || LISTED
+  const longer = suggested(beginning(`${path}/`, paths))
+  return longer || suggestion(path, paths) || suggested(beginning(path, paths)) || LISTED
 }
 
 /** Returns the route; else the answer to a request that reaches none. */

@@ -20,6 +20,10 @@ const MEANT: readonly (readonly [sent: string, meant: string])[] = [
   ['/v1/response', '/v1/responses'],
   ['/v1/images/generation', '/v1/images/generations'],
   ['/v1/video/generations', '/v1/videos/generations'],
+  ['/v1/videos', '/v1/videos/generations'],
+  ['/v1/video', '/v1/videos/generations'],
+  ['/v1/chat', '/v1/chat/completions'],
+  ['/v1/audio', '/v1/audio/speech'],
   ['/mcp/', '/mcp'],
   ['/api/manage/v1/account', '/api/manage/v1/accounts'],
 ]
@@ -30,7 +34,7 @@ t.test('a path that is nearly one', async (t) => {
 })
 
 t.test('any other path', async (t) => {
-  for (const path of ['/nowhere', '/v1/files', `/${'x'.repeat(10_000)}`])
+  for (const path of ['/nowhere', '/v1', '/v1/files', `/${'x'.repeat(10_000)}`])
     t.equal(
       messageAt(path),
       `There is no endpoint at ${path.slice(0, 200)}. GET /openapi.json lists every endpoint.`,
