@@ -1,7 +1,7 @@
 /** Clips in requests: recognised subtitles, templates, and compositions of both. See docs/api-rules.md, "Clips". */
 import { z } from 'zod'
 import { unconfirmedMessage } from '../tasks/list.ts'
-import { callbackField, callerLink, textOfAtMost } from './fields.ts'
+import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
 
 export const CLIP_COMPOSE_MODEL = 'clip-compose'
 export const CLIP_SUBTITLE_MODEL = 'clip-subtitle'
@@ -36,7 +36,7 @@ const picture = z
   })
 
 export const clipComposeRequest = z.looseObject({
-  ...callbackField,
+  ...mediaFields,
   model: z.string().min(1).describe(`${CLIP_COMPOSE_MODEL}.`),
   video_url: callerLink.describe('The video whose subtitles were recognised; at most five minutes.'),
   asr_id: id.describe('From the recognition. It lasts a day.'),
@@ -68,7 +68,7 @@ export const clipComposeRequest = z.looseObject({
 export type ClipComposeRequest = z.infer<typeof clipComposeRequest>
 
 export const clipSubtitleRequest = z.looseObject({
-  ...callbackField,
+  ...mediaFields,
   video_url: callerLink,
   async: z.boolean().nullish().describe('true: a task to poll, answered with 202.'),
 })

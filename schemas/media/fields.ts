@@ -23,7 +23,7 @@ export const callerLink = z
   .refine(hasNoCredentials, 'it must be a link without a user name and password')
   .describe(`A public direct http or https link, at most ${CALLER_LINK_MAX_CHARS} characters.`)
 
-/** A field of every request that makes media. */
+/** A field of every request with an end that is worth a notice. */
 export const callbackField = {
   callback_url: callerLink
     .nullish()
@@ -31,6 +31,15 @@ export const callbackField = {
       'A public http or https address to which the end of the task is posted, as a signed `task.succeeded` or ' +
         '`task.failed`. The answer does not change.',
     ),
+}
+
+/** Fields of every request that makes media. */
+export const mediaFields = {
+  ...callbackField,
+  stream: z
+    .literal(false, { error: 'media are not streamed; leave it out, the answer comes whole' })
+    .nullish()
+    .describe('Media are not streamed.'),
 }
 
 /** Counts Unicode characters, not code units. */
@@ -56,5 +65,5 @@ export const textOfAtMost = (most: number, least = 1) =>
 /** The parts of a request that are common to all models; the rest depends on the kind of the model. */
 export const modelNamed = z.looseObject({
   model: z.string().min(1).describe('An id or an alias of the catalogue.'),
-  ...callbackField,
+  ...mediaFields,
 })

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
-import { callbackField, callerLink, textOfAtMost } from './fields.ts'
+import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
 
 export const IMAGES_MAX = 10
 export const REFERENCE_IMAGES_MAX = 16
@@ -52,7 +52,7 @@ const furtherFields = {
 
 const fields = {
   model: z.string().min(1).describe('An id or an alias of the catalogue.'),
-  ...callbackField,
+  ...mediaFields,
   prompt: textOfAtMost(IMAGE_PROMPT_MAX_CHARS),
   n: z
     .int()
@@ -71,10 +71,6 @@ const fields = {
     .enum(['url', 'b64_json'])
     .nullish()
     .describe('url where it is left out. A task has links whatever this says.'),
-  stream: z
-    .literal(false, { error: 'images are not streamed; use async for long work' })
-    .nullish()
-    .describe('Images are not streamed.'),
   ...furtherFields,
 }
 

@@ -1,7 +1,7 @@
 /** Songs in requests and answers. See docs/api-rules.md, "Music". */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
-import { callbackField, charactersIn, isGiven, textOfAtMost } from './fields.ts'
+import { charactersIn, isGiven, mediaFields, textOfAtMost } from './fields.ts'
 
 export const MUSIC_PROMPT_MAX_CHARS = 200
 export const LYRICS_MAX_CHARS = 3000
@@ -13,7 +13,7 @@ const model = z.string().min(1).describe('An id or an alias of the catalogue.')
 export const musicRequest = z
   .looseObject({
     model,
-    ...callbackField,
+    ...mediaFields,
     prompt: z
       .string()
       .nullish()

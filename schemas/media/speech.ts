@@ -1,7 +1,7 @@
 /** Speech in requests and answers. See docs/api-rules.md, "Speech". */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
-import { callbackField, textOfAtMost } from './fields.ts'
+import { mediaFields, textOfAtMost } from './fields.ts'
 
 export const SPEECH_INPUT_MAX_CHARS = 5000
 const SPEED_MIN = 0.25
@@ -12,7 +12,7 @@ const VOICE_ID_MAX_CHARS = 200
 export const SPEECH_FORMAT = 'mp3'
 
 export const speechRequest = z.looseObject({
-  ...callbackField,
+  ...mediaFields,
   model: z.string().min(1).describe('An id or an alias of the catalogue.'),
   input: textOfAtMost(SPEECH_INPUT_MAX_CHARS).describe(
     `The text, at most ${SPEECH_INPUT_MAX_CHARS} characters.`,
@@ -38,6 +38,10 @@ export const speechRequest = z.looseObject({
       `The answer is the sound itself, as with an Accept header that names audio/* or application/octet-stream; ` +
         `${SPEECH_FORMAT} is what there is. With an Accept header that names application/json it is ignored.`,
     ),
+  stream_format: z
+    .literal('audio', { error: "it must be 'audio'; sound is not streamed as events" })
+    .nullish()
+    .describe('The answer is the sound itself, as with response_format. Sound is not streamed as events.'),
   async: z.boolean().nullish().describe('The answer is a task to poll, which suits long texts.'),
 })
 export type SpeechRequest = z.infer<typeof speechRequest>

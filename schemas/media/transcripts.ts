@@ -1,6 +1,6 @@
 /** Transcripts of a video in requests and answers. See docs/api-rules.md, "Transcripts". */
 import { z } from 'zod'
-import { callbackField, isGiven, textOfAtMost } from './fields.ts'
+import { isGiven, mediaFields, textOfAtMost } from './fields.ts'
 
 export const TRANSCRIPT_MODEL = 'video-transcript'
 export const TRANSCRIPT_URL_MAX_CHARS = 2000
@@ -9,7 +9,7 @@ const source = textOfAtMost(TRANSCRIPT_URL_MAX_CHARS, 0).nullish()
 
 export const transcriptRequest = z
   .looseObject({
-    ...callbackField,
+    ...mediaFields,
     url: source.describe(
       `A share link, or the text around one as an app copies it, at most ${TRANSCRIPT_URL_MAX_CHARS} characters.`,
     ),

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
-import { callbackField, callerLink, textOfAtMost } from './fields.ts'
+import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
 import type { MediaWork } from './job.ts'
 
 /** Models that do something else than make a film from words and pictures. */
@@ -48,7 +48,7 @@ const videoPart = z.looseObject({ type: z.literal('video_url'), video_url: link,
 export const videoRequest = z
   .looseObject({
     model,
-    ...callbackField,
+    ...mediaFields,
     prompt: textOfAtMost(VIDEO_PROMPT_MAX_CHARS).nullish(),
     content: z
       .array(z.discriminatedUnion('type', [textPart, imagePart, videoPart]))
@@ -88,7 +88,7 @@ const thingId = z.string().min(1).max(200)
 export const avatarVideoRequest = z
   .looseObject({
     model,
-    ...callbackField,
+    ...mediaFields,
     avatar: thingId.describe('The id of an avatar of the account that is ready, or of a preset.'),
     audio_url: callerLink.nullish().describe('The speech; or `voice` and `text`.'),
     voice: thingId.nullish().describe('The id of a voice of the account that is ready, or of a preset.'),
@@ -104,7 +104,7 @@ export type AvatarVideoRequest = z.infer<typeof avatarVideoRequest>
 
 export const lipsyncRequest = z.looseObject({
   model,
-  ...callbackField,
+  ...mediaFields,
   source_video_url: callerLink,
   audio_url: callerLink.describe('The length of the film follows it.'),
   duration,
@@ -115,7 +115,7 @@ export const MOTION_GRADES = ['fast', 'standard', 'max'] as const
 
 export const motionRequest = z.looseObject({
   model,
-  ...callbackField,
+  ...mediaFields,
   source_video_url: callerLink.describe('How people move; the length of the film follows it.'),
   content: z.array(imagePart).min(1).max(PORTRAITS_MAX).describe('Portraits.'),
   face_count: z

@@ -55,9 +55,10 @@ interface SpeechParams extends SpeechRequest {
 /** @throws Failure also for a format that there is not, where the answer would be of that format */
 function readSpeech({ body, header }: GatewayRequest): SpeechParams {
   const params = readJsonBody(speechRequest, body)
-  const { response_format: format } = params
+  const { response_format: format, stream_format: delivery } = params
   const accept = header('accept')
-  const asSound = prefersSound(accept) || (format != null && !namesJson(accept))
+  const isNamed = format != null || delivery != null
+  const asSound = prefersSound(accept) || (isNamed && !namesJson(accept))
   if (asSound && format != null && format !== SPEECH_FORMAT)
     throw invalidField('response_format', `it must be '${SPEECH_FORMAT}', which is what there is`)
   return { ...params, asSound }
