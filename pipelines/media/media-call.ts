@@ -33,7 +33,7 @@ export interface MediaCallDeps extends AuthenticateDeps, IdempotencyDeps, RateDe
   readonly awaitTask: (order: TaskOrder, task: Task) => Observable<Task>
   readonly uploads: Pick<Uploads, 'begin'>
   /** Checks where the end of an account's task is to be posted. @throws Failure `invalid_request` */
-  readonly checkCallback: (accountId: string, url: string) => Promise<void>
+  readonly checkCallback: (known: AuthenticatedCall['known'], url: string) => Promise<void>
   /** What the client gets for an error. */
   readonly renderError: (path: string, requestId: string) => RenderError
 }
@@ -183,7 +183,7 @@ const orderTask = <C extends MediaCall<Params>, Params extends MediaParams>(
     const { model, known, params } = call
     const callbackUrl = params.callback_url ?? null
     const ordered = async () => {
-      if (callbackUrl !== null) await checkCallback(known.account.id, callbackUrl)
+      if (callbackUrl !== null) await checkCallback(known, callbackUrl)
       const parts = { caller: call, kind, protocol, model, ...(callbackUrl !== null && { callbackUrl }) }
       return { ...call, order: { ...(await order(call)), ...parts } }
     }

@@ -51,7 +51,7 @@ export const runInBackground = <C extends PricedCall>(deps: BackgroundDeps): Sta
 async function ordered(deps: BackgroundDeps, call: PricedCall): Promise<{ order: TaskOrder; task: Task }> {
   const { known, request } = call
   const callbackUrl = call.call.state?.callbackUrl
-  if (callbackUrl !== undefined) await deps.checkCallback(known.account.id, callbackUrl)
+  if (callbackUrl !== undefined) await deps.checkCallback(known, callbackUrl)
   const hold = estimateOf(call)
   await covered(deps, call, () => assertFunds(call, hold, deps.catalog().config))
   const upload = deps.uploads.begin(known.account.id)

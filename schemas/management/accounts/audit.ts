@@ -5,7 +5,7 @@ import { instantText, operation, pageInput, pageOf } from '../operation.ts'
 export const auditEntrySchema = z.object({
   id: z.int(),
   created_at: instantText,
-  actor: z.string().describe('A user, a token, an account, the command line or the service.'),
+  actor: z.string().describe('A user, a token, an API key, an account, the command line or the service.'),
   actor_name: z.string().nullable().describe('The email address of a user.'),
   action: z.string().describe('Such as `key.revoke`.'),
   account_id: z.string().nullable(),

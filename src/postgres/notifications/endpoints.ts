@@ -4,11 +4,12 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { type KeyMaterial, webhookSealId } from '../../core/keys/material.ts'
 import { generateWebhookSecret } from '../../core/notifications/signature.ts'
-import { recordAct } from '../accounts/audit-record.ts'
+import { actAs, recordAct } from '../accounts/audit-record.ts'
 import { assertCurrent } from '../accounts/master-key.ts'
 import { Refusal } from '../billing/refusal.ts'
-import type { Queryable } from '../connection.ts'
+import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
+import { inTransaction } from '../transaction.ts'
 
 /** Time in which a receiver may take up its new secret. */
 export const ROTATION_HOURS = 24
@@ -149,6 +150,21 @@ export async function callbackSecret(
   }
   const row = known ?? (await find())[0]!
   return { id: row.id, secret: material.open(row.sealed_secret, webhookSealId(row.id)) }
+}
+
+/** Makes an account's callbacks where there are none, in the name of the key whose call asks for one. */
+export async function makeCallbacks(
+  sql: Sql,
+  material: KeyMaterial,
+  { accountId, keyId }: { readonly accountId: string; readonly keyId: string },
+): Promise<void> {
+  const [known] =
+    await sql`SELECT FROM webhook_endpoints WHERE account_id = ${accountId} AND kind = 'callback'`
+  if (known !== undefined) return
+  await inTransaction(sql, async (transaction) => {
+    await actAs(transaction, `key:${keyId}`)
+    await callbackSecret(transaction, material, accountId)
+  })
 }
 
 /** Shows the secret of an account's callbacks to a person or a program, and records that. */

@@ -18,6 +18,7 @@ import {
   createEndpoint,
   deleteEndpoint,
   listEndpoints,
+  makeCallbacks,
   type NewEndpoint,
   revealCallbackSecret,
   rotateSecret,
@@ -58,5 +59,7 @@ export const openNotifications = ({ main, session }: Pools, { material }: KnownM
   createEndpoint: (endpoint: NewEndpoint) => createEndpoint(main, material, endpoint),
   rotateSecret: (id: string) => rotateSecret(main, material, id),
   callbackSecret: (accountId: string) => callbackSecret(main, material, accountId),
+  makeCallbacks: (caller: { readonly accountId: string; readonly keyId: string }) =>
+    makeCallbacks(main, material, caller),
   revealCallbackSecret: (accountId: string) => revealCallbackSecret(main, material, accountId),
 })

@@ -242,9 +242,9 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       fetchFiles: fileFetcher(),
       checkLinks: linkChecker({ store: files }),
       checkReceiver,
-      checkCallback: async (accountId, url) => {
+      checkCallback: async ({ account, key }, url) => {
         await checkReceiver(url)
-        await database.callbackSecret(accountId)
+        await database.makeCallbacks({ accountId: account.id, keyId: key.id })
       },
       hasMail: boot.mail !== null,
       ...responseNotes,

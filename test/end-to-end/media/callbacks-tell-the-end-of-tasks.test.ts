@@ -71,6 +71,23 @@ t.test('receivers that are the operator’s own', async (t) => {
     t.equal(receiver.received.length, SUBMITS.length)
   })
 
+  await t.test('the first one makes the secret of its account, in the name of its key', async (t) => {
+    const first = await newClient(service, '5000')
+    const [path, body] = ['/v1/transcripts/extract', { url: 'https://video.example.com/1' }]
+    for (const name of ['first', 'second'])
+      t.equal((await first.post(path, { ...body, callback_url: `${receiver.url}/${name}` })).status, 200)
+    const acts = await service.database.listAudit({
+      accountId: first.accountId,
+      action: 'webhook.',
+      limit: 10,
+    })
+    const [key] = await service.database.listKeys(first.accountId)
+    t.same(
+      acts.map(({ actor, action }) => ({ actor, action })),
+      [{ actor: `key:${key?.id}`, action: 'webhook.create' }],
+    )
+  })
+
   await t.test('deliveries are listed with request and answer, and replayed', async (t) => {
     const { body: list } = await owner.send('GET', `/webhook-deliveries?account_id=${account_id}&limit=2`)
     t.match(list, { has_more: true, data: [{ state: 'delivered', last_status: 200 }, {}] })
