@@ -1,7 +1,10 @@
 /** Decides whether the model that an upstream names in its answer is the requested one. */
 
 /** Suffixes that vendors add to a model's name for one snapshot of it, or for its newest. */
-const SNAPSHOT = /[-@:](latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})$/
+const SNAPSHOT = /[-:](latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})$/
+
+/** Versions behind an `@`, where platforms write them, that leave the snapshot open. */
+const OPEN = ['default', 'latest']
 
 interface NamedModel {
   readonly name: string
@@ -11,9 +14,12 @@ interface NamedModel {
 
 function readName(text: string): NamedModel {
   // The part before the last slash names the vendor or the category.
-  const name = text.slice(text.lastIndexOf('/') + 1).toLowerCase()
+  const [name = '', version = ''] = text
+    .slice(text.lastIndexOf('/') + 1)
+    .toLowerCase()
+    .split('@')
   const found = SNAPSHOT.exec(name)
-  if (found === null) return { name, snapshot: '' }
+  if (found === null) return { name, snapshot: OPEN.includes(version) ? '' : version }
   return { name: name.slice(0, found.index), snapshot: found[1] === 'latest' ? '' : found[1]! }
 }
 

@@ -1,14 +1,16 @@
 /** The demonstration has each fixed id at its price, with a channel. */
 import t from 'tap'
-import { MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
+import { CHAT_PROTOCOLS, MEDIA_ADAPTERS } from '../../../schemas/config/catalog.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { worksOf } from '../../../src/channels/media/registry.ts'
 import { DEMONSTRATION_FILE } from '../../../src/config/demonstration.ts'
 import { loadConfigFile } from '../../../src/config/load.ts'
 import { holdOf, mediaPriceOf } from '../../../src/core/media/pricing.ts'
+import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import { createCatalog, type Model } from '../../../src/core/routing/catalog.ts'
 import { MEDIA_DIALECTS } from '../../../src/simulator/dialects/media.ts'
+import { splitModelName } from '../../../src/simulator/directives/grammar.ts'
 
 const loaded = loadConfigFile(DEMONSTRATION_FILE, { TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1' })
 if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
@@ -91,4 +93,11 @@ t.test('each model of media has a channel, and each simulated adapter a model', 
   const simulated = MEDIA_ADAPTERS.filter((name) => MEDIA_DIALECTS.some((dialect) => dialect.name === name))
   t.same([...used].sort(), simulated.toSorted())
   t.ok(simulated.length >= 7)
+})
+
+t.test('the simulated provider answers each chat model under the name that was asked for', async (t) => {
+  for (const { protocol, models } of loaded.config.channels)
+    if (CHAT_PROTOCOLS.some((name) => name === protocol))
+      for (const asked of Object.values(models))
+        t.ok(isRequestedModel(asked, splitModelName(asked).model), asked)
 })

@@ -10,6 +10,10 @@ t.test('a name of one snapshot stands for a name that leaves it open', async (t)
     ['gpt-x-2026-01-01', 'gpt-x'],
     ['sonata-4-5', 'sonata-4-5-20250929'],
     ['sonata-4-5@20250929', 'sonata-4-5-20250929'],
+    ['sonata-4-5@default', 'sonata-4-5-20250929'],
+    ['flash-2.5-001@default', 'flash-2.5-001'],
+    ['demo@tps=8,fault=reset:2000', 'demo'],
+    ['@vendor/gpt-x', 'gpt-x'],
     ['flash-2.5', 'models/flash-2.5-001'],
     ['vendor/gpt-x', 'GPT-X'],
     ['gpt-4', 'gpt-4-0613'],
@@ -24,6 +28,8 @@ t.test('another model, or another snapshot than the one asked for, is a differen
     ['gpt-x-2026-01-01', 'gpt-x-2025-01-01'],
     ['sonata-4', 'sonata-4-5'],
     ['gpt-x', ''],
+    ['sonata-4@default', 'sonata-4-5'],
+    ['demo@tps=8', 'demo@tps=9'],
   ] as const)
     t.equal(isRequestedModel(asked, answered), false, `${asked}: ${answered}`)
 })
