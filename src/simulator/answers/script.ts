@@ -9,6 +9,7 @@ import {
   writeSearches,
 } from './built-in-tools.ts'
 import { sampleJson } from './json-sample.ts'
+import { untilStop } from './stop.ts'
 import {
   drawTokens,
   hexadecimalId,
@@ -39,6 +40,8 @@ export type Prompt = {
   /** A named tool is called once, `required` calls the first; with `auto` the directive alone decides. */
   readonly toolChoice: 'auto' | 'none' | 'required' | { readonly name: string }
   readonly format: 'text' | 'json' | { readonly schema: unknown }
+  /** What ends the text before it is said. */
+  readonly stop: readonly string[]
   /** Tools that the provider runs itself: each once, where a directive says nothing else. */
   readonly builtIns: readonly BuiltInTool[]
   /** Whether the request asks for reasoning, and to see it; directives go before. */
@@ -65,6 +68,8 @@ export type Choice = {
   readonly searches: readonly Search[]
   readonly pictures: readonly Picture[]
   readonly finish: 'stop' | 'length' | 'tool_calls'
+  /** The stop sequence that ended the text; null where none did. */
+  readonly stopSequence: string | null
   /** Reasoning, text and tool calls together. */
   readonly tokens: number
 }
@@ -135,8 +140,8 @@ export function writeScript(prompt: Prompt, directives: Directives): Script {
 }
 
 function scriptId(prompt: Prompt, choices: readonly Choice[]): string {
-  const { model, json, seed, maxTokens, tools, toolChoice, format, builtIns, thinking } = prompt
-  const asked = { model, json, seed, maxTokens, tools, toolChoice, format, builtIns, thinking }
+  const { model, json, seed, maxTokens, tools, toolChoice, format, stop, builtIns, thinking } = prompt
+  const asked = { model, json, seed, maxTokens, tools, toolChoice, format, stop, builtIns, thinking }
   return idOf(JSON.stringify({ asked, choices }))
 }
 
@@ -155,7 +160,10 @@ function writeChoice(prompt: Prompt, directives: Directives, seed: number): Choi
   budget -= reasoningTokens
 
   const wantedCalls = writeToolCalls(prompt, directives, random)
-  const wantedText = wantedCalls.length > 0 ? [] : writeText(prompt, directives, random)
+  const { text: wantedText, stopSequence } = untilStop(
+    wantedCalls.length > 0 ? [] : writeText(prompt, directives, random),
+    prompt.stop,
+  )
   const wanted = wantedText.length + sum(wantedCalls.map(tokensOfCall))
   const complete = wanted <= budget && reasoningTokens === wantedReasoning
 
@@ -167,6 +175,7 @@ function writeChoice(prompt: Prompt, directives: Directives, seed: number): Choi
     text,
     toolCalls,
     ...writeBuiltIns(prompt, directives, seededRandom(seed ^ BUILT_IN_SEED)),
+    stopSequence: complete ? stopSequence : null,
     finish: complete ? (toolCalls.length > 0 ? 'tool_calls' : 'stop') : 'length',
     tokens: reasoningTokens + text.length + sum(toolCalls.map(tokensOfCall)),
   }

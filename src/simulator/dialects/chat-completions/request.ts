@@ -19,6 +19,7 @@ export type ChatRequest = {
   readonly tools: readonly FunctionTool[]
   readonly toolChoice: Prompt['toolChoice']
   readonly format: Prompt['format']
+  readonly stop: readonly string[]
   readonly builtIns: readonly BuiltInTool[]
   /** What `[simulate: …]` in the last message holds. */
   readonly messageDirectives: string | null
@@ -49,6 +50,7 @@ export function readChatRequest(bytes: Buffer): ChatRequest {
     tools: readTools(body.tools),
     toolChoice: readToolChoice(body.tool_choice),
     format: readFormat(body.response_format),
+    stop: [body.stop].flat().filter((sequence) => typeof sequence === 'string'),
     builtIns: readBuiltIns(body),
     messageDirectives: directivesIn(contentOf(body.messages.at(-1))),
     bodyDirectives: body.simulate,

@@ -66,6 +66,7 @@ function readFields(body: Record<string, unknown>, model: string): GenerateConte
       tools: callable,
       toolChoice,
       format: readFormat(config),
+      stop: (config.stopSequences ?? []) as readonly string[],
       builtIns: [
         ...(tools.searches ? (['web_search'] as const) : []),
         ...(draws ? (['image_generation'] as const) : []),

@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { BAD_KEY, namedModel } from '../../access.ts'
-import { promptTokensOf, type Script, writeScript } from '../../answers/script.ts'
+import { type Choice, promptTokensOf, type Script, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
 import { hexadecimalId, seededRandom, seedOf } from '../../answers/words.ts'
 import {
@@ -71,11 +71,7 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
   const { id } = script
   const [choice] = script.choices
   if (choice === undefined) throw new Error('A script has a choice for every one that is asked for.')
-  const reason = directives.finish ?? STOP_REASONS[choice.finish]
-  const ending = {
-    stop_reason: reason,
-    stop_sequence: reason === 'stop_sequence' ? (request.stopSequences[0] ?? null) : null,
-  }
+  const ending = endingOf(choice, request.prompt.stop, directives.finish)
   const sealsReasoning = directives.reasoning_sealed === true
   const content = contentOf(choice, { thinks: request.thinks, sealsReasoning, id })
   const message = { id: `msg_${id}`, type: 'message', role: 'assistant', model }
@@ -94,6 +90,14 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
       ...headers,
     },
     frames: framesOf({ message, content, ending, usage, hidden: hiddenTokens(script) }),
+  }
+}
+
+function endingOf({ finish, stopSequence }: Choice, [first]: readonly string[], word?: string) {
+  const reason = word ?? (stopSequence === null ? STOP_REASONS[finish] : 'stop_sequence')
+  return {
+    stop_reason: reason,
+    stop_sequence: reason === 'stop_sequence' ? (stopSequence ?? first ?? null) : null,
   }
 }
 

@@ -24,7 +24,6 @@ export type MessagesRequest = {
   readonly model: string
   readonly stream: boolean
   readonly thinks: boolean
-  readonly stopSequences: readonly string[]
   /** Everything but the model, which stands there with its directives. */
   readonly prompt: Omit<Prompt, 'model'>
   readonly messageDirectives: string | null
@@ -56,11 +55,11 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
     model: body.model,
     stream: body.stream === true,
     thinks: thinking !== 'off',
-    stopSequences: readStopSequences(body.stop_sequences),
     prompt: {
       json: JSON.stringify(body.messages) + (body.system === undefined ? '' : JSON.stringify(body.system)),
       ...{ seed: null, choices: 1, maxTokens, tools: tools.functions, toolChoice, builtIns, thinking },
       format: readFormat(body),
+      stop: readStopSequences(body.stop_sequences),
     },
     messageDirectives: directivesIn(last?.content),
     bodyDirectives: body.simulate,

@@ -77,6 +77,7 @@ export function readResponsesRequest(bytes: Buffer, world: World): ResponsesRequ
       ...{ seed: null, choices: 1, maxTokens: readMaxTokens(body.max_output_tokens) },
       ...{ tools: tools.functions, builtIns: tools.builtIns, toolChoice },
       format: readFormat(body.text),
+      stop: [],
       thinking: readThinking(body.reasoning),
     },
     isStored: body.store !== false,
