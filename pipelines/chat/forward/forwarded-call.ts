@@ -5,7 +5,6 @@ import type { Subscriber, Unsubscribable } from 'rxjs'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { FAILURES, Failure } from '../../../schemas/failure.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
-import type { ChannelError } from '../../../src/core/routing/channel-activity.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
 import type { ProtocolAdapter } from '../../../src/protocols/dialect.ts'
@@ -22,6 +21,7 @@ import { endReservation } from '../../stages/billing/reserve.ts'
 import type { ServedModel } from '../../stages/select-model.ts'
 import { noticeOfBreak } from '../../stages/server-tools.ts'
 import { type Answer, type AnsweredCall, answerTo } from './answers.ts'
+import { AttemptNotes } from './attempt-notes.ts'
 import { type CallFileMap, CallFiles, NO_FILES } from './call-files.ts'
 import { CallRecord, type Ending } from './call-record.ts'
 import { attemptMs, msLeft } from './call-time.ts'
@@ -53,6 +53,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   readonly #choice: RouteChoice
   readonly #record: CallRecord
   readonly #trace: CallTrace | null
+  readonly #notes: AttemptNotes
   #ticket: Ticket | null = null
   #route: Route | null = null
   #adapter: ProtocolAdapter | null = null
@@ -72,6 +73,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#choice = new RouteChoice(deps, admitted)
     this.#record = new CallRecord(admitted, this.#choice.tried)
     this.#trace = deps.startTrace?.(admitted.request.header('traceparent')) ?? null
+    this.#notes = new AttemptNotes(deps, { record: this.#record, choice: this.#choice, trace: this.#trace })
   }
 
   start(): void {
@@ -139,8 +141,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#serveBy(served)
     this.#adapter = adapter
     const now = performance.now()
-    this.#record.attemptBegins(route, dropped, now)
-    this.#deps.health.began(channel.id)
+    const traceparent = this.#notes.began(route, dropped, now)
     this.#addedHeaders = addedHeaders(this.#admitted, route, adapter, dropped)
     this.#upstream = this.#deps.callUpstream(
       {
@@ -154,7 +155,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
         requestId: request.requestId,
         deadlineMs: attemptMs(channel, request.startedAt, now),
         onFreshConnection,
-        traceparent: this.#trace?.attempt(channel.id) ?? null,
+        traceparent,
       },
       this,
     )
@@ -218,8 +219,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
 
   #head(status: number, headers: ResponseHeaders, adapter: ProtocolAdapter): void {
     this.#status = status
-    this.#record.attemptAnswered(status, performance.now())
-    this.#trace?.answered(status)
+    this.#notes.answered(status)
     const { call, request } = this.#admitted
     const waiting = { silence: this.#deps.silence, since: request.startedAt }
     this.#answer = answerTo(call, this, { status, headers, adapter, route: this.#route!, waiting })
@@ -241,8 +241,8 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#hasReplacedConnection = true
     this.#abortUpstream()
     const { code, message } = brokenConnection(failure)
-    this.#noteAttempt(code, message)
-    this.#noteHealth(null)
+    this.#notes.ended(code, message)
+    this.#notes.health(null)
     this.#attempt(this.#route!, true)
   }
 
@@ -282,7 +282,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
   /** Ends the reply once the journal has the settlement: a client that sees the end has paid, whatever is killed. */
   #succeed(whole?: Reply): void {
     this.#record.ending = { kind: 'success' }
-    this.#noteHealth(false)
+    this.#notes.health(false)
     const stored = noteStored(this.#deps, this.#admitted, this.#route!, this.#answer!)
     this.#admitted.claim?.charge(whole)
     this.#close((error) => {
@@ -298,9 +298,9 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     if (ending.kind === 'success') return this.#succeed()
     this.#record.ending = ending
     const error = { code: 'upstream_timeout', message: '', ...ending }
-    this.#noteAttempt(error.code, error.message)
+    this.#notes.ended(error.code, error.message)
     const isTimeout = ending.kind === 'timeout'
-    this.#noteHealth(this.#record.blames({ isTimeout, isChannelFault: true }), error)
+    this.#notes.health(this.#record.blames({ isTimeout, isChannelFault: true }), error)
     const notice = noticeOfBreak(this.#admitted)
     if (notice !== null) this.send(notice)
     // The stream ends here all the same; the store of answers must not keep this one.
@@ -312,10 +312,10 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#abortUpstream()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     this.#answer = null
-    this.#noteAttempt(failure.code, failure.message)
+    this.#notes.ended(failure.code, failure.message)
     // A channel that goes on with another key is not at fault.
     const isFault = this.#choice.keyRefused(this.#route!, failure) ? false : this.#record.blames(failure)
-    this.#noteHealth(isFault, { ...failure, message: failure.detail ?? failure.message })
+    this.#notes.health(isFault, { ...failure, message: failure.detail ?? failure.message })
     this.#goOn(failure)
   }
 
@@ -354,32 +354,6 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#record.admitted = this.#admitted
   }
 
-  #noteHealth(isFault: boolean | null, error?: ChannelError): void {
-    const { id } = this.#route!.channel
-    if (isFault === null) this.#deps.health.abandoned(id)
-    else if (isFault) this.#deps.health.failed(id, error)
-    else if (error === undefined) {
-      const ms = this.#record.msToFirstByte()
-      this.#deps.health.succeeded(id, ms)
-      this.#choice.took(this.#route!, ms)
-    } else this.#deps.health.refused(id, error)
-  }
-
-  /** Records the end of the attempt; `code` and `message` are null for one that did not fail. */
-  #noteAttempt(code: string | null, message: string | null): void {
-    this.#trace?.attemptEnded(code)
-    this.#record.attemptEnded(code, message, performance.now())
-  }
-
-  /** Ends the attempt that answered, or whose client left. The row itself describes an only attempt. */
-  #endOpenAttempt(): void {
-    const { attempts, attemptsCount, ending } = this.#record
-    if (attempts.length === attemptsCount) return
-    if (ending.kind !== 'success') this.#deps.health.abandoned(this.#route!.channel.id)
-    if (attemptsCount > 1) this.#noteAttempt(null, null)
-    else this.#trace?.attemptEnded(null)
-  }
-
   /** Settles and ends the call. `written` gets an error where the settlement may be lost with this machine. */
   #close(written?: (error?: Error) => void): void {
     if (this.#isOver) return
@@ -387,7 +361,7 @@ export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscriba
     this.#files?.end()
     this.#deps.lateUsage.delete(this)
     this.#abortUpstream()
-    this.#endOpenAttempt()
+    this.#notes.endOpen()
     this.#choice.end()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     const { settlement, cost, oddities } = this.#record.settle(Date.now(), performance.now())

@@ -1,0 +1,69 @@
+/** Notes each attempt of a call where it counts: in the call's record, its trace, and the health of its channel. */
+import { performance } from 'node:perf_hooks'
+import type { Route } from '../../../src/core/routing/catalog.ts'
+import type { ChannelError } from '../../../src/core/routing/channel-activity.ts'
+import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
+import type { CallRecord } from './call-record.ts'
+import type { ForwardDeps } from './deps.ts'
+import type { RouteChoice } from './route-choice.ts'
+
+export class AttemptNotes {
+  readonly #health: ForwardDeps['health']
+  readonly #record: CallRecord
+  readonly #choice: RouteChoice
+  readonly #trace: CallTrace | null
+
+  constructor(
+    { health }: ForwardDeps,
+    call: { readonly record: CallRecord; readonly choice: RouteChoice; readonly trace: CallTrace | null },
+  ) {
+    this.#health = health
+    this.#record = call.record
+    this.#choice = call.choice
+    this.#trace = call.trace
+  }
+
+  /** Returns the trace context of the attempt, for its upstream; null without traces. */
+  began(route: Route, dropped: readonly string[], now: number): string | null {
+    this.#record.attemptBegins(route, dropped, now)
+    this.#health.began(route.channel.id)
+    return this.#trace?.attempt(route.channel.id) ?? null
+  }
+
+  answered(status: number): void {
+    this.#record.attemptAnswered(status, performance.now())
+    this.#trace?.answered(status)
+  }
+
+  /** Records the end of the attempt; `code` and `message` are null for one that did not fail. */
+  ended(code: string | null, message: string | null): void {
+    this.#trace?.attemptEnded(code)
+    this.#record.attemptEnded(code, message, performance.now())
+  }
+
+  /** Ends the attempt that answered, or whose client left. The row itself describes an only attempt. */
+  endOpen(): void {
+    const { attempts, attemptsCount, ending, attempt } = this.#record
+    if (attempts.length === attemptsCount) return
+    if (ending.kind !== 'success') this.#health.abandoned(attempt!.route.channel.id)
+    if (attemptsCount > 1) this.ended(null, null)
+    else this.#trace?.attemptEnded(null)
+  }
+
+  /**
+   * Notes what the attempt says of its channel.
+   * @param isFault null: nothing
+   * @param error absent: the attempt succeeded
+   */
+  health(isFault: boolean | null, error?: ChannelError): void {
+    const { route } = this.#record.attempt!
+    const { id } = route.channel
+    if (isFault === null) this.#health.abandoned(id)
+    else if (isFault) this.#health.failed(id, error)
+    else if (error === undefined) {
+      const ms = this.#record.msToFirstByte()
+      this.#health.succeeded(id, ms)
+      this.#choice.took(route, ms)
+    } else this.#health.refused(id, error)
+  }
+}
