@@ -9,6 +9,7 @@ import {
   writeSearches,
 } from './built-in-tools.ts'
 import { sampleJson } from './json-sample.ts'
+import { LOGPROB_SEED, type TokenLogprob, writeLogprobs } from './logprobs.ts'
 import { untilStop } from './stop.ts'
 import {
   drawTokens,
@@ -42,6 +43,8 @@ export type Prompt = {
   readonly format: 'text' | 'json' | { readonly schema: unknown }
   /** What ends the text before it is said. */
   readonly stop: readonly string[]
+  /** For so many tokens in each place the request wants log probabilities; null for none at all. */
+  readonly logprobs: number | null
   /** Tools that the provider runs itself: each once, where a directive says nothing else. */
   readonly builtIns: readonly BuiltInTool[]
   /** Whether the request asks for reasoning, and to see it; directives go before. */
@@ -63,6 +66,8 @@ export type Choice = {
   readonly reasoning: readonly string[]
   readonly reasoningTokens: number
   readonly text: readonly string[]
+  /** Of the tokens of the text; null where the request wants none. */
+  readonly logprobs: readonly TokenLogprob[] | null
   readonly toolCalls: readonly ToolCall[]
   /** What built-in tools did before the text. It counts no tokens. */
   readonly searches: readonly Search[]
@@ -140,8 +145,21 @@ export function writeScript(prompt: Prompt, directives: Directives): Script {
 }
 
 function scriptId(prompt: Prompt, choices: readonly Choice[]): string {
-  const { model, json, seed, maxTokens, tools, toolChoice, format, stop, builtIns, thinking } = prompt
-  const asked = { model, json, seed, maxTokens, tools, toolChoice, format, stop, builtIns, thinking }
+  const { model, json, seed, maxTokens, tools, toolChoice, format, stop } = prompt
+  const { logprobs, builtIns, thinking } = prompt
+  const asked = {
+    model,
+    json,
+    seed,
+    maxTokens,
+    tools,
+    toolChoice,
+    format,
+    stop,
+    logprobs,
+    builtIns,
+    thinking,
+  }
   return idOf(JSON.stringify({ asked, choices }))
 }
 
@@ -173,6 +191,10 @@ function writeChoice(prompt: Prompt, directives: Directives, seed: number): Choi
     reasoning,
     reasoningTokens,
     text,
+    logprobs:
+      prompt.logprobs === null
+        ? null
+        : writeLogprobs(text, prompt.logprobs, seededRandom(seed ^ LOGPROB_SEED)),
     toolCalls,
     ...writeBuiltIns(prompt, directives, seededRandom(seed ^ BUILT_IN_SEED)),
     stopSequence: complete ? stopSequence : null,

@@ -64,6 +64,13 @@ export function drawTokens(random: Random, count: number): string[] {
   })
 }
 
+/** `count` other words than the token, each another one, with a blank before them where the token has one. */
+export function otherWords(random: Random, token: string, count: number): string[] {
+  const first = Math.floor(random() * WORDS.length)
+  const words = [...WORDS.slice(first), ...WORDS.slice(0, first)].filter((word) => word !== token.trim())
+  return words.slice(0, count).map((word) => (token.startsWith(' ') ? ` ${word}` : word))
+}
+
 /** A given text as tokens of at most twelve visible characters; joined they are that text again. */
 export function tokensOfLiteral(text: string): string[] {
   return text.match(LITERAL_TOKENS) ?? []

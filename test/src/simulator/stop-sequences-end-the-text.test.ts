@@ -67,6 +67,7 @@ const prompt: Prompt = {
   format: 'text',
   thinking: 'off',
   stop: [],
+  logprobs: null,
 }
 
 t.test('the sequence that is complete first ends the text, also where it stands first', (t) => {

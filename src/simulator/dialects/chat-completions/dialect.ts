@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { BAD_KEY, namedModel } from '../../access.ts'
+import { type TokenLogprob, wireLogprobs } from '../../answers/logprobs.ts'
 import { type Choice, NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
 import {
@@ -123,8 +124,13 @@ function choiceOf(finish: string | undefined): (choice: Choice, index: number) =
       refusal: null,
       annotations: annotationsOf(choice),
     }
-    return { index, message, logprobs: null, finish_reason: finish ?? choice.finish }
+    const logprobs = calls.length > 0 ? null : logprobsOf(choice.logprobs)
+    return { index, message, logprobs, finish_reason: finish ?? choice.finish }
   }
+}
+
+function logprobsOf(tokens: readonly TokenLogprob[] | null): unknown {
+  return tokens === null ? null : { content: wireLogprobs(tokens), refusal: null }
 }
 
 class ChunkWriter {
@@ -158,19 +164,14 @@ class ChunkWriter {
         if (delta.done === true) continue
         stillSpeaking.push(speaker)
         this.#emitted += delta.value.tokens
-        yield this.#chunk(speaker.index, delta.value.json, null, delta.value.tokens)
+        yield this.#chunk(speaker.index, delta.value.json, delta.value)
       }
       speaking = stillSpeaking
     }
     for (const [index, choice] of choices.entries()) {
       const last = index === choices.length - 1
-      yield this.#chunk(
-        index,
-        '{}',
-        this.#directives.finish ?? choice.finish,
-        0,
-        last && this.#usage === 'finish_chunk',
-      )
+      const withUsage = last && this.#usage === 'finish_chunk'
+      yield this.#chunk(index, '{}', { finish: this.#directives.finish ?? choice.finish, withUsage })
     }
     if (this.#usage === 'own_chunk' || this.#usage === 'own_chunk_unasked') yield this.#usageChunk(usage)
     if (this.#usage === 'zero') yield this.#usageChunk(NO_USAGE)
@@ -178,9 +179,10 @@ class ChunkWriter {
     yield { data: '[DONE]', tokens: 0, terminator: true }
   }
 
-  #chunk(index: number, delta: string, finish: string | null = null, tokens = 0, withUsage = false): Frame {
+  #chunk(index: number, delta: string, more: ChunkOptions = {}): Frame {
+    const { finish = null, tokens = 0, withUsage = false, logprobs = 'null' } = more
     const reason = finish === null ? 'null' : `"${finish}"`
-    const choice = `{"index":${index},"delta":${delta},"logprobs":null,"finish_reason":${reason}}`
+    const choice = `{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${reason}}`
     return { data: `${this.#head},"choices":[${choice}]${this.#usageField(withUsage)}}`, tokens }
   }
 
@@ -205,14 +207,25 @@ class ChunkWriter {
   }
 }
 
-type Delta = { readonly json: string; readonly tokens: number }
+type ChunkOptions = {
+  readonly finish?: string
+  readonly tokens?: number
+  readonly withUsage?: boolean
+  /** JSON. */
+  readonly logprobs?: string
+}
+type Delta = { readonly json: string; readonly tokens: number; readonly logprobs?: string }
 
 const oneToken = (json: string): Delta => ({ json, tokens: 1 })
 
 /** One delta for each token that is sent; what the provider's own tools did counts none. */
 function* deltasOf(choice: Choice): Iterator<Delta, void> {
   for (const token of choice.reasoning) yield oneToken(`{"reasoning_content":${JSON.stringify(token)}}`)
-  for (const token of choice.text) yield oneToken(`{"content":${JSON.stringify(token)}}`)
+  for (const [index, token] of choice.text.entries()) {
+    const delta = oneToken(`{"content":${JSON.stringify(token)}}`)
+    const logprob = choice.logprobs?.[index]
+    yield logprob === undefined ? delta : { ...delta, logprobs: JSON.stringify(logprobsOf([logprob])) }
+  }
   for (const [index, { id, name, pieces }] of choice.toolCalls.entries()) {
     const called = { index, id: `call_${id}`, type: 'function', function: { name, arguments: '' } }
     yield oneToken(JSON.stringify({ tool_calls: [called] }))

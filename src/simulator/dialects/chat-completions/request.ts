@@ -1,6 +1,7 @@
 /** Reads a request of the chat-completions dialect: as much of the public request as changes the answer. */
 
 import type { BuiltInTool } from '../../answers/built-in-tools.ts'
+import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { FunctionTool, Prompt } from '../../answers/script.ts'
 import { isObject, jsonObjectOf, SimulatedFailure } from '../../dialect.ts'
 import { directivesIn } from '../../directives/in-messages.ts'
@@ -20,6 +21,7 @@ export type ChatRequest = {
   readonly toolChoice: Prompt['toolChoice']
   readonly format: Prompt['format']
   readonly stop: readonly string[]
+  readonly logprobs: number | null
   readonly builtIns: readonly BuiltInTool[]
   /** What `[simulate: …]` in the last message holds. */
   readonly messageDirectives: string | null
@@ -51,6 +53,7 @@ export function readChatRequest(bytes: Buffer): ChatRequest {
     toolChoice: readToolChoice(body.tool_choice),
     format: readFormat(body.response_format),
     stop: [body.stop].flat().filter((sequence) => typeof sequence === 'string'),
+    logprobs: readLogprobs(body),
     builtIns: readBuiltIns(body),
     messageDirectives: directivesIn(contentOf(body.messages.at(-1))),
     bodyDirectives: body.simulate,
@@ -62,11 +65,16 @@ export function promptOf(chat: ChatRequest, model: string): Prompt {
   return { ...chat, model, json: JSON.stringify(chat.messages), thinking: 'off' }
 }
 
-function wholeNumber(body: Record<string, unknown>, field: string, max: number): number | null {
+function wholeNumber(body: Record<string, unknown>, field: string, max: number, min = 1): number | null {
   const value = body[field]
   if (value === undefined || value === null) return null
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max) return value
-  throw invalid(field, `expected a whole number from 1 to ${max}`)
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value
+  throw invalid(field, `expected a whole number from ${min} to ${max}`)
+}
+
+function readLogprobs(body: Record<string, unknown>): number | null {
+  const top = wholeNumber(body, 'top_logprobs', MAX_TOP_LOGPROBS, 0) ?? 0
+  return body.logprobs === true ? top : null
 }
 
 function readTools(tools: unknown): FunctionTool[] {

@@ -1,5 +1,6 @@
 /** Answers of the generate-content dialect: parts, candidates, usage; whole and in chunks. */
 
+import type { Likelihood, TokenLogprob } from '../../answers/logprobs.ts'
 import { type Choice, NO_USAGE, type Script, type ToolCall, type Usage } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
 import { isObject } from '../../dialect.ts'
@@ -7,6 +8,7 @@ import type { Directives } from '../../directives/grammar.ts'
 import { thoughtSignature } from './turns.ts'
 
 const FINISH_REASONS = { stop: 'STOP', length: 'MAX_TOKENS', tool_calls: 'STOP' } as const
+const MAX_ID_BYTES = 3
 const MALFORMED_CALL = 'MALFORMED_FUNCTION_CALL'
 
 export type AnswerOptions = {
@@ -22,6 +24,7 @@ type PartPiece = {
   readonly part: Record<string, unknown>
   readonly tokens: number
   readonly reasoning: boolean
+  readonly logprob?: TokenLogprob
 }
 
 /** The body of an answer in one piece. */
@@ -33,6 +36,8 @@ export function wholeAnswer(options: AnswerOptions): unknown {
     content: { parts: [...joined(piecesOf(choice)), ...lastParts(choice, options)], role: 'model' },
     finishReason: finishOf(choice, directives),
     ...groundingOf(choice),
+    ...averageOf(choice),
+    ...(choice.logprobs === null ? {} : { logprobsResult: logprobsOf(choice.logprobs) }),
     index,
   }))
   return { candidates, ...usage, ...footOf(options) }
@@ -61,13 +66,14 @@ export function* chunksOf(options: AnswerOptions): Iterator<Frame, void> {
       const next = speaker.pieces.next()
       if (next.done === true) continue
       stillSpeaking.push(speaker)
-      const { part, tokens, reasoning } = next.value
+      const { part, tokens, reasoning, logprob } = next.value
       soFar = {
         ...soFar,
         completion: soFar.completion + tokens,
         reasoning: soFar.reasoning + (reasoning ? tokens : 0),
       }
-      const candidate = { content: { parts: [part], role: 'model' }, index: speaker.index }
+      const likely = logprob === undefined ? {} : { logprobsResult: logprobsOf([logprob]) }
+      const candidate = { content: { parts: [part], role: 'model' }, ...likely, index: speaker.index }
       const usage = usageOnTheWay(soFar, directives)
       yield { data: JSON.stringify({ candidates: [candidate], ...usage, ...foot }), tokens }
     }
@@ -79,6 +85,7 @@ export function* chunksOf(options: AnswerOptions): Iterator<Frame, void> {
       content: parts.length > 0 ? { parts, role: 'model' } : { role: 'model' },
       finishReason: finishOf(choice, directives),
       ...groundingOf(choice),
+      ...averageOf(choice),
       index,
     }
     const isLast = index === script.choices.length - 1
@@ -106,7 +113,8 @@ function* piecesOf(choice: Choice): Iterable<PartPiece> {
   for (const text of choice.reasoning) yield { part: { text, thought: true }, tokens: 1, reasoning: true }
   for (const { base64 } of choice.pictures)
     yield { part: { inlineData: { mimeType: 'image/png', data: base64 } }, tokens: 0, reasoning: false }
-  for (const text of choice.text) yield { part: { text }, tokens: 1, reasoning: false }
+  for (const [index, text] of choice.text.entries())
+    yield { part: { text }, tokens: 1, reasoning: false, logprob: choice.logprobs?.[index] }
   for (const [index, call] of choice.toolCalls.entries()) {
     const part = callPart(call, index)
     const tokens = 1 + call.pieces.length
@@ -151,6 +159,24 @@ function finishOf(choice: Choice, directives: Directives): string {
   if (directives.finish !== undefined) return directives.finish
   const isMalformed = choice.toolCalls.some(({ pieces }) => objectOf(pieces.join('')) === null)
   return choice.finish === 'tool_calls' && isMalformed ? MALFORMED_CALL : FINISH_REASONS[choice.finish]
+}
+
+/** Ids of tokens are their bytes, in place of the vendor's. */
+const candidateOf = ({ token, logprob }: Likelihood) => ({
+  token,
+  tokenId: Buffer.from(token).readUIntBE(0, Math.min(MAX_ID_BYTES, Buffer.byteLength(token))),
+  logProbability: logprob,
+})
+
+const logprobsOf = (tokens: readonly TokenLogprob[]) => ({
+  topCandidates: tokens.map(({ top }) => ({ candidates: top.map(candidateOf) })),
+  chosenCandidates: tokens.map(candidateOf),
+})
+
+/** Comes with the end of the candidate, once its tokens are known. */
+function averageOf({ logprobs }: Choice): Record<string, unknown> {
+  if (logprobs === null || logprobs.length === 0) return {}
+  return { avgLogprobs: logprobs.reduce((sum, { logprob }) => sum + logprob, 0) / logprobs.length }
 }
 
 /** Where a search was made; every source is cited for the whole text, positions are bytes. */

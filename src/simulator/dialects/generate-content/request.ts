@@ -1,5 +1,6 @@
 /** Reads a request of the generate-content dialect, and refuses what the vendor would. */
 
+import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, jsonObjectOf } from '../../dialect.ts'
 import { directivesIn } from '../../directives/in-messages.ts'
@@ -66,6 +67,7 @@ function readFields(body: Record<string, unknown>, model: string): GenerateConte
       tools: callable,
       toolChoice,
       format: readFormat(config),
+      logprobs: readLogprobs(config),
       stop: (config.stopSequences ?? []) as readonly string[],
       builtIns: [
         ...(tools.searches ? (['web_search'] as const) : []),
@@ -83,11 +85,18 @@ function jsonOf({ contents, systemInstruction }: Record<string, unknown>): strin
   return JSON.stringify(contents) + system
 }
 
-function wholeNumber(config: Record<string, unknown>, field: string, max: number): number | null {
+function wholeNumber(config: Record<string, unknown>, field: string, max: number, min = 1): number | null {
   const value = config[field]
   if (value === undefined || value === null) return null
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max) return value
-  throw invalid(`* GenerateContentRequest.generation_config.${field}: must be in the range [1, ${max}].\n`)
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value
+  throw invalid(
+    `* GenerateContentRequest.generation_config.${field}: must be in the range [${min}, ${max}].\n`,
+  )
+}
+
+function readLogprobs(config: Record<string, unknown>): number | null {
+  const top = wholeNumber(config, 'logprobs', MAX_TOP_LOGPROBS, 0) ?? 0
+  return config.responseLogprobs === true ? top : null
 }
 
 function checkSampling(config: Record<string, unknown>): void {

@@ -60,6 +60,7 @@ export function readMessagesRequest(bytes: Buffer, { counting }: { counting: boo
       ...{ seed: null, choices: 1, maxTokens, tools: tools.functions, toolChoice, builtIns, thinking },
       format: readFormat(body),
       stop: readStopSequences(body.stop_sequences),
+      logprobs: null,
     },
     messageDirectives: directivesIn(last?.content),
     bodyDirectives: body.simulate,

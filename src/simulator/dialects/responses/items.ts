@@ -1,6 +1,7 @@
 /** Output items of the responses dialect: whole, and the events of a stream. */
 
 import type { Picture, Search } from '../../answers/built-in-tools.ts'
+import { type TokenLogprob, wireLogprobs } from '../../answers/logprobs.ts'
 import type { Choice, ToolCall } from '../../answers/script.ts'
 import { hexadecimalId, type Random } from '../../answers/words.ts'
 import { sealed } from '../messages/thinking-signature.ts'
@@ -101,26 +102,31 @@ function pictureItem({ id, prompt, base64 }: Picture): OutputItem {
 function messageItem(id: string, choice: Choice, status: string): OutputItem {
   const text = choice.text.join('')
   const annotations = annotationsOf(choice, text)
-  const part = { type: 'output_text', annotations, logprobs: [], text }
+  const part = { type: 'output_text', annotations, logprobs: wireLogprobs(choice.logprobs ?? []), text }
   const item = { id, type: 'message', role: 'assistant' }
   return {
     whole: { ...item, status, content: [part] },
     opening: { ...item, status: 'in_progress', content: [] },
-    events: textEvents(choice.text, part),
+    events: textEvents(choice, part),
   }
 }
 
 type TextPart = { readonly annotations: readonly unknown[]; readonly text: string }
 
-function* textEvents(tokens: readonly string[], part: TextPart): Iterable<ItemEvent> {
+function* textEvents(choice: Choice, part: TextPart): Iterable<ItemEvent> {
   const at = { content_index: 0 }
-  yield event('content_part.added', { ...at, part: { ...part, annotations: [], text: '' } })
-  for (const delta of tokens) yield event('output_text.delta', { ...at, delta, logprobs: [] }, 1)
+  const logprobs = (choice.logprobs ?? []).map(eventLogprob)
+  yield event('content_part.added', { ...at, part: { ...part, annotations: [], logprobs: [], text: '' } })
+  for (const [index, delta] of choice.text.entries())
+    yield event('output_text.delta', { ...at, delta, logprobs: logprobs.slice(index, index + 1) }, 1)
   for (const [index, annotation] of part.annotations.entries())
     yield event('output_text.annotation.added', { ...at, annotation_index: index, annotation })
-  yield event('output_text.done', { ...at, text: part.text, logprobs: [] })
+  yield event('output_text.done', { ...at, text: part.text, logprobs })
   yield event('content_part.done', { ...at, part })
 }
+
+/** Without the bytes, which whole parts have. */
+const eventLogprob = ({ token, logprob, top }: TokenLogprob) => ({ token, logprob, top_logprobs: top })
 
 /** Every source is cited for the whole text; positions are characters. */
 function annotationsOf({ searches }: Choice, text: string): unknown[] {

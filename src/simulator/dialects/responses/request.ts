@@ -1,5 +1,6 @@
 /** Reads a request of the responses dialect, and refuses what the vendor would. */
 
+import { MAX_TOP_LOGPROBS } from '../../answers/logprobs.ts'
 import type { Prompt } from '../../answers/script.ts'
 import { isObject, jsonObjectOf } from '../../dialect.ts'
 import { directivesIn } from '../../directives/in-messages.ts'
@@ -78,6 +79,7 @@ export function readResponsesRequest(bytes: Buffer, world: World): ResponsesRequ
       ...{ tools: tools.functions, builtIns: tools.builtIns, toolChoice },
       format: readFormat(body.text),
       stop: [],
+      logprobs: readLogprobs(body),
       thinking: readThinking(body.reasoning),
     },
     isStored: body.store !== false,
@@ -139,6 +141,16 @@ function readMaxTokens(value: unknown): number | null {
     'max_output_tokens',
     `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= ${MIN_OUTPUT_TOKENS}, but got ${value} instead.`,
   )
+}
+
+/** They come where `include` names them. */
+function readLogprobs({ include, top_logprobs: top = 0 }: Record<string, unknown>): number | null {
+  const count = top ?? 0
+  if (typeof count !== 'number' || !Number.isInteger(count))
+    throw invalid('top_logprobs', "Invalid type for 'top_logprobs': expected an integer.")
+  if (count < 0 || count > MAX_TOP_LOGPROBS)
+    throw invalid('top_logprobs', `Invalid 'top_logprobs': expected a value from 0 to ${MAX_TOP_LOGPROBS}.`)
+  return Array.isArray(include) && include.includes('message.output_text.logprobs') ? count : null
 }
 
 function readThinking(reasoning: unknown): Prompt['thinking'] {
