@@ -1,6 +1,6 @@
 /** Answers of model discovery and the balance. See docs/api-rules.md, "Models". */
 import { z } from 'zod'
-import { CURRENCY } from '../call-log/row.ts'
+import { currency } from '../call-log/row.ts'
 import { chatProtocol, ENDPOINT_TYPES, PRICE_UNITS, rareTools } from '../config/catalog.ts'
 import { budgetPeriod, budgetScope } from './budget.ts'
 
@@ -146,7 +146,7 @@ export type PublicModel = z.infer<typeof publicCatalog>['models'][number]
 
 export const keyBalance = z.object({
   object: z.literal('key.balance'),
-  currency: z.literal(CURRENCY),
+  currency,
   remaining: z.string(),
   used: z.string(),
   total: z.string().describe('What remains, what is held and what was used.'),

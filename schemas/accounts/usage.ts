@@ -1,7 +1,7 @@
 /** `GET /api/v1/usage`: the usage of an account in a window of time. See docs/api-rules.md, "Balance and usage". */
 import { z } from 'zod'
 import { windowEnd } from '../call-log/query.ts'
-import { CURRENCY, LOG_PERIODS } from '../call-log/row.ts'
+import { currency, LOG_PERIODS } from '../call-log/row.ts'
 
 export const usageQuery = z.object({
   period: z
@@ -17,7 +17,7 @@ const count = z.int().min(0)
 
 export const usageReport = z.object({
   object: z.literal('usage'),
-  currency: z.literal(CURRENCY),
+  currency,
   period_from: z.string(),
   period_to: z.string(),
   total_requests: count.describe('Refused calls too; the attempts behind a call do not count.'),

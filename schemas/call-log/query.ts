@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import {
   CALL_STATUSES,
-  CURRENCY,
+  currency,
   LOG_CSV_MAX_ROWS,
   LOG_LIMIT_DEFAULT_ROWS,
   LOG_LIMIT_MAX_ROWS,
@@ -149,7 +149,7 @@ export type JobInFlight = z.infer<typeof jobInFlight>
 /** The answer of `GET /v1/logs`. */
 export const logPage = z.object({
   object: z.literal('list'),
-  currency: z.literal(CURRENCY),
+  currency,
   scope: z.enum(LOG_SCOPES),
   period_from: z.string(),
   period_to: z.string(),

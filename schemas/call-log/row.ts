@@ -74,4 +74,7 @@ export const LOG_LIMIT_DEFAULT_ROWS = 50
 export const LOG_LIMIT_MAX_ROWS = 200
 /** As CSV, in one answer. */
 export const LOG_CSV_MAX_ROWS = 10_000
-export const CURRENCY = 'points'
+export const CURRENCY = 'points' as const
+export const currency = z
+  .literal(CURRENCY)
+  .describe('The word of this interface for credits: one point is one credit.')

@@ -1,7 +1,7 @@
 /** The parameters and the answer of `GET /v1/logs/summary`. See docs/api-rules.md, "Call log summary". */
 import { z } from 'zod'
 import { LOG_SCOPES, logQuery } from './query.ts'
-import { CURRENCY, LOG_PERIODS } from './row.ts'
+import { currency, LOG_PERIODS } from './row.ts'
 
 /** All of time has no first day, so there is no summary of it. */
 export const LOG_SUMMARY_PERIODS = LOG_PERIODS.filter((period) => period !== 'all')
@@ -36,7 +36,7 @@ const tokens = count.describe('Input and output together.')
 
 export const logSummary = z.object({
   object: z.literal('logs.summary'),
-  currency: z.literal(CURRENCY),
+  currency,
   scope: z.enum(LOG_SCOPES),
   period_from: z.string(),
   period_to: z.string(),

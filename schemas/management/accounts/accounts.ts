@@ -8,6 +8,7 @@ import {
   MAX_REQUEST_LIMIT,
   MINIMUM_TOP_UP,
 } from '../../accounts/account.ts'
+import { currency } from '../../call-log/row.ts'
 import { creditsText } from '../../money.ts'
 import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
 
@@ -18,7 +19,7 @@ const limit = z.int().min(1).max(MAX_REQUEST_LIMIT).nullable()
 
 export const walletSchema = z.object({
   account_id: z.string(),
-  currency: z.string(),
+  currency,
   balance: amountText,
   remaining: amountText.describe('Equals `balance`.'),
   held: amountText.describe('Held for tasks that run.'),

@@ -1,7 +1,7 @@
 /** Operations that sum up the calls of an account, or of all. */
 import { z } from 'zod'
 import { logQuery } from '../../call-log/query.ts'
-import { CURRENCY } from '../../call-log/row.ts'
+import { currency } from '../../call-log/row.ts'
 import { walletSchema } from '../accounts/accounts.ts'
 import { budgetSchema } from '../accounts/budgets.ts'
 import { keySchema } from '../accounts/keys.ts'
@@ -92,7 +92,7 @@ export const showInstallationUsage = operation({
     name: 'InstallationUsage',
     schema: z.object({
       object: z.literal('usage'),
-      currency: z.literal(CURRENCY),
+      currency,
       period_from: instantText,
       period_to: instantText,
       account_id: accountId.nullable(),

@@ -27,6 +27,9 @@ const LEDGER_FIELDS = ['id', 'created_at', 'kind', 'amount', 'ref', 'actor', 're
 const REFERENCE = 'what names it elsewhere, such as an invoice; the same one never counts twice in an account'
 const DIFFERENCE_FIELDS = ['account_id', 'kind', 'ref', 'expected', 'found']
 
+/** Replaces the interface's word, points, where people read the answer. */
+const IN_WORDS = { currency: 'credits' }
+
 interface CreditFlags {
   readonly reference?: string
   readonly yes?: boolean
@@ -37,7 +40,7 @@ type AdjustFlags = CreditFlags & { readonly reason: string }
 
 function credited(json: AnswerOf<typeof topUp>): Answer {
   const { entry, repeated, ...wallet } = json
-  const shown = { ...wallet, entry: entry.id }
+  const shown = { ...wallet, ...IN_WORDS, entry: entry.id }
   if (!repeated) return answerRecord(json, shown)
   return answerRecord(json, { ...shown, repeated: 'the reference was booked before; nothing was changed' })
 }
@@ -106,7 +109,10 @@ export function addWalletCommands(program: Command, context: Context): void {
     context,
     wallet.command('show').description('what an account has').argument('<id>', 'account id'),
     'wallet show acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => answerRecord((await run(showAccount, { id })).wallet),
+    async (id: string) => {
+      const { wallet } = await run(showAccount, { id })
+      return answerRecord(wallet, { ...wallet, ...IN_WORDS })
+    },
   )
 
   answers(

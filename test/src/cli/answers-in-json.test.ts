@@ -92,6 +92,7 @@ t.test('wallet', async (t) => {
   t.match(topped, wallet(accountId, '604.4'))
   t.match(topped.entry, { kind: 'topup', amount: '404.4', note: 'by card' })
   t.same(await json('wallet', 'show', accountId), wallet(accountId, '604.4'))
+  t.match(await text('wallet', 'show', accountId), /^currency +credits$/m, 'the words of people')
   const ledger = await json('wallet', 'ledger', accountId)
   t.same(ledger[0], topped.entry)
   t.match(ledger[1], { account_id: accountId, kind: 'trial', amount: '200', ref: null, note: null })
