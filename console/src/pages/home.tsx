@@ -39,6 +39,17 @@ function Runway({ runway_days }: HomeData) {
   return t('{days, plural, one {# day} other {# days}}', { days: Math.floor(runway_days) })
 }
 
+/** Returns the days that the spend per day is of. */
+function rateNotes({ spend_days: days, runway_days: runway }: HomeData) {
+  if (runway === null) return { lasts: t('in the last seven days'), spend: t('credits') }
+  if (days === 0) return { lasts: t("at today's spend so far"), spend: t('credits, today so far') }
+  if (days === 1) return { lasts: t("at yesterday's spend"), spend: t('credits, yesterday') }
+  return {
+    lasts: t('at the spend of the {days} days before today', { days }),
+    spend: t('credits, mean of the {days} days before today', { days }),
+  }
+}
+
 function NearCap({ keys_near_cap: keys }: HomeData) {
   if (keys.length === 0) return null
   return (
@@ -110,17 +121,14 @@ function Figures({ data }: { readonly data: HomeData }) {
   const days = lastDays(data)
   const times = days.map(({ at }) => at)
   const points = days.map(({ day }) => day)
+  const notes = rateNotes(data)
   const total = points.reduce((sum, day) => sum + (day?.requests ?? 0), 0)
   return (
     <div className="flex flex-col gap-4">
       <dl className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
         <Stat name={t('Balance')} value={<Money amount={data.wallet.balance} />} note={t('credits')} />
-        <Stat name={t('Lasts')} value={Runway(data)} note={t('at the spend of the last seven days')} />
-        <Stat
-          name={t('Spend per day')}
-          value={<Money amount={data.spend_per_day} />}
-          note={t('credits, mean of the last seven days')}
-        />
+        <Stat name={t('Lasts')} value={Runway(data)} note={notes.lasts} />
+        <Stat name={t('Spend per day')} value={<Money amount={data.spend_per_day} />} note={notes.spend} />
         <Stat
           name={t('Held')}
           value={<Money amount={data.wallet.held} />}

@@ -10,6 +10,7 @@ import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
 import { type Context, implement } from '../act.ts'
 import { keyShape, walletShape } from '../shapes.ts'
 import { visibleKey } from './calls.ts'
+import { runwayDays, spendRate } from './spend-rate.ts'
 
 export interface UsageDeps {
   readonly callLog: Pick<CallLog, 'dailyUsage'>
@@ -19,7 +20,6 @@ type Dimension = (typeof USAGE_DIMENSIONS)[number]
 
 const MAX_DAYS = 365
 const HOME_DAYS = 30
-const RUNWAY_DAYS = 7
 /** Share of a spend cap from which a key is near it. */
 const NEAR_CAP_PERCENT = 80n
 const MAX_NEAR_CAP = 100
@@ -127,16 +127,13 @@ export const usageActs = [
       database.listBudgets(accountId),
       callLog.dailyUsage({ accountId, keyId: null, by: 'status', ...lastDays(HOME_DAYS, now) }),
     ])
-    const week = instant(lastDays(RUNWAY_DAYS, now).from).slice(0, 10)
-    // Whole days: today is not over.
-    const today = instant(now).slice(0, 10)
-    const spent = sumOf(rows.filter(({ day }) => day >= week && day < today)).cost
-    const perDay = spent / BigInt(RUNWAY_DAYS)
+    const rate = spendRate(rows, now)
     const days = [...Map.groupBy(rows, ({ day }) => day)]
     return {
       wallet: walletShape(wallet),
-      spend_per_day: printCredits(perDay),
-      runway_days: perDay > 0n ? Math.max(0, Number((wallet.balance * 10n) / perDay) / 10) : null,
+      spend_per_day: printCredits(rate.perDay),
+      spend_days: rate.days,
+      runway_days: runwayDays(wallet.balance, rate),
       by_day: days.map(([date, same]) => ({
         date,
         requests: sumOf(same).requests,

@@ -130,8 +130,16 @@ export const showHome = operation({
     name: 'Home',
     schema: z.object({
       wallet: walletSchema,
-      spend_per_day: amountText.describe('The mean of the last seven days.'),
-      runway_days: z.number().nullable().describe('null: nothing was spent.'),
+      spend_per_day: amountText.describe('The mean of the `spend_days` days before today, UTC.'),
+      spend_days: z
+        .int()
+        .describe(
+          'At most 7, fewer where the first spend is not so long ago. 0: the last seven days cost nothing, and spend_per_day is what today has cost so far.',
+        ),
+      runway_days: z
+        .number()
+        .nullable()
+        .describe('How long the balance lasts at spend_per_day; null: nothing was spent.'),
       by_day: z.array(z.object({ date: z.string(), requests: z.int(), failed: z.int(), cost: amountText })),
       keys_near_cap: z.array(keySchema).describe('Those that spent 80 % of their cap or more.'),
       budgets_near: z.array(budgetSchema).describe('Those of which 80 % or more are spent.'),

@@ -288,7 +288,9 @@ t.test('management', async (t) => {
     t.match(await operator.send('GET', '/installation/usage?account_id=acc_x'), { status: 404 })
     const { body: home } = await operator.send('GET', `/home?account_id=${account.id}`)
     t.match(home, {
-      runway_days: null,
+      spend_per_day: row!.cost,
+      spend_days: 0,
+      runway_days: Number,
       by_day: [{ requests: 1, failed: 0, cost: row!.cost }],
     })
     t.same(home.keys_near_cap, [])
