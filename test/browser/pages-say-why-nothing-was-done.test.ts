@@ -65,6 +65,20 @@ t.test('refusals', async (t) => {
     }),
   )
 
+  await t.test('a call of the playground that is refused', (t) =>
+    withPage(t, 'refused in the playground', async (page) => {
+      await signIn(service, page, { name: 'Cleo', credit: '1' })
+      await link(page, 'Playground').click()
+      await page.getByLabel('Model', { exact: true }).selectOption('fast')
+      await page.getByLabel('Message').fill('Hello!')
+      await button(page, 'Send').click()
+      await page.getByText('Not charged').waitFor()
+      t.equal(await page.getByText('tokens in').count(), 0, 'no estimate of a cost')
+      await page.getByRole('link', { name: 'Show the call' }).click()
+      await row(page, 'fast').getByText('0.00').first().waitFor()
+    }),
+  )
+
   await t.test('a session that has ended', (t) =>
     withPage(t, 'ended', async (page) => {
       const user = await signIn(service, page, { name: 'Ben' })

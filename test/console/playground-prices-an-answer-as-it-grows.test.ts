@@ -1,7 +1,7 @@
 /** The playground's own sum must be the gateway's: by estimated tokens while the answer grows, by reported ones after. */
 import t from 'tap'
 import { NO_ANSWER, withChunk } from '../../console/src/pages/playground/answer.ts'
-import { costOf, priceOf, promptOf } from '../../console/src/pages/playground/cost.ts'
+import { costAfter, costOf, priceOf, promptOf } from '../../console/src/pages/playground/cost.ts'
 import { printCredits } from '../../schemas/money.ts'
 
 const PRICING = {
@@ -124,4 +124,13 @@ t.test('kinds of tokens and service tiers cost what they do in the gateway', asy
   // (60 x 0.5 + 40 x 5 + 10 x 2) / 1,000,000 x 0.5
   const { credits } = costOf(price, { bytes: 4, laterBytes: 0 }, answer, AFTER)
   t.equal(printCredits(credits), '0.000125')
+})
+
+t.test('a call that failed before its answer has no cost', async (t) => {
+  const prompt = promptOf({ messages: [{ role: 'user', content: 'Hello!' }] })
+  const failure = new Error('The upstream failed.')
+  t.equal(costAfter(failure, price, prompt, NO_ANSWER, AFTER), null)
+  const begun = withChunk(NO_ANSWER, text('Half of it'))
+  t.match(costAfter(failure, price, prompt, begun, AFTER), { outputTokens: 3 }, 'what came is charged')
+  t.match(costAfter(null, price, prompt, NO_ANSWER, AFTER), { promptTokens: 9 }, 'while it is awaited')
 })

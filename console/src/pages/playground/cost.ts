@@ -101,3 +101,12 @@ export function costOf(price: TokenPrice, prompt: Prompt, answer: Answer, now: n
     isEstimate: answer.usage === null,
   }
 }
+
+/** Returns the cost of a call that an error may have ended; null where no answer began, which costs nothing. */
+export const costAfter = (
+  error: Error | null,
+  ...[price, prompt, answer, now]: Parameters<typeof costOf>
+): Cost | null =>
+  error !== null && answer.characters === 0 && answer.usage === null
+    ? null
+    : costOf(price, prompt, answer, now)

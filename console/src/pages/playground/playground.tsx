@@ -5,6 +5,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useId, useMemo, useRef, useState } from 'react'
 import { printCredits } from '../../../../schemas/money.ts'
 import { catalogueQuery } from '../../api/catalogue.ts'
+import { ApiError } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -12,7 +13,7 @@ import { TextAreaField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
 import { CodeBlock, Id, Money } from '../../ui/text.tsx'
-import { costOf, priceOf, promptOf } from './cost.ts'
+import { costAfter, priceOf, promptOf } from './cost.ts'
 import { curlOf, type Picture, readTools, requestBody, type Settings, type Turn } from './request.ts'
 import { CHAT_PATH } from './send.ts'
 import { SettingsPanel } from './settings.tsx'
@@ -63,7 +64,7 @@ function CostLine({ run, accountId }: { run: Run; accountId: string }) {
   const pricing = models.find(({ id }) => id === run.model)?.pricing
   const price = useMemo(() => (pricing ? priceOf(pricing) : null), [pricing])
   const prompt = useMemo(() => promptOf(run.body), [run.body])
-  const cost = price === null ? null : costOf(price, prompt, run.answer, Date.now())
+  const cost = price === null ? null : costAfter(run.error, price, prompt, run.answer, Date.now())
   return (
     <div className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 text-sm">
       {cost && (
@@ -84,9 +85,10 @@ function CostLine({ run, accountId }: { run: Run; accountId: string }) {
           {cost.isEstimate && <Badge>{t('Estimate')}</Badge>}
         </>
       )}
+      {run.error instanceof ApiError && <span>{t('Not charged')}</span>}
       {run.requestId !== null && (
         <>
-          <Id id={run.requestId} />
+          {run.error === null && <Id id={run.requestId} />}
           {!run.isRunning && (
             <Link
               to="/calls"

@@ -32,7 +32,10 @@ export function useRun(callee: Callee) {
     }
     const work = async () => {
       const key = await playgroundKey(callee)
-      const { requestId, chunks } = await send(key, body, controller.signal)
+      const { requestId, chunks } = await send(key, body, controller.signal).catch((error: Error) => {
+        if (error instanceof ApiError) change(() => ({ requestId: error.requestId }))
+        throw error
+      })
       change(() => ({ requestId }))
       for await (const chunk of chunks) change(({ answer }) => ({ answer: withChunk(answer, chunk) }))
     }
