@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import { Failure, type FailureCode } from '../../schemas/failure.ts'
 import type { Operation } from '../../schemas/management/operation.ts'
 import { PLAIN_ISSUES } from '../../src/core/plain-issues.ts'
+import { unknownFields } from '../../src/core/unknown-fields.ts'
 import type { RefusalCode } from '../../src/postgres/billing/refusal.ts'
 import type { Database, Repositories } from '../../src/postgres/database.ts'
 import { assertMayActIn, assertMayCall, type Caller } from './caller.ts'
@@ -115,7 +116,10 @@ function readInput<O extends Operation>({ input: schema }: O, given: object): z.
     if (field === null) return read.data as z.output<O['input']>
     throw new Failure('invalid_request', `${field}: has a NUL or half a character in it. Leave it out.`)
   }
-  const { path, message } = read.error.issues[0]!
+  const { issues } = read.error
+  const unknown = issues.find((issue) => issue.code === 'unrecognized_keys')
+  if (unknown !== undefined) throw new Failure('invalid_request', unknownFields(schema, unknown))
+  const { path, message } = issues[0]!
   throw new Failure('invalid_request', `${path.length === 0 ? 'The request' : path.join('.')}: ${message}.`)
 }
 

@@ -63,7 +63,7 @@ function endpointOf(operation: Operation): Endpoint {
   const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => name)
   const names = Object.keys(input.shape)
   const part = (wanted: readonly string[]) =>
-    z.object(Object.fromEntries(wanted.map((name) => [name, input.shape[name]])))
+    z.strictObject(Object.fromEntries(wanted.map((name) => [name, input.shape[name]])))
   const rest = names.filter((name) => !inPath.includes(name))
   const isInQuery = method === 'GET' || method === 'DELETE' || isUpload
   return {

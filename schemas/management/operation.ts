@@ -59,10 +59,10 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Answer exten
   readonly failures?: readonly FailureCode[]
 }
 
-/** Returns the operation, with the types of its schemas. */
+/** Returns the operation, with the types of its schemas. Its input has no other fields than those that it describes. */
 export const operation = <Input extends z.ZodObject, Answer extends z.ZodType>(
   described: Operation<Input, Answer>,
-): Operation<Input, Answer> => described
+): Operation<Input, Answer> => ({ ...described, input: described.input.strict() as z.ZodObject as Input })
 
 export type InputOf<O extends Operation> = z.input<O['input']>
 export type AnswerOf<O extends Operation> = z.output<O['answer']['schema']>

@@ -54,8 +54,9 @@ export function answers<Given extends unknown[]>(
     .addHelpText('after', `\nExample:\n  ${INVOCATION} ${example}`)
     .action(async (...given: unknown[]) => {
       // After arguments and options commander gives the command itself.
-      const answer = await work(...(given.slice(0, -1) as Given))
-      const { json } = command.opts<{ json?: boolean }>()
+      const { json, ...options } = command.opts<{ json?: boolean }>()
+      // The form of the answer is no matter of the work, which may hand all its options on to an act.
+      const answer = await work(...([...given.slice(0, -2), options] as Given))
       output.answer(json ? printJson(answer.json) : answer.text())
     })
 }

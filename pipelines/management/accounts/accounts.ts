@@ -20,9 +20,10 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { type Act, implement } from '../act.ts'
 import { afterOf, page } from '../page.ts'
 import { accountShape, entryShape, walletShape } from '../shapes.ts'
+import { assertKnownModels } from './key-rules.ts'
 
 export interface AccountDeps {
-  readonly config: () => Pick<ConfigFile, 'trial_credit'>
+  readonly config: () => Pick<ConfigFile, 'trial_credit' | 'models'>
 }
 
 const act = <O extends Operation>(
@@ -84,12 +85,15 @@ export const accountActs = [
       return account
     }),
   ),
-  act(updateAccount, async ({ write }, { id, enabled, ...input }) => {
+  act(updateAccount, async (context, { id, enabled, ...input }) => {
+    const { write, database: reading } = context
     const { requests_per_minute: requestsPerMinute, concurrency, allowed_models: allowedModels } = input
     const limits = {
       ...(requestsPerMinute !== undefined && { requestsPerMinute }),
       ...(concurrency !== undefined && { concurrency }),
     }
+    const present = async () => (await reading.showAccount(id)).account.allowedModels
+    await assertKnownModels(context, allowedModels, present)
     const updated = await write(async (database) => {
       if (enabled !== undefined) await database.setAccountEnabled(id, enabled)
       if (allowedModels !== undefined) await database.setAccountModels(id, allowedModels)

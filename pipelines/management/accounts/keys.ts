@@ -10,13 +10,15 @@ import {
   showKey,
   updateKey,
 } from '../../../schemas/management/accounts/keys.ts'
+import type { Operation } from '../../../schemas/management/operation.ts'
 import { plainNetwork } from '../../../src/core/keys/address-list.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { implement } from '../act.ts'
+import { type Act, implement } from '../act.ts'
 import { isMemberAlone } from '../caller.ts'
 import { visibleKey } from '../calls/calls.ts'
 import { afterOf, page } from '../page.ts'
 import { keyShape } from '../shapes.ts'
+import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
 
 /** @throws Failure naming the text that is no network */
 export function networksOf(texts: readonly string[] | null): string[] | null {
@@ -32,7 +34,12 @@ export const accountOfKey = async (database: Database, { id }: { id: string }) =
   (await database.showKey(id)).accountId
 
 export const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...keyShape(key), key: raw })
-const dateOf = (text: string | null) => (text === null ? null : new Date(text))
+
+const withModels = <O extends Operation>(
+  operation: O,
+  run: Act<ModelDeps, O>['run'],
+  accountOf?: Act<ModelDeps, O>['accountOf'],
+) => implement<ModelDeps, O>(operation, run, accountOf)
 
 export const keyActs = [
   implement(listKeys, async ({ database, caller }, input) => {
@@ -44,26 +51,24 @@ export const keyActs = [
     })
     return page(keys.map(keyShape), input)
   }),
-  implement(createKey, async ({ write }, input) =>
-    withSecret(
-      await write((database) =>
-        database.createKey({
-          accountId: input.account_id,
-          name: input.name,
-          kind: input.kind,
-          agentId: input.agent_id,
-          allowedModels: input.allowed_models,
-          expiresAt: dateOf(input.expires_at),
-          spendCap: input.spend_cap,
-          accountLogs: input.account_logs,
-          opensDraft: input.opens_draft,
-          requestsPerMinute: input.requests_per_minute,
-          concurrency: input.concurrency,
-          allowedAddresses: networksOf(input.allowed_addresses),
-        }),
-      ),
-    ),
-  ),
+  withModels(createKey, async (context, input) => {
+    await assertKnownModels(context, input.allowed_models)
+    const wanted = {
+      accountId: input.account_id,
+      name: input.name,
+      kind: input.kind,
+      agentId: input.agent_id,
+      allowedModels: input.allowed_models,
+      expiresAt: expiryOf(input.expires_at, context.now),
+      spendCap: input.spend_cap,
+      accountLogs: input.account_logs,
+      opensDraft: input.opens_draft,
+      requestsPerMinute: input.requests_per_minute,
+      concurrency: input.concurrency,
+      allowedAddresses: networksOf(input.allowed_addresses),
+    }
+    return withSecret(await context.write((database) => database.createKey(wanted)))
+  }),
   implement(
     showKey,
     async (context, { id }) => {
@@ -73,15 +78,17 @@ export const keyActs = [
     },
     accountOfKey,
   ),
-  implement(
+  withModels(
     updateKey,
-    async ({ write }, { id, name, enabled, ...input }) => {
+    async (context, { id, name, enabled, ...input }) => {
+      const { write, database, now } = context
       const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
       const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
+      await assertKnownModels(context, allowedModels, async () => (await database.showKey(id)).allowedModels)
       const changes = {
         ...(name !== undefined && { name }),
         ...(allowedModels !== undefined && { allowedModels }),
-        ...(expires_at !== undefined && { expiresAt: dateOf(expires_at) }),
+        ...(expires_at !== undefined && { expiresAt: expiryOf(expires_at, now) }),
         ...(enabled !== undefined && { enabled }),
         ...(accountLogs !== undefined && { accountLogs }),
         ...(spend_cap !== undefined && { spendCap: spend_cap }),
@@ -89,7 +96,7 @@ export const keyActs = [
         ...(concurrency !== undefined && { concurrency }),
         ...(allowed_addresses !== undefined && { allowedAddresses: networksOf(allowed_addresses) }),
       }
-      return keyShape(await write((database) => database.updateKey(id, changes)))
+      return keyShape(await write((writing) => writing.updateKey(id, changes)))
     },
     accountOfKey,
   ),

@@ -19,6 +19,7 @@ import { type Context, implement } from '../act.ts'
 import { assertMayActIn } from '../caller.ts'
 import { afterOf, page } from '../page.ts'
 import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
+import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
 import { networksOf } from './keys.ts'
 import { assertMayDecideOn, isAdminOnly } from './ranks.ts'
 
@@ -115,13 +116,15 @@ export const organizationActs = [
       return page(found.map(keyRequestShape), input)
     },
   ),
-  implement(approveKey, async (context, { account_id: organizationId, id, ...input }) => {
+  implement<ModelDeps, typeof approveKey>(approveKey, async (context, input) => {
+    const { account_id: organizationId, id } = input
+    await assertKnownModels(context, input.allowed_models)
     const approval = {
       ...deciderOf(context),
       requestId: id,
       spendCap: input.spend_cap,
       allowedModels: input.allowed_models,
-      expiresAt: input.expires_at === null ? null : new Date(input.expires_at),
+      expiresAt: expiryOf(input.expires_at, context.now),
       requestsPerMinute: input.requests_per_minute,
       concurrency: input.concurrency,
       allowedAddresses: networksOf(input.allowed_addresses),

@@ -15,6 +15,7 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
 import { afterOf, page } from '../page.ts'
 import { tokenShape } from '../shapes.ts'
+import { expiryOf } from './key-rules.ts'
 
 interface Wanted {
   readonly name: string
@@ -23,11 +24,12 @@ interface Wanted {
 }
 
 /** @throws Failure `permission_denied` for a token that makes a token with more scopes */
-async function create({ write, caller }: Context, accountId: string | null, wanted: Wanted) {
+async function create({ write, caller, now }: Context, accountId: string | null, wanted: Wanted) {
   const { name, scopes, expires_at } = wanted
   const beyond = scopes.filter((scope) => caller.scopes !== null && !caller.scopes.has(scope))
   if (beyond.length > 0)
     throw new Failure('permission_denied', `The management token lacks the scope ${beyond.join(', ')}.`)
+  const expiresAt = expiryOf(expires_at, now)
   const token = generateManagementToken()
   const made = await write((database) =>
     database.createManagementToken({
@@ -36,7 +38,7 @@ async function create({ write, caller }: Context, accountId: string | null, want
       name,
       accountId,
       scopes,
-      expiresAt: expires_at === null ? null : new Date(expires_at),
+      expiresAt,
     }),
   )
   return { ...tokenShape(made), token }

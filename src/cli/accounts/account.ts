@@ -11,7 +11,6 @@ import {
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { operatorConfig } from '../config/config.ts'
-import { assertKnownModels } from '../config/model-names.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
 import { credits, limitOrNone, modelList, nameText, orNull } from '../option-values.ts'
@@ -118,9 +117,7 @@ export function addAccountCommands(program: Command, context: Context): void {
       .argument('<id>', 'account id')
       .requiredOption('--models <a,b|all|none>', 'model ids', modelList),
     'account models acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --models sonata-large,sonata-small',
-    async (id: string, { models }: { models: string[] | 'all' }) => {
-      assertKnownModels(wiring, models)
-      return one(await run(updateAccount, { id, allowed_models: orNull(models, 'all') }))
-    },
+    async (id: string, { models }: { models: string[] | 'all' }) =>
+      one(await run(updateAccount, { id, allowed_models: orNull(models, 'all') })),
   )
 }

@@ -8,7 +8,7 @@ import {
   requestKey,
 } from '../../../schemas/management/accounts/organizations.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import { assertKnownModels } from '../config/model-names.ts'
+import { operatorConfig } from '../config/config.ts'
 import { answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { type Runner, runnerOf } from '../management.ts'
 import { addressList, credits, expiry, keyLimit, modelList, nameText, orNull } from '../option-values.ts'
@@ -35,7 +35,8 @@ interface ApproveOptions {
 }
 
 export function addKeyRequestCommands(key: Command, context: Context): void {
-  const acts = runnerOf(context.wiring, organizationActs, () => ({}))
+  const { wiring } = context
+  const acts = runnerOf(wiring, organizationActs, () => ({ config: () => operatorConfig(wiring) }))
   answers(
     context,
     key
@@ -82,7 +83,6 @@ function addDecisions(key: Command, context: Context, { run }: Runner): void {
       .option('--addresses <a,b>', 'addresses and networks that it works from (default: any)', addressList),
     'key approve kreq_01J8Z3N4V9QKX2T5W7Y0ABCDEF --by acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN --spend-cap 50',
     async (requestId: string, { by, spendCap, models, expires, ...limits }: ApproveOptions) => {
-      assertKnownModels(wiring, models)
       const approval = {
         account_id: await organizationOf(requestId),
         id: requestId,

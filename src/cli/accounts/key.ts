@@ -13,7 +13,7 @@ import {
 } from '../../../schemas/management/accounts/keys.ts'
 import type { AnswerOf, InputOf } from '../../../schemas/management/operation.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
-import { assertKnownModels } from '../config/model-names.ts'
+import { operatorConfig } from '../config/config.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { type Runner, runnerOf } from '../management.ts'
 import {
@@ -64,7 +64,6 @@ interface CreateOptions {
 }
 
 function addCreate(key: Command, context: Context, { run }: Runner): void {
-  const { wiring } = context
   const create = key
     .command('create')
     .description('a new key; prints it')
@@ -100,7 +99,6 @@ function addCreate(key: Command, context: Context, { run }: Runner): void {
         create.error('error: --spend-cap belongs to a key of --kind employee or agent')
       if (accountLogs && kind !== 'console')
         create.error('error: --account-logs belongs to a key of --kind console')
-      assertKnownModels(wiring, models)
       return one(
         await run(createKey, {
           account_id: account,
@@ -160,7 +158,6 @@ function changesOf({
 }
 
 function addUpdate(key: Command, context: Context, { run }: Runner): void {
-  const { wiring } = context
   const update = key
     .command('update')
     .description('change a key; in force everywhere within a second. What is not named stays')
@@ -187,7 +184,6 @@ function addUpdate(key: Command, context: Context, { run }: Runner): void {
     async (id: string, options: UpdateOptions) => {
       const changes = changesOf(options)
       if (Object.keys(changes).length === 0) update.error('error: name at least one option to change')
-      assertKnownModels(wiring, options.models)
       return one(await run(updateKey, { id, ...changes }))
     },
   )
@@ -195,7 +191,7 @@ function addUpdate(key: Command, context: Context, { run }: Runner): void {
 
 export function addKeyCommands(program: Command, context: Context): void {
   const { wiring } = context
-  const acts = runnerOf(wiring, keyActs, () => ({}))
+  const acts = runnerOf(wiring, keyActs, () => ({ config: () => operatorConfig(wiring) }))
   const { run, list } = acts
   const key = program.command('key').description('API keys')
   addCreate(key, context, acts)

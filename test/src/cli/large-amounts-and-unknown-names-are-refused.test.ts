@@ -92,18 +92,24 @@ t.test('an adjustment names its reason', async (t) => {
 
 t.test('a model that the configuration does not have is refused with the nearest name', async (t) => {
   const { id } = await json('key', 'create', '--account', account, '--name', 'k', '--models', 'sonata')
+  const organization = (await json('account', 'create', '--name', 'Org', '--kind', 'organization'))
+    .id as string
+  const member = (await json('account', 'create', '--name', 'Ada')).id as string
+  await json('member', 'add', '--organization', organization, '--account', member, '--role', 'admin')
+  const asked = ['key', 'request', '--organization', organization, '--by', member, '--name', 'laptop']
+  const request = (await json(...asked)).id as string
   const lists = [
     ['key', 'create', '--account', account, '--name', 'k'],
     ['key', 'update', id],
     ['account', 'models', account],
-    ['key', 'approve', 'kreq_x', '--by', account, '--spend-cap', '1'],
+    ['key', 'approve', request, '--by', member, '--spend-cap', '1'],
   ]
   for (const words of lists) {
     const told = await refused(...words, '--models', 'sonata-large,sonata-lagre,other')
     t.match(
       told,
-      'error: The configuration has no model "sonata-lagre". Did you mean "sonata-large"?\n' +
-        'The configuration has no model "other".\nNothing was changed.\n',
+      'error: allowed_models: The configuration has no model "sonata-lagre". Did you mean "sonata-large"? ' +
+        'The configuration has no model "other".\n',
       words.join(' '),
     )
   }
