@@ -214,6 +214,13 @@ const webhooks = createRoute({
   component: lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'Webhooks'),
 })
 
+const tokens = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/tokens',
+  validateSearch: texts('scope'),
+  component: lazyRouteComponent(() => import('./pages/tokens/tokens.tsx'), 'Tokens'),
+})
+
 const users = createRoute({
   getParentRoute: () => signedIn,
   path: '/users',
@@ -239,6 +246,7 @@ const routeTree = root.addChildren([
     keys,
     billing,
     webhooks,
+    tokens,
     members,
     agents,
     knowledge,

@@ -6,6 +6,7 @@ import { addBudgetCommands } from './accounts/budget.ts'
 import { addKeyCommands } from './accounts/key.ts'
 import { addMasterKeyCommands } from './accounts/master-key.ts'
 import { addMemberCommands } from './accounts/member.ts'
+import { addTokenCommands } from './accounts/token.ts'
 import { addUsageCommand } from './accounts/usage.ts'
 import { addUserCommands } from './accounts/user.ts'
 import { addWalletCommands } from './accounts/wallet.ts'
@@ -83,6 +84,7 @@ export function buildProgram(
   addMemberCommands(program, context)
   addKeyCommands(program, context)
   addMasterKeyCommands(program, context)
+  addTokenCommands(program, context)
   addBudgetCommands(program, context)
   addAgentCommands(program, context)
   addKnowledgeCommands(program, context)

@@ -24,15 +24,16 @@ interface Wanted {
 }
 
 /** @throws Failure `permission_denied` for a token that makes a token with more scopes */
-async function create({ write, caller, now }: Context, accountId: string | null, wanted: Wanted) {
+async function create({ database, write, caller, now }: Context, accountId: string | null, wanted: Wanted) {
   const { name, scopes, expires_at } = wanted
   const beyond = scopes.filter((scope) => caller.scopes !== null && !caller.scopes.has(scope))
   if (beyond.length > 0)
     throw new Failure('permission_denied', `The management token lacks the scope ${beyond.join(', ')}.`)
   const expiresAt = expiryOf(expires_at, now)
+  if (accountId !== null) await database.showAccount(accountId)
   const token = generateManagementToken()
-  const made = await write((database) =>
-    database.createManagementToken({
+  const made = await write((writing) =>
+    writing.createManagementToken({
       tokenHash: tokenHash(token),
       prefix: shownTokenPrefix(token),
       name,

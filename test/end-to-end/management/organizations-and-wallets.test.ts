@@ -162,12 +162,14 @@ t.test('organizations and wallets', async (t) => {
     const open = await ask()
     const { body: other } = await admin.send('POST', '/organizations', { name: 'Other' })
     const foreign = await tokenOf(admin, '/tokens', { account_id: other.id })
-    for (const path of ['approve', 'deny'])
+    for (const [path, sent] of [
+      ['approve', approval],
+      ['deny', {}],
+    ] as const)
       for (const named of [account_id, other.id])
-        t.match(
-          await foreign.send('POST', `/key-requests/${open}/${path}`, { ...approval, account_id: named }),
-          { status: 404 },
-        )
+        t.match(await foreign.send('POST', `/key-requests/${open}/${path}`, { ...sent, account_id: named }), {
+          status: 404,
+        })
   })
 
   await t.test('an operator adjusts a wallet once, with a reason; no one else does', async (t) => {

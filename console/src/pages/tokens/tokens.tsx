@@ -1,0 +1,189 @@
+/** Management tokens of an account, or of the installation. */
+import { useLingui } from '@lingui/react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useState } from 'react'
+import type {
+  listInstallationTokens,
+  listTokens,
+  revokeInstallationToken,
+  revokeToken,
+} from '../../../../schemas/management/accounts/tokens.ts'
+import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import { request } from '../../api/client.ts'
+import { useList } from '../../api/read.ts'
+import { useAccount, useSession } from '../../api/session.ts'
+import { useChangeSearch } from '../../change-search.ts'
+import { t } from '../../i18n.ts'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { Actions } from '../../ui/form.tsx'
+import { ListPanel } from '../../ui/list-panel.tsx'
+import { Badge, EmptyState, PageHeader } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { CodeBlock, Time } from '../../ui/text.tsx'
+import { ScopeField, useIsWhole } from '../scope-field.tsx'
+import { type CreatedToken, CreateTokenDialog } from './create.tsx'
+
+const route = getRouteApi('/signed-in/tokens')
+
+type Token = AnswerOf<typeof listTokens>['data'][number]
+
+/** Returns a first request with a token. @param accountId null: the installation */
+const firstRequest = (token: string, accountId: string | null) =>
+  `curl '${location.origin}/api/manage/v1/${accountId === null ? 'accounts' : `keys?account_id=${accountId}`}' \\
+  -H "Authorization: Bearer ${token}"`
+
+const create = (accountId: string | null) =>
+  `tollgate token create --name reports --scopes read${accountId === null ? '' : ` --account ${accountId}`}`
+
+function TokenState({ token: { revoked_at, expires_at } }: { readonly token: Token }) {
+  if (revoked_at !== null) return <Badge tone="bad">{t('Revoked')}</Badge>
+  const isOver = expires_at !== null && Date.parse(expires_at) <= Date.now()
+  return isOver ? <Badge tone="bad">{t('Expired')}</Badge> : <Badge tone="good">{t('Active')}</Badge>
+}
+
+const columnsOf = (mayChange: boolean, onRevoke: (token: Token) => void): Column<Token>[] => [
+  {
+    name: t('Name'),
+    cell: ({ name, prefix }) => (
+      <span className="flex flex-col">
+        <span className="font-medium">{name}</span>
+        <code className="font-mono text-quiet text-xs">{prefix}…</code>
+      </span>
+    ),
+  },
+  { name: t('State'), cell: (token) => <TokenState token={token} /> },
+  { name: t('Scopes'), cell: ({ scopes }) => scopes.join(', ') },
+  { name: t('Created'), cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: t('Last used'), cell: ({ last_used_at }) => last_used_at && <Time at={last_used_at} /> },
+  {
+    name: t('Expires'),
+    cell: ({ expires_at }) => (expires_at === null ? t('Never') : <Time at={expires_at} />),
+  },
+  {
+    name: t('Actions'),
+    cell: (token) =>
+      mayChange &&
+      token.revoked_at === null && (
+        <Button kind="quiet" onClick={() => onRevoke(token)}>
+          {t('Revoke')}
+        </Button>
+      ),
+  },
+]
+
+export function Tokens() {
+  useLingui()
+  const account = useAccount()
+  const queries = useQueryClient()
+  const change = useChangeSearch()
+  const { scope } = route.useSearch()
+  const isWhole = useIsWhole(scope)
+  const { user } = useSession()
+  const mayChange = isWhole ? user.installation_role === 'operator' : account.role === 'owner'
+  const accountId = isWhole ? null : account.account_id
+  const [isCreating, setCreating] = useState(false)
+  const [created, setCreated] = useState<CreatedToken | null>(null)
+  const [revoked, setRevoked] = useState<Token | null>(null)
+  const changed = () =>
+    queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).endsWith('/tokens') })
+  const revoke = useMutation({
+    meta: { done: t('Token revoked') },
+    mutationFn: ({ id, account_id }: Token) =>
+      account_id === null
+        ? request<typeof revokeInstallationToken>('POST', '/installation/tokens/{id}/revoke', { id })
+        : request<typeof revokeToken>('POST', '/tokens/{id}/revoke', { id }),
+    onSuccess: async () => {
+      setRevoked(null)
+      await changed()
+    },
+  })
+  const title = isWhole ? t('Tokens of the installation') : t('Tokens of the account')
+  const panel = {
+    title,
+    caption: title,
+    columns: columnsOf(mayChange, setRevoked),
+    keyOf: ({ id }: Token) => id,
+    empty: (
+      <EmptyState title={t('There is no token yet.')}>
+        <CodeBlock label="curl" code={firstRequest('$TOLLGATE_MANAGEMENT_TOKEN', accountId)} />
+        {user.installation_role !== null && (
+          <CodeBlock label={t('On the machine of the service')} code={create(accountId)} />
+        )}
+      </EmptyState>
+    ),
+  }
+  return (
+    <>
+      <PageHeader
+        title={t('Management tokens')}
+        description={t('Programs call the management API with a token. API keys do not open it.')}
+        actions={
+          mayChange && (
+            <Button kind="primary" onClick={() => setCreating(true)}>
+              {t('Create a token')}
+            </Button>
+          )
+        }
+      />
+      <div className="mb-4 max-w-xs">
+        <ScopeField value={scope} onChange={(value) => change({ scope: value })} />
+      </div>
+      {accountId === null ? (
+        <InstallationTokens {...panel} />
+      ) : (
+        <AccountTokens {...panel} accountId={accountId} />
+      )}
+      {isCreating && (
+        <CreateTokenDialog
+          accountId={accountId}
+          onClose={() => setCreating(false)}
+          onCreated={async (token) => {
+            setCreating(false)
+            setCreated(token)
+            await changed()
+          }}
+        />
+      )}
+      {created && (
+        <Dialog
+          title={created.name}
+          description={t('It is shown this once. Keep it where your program reads its secrets.')}
+          onClose={() => setCreated(null)}
+        >
+          <div className="flex flex-col gap-3">
+            <CodeBlock isWrapped label={t('Token')} code={created.token} />
+            <CodeBlock label="curl" code={firstRequest(created.token, created.account_id)} />
+            <Actions>
+              <Button kind="primary" onClick={() => setCreated(null)}>
+                {t('Done')}
+              </Button>
+            </Actions>
+          </div>
+        </Dialog>
+      )}
+      {revoked && (
+        <ConfirmByTyping
+          title={t('Revoke {name}', { name: revoked.name })}
+          description={t('Programs that use the token are refused at once. This cannot be undone.')}
+          name={revoked.name}
+          act={t('Revoke')}
+          acts={revoke}
+          onClose={() => setRevoked(null)}
+          onConfirm={() => revoke.mutate(revoked)}
+        />
+      )}
+    </>
+  )
+}
+
+type PanelProps = Omit<Parameters<typeof ListPanel<Token>>[0], 'list'>
+
+const InstallationTokens = (panel: PanelProps) => (
+  <ListPanel {...panel} list={useList<typeof listInstallationTokens>('/installation/tokens', {})} />
+)
+
+const AccountTokens = ({ accountId, ...panel }: PanelProps & { readonly accountId: string }) => (
+  <ListPanel {...panel} list={useList<typeof listTokens>('/tokens', { account_id: accountId })} />
+)
