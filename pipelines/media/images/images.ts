@@ -96,7 +96,7 @@ export async function imageOrder(
   // What they cost is known before they are anywhere.
   const counted = pricedJob(model, { ...job, images: images.map(() => ({ from: 'url', url: '' })) }, variant)
   await covered(deps, call, () => {
-    if (counted.hold > known.view.balance) throw insufficientBalance()
+    if (counted.hold > known.view.balance) throw insufficientBalance(known, counted.hold)
   })
   const files = await placed(deps, call, given)
   return {

@@ -51,7 +51,7 @@ export const precharge = <C extends PricedCall>(deps: PrechargeDeps): Stage<C, C
     const { wallet } = deps.catalog().config
     const estimate = estimateOf(call)
     const pin = pinOf(call)
-    if (!known.view.admit(estimate, wallet.reserve_in_flight)) throw insufficientBalance()
+    if (!known.view.admit(estimate, wallet.reserve_in_flight)) throw insufficientBalance(known, estimate)
     if (isLimited(known)) {
       const refusal = admitWithinLimits(known, estimate, call.request.submittedAt)
       if (refusal !== null) {

@@ -5,22 +5,37 @@
 import { from } from 'rxjs'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import type { Credits } from '../../../schemas/money.ts'
+import { type Credits, printCredits } from '../../../schemas/money.ts'
 import type { IdempotencyRecords } from '../../../src/postgres/requests/repository.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
+import type { KnownKey } from '../../accounts/credentials.ts'
 import type { AuthenticatedCall, Caller } from '../authenticate.ts'
 import { type Stage, stage } from '../stage.ts'
 import { assertLimitsLeave, assertLimitsLeft, isLimited } from './spend-limits.ts'
 
-export const insufficientBalance = (): Failure =>
-  new Failure(
+type Refused = Pick<KnownKey, 'key' | 'view'>
+
+/**
+ * Returns the refusal of a call. It names what `GET /v1/key/balance` shows, which agent keys do not open.
+ * @param amount what the call may cost; null: nothing is left for any call
+ */
+export function insufficientBalance({ key, view }: Refused, amount: Credits | null): Failure {
+  const refusal = 'The account balance is insufficient for this call'
+  if (key.kind === 'agent') return new Failure('quota_exceeded', `${refusal}. Please top up and try again.`)
+  const balance = `${printCredits(view.balance)} credits`
+  if (amount === null)
+    return new Failure('quota_exceeded', `${refusal}: it is ${balance}. Please top up and try again.`)
+  const reserved = amount > view.balance ? '' : ', part of which calls under way reserve'
+  return new Failure(
     'quota_exceeded',
-    'The account balance is insufficient for this call. Please top up and try again.',
+    `${refusal}: it may cost up to ${printCredits(amount)} credits, and the balance is ${balance}${reserved}. ` +
+      'Please top up and try again, or ask for less.',
   )
+}
 
 /** @throws Failure `quota_exceeded` */
 export function assertBalance({ known, request }: Caller): void {
-  if (known.view.balance <= 0n) throw insufficientBalance()
+  if (known.view.balance <= 0n) throw insufficientBalance(known, null)
   if (isLimited(known)) assertLimitsLeft(known, request.submittedAt)
 }
 
@@ -31,7 +46,7 @@ export function assertBalance({ known, request }: Caller): void {
 export function assertFunds({ known, request }: Caller, hold: Credits, { wallet }: ConfigFile): void {
   const { view } = known
   const reserved = wallet.reserve_in_flight ? view.inFlight : 0n
-  if (hold > view.balance - reserved) throw insufficientBalance()
+  if (hold > view.balance - reserved) throw insufficientBalance(known, hold)
   assertLimitsLeave(known, hold, request.submittedAt)
 }
 

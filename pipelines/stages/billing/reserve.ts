@@ -79,7 +79,7 @@ async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Prom
   const reservedIn = { journalId: deps.journalId, admission: admissionOf(call) }
   if (isShared && !(await reserveInWallet(deps, call, reservedIn))) {
     deps.onReservationRefused('wallet')
-    throw insufficientBalance()
+    throw insufficientBalance(known, estimate)
   }
   if (!isLimited(known)) return
   const { requestId, submittedAt } = request

@@ -61,7 +61,9 @@ export const createTask =
     const { database, adapterOf, isTransient, onWallet, messages, now = Date.now } = deps
     const task = newTask(order, adapterOf, now())
     // One that repeats an intent may have its hold already.
-    if (task.idempotency === null && order.hold > order.caller.known.view.balance) throw insufficientBalance()
+    const { known } = order.caller
+    if (task.idempotency === null && order.hold > known.view.balance)
+      throw insufficientBalance(known, order.hold)
     const outcome = await database.createTask(task).catch((error: Error) => {
       if (isTransient(error)) void removeUpload(deps, task)
       return unavailable(error)
@@ -72,7 +74,7 @@ export const createTask =
       messages.publish(outcome.task)
       messages.announceWallets([outcome.wallet])
     }
-    return taskOf(outcome)
+    return taskOf(outcome, order)
   }
 
 /**
@@ -110,10 +112,10 @@ async function removeUpload(deps: SubmitTaskDeps, wanted: NewTask): Promise<void
   }
 }
 
-function taskOf(outcome: CreateTaskOutcome): Task {
+function taskOf(outcome: CreateTaskOutcome, { caller, hold }: TaskOrder): Task {
   switch (outcome.outcome) {
     case 'insufficient':
-      throw insufficientBalance()
+      throw insufficientBalance(caller.known, hold)
     case 'over_limit':
       throw failureOf(outcome.refusal)
     case 'reused_key':

@@ -178,7 +178,8 @@ t.test('keys', async (t) => {
     'an empty wallet is 402 before anything is read, and a top-up is seen everywhere',
     async (t) => {
       const poor = await service.newKey('0')
-      const empty = 'The account balance is insufficient for this call. Please top up and try again.'
+      const empty =
+        'The account balance is insufficient for this call: it is 0 credits. Please top up and try again.'
       await everywhere(t, 'the wallet is empty', service, poor.key, empty)
       const malformed = await service.chat(poor.key, {}, { body: 'no JSON at all' })
       t.equal(malformed.status, 402)

@@ -22,8 +22,9 @@ t.test('a call whose worst case is over the balance is 402, and no upstream is c
     const response = await service.chat(key, body)
     t.equal(response.status, 402)
     traces.push(traceOf(response))
-    t.same(await errorOf(response), {
-      message: 'The account balance is insufficient for this call. Please top up and try again.',
+    t.match(await errorOf(response), {
+      message:
+        /^The account balance is insufficient for this call: it may cost up to \d+(\.\d+)? credits, and the balance is 100 credits\. Please top up and try again, or ask for less\.$/,
       type: 'insufficient_quota',
       code: 'quota_exceeded',
     })

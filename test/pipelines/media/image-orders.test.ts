@@ -73,7 +73,7 @@ function ordered(model: string, more: Partial<ImageParams> = {}, balance = '1000
   const caller = {
     request: { requestId: 'req_1', hasHeader: () => false },
     ends: { add() {} },
-    known: { view: { balance: parseCredits(balance) } },
+    known: { key: { kind: 'console' }, view: { balance: parseCredits(balance) } },
   } as unknown as AuthenticatedCall
   const database = { hasIntent: async () => false, isIntentAnswered: async () => false }
   return imageOrder(
