@@ -66,7 +66,9 @@ export function Imports({ baseId, mayChange }: { readonly baseId: string; readon
       {imports.error && <ErrorState error={imports.error} onRetry={() => void imports.refetch()} />}
       {cancel.error && <ErrorState error={cancel.error} />}
       {imports.data && rows.length === 0 && (
-        <p className="px-4 py-3 text-quiet">{t('Nothing was imported yet.')}</p>
+        <p className="px-4 py-3 text-quiet">
+          {t('Nothing was uploaded yet. What the command tollgate kb import brings is not listed here.')}
+        </p>
       )}
       <ol className="divide-y divide-line">
         {rows.map((one) => (
