@@ -87,12 +87,14 @@ export function channelView(channel: ChannelHealth, processes: readonly ProcessR
   }
 }
 
-/** Returns each key by its place and its end, and until when it rests. */
-const keyTexts = (channel: ChannelHealth, processes: readonly ProcessReport[] | null): string[] =>
-  keysSeen(channel.keys, reportsOf(channel, processes)).map(
-    ({ position, tail, resting_until: until }) =>
-      `${position}:${tail}${until === null ? '' : ` rests until ${until}`}`,
-  )
+/** Returns each key by its place and its end, and until when it rests. A channel lists its keys where it has several. */
+const keyTexts = (channel: ChannelHealth, processes: readonly ProcessReport[] | null): string | string[] =>
+  channel.keys.length === 0
+    ? 'one'
+    : keysSeen(channel.keys, reportsOf(channel, processes)).map(
+        ({ position, tail, resting_until: until }) =>
+          `${position}:${tail}${until === null ? '' : ` rests until ${until}`}`,
+      )
 
 export function addChannelsCommand(program: Command, context: Context): void {
   const { wiring } = context

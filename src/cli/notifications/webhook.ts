@@ -23,7 +23,7 @@ import { DELIVERY_STATES, type DeliveryState } from '../../../schemas/notificati
 import { EVENT_TYPES, type EventType } from '../../../schemas/notifications/event.ts'
 import { receiverChecker } from '../../fetch/receiver.ts'
 import { operatorConfig } from '../config/config.ts'
-import { answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { type Runner, runnerOf } from '../management.ts'
 import { instant } from '../option-values.ts'
 import type { JsonObject } from '../output.ts'
@@ -45,6 +45,11 @@ function eventList(text: string): EventList {
   if (unknown === undefined) return names as EventType[]
   throw new InvalidArgumentError(`"${unknown}" is no event; there are ${EVENT_TYPES.join(', ')}.`)
 }
+
+/** Returns an endpoint as the text of a command shows it. */
+const inWords = (endpoint: JsonObject): JsonObject => ({ ...endpoint, events: endpoint.events ?? 'all' })
+
+const answerEndpoint = (endpoint: JsonObject): Answer => answerRecord(endpoint, inWords(endpoint))
 
 const filterOf = (events: EventList): EventType[] | null => (events === 'all' ? null : events)
 
@@ -78,7 +83,7 @@ function addEndpoints(webhook: Command, context: Context, { run, list }: Runner)
       .option('--description <text>', 'what receives there', ''),
     `webhook create --account ${ACCOUNT} --url https://example.com/hooks`,
     async ({ account, url, events, description }: CreateOptions) =>
-      answerRecord(
+      answerEndpoint(
         await run(createWebhook, { account_id: account, url, events: filterOf(events), description }),
       ),
   )
@@ -86,8 +91,10 @@ function addEndpoints(webhook: Command, context: Context, { run, list }: Runner)
     context,
     accountOption(webhook.command('list').description('the endpoints of an account')),
     `webhook list --account ${ACCOUNT}`,
-    async ({ account }: { account: string }) =>
-      answerTable(await list(listWebhooks, { account_id: account }), ENDPOINT_FIELDS),
+    async ({ account }: { account: string }) => {
+      const json = await list(listWebhooks, { account_id: account })
+      return answerTable(json, ENDPOINT_FIELDS, json.map(inWords))
+    },
   )
   interface UpdateOptions {
     url?: string
@@ -111,22 +118,22 @@ function addEndpoints(webhook: Command, context: Context, { run, list }: Runner)
         update.error('error: name at least one of --url, --events, --enable and --disable')
       const { url, events, enable, disable } = changes
       const enabled = enable ?? (disable === true ? false : undefined)
-      return answerRecord(
+      return answerEndpoint(
         await run(updateWebhook, { id, url, ...(events && { events: filterOf(events) }), enabled }),
       )
     },
   )
-  for (const [name, operation, description] of [
-    ['show', showWebhook, 'one endpoint'],
-    ['rotate', rotateWebhook, 'a new secret; the former one signs as well for 24 hours'],
-    ['test', testWebhook, 'post an event "webhook.test"'],
-    ['delete', deleteWebhook, 'delete an endpoint and its deliveries'],
+  for (const [name, operation, description, shown] of [
+    ['show', showWebhook, 'one endpoint', answerEndpoint],
+    ['rotate', rotateWebhook, 'a new secret; the former one signs as well for 24 hours', answerEndpoint],
+    ['test', testWebhook, 'post an event "webhook.test"', answerRecord],
+    ['delete', deleteWebhook, 'delete an endpoint and its deliveries', answerRecord],
   ] as const)
     answers(
       context,
       webhook.command(name).description(description).argument('<id>', 'endpoint id'),
       `webhook ${name} ${ENDPOINT}`,
-      async (id: string) => answerRecord((await run(operation, { id })) as JsonObject),
+      async (id: string) => shown((await run(operation, { id })) as JsonObject),
     )
 }
 

@@ -133,6 +133,8 @@ t.test('operators', async (t) => {
     })
     const table = await tollgate(['channels'], env)
     t.match(table.stdout, /state +breaker +in_flight +recent_attempts/)
+    t.notMatch(table.stdout, '(none)', 'a channel with one key has that')
+    t.match(table.stdout, / one\b/)
   })
 
   await t.test('see that a configuration is refused, and that it is so no longer', async (t) => {

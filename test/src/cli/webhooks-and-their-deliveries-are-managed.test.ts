@@ -5,7 +5,7 @@ import { command, commandsOn, wiringOn } from './support.ts'
 
 const { database } = await startDatabase(t)
 const wiring = wiringOn(database, { webhooks: { private_addresses: true } })
-const { json, refused } = commandsOn(wiring)
+const { json, refused, text } = commandsOn(wiring)
 const URL_OF = 'http://127.0.0.1:9/hook'
 const SECRET = /^whsec_[\w+/=]{32,}$/
 
@@ -25,6 +25,9 @@ t.test('an endpoint is created, changed, rotated, and deleted', async (t) => {
   t.match(await json('webhook', 'list', '--account', account), [{ id: created.id }])
   const shown = await json('webhook', 'show', created.id)
   t.notOk('secret' in shown, 'it is shown once')
+  await json('webhook', 'update', created.id, '--events', 'all')
+  t.match(await text('webhook', 'show', created.id), /^events +all$/m)
+  t.match(await text('webhook', 'list', '--account', account), / all +true/)
   const rotated = await json('webhook', 'rotate', created.id)
   t.match(rotated, { secret: SECRET, former_secret_until: String })
   t.not(rotated.secret, created.secret)
