@@ -234,6 +234,12 @@ const channels = createRoute({
   component: lazyRouteComponent(() => import('./pages/channels.tsx'), 'Channels'),
 })
 
+const notFound = createRoute({
+  getParentRoute: () => signedIn,
+  path: '$',
+  component: lazyRouteComponent(() => import('./pages/not-found.tsx'), 'NotFound'),
+})
+
 const routeTree = root.addChildren([
   beforeSignIn.addChildren([signIn, signUp, providerReturn, recovery, confirmEmail]),
   signedIn.addChildren([
@@ -258,6 +264,7 @@ const routeTree = root.addChildren([
     channels,
     users,
     profile,
+    notFound,
   ]),
 ])
 

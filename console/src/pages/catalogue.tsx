@@ -152,7 +152,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
   }
   const { data: checked } = check
   return (
-    <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
+    <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4">
       <div>
         <label htmlFor={id} className="mb-1 block break-all font-medium text-sm">
           {configuration.path}

@@ -195,12 +195,20 @@ export function Channels() {
       cell: ({ error_rate, recent_attempts }) =>
         error_rate === null
           ? '–'
-          : `${(error_rate * PERCENT).toFixed(1)} % / ${recent_attempts.toLocaleString('en')}`,
+          : t('{percent} % of {count}', {
+              percent: (error_rate * PERCENT).toFixed(1),
+              count: recent_attempts.toLocaleString('en'),
+            }),
     },
     {
       name: t('Median / 99 of 100'),
       isNumber: true,
-      cell: ({ latency_p50_ms, latency_p99_ms }) => `${ms(latency_p50_ms)} / ${ms(latency_p99_ms)}`,
+      cell: ({ latency_p50_ms, latency_p99_ms }) => (
+        <span className="flex flex-col">
+          <span>{ms(latency_p50_ms)}</span>
+          <span className="text-quiet">{ms(latency_p99_ms)}</span>
+        </span>
+      ),
     },
     {
       name: t('Actions'),

@@ -68,8 +68,8 @@ function Standing({ now }: { readonly now: Installation }) {
       <Stat
         name={t('Settlement lag')}
         value={printDuration(now.settlement_lag_seconds * 1000)}
-        note={t('{count} settlements are not booked', {
-          count: now.unbooked_settlements.toLocaleString('en'),
+        note={t('{count, plural, one {# settlement is not booked} other {# settlements are not booked}}', {
+          count: now.unbooked_settlements,
         })}
       />
       <Stat

@@ -86,7 +86,7 @@ function options(box: HTMLElement, { times, series, print }: Figures): UPlot.Opt
       { ...axis, size: 64, values: (_, splits) => splits.map(print) },
     ],
     series: [
-      { value: (_, at) => (at === null ? '–' : instant(at)) },
+      { label: t('Time'), value: (_, at) => (at === null ? '–' : instant(at)) },
       ...series.map(({ name, kind, tone, values }): UPlot.Series => {
         const ink = () => colour(box, `text-${tone}`)
         return {

@@ -159,8 +159,10 @@ export function addWalletCommands(program: Command, context: Context): void {
   )
 }
 
+const counted = (count: number, name: string): string => `${count} ${name}${count === 1 ? '' : 's'}`
+
 function printReport({ ok, since, accounts, entries, differences }: Verified): string {
-  const looked = `${accounts} accounts, ${entries} ledger entries${since === undefined ? '' : ` since ${since}`}`
+  const looked = `${counted(accounts, 'account')}, ${entries} ledger ${entries === 1 ? 'entry' : 'entries'}${since === undefined ? '' : ` since ${since}`}`
   if (ok) return `ok: ${looked}, no difference\n`
-  return `${looked}, ${differences.length} differences\n\n${printTable(differences, DIFFERENCE_FIELDS)}`
+  return `${looked}, ${counted(differences.length, 'difference')}\n\n${printTable(differences, DIFFERENCE_FIELDS)}`
 }

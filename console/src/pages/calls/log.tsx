@@ -1,12 +1,16 @@
 /** The rows of the call log. Only those in view are in the page, however many were read. */
 import { useLingui } from '@lingui/react'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
+import type { PublicModel } from '../../../../schemas/accounts/models.ts'
 import type { LogRow } from '../../../../schemas/call-log/row.ts'
+import { catalogueQuery } from '../../api/catalogue.ts'
 import { t } from '../../i18n.ts'
 import { Badge } from '../../ui/states.tsx'
 import { Money, Time } from '../../ui/text.tsx'
+import { printUnits } from '../../ui/units.ts'
 import { statusNames } from './filters.tsx'
 
 /** The id of a call that ended a moment ago: it is found by its request. */
@@ -23,10 +27,11 @@ export const StatusBadge = ({ status }: { readonly status: LogRow['status'] }) =
 const count = (value: number): string => value.toLocaleString('en')
 
 /** Prints what was used: tokens in and out, or units such as images. */
-const usageOf = ({ unit_count, unit_type, input_tokens, output_tokens }: LogRow): string =>
-  unit_type === null || unit_count === null
-    ? `${count(input_tokens)} → ${count(output_tokens)}`
-    : `${unit_count} ${unit_type}`
+const usageOf = (row: LogRow, models: readonly PublicModel[]): string => {
+  const { model, unit_count, unit_type, input_tokens, output_tokens } = row
+  if (unit_type === null || unit_count === null) return `${count(input_tokens)} → ${count(output_tokens)}`
+  return printUnits(Number(unit_count), models.find(({ id }) => id === model)?.pricing?.unit, unit_type)
+}
 
 interface LogProps {
   readonly rows: readonly LogRow[]
@@ -37,6 +42,7 @@ interface LogProps {
 
 export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
   useLingui()
+  const { data: models = [] } = useQuery(catalogueQuery)
   const box = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({
     count: rows.length,
@@ -80,7 +86,7 @@ export function Log({ rows, hasMore, isLoading, onEnd }: LogProps) {
         <tbody>
           <Space px={before} />
           {shown.map(({ index }) => (
-            <Row key={rows[index]!.request_id} row={rows[index]!} />
+            <Row models={models} key={rows[index]!.request_id} row={rows[index]!} />
           ))}
           <Space px={after} />
         </tbody>
@@ -97,7 +103,7 @@ const Space = ({ px }: { px: number }) =>
     </tr>
   )
 
-const Row = ({ row }: { row: LogRow }) => (
+const Row = ({ row, models }: { row: LogRow; models: readonly PublicModel[] }) => (
   <tr className="relative h-10 border-line border-b whitespace-nowrap hover:bg-raised">
     <td className="px-3">
       <Link
@@ -122,7 +128,7 @@ const Row = ({ row }: { row: LogRow }) => (
     <td className="truncate px-3 text-quiet" title={row.key_prefix}>
       {row.key_name}
     </td>
-    <td className="px-3 text-right">{usageOf(row)}</td>
+    <td className="px-3 text-right">{usageOf(row, models)}</td>
     <td className="px-3 text-right">{count(row.latency_ms)} ms</td>
     <td className="px-3 text-right">
       <Money amount={row.cost} />

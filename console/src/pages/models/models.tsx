@@ -14,13 +14,12 @@ import { Field } from '../../ui/field.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, CopyButton, Time } from '../../ui/text.tsx'
+import { capabilityName, endpointName, unitName } from '../../ui/units.ts'
 import { snippetsOf } from './snippets.ts'
 
 const route = getRouteApi('/signed-in/models')
 
 type Pricing = NonNullable<PublicModel['pricing']>
-
-const unitName = (unit: Pricing['unit']): string => unit.replaceAll('_', ' ')
 
 /** Prints the prices of units in a line. */
 function unitPrices({ per_unit, variants, with_audio }: Omit<Pricing, 'unit' | 'changes'>): string {
@@ -48,7 +47,9 @@ function priceOf(pricing: Pricing | null): ReactNode {
 const tokens = (count: number | null): string => (count === null ? '–' : count.toLocaleString('en'))
 
 const capabilitiesOf = ({ capabilities }: PublicModel): string[] =>
-  Object.entries(capabilities).flatMap(([name, has]) => (has ? [name.replaceAll('_', ' ')] : []))
+  (Object.keys(capabilities) as (keyof typeof capabilities)[]).flatMap((name) =>
+    capabilities[name] ? [capabilityName(name)] : [],
+  )
 
 type Prices = Omit<Pricing['tiers'][number], 'from_prompt_tokens' | 'input' | 'output'> &
   Pick<Pricing, 'input' | 'output'>
@@ -216,9 +217,7 @@ function ModelInFull({ model }: { model: PublicModel }) {
           {model.supported_protocols.length > 0 && (
             <Fact name={t('Protocols')}>{model.supported_protocols.join(', ')}</Fact>
           )}
-          {model.endpoint_type && (
-            <Fact name={t('Endpoint')}>{model.endpoint_type.replaceAll('_', ' ')}</Fact>
-          )}
+          {model.endpoint_type && <Fact name={t('Endpoint')}>{endpointName(model.endpoint_type)}</Fact>}
           {model.aliases.length > 0 && <Fact name={t('Also known as')}>{model.aliases.join(', ')}</Fact>}
           {capabilitiesOf(model).length > 0 && (
             <Fact name={t('Capabilities')}>{capabilitiesOf(model).join(', ')}</Fact>
@@ -260,12 +259,13 @@ export function Models() {
     },
     {
       name: t('For'),
-      cell: ({ endpoint_type }) => <Badge>{endpoint_type?.replaceAll('_', ' ') ?? t('Chat')}</Badge>,
+      cell: ({ endpoint_type }) => <Badge>{endpointName(endpoint_type)}</Badge>,
     },
     { name: t('Context'), isNumber: true, cell: ({ context_window }) => tokens(context_window) },
-    { name: t('Price in credits'), isNumber: true, cell: ({ pricing }) => priceOf(pricing) },
+    { name: t('Price in credits'), isNumber: true, isText: true, cell: ({ pricing }) => priceOf(pricing) },
     {
       name: t('Capabilities'),
+      isText: true,
       cell: (model) => <span className="text-quiet">{capabilitiesOf(model).join(', ')}</span>,
     },
   ]

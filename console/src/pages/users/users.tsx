@@ -68,9 +68,16 @@ export function Users() {
   }
   const failed = link.error ?? enable.error
   const columns: Column<User>[] = [
-    { name: t('Email'), cell: ({ email }) => <span className="font-medium">{email}</span> },
-    { name: t('Name'), cell: ({ name }) => name },
-    { name: t('Id'), cell: ({ id }) => <Id id={id} /> },
+    {
+      name: t('Email'),
+      cell: ({ id, email, name }) => (
+        <span className="flex flex-col items-start">
+          <span className="font-medium">{email}</span>
+          <span className="text-quiet text-sm">{name}</span>
+          <Id id={id} />
+        </span>
+      ),
+    },
     {
       name: t('State'),
       cell: ({ enabled }) =>

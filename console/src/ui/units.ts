@@ -1,0 +1,75 @@
+/** Names of what is counted and priced, in the language of the page. */
+import type { PublicModel } from '../../../schemas/accounts/models.ts'
+import { t } from '../i18n.ts'
+
+type Pricing = NonNullable<PublicModel['pricing']>
+type Unit = Pricing['unit']
+
+/** Returns the name of a unit of prices. */
+export function unitName(unit: Unit): string {
+  const names: Readonly<Record<Unit, string>> = {
+    '1M_tokens': t('million tokens'),
+    image: t('image'),
+    second: t('second'),
+    generation: t('generation'),
+    '1000_characters': t('1,000 characters'),
+    call: t('call'),
+    task: t('task'),
+  }
+  return names[unit]
+}
+
+/**
+ * Prints what a call used.
+ * @param unit of the price of its model; undefined: the model is not in the catalogue
+ * @param type of what the call makes, such as `video`
+ */
+export function printUnits(count: number, unit: Unit | undefined, type: string): string {
+  switch (unit) {
+    case 'image':
+      return t('{count, plural, one {# image} other {# images}}', { count })
+    case 'second':
+      return t('{count, plural, one {# second} other {# seconds}}', { count })
+    case '1000_characters':
+      return t('{count, plural, one {# character} other {# characters}}', { count })
+    default:
+      return `${count} ${type}`
+  }
+}
+
+/** Returns the name of what a model can do. */
+export function capabilityName(capability: keyof PublicModel['capabilities']): string {
+  const names: Readonly<Record<typeof capability, string>> = {
+    vision: t('reads images'),
+    function_tools: t('functions'),
+    web_search: t('web search'),
+    image_generation: t('makes images'),
+    reasoning: t('reasoning'),
+    code_interpreter: t('code interpreter'),
+    computer_use: t('computer use'),
+    file_search: t('file search'),
+    maps: t('maps'),
+    mcp: 'MCP',
+    tool_search: t('tool search'),
+    url_context: t('reads web pages'),
+  }
+  return names[capability]
+}
+
+/** Returns the name of what the endpoint of a model is for. */
+export function endpointName(type: PublicModel['endpoint_type']): string {
+  if (type === null) return t('Chat')
+  const names: Readonly<Record<typeof type, string>> = {
+    images_generations: t('Images'),
+    videos_generations: t('Videos'),
+    contents_generations_tasks: t('Videos'),
+    music_generations: t('Music'),
+    audio_speech: t('Speech'),
+    audio_voices: t('Voices'),
+    transcripts_extract: t('Transcripts'),
+    videos_avatars: t('Avatars'),
+    clip_subtitles: t('Subtitles'),
+    clip_compose: t('Composed clips'),
+  }
+  return names[type]
+}
