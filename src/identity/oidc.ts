@@ -129,7 +129,7 @@ export function openOidc() {
 
     /** Returns the reason of an error because the provider is away; null for every other error. */
     awayReason(error: unknown): string | null {
-      // The client wraps it into an error of its own.
+      // The client wraps it into another error.
       for (let one = error; one instanceof Error; one = one.cause)
         if (one instanceof ProviderAway) return one.message
       return null

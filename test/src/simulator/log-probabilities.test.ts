@@ -87,10 +87,10 @@ t.test('generate-content', async (t) => {
   const sum = chosen.reduce((total, { logProbability }) => total + Number(logProbability), 0)
   t.ok(Math.abs(Number(candidate?.avgLogprobs) - sum / chosen.length) < 1e-9)
   const events = eventsOf((await ask(url, SAYS, { fields, stream: true })).body)
-  const told = events.flatMap(({ data }) =>
+  const sent = events.flatMap(({ data }) =>
     listOf(listOf(data.candidates)[0]?.logprobsResult?.chosenCandidates),
   )
-  t.same(told, chosen)
+  t.same(sent, chosen)
   const [unasked] = listOf(jsonOf(await ask(url, SAYS)).candidates)
   t.notOk('logprobsResult' in (unasked ?? {}))
 })
