@@ -1,18 +1,18 @@
-/** Stop sequences: what is said before the first one. */
+/** Ends the text of an answer before the first stop sequence. */
 
 export type StoppedText = {
   /** The last token may be cut. */
   readonly text: readonly string[]
-  /** The sequence that ended it; null where none was said. */
+  /** The sequence that ended it; null where the text has none. */
   readonly stopSequence: string | null
 }
 
 /** Ends a text before the sequence that is complete first; of two that end together, the longer. */
 export function untilStop(tokens: readonly string[], stop: readonly string[]): StoppedText {
-  const said = stop.length === 0 ? '' : tokens.join('')
+  const whole = stop.length === 0 ? '' : tokens.join('')
   const [first] = stop
-    .filter((sequence) => sequence !== '' && said.includes(sequence))
-    .map((sequence) => ({ sequence, start: said.indexOf(sequence) }))
+    .filter((sequence) => sequence !== '' && whole.includes(sequence))
+    .map((sequence) => ({ sequence, start: whole.indexOf(sequence) }))
     .toSorted((a, b) => a.start + a.sequence.length - b.start - b.sequence.length || a.start - b.start)
   if (first === undefined) return { text: tokens, stopSequence: null }
   return { text: firstCharacters(tokens, first.start), stopSequence: first.sequence }

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import type { SchedulerLike } from 'rxjs'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { settlementPublisher } from '../../../pipelines/settlement/publisher.ts'
 import { settler } from '../../../pipelines/settlement/settler.ts'
 import { BOOKED_SUBJECT, SETTLEMENT_STREAM, SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
@@ -20,6 +20,12 @@ const CALLS = 1_000
 const { engines, database, sql, connect, gateway: startGateway, ...bench } = await startSettlement(t)
 
 const countOf = async (accountId: string) => (await bench.rowsOf(accountId)).length
+async function openManager(t: Test) {
+  const connection = new Connection(engines.natsUrl, 'test', silent)
+  t.teardown(() => connection.close())
+  await until('the connection is open', () => connection.current !== null)
+  return jetstreamManager(connection.current!)
+}
 const isStored = (nats: Nats, subject: string, id: string, payload: Buffer) =>
   new Promise<boolean>((resolve) => {
     nats.publish(subject, id, payload, (error) => resolve(error === null))
@@ -153,10 +159,7 @@ t.test('a stream that loses what it had stored is filled again from the journal'
   const account = await bench.newAccount()
   const gateway = await startGateway(t, { scheduler: hurried })
   await Promise.all(Array.from({ length: 30 }, () => gateway.call(account, 2n)))
-  const connection = new Connection(engines.natsUrl, 'test', silent)
-  t.teardown(() => connection.close())
-  await until('the connection is open', () => connection.current !== null)
-  const manager = await jetstreamManager(connection.current!)
+  const manager = await openManager(t)
   await until(
     'the stream has messages',
     async () => (await manager.streams.info(SETTLEMENT_STREAM)).state.messages > 0,
@@ -170,10 +173,7 @@ t.test('a stream that loses what it had stored is filled again from the journal'
 
 t.test('settlements that the stream does not take are booked, each once', async (t) => {
   const account = await bench.newAccount()
-  const connection = new Connection(engines.natsUrl, 'test', silent)
-  t.teardown(() => connection.close())
-  await until('the connection is open', () => connection.current !== null)
-  const manager = await jetstreamManager(connection.current!)
+  const manager = await openManager(t)
   const withLimit = (max_msg_size: number) => manager.streams.update(SETTLEMENT_STREAM, { max_msg_size })
   await withLimit(1)
   t.teardown(() => withLimit(-1))
@@ -192,10 +192,7 @@ t.test('settlements that the stream does not take are booked, each once', async 
 
 t.test('a batch that the stream does not take is booked, though it takes others', async (t) => {
   const account = await bench.newAccount()
-  const connection = new Connection(engines.natsUrl, 'test', silent)
-  t.teardown(() => connection.close())
-  await until('the connection is open', () => connection.current !== null)
-  const manager = await jetstreamManager(connection.current!)
+  const manager = await openManager(t)
   const withLimit = (max_msg_size: number) => manager.streams.update(SETTLEMENT_STREAM, { max_msg_size })
   await withLimit(10_000)
   t.teardown(() => withLimit(-1))

@@ -9,6 +9,7 @@ import { instantOfField } from '../../time-zone.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
+import { ExpiresField } from '../expires-field.tsx'
 import { LimitFields } from './limits.tsx'
 import type { Created } from './state.tsx'
 import { limitsOf, NO_LIMITS } from './texts.ts'
@@ -56,13 +57,7 @@ export function CreateDialog({ accountId, onClose, onCreated }: CreateDialogProp
           maxLength={100}
           onText={setName}
         />
-        <Field
-          label={t('Expires')}
-          hint={t('Refused from then on. Empty: never.')}
-          type="datetime-local"
-          value={expires}
-          onText={setExpires}
-        />
+        <ExpiresField value={expires} onText={setExpires} />
         <LimitFields texts={limits} onChange={setLimits} />
         <CheckField
           label={t('May read the logs of the whole account')}

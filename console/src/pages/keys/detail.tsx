@@ -14,6 +14,7 @@ import { Actions, Form } from '../../ui/form.tsx'
 import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
 import { Id, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
+import { ExpiresField } from '../expires-field.tsx'
 import { LimitFacts, LimitFields } from './limits.tsx'
 import { isRotating, Rotation } from './rotation.tsx'
 import { CapBar, type Created, KeyState } from './state.tsx'
@@ -146,12 +147,7 @@ function EditKey({ item, onChanged }: Pick<KeyDetailProps, 'item' | 'onChanged'>
           hint={t('Ids with commas between. Empty: every model; "none": no model.')}
           {...field('models')}
         />
-        <Field
-          label={t('Expires')}
-          hint={t('Refused from then on. Empty: never.')}
-          type="datetime-local"
-          {...field('expires')}
-        />
+        <ExpiresField {...field('expires')} />
         {spend_cap !== null && (
           <Field label={t('Spend cap')} inputMode="decimal" required {...field('cap')} />
         )}

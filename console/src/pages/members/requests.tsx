@@ -22,6 +22,7 @@ import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Id, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
+import { ExpiresField } from '../expires-field.tsx'
 import { LimitFields } from '../keys/limits.tsx'
 import { limitsOf, modelsOf, NO_LIMITS } from '../keys/texts.ts'
 
@@ -93,13 +94,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
             value={models}
             onText={setModels}
           />
-          <Field
-            label={t('Expires')}
-            hint={t('Refused from then on. Empty: never.')}
-            type="datetime-local"
-            value={expires}
-            onText={setExpires}
-          />
+          <ExpiresField value={expires} onText={setExpires} />
           <LimitFields texts={limits} onChange={setLimits} />
         </DialogForm>
       )}

@@ -10,6 +10,7 @@ import { instantOfField } from '../../time-zone.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
+import { ExpiresField } from '../expires-field.tsx'
 
 export type CreatedToken = AnswerOf<typeof createToken>
 
@@ -60,13 +61,7 @@ export function CreateTokenDialog({ accountId, onClose, onCreated }: CreateDialo
           maxLength={100}
           onText={setName}
         />
-        <Field
-          label={t('Expires')}
-          hint={t('Refused from then on. Empty: never.')}
-          type="datetime-local"
-          value={expires}
-          onText={setExpires}
-        />
+        <ExpiresField value={expires} onText={setExpires} />
         <fieldset className="flex flex-col gap-2">
           <legend className="mb-1 font-medium text-sm">{t('Scopes')}</legend>
           {SCOPES.map((scope) => (

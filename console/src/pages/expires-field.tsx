@@ -1,0 +1,22 @@
+/** The time from which a key or a token is refused. */
+import { useLingui } from '@lingui/react'
+import { t } from '../i18n.ts'
+import { Field } from '../ui/field.tsx'
+
+interface ExpiresFieldProps {
+  readonly value: string
+  onText(text: string): void
+}
+
+export function ExpiresField({ value, onText }: ExpiresFieldProps) {
+  useLingui()
+  return (
+    <Field
+      label={t('Expires')}
+      hint={t('Refused from then on. Empty: never.')}
+      type="datetime-local"
+      value={value}
+      onText={onText}
+    />
+  )
+}
