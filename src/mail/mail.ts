@@ -1,6 +1,7 @@
 /** Sends mails by SMTP. */
 import { createTransport } from 'nodemailer'
 import type { MailSettings } from '../../schemas/config/settings.ts'
+import { cutText } from '../core/json/cut.ts'
 import { type MailContent, renderMail } from './render.ts'
 
 const TIMEOUT_MS = 20_000
@@ -63,7 +64,7 @@ export function openMail({ url, from, publicUrl }: MailOptions): Mail {
           isAccepted: true,
           isRefused: false,
           status: codeOf(sent.response),
-          answer: sent.response.slice(0, MAX_ANSWER_CHARS),
+          answer: cutText(sent.response, MAX_ANSWER_CHARS),
         }
       } catch (error) {
         const { responseCode, response, message, command } = error as Error & {
@@ -71,7 +72,7 @@ export function openMail({ url, from, publicUrl }: MailOptions): Mail {
           response?: string
           command?: string
         }
-        const answer = (response ?? message).slice(0, MAX_ANSWER_CHARS)
+        const answer = cutText(response ?? message, MAX_ANSWER_CHARS)
         const status = responseCode ?? null
         const isPermanent = status !== null && status >= 500 && status !== LOGIN_WANTED
         return { isAccepted: false, isRefused: isPermanent && MAIL_STEPS.has(command), status, answer }

@@ -53,7 +53,7 @@ const STRATEGY_NAMES = {
 }
 
 function Keys({ keys }: Channel) {
-  if (keys.length === 0) return <span className="text-quiet">{t('One')}</span>
+  if (keys.length === 0) return <span className="text-quiet">{t('At most one')}</span>
   return (
     <ul>
       {keys.map(({ position, tail, resting_until: until }) => (

@@ -3,6 +3,7 @@ import type { DetailItem } from '../../../schemas/call-log/detail.ts'
 import type { CopyState } from '../../postgres/call-log/find-call.ts'
 import { type JsonObject, printable, printRecord, printTable } from '../output.ts'
 import type { Found, Place } from './find.ts'
+import { unitsText } from './line.ts'
 
 const PLACES: Readonly<Record<Place, string>> = {
   booked: 'booked',
@@ -74,7 +75,7 @@ function taskGroup({ call, task }: Found): Group[] {
 function ending({ call }: Found): Group[] {
   if (call === null) return []
   const { unit_type, unit_count, ...row } = call
-  const units: JsonObject = unit_type === null ? {} : { units: `${unit_count ?? '?'} ${unit_type}` }
+  const units: JsonObject = unit_type === null ? {} : { units: unitsText(unit_type, unit_count) }
   return [
     [
       'How it ended',

@@ -1,5 +1,6 @@
 /** A call as one line of `tollgate logs tail`. */
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
+import { shortened } from '../../core/json/cut.ts'
 import type { OperatorCall } from '../../postgres/call-log/calls.ts'
 import { painter, printable } from '../output.ts'
 
@@ -19,8 +20,11 @@ export const MESSAGE_MAX_CHARS = 200
 /** Returns `2026-01-31 23:59:59.999`, in UTC. */
 const timeText = (instant: string): string => instant.replace('T', ' ').replace('Z', '')
 
+/** Returns `video × 5`: the units of one type can be pieces or seconds, as the model is priced. */
+export const unitsText = (type: string, count: string | null): string => `${type} × ${count ?? '?'}`
+
 function usageText({ unit_count, unit_type, ...call }: OperatorCall): string {
-  if (unit_type !== null) return `${unit_count ?? '?'} ${unit_type}`
+  if (unit_type !== null) return unitsText(unit_type, unit_count)
   const cached = call.cached_tokens > 0 ? ` (${call.cached_tokens} cached)` : ''
   return `in ${call.input_tokens}${cached} out ${call.output_tokens}`
 }
@@ -31,7 +35,7 @@ function timesText({ latency_ms, ttfb_ms }: OperatorCall): string {
 
 function errorText({ error_code, error_message }: OperatorCall): string {
   const text = [error_code, error_message].filter((part) => part !== null).join(': ')
-  return text.length > MESSAGE_MAX_CHARS ? `${text.slice(0, MESSAGE_MAX_CHARS)}…` : text
+  return shortened(text, MESSAGE_MAX_CHARS)
 }
 
 /** Ends with a newline. Parts that a call does not have are left out. */

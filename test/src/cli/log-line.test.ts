@@ -58,7 +58,7 @@ t.test('one call, one line, without what it does not have', async (t) => {
 
 t.test('cached tokens, units, attempts and errors where there are any', async (t) => {
   t.match(line({ cached_tokens: 100 }), '  in 1200 (100 cached) out 340  ')
-  t.match(line({ unit_type: 'image', unit_count: '2' }), '  2 image  ')
+  t.match(line({ unit_type: 'image', unit_count: '2' }), '  image × 2  ')
   t.match(line({ attempts_count: 3 }), '  3 attempts  ')
   t.match(line({ call_count: 1400 }), '  1400 calls  ')
   t.match(line({ ttfb_ms: null }), '  1250 ms  req_a')
@@ -74,8 +74,8 @@ t.test('what others wrote stays in its line, and short', async (t) => {
   t.match(evil, 'x: a?b?[2J?c')
   t.match(evil, ' m? ')
   const long = line({ error_message: 'y'.repeat(10_000) })
-  t.match(long, `${'y'.repeat(MESSAGE_MAX_CHARS)}…  req_a`)
-  t.notMatch(long, 'y'.repeat(MESSAGE_MAX_CHARS + 1))
+  t.match(long, `${'y'.repeat(MESSAGE_MAX_CHARS - 1)}…  req_a`)
+  t.notMatch(long, 'y'.repeat(MESSAGE_MAX_CHARS))
 })
 
 t.test('colours by status, and the same text without them', async (t) => {
