@@ -45,13 +45,14 @@ function pathInput(pattern: string, path: string): Record<string, string> {
 }
 
 /** Reads the JSON body. A form of another origin can send JSON too, as text/plain, without asking the browser. */
-function bodyInput({ body, header }: GatewayRequest): object {
+function bodyInput({ body, header }: GatewayRequest): Record<string, unknown> {
   if (body.length === 0) return {}
   if (!JSON_TYPE.test(header('content-type')))
     throw new Failure('invalid_request', 'Content-Type: is not application/json.')
   try {
     const read: unknown = JSON.parse(body.toString())
-    if (typeof read === 'object' && read !== null && !Array.isArray(read)) return read
+    if (typeof read === 'object' && read !== null && !Array.isArray(read))
+      return read as Record<string, unknown>
   } catch {
     // Reported below.
   }
@@ -61,8 +62,21 @@ function bodyInput({ body, header }: GatewayRequest): object {
 /** Returns parameters of the path, and those of the query or the fields of the body. */
 function inputOf({ path: pattern, method, isUpload }: Operation, request: GatewayRequest): object {
   const isInQuery = method === 'GET' || method === 'DELETE' || isUpload
-  const given = isInQuery ? Object.fromEntries(new URLSearchParams(request.query)) : bodyInput(request)
-  return { ...given, ...pathInput(pattern, request.path) }
+  const query = new Map(new URLSearchParams(request.query))
+  const [misplaced] = query.keys()
+  if (!isInQuery && misplaced !== undefined)
+    throw new Failure(
+      'invalid_request',
+      `${misplaced}: is in the query. ${method} reads its fields from the body.`,
+    )
+  const given: Record<string, unknown> = isInQuery ? Object.fromEntries(query) : bodyInput(request)
+  const inPath = pathInput(pattern, request.path)
+  const differing = Object.keys(inPath).find(
+    (name) => Object.hasOwn(given, name) && given[name] !== inPath[name],
+  )
+  if (differing !== undefined)
+    throw new Failure('invalid_request', `${differing}: differs from the one in the path.`)
+  return { ...given, ...inPath }
 }
 
 function idempotencyKeyOf({ header, hasHeader }: GatewayRequest): string | null {

@@ -48,6 +48,22 @@ t.test('what an act does not take', async (t) => {
     await refused('POST', '/organizations', 'bogus: is no field of this request.', { name: 'x', bogus: 1 })
   })
 
+  await t.test('a place where the request has no fields', async () => {
+    await refused('PATCH', `/keys/${key.id}`, 'id: differs from the one in the path.', {
+      id: 'key_other',
+      name: 'k',
+    })
+    await refused(
+      'POST',
+      '/keys?expires_at=x',
+      'expires_at: is in the query. POST reads its fields from the body.',
+      {
+        account_id,
+        name: 'k',
+      },
+    )
+  })
+
   await t.test('of no operation', async (t) => {
     for (const { method, path, input } of OPERATIONS)
       t.match(
