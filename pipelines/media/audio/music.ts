@@ -1,4 +1,4 @@
-/** `/v1/music/generations`: create, get, list. See docs/api-rules.md, "Music". */
+/** `/v1/music/generations`: create, get, list and cancel. See docs/api-rules.md, "Music". */
 import type { z } from 'zod'
 import { isGiven } from '../../../schemas/media/fields.ts'
 import type { JobOf, ResultFile, TrackFacts } from '../../../schemas/media/job.ts'
@@ -7,7 +7,6 @@ import {
   type MusicTask,
   musicRequest,
   type musicSubmitted,
-  type musicTaskList,
 } from '../../../schemas/media/music.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Handler } from '../../../src/http/handler.ts'
@@ -15,16 +14,13 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { jsonReply } from '../../replies/json.ts'
-import type { Caller } from '../../stages/authenticate.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
-import { type CancelDeps, cancelTask } from '../cancel-task.ts'
-import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
 import { assertEndpoint, mediaRoutes } from '../select-media.ts'
-import { findTask, lastStep, listTasks, type TaskRecordsDeps } from '../task-records.ts'
+import { type TaskEndpointDeps, taskEndpoints } from '../task-endpoints.ts'
 
 /** From the instant at which the link is requested. See docs/api-rules.md, "Files and link lifetimes". */
 const MUSIC_LINK_MS = 7 * 24 * 60 * 60 * 1000
@@ -113,26 +109,7 @@ export async function printMusic(files: Links, task: Task, now: number): Promise
   }
 }
 
-export interface ReadMusicDeps extends TaskRecordsDeps {
-  readonly files: Links
-}
+export type MusicTaskDeps = TaskEndpointDeps & { readonly files: Links }
 
-export const showMusic = (deps: FreeCallDeps & ReadMusicDeps): Handler =>
-  freeCall(deps, async (caller) => {
-    const task = await findTask(deps, caller, 'music', lastStep(caller.request.path))
-    return printMusic(deps.files, task, Date.now())
-  })
-
-export const cancelMusic = (deps: FreeCallDeps & CancelDeps & ReadMusicDeps): Handler =>
-  freeCall(deps, async (caller) => {
-    const task = await cancelTask(deps, caller, 'music', lastStep(caller.request.path))
-    return printMusic(deps.files, task, Date.now())
-  })
-
-export const listMusic = (deps: FreeCallDeps & ReadMusicDeps): Handler =>
-  freeCall(deps, async (caller: Caller): Promise<z.infer<typeof musicTaskList>> => {
-    const { tasks, page } = await listTasks(deps, caller, 'music')
-    const now = Date.now()
-    const data = await Promise.all(tasks.map((task) => printMusic(deps.files, task, now)))
-    return { object: 'list', data, ...page }
-  })
+export const musicTasks = (deps: MusicTaskDeps) =>
+  taskEndpoints(deps, 'music', (task) => printMusic(deps.files, task, Date.now()))

@@ -1,4 +1,4 @@
-/** `/v1/audio/speech`: create, get, list. See docs/api-rules.md, "Speech". */
+/** `/v1/audio/speech`: create, get, list and cancel. See docs/api-rules.md, "Speech". */
 import type { Observable } from 'rxjs'
 import type { z } from 'zod'
 import { Failure } from '../../../schemas/failure.ts'
@@ -10,7 +10,6 @@ import {
   type speech,
   speechRequest,
   type speechSubmitted,
-  type speechTaskList,
 } from '../../../schemas/media/speech.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
@@ -21,27 +20,21 @@ import { invalidField, readJsonBody } from '../../../src/protocols/request/clien
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { jsonReply } from '../../replies/json.ts'
 import { pacedReply } from '../../replies/paced.ts'
-import type { Caller } from '../../stages/authenticate.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
-import { type CancelDeps, cancelTask } from '../cancel-task.ts'
 import { failureOf, filesRemoved } from '../failed-task.ts'
 import { unreadable } from '../files/unreadable.ts'
-import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCall, type MediaCallDeps, mediaCall, type OrderParts } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
 import { assertEndpoint, mediaRoutes } from '../select-media.ts'
 import { type MediaResourceDeps, resolveMediaResource } from '../select-voice-or-avatar.ts'
-import { findTask, lastStep, listTasks, type TaskRecordsDeps } from '../task-records.ts'
+import { type TaskEndpointDeps, taskEndpoints } from '../task-endpoints.ts'
 
 const DEFAULT_SPEED = 1
 const MS_PER_SECOND = 1000
 
 type Links = Pick<ObjectStore, 'permanentLink'>
-interface SpeechStore {
-  readonly files: Links
-}
 
 export interface MakeSpeechDeps extends MediaCallDeps, MediaResourceDeps {
   readonly files: Links & Pick<ObjectStore, 'get'>
@@ -167,21 +160,7 @@ export const makeSpeech = (deps: MakeSpeechDeps): Handler =>
     },
   })
 
-export type ReadSpeechDeps = TaskRecordsDeps & SpeechStore
+export type SpeechTaskDeps = TaskEndpointDeps & { readonly files: Links }
 
-export const showSpeech = (deps: FreeCallDeps & ReadSpeechDeps): Handler =>
-  freeCall(deps, async (caller) =>
-    printSpeechTask(deps.files, await findTask(deps, caller, 'speech', lastStep(caller.request.path))),
-  )
-
-export const cancelSpeech = (deps: FreeCallDeps & CancelDeps & ReadSpeechDeps): Handler =>
-  freeCall(deps, async (caller) =>
-    printSpeechTask(deps.files, await cancelTask(deps, caller, 'speech', lastStep(caller.request.path))),
-  )
-
-export const listSpeech = (deps: FreeCallDeps & ReadSpeechDeps): Handler =>
-  freeCall(deps, async (caller: Caller): Promise<z.infer<typeof speechTaskList>> => {
-    const { tasks, page } = await listTasks(deps, caller, 'speech')
-    const data = tasks.map((task) => printSpeechTask(deps.files, task))
-    return { object: 'list', data, ...page }
-  })
+export const speechTasks = (deps: SpeechTaskDeps) =>
+  taskEndpoints(deps, 'speech', (task) => printSpeechTask(deps.files, task))

@@ -26,7 +26,8 @@ import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
 import { assertEndpoint, channelsFor, mediaRoutes } from '../select-media.ts'
-import { findTask, lastStep, type TaskRecordsDeps, unavailable } from '../task-records.ts'
+import { showTask } from '../task-endpoints.ts'
+import { type TaskRecordsDeps, unavailable } from '../task-records.ts'
 
 export function printVoice(task: Task): VoiceRecord {
   const { id, kind, state, model, job, submittedAt } = task
@@ -70,9 +71,7 @@ export const cloneVoice = (deps: MediaCallDeps): Handler =>
   })
 
 export const showVoice = (deps: FreeCallDeps & TaskRecordsDeps): Handler =>
-  freeCall(deps, async (caller) =>
-    printVoice(await findTask(deps, caller, 'voice', lastStep(caller.request.path))),
-  )
+  showTask(deps, 'voice', printVoice)
 
 export const deleteVoice = (deps: FreeCallDeps & DeleteRecordDeps): Handler =>
   freeCall(deps, (caller) => deleteRecord(deps, caller, 'voice'))

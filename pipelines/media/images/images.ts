@@ -3,17 +3,13 @@ import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
 import { shapeFor, withQualityApart } from '../../../src/core/media/image-shape.ts'
 import type { Model } from '../../../src/core/routing/catalog.ts'
 import type { Handler } from '../../../src/http/handler.ts'
-import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { invalidField } from '../../../src/protocols/request/client-json.ts'
 import { isDataUri } from '../../../src/protocols/translate/data-uri.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { jsonReply } from '../../replies/json.ts'
-import type { Caller } from '../../stages/authenticate.ts'
 import { covered, type IntentDeps, insufficientBalance } from '../../stages/billing/require-balance.ts'
-import { type CancelDeps, cancelTask } from '../cancel-task.ts'
 import { failureOf } from '../failed-task.ts'
 import { type OwnLinkDeps, ownFile } from '../files/own-links.ts'
-import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { ACCEPTED_IMAGES, type InputStoreDeps, storeDataUri } from '../inputs/store-input.ts'
 import {
   type MediaCall,
@@ -24,7 +20,7 @@ import {
 } from '../media-call.ts'
 import { chosenVariant, pricedJob } from '../priced-job.ts'
 import { assertEndpoint, isServed, mediaRoutes } from '../select-media.ts'
-import { findTask, lastStep, listTasks, type TaskRecordsDeps } from '../task-records.ts'
+import { type TaskEndpointDeps, taskEndpoints } from '../task-endpoints.ts'
 import { printImages, printImageTask, printSubmittedImages } from './answers.ts'
 import { type ImageInput, type ImageParams, readEdit, readGeneration } from './request.ts'
 
@@ -132,23 +128,7 @@ export const makeImages = (deps: MakeImagesDeps): Handler => imageCall(deps, rea
 export const editImages = (deps: MakeImagesDeps): Handler =>
   imageCall(deps, (request, reading) => readEdit(request, deps, reading))
 
-export type ReadImagesDeps = FreeCallDeps & TaskRecordsDeps & ImageStore
+export type ImageTaskDeps = TaskEndpointDeps & ImageStore
 
-/** `id` is the last step of the path. */
-const shown = (deps: ReadImagesDeps, find: (caller: Caller, id: string) => Promise<Task>): Handler =>
-  freeCall(deps, async (caller) =>
-    printImageTask(deps.files, await find(caller, lastStep(caller.request.path))),
-  )
-
-export const showImages = (deps: ReadImagesDeps): Handler =>
-  shown(deps, (caller, id) => findTask(deps, caller, 'image', id))
-
-export const cancelImages = (deps: CancelDeps & ReadImagesDeps): Handler =>
-  shown(deps, (caller, id) => cancelTask(deps, caller, 'image', id))
-
-export const listImages = (deps: ReadImagesDeps): Handler =>
-  freeCall(deps, async (caller) => {
-    const { tasks, page } = await listTasks(deps, caller, 'image')
-    const data = await Promise.all(tasks.map((task) => printImageTask(deps.files, task)))
-    return { object: 'list', data, ...page }
-  })
+export const imageTasks = (deps: ImageTaskDeps) =>
+  taskEndpoints(deps, 'image', (task) => printImageTask(deps.files, task))

@@ -21,7 +21,8 @@ import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
 import { assertEndpoint, mediaRoutes } from '../select-media.ts'
-import { findTask, lastStep, type TaskRecordsDeps, unavailable } from '../task-records.ts'
+import { showTask } from '../task-endpoints.ts'
+import { type TaskRecordsDeps, unavailable } from '../task-records.ts'
 
 export function printAvatar(task: Task): AvatarRecord {
   const { id, kind, state, job, submittedAt } = task
@@ -54,9 +55,7 @@ export const registerAvatar = (deps: MediaCallDeps): Handler =>
   })
 
 export const showAvatar = (deps: FreeCallDeps & TaskRecordsDeps): Handler =>
-  freeCall(deps, async (caller) =>
-    printAvatar(await findTask(deps, caller, 'avatar', lastStep(caller.request.path))),
-  )
+  showTask(deps, 'avatar', printAvatar)
 
 export const listAvatars = (deps: FreeCallDeps & TaskRecordsDeps): Handler =>
   freeCall(deps, async ({ known }) => {

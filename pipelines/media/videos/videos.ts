@@ -6,12 +6,10 @@ import type { Handler } from '../../../src/http/handler.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { jsonReply } from '../../replies/json.ts'
-import { type CancelDeps, cancelTask } from '../cancel-task.ts'
-import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
 import { pricedJob } from '../priced-job.ts'
 import { assertEndpoint, mediaRoutes } from '../select-media.ts'
-import { findTask, lastStep, listTasks, type TaskRecordsDeps } from '../task-records.ts'
+import { type TaskEndpointDeps, taskEndpoints } from '../task-endpoints.ts'
 import { VIDEO_BODY, VIDEO_JOBS, type VideoJobDeps, type VideoWork } from './jobs.ts'
 import { printSubmittedVideo, printVideo } from './task.ts'
 
@@ -53,26 +51,7 @@ export const makeVideo = (deps: MakeVideoDeps): Handler =>
     reply: (task) => jsonReply(printSubmittedVideo(task)),
   })
 
-export interface ReadVideosDeps extends TaskRecordsDeps {
-  readonly files: Pick<ObjectStore, 'link'>
-}
+export type VideoTaskDeps = TaskEndpointDeps & { readonly files: Pick<ObjectStore, 'link'> }
 
-export const showVideo = (deps: FreeCallDeps & ReadVideosDeps): Handler =>
-  freeCall(deps, async (caller) => {
-    const task = await findTask(deps, caller, 'video', lastStep(caller.request.path))
-    return printVideo(deps.files, task, Date.now())
-  })
-
-export const listVideos = (deps: FreeCallDeps & ReadVideosDeps): Handler =>
-  freeCall(deps, async (caller) => {
-    const { tasks, page } = await listTasks(deps, caller, 'video')
-    const now = Date.now()
-    const data = await Promise.all(tasks.map((task) => printVideo(deps.files, task, now)))
-    return { object: 'list', data, ...page }
-  })
-
-export const cancelVideo = (deps: FreeCallDeps & CancelDeps & ReadVideosDeps): Handler =>
-  freeCall(deps, async (caller) => {
-    const task = await cancelTask(deps, caller, 'video', lastStep(caller.request.path))
-    return printVideo(deps.files, task, Date.now())
-  })
+export const videoTasks = (deps: VideoTaskDeps) =>
+  taskEndpoints(deps, 'video', (task) => printVideo(deps.files, task, Date.now()))

@@ -1,19 +1,11 @@
 /** Routes of music, speech, voices and transcripts. */
 
+import { type MusicTaskDeps, makeMusic, musicTasks } from '../../../pipelines/media/audio/music.ts'
 import {
-  cancelMusic,
-  listMusic,
-  makeMusic,
-  type ReadMusicDeps,
-  showMusic,
-} from '../../../pipelines/media/audio/music.ts'
-import {
-  cancelSpeech,
-  listSpeech,
   type MakeSpeechDeps,
   makeSpeech,
-  type ReadSpeechDeps,
-  showSpeech,
+  type SpeechTaskDeps,
+  speechTasks,
 } from '../../../pipelines/media/audio/speech.ts'
 import { extractTranscript, type TranscriptDeps } from '../../../pipelines/media/audio/transcripts.ts'
 import {
@@ -23,29 +15,29 @@ import {
   listVoices,
   showVoice,
 } from '../../../pipelines/media/audio/voices.ts'
-import type { CancelDeps } from '../../../pipelines/media/cancel-task.ts'
 import type { DeleteRecordDeps } from '../../../pipelines/media/delete-record.ts'
 import { type DeleteFilesDeps, deleteFiles } from '../../../pipelines/media/files/delete-files.ts'
 import type { RoutedPath } from './routed.ts'
 
 export type AudioRouteDeps = MakeSpeechDeps &
-  ReadMusicDeps &
-  ReadSpeechDeps &
+  MusicTaskDeps &
+  SpeechTaskDeps &
   ListVoicesDeps &
   DeleteRecordDeps &
-  CancelDeps &
   DeleteFilesDeps &
   TranscriptDeps
 
 export function audioRoutes(deps: AudioRouteDeps): readonly RoutedPath[] {
+  const music = musicTasks(deps)
+  const speech = speechTasks(deps)
   return [
     {
       path: '/v1/music/generations',
-      methods: { POST: { handler: makeMusic(deps) }, GET: { handler: listMusic(deps) } },
+      methods: { POST: { handler: makeMusic(deps) }, GET: { handler: music.list } },
     },
     {
       path: '/v1/music/generations/{id}',
-      methods: { GET: { handler: showMusic(deps) }, DELETE: { handler: cancelMusic(deps) } },
+      methods: { GET: { handler: music.show }, DELETE: { handler: music.cancel } },
     },
     {
       path: '/v1/music/generations/{id}/files',
@@ -53,11 +45,11 @@ export function audioRoutes(deps: AudioRouteDeps): readonly RoutedPath[] {
     },
     {
       path: '/v1/audio/speech',
-      methods: { POST: { handler: makeSpeech(deps) }, GET: { handler: listSpeech(deps) } },
+      methods: { POST: { handler: makeSpeech(deps) }, GET: { handler: speech.list } },
     },
     {
       path: '/v1/audio/speech/{id}',
-      methods: { GET: { handler: showSpeech(deps) }, DELETE: { handler: cancelSpeech(deps) } },
+      methods: { GET: { handler: speech.show }, DELETE: { handler: speech.cancel } },
     },
     { path: '/v1/audio/speech/{id}/files', methods: { DELETE: { handler: deleteFiles(deps, 'speech') } } },
     {

@@ -1,29 +1,27 @@
 /** Routes below `/v1/images`. */
-import type { CancelDeps } from '../../../pipelines/media/cancel-task.ts'
 import { type DeleteFilesDeps, deleteFiles } from '../../../pipelines/media/files/delete-files.ts'
 import {
-  cancelImages,
   editImages,
-  listImages,
+  type ImageTaskDeps,
+  imageTasks,
   type MakeImagesDeps,
   makeImages,
-  type ReadImagesDeps,
-  showImages,
 } from '../../../pipelines/media/images/images.ts'
 import { MAX_FORM_BYTES } from '../../../pipelines/media/inputs/read-form.ts'
 import type { RoutedPath } from './routed.ts'
 
-export type ImageRouteDeps = MakeImagesDeps & ReadImagesDeps & CancelDeps & DeleteFilesDeps
+export type ImageRouteDeps = MakeImagesDeps & ImageTaskDeps & DeleteFilesDeps
 
 export function imageRoutes(deps: ImageRouteDeps): readonly RoutedPath[] {
+  const images = imageTasks(deps)
   return [
     {
       path: '/v1/images/generations',
-      methods: { POST: { handler: makeImages(deps) }, GET: { handler: listImages(deps) } },
+      methods: { POST: { handler: makeImages(deps) }, GET: { handler: images.list } },
     },
     {
       path: '/v1/images/generations/{id}',
-      methods: { GET: { handler: showImages(deps) }, DELETE: { handler: cancelImages(deps) } },
+      methods: { GET: { handler: images.show }, DELETE: { handler: images.cancel } },
     },
     {
       path: '/v1/images/generations/{id}/files',

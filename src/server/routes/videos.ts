@@ -1,6 +1,5 @@
 /** Routes below `/v1/videos`. */
 
-import type { CancelDeps } from '../../../pipelines/media/cancel-task.ts'
 import type { DeleteRecordDeps } from '../../../pipelines/media/delete-record.ts'
 import { type DeleteFilesDeps, deleteFiles } from '../../../pipelines/media/files/delete-files.ts'
 import {
@@ -19,32 +18,30 @@ import {
   showSubtitles,
 } from '../../../pipelines/media/videos/clips.ts'
 import {
-  cancelVideo,
-  listVideos,
   type MakeVideoDeps,
   makeVideo,
-  type ReadVideosDeps,
-  showVideo,
+  type VideoTaskDeps,
+  videoTasks,
 } from '../../../pipelines/media/videos/videos.ts'
 import type { RoutedPath } from './routed.ts'
 
 export type VideoRouteDeps = MakeVideoDeps &
-  ReadVideosDeps &
-  CancelDeps &
+  VideoTaskDeps &
   DeleteRecordDeps &
   DeleteFilesDeps &
   AvatarPresetsDeps &
   ClipDeps
 
 export function videoRoutes(deps: VideoRouteDeps): readonly RoutedPath[] {
+  const videos = videoTasks(deps)
   return [
     {
       path: '/v1/videos/generations',
-      methods: { POST: { handler: makeVideo(deps) }, GET: { handler: listVideos(deps) } },
+      methods: { POST: { handler: makeVideo(deps) }, GET: { handler: videos.list } },
     },
     {
       path: '/v1/videos/generations/{id}',
-      methods: { GET: { handler: showVideo(deps) }, DELETE: { handler: cancelVideo(deps) } },
+      methods: { GET: { handler: videos.show }, DELETE: { handler: videos.cancel } },
     },
     {
       path: '/v1/videos/generations/{id}/files',
