@@ -1,6 +1,7 @@
-/** A free request about what was made: the stages of its pipeline, in the order in which they happen. */
-import type { Handler } from '../../src/http/handler.ts'
-import { answerJson } from '../stages/answer.ts'
+/** A free request about what was made or is kept: the stages of its pipeline, in the order in which they happen. */
+import type { Handler, Reply } from '../../src/http/handler.ts'
+import { jsonReply } from '../replies/json.ts'
+import { answerOnce } from '../stages/answer.ts'
 import {
   type AuthenticateDeps,
   type AuthenticatedCall,
@@ -14,11 +15,15 @@ import type { Call } from '../stages/stage.ts'
 
 export interface FreeCallDeps extends AuthenticateDeps, RateDeps {}
 
-/** Answers with what `work` returns, as JSON, whatever the wallet holds. */
-export const freeCall = (deps: FreeCallDeps, work: (caller: Caller) => Promise<object>): Handler =>
+/** Answers with what `work` returns, whatever the wallet holds. */
+export const freeReply = (deps: FreeCallDeps, work: (caller: Caller) => Promise<Reply>): Handler =>
   pipeline(
     authenticate(deps),
     rateLimit(deps),
-    find<AuthenticatedCall, object>(work),
-    answerJson(({ found }: Call & Found<object>) => found),
+    find<AuthenticatedCall, Reply>(work),
+    answerOnce(({ found }: Call & Found<Reply>) => found),
   )
+
+/** Answers with what `work` returns, as JSON, whatever the wallet holds. */
+export const freeCall = (deps: FreeCallDeps, work: (caller: Caller) => Promise<object>): Handler =>
+  freeReply(deps, async (caller) => jsonReply(await work(caller)))

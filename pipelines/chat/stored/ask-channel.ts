@@ -7,19 +7,9 @@ import { mask } from '../../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
-import type { Handler, Reply } from '../../../src/http/handler.ts'
+import type { Reply } from '../../../src/http/handler.ts'
 import { unanswered } from '../../media/channel-lists.ts'
-import { answerOnce } from '../../stages/answer.ts'
-import {
-  type AuthenticateDeps,
-  type AuthenticatedCall,
-  authenticate,
-  type Caller,
-} from '../../stages/authenticate.ts'
-import { type Found, find } from '../../stages/find.ts'
-import { pipeline } from '../../stages/pipeline.ts'
-import { type RateDeps, rateLimit } from '../../stages/rate-limit.ts'
-import type { Call } from '../../stages/stage.ts'
+import type { FreeCallDeps } from '../../media/free-call.ts'
 import type { MediaCalls } from '../../tasks/ports.ts'
 import { MAX_WHOLE_RESPONSE_BYTES } from '../forward/answers.ts'
 import { masked, refusedByUpstream } from '../forward/upstream-error.ts'
@@ -28,19 +18,10 @@ const DEADLINE_MS = 30_000
 /** Parameters that the upstream gets: the others are ours, such as a key. */
 const FORWARDED_PARAMETERS = ['include', 'include[]', 'limit', 'order', 'after', 'before']
 
-export interface AskDeps extends AuthenticateDeps, RateDeps {
+export interface AskDeps extends FreeCallDeps {
   readonly catalog: () => Catalog
   readonly calls: MediaCalls
 }
-
-/** A free request about what an upstream keeps: the stages of its pipeline, in the order in which they happen. */
-export const storedEndpoint = (deps: AskDeps, work: (caller: Caller) => Promise<Reply>): Handler =>
-  pipeline(
-    authenticate(deps),
-    rateLimit(deps),
-    find<AuthenticatedCall, Reply>(work),
-    answerOnce(({ found }: Call & Found<Reply>) => found),
-  )
 
 /**
  * Returns a part of the path, `v1` being the first; empty where there is none.

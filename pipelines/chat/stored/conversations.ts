@@ -20,6 +20,7 @@ import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { withoutForeignFields } from '../../../src/protocols/request/foreign-fields.ts'
 import { CONVERSATION_NAMES } from '../../../src/protocols/request/known-names.ts'
 import { linkedPartsIn } from '../../../src/protocols/request/linked-parts.ts'
+import { freeReply } from '../../media/free-call.ts'
 import type { Caller } from '../../stages/authenticate.ts'
 import type { LinkDeps } from '../../stages/check-links.ts'
 import { type StateDeps, storedConversation } from '../../stages/follow-state.ts'
@@ -32,7 +33,6 @@ import {
   forwardedQuery,
   pathStep,
   replyOf,
-  storedEndpoint,
 } from './ask-channel.ts'
 
 const ID_PART = 3
@@ -125,7 +125,7 @@ async function note(
 const idIn = ({ body }: MediaAnswer): string => textOf(parsedFields(body.toString('utf8'))?.id)
 
 export const beginConversation = (deps: ConversationDeps): Handler =>
-  storedEndpoint(deps, async (caller) => {
+  freeReply(deps, async (caller) => {
     const catalog = deps.catalog()
     const given = caller.request.body.length === 0 ? Buffer.from('{}') : caller.request.body
     const { model: name, items } = readBody(newConversation, given)
@@ -154,16 +154,16 @@ async function askAbout(
 }
 
 export const showConversation = (deps: ConversationDeps): Handler =>
-  storedEndpoint(deps, (caller) => askAbout(deps, caller, { method: 'GET' }))
+  freeReply(deps, (caller) => askAbout(deps, caller, { method: 'GET' }))
 
 export const changeConversation = (deps: ConversationDeps): Handler =>
-  storedEndpoint(deps, (caller) => {
+  freeReply(deps, (caller) => {
     readJsonBody(changedConversation, caller.request.body)
     return askAbout(deps, caller, { method: 'POST', body: caller.request.body })
   })
 
 export const deleteConversation = (deps: ConversationDeps): Handler =>
-  storedEndpoint(deps, (caller) =>
+  freeReply(deps, (caller) =>
     deleted(
       () => askAbout(deps, caller, { method: 'DELETE' }),
       () => deps.conversations.forgetConversation(accountOf(caller), idOf(caller)),
@@ -171,10 +171,10 @@ export const deleteConversation = (deps: ConversationDeps): Handler =>
   )
 
 export const listConversationItems = (deps: ConversationDeps): Handler =>
-  storedEndpoint(deps, (caller) => askAbout(deps, caller, { method: 'GET', below: '/items' }))
+  freeReply(deps, (caller) => askAbout(deps, caller, { method: 'GET', below: '/items' }))
 
 export const addConversationItems = (deps: ConversationDeps): Handler =>
-  storedEndpoint(deps, async (caller) => {
+  freeReply(deps, async (caller) => {
     const { body } = caller.request
     const { items } = readBody(newItems, body)
     const tokens = await tokensOf(deps, body, items)
@@ -186,7 +186,7 @@ export const addConversationItems = (deps: ConversationDeps): Handler =>
 const belowItem = ({ request }: Caller): string => `/items/${pathPart(pathStep(request.path, ITEM_PART))}`
 
 export const showConversationItem = (deps: ConversationDeps): Handler =>
-  storedEndpoint(deps, (caller) => askAbout(deps, caller, { method: 'GET', below: belowItem(caller) }))
+  freeReply(deps, (caller) => askAbout(deps, caller, { method: 'GET', below: belowItem(caller) }))
 
 export const deleteConversationItem = (deps: ConversationDeps): Handler =>
-  storedEndpoint(deps, (caller) => askAbout(deps, caller, { method: 'DELETE', below: belowItem(caller) }))
+  freeReply(deps, (caller) => askAbout(deps, caller, { method: 'DELETE', below: belowItem(caller) }))

@@ -8,6 +8,7 @@ import type { Handler, Reply } from '../../../src/http/handler.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { type CancelDeps, cancelFoundTask } from '../../media/cancel-task.ts'
+import { freeReply } from '../../media/free-call.ts'
 import { jsonReply } from '../../replies/json.ts'
 import type { Caller } from '../../stages/authenticate.ts'
 import { found, type StateDeps, storedResponse } from '../../stages/follow-state.ts'
@@ -20,7 +21,6 @@ import {
   forwardedQuery,
   pathStep,
   replyOf,
-  storedEndpoint,
 } from './ask-channel.ts'
 import { printResponseTask } from './print-task.ts'
 
@@ -60,7 +60,7 @@ async function askAbout(
 }
 
 export const showResponse = (deps: StoredResponsesDeps): Handler =>
-  storedEndpoint(deps, async (caller) => {
+  freeReply(deps, async (caller) => {
     const task = await responseTask(deps, caller)
     return task === null
       ? askAbout(deps, caller, 'GET')
@@ -86,7 +86,7 @@ export async function showTask(
 }
 
 export const listResponseInput = (deps: StoredResponsesDeps): Handler =>
-  storedEndpoint(deps, async (caller) => {
+  freeReply(deps, async (caller) => {
     const task = await responseTask(deps, caller)
     if (task !== null && !isWithUpstream(task))
       throw new Failure(
@@ -101,7 +101,7 @@ export const listResponseInput = (deps: StoredResponsesDeps): Handler =>
  * upstream's to refuse.
  */
 export const cancelResponse = (deps: StoredResponsesDeps): Handler =>
-  storedEndpoint(deps, async (caller) => {
+  freeReply(deps, async (caller) => {
     const task = await responseTask(deps, caller)
     if (task === null) return askAbout(deps, caller, 'POST', '/cancel')
     if (isWithUpstream(task)) {
@@ -120,7 +120,7 @@ const driven = ({ driveTask, log }: StoredResponsesDeps, task: Task): Promise<un
   )
 
 export const deleteResponse = (deps: StoredResponsesDeps): Handler =>
-  storedEndpoint(deps, async (caller) => {
+  freeReply(deps, async (caller) => {
     const task = await responseTask(deps, caller)
     return task === null ? deleteStored(deps, caller) : deleteTask(deps, caller, task)
   })
