@@ -61,15 +61,6 @@ export function pipeline<A, B, C, D, E>(
   e: Stage<D, E>,
   end?: RefusalStage,
 ): Handler
-export function pipeline<A, B, C, D, E, F>(
-  a: Stage<Call, A>,
-  b: Stage<A, B>,
-  c: Stage<B, C>,
-  d: Stage<C, D>,
-  e: Stage<D, E>,
-  f: Stage<E, F>,
-  end?: RefusalStage,
-): Handler
 export function pipeline<A, B, C, D, E, F, G>(
   a: Stage<Call, A>,
   b: Stage<A, B>,
@@ -92,24 +83,6 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K>(
   i: Stage<H, I>,
   j: Stage<I, J>,
   k: Stage<J, K>,
-  end?: RefusalStage,
-): Handler
-export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O>(
-  a: Stage<Call, A>,
-  b: Stage<A, B>,
-  c: Stage<B, C>,
-  d: Stage<C, D>,
-  e: Stage<D, E>,
-  f: Stage<E, F>,
-  g: Stage<F, G>,
-  h: Stage<G, H>,
-  i: Stage<H, I>,
-  j: Stage<I, J>,
-  k: Stage<J, K>,
-  l: Stage<K, L>,
-  m: Stage<L, M>,
-  n: Stage<M, N>,
-  o: Stage<N, O>,
   end?: RefusalStage,
 ): Handler
 export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q>(
