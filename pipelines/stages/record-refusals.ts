@@ -36,11 +36,11 @@ export function recordRefusals(
     if (!isAuthenticated(call)) return
     const failure =
       error instanceof Failure ? error : new Failure('internal_error', 'The call could not be handled.')
-    const { protocol, model, unitType = null, ...rest } = rowOf(call, failure)
+    const { model: given, unitType = null, ...rest } = rowOf(call, failure)
     const { path, body } = call.request
-    const name = cutText(model ?? refusedModel(path, body), REFUSED_MODEL_MAX_CHARS)
-    const known = { ...rest, unit_type: unitType, model: catalog().resolve(name)?.id ?? name }
-    onRefused(refusedSettlement({ ...call, protocol }, known, failure, Date.now()))
+    const name = cutText(given ?? refusedModel(path, body), REFUSED_MODEL_MAX_CHARS)
+    const model = catalog().resolve(name)?.id ?? name
+    onRefused(refusedSettlement(call, { ...rest, model, unit_type: unitType }, failure, Date.now()))
   }
   return Object.assign(tap<AnsweredCall>({ error: record }), { record })
 }

@@ -336,33 +336,19 @@ export class CallRecord {
   }
 }
 
-/** The caller, and the family of endpoints that was called. */
-export interface FamilyCaller extends Caller {
-  readonly protocol: string
-}
-
 /** Returns the row of a call that was refused before any upstream was called. It costs nothing. */
 export function refusedSettlement(
-  caller: FamilyCaller,
-  known: {
-    model: string
-    stream: boolean
-    /** The unit by which the endpoint bills; null: tokens. */
-    unit_type?: Settlement['unit_type']
-    detail: string | undefined
-  },
+  { request, known }: Caller,
+  row: Pick<Settlement, 'protocol' | 'model' | 'stream' | 'unit_type' | 'detail'>,
   failure: Failure,
   now: number,
 ): Settlement {
-  const { request, protocol } = caller
   return {
     request_id: request.requestId,
-    account_id: caller.known.account.id,
-    key_id: caller.known.key.id,
-    protocol,
+    account_id: known.account.id,
+    key_id: known.key.id,
     submitted_at: request.submittedAt,
-    unit_type: null,
-    ...known,
+    ...row,
     status: 'rejected',
     error_code: failure.code,
     error_message: redact(failure.message),
