@@ -36,9 +36,7 @@ export const found = <Found>(finding: Promise<Found>): Promise<Found> =>
     throw new Failure(
       'service_unavailable',
       'What is stored cannot be found at the moment. Try again shortly.',
-      {
-        internal: error.message,
-      },
+      { internal: error.message },
     )
   })
 

@@ -252,9 +252,7 @@ export const notStored = (cause: Error): Failure =>
   new Failure(
     'service_unavailable',
     'The call was answered and is charged, but not stored in time. Its row follows.',
-    {
-      internal: cause.message,
-    },
+    { internal: cause.message },
   )
 
 const TIMEOUTS: ReadonlySet<string> = new Set(['head_timeout', 'idle_timeout', 'deadline'])
