@@ -10,7 +10,7 @@ import type { MediaWork } from '../../schemas/media/job.ts'
 import { worksOf } from '../../src/channels/media/registry.ts'
 import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
 import type { KnownKey } from '../accounts/credentials.ts'
-import { selectCallable } from '../stages/select-model.ts'
+import { notAllowed, selectCallable } from '../stages/select-model.ts'
 
 const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404
@@ -35,7 +35,8 @@ export function selectMediaModel(
   permittedBy: string = name,
 ): Model {
   const model = callableModel(catalog, name)
-  assertAllowed(catalog, known, permittedBy === name ? model : callableModel(catalog, permittedBy))
+  const permitted = permittedBy === name ? model : callableModel(catalog, permittedBy)
+  if (!mayCall(catalog, known, permitted)) throw notAllowed(permitted, HTTP_FORBIDDEN)
   return model
 }
 
@@ -46,14 +47,6 @@ export function assertEndpoint(
 ): void {
   if (entry.endpoint_type === null || !types.includes(entry.endpoint_type))
     throw new Failure('no_channel_available', `No channel serves the model '${id}' on this endpoint.`)
-}
-
-/** @throws Failure `model_not_allowed` */
-export function assertAllowed(catalog: Catalog, known: KnownKey, model: Model): void {
-  if (!mayCall(catalog, known, model))
-    throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`, {
-      status: HTTP_FORBIDDEN,
-    })
 }
 
 function routesTo(catalog: Catalog, model: Model, work: MediaWork): readonly Route[] {

@@ -25,11 +25,13 @@ const SHOWN_NAME_MAX_CHARS = 200
 
 /** Returns the failure with the catalogue's status, or the endpoint's own. */
 export const noSuchModel = (name: string, status?: number): Failure =>
-  new Failure(
-    'model_not_found',
-    `The model '${cutText(name, SHOWN_NAME_MAX_CHARS)}' does not exist.`,
-    status === undefined ? {} : { status },
-  )
+  new Failure('model_not_found', `The model '${cutText(name, SHOWN_NAME_MAX_CHARS)}' does not exist.`, {
+    status,
+  })
+
+/** Returns the failure with the catalogue's status, or the endpoint's own. */
+export const notAllowed = ({ id }: Model, status?: number): Failure =>
+  new Failure('model_not_allowed', `This API key may not call the model '${id}'.`, { status })
 
 /** @throws Failure `model_not_found`, with the catalogue's status or the endpoint's own */
 export function selectCallable(catalog: Catalog, name: string, status?: number): Model {
@@ -66,8 +68,7 @@ export const selectModel = <C extends ReadCall>(deps: SelectDeps): Stage<C, C & 
   stage((call: C) => {
     const catalog = deps.catalog()
     const model = selectCallable(catalog, call.call.model)
-    if (!mayCall(catalog, call.known, model))
-      throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
+    if (!mayCall(catalog, call.known, model)) throw notAllowed(model)
     requireTierPrice(call, model)
     const routes = model.price === null ? [] : catalog.routes(model, call.protocol)
     const fallbacks = model.entry.fallbacks.length === 0 ? NO_FALLBACKS : fallbacksOf(catalog, call, model)

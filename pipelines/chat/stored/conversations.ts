@@ -24,7 +24,7 @@ import { freeReply } from '../../media/free-call.ts'
 import type { Caller } from '../../stages/authenticate.ts'
 import type { LinkDeps } from '../../stages/check-links.ts'
 import { type StateDeps, storedConversation } from '../../stages/follow-state.ts'
-import { selectCallable } from '../../stages/select-model.ts'
+import { notAllowed, selectCallable } from '../../stages/select-model.ts'
 import {
   type AskDeps,
   askChannel,
@@ -77,7 +77,7 @@ function modelsFor(catalog: Catalog, { known }: Caller, name: string | null | un
   if (name == null) return catalog.models.filter((model) => mayCall(catalog, known, model))
   const model = selectCallable(catalog, name)
   if (mayCall(catalog, known, model)) return [model]
-  throw new Failure('model_not_allowed', `This API key may not call the model '${model.id}'.`)
+  throw notAllowed(model)
 }
 
 /** Returns the channel for a new conversation: the first in priority. @throws Failure `invalid_request` */
@@ -115,9 +115,7 @@ async function note(
     throw new Failure(
       'service_unavailable',
       'Conversations cannot be begun at the moment. Try again shortly.',
-      {
-        internal: error.message,
-      },
+      { internal: error.message },
     )
   })
 }
