@@ -5,8 +5,6 @@ import type { EngineDeps } from './engine.ts'
 export interface StepResult {
   /** Its current row. */
   readonly task: Task
-  /** False: there is nothing to do before `delayMs` is over. */
-  readonly isDone: boolean
   /** The upstream did not report. */
   readonly hasFailed: boolean
   /** Null: as the kind is polled. */
@@ -17,7 +15,6 @@ export type Step = (deps: EngineDeps, task: Task) => Promise<StepResult>
 
 export const stepResult = (task: Task, more: Partial<StepResult> = {}): StepResult => ({
   task,
-  isDone: true,
   hasFailed: false,
   delayMs: null,
   ...more,

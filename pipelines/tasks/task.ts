@@ -43,7 +43,7 @@ export async function drive(deps: EngineDeps, loaded: Task, failures: number): P
       continue
     }
     const result = await STEPS[task.state](deps, task)
-    const hasChanged = result.isDone && result.task.version !== task.version
+    const hasChanged = result.task.version !== task.version
     task = result.task
     if (isFinal(task.state) || (hasChanged && !waitsForUpstream(task))) continue
     return { delayMs: delayOf(deps, result, failures), hasFailed: result.hasFailed }

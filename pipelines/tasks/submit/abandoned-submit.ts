@@ -8,7 +8,7 @@ export const SUBMIT_LEASE_MS = 30_000
 /** Ends a submit that was abandoned; its process may still be at work until the lease is over. */
 export const endAbandonedSubmit: Step = async (deps, task) => {
   const leftMs = task.touchedAt + SUBMIT_LEASE_MS - deps.now()
-  if (leftMs > 0) return stepResult(task, { isDone: false, delayMs: leftMs })
+  if (leftMs > 0) return stepResult(task, { delayMs: leftMs })
   deps.log.warn({ task: task.id, channel: task.channelId }, 'Lost the outcome of a submit; not sent again')
   return stepResult(await transitionedTask(deps, task, 'lost'), { delayMs: 0 })
 }
