@@ -13,9 +13,7 @@ export const lookUpSubmit: Step = async (deps, task) => {
     const changes = { errorCode: 'upstream_error', errorMessage: 'The connection to the upstream was lost.' }
     return stepResult(await transitionedTask(deps, task, 'failed', changes))
   }
-  const result = await findUpstream(deps, task)
-  if (result === null) return stepResult(task, { delayMs: WAIT_FOR_END_MS })
-  return stepResult(result.task, { hasFailed: !result.isKnown })
+  return (await findUpstream(deps, task)) ?? stepResult(task, { delayMs: WAIT_FOR_END_MS })
 }
 
 const isSynchronous = ({ catalog, adapterOf }: EngineDeps, { channelId }: Task): boolean => {

@@ -19,26 +19,15 @@ import {
   transitionedTask,
 } from '../engine.ts'
 import { MAX_ANSWER_BYTES } from '../ports.ts'
-import { type Step, stepResult } from '../step.ts'
+import { type Step, type StepResult, stepResult } from '../step.ts'
 import { deliverInline } from '../store/inline-results.ts'
 
 const POLL_TIMEOUT_MS = 15_000
 
-export interface PollResult {
-  readonly task: Task
-  /** The upstream reported the state of the task. */
-  readonly isKnown: boolean
-}
-
-const unknown = (task: Task): PollResult => ({ task, isKnown: false })
+const unknown = (task: Task): StepResult => stepResult(task, { hasFailed: true })
 
 /** Asks the upstream that has the task how far it is. */
 export const pollUpstream: Step = async (deps, task) => {
-  const { task: after, isKnown } = await poll(deps, task)
-  return stepResult(after, { hasFailed: !isKnown })
-}
-
-async function poll(deps: EngineDeps, task: Task): Promise<PollResult> {
   const followed = taskChannel(deps, task)
   const follow = followed?.adapter.follow ?? null
   if (followed === null || follow === null || task.upstreamId === null) return gone(deps, task)
@@ -59,7 +48,7 @@ async function stateIn(deps: EngineDeps, { route }: TaskChannel, outcome: PollOu
 }
 
 /** Looks up an unconfirmed task at its upstream. Returns null where the upstream has no look-up. */
-export async function findUpstream(deps: EngineDeps, task: Task): Promise<PollResult | null> {
+export async function findUpstream(deps: EngineDeps, task: Task): Promise<StepResult | null> {
   const followed = taskChannel(deps, task)
   const find = followed?.adapter.follow?.find ?? null
   if (followed === null || find === null) return null
@@ -72,7 +61,7 @@ export async function findUpstream(deps: EngineDeps, task: Task): Promise<PollRe
       const changes = { upstreamId, upstreamState, acceptedAt: deps.now() }
       const after = await transitionedTask(deps, task, isRunning ? 'started' : 'accepted', changes)
       const isTooLate = hasEndedWithout(after) && after.upstreamId !== upstreamId
-      return { task: isTooLate ? await discard(deps, after, changes) : after, isKnown: true }
+      return stepResult(isTooLate ? await discard(deps, after, changes) : after)
     }
     case 'produced':
       return produced(deps, task, outcome, {})
@@ -80,7 +69,7 @@ export async function findUpstream(deps: EngineDeps, task: Task): Promise<PollRe
       const errorMessage = masked(outcome.message, followed.route, task.model)
       const changes = { errorCode: 'upstream_error', errorMessage }
       // No refusal: its client has its id, and gets its end.
-      return { task: await transitionedTask(deps, task, 'failed', changes), isKnown: true }
+      return stepResult(await transitionedTask(deps, task, 'failed', changes))
     }
     default:
       return failed(deps, task, outcome.reason)
@@ -100,12 +89,12 @@ async function asked<T extends { type: string }>(
   }
 }
 
-function failed({ log }: EngineDeps, task: Task, reason: string): PollResult {
+function failed({ log }: EngineDeps, task: Task, reason: string): StepResult {
   log.info({ task: task.id, channel: task.channelId, reason }, 'Failed to poll a task; retrying')
   return unknown(task)
 }
 
-function gone({ log }: EngineDeps, task: Task): PollResult {
+function gone({ log }: EngineDeps, task: Task): StepResult {
   log.warn(
     { task: task.id, channel: task.channelId },
     'Channel of a task is not configured; the task ends at its deadline unless the channel returns',
@@ -121,10 +110,9 @@ async function polled(
   task: Task,
   { route }: TaskChannel,
   outcome: PollState,
-): Promise<PollResult> {
+): Promise<StepResult> {
   if (outcome.type === 'error') return failed(deps, task, outcome.reason)
   const { upstreamState } = outcome
-  const known = async (move: Promise<Task>): Promise<PollResult> => ({ task: await move, isKnown: true })
   switch (outcome.type) {
     case 'produced':
       return produced(deps, task, outcome, { upstreamState })
@@ -138,22 +126,21 @@ async function polled(
         )
       const errorMessage = isAccess ? ACCESS_REFUSED : message
       const changes = { upstreamState, errorCode: outcome.code, errorMessage, ...used(outcome) }
-      return known(transitionedTask(deps, task, 'failed', changes, costing(deps, task)))
+      return stepResult(await transitionedTask(deps, task, 'failed', changes, costing(deps, task)))
     }
     case 'lapsed':
     case 'cancelled': {
       const changes = { upstreamState, ...used(outcome) }
-      return known(transitionedTask(deps, task, outcome.type, changes, costing(deps, task)))
+      return stepResult(await transitionedTask(deps, task, outcome.type, changes, costing(deps, task)))
     }
     case 'running':
-      return task.state === 'running'
-        ? { task, isKnown: true }
-        : known(transitionedTask(deps, task, 'started', { upstreamState }))
+      if (task.state === 'running') return stepResult(task)
+      return stepResult(await transitionedTask(deps, task, 'started', { upstreamState }))
     case 'queued':
-      return { task, isKnown: true }
+      return stepResult(task)
     case 'unmapped':
       deps.onUnmappedState(task, upstreamState)
-      return { task, isKnown: true }
+      return stepResult(task)
   }
 }
 
@@ -171,8 +158,8 @@ async function produced(
   task: Task,
   outcome: Parameters<typeof deliverInline>[2],
   changes: TaskChanges,
-): Promise<PollResult> {
+): Promise<StepResult> {
   const result = await deliverInline(deps, task, outcome)
   if (result === null) return unknown(task)
-  return { task: await producedTask(deps, task, { ...changes, result }), isKnown: true }
+  return stepResult(await producedTask(deps, task, { ...changes, result }))
 }
