@@ -1,6 +1,6 @@
 /** What works on tasks: the parts it needs, and the one way in which a task is moved. */
 import { isFinal, type TaskEvent } from '../../schemas/tasks/task.ts'
-import type { MediaPoll, TaskAdapter } from '../../src/channels/media/adapter.ts'
+import type { MediaPoll, PollState, TaskAdapter } from '../../src/channels/media/adapter.ts'
 import { redact } from '../../src/core/call-log/redact.ts'
 import type { Catalog, Route } from '../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../src/core/routing/channel-access.ts'
@@ -149,3 +149,10 @@ export const pollOf = ({ route }: TaskChannel, { job }: Task, upstreamId: string
   job,
   provider: route.channel.provider,
 })
+
+/** Returns what a poll says of an end without a delivery: with what was used, where that is charged all the same. */
+export const endOf = ({
+  upstreamState,
+  result,
+}: Extract<PollState, { type: 'failed' | 'lapsed' | 'cancelled' }>): TaskChanges =>
+  result === undefined ? { upstreamState } : { upstreamState, result }

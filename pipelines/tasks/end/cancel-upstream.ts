@@ -1,21 +1,15 @@
 /** Cancels a task at the provider that has it. See docs/api-rules.md, "Tasks". */
 import { Failure } from '../../../schemas/failure.ts'
-import type { TaskResult } from '../../../schemas/media/job.ts'
 import type { MediaPoll, PollOutcome } from '../../../src/channels/media/adapter.ts'
-import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { unanswered } from '../../media/channel-lists.ts'
-import { pollOf, type TaskChannel, taskChannel } from '../engine.ts'
-import type { AdapterOf, MediaCalls } from '../ports.ts'
+import { type EngineDeps, endOf, pollOf, type TaskChannel, taskChannel } from '../engine.ts'
+import type { MediaCalls } from '../ports.ts'
 
 const CALL_TIMEOUT_MS = 15_000
 const MAX_ANSWER_BYTES = 1024 * 1024
 
-export interface CancelUpstreamDeps {
-  readonly calls: MediaCalls
-  readonly adapterOf: AdapterOf
-  readonly catalog: () => Catalog
-}
+export type CancelUpstreamDeps = Pick<EngineDeps, 'calls' | 'adapterOf' | 'catalog'>
 
 export const notCancellable = (): Failure =>
   new Failure(
@@ -52,16 +46,6 @@ export async function cancelUpstream(deps: CancelUpstreamDeps, task: Task): Prom
     'The upstream was asked to cancel the task, and does not say yet that it has.',
   )
 }
-
-interface CancelledAt {
-  readonly upstreamState: string
-  readonly result?: TaskResult
-}
-
-const endOf = ({ upstreamState, result }: CancelledAt): TaskChanges => ({
-  upstreamState,
-  ...(result !== undefined && { result }),
-})
 
 async function stateAt(
   deps: CancelUpstreamDeps,

@@ -2,7 +2,6 @@
  * Polls an upstream once: the state of a task, or whether it accepted a submit without an answer. A poll that fails
  * changes nothing; the deadline does. See docs/failure-modes.md, "Money", rows 18, 21 and 22.
  */
-import type { TaskResult } from '../../../schemas/media/job.ts'
 import type { PollOutcome, PollState, SubmitOutcome } from '../../../src/channels/media/adapter.ts'
 import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
@@ -10,6 +9,7 @@ import { ACCESS_REFUSED } from '../../chat/forward/upstream-error.ts'
 import {
   discard,
   type EngineDeps,
+  endOf,
   hasEndedWithout,
   masked,
   pollOf,
@@ -125,14 +125,12 @@ async function polled(
           'Upstream refused the key of a channel',
         )
       const errorMessage = isAccess ? ACCESS_REFUSED : message
-      const changes = { upstreamState, errorCode: outcome.code, errorMessage, ...used(outcome) }
+      const changes = { ...endOf(outcome), errorCode: outcome.code, errorMessage }
       return stepResult(await transitionedTask(deps, task, 'failed', changes, costing(deps, task)))
     }
     case 'lapsed':
-    case 'cancelled': {
-      const changes = { upstreamState, ...used(outcome) }
-      return stepResult(await transitionedTask(deps, task, outcome.type, changes, costing(deps, task)))
-    }
+    case 'cancelled':
+      return stepResult(await transitionedTask(deps, task, outcome.type, endOf(outcome), costing(deps, task)))
     case 'running':
       if (task.state === 'running') return stepResult(task)
       return stepResult(await transitionedTask(deps, task, 'started', { upstreamState }))
@@ -143,10 +141,6 @@ async function polled(
       return stepResult(task)
   }
 }
-
-/** What an end without a delivery has used. */
-const used = ({ result }: { readonly result?: TaskResult }): TaskChanges =>
-  result === undefined ? {} : { result }
 
 const costing = ({ catalog }: EngineDeps, task: Task) => ({
   upstreamPrice: upstreamPriceOf(catalog().config, task),
