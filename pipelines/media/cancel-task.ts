@@ -5,27 +5,25 @@
 import { Failure } from '../../schemas/failure.ts'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { upstreamPriceOf } from '../../src/core/media/pricing.ts'
-import type { Catalog } from '../../src/core/routing/catalog.ts'
 import type { Task, TaskChanges } from '../../src/postgres/tasks/types.ts'
-import type { PipelineLog } from '../settlement/retrying.ts'
 import type { Caller } from '../stages/authenticate.ts'
-import { cancelUpstream, notCancellable, sendOnce } from '../tasks/end/cancel-upstream.ts'
-import { type EngineDeps, taskChannel, transitionedTask } from '../tasks/engine.ts'
-import { findOf, lookupEndsAt } from '../tasks/poll/unconfirmed.ts'
-import type { AdapterOf, MediaCalls } from '../tasks/ports.ts'
-import type { TaskMessages } from '../tasks/worker/messages.ts'
+import {
+  type CancelUpstreamDeps,
+  cancelUpstream,
+  notCancellable,
+  sendOnce,
+} from '../tasks/end/cancel-upstream.ts'
+import { type TransitionDeps, taskChannel, transitionedTask } from '../tasks/engine.ts'
+import { lookupEndsAt } from '../tasks/poll/unconfirmed.ts'
 import { findTask, type TaskRecordsDeps, unavailable } from './task-records.ts'
 
 /** Other processes may change the task meanwhile: how often the transition is retried. */
 const TRANSITION_TRIES = 4
 
-export interface CancelDeps extends TaskRecordsDeps {
-  readonly database: Pick<EngineDeps['database'], 'applyTransition'>
-  readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
-  readonly calls: MediaCalls
-  readonly adapterOf: AdapterOf
-  readonly catalog: () => Catalog
-  readonly log: PipelineLog
+export interface CancelDeps
+  extends TaskRecordsDeps,
+    CancelUpstreamDeps,
+    Pick<TransitionDeps, 'database' | 'messages' | 'log'> {
   readonly now?: () => number
 }
 
@@ -94,11 +92,12 @@ const cancelled = (
  */
 async function confirmed(deps: Omit<CancelDeps, 'tasks'>, task: Task): Promise<Task> {
   const { now = Date.now, database, messages, log } = deps
-  const find = findOf(deps, task)
-  const channel = taskChannel(deps, task)?.route.channel
-  if (find === undefined || channel === undefined) return task
+  const followed = taskChannel(deps, task)
+  const find = followed?.adapter.follow?.find
+  if (followed === null || find === undefined) return task
+  const request = find.request(followed.route.channel, task.id, task.job)
   // Who does not answer is as good as one that says nothing.
-  const found = await sendOnce(deps, find.request(channel, task.id, task.job)).then(find.read, () => null)
+  const found = await sendOnce(deps, request).then(find.read, () => null)
   if (found?.type === 'accepted') {
     const { upstreamId, upstreamState, isRunning } = found
     const changes = { upstreamId, upstreamState, acceptedAt: now() }
