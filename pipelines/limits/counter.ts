@@ -14,8 +14,6 @@ interface Second {
 
 const secondOf = (time: number): number => Math.floor(time / MS_PER_SECOND)
 
-export type AdmittedRow = LimitReport['admitted'][number]
-
 export class AdmissionCounter {
   #seconds: Second[] = []
 
@@ -30,7 +28,7 @@ export class AdmissionCounter {
   }
 
   /** Removes and returns all counts, to be reported to the other processes. */
-  take(now: number): AdmittedRow[] {
+  take(now: number): LimitReport['admitted'] {
     this.prune(now)
     const rows = this.#seconds.map(({ by, at, counts }) => ({
       by,

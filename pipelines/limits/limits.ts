@@ -17,8 +17,6 @@ import { AdmissionCounter } from './counter.ts'
 import { admits, LimitedRequest, type Permit } from './limited-request.ts'
 import { firstOf, Members } from './members.ts'
 
-export type { Permit } from './limited-request.ts'
-
 const REPORT_INTERVAL_MS = 1_000
 /** So long a process that has just come listens for others before it leads. */
 const JOIN_MS = 300
@@ -36,32 +34,13 @@ export interface LimiterOptions {
   readonly now?: () => number
 }
 
-export interface Limiter {
-  /**
-   * Asks for a decision by each subject: all admit the request, or none counts it. `onDecisions` is called once, before
-   * this returns where this process decides, unless the permit was closed by then. Must not throw. Close the permit
-   * when the request is over.
-   */
-  take(subjects: readonly SubjectLimits[], onDecisions: (decisions: readonly Decision[]) => void): Permit
-  /** Returns the requests in flight known to this process; exact where it leads. */
-  inFlight(subject: string): number
-  /** Resolves when it is known who leads, or when that takes too long. */
-  joined(): Promise<void>
-  /** Announces to the others that this process ends. */
-  close(): Promise<void>
-}
-
 /**
  * alone: NATS is away. joining: it is here, and so may others be. following: requests go to the leader, once there is one.
  * gathering: this process will lead when the others have reported.
  */
 type Mode = 'alone' | 'joining' | 'following' | 'gathering' | 'leading'
 
-export function openLimiter(options: LimiterOptions): Limiter {
-  return new SharedLimiter(options)
-}
-
-class SharedLimiter implements Limiter {
+export class Limiter {
   readonly #self: string
   readonly #now: () => number
   readonly #log: LimiterOptions['log']
@@ -73,7 +52,7 @@ class SharedLimiter implements Limiter {
   readonly #arbiter: Arbiter
   #mode: Mode = 'alone'
   #leader: string | null = null
-  /** Number of the leader's last letter with answers. */
+  /** Number of the leader's last message with answers. */
   #lastNumber = 0
   /** Processes that have not reported yet to the leader that this process is about to be. */
   readonly #awaited = new Set<string>()
@@ -112,6 +91,11 @@ class SharedLimiter implements Limiter {
     setTimeout(this.#joined.resolve, START_BOUND_MS).unref()
   }
 
+  /**
+   * Asks for a decision by each subject: all admit the request, or none counts it. `onDecisions` is called once, before
+   * this returns where this process decides, unless the permit was closed by then. Must not throw. Close the permit
+   * when the request is over.
+   */
   take(subjects: readonly SubjectLimits[], onDecisions: (decisions: readonly Decision[]) => void): Permit {
     const request = new LimitedRequest(subjects, {
       onDecisions,
@@ -121,14 +105,17 @@ class SharedLimiter implements Limiter {
     return request
   }
 
+  /** Returns the requests in flight known to this process; exact where it leads. */
   inFlight(subject: string): number {
     return this.#state.inFlight(subject)
   }
 
+  /** Resolves when it is known who leads, or when that takes too long. */
   joined(): Promise<void> {
     return this.#joined.promise
   }
 
+  /** Announces to the others that this process ends. */
   async close(): Promise<void> {
     clearInterval(this.#tickTimer)
     if (this.#mode !== 'alone') this.#report({ leaves: true })

@@ -1,5 +1,5 @@
 /** A gateway process's share in the limits that hold across all of them. */
-import { type Limiter, openLimiter } from '../../../pipelines/limits/limits.ts'
+import { Limiter } from '../../../pipelines/limits/limits.ts'
 import { LIMITS_SUBJECT } from '../../../schemas/accounts/limits.ts'
 import { ulid } from '../../core/keys/ids.ts'
 import { openMailbox } from '../../nats/mailbox.ts'
@@ -11,7 +11,7 @@ export function openGatewayLimiter({ natsUrl, index }: Boot, log: Log): Limiter 
   // The settlement publisher already logs whether NATS is reachable.
   const quiet = { info: log.debug, warn: log.debug, error: log.debug }
   const name = `tollgate gateway ${index} limits`
-  return openLimiter({
+  return new Limiter({
     self,
     log,
     openMailbox: (handlers) =>

@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { admits } from '../../../pipelines/limits/limited-request.ts'
-import { type Limiter, openLimiter, type Permit } from '../../../pipelines/limits/limits.ts'
+import { admits, type Permit } from '../../../pipelines/limits/limited-request.ts'
+import { Limiter } from '../../../pipelines/limits/limits.ts'
 import { LIMITS_SUBJECT } from '../../../schemas/accounts/limits.ts'
 import { ulid } from '../../../src/core/keys/ids.ts'
 import type { Decision, Limits, SubjectLimits } from '../../../src/core/limits/limiter-state.ts'
@@ -20,7 +20,7 @@ const perMinute = (requestsPerMinute: number): Limits => ({ requestsPerMinute, c
 const MANY: Limits = { requestsPerMinute: 500, concurrency: 20 }
 const atOnce = (concurrency: number): Limits => ({ requestsPerMinute: null, concurrency })
 
-interface Process extends Limiter {
+interface Process extends Pick<Limiter, 'take' | 'inFlight' | 'joined' | 'close'> {
   /** Ends as a killed process does: silently. */
   kill(): Promise<void>
 }
@@ -41,7 +41,7 @@ function serviceOf(t: Test) {
     }
     let handlers = dead
     let closeMailbox = async () => {}
-    const limiter = openLimiter({
+    const limiter = new Limiter({
       self,
       log: silent,
       openMailbox(given) {
