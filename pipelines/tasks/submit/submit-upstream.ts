@@ -6,7 +6,7 @@
 
 import { upstreamStatusName } from '../../../schemas/failure.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
-import type { Produced, Refused, TaskAdapter } from '../../../src/channels/media/adapter.ts'
+import type { Refused, SubmitOutcome, TaskAdapter } from '../../../src/channels/media/adapter.ts'
 import { PAYMENT_REQUIRED } from '../../../src/channels/media/answer.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../../src/core/routing/order.ts'
@@ -37,13 +37,7 @@ const KEEP_RETRY_MS = 1_000
 
 /** How one attempt went. */
 type Attempt =
-  | {
-      readonly type: 'accepted'
-      readonly upstreamId: string
-      readonly isRunning: boolean
-      readonly upstreamState: string
-    }
-  | Produced
+  | Extract<SubmitOutcome, { type: 'accepted' | 'produced' }>
   /** It certainly did not take it on. `mayTryNext`: another channel may. */
   | {
       readonly type: 'refused'
@@ -235,15 +229,9 @@ class SubmitLadder {
       return this.#resolved(isRunning ? 'started' : 'accepted', changes)
     }
     const result = await deliverInline(this.#deps, this.#task, attempt)
-    if (result === null) {
-      const code = 'upstream_error'
-      return this.#move('failed', {
-        errorCode: code,
-        errorMessage: 'The results could not be stored.',
-        attempts,
-      })
-    }
-    return this.#resolved('produced', { result, attempts })
+    if (result !== null) return this.#resolved('produced', { result, attempts })
+    const errorMessage = 'The results could not be stored.'
+    return this.#move('failed', { errorCode: 'upstream_error', errorMessage, attempts })
   }
 
   /**
