@@ -175,17 +175,16 @@ class SubmitLadder {
         { task: this.#task.id, channel: channel.id, reason: detail },
         'Upstream refused the key of a channel',
       )
-    if (isFault)
-      health.failed(channel.id, error === null ? undefined : { ...error, message: detail ?? error.message })
-    else if (error === null) health.succeeded(channel.id, now() - startedAt)
+    if (error === null) health.succeeded(channel.id, now() - startedAt)
+    else if (isFault) health.failed(channel.id, { ...error, message: detail ?? error.message })
     else health.refused(channel.id, error)
     metrics.submitted(failure?.end ?? (attempt.type as 'accepted' | 'produced' | 'lost'))
     this.#attempts.push({
       seq: this.#attempts.length + 1,
       created_at: new Date(startedAt).toISOString(),
       latency_ms: Math.max(0, now() - startedAt),
-      error_code: attempt.type === 'lost' ? 'upstream_error' : (failure?.code ?? null),
-      error_message: attempt.type === 'lost' ? attempt.reason : (failure?.message ?? null),
+      error_code: error?.code ?? null,
+      error_message: error?.message ?? null,
       ...(failure !== null && failure.retryAfter !== null && { retry_after: failure.retryAfter }),
     })
     return attempt
