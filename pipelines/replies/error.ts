@@ -1,12 +1,7 @@
 /** The one place where an error becomes a response. See docs/errors.md, "Catalogue". */
 import { Failure } from '../../schemas/failure.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
-import {
-  type ErrorShape,
-  errorBody,
-  errorShapeOf,
-  upstreamErrorBody,
-} from '../../src/protocols/error-shape.ts'
+import { errorBody, errorShapeOf, upstreamErrorBody } from '../../src/protocols/error-shape.ts'
 import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
 
 const JSON_TYPE = ['content-type', 'application/json'] as const
@@ -45,19 +40,18 @@ export function errorReply(
       const headers = [...reply.headers, ...error.headers]
       return { ...reply, headers, ...(error.requestId !== undefined && { requestId: error.requestId }) }
     }
-    const shape: ErrorShape = errorShapeOf(path)
+    const shape = errorShapeOf(path)
     if (error instanceof UpstreamRefusal) {
       const { status, headers } = error
       return { type: 'full', status, headers: [JSON_TYPE, ...headers], body: upstreamErrorBody(shape, error) }
     }
-    if (!(error instanceof Failure)) listener.onUnforeseen(error, requestId)
-    else if (error.internal !== undefined) listener.onInternal(error.internal, error.code, requestId)
-    if (error instanceof Failure && error.code === 'invalid_api_key')
-      listener.onUnauthenticated?.(error.message)
     const failure =
       error instanceof Failure
         ? error
         : new Failure('internal_error', 'The gateway failed to handle the call.')
+    if (failure !== error) listener.onUnforeseen(error, requestId)
+    else if (failure.internal !== undefined) listener.onInternal(failure.internal, failure.code, requestId)
+    if (failure.code === 'invalid_api_key') listener.onUnauthenticated?.(failure.message)
     return {
       type: 'full',
       status: failure.status,
