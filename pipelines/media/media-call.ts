@@ -92,7 +92,7 @@ export interface MediaEndpoint<Params> {
   readonly order: (call: MediaCall<Params>) => OrderParts | Promise<OrderParts>
   /** Whether an answer may be had again by its Idempotency-Key; every one where this is left out. */
   readonly isReplayable?: (params: Params) => boolean
-  /** Whether the client of an answer that takes its time is kept from giving up; see `keptAlive`. */
+  /** Whether the client of an answer that takes its time is kept from giving up; see `withKeepAlive`. */
   readonly isKeptAlive?: (params: Params) => boolean
   /** Of a task that is as `order` said that the answer waits for. May throw what the client gets in its place. */
   readonly reply: (task: Task, call: MediaCall<Params>) => Reply | Promise<Reply> | Observable<Reply>
@@ -146,18 +146,17 @@ const readRequest = <C extends UploadingCall, Params>(
     const checkModel = (name: string) => void selectMediaModel(catalog(), known, name, permittedBy)
     const added = (params: Params) => {
       const current = catalog()
-      const hash = requestHash?.(params) ?? undefined
       const afterMs = current.config.images.keep_alive_after_seconds * MS_PER_SECOND
       const errorBody = (error: unknown) => renderError(request.path, request.requestId)(error).body
       return {
         ...call,
         catalog: current,
         params,
-        isReplayable: isReplayable?.(params) ?? true,
-        ...(hash !== undefined && { requestHash: hash }),
-        ...(isKeptAlive?.(params) && {
-          keepAlive: withKeepAlive(errorBody, { afterMs, everyMs: KEEP_ALIVE_EVERY_MS }),
-        }),
+        isReplayable: isReplayable?.(params),
+        requestHash: requestHash?.(params) ?? undefined,
+        keepAlive: isKeptAlive?.(params)
+          ? withKeepAlive(errorBody, { afterMs, everyMs: KEEP_ALIVE_EVERY_MS })
+          : undefined,
       }
     }
     return from(Promise.resolve(read(request, { upload, checkModel })).then(added))
@@ -181,10 +180,10 @@ const orderTask = <C extends MediaCall<Params>, Params extends MediaParams>(
 ): Stage<C, C & OrderedCall<Params>> =>
   stage((call: C) => {
     const { model, known, params } = call
-    const callbackUrl = params.callback_url ?? null
+    const callbackUrl = params.callback_url ?? undefined
     const ordered = async () => {
-      if (callbackUrl !== null) await checkCallback(known, callbackUrl)
-      const parts = { caller: call, kind, protocol, model, ...(callbackUrl !== null && { callbackUrl }) }
+      if (callbackUrl !== undefined) await checkCallback(known, callbackUrl)
+      const parts = { caller: call, kind, protocol, model, callbackUrl }
       return { ...call, order: { ...(await order(call)), ...parts } }
     }
     return from(ordered())

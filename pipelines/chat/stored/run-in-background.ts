@@ -102,16 +102,15 @@ function orderOf(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body
       choices: call.choices,
       promptBytes: call.promptBytes,
       laterBytes: laterBytesIn(request.body),
-      links: { image, file, audio, ...(inline !== undefined && { inline }) },
+      links: { image, file, audio, inline },
       builtInTools: [...call.builtInTools],
       toolCallLimit: call.toolCallLimit,
       settings: call.settings,
-      ...(call.serviceTier !== undefined && { serviceTier: call.serviceTier }),
+      serviceTier: call.serviceTier,
     },
     conversation: call.state?.conversation ?? null,
     kept_days: Math.max(...routes.map(({ channel }) => channel.keeps_responses_days)),
   }
-  const { callbackUrl } = call.state ?? {}
   return {
     caller,
     kind: 'response',
@@ -123,6 +122,6 @@ function orderOf(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body
     price: keptPriceOf(model.entry, model.entry.pricing!),
     until: 'accepted',
     deadlineMs: null,
-    ...(callbackUrl !== undefined && { callbackUrl }),
+    callbackUrl: call.state?.callbackUrl,
   }
 }

@@ -89,13 +89,9 @@ function usageOf(
   estimatedPrompt: number,
   isAnswered: boolean,
 ): Pick<TokenCharge, 'usage' | 'source'> {
-  const reported: TokenUsage | null = usage === null ? null : withExtra(usage)
-  if (reported !== null && (isUsageWhole || !isAnswered)) return { usage: reported, source: 'upstream' }
+  if (usage !== null && (isUsageWhole || !isAnswered)) return { usage, source: 'upstream' }
   if (!isAnswered) return { usage: NO_USAGE, source: 'none' }
-  const counts = reported ?? NO_USAGE
+  const counts: TokenUsage = usage ?? NO_USAGE
   const output = counts.output + estimateOutputTokens(charactersSinceUsage)
   return { usage: { ...counts, prompt: counts.prompt || estimatedPrompt, output }, source: 'estimate' }
 }
-
-const withExtra = ({ extra, ...counts }: NonNullable<ResponseFacts['usage']>): TokenUsage =>
-  extra === undefined ? counts : { ...counts, extra }

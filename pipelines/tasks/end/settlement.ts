@@ -106,9 +106,8 @@ function detailOf(task: Task, charge: TaskCharge | null): string | undefined {
 /** As that of an answer that its client waits for. */
 function responseDetail(task: Task, { call }: JobOf<'response'>, charge: TaskCharge | null) {
   const owed = charge !== null && isByTokens(charge) ? charge : null
-  const { serviceTier, ...asked } = call
   return forwardedDetail({
-    call: { ...asked, ...(serviceTier !== undefined && { serviceTier }) },
+    call,
     model: { id: task.model },
     startedAt: 0,
     attempt: null,
@@ -162,7 +161,6 @@ export function taskSettlement(
   const hasFailed = task.state !== 'succeeded'
   // `attempts_count` is null for a job that outlives its request.
   const isAsync = !task.isAwaited && (task.state !== 'refused' || task.isEarly)
-  const detail = detailOf(task, charge)
   return {
     request_id: task.requestId,
     account_id: task.accountId,
@@ -183,7 +181,7 @@ export function taskSettlement(
     channel_id: task.channelId,
     attempts_count: isAsync ? null : task.attempts.length,
     attempts: task.attempts.length > 1 || hasFailed ? attemptRows(task) : [],
-    ...(detail !== undefined && { detail }),
+    detail: detailOf(task, charge),
     task_id: task.id,
     ...(links.urls.length > 0 && { result_urls: [...links.urls] }),
     ...(links.expiresAt !== null && { result_expires_at: links.expiresAt }),

@@ -154,7 +154,7 @@ function newTask(order: TaskOrder, adapterOf: AdapterOf, now: number): NewTask {
     channelIds: routes.map(({ channel }) => channel.id),
     submittedAt: request.submittedAt,
     deadlineAt: request.submittedAt + (deadlineMs ?? rules.deadlineMs),
-    ...(order.callbackUrl !== undefined && { callbackUrl: order.callbackUrl }),
+    callbackUrl: order.callbackUrl,
     idempotency: intentOf(order),
   }
 }
