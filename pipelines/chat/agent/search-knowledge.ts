@@ -2,7 +2,7 @@
  * Searches an agent's knowledge bases for the latest user message: one search over all of them. See docs/api-rules.md,
  * "Agents".
  */
-import { defer, from, of as just, map, type Observable } from 'rxjs'
+import { of as just, map, type Observable } from 'rxjs'
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { QUERY_MAX_CHARS } from '../../../schemas/knowledge/wiki.ts'
@@ -16,6 +16,7 @@ import {
 import type { Wiki } from '../../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import type { Dialect } from '../../../src/protocols/dialect.ts'
+import { fromAbortable } from '../../replies/from-abortable.ts'
 import type { PricedCall } from '../../stages/select-model.ts'
 import { type Stage, stage } from '../../stages/stage.ts'
 import type { AppliedAgent } from './agent-part.ts'
@@ -27,22 +28,16 @@ export interface KnowledgeDeps {
   readonly wiki: Pick<Wiki, 'readableBases' | 'searchPages' | 'readPages'>
 }
 
-const unavailable = (error: Error): Failure =>
-  new Failure(
+function unavailable(error: Error): never {
+  throw new Failure(
     'service_unavailable',
     'The service cannot look into the knowledge of this agent at the moment. Try again in a minute.',
     { internal: `knowledge: ${error.message}`, headers: [['retry-after', String(RETRY_AFTER_SECONDS)]] },
   )
+}
 
 /** Runs `ask`, and drops its result when the client has left. */
-const asked = <T>(ask: () => Promise<T>): Observable<T> =>
-  defer(() =>
-    from(
-      ask().catch((error: Error) => {
-        throw unavailable(error)
-      }),
-    ),
-  )
+const asked = <T>(ask: () => Promise<T>): Observable<T> => fromAbortable(() => ask().catch(unavailable))
 
 /** @throws Failure `permission_denied` for a base that neither the organization nor the agent may read */
 function chosen({ file }: Agent, readable: readonly ReadableBase[]): ReadableBase[] {
@@ -54,9 +49,8 @@ function chosen({ file }: Agent, readable: readonly ReadableBase[]): ReadableBas
   return [...new Set(bases)]
 }
 
-/** Reads the bases that the agent is attached to; queries nothing for an agent without any. */
+/** Reads the bases that the agent is attached to. */
 export function basesOf({ wiki }: KnowledgeDeps, agent: Agent): Observable<readonly ReadableBase[]> {
-  if (agent.file.knowledge.length === 0) return just([])
   const reader = { accountId: agent.accountId, agentId: agent.id }
   return asked(() => wiki.readableBases(reader)).pipe(map((readable) => chosen(agent, readable)))
 }
