@@ -11,6 +11,10 @@ export interface TaskRecordsDeps {
   readonly tasks: Pick<Tasks, 'findTask' | 'listTasks'>
 }
 
+const MS_PER_SECOND = 1000
+
+export const epochSeconds = (ms: number): number => Math.floor(ms / MS_PER_SECOND)
+
 /** Returns the last segment of a path. */
 export const lastStep = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 

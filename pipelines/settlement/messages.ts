@@ -15,12 +15,14 @@ export interface SettlementMessage {
   readonly malformed: Malformed[]
 }
 
+export const textOf = (payload: Uint8Array): string =>
+  Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
+
 /** Reads a message of the stream. A line that cannot be read does not affect the others. */
 export function decodeSettlements(messageId: string | null, payload: Uint8Array): SettlementMessage {
   const settlements: Settlement[] = []
   const malformed: Malformed[] = []
-  const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
-  for (const line of text.split(SETTLEMENT_SEPARATOR)) {
+  for (const line of textOf(payload).split(SETTLEMENT_SEPARATOR)) {
     if (line === '') continue
     try {
       settlements.push(settlement.parse(JSON.parse(line)))
@@ -58,10 +60,9 @@ export function encodeCommitNotification({ batches, wallets }: CommitNotificatio
   })
 }
 
-/** @throws Error when it is not what `printBooked` prints */
+/** @throws Error when it is not what `encodeCommitNotification` returns */
 export function decodeCommitNotification(payload: Uint8Array): CommitNotification {
-  const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
-  const { batches, wallets } = booked.parse(JSON.parse(text))
+  const { batches, wallets } = booked.parse(JSON.parse(textOf(payload)))
   return {
     batches,
     wallets: wallets.map((wallet) => ({

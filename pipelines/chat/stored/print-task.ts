@@ -1,10 +1,9 @@
 /** A response that is made in the background, as far as its task knows it: without its text. */
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { epochSeconds } from '../../media/task-records.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
-
-const MS_PER_SECOND = 1000
 
 /** The id is the upstream's once it has one: responses that follow name it so. */
 export function printResponseTask(task: Task): object {
@@ -14,7 +13,7 @@ export function printResponseTask(task: Task): object {
   return {
     id: upstreamId ?? id,
     object: 'response',
-    created_at: Math.floor(submittedAt / MS_PER_SECOND),
+    created_at: epochSeconds(submittedAt),
     status,
     background: true,
     model,

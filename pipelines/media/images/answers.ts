@@ -11,17 +11,15 @@ import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import { filesRemoved } from '../failed-task.ts'
 import { unreadable } from '../files/unreadable.ts'
+import { epochSeconds } from '../task-records.ts'
 
 type ImageAnswer = z.infer<typeof imageAnswer>
 type ImageTask = z.infer<typeof imageTask>
 type ImageFiles = Pick<ObjectStore, 'link' | 'get'>
 
-const MS_PER_SECOND = 1000
 const BYTES_PER_MIB = 1024 * 1024
 /** Of all files of one answer together, before they become base64. */
 const INLINE_MAX_BYTES = 96 * BYTES_PER_MIB
-
-const epochSeconds = (ms: number): number => Math.floor(ms / MS_PER_SECOND)
 
 /** Those that their owner has not deleted. */
 const imagesOf = ({ result }: Task): readonly ResultFile[] =>

@@ -123,7 +123,7 @@ export function notStored(error: Error, tooLarge: Failure): Failure {
 const tooLarge = (field: string, maxBytes: number): Failure =>
   new Failure('request_too_large', `The file in ${field} is larger than ${maxBytes / BYTES_PER_MIB} MiB.`)
 
-/** Stores a file that the request carries inline, as base64. @throws Failure as `takeIn` does */
+/** Stores a file that the request carries inline, as base64. @throws Failure as `storeInput` does */
 export async function storeDataUri(
   deps: InputStoreDeps,
   { uri, ...place }: Pick<Incoming, 'upload' | 'requestId' | 'number' | 'field'> & { readonly uri: string },
@@ -132,9 +132,6 @@ export async function storeDataUri(
   const inline = isDataUri(uri) ? readDataUri(uri) : null
   if (inline === null)
     throw new Failure('invalid_request', `${place.field} is not a data URI with a media type and base64.`)
-  const bytes = Buffer.from(inline.base64, 'base64')
-  const content = (async function* () {
-    yield bytes
-  })()
+  const content = Readable.from([Buffer.from(inline.base64, 'base64')])
   return (await storeInput(deps, { ...place, name: '', content }, accepted)).file
 }

@@ -62,7 +62,7 @@ export async function clipComposeJob(
   }
 }
 
-const linked = (url: string): FileRef => ({ from: 'url', url })
+export const linked = (url: string): FileRef => ({ from: 'url', url })
 
 const rerun = (why: string) => invalidField('asr_id', `${why}: recognise the subtitles again`)
 

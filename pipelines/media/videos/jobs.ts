@@ -19,7 +19,7 @@ import { anyOf, placeOf } from '../../../src/protocols/request/contract-place.ts
 import type { Caller } from '../../stages/authenticate.ts'
 import { chosenVariant } from '../priced-job.ts'
 import { type MediaResourceDeps, resolveMediaResource } from '../select-voice-or-avatar.ts'
-import { type ClipJobDeps, clipComposeJob } from './clip-job.ts'
+import { type ClipJobDeps, clipComposeJob, linked } from './clip-job.ts'
 
 export type VideoJobDeps = MediaResourceDeps & ClipJobDeps
 
@@ -40,7 +40,6 @@ export interface MadeJob {
 
 type MakeJob = (deps: VideoJobDeps, asked: VideoParams) => MadeJob | Promise<MadeJob>
 
-const linked = (url: string): FileRef => ({ from: 'url', url })
 const linkedIf = (url: string | null | undefined): FileRef | null => (url == null ? null : linked(url))
 
 type Part = NonNullable<VideoRequest['content']>[number]

@@ -8,14 +8,12 @@ import type { ObjectStore } from '../../../src/storage/store.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
 import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
+import { epochSeconds } from '../task-records.ts'
 
 /** From the instant at which the link is requested. See docs/api-rules.md, "Files and link lifetimes". */
 export const VIDEO_LINK_MS = 7 * 24 * 60 * 60 * 1000
-const MS_PER_SECOND = 1000
 
 export type VideoTask = z.infer<typeof videoTask>
-
-export const epochSeconds = (ms: number): number => Math.floor(ms / MS_PER_SECOND)
 
 /** As the answer to a submit: whatever has become of it meanwhile, it was queued. */
 export const printSubmittedVideo = ({ id, model, submittedAt }: Task): z.infer<typeof videoSubmitted> => ({

@@ -4,6 +4,7 @@ import type { FileRef, MediaJob } from '../../../schemas/media/job.ts'
 import type { TaskAdapter } from '../../../src/channels/media/adapter.ts'
 import { extensionOf } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { INPUT_LIFETIME_MS } from '../../media/inputs/store-input.ts'
 import type { EngineDeps } from '../engine.ts'
 import { StoreFailure } from '../ports.ts'
 import { referenceProblem } from './check-reference.ts'
@@ -14,8 +15,6 @@ const TAKE_IN_MAX_BYTES = 100 * 1024 * 1024
 const TAKE_IN_TIMEOUT_MS = 30_000
 /** Of all files that are written into one request. */
 const INLINE_MAX_BYTES = 64 * 1024 * 1024
-/** How long an input is kept. See docs/api-rules.md, "Files and link lifetimes". */
-const INPUT_LIFETIME_MS = 24 * 60 * 60 * 1000
 const MAX_NAME_CHARS = 100
 
 /** A file that the request names and nobody could get. */

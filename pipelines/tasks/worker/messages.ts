@@ -1,5 +1,4 @@
 /** Messages about tasks: work, redelivered until a task has ended, and notifications of its transitions. */
-import { Buffer } from 'node:buffer'
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import {
@@ -12,7 +11,7 @@ import {
 } from '../../../schemas/events/event.ts'
 import type { Nats } from '../../../src/nats/nats.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { encodeCommitNotification } from '../../settlement/messages.ts'
+import { encodeCommitNotification, textOf } from '../../settlement/messages.ts'
 import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
 
 /** Which task, and in which chain of messages about it. */
@@ -33,9 +32,6 @@ const PUBLISH_RETRY_MS = 1_000
 const PUBLISH_RETRIES = 30
 
 const encoder = new TextEncoder()
-
-const textOf = (payload: Uint8Array): string =>
-  Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8')
 
 /** Null for what is no message about a task. */
 export function decodeTaskMessage(payload: Uint8Array): TaskMessage | null {
