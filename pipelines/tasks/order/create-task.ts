@@ -65,7 +65,7 @@ export const createTask =
     if (task.idempotency === null && order.hold > known.view.balance)
       throw insufficientBalance(known, order.hold)
     const outcome = await database.createTask(task).catch((error: Error) => {
-      if (isTransient(error)) void removeUpload(deps, task)
+      if (isTransient(error)) void undoCreation(deps, task)
       return unavailable(error)
     })
     if (outcome.outcome === 'created' || outcome.outcome === 'insufficient') onWallet(outcome.wallet)
@@ -88,11 +88,10 @@ export const awaitTask =
     task.isEarly ? of(task) : reached(deps, order.until === 'ended', task)
 
 /**
- * Its client gets an error: should the row exist all the same, the task must not be carried out. It may even
- * be made behind this, by a transaction that was only late: so it is made here, which that one then changes nothing of,
- * and ended.
+ * Ends a task that may exist though its client got an error: it must not be carried out. A transaction that is only late
+ * may still create it. So the task is created here, after which that transaction changes nothing, and ended.
  */
-async function removeUpload(deps: SubmitTaskDeps, wanted: NewTask): Promise<void> {
+async function undoCreation(deps: SubmitTaskDeps, wanted: NewTask): Promise<void> {
   const { database, messages, onWallet, now = Date.now, log, scheduler = asyncScheduler } = deps
   for (let tries = FORGET_TRIES; tries > 0; tries--) {
     await firstValueFrom(timer(FORGET_RETRY_MS, scheduler))
