@@ -10,6 +10,7 @@ import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Reply } from '../../../src/http/handler.ts'
 import { unanswered } from '../../media/channel-lists.ts'
 import type { FreeCallDeps } from '../../media/free-call.ts'
+import type { Caller } from '../../stages/authenticate.ts'
 import type { MediaCalls } from '../../tasks/ports.ts'
 import { MAX_WHOLE_RESPONSE_BYTES } from '../forward/answers.ts'
 import { masked, refusedByUpstream } from '../forward/upstream-error.ts'
@@ -17,6 +18,8 @@ import { masked, refusedByUpstream } from '../forward/upstream-error.ts'
 const DEADLINE_MS = 30_000
 /** Parameters that the upstream gets: the others are ours, such as a key. */
 const FORWARDED_PARAMETERS = ['include', 'include[]', 'limit', 'order', 'after', 'before']
+
+export const accountOf = ({ known }: Caller): string => known.account.id
 
 export interface AskDeps extends FreeCallDeps {
   readonly catalog: () => Catalog
@@ -57,17 +60,10 @@ export function channelOf(catalog: Catalog, channelId: string | null): ChannelEn
 export async function askChannel(
   { calls }: Pick<AskDeps, 'calls'>,
   channel: ChannelEntry,
-  {
-    query = '',
-    below = '',
-    body = null,
-    ...question
-  }: Omit<StoredQuestion, 'query' | 'below' | 'body'> &
-    Partial<Pick<StoredQuestion, 'query' | 'below' | 'body'>>,
+  question: StoredQuestion,
 ): Promise<MediaAnswer> {
   const options = { timeoutMs: DEADLINE_MS, maxAnswerBytes: MAX_WHOLE_RESPONSE_BYTES }
-  const request = storedRequest(channel, { ...question, query, below, body })
-  const answer = await calls.send(request, options).catch(unanswered)
+  const answer = await calls.send(storedRequest(channel, question), options).catch(unanswered)
   if (answer.status >= 200 && answer.status < 300) return answer
   const { names, secrets } = upstreamTexts([{ channel, upstreamModel: '' }], '')
   const { error } = refusedByUpstream(answer.status, answer.body, answer.header('retry-after'))

@@ -27,6 +27,7 @@ import { type StateDeps, storedConversation } from '../../stages/follow-state.ts
 import { notAllowed, selectCallable } from '../../stages/select-model.ts'
 import {
   type AskDeps,
+  accountOf,
   askChannel,
   channelOf,
   deleted,
@@ -46,7 +47,6 @@ export interface ConversationDeps extends AskDeps, LinkDeps, Pick<StateDeps, 'fi
   >
 }
 
-const accountOf = ({ known }: Caller): string => known.account.id
 const idOf = ({ request }: Caller): string => pathStep(request.path, ID_PART)
 
 /** @throws Failure `invalid_request` */
@@ -142,7 +142,7 @@ export const beginConversation = (deps: ConversationDeps): Handler =>
 async function askAbout(
   deps: ConversationDeps,
   caller: Caller,
-  question: Pick<StoredQuestion, 'method'> & Partial<Pick<StoredQuestion, 'below' | 'body'>>,
+  question: Pick<StoredQuestion, 'method' | 'below' | 'body'>,
 ): Promise<Reply> {
   const id = idOf(caller)
   const { channelId } = await storedConversation(deps, accountOf(caller), id)

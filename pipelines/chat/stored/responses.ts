@@ -15,6 +15,7 @@ import { found, type StateDeps, storedResponse } from '../../stages/follow-state
 import { notCancellable } from '../../tasks/end/cancel-upstream.ts'
 import {
   type AskDeps,
+  accountOf,
   askChannel,
   channelOf,
   deleted,
@@ -35,8 +36,6 @@ export interface StoredResponsesDeps
   /** Polls the upstream of a task once, and ends the task where the upstream says so. */
   readonly driveTask: (task: Task) => Promise<unknown>
 }
-
-const accountOf = ({ known }: Caller): string => known.account.id
 
 /** Whether the upstream may be asked about the task; else the task itself is all there is. */
 const isWithUpstream = (task: Task): task is Task & { upstreamId: string } => task.upstreamId !== null

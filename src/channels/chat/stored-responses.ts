@@ -10,11 +10,11 @@ export interface StoredQuestion {
   /** Empty for a new one. */
   readonly id: string
   /** The rest of the path, such as `/input_items`. */
-  readonly below: string
-  /** With its question mark; empty without one. */
-  readonly query: string
-  /** JSON; null without one. */
-  readonly body: Buffer | null
+  readonly below?: string
+  /** With its question mark. */
+  readonly query?: string
+  /** JSON. */
+  readonly body?: Buffer
 }
 
 const versionOf = (channel: ChannelEntry, query: string): string =>
@@ -29,10 +29,10 @@ export const responsePath = (channel: ChannelEntry, id: string, below = ''): str
 
 export function storedRequest(
   channel: ChannelEntry,
-  { method, kind, id, below, query, body }: StoredQuestion,
+  { method, kind, id, below = '', query = '', body }: StoredQuestion,
 ): MediaRequest {
   const one = id === '' ? '' : `/${pathPart(id)}`
   const path = `/${kind}${one}${below}${query}${versionOf(channel, query)}`
   if (method === 'GET') return getRequest(channel, path)
-  return body === null ? bareRequest(channel, method, path) : jsonTextRequest(channel, path, body)
+  return body === undefined ? bareRequest(channel, method, path) : jsonTextRequest(channel, path, body)
 }
