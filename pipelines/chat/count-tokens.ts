@@ -55,7 +55,7 @@ export interface CountRequest extends UpstreamCallRequest {
 
 /** Token counting in one protocol. */
 interface Counting {
-  readonly dialect: Dialect & { readonly protocol: CountingProtocol }
+  readonly dialect: Dialect
   readonly reader: ReaderName
   /** Returns the client's body with the upstream's name of the model. */
   readonly bodyFor: (call: ChatCall, upstreamModel: string) => Buffer
@@ -65,7 +65,7 @@ interface Counting {
 
 const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
   messages: {
-    dialect: { ...messagesDialect, protocol: 'messages' },
+    dialect: messagesDialect,
     reader: 'messages',
     bodyFor: (call, upstreamModel) =>
       messagesNative.encodeRequest(call, {
@@ -78,7 +78,7 @@ const COUNTINGS: Readonly<Record<CountingProtocol, Counting>> = {
     countField: 'input_tokens',
   },
   'generate-content': {
-    dialect: { ...generateContentCount, protocol: 'generate-content' },
+    dialect: generateContentCount,
     reader: 'generate-content-count',
     bodyFor: countBody,
     countField: 'totalTokens',
