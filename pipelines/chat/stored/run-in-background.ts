@@ -121,7 +121,6 @@ function orderOf(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body
     routes,
     price: keptPriceOf(model.entry, model.entry.pricing!),
     until: 'accepted',
-    deadlineMs: null,
     callbackUrl: call.state?.callbackUrl,
   }
 }

@@ -59,7 +59,7 @@ export const makeMusic = (deps: MediaCallDeps): Handler =>
     order({ catalog, params, model }) {
       assertEndpoint(model, ['music_generations'])
       const routes = mediaRoutes(catalog, model, 'music')
-      return { ...pricedJob(model, musicJob(params)), routes, until: 'accepted', deadlineMs: null }
+      return { ...pricedJob(model, musicJob(params)), routes, until: 'accepted' }
     },
     reply: (task) => jsonReply(printSubmittedMusic(task)),
   })

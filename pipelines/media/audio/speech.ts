@@ -75,7 +75,7 @@ async function order(deps: MakeSpeechDeps, call: MediaCall<SpeechRequest>): Prom
   const speed = isOwn ? (params.speed ?? DEFAULT_SPEED) : DEFAULT_SPEED
   const job = { work: 'speech', input: params.input, voice, speed } as const
   const until = params.async === true ? 'accepted' : 'ended'
-  return { ...pricedJob(model, job), routes, until, deadlineMs: null }
+  return { ...pricedJob(model, job), routes, until }
 }
 
 function charactersOf({ id, job }: Task): number {

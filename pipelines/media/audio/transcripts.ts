@@ -60,7 +60,7 @@ export const extractTranscript = (deps: TranscriptDeps): Handler =>
       assertEndpoint(model, ['transcripts_extract'])
       const job = { work: 'transcript', url: linkIn(params) } as const
       const routes = mediaRoutes(catalog, model, 'transcript')
-      return { ...pricedJob(model, job), routes, until: 'ended', deadlineMs: null }
+      return { ...pricedJob(model, job), routes, until: 'ended' }
     },
     reply: async (task) => jsonReply(await printTranscript(deps.files, task, Date.now())),
   })

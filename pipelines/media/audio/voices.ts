@@ -60,12 +60,7 @@ export const cloneVoice = (deps: MediaCallDeps): Handler =>
       assertEndpoint(model, ['audio_voices'])
       const job = { work: 'voice', name, audio: { from: 'url', url: audio_url } } as const
       const routes = mediaRoutes(catalog, model, 'voice')
-      return {
-        ...pricedJob(model, job),
-        routes,
-        until: async === true ? 'accepted' : 'ended',
-        deadlineMs: null,
-      }
+      return { ...pricedJob(model, job), routes, until: async === true ? 'accepted' : 'ended' }
     },
     reply: (task, { params }) => jsonReply(printMade(task, params.async === true)),
   })

@@ -101,7 +101,7 @@ export async function imageOrder(
     routes,
     until: isAsync ? 'accepted' : 'ended',
     // A result that the client did not get in time is not charged.
-    deadlineMs: isAsync ? null : WAIT_MAX_MS,
+    deadlineMs: isAsync ? undefined : WAIT_MAX_MS,
   }
 }
 

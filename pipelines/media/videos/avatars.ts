@@ -49,7 +49,7 @@ export const registerAvatar = (deps: MediaCallDeps): Handler =>
       const source = { from: 'url', url: source_url } as const
       const job = { work: 'avatar', name, source, source_kind: source_kind ?? 'image' } as const
       const routes = mediaRoutes(catalog, model, 'avatar')
-      return { ...pricedJob(model, job), routes, until: 'accepted', deadlineMs: null }
+      return { ...pricedJob(model, job), routes, until: 'accepted' }
     },
     reply: (task) => jsonReply({ ...printAvatar(task), status: 'pending', error: null }),
   })

@@ -91,7 +91,7 @@ export const recogniseSubtitles = (deps: MediaCallDeps): Handler =>
         ...pricedJob(model, job),
         routes,
         until: isAsync ? 'accepted' : 'ended',
-        deadlineMs: isAsync ? null : SUBTITLE_WAIT_MS,
+        deadlineMs: isAsync ? undefined : SUBTITLE_WAIT_MS,
       }
     },
     reply: (task, { params }) => subtitleReply(task, params.async === true),

@@ -46,7 +46,7 @@ export const makeVideo = (deps: MakeVideoDeps): Handler =>
         routes: mediaRoutes(catalog, model, work),
       }
       const { job, routes, variant } = await VIDEO_JOBS[work](deps, asked)
-      return { ...pricedJob(model, job, variant), routes, until: 'accepted', deadlineMs: null }
+      return { ...pricedJob(model, job, variant), routes, until: 'accepted' }
     },
     reply: (task) => jsonReply(printSubmittedVideo(task)),
   })

@@ -23,8 +23,8 @@ export interface TaskOrder {
    * itself there is nothing to wait for, and the id goes out at once). `ended`: its end, at most the deadline.
    */
   readonly until: 'accepted' | 'ended'
-  /** From the request to the end of time for it; null: the kind's own. */
-  readonly deadlineMs: number | null
+  /** From the request to the end of time for it. Default: the kind's own. */
+  readonly deadlineMs?: number
   /** The address to which the end of the task is posted; absent: none. */
   readonly callbackUrl?: string
   /** Distinguishes this intent from another under the same Idempotency-Key. Default: hash of the request's body. */

@@ -98,7 +98,7 @@ const inline = (bytes: Buffer) => ({
 
 t.test('who waits for images waits 280 seconds, and nothing is owed of what comes later', async (t) => {
   t.match(await ordered('sketch'), { until: 'ended', deadlineMs: 280_000 })
-  t.match(await ordered('sketch', { isAsync: true }), { until: 'accepted', deadlineMs: null })
+  t.match(await ordered('sketch', { isAsync: true }), { until: 'accepted', deadlineMs: undefined })
 })
 
 t.test('the price of all of them is held: four at least of a grid', async (t) => {

@@ -255,7 +255,6 @@ function orderOf(
     hold: holdOf(price, job),
     routes: protocols.flatMap((protocol) => catalog.routes(model, protocol)),
     until: isPicture ? 'ended' : 'accepted',
-    deadlineMs: null,
     ...more,
   }
 }
