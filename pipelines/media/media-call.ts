@@ -1,5 +1,5 @@
 /** A request that makes media: the stages of its pipeline, in the order in which they happen. */
-import { concatMap, from, isObservable, type Observable } from 'rxjs'
+import { concatMap, from, isObservable, map, type Observable } from 'rxjs'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
 import { modelAt } from '../../src/core/pricing/changes.ts'
@@ -193,30 +193,39 @@ const orderTask = <C extends MediaCall<Params>, Params extends MediaParams>(
 const requireFunds = <C extends OrderedCall<Params>, Params>(deps: MediaCallDeps): Stage<C, C> =>
   requireCovered(deps, (call: C) => assertFunds(call, call.order.hold, call.catalog.config))
 
-/**
- * Creates the task, which takes over the files. From here on the task leaves the call's row in the log.
- * @throws Failure as `createTask` of the task engine does
- */
+/** Adds the task. From here on it leaves the call's row in the log. @throws Failure as `createWithFiles` does */
 const createTask = <C extends OrderedCall<Params>, Params>(
   deps: MediaCallDeps,
 ): Stage<C, C & TaskCall<Params>> =>
-  stage((call: C) => {
-    const { order, upload, request } = call
-    const create = async () => {
-      upload.handOver()
-      try {
-        const task = await deps.createTask(order)
-        // An earlier request with this key created the task and stored its files.
-        if (task.requestId === request.requestId) return { ...call, task }
-        void upload.discard()
-        return { ...call, task, originalRequestId: task.requestId }
-      } catch (error) {
-        void upload.discard()
-        throw error
-      }
-    }
-    return from(create())
-  })
+  stage((call: C) =>
+    from(createWithFiles(deps, call.order, call.upload)).pipe(
+      map((task) => {
+        const isOriginal = task.requestId === call.request.requestId
+        return { ...call, task, originalRequestId: isOriginal ? undefined : task.requestId }
+      }),
+    ),
+  )
+
+/**
+ * Creates a task, which takes over the files of the upload.
+ * @throws Failure as `createTask` of the task engine does
+ */
+export async function createWithFiles(
+  { createTask }: Pick<MediaCallDeps, 'createTask'>,
+  order: TaskOrder,
+  upload: Upload,
+): Promise<Task> {
+  upload.handOver()
+  try {
+    const task = await createTask(order)
+    // An earlier request with this key created the task and stored its files.
+    if (task.requestId !== order.caller.request.requestId) void upload.discard()
+    return task
+  } catch (error) {
+    void upload.discard()
+    throw error
+  }
+}
 
 /** Answers once the task is as the endpoint waits for it. */
 const answerWithTask = <C extends TaskCall<Params>, Params>(

@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream'
 import { concatMap, from, map } from 'rxjs'
-import type { FileRef, JobOf } from '../../../schemas/media/job.ts'
+import type { JobOf } from '../../../schemas/media/job.ts'
 import { laterBytesIn } from '../../../src/core/pricing/estimate.ts'
 import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
@@ -12,9 +12,9 @@ import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
-import { INPUT_LIFETIME_MS } from '../../media/inputs/store-input.ts'
+import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../media/inputs/store-input.ts'
 import type { Upload } from '../../media/inputs/uploads.ts'
-import type { MediaCallDeps } from '../../media/media-call.ts'
+import { createWithFiles, type MediaCallDeps } from '../../media/media-call.ts'
 import { estimateOf } from '../../stages/billing/precharge.ts'
 import { assertFunds, covered, type IntentDeps } from '../../stages/billing/require-balance.ts'
 import type { PricedCall } from '../../stages/select-model.ts'
@@ -49,7 +49,7 @@ export const runInBackground = <C extends PricedCall>(deps: BackgroundDeps): Sta
 
 /** Creates the task, which takes over the request. From here on the task leaves the call's row in the log. */
 async function ordered(deps: BackgroundDeps, call: PricedCall): Promise<{ order: TaskOrder; task: Task }> {
-  const { known, request } = call
+  const { known } = call
   const callbackUrl = call.call.state?.callbackUrl
   if (callbackUrl !== undefined) await deps.checkCallback(known, callbackUrl)
   const hold = estimateOf(call)
@@ -57,16 +57,7 @@ async function ordered(deps: BackgroundDeps, call: PricedCall): Promise<{ order:
   const upload = deps.uploads.begin(known.account.id)
   call.ends.add(() => void upload.end())
   const order = orderOf(call, hold, await storeBody(deps, call, upload))
-  upload.handOver()
-  try {
-    const task = await deps.createTask(order)
-    // An earlier request with this key created the task and stored its request.
-    if (task.requestId !== request.requestId) void upload.discard()
-    return { order, task }
-  } catch (error) {
-    void upload.discard()
-    throw error
-  }
+  return { order, task: await createWithFiles(deps, order, upload) }
 }
 
 /** Puts the request into the object store, as the upstream gets it but for the name of the model. */
@@ -74,7 +65,7 @@ async function storeBody(
   { files, objects }: BackgroundDeps,
   { call, model, request }: PricedCall,
   upload: Upload,
-): Promise<Extract<FileRef, { from: 'store' }>> {
+): Promise<StoredFileRef> {
   const { body } = protocolAdapter('responses', 'responses').encodeRequest(call, {
     upstreamModel: call.model,
     outputCeiling: model.entry.max_output_tokens ?? null,

@@ -4,7 +4,7 @@ import type { FileRef, MediaJob } from '../../../schemas/media/job.ts'
 import type { TaskAdapter } from '../../../src/channels/media/adapter.ts'
 import { extensionOf } from '../../../src/core/media/type.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { INPUT_LIFETIME_MS } from '../../media/inputs/store-input.ts'
+import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../media/inputs/store-input.ts'
 import type { EngineDeps } from '../engine.ts'
 import { StoreFailure } from '../ports.ts'
 import { referenceProblem } from './check-reference.ts'
@@ -60,8 +60,6 @@ async function checkLinks({ storage, log }: EngineDeps, task: Task, job: MediaJo
   }
 }
 
-type UploadedFile = Extract<FileRef, { from: 'store' }>
-
 interface LinkedFile {
   readonly url: string
   /** Its place among the job's files. */
@@ -69,7 +67,7 @@ interface LinkedFile {
   readonly maxBytes: number
 }
 
-async function uploadedFile(deps: EngineDeps, task: Task, linked: LinkedFile): Promise<UploadedFile> {
+async function uploadedFile(deps: EngineDeps, task: Task, linked: LinkedFile): Promise<StoredFileRef> {
   const file = await fetched(deps, task, linked)
   const problem = task.job.work === 'voice' ? await referenceProblem(deps.storage, file) : null
   if (problem !== null) throw new UnusableFile(problem)
@@ -80,7 +78,7 @@ async function fetched(
   { storage, database, now, log }: EngineDeps,
   task: Task,
   { url, index, maxBytes }: LinkedFile,
-): Promise<UploadedFile> {
+): Promise<StoredFileRef> {
   const key = `inputs/${task.requestId}-${task.id}-${index + 1}`
   await database.recordObjects([{ key, expiresAt: now() + INPUT_LIFETIME_MS }])
   const limits = { maxBytes, timeoutMs: TAKE_IN_TIMEOUT_MS }
