@@ -1,12 +1,13 @@
 /** A job with its price as it holds now, and what is kept back for it. */
 import { Failure } from '../../schemas/failure.ts'
-import type { MediaJob } from '../../schemas/media/job.ts'
+import type { JobOf, MediaJob, MediaWork } from '../../schemas/media/job.ts'
 import { holdOf, mediaPriceOf } from '../../src/core/media/pricing.ts'
 import { makesSound } from '../../src/core/media/sound.ts'
 import { defaultVariant, variantNamed, variantNames } from '../../src/core/media/variants.ts'
 import type { Model } from '../../src/core/routing/catalog.ts'
 import { invalidField } from '../../src/protocols/request/client-json.ts'
-import type { OrderParts } from './media-call.ts'
+import type { MediaCall, OrderParts } from './media-call.ts'
+import { assertEndpoint, type EndpointType, mediaRoutes } from './select-media.ts'
 
 /**
  * The variant that a request chooses by one of its fields, as the model spells it; null where the model has one price
@@ -27,6 +28,21 @@ export function chosenVariant(
     field,
     `${value === null ? 'it is required: ' : ''}the model has ${names.join(', ')}${having}`,
   )
+}
+
+/**
+ * Returns the order of a job of an endpoint whose models have one price each.
+ * @throws Failure `no_channel_available`; as `pricedJob` does
+ */
+export function orderOf(
+  { catalog, model }: Pick<MediaCall<unknown>, 'catalog' | 'model'>,
+  type: EndpointType,
+  job: JobOf<MediaWork>,
+  until: OrderParts['until'] = 'accepted',
+): OrderParts {
+  assertEndpoint(model, [type])
+  const routes = mediaRoutes(catalog, model, job.work)
+  return { ...pricedJob(model, job), routes, until }
 }
 
 /**

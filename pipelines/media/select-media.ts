@@ -40,11 +40,10 @@ export function selectMediaModel(
   return model
 }
 
+export type EndpointType = (typeof ENDPOINT_TYPES)[number]
+
 /** @throws Failure `no_channel_available` for a model that belongs to other endpoints */
-export function assertEndpoint(
-  { id, entry }: Model,
-  types: readonly (typeof ENDPOINT_TYPES)[number][],
-): void {
+export function assertEndpoint({ id, entry }: Model, types: readonly EndpointType[]): void {
   if (entry.endpoint_type === null || !types.includes(entry.endpoint_type))
     throw new Failure('no_channel_available', `No channel serves the model '${id}' on this endpoint.`)
 }

@@ -18,8 +18,7 @@ import { endingOf } from '../../tasks/end/settlement.ts'
 import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
-import { pricedJob } from '../priced-job.ts'
-import { assertEndpoint, mediaRoutes } from '../select-media.ts'
+import { orderOf } from '../priced-job.ts'
 import { type TaskEndpointDeps, taskEndpoints } from '../task-endpoints.ts'
 
 /** From the instant at which the link is requested. See docs/api-rules.md, "Files and link lifetimes". */
@@ -56,11 +55,7 @@ export const makeMusic = (deps: MediaCallDeps): Handler =>
     protocol: 'music',
     read: ({ body }) => readJsonBody(musicRequest, body),
     modelOf: ({ model }) => model,
-    order({ catalog, params, model }) {
-      assertEndpoint(model, ['music_generations'])
-      const routes = mediaRoutes(catalog, model, 'music')
-      return { ...pricedJob(model, musicJob(params)), routes, until: 'accepted' }
-    },
+    order: (call) => orderOf(call, 'music_generations', musicJob(call.params)),
     reply: (task) => jsonReply(printSubmittedMusic(task)),
   })
 

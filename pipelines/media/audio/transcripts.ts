@@ -14,8 +14,7 @@ import { jsonReply } from '../../replies/json.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { failureOf } from '../failed-task.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
-import { pricedJob } from '../priced-job.ts'
-import { assertEndpoint, mediaRoutes } from '../select-media.ts'
+import { orderOf } from '../priced-job.ts'
 
 const COVER_LINK_MS = 24 * 60 * 60 * 1000
 
@@ -56,11 +55,7 @@ export const extractTranscript = (deps: TranscriptDeps): Handler =>
     protocol: 'transcripts',
     read: ({ body }) => readJsonBody(transcriptRequest, body),
     modelOf: TRANSCRIPT_MODEL,
-    order({ catalog, params, model }) {
-      assertEndpoint(model, ['transcripts_extract'])
-      const job = { work: 'transcript', url: linkIn(params) } as const
-      const routes = mediaRoutes(catalog, model, 'transcript')
-      return { ...pricedJob(model, job), routes, until: 'ended' }
-    },
+    order: (call) =>
+      orderOf(call, 'transcripts_extract', { work: 'transcript', url: linkIn(call.params) }, 'ended'),
     reply: async (task) => jsonReply(await printTranscript(deps.files, task, Date.now())),
   })

@@ -24,8 +24,8 @@ import { type DeleteRecordDeps, deleteRecord } from '../delete-record.ts'
 import { failureOf } from '../failed-task.ts'
 import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
-import { pricedJob } from '../priced-job.ts'
-import { assertEndpoint, channelsFor, mediaRoutes } from '../select-media.ts'
+import { orderOf } from '../priced-job.ts'
+import { channelsFor } from '../select-media.ts'
 import { showTask } from '../task-endpoints.ts'
 import { type TaskRecordsDeps, unavailable } from '../task-records.ts'
 
@@ -56,11 +56,10 @@ export const cloneVoice = (deps: MediaCallDeps): Handler =>
     protocol: 'voices',
     read: ({ body }) => readJsonBody(voiceRequest, body),
     modelOf: VOICE_MODEL,
-    order({ catalog, params: { name, audio_url, async }, model }) {
-      assertEndpoint(model, ['audio_voices'])
+    order(call) {
+      const { name, audio_url, async } = call.params
       const job = { work: 'voice', name, audio: { from: 'url', url: audio_url } } as const
-      const routes = mediaRoutes(catalog, model, 'voice')
-      return { ...pricedJob(model, job), routes, until: async === true ? 'accepted' : 'ended' }
+      return orderOf(call, 'audio_voices', job, async === true ? 'accepted' : 'ended')
     },
     reply: (task, { params }) => jsonReply(printMade(task, params.async === true)),
   })

@@ -19,8 +19,8 @@ import { type ChannelLists, mergedLists } from '../channel-lists.ts'
 import { type DeleteRecordDeps, deleteRecord } from '../delete-record.ts'
 import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
-import { pricedJob } from '../priced-job.ts'
-import { assertEndpoint, mediaRoutes } from '../select-media.ts'
+import { orderOf } from '../priced-job.ts'
+import { mediaRoutes } from '../select-media.ts'
 import { showTask } from '../task-endpoints.ts'
 import { type TaskRecordsDeps, unavailable } from '../task-records.ts'
 
@@ -44,12 +44,11 @@ export const registerAvatar = (deps: MediaCallDeps): Handler =>
     protocol: 'videos',
     read: ({ body }) => readJsonBody(avatarRequest, body),
     modelOf: AVATAR_MODEL,
-    order({ catalog, params: { name, source_url, source_kind }, model }) {
-      assertEndpoint(model, ['videos_avatars'])
+    order(call) {
+      const { name, source_url, source_kind } = call.params
       const source = { from: 'url', url: source_url } as const
       const job = { work: 'avatar', name, source, source_kind: source_kind ?? 'image' } as const
-      const routes = mediaRoutes(catalog, model, 'avatar')
-      return { ...pricedJob(model, job), routes, until: 'accepted' }
+      return orderOf(call, 'videos_avatars', job)
     },
     reply: (task) => jsonReply({ ...printAvatar(task), status: 'pending', error: null }),
   })

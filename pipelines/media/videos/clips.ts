@@ -25,8 +25,8 @@ import { type ChannelLists, mergedLists } from '../channel-lists.ts'
 import { failureOf } from '../failed-task.ts'
 import { type FreeCallDeps, freeCall } from '../free-call.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
-import { pricedJob } from '../priced-job.ts'
-import { assertEndpoint, mediaRoutes, selectMediaModel } from '../select-media.ts'
+import { orderOf } from '../priced-job.ts'
+import { mediaRoutes, selectMediaModel } from '../select-media.ts'
 import { findTask, lastStep, type TaskRecordsDeps } from '../task-records.ts'
 
 /** How long a client waits for a recognition. See docs/api-rules.md, "Timeouts". */
@@ -82,17 +82,11 @@ export const recogniseSubtitles = (deps: MediaCallDeps): Handler =>
     read: ({ body }) => readJsonBody(clipSubtitleRequest, body),
     modelOf: CLIP_SUBTITLE_MODEL,
     permittedBy: CLIP_COMPOSE_MODEL,
-    order({ catalog, params, model }) {
-      assertEndpoint(model, ['clip_subtitles'])
-      const job = { work: 'subtitle', video: { from: 'url', url: params.video_url } } as const
-      const routes = mediaRoutes(catalog, model, 'subtitle')
-      const isAsync = params.async === true
-      return {
-        ...pricedJob(model, job),
-        routes,
-        until: isAsync ? 'accepted' : 'ended',
-        deadlineMs: isAsync ? undefined : SUBTITLE_WAIT_MS,
-      }
+    order(call) {
+      const { video_url, async } = call.params
+      const job = { work: 'subtitle', video: { from: 'url', url: video_url } } as const
+      if (async === true) return orderOf(call, 'clip_subtitles', job)
+      return { ...orderOf(call, 'clip_subtitles', job, 'ended'), deadlineMs: SUBTITLE_WAIT_MS }
     },
     reply: (task, { params }) => subtitleReply(task, params.async === true),
   })
