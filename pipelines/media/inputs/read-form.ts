@@ -46,7 +46,9 @@ export async function readForm(
   deps: InputStoreDeps,
   rules: FormRules,
 ): Promise<ReadForm | null> {
-  if (!request.form) return null
+  const { form, requestId } = request
+  const { upload } = rules
+  if (!form) return null
   const taken: Array<TakenFile | undefined> = []
   const counts = new Map<string, number>()
   let count = 0
@@ -59,24 +61,17 @@ export async function readForm(
     counts.set(field, (counts.get(field) ?? 0) + 1)
     checkCount(field, counts.get(field)!, rules)
     rules.check?.(before)
-    const incoming = {
-      upload: rules.upload,
-      requestId: request.requestId,
-      number: at + 1,
-      field,
-      name,
-      content: all,
-    }
+    const incoming = { upload, requestId, number: at + 1, field, name, content: all }
     taken[at] = { field, ...(await storeInput(deps, incoming, rules.accepted)) }
   }
   const maxFiles = Object.values(rules.files).reduce((sum, count) => sum + count, 0)
   const limits = { maxFields: MAX_FIELDS, maxFieldBytes: MAX_FIELD_BYTES, maxFiles }
   try {
-    const fields = await request.form.read(limits, takeFile)
+    const fields = await form.read(limits, takeFile)
     const files = taken.filter((file) => file !== undefined)
     return { fields, files: files.map(({ field, file }) => ({ field, file })), hash: hashOf(fields, files) }
   } catch (error) {
-    await rules.upload.discard()
+    await upload.discard()
     throw error
   }
 }
