@@ -18,6 +18,7 @@ import {
   readClipTemplates,
 } from '../../src/channels/media/task/catalogue.ts'
 import type { Preset, PresetKind } from '../../src/channels/media/voices-and-avatars.ts'
+import { noAnswer } from '../chat/forward/upstream-error.ts'
 import { MediaCallFailure, type MediaCalls } from '../tasks/ports.ts'
 
 const MAX_LIST_BYTES = 8 * 1024 * 1024
@@ -114,14 +115,9 @@ async function fetchList<Item>(
   return items
 }
 
-/** Returns the client's error for a call of the gateway that brought no answer. */
+/** Throws the client's error for a call of the gateway that brought no answer. */
 export function unanswered(error: unknown): never {
-  if (!(error instanceof MediaCallFailure)) throw error
-  throw error.isTimeout
-    ? new Failure('upstream_timeout', 'The upstream did not answer in time.', { internal: error.message })
-    : new Failure('upstream_unreachable', 'The connection to the upstream failed.', {
-        internal: error.message,
-      })
+  throw error instanceof MediaCallFailure ? noAnswer(error.isTimeout, error.message) : error
 }
 
 /**

@@ -42,6 +42,20 @@ export class UpstreamRefusal extends Error {
   }
 }
 
+/** Returns the failure of an attempt whose channel is at fault, and which no other follows, but for `more`. */
+const attemptFailure = (
+  error: Failure | UpstreamRefusal,
+  more: Partial<AttemptFailure> = {},
+): AttemptFailure => ({
+  code: error.code,
+  message: error.message,
+  isRetryable: false,
+  isChannelFault: true,
+  isTimeout: false,
+  error,
+  ...more,
+})
+
 /** Returns the error with its public text masked: an upstream may quote its key, its host or its model. */
 export function masked(
   error: Failure | UpstreamRefusal,
@@ -157,20 +171,11 @@ export const isAboutAccess = (status: number, message: string): boolean =>
 const accessRefused = (status: number, detail: string): AttemptFailure =>
   accessRefusedBy(`The upstream refused the channel's access with status ${status}: ${detail}`)
 
-function accessRefusedBy(internal: string): AttemptFailure {
-  const error = new Failure('upstream_error', ACCESS_REFUSED, { internal })
-  const { code, message } = error
-  return {
-    code,
-    message,
-    isRetryable: false,
-    isChannelFault: true,
-    isTimeout: false,
+const accessRefusedBy = (internal: string): AttemptFailure =>
+  attemptFailure(new Failure('upstream_error', ACCESS_REFUSED, { internal }), {
     keyRestMs: REFUSED_KEY_REST_MS,
     detail: internal,
-    error,
-  }
-}
+  })
 
 const TOO_MANY_REQUESTS = 429
 /** Names of a 429 that is about an account without credit, at OpenAI, Moonshot and Zhipu. */
@@ -200,24 +205,13 @@ export function refusedByUpstream(status: number, body: Buffer, retryAfter: stri
   const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]
   const error = new UpstreamRefusal(status, message, headers)
   const isRetryable = isRetryableStatus(status)
-  const isChannelFault = isRetryable
-  const failure = {
-    code: error.code,
-    message,
-    isRetryable,
-    isChannelFault,
-    isTimeout: false,
-    parameter,
-    error,
-  }
-  return status === TOO_MANY_REQUESTS ? { ...failure, keyRestMs: waitOf(retryAfter) } : failure
+  const keyRestMs = status === TOO_MANY_REQUESTS ? waitOf(retryAfter) : undefined
+  return attemptFailure(error, { isRetryable, isChannelFault: isRetryable, parameter, keyRestMs })
 }
 
 /** Returns the failure of a 200 without a usable answer. */
-function unusable(message: string): AttemptFailure {
-  const error = new Failure('upstream_error', message)
-  return { code: error.code, message, isRetryable: true, isChannelFault: true, isTimeout: false, error }
-}
+const unusable = (message: string): AttemptFailure =>
+  attemptFailure(new Failure('upstream_error', message), { isRetryable: true })
 
 export const NO_ANSWER = 'The upstream answered with neither content nor usage.'
 
@@ -266,8 +260,7 @@ function noConnectionLeft(failure: UpstreamFailure): AttemptFailure {
     'The service has no connection to spare at the moment. Try again shortly.',
     { internal: failure.message, headers: [['retry-after', '1']] },
   )
-  const { code, message } = error
-  return { code, message, isRetryable: false, isChannelFault: null, isTimeout: false, error }
+  return attemptFailure(error, { isChannelFault: null })
 }
 
 /**
@@ -284,11 +277,11 @@ export function brokenConnection(failure: UpstreamFailure): AttemptFailure {
   // The upstream has processed nothing: another channel may be authorized.
   if (failure.kind === 'authorization') return { ...accessRefusedBy(failure.message), isRetryable: true }
   const isTimeout = TIMEOUTS.has(failure.kind)
-  const error = isTimeout
-    ? new Failure('upstream_timeout', 'The upstream did not answer in time.', { internal: failure.message })
-    : new Failure('upstream_unreachable', 'The connection to the upstream failed.', {
-        internal: failure.message,
-      })
-  const { code, message } = error
-  return { code, message, isRetryable: !isTimeout, isChannelFault: true, isTimeout, error }
+  return attemptFailure(noAnswer(isTimeout, failure.message), { isRetryable: !isTimeout, isTimeout })
 }
+
+/** Returns the client's failure for a call that brought no answer. */
+export const noAnswer = (isTimeout: boolean, internal: string): Failure =>
+  isTimeout
+    ? new Failure('upstream_timeout', 'The upstream did not answer in time.', { internal })
+    : new Failure('upstream_unreachable', 'The connection to the upstream failed.', { internal })
