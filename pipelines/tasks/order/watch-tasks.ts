@@ -26,8 +26,6 @@ export interface Watched {
 export interface TaskWatch {
   /** Emits once, and completes. Unsubscribing ends it earlier. */
   until(task: Task, isReached: (state: TaskState) => boolean, boundMs: number): Observable<Watched>
-  /** Tasks that somebody waits for. */
-  readonly waiting: number
   close(): void
 }
 
@@ -103,9 +101,6 @@ export function watchTasks(deps: TaskWatchDeps): TaskWatch {
           if (own.size === 0) waiters.delete(task.id)
         }
       }),
-    get waiting() {
-      return waiters.size
-    },
     close() {
       reading$.unsubscribe()
       stopListening()
