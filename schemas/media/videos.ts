@@ -5,10 +5,9 @@
 import { z } from 'zod'
 import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
 import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
-import type { MediaWork } from './job.ts'
 
 /** Models that do something else than make a film from words and pictures. */
-export const VIDEO_WORKS: Readonly<Record<string, MediaWork>> = {
+export const VIDEO_WORKS: Readonly<Record<string, 'avatar_video' | 'lipsync' | 'motion' | 'clip_compose'>> = {
   'dh-avatar': 'avatar_video',
   'dh-lipsync': 'lipsync',
   'dh-lipsync-pro': 'lipsync',

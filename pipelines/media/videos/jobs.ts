@@ -5,6 +5,7 @@ import {
   avatarVideoRequest,
   lipsyncRequest,
   motionRequest,
+  type VIDEO_WORKS,
   type VideoRequest,
   videoRequest,
 } from '../../../schemas/media/videos.ts'
@@ -34,8 +35,8 @@ export interface VideoParams {
 export interface MadeJob {
   readonly job: MediaJob
   readonly routes: readonly Route[]
-  /** One of the model's own; null where it has one price. */
-  readonly variant: string | null
+  /** One of the model's own; null, or absent, where it has one price. */
+  readonly variant?: string | null
 }
 
 type MakeJob = (deps: VideoJobDeps, asked: VideoParams) => MadeJob | Promise<MadeJob>
@@ -149,23 +150,19 @@ const avatarVideo: MakeJob = async (deps, { caller, body, routes: all }) => {
   const facts = { work: 'avatar_video', avatar: face.upstreamId, duration } as const
   if (voice == null) {
     const job = { ...facts, audio: linkedIf(audio_url), voice: null, text: null }
-    return { job, routes: face.routes, variant: null }
+    return { job, routes: face.routes }
   }
   const sound = await resolveMediaResource(deps, caller, 'voice', { field: 'voice', id: voice, routes: all })
   const routes = face.routes.filter((route) => sound.routes.includes(route))
   if (routes.length === 0) throw invalidField('voice', 'this avatar cannot speak with it')
   const job = { ...facts, audio: null, voice: sound.upstreamId, text: text ?? null }
-  return { job, routes, variant: null }
+  return { job, routes }
 }
 
 const lipsync: MakeJob = (_, { body, routes }) => {
   const { source_video_url, audio_url, duration } = readClientJson(lipsyncRequest, body)
   const source_video = linked(source_video_url)
-  return {
-    job: { work: 'lipsync', source_video, audio: linked(audio_url), duration },
-    routes,
-    variant: null,
-  }
+  return { job: { work: 'lipsync', source_video, audio: linked(audio_url), duration }, routes }
 }
 
 const motion: MakeJob = (_, { body, entry, routes }) => {
@@ -186,21 +183,16 @@ const motion: MakeJob = (_, { body, entry, routes }) => {
   }
 }
 
-const clipCompose: MakeJob = async (deps, asked) => ({
-  ...(await clipComposeJob(deps, asked)),
-  variant: null,
-})
+export type VideoWork = 'video' | (typeof VIDEO_WORKS)[string]
 
-export const VIDEO_JOBS = {
+export const VIDEO_JOBS: Readonly<Record<VideoWork, MakeJob>> = {
   video,
   avatar_video: avatarVideo,
   lipsync,
   motion,
-  clip_compose: clipCompose,
-} as const satisfies Partial<Record<MediaJob['work'], MakeJob>>
+  clip_compose: clipComposeJob,
+}
 /** The fields that every one of these jobs has. */
 export const VIDEO_BODY = anyOf(
   [videoRequest, avatarVideoRequest, lipsyncRequest, motionRequest, clipComposeRequest].map(placeOf),
 )
-
-export type VideoWork = keyof typeof VIDEO_JOBS

@@ -17,13 +17,10 @@ const ENDPOINT_TYPES = ['videos_generations', 'contents_generations_tasks', 'cli
 
 export type MakeVideoDeps = MediaCallDeps & VideoJobDeps
 
-const isVideoWork = (work: string): work is VideoWork => Object.hasOwn(VIDEO_JOBS, work)
-
 /** What is made depends on the model, by any name that it has. */
 export function workOf({ id, entry }: Pick<Model, 'id' | 'entry'>): VideoWork {
   const known = [id, ...entry.aliases].find((name) => Object.hasOwn(VIDEO_WORKS, name))
-  const work = known === undefined ? undefined : VIDEO_WORKS[known]
-  return work !== undefined && isVideoWork(work) ? work : 'video'
+  return known === undefined ? 'video' : VIDEO_WORKS[known]!
 }
 
 /** What is common to all works: each reads the rest. */
