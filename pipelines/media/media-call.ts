@@ -60,7 +60,10 @@ export interface Reading {
 }
 
 /** What an endpoint decides of a task; the rest follows. */
-export type OrderParts = Omit<TaskOrder, 'caller' | 'kind' | 'protocol' | 'model' | 'callbackUrl'>
+export type OrderParts = Omit<
+  TaskOrder,
+  'caller' | 'kind' | 'protocol' | 'model' | 'callbackUrl' | 'requestHash'
+>
 
 /** What the requests of all endpoints have in common. */
 interface MediaParams {
@@ -179,11 +182,11 @@ const orderTask = <C extends MediaCall<Params>, Params extends MediaParams>(
   { kind, protocol, order }: MediaEndpoint<Params>,
 ): Stage<C, C & OrderedCall<Params>> =>
   stage((call: C) => {
-    const { model, known, params } = call
+    const { model, known, params, requestHash } = call
     const callbackUrl = params.callback_url ?? undefined
     const ordered = async () => {
       if (callbackUrl !== undefined) await checkCallback(known, callbackUrl)
-      const parts = { caller: call, kind, protocol, model, callbackUrl }
+      const parts = { caller: call, kind, protocol, model, callbackUrl, requestHash }
       return { ...call, order: { ...(await order(call)), ...parts } }
     }
     return from(ordered())

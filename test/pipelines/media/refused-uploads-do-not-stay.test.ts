@@ -1,4 +1,7 @@
-/** Files of a form that is refused leave the disk, wherever the refusal comes from; an account has a quota of them. */
+/**
+ * Files of a form that is refused leave the disk, wherever the refusal comes from; an account has a quota of them, and
+ * they tell one intent from another.
+ */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { EMPTY, lastValueFrom, NEVER, type Observable, of, throwError } from 'rxjs'
@@ -216,4 +219,17 @@ t.test('an account has only so much on the way', async (t) => {
   await two.end()
   await two.discard()
   uploads.begin('acc_a').count(100)
+})
+
+t.test('a form is ordered as another intent with another file: its body is not kept', async (t) => {
+  const hashes: Array<string | undefined> = []
+  const { send } = await openEndpoint(t, (order) => {
+    hashes.push(order.requestHash?.toString('hex'))
+    return taskOf(order)
+  })
+  for (const file of [PNG, PNG, Buffer.concat([PNG, PNG])])
+    await lastValueFrom(send([...GOOD, ['image', file]]))
+  const [first, same, other] = hashes
+  t.equal(same, first)
+  t.not(other, first)
 })
