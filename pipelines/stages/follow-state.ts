@@ -21,7 +21,7 @@ export interface StateDeps {
   readonly findStoredConversation: (accountId: string, id: string) => Promise<StoredConversation | null>
 }
 
-export const noSuchResponse = (id: string): Failure =>
+const noSuchResponse = (id: string): Failure =>
   new Failure('not_found', `There is no response '${id}', or it has expired.`)
 
 const noSuchConversation = (id: string): Failure =>
@@ -139,11 +139,6 @@ function checkTogether(
     )
 }
 
-const idOfPrevious = (call: PricedCall, previous: string, { upstreamId }: StoredResponse) =>
-  upstreamId === previous || call.call.state === undefined
-    ? {}
-    : { state: { ...call.call.state, upstreamPrevious: upstreamId } }
-
 /** @throws Failure `invalid_request`, `not_found`, `service_unavailable` */
 export const followState = <C extends PricedCall>(deps: StateDeps): Stage<C, C> =>
   stage((call: C) => {
@@ -158,7 +153,9 @@ export const followState = <C extends PricedCall>(deps: StateDeps): Stage<C, C> 
       return fromAbortable(() => storedResponse(deps, accountId, previous)).pipe(
         map((response) => {
           const next = continued(keeping, PREVIOUS, response)
-          return { ...next, call: { ...next.call, ...idOfPrevious(call, previous, response) } }
+          const { upstreamId } = response
+          if (upstreamId === previous) return next
+          return { ...next, call: { ...next.call, state: { ...state, upstreamPrevious: upstreamId } } }
         }),
       )
     }
