@@ -102,7 +102,7 @@ export function producedTask(deps: TransitionDeps, task: Task, changes: TaskChan
  * the row says who has it. `task` is the current row.
  */
 export async function discard(
-  deps: Pick<EngineDeps, 'database' | 'messages' | 'log' | 'now' | 'metrics'>,
+  deps: TransitionDeps & Pick<EngineDeps, 'metrics'>,
   task: Task,
   { upstreamId, upstreamState }: Pick<TaskChanges, 'upstreamId' | 'upstreamState'>,
 ): Promise<Task> {

@@ -5,19 +5,16 @@
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
+import type { TransitionDeps } from '../engine.ts'
 import { planTransition } from '../transition.ts'
-import type { TaskMessages } from '../worker/messages.ts'
 
 /** Others move the task meanwhile: so often it is read again. */
 const MOVE_TRIES = 5
 
-export interface EndTaskDeps {
+export interface EndTaskDeps extends Pick<TransitionDeps, 'messages' | 'now'> {
   readonly database: Pick<Tasks, 'readTasks' | 'applyTransition'>
-  readonly messages: Pick<TaskMessages, 'announce' | 'announceWallets'>
   /** Rejects with the reason why the provider has not cancelled the task. */
   readonly cancelUpstream: (task: Task) => Promise<unknown>
-  /** Epoch milliseconds. */
-  readonly now: () => number
 }
 
 export interface EndedTask {
