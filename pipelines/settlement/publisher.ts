@@ -38,7 +38,7 @@ const PUBLISH_LINGER_MS = 150
 const AWAITED_LINGER_MS = 2
 const AWAITED_BATCHES_PER_MS = 256
 /** The most batches that are published and not booked; further ones stay in the journal. */
-export const PUBLISHED_MAX_BATCHES = 32
+const PUBLISHED_MAX_BATCHES = 32
 /** The same where answers wait: half an hour of load and more, at less than 1 KB of memory each. */
 const AWAITED_MAX_BATCHES = 200_000
 /** The most batches that JetStream does not have yet: those are in memory. */

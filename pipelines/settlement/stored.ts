@@ -3,7 +3,7 @@ import type { SchedulerLike } from 'rxjs'
 import type { JournalBatch } from '../../src/journal/journal.ts'
 
 /** An answer waits so long for JetStream: longer than the choice of a new leader takes. */
-export const STORED_WAIT_MS = 30_000
+const STORED_WAIT_MS = 30_000
 const SWEEP_INTERVAL_MS = 1_000
 
 /** Called once: without an error when it is stored, with one when the time to wait for it is over. */

@@ -18,7 +18,7 @@ import type { AuthenticatedCall } from './authenticate.ts'
 import { type Stage, stage } from './stage.ts'
 
 /** Requests of one key to the call log. */
-export const LOG_REQUESTS_PER_MINUTE = 60
+const LOG_REQUESTS_PER_MINUTE = 60
 /** The end of a running request is unknown: a short fixed wait. */
 const CONCURRENCY_RETRY_SECONDS = 1
 const MS_PER_SECOND = 1000

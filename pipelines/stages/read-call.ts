@@ -11,7 +11,7 @@ import type { AuthenticatedCall } from './authenticate.ts'
 import { type Stage, stage } from './stage.ts'
 
 /** A longer body is not read on the event loop. */
-export const LONG_BODY_BYTES = 256 * 1024
+const LONG_BODY_BYTES = 256 * 1024
 
 export interface ReadCall extends AuthenticatedCall {
   readonly protocol: ChatProtocol

@@ -336,7 +336,7 @@ export class WholeAnswer implements Answer {
   }
 }
 
-export class ErrorAnswer implements Answer {
+class ErrorAnswer implements Answer {
   readonly #call: AnsweredCall
   readonly #status: number
   readonly #retryAfter: string | null

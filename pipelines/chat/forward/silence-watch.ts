@@ -5,9 +5,9 @@
 import { performance } from 'node:perf_hooks'
 
 /** So long a client waits without a byte before it gets the head of its stream and a comment. */
-export const FIRST_SILENCE_MS = 5_000
+const FIRST_SILENCE_MS = 5_000
 /** So long a stream that has begun is silent before it gets another comment. */
-export const LATER_SILENCE_MS = 15_000
+const LATER_SILENCE_MS = 15_000
 /** By so much a comment may be late. */
 const TICK_MS = 1_000
 

@@ -6,7 +6,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 
 /** Of one account, in each gateway process. */
-export const MAX_UPLOADING_BYTES = 256 * 1024 * 1024
+const MAX_UPLOADING_BYTES = 256 * 1024 * 1024
 const BYTES_PER_MIB = 1024 * 1024
 const RETRY_SECONDS = '5'
 

@@ -30,7 +30,7 @@ import { mediaRoutes, selectMediaModel } from '../select-media.ts'
 import { findTask, lastStep, type TaskRecordsDeps } from '../task-records.ts'
 
 /** How long a client waits for a recognition. See docs/api-rules.md, "Timeouts". */
-export const SUBTITLE_WAIT_MS = 240_000
+const SUBTITLE_WAIT_MS = 240_000
 const HTTP_ACCEPTED = 202
 
 /** Lines and the id by which a composition names them: that of the task itself, known before there are any. */

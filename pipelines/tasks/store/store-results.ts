@@ -120,7 +120,7 @@ async function copied(
 }
 
 /** Where its files can be had from now on, and until when. */
-export async function linksOf(
+async function linksOf(
   { storage, now }: Pick<EngineDeps, 'storage' | 'now'>,
   { kind }: Pick<Task, 'kind'>,
   files: readonly ResultFile[],

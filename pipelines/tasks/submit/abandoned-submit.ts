@@ -3,7 +3,7 @@ import { transitionedTask } from '../engine.ts'
 import { type Step, stepResult } from '../step.ts'
 
 /** A process that submits touches its tasks more often than this: one that does not is gone. */
-export const SUBMIT_LEASE_MS = 30_000
+const SUBMIT_LEASE_MS = 30_000
 
 /** Ends a submit that was abandoned; its process may still be at work until the lease is over. */
 export const endAbandonedSubmit: Step = async (deps, task) => {

@@ -9,9 +9,9 @@ import type { TaskMessages } from './messages.ts'
 import type { TaskWork } from './work.ts'
 
 /** A process that works on a task touches it every minute. */
-export const STALE_AFTER_MS = 180_000
+const STALE_AFTER_MS = 180_000
 /** The same while no messages travel. */
-export const OFFLINE_STALE_AFTER_MS = 5_000
+const OFFLINE_STALE_AFTER_MS = 5_000
 /**
  * The same of a task that no process has had: its client waits. A message takes less time, should this process alone be
  * without messages. Two processes that have one task submit it once: the row decides.
