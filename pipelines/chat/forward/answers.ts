@@ -29,8 +29,8 @@ import {
   unusableAnswer,
 } from './upstream-error.ts'
 
-/** The call that an answer belongs to. */
-export interface AnsweredCall {
+/** The call of an answer, which sends on what the answer makes. */
+export interface AnswerReceiver {
   /** Sets the head, which goes out with the next bytes; no other attempt follows. */
   begin(headers: HeaderList): void
   /** Called when the answer itself begins: its first bytes go out next. */
@@ -96,7 +96,7 @@ export interface Waiting {
 
 export class StreamAnswer implements Answer, WatchedStream {
   // The fields that every chunk touches are first.
-  readonly #call: AnsweredCall
+  readonly #call: AnswerReceiver
   readonly #meter: AnswerStream
   #state: typeof WAITING | typeof SILENT | typeof FLOWING = WAITING
   /** Bytes went out since the last tick. */
@@ -111,7 +111,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   #held: Buffer[] = []
   #heldBytes = 0
 
-  constructor(call: AnsweredCall, contentType: string, stream: AnswerStream, { silence, since }: Waiting) {
+  constructor(call: AnswerReceiver, contentType: string, stream: AnswerStream, { silence, since }: Waiting) {
     this.#call = call
     this.#headers = [
       ['content-type', contentType],
@@ -296,13 +296,13 @@ const saidInAll = (characters: number): Metered => ({
 })
 
 export class WholeAnswer implements Answer {
-  readonly #call: AnsweredCall
+  readonly #call: AnswerReceiver
   readonly #contentType: string
   readonly #read: (body: Buffer) => ReadAnswer
   readonly #body = new Collected()
   #metered = NOTHING_METERED
 
-  constructor(call: AnsweredCall, contentType: string, read: (body: Buffer) => ReadAnswer) {
+  constructor(call: AnswerReceiver, contentType: string, read: (body: Buffer) => ReadAnswer) {
     this.#call = call
     this.#contentType = contentType
     this.#read = read
@@ -337,12 +337,12 @@ export class WholeAnswer implements Answer {
 }
 
 class ErrorAnswer implements Answer {
-  readonly #call: AnsweredCall
+  readonly #call: AnswerReceiver
   readonly #status: number
   readonly #retryAfter: string | null
   readonly #body = new Collected()
 
-  constructor(call: AnsweredCall, status: number, retryAfter: string | null) {
+  constructor(call: AnswerReceiver, status: number, retryAfter: string | null) {
     this.#call = call
     this.#status = status
     this.#retryAfter = retryAfter
@@ -378,7 +378,7 @@ export interface AnswerHead {
 }
 
 /** Chooses the reader of the upstream's answer to `asked`; returns null for an answer that cannot be read. */
-export function answerTo(asked: ChatCall, call: AnsweredCall, head: AnswerHead): Answer | null {
+export function answerTo(asked: ChatCall, call: AnswerReceiver, head: AnswerHead): Answer | null {
   const { status, headers, adapter, route, waiting } = head
   const { provider } = route.channel
   if (status >= 300 || status < 200) return new ErrorAnswer(call, status, headers.get('retry-after') ?? null)

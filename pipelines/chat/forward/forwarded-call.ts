@@ -20,7 +20,7 @@ import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import { endReservation } from '../../stages/billing/reserve.ts'
 import type { ServedModel } from '../../stages/select-model.ts'
 import { noticeOfBreak } from '../../stages/server-tools.ts'
-import { type Answer, type AnsweredCall, answerTo } from './answers.ts'
+import { type Answer, type AnswerReceiver, answerTo } from './answers.ts'
 import { AttemptNotes } from './attempt-notes.ts'
 import { type CallFileMap, CallFiles, NO_FILES } from './call-files.ts'
 import { CallRecord, type Ending } from './call-record.ts'
@@ -43,7 +43,7 @@ import { knowsUsageOption, rejectsUsageOption } from './usage-option.ts'
 /** A translated stream always uses this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
 
-export class ForwardedCall implements AnsweredCall, UpstreamHandler, Unsubscribable {
+export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscribable {
   #answer: Answer | null = null
   /** Sink to which the client's bytes go directly; null when they go as events. */
   #client: DataSink | null = null

@@ -4,7 +4,7 @@
  */
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { type AnsweredCall, StreamAnswer } from '../../../pipelines/chat/forward/answers.ts'
+import { type AnswerReceiver, StreamAnswer } from '../../../pipelines/chat/forward/answers.ts'
 import type { Ending } from '../../../pipelines/chat/forward/call-record.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
@@ -104,7 +104,7 @@ class Silent {
   #now = 0
 
   constructor(stream: AnswerStream, contentType: string) {
-    const call: AnsweredCall = {
+    const call: AnswerReceiver = {
       begin: () => void this.heads++,
       firstByte: () => undefined,
       isPaused: () => this.isPaused,
