@@ -3,8 +3,6 @@
 /** Granularity of every time limit below: one unref'd timer per client checks all connections this often. */
 export const TICK_MS = 200
 
-/** A whole call, from `send` to the last byte. */
-export const DEFAULT_DEADLINE_MS = 180_000
 /** Name lookup, TCP handshake and TLS handshake together. */
 export const DEFAULT_CONNECT_TIMEOUT_MS = 10_000
 /** How long an unused connection is kept. A shorter `Keep-Alive: timeout` of the server wins. */

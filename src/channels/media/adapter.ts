@@ -3,7 +3,7 @@
  * provider's name outside its own file.
  */
 import type { ChannelEntry, Provider } from '../../../schemas/config/catalog.ts'
-import type { FileRef, JobOf, MediaJob, MediaWork, TaskResult, TaskWork } from '../../../schemas/media/job.ts'
+import type { FileRef, MediaJob, MediaWork, TaskResult, TaskWork } from '../../../schemas/media/job.ts'
 import type { HeaderFields } from '../channel.ts'
 
 /** A file of the object store that is sent along: read when it is sent, never held whole. */
@@ -190,5 +190,3 @@ export interface MediaAdapter extends TaskAdapter {
   /** Returns true where the upstream cannot be asked for sound or for none. Default: none. */
   readonly fixesSound?: (channel: ChannelEntry, job: MediaJob) => boolean
 }
-
-export type { JobOf }

@@ -6,7 +6,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
-import { KEY_PATTERN, KEY_PREFIX, KEY_SHOWN_CHARS } from '../../../schemas/accounts/key.ts'
+import { KEY_PREFIX, KEY_SHOWN_CHARS } from '../../../schemas/accounts/key.ts'
 import { MASTER_KEY_BYTES } from '../../../schemas/config/settings.ts'
 import { linkKey } from '../media/file-link.ts'
 
@@ -57,9 +57,6 @@ export interface KeyMaterial {
 
 /** Returns `sk-tollgate-` and 64 hexadecimal digits. */
 export const generateApiKey = (): string => KEY_PREFIX + randomBytes(SECRET_BYTES).toString('hex')
-
-/** Returns whether the text has the form of a key, whether or not such a key exists. */
-export const isApiKey = (text: string): boolean => KEY_PATTERN.test(text)
 
 /** Returns the part of a key that any output may show: its first 20 characters. */
 export const shownPrefix = (rawKey: string): string => rawKey.slice(0, KEY_SHOWN_CHARS)

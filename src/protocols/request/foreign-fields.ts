@@ -212,7 +212,6 @@ const OPAQUE: Readonly<Record<ChatProtocol, ReadonlySet<string>>> = {
   'generate-content': new Set([
     ...['args', 'response', 'parameters', 'parametersJsonSchema', 'parameters_json_schema', 'labels'],
     ...['responseSchema', 'response_schema', 'responseJsonSchema', 'response_json_schema'],
-    ...['responseJsonSchema', 'response_json_schema'],
   ]),
 }
 

@@ -53,10 +53,6 @@ export class ResponsesMeter implements AnswerStream {
     return usage === null && this.#tools.calls === 0 ? null : this.#tools.addTo(usage ?? NO_USAGE)
   }
 
-  get serverToolCalls(): number {
-    return this.#tools.calls
-  }
-
   get suspect(): string {
     return this.#reported.suspect
   }

@@ -43,11 +43,6 @@ export class ResponseHeaders implements Iterable<readonly [name: string, value: 
     return value
   }
 
-  has(name: string): boolean {
-    this.#lower ??= this.#text.toLowerCase()
-    return this.#lower.includes(`\r\n${name}:`)
-  }
-
   /** Fields in the order received, names in lower case, repeated fields one by one. */
   *[Symbol.iterator](): IterableIterator<readonly [name: string, value: string]> {
     const text = this.#text

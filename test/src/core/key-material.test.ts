@@ -4,10 +4,10 @@ import {
   deriveKeyMaterial,
   generateApiKey,
   generateMasterKey,
-  isApiKey,
   SealError,
   shownPrefix,
 } from '../../../src/core/keys/material.ts'
+import { isWellFormedKey } from '../../../src/core/keys/presented.ts'
 
 const masterKey = Buffer.alloc(32, 7)
 const material = deriveKeyMaterial(masterKey)
@@ -17,12 +17,12 @@ t.test('a key has its documented form and no two are alike', (t) => {
   const keys = Array.from({ length: 200 }, generateApiKey)
   t.equal(new Set(keys).size, keys.length)
   for (const key of keys) {
-    t.ok(isApiKey(key))
+    t.ok(isWellFormedKey(key))
     t.equal(key.length, KEY_LENGTH_CHARS)
   }
   const key = keys[0]!
   for (const not of ['', key.toUpperCase(), key.slice(0, -1), `${key}0`, ` ${key}`, `${key}\n`, key.slice(3)])
-    t.notOk(isApiKey(not), not)
+    t.notOk(isWellFormedKey(not), not)
   t.equal(shownPrefix(key), key.slice(0, 'sk-tollgate-'.length + 8))
   t.end()
 })

@@ -78,7 +78,8 @@ export function referenceOf(stream: string): Said {
 }
 
 export function saidBy(meter: ResponsesMeter): Said {
-  const { usage, characters, charactersSinceUsage, isComplete, serverToolCalls } = meter
+  const { usage, characters, charactersSinceUsage, isComplete } = meter
+  const serverToolCalls = usage?.serverToolCalls ?? 0
   return { usage, characters, charactersSinceUsage, isComplete, serverToolCalls }
 }
 
