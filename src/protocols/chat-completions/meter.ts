@@ -9,7 +9,7 @@ import type { TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
 import { addedChoices, ReportedUsage, type UsageReport } from '../answer/reported-usage.ts'
 import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
-import { eventData, SseFramer } from '../sse/framer.ts'
+import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 import { LongEvents, usageOf } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
 import { readUsage } from '../usage/chat-completions.ts'
@@ -203,12 +203,8 @@ export class ChatCompletionsMeter {
     const facts = newChunkFacts()
     const isUsageOnly = this.#read(data, facts)
     const saysOneThing = facts.spoken === 1 && facts.usageStart < 0 && !facts.hasFinish && !facts.isError
-    if (data !== null && saysOneThing) {
-      const at = data.byteOffset - bytes.byteOffset
-      // A payload joined from several lines is a copy: its places are not places of the event.
-      const isView = data.buffer === bytes.buffer && at >= start && at + data.length <= end
-      if (isView) this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
-    }
+    const at = data !== null && saysOneThing ? payloadStart(data, bytes, start, end) : -1
+    if (at >= 0) this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
     return isUsageOnly
   }
 

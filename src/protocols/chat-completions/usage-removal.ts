@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { type FieldSpan, removal, spliced } from '../../core/json/fields.ts'
 import { FieldCursor } from '../answer/field-cursor.ts'
-import { eventData } from '../sse/framer.ts'
+import { eventData, payloadStart } from '../sse/framer.ts'
 import { saysSomething } from './scan.ts'
 
 const USAGE = Buffer.from('usage')
@@ -32,9 +32,8 @@ export function withoutUsage(bytes: Buffer, start: number, end: number): Buffer 
   // A duplicate field is removed twice.
   for (let usage = findUsage(rest); usage !== null; usage = findUsage(rest))
     rest = spliced(rest, [removal(rest, usage)])
-  const at = data.byteOffset - event.byteOffset
-  const isView = data.buffer === event.buffer && at >= 0 && at + data.length <= event.length
-  if (!isView) return inOneLine(event, rest)
+  const at = payloadStart(data, event, 0, event.length)
+  if (at < 0) return inOneLine(event, rest)
   return Buffer.concat([event.subarray(0, at), rest, event.subarray(at + data.length)])
 }
 

@@ -9,7 +9,7 @@ import type { AnswerFacts } from '../answer/place-scan.ts'
 import { isOutputReported, meteredWhole, modelIn, ReportedUsage } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
 import { parsedFields } from '../loose.ts'
-import { eventData, SseFramer } from '../sse/framer.ts'
+import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 import { LongEvents, usageOf } from '../sse/long-events.ts'
 import { RepeatedEvent } from '../sse/repeated-event.ts'
 import { type EventFacts, kindOf, scanEvent, scanMessage } from './scan.ts'
@@ -113,7 +113,9 @@ export class MessagesMeter implements AnswerStream {
     if (isError(facts, bytes, start, end)) this.#err(data)
     this.#take(facts)
     if (facts.model !== '') this.model = facts.model
-    if (facts.kind === 'other' && facts.spoken === 1) this.#remember(facts, data, bytes, start, end)
+    const isText = facts.kind === 'other' && facts.spoken === 1
+    const at = isText ? payloadStart(data, bytes, start, end) : -1
+    if (at >= 0) this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
   }
 
   #err(data: Buffer): void {
@@ -142,16 +144,6 @@ export class MessagesMeter implements AnswerStream {
     if (kind === 'message_start') this.#reported.takeRead(usage, this.#usage.begin(usage), this.characters)
     else if (kind === 'message_delta')
       this.#reported.takeRead(usage, this.#usage.report(usage), this.characters)
-  }
-
-  /**
-   * Remembers an event for comparison. A payload joined from several lines is a copy: its places are not places of the
-   * event.
-   */
-  #remember(facts: EventFacts, data: Buffer, bytes: Buffer, start: number, end: number): void {
-    const at = data.byteOffset - bytes.byteOffset
-    if (data.buffer !== bytes.buffer || at < start || at + data.length > end) return
-    this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
   }
 }
 

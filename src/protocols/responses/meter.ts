@@ -9,7 +9,7 @@ import type { AnswerFacts } from '../answer/place-scan.ts'
 import { ReportedUsage } from '../answer/reported-usage.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { parsedFields } from '../loose.ts'
-import { eventData, SseFramer } from '../sse/framer.ts'
+import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 import { LongEvents, usageOf } from '../sse/long-events.ts'
 import { NextDelta } from './next-delta.ts'
 import { type EventFacts, itemOf, kindOf, scanEvent } from './scan.ts'
@@ -152,13 +152,10 @@ export class ResponsesMeter implements AnswerStream {
     this.#reported.takeRead(usage, readResponsesUsage(usage), this.characters)
   }
 
-  /**
-   * Remembers an event for comparison. A payload joined from several lines is a copy: its places are not places of the
-   * event.
-   */
+  /** Remembers an event for comparison. */
   #remember(facts: EventFacts, data: Buffer, bytes: Buffer, start: number, end: number): void {
-    const at = data.byteOffset - bytes.byteOffset
-    if (data.buffer !== bytes.buffer || at < start || at + data.length > end) return
+    const at = payloadStart(data, bytes, start, end)
+    if (at < 0) return
     const { spokenStart, numberStart, numberEnd } = facts
     const isNumberBefore = numberStart >= 0 && numberStart < spokenStart
     this.#nextDelta.remember(bytes, {

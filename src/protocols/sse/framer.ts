@@ -66,6 +66,15 @@ export function eventData(bytes: Buffer, start: number, end: number): Buffer | n
 }
 
 /**
+ * Returns the index at which a payload of `eventData` begins in its event, `bytes[start, end)`; -1 for one that is joined
+ * from several lines: it is a copy, and its places are not places of the event.
+ */
+export function payloadStart(data: Buffer, bytes: Buffer, start: number, end: number): number {
+  const at = data.byteOffset - bytes.byteOffset
+  return data.buffer === bytes.buffer && at >= start && at + data.length <= end ? at : -1
+}
+
+/**
  * Called for each event: `bytes[start, end)` is all of it, its empty line included, valid only during the call. Of an
  * event too long to be read (`isReadable` false) comes what `takeTail` has not handed out.
  */
