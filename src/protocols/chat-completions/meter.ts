@@ -5,9 +5,9 @@
  */
 import { Buffer } from 'node:buffer'
 import type { Provider } from '../../../schemas/config/catalog.ts'
-import type { TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
-import { addedChoices, ReportedUsage, type UsageReport } from '../answer/reported-usage.ts'
+import { ReportedStream } from '../answer/reported-stream.ts'
+import { addedChoices, type UsageReport } from '../answer/reported-usage.ts'
 import { fieldsOf, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
 import { LongEvents, usageOf } from '../sse/long-events.ts'
@@ -41,13 +41,12 @@ function beginsUsageOnly(data: Buffer | null): boolean {
   return isUsageOnly(facts)
 }
 
-export class ChatCompletionsMeter {
-  // The fields that a repeated event touches are adjacent: with many streams open none of it is in the cache.
+export class ChatCompletionsMeter extends ReportedStream {
+  // With `characters`, which precedes them, the fields that a repeated event touches are adjacent: with many streams open
+  // none of it is in the cache.
   /** All that came belongs to events that have ended. */
   #isBetweenEvents = true
   readonly #repeated = new RepeatedEvent()
-  /** Characters of output that were sent, weighed by script. */
-  characters = 0
 
   readonly #withholdUsage: boolean
   readonly #provider: Provider | undefined
@@ -58,7 +57,6 @@ export class ChatCompletionsMeter {
   #rangeEnd = -1
   #piece: Buffer = NONE
 
-  readonly #reported = new ReportedUsage()
   /** `[DONE]` has passed. */
   isDone = false
   /** Every choice has finished, or one has and the usage of the call has come. */
@@ -68,15 +66,11 @@ export class ChatCompletionsMeter {
   readonly #finished: Set<unknown> | null
   /** Reports of choices about themselves, by index; null where one is made. */
   readonly #ofChoices: Map<unknown, UsageReport> | null
-  /** The payload of an error that came before any content and usage. */
-  firstError: Buffer | null = null
-  /** The payload of an error that came after some. */
-  laterError: Buffer | null = null
   #hasOtherContent = false
   hasBegun = false
-  model = ''
 
   constructor(options: { withholdUsage: boolean; provider?: Provider | undefined; choices?: number }) {
+    super()
     this.#withholdUsage = options.withholdUsage
     this.#choices = options.choices ?? 1
     this.#finished = this.#choices === 1 ? null : new Set()
@@ -86,30 +80,6 @@ export class ChatCompletionsMeter {
       (bytes, start, end, isReadable) => this.#event(bytes, start, end, isReadable),
       new LongEvents('chat-completions', (facts) => this.#longEvent(facts)),
     )
-  }
-
-  get usage(): TokenUsage | null {
-    return this.#reported.usage
-  }
-
-  get suspect(): string {
-    return this.#reported.suspect
-  }
-
-  get reported(): unknown {
-    return this.#reported.reported
-  }
-
-  get serviceTier(): string {
-    return this.#reported.serviceTier
-  }
-
-  get charactersSinceUsage(): number {
-    return this.#reported.charactersBeyond(this.characters)
-  }
-
-  get isUsageWhole(): boolean {
-    return this.#reported.isWhole(this.characters)
   }
 
   /** True between two events. Where usage is withheld, an event goes out when it has ended. */
@@ -127,9 +97,8 @@ export class ChatCompletionsMeter {
   }
 
   /** Content or usage has come. An event too long to be kept is content. */
-  get isAnswer(): boolean {
-    const { isOutputReported } = this.#reported
-    return this.characters > 0 || isOutputReported || this.#hasOtherContent || this.#framer.unread > 0
+  override get isAnswer(): boolean {
+    return super.isAnswer || this.#hasOtherContent || this.#framer.unread > 0
   }
 
   /** Reads one piece and returns the bytes for the client, null for none yet. The result may be a view of `piece`. */
@@ -144,10 +113,10 @@ export class ChatCompletionsMeter {
     this.characters += facts.characters
     // Which choice it is was not read.
     if (facts.hasFinish) this.#finish({ choices: [{ index: {}, finish_reason: 'stop' }] })
-    if (facts.error !== null) this.#err(Buffer.from(facts.error))
+    if (facts.error !== null) this.err(Buffer.from(facts.error))
     const usage = usageOf(facts)
-    if (facts.texts.service_tier !== undefined) this.#reported.serviceTier = facts.texts.service_tier
-    this.#reported.takeRead(usage, readUsage(usage, this.#provider), this.characters)
+    if (facts.texts.service_tier !== undefined) this.reports.serviceTier = facts.texts.service_tier
+    this.reports.takeRead(usage, readUsage(usage, this.#provider), this.characters)
   }
 
   /** Reads the events that the piece has, or ends. */
@@ -216,7 +185,7 @@ export class ChatCompletionsMeter {
       return false
     }
     scanChunk(data, facts)
-    if (facts.isError) this.#err(data)
+    if (facts.isError) this.err(data)
     if (this.model === '' && facts.modelStart >= 0)
       this.model = data.toString('utf8', facts.modelStart, facts.modelEnd)
     this.characters += facts.characters
@@ -225,7 +194,7 @@ export class ChatCompletionsMeter {
     this.#hasOtherContent ||= facts.hasOtherContent
     if (facts.tierStart >= 0) this.#takeTier(data, facts)
     const usage = facts.usageStart < 0 && facts.innerUsageStart < 0 ? null : usageAt(data, facts)
-    if (usage !== null) this.#reported.takeRead(usage, this.#reportOf(usage, data, facts), this.characters)
+    if (usage !== null) this.reports.takeRead(usage, this.#reportOf(usage, data, facts), this.characters)
     if (!isUsageOnly(facts)) return false
     this.hasFinish ||= this.#finished !== null && this.#finished.size > 0
     return true
@@ -255,13 +224,8 @@ export class ChatCompletionsMeter {
 
   /** Takes the service tier of the first chunk, and that of the last ones: it can change until the end. */
   #takeTier(data: Buffer, facts: ChunkFacts): void {
-    if (this.#reported.serviceTier !== '' && facts.usageStart < 0 && !facts.hasFinish) return
-    this.#reported.serviceTier = data.toString('latin1', facts.tierStart, facts.tierEnd)
-  }
-
-  #err(data: Buffer): void {
-    if (this.isAnswer) this.laterError ??= Buffer.from(data)
-    else this.firstError ??= Buffer.from(data)
+    if (this.reports.serviceTier !== '' && facts.usageStart < 0 && !facts.hasFinish) return
+    this.reports.serviceTier = data.toString('latin1', facts.tierStart, facts.tierEnd)
   }
 
   #emitRange(start: number, end: number): void {

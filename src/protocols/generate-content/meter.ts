@@ -3,10 +3,10 @@
  * See docs/translation.md, "The answer".
  */
 import { Buffer } from 'node:buffer'
-import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { answerFields, isJsonObject, saysError } from '../answer/content.ts'
 import { type AnswerFacts, PlaceScanner } from '../answer/place-scan.ts'
-import { modelIn, ReportedUsage } from '../answer/reported-usage.ts'
+import { ReportedStream } from '../answer/reported-stream.ts'
+import { modelIn } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
 import type { LooseObject } from '../loose.ts'
 import { SsePayload } from '../sse/payload.ts'
@@ -15,54 +15,30 @@ import { ANSWERS } from './places.ts'
 import { isFiltered } from './reader.ts'
 import { GenerateContentUsage } from './usage.ts'
 
-export class GenerateContentMeter implements AnswerStream {
+export class GenerateContentMeter extends ReportedStream implements AnswerStream {
   readonly #places: (typeof ANSWERS)['ofOne']
   readonly #scanner: PlaceScanner
   readonly #payload: SsePayload | null
   readonly #usage = new GenerateContentUsage()
-  readonly #reported = new ReportedUsage()
-  characters = 0
   #thoughtCharacters = 0
   isComplete = false
   /** Whether each candidate has finished, where there are several. */
   readonly #candidates = new Map<number, boolean>()
-  firstError: Buffer | null = null
-  laterError: Buffer | null = null
   #hasOtherContent = false
-  model = ''
 
   constructor(framing: Framing, choices = 1) {
+    super()
     this.#places = choices === 1 ? ANSWERS.ofOne : ANSWERS.ofSeveral
     this.#scanner = new PlaceScanner(this.#places.first, (facts) => this.#answer(facts))
     this.#payload = framing === 'sse' ? new SsePayload(this.#scanner) : null
   }
 
-  get usage(): TokenUsage | null {
-    return this.#reported.usage
-  }
-
-  get suspect(): string {
-    return this.#reported.suspect
-  }
-
-  get reported(): unknown {
-    return this.#reported.reported
-  }
-
-  get serviceTier(): string {
+  override get serviceTier(): string {
     return this.#usage.serviceTier
   }
 
-  get charactersSinceUsage(): number {
-    return this.#reported.charactersBeyond(this.characters)
-  }
-
-  get isUsageWhole(): boolean {
-    return this.#reported.isWhole(this.characters)
-  }
-
-  get isAnswer(): boolean {
-    return this.characters > 0 || this.#hasOtherContent || this.#reported.isOutputReported
+  override get isAnswer(): boolean {
+    return super.isAnswer || this.#hasOtherContent
   }
 
   get awaitsUsage(): boolean {
@@ -91,7 +67,7 @@ export class GenerateContentMeter implements AnswerStream {
   #answer(facts: AnswerFacts): void {
     this.#scanner.root = this.#places.later
     if (facts.texts.model !== undefined) this.model = facts.texts.model
-    if (facts.error !== null) this.#err(Buffer.from(facts.error))
+    if (facts.error !== null) this.err(Buffer.from(facts.error))
     const { finish = '' } = facts.texts
     // An answer removed by a filter is an answer, as in the translation.
     this.#hasOtherContent ||= facts.hasOtherContent || isFiltered(finish)
@@ -104,7 +80,7 @@ export class GenerateContentMeter implements AnswerStream {
     const thought = this.#thoughtCharacters
     const said = characters === 0 ? 'nothing' : characters === thought ? 'thought' : 'text'
     const usage = facts.usage && withTier(facts.usage, facts.texts)
-    this.#reported.takeRead(usage, this.#usage.report(usage, said), characters, thought)
+    this.reports.takeRead(usage, this.#usage.report(usage, said), characters, thought)
   }
 
   /** A blocked prompt ends the answer, and so does the last of its candidates that finishes. */
@@ -116,11 +92,6 @@ export class GenerateContentMeter implements AnswerStream {
     for (const [index, finishes] of candidates)
       this.#candidates.set(index, finishes || this.#candidates.get(index) === true)
     this.isComplete = hasFinish || [...this.#candidates.values()].every(Boolean)
-  }
-
-  #err(payload: Buffer): void {
-    if (this.isAnswer) this.laterError ??= payload
-    else this.firstError ??= payload
   }
 }
 

@@ -6,7 +6,8 @@ import { Buffer } from 'node:buffer'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { hasMessageContent, isWholeAnswer } from '../answer/content.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
-import { isOutputReported, meteredWhole, modelIn, ReportedUsage } from '../answer/reported-usage.ts'
+import { ReportedStream } from '../answer/reported-stream.ts'
+import { isOutputReported, meteredWhole, modelIn } from '../answer/reported-usage.ts'
 import type { AnswerStream, WholeAnswer } from '../dialect.ts'
 import { parsedFields } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
@@ -19,11 +20,10 @@ const NAMED_ERROR = /^event: ?error\r?$/m
 
 type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'isOtherBlock' | 'tools' | 'metrics'>
 
-export class MessagesMeter implements AnswerStream {
+export class MessagesMeter extends ReportedStream implements AnswerStream {
   // As in the meter of chat-completions: only the fields that most events touch are adjacent.
   #isBetweenEvents = true
   readonly #repeated = new RepeatedEvent()
-  characters = 0
 
   readonly #framer = new SseFramer(
     (bytes, start, end, isReadable) => {
@@ -32,39 +32,19 @@ export class MessagesMeter implements AnswerStream {
     new LongEvents('messages', (facts) => this.#longEvent(facts)),
   )
   readonly #usage = new MessagesUsage()
-  readonly #reported = new ReportedUsage()
   /** `message_stop` has passed. */
   isComplete = false
-  firstError: Buffer | null = null
-  laterError: Buffer | null = null
   #hasOtherBlock = false
-  model = ''
   /** A block or the whole message has ended and nothing followed: the stop reason comes with the usage. */
   #isBehindBlock = false
   hasBegun = false
 
-  get usage(): TokenUsage | null {
-    return this.#usage.withTools(this.#reported.usage)
+  override get usage(): TokenUsage | null {
+    return this.#usage.withTools(this.reports.usage)
   }
 
-  get suspect(): string {
-    return this.#reported.suspect
-  }
-
-  get reported(): unknown {
-    return this.#reported.reported
-  }
-
-  get serviceTier(): string {
+  override get serviceTier(): string {
     return this.#usage.serviceTier
-  }
-
-  get charactersSinceUsage(): number {
-    return this.#reported.charactersBeyond(this.characters)
-  }
-
-  get isUsageWhole(): boolean {
-    return this.#reported.isWhole(this.characters)
   }
 
   get isBetweenEvents(): boolean {
@@ -76,10 +56,8 @@ export class MessagesMeter implements AnswerStream {
   }
 
   /** The usage that a message starts with is a placeholder. An event too long to be kept is content. */
-  get isAnswer(): boolean {
-    return (
-      this.characters > 0 || this.#hasOtherBlock || this.#reported.isOutputReported || this.#framer.unread > 0
-    )
+  override get isAnswer(): boolean {
+    return super.isAnswer || this.#hasOtherBlock || this.#framer.unread > 0
   }
 
   push(piece: Buffer): Buffer {
@@ -110,7 +88,7 @@ export class MessagesMeter implements AnswerStream {
     const data = eventData(bytes, start, end)
     if (data === null || data.length === 0) return
     const facts = scanEvent(data)
-    if (isError(facts, bytes, start, end)) this.#err(data)
+    if (isError(facts, bytes, start, end)) this.err(data)
     this.#take(facts)
     if (facts.model !== '') this.model = facts.model
     const isText = facts.kind === 'other' && facts.spoken === 1
@@ -118,14 +96,9 @@ export class MessagesMeter implements AnswerStream {
     if (at >= 0) this.#repeated.remember(bytes, start, end, at + facts.spokenStart, at + facts.spokenEnd)
   }
 
-  #err(data: Buffer): void {
-    if (this.isAnswer) this.laterError ??= Buffer.from(data)
-    else this.firstError ??= Buffer.from(data)
-  }
-
   #longEvent(facts: AnswerFacts): void {
     const { characters, texts, error } = facts
-    if (error !== null) this.#err(Buffer.from(error))
+    if (error !== null) this.err(Buffer.from(error))
     const counted = usageOf(facts)
     const usage = counted && { ...counted, service_tier: texts.service_tier }
     this.#take({ kind: kindOf(texts.type), characters, usage, isOtherBlock: false, tools: [], metrics: null })
@@ -139,11 +112,11 @@ export class MessagesMeter implements AnswerStream {
     if (kind !== 'ping') this.#isBehindBlock = kind === 'block_stop' || kind === 'message_delta'
     if (kind === 'message_start') this.hasBegun = true
     if (kind === 'message_stop') this.isComplete = true
-    if (metrics !== null) this.#reported.takeRead(metrics, this.#usage.metrics(metrics), this.characters)
+    if (metrics !== null) this.reports.takeRead(metrics, this.#usage.metrics(metrics), this.characters)
     if (usage === null) return
-    if (kind === 'message_start') this.#reported.takeRead(usage, this.#usage.begin(usage), this.characters)
+    if (kind === 'message_start') this.reports.takeRead(usage, this.#usage.begin(usage), this.characters)
     else if (kind === 'message_delta')
-      this.#reported.takeRead(usage, this.#usage.report(usage), this.characters)
+      this.reports.takeRead(usage, this.#usage.report(usage), this.characters)
   }
 }
 

@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import type { Provider } from '../../../schemas/config/catalog.ts'
 import { NO_USAGE, type TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerFacts } from '../answer/place-scan.ts'
-import { ReportedUsage } from '../answer/reported-usage.ts'
+import { ReportedStream } from '../answer/reported-stream.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { parsedFields } from '../loose.ts'
 import { eventData, payloadStart, SseFramer } from '../sse/framer.ts'
@@ -20,7 +20,7 @@ const NAMED_ERROR = /^event: ?error\r?$/m
 
 type Counted = Pick<EventFacts, 'kind' | 'characters' | 'usage' | 'item' | 'serviceTier'>
 
-export class ResponsesMeter implements AnswerStream {
+export class ResponsesMeter extends ReportedStream implements AnswerStream {
   readonly #framer = new SseFramer(
     (bytes, start, end, isReadable) => {
       if (isReadable && !this.#isNextDelta(bytes, start, end)) this.#event(bytes, start, end)
@@ -28,49 +28,25 @@ export class ResponsesMeter implements AnswerStream {
     new LongEvents('responses', (facts) => this.#longEvent(facts)),
   )
   readonly #nextDelta = new NextDelta()
-  readonly #reported = new ReportedUsage()
   /** Tools that the upstream has run itself, reported or not. */
   readonly #tools: ServerToolItems
-  characters = 0
   /** True when the upstream has ended the answer, also at a limit. */
   isComplete = false
-  firstError: Buffer | null = null
-  laterError: Buffer | null = null
   #hasItem = false
-  model = ''
   responseId = ''
   /** An item has ended and nothing followed: the last event ends the answer and reports the usage. */
   #isBehindItem = false
   hasBegun = false
 
   constructor(provider?: Provider) {
+    super()
     this.#tools = new ServerToolItems(provider)
   }
 
-  get usage(): TokenUsage | null {
-    const { usage } = this.#reported
+  override get usage(): TokenUsage | null {
+    const { usage } = this.reports
     // Of a stream that ends before its report, the tools have run all the same.
     return usage === null && this.#tools.calls === 0 ? null : this.#tools.addTo(usage ?? NO_USAGE)
-  }
-
-  get suspect(): string {
-    return this.#reported.suspect
-  }
-
-  get reported(): unknown {
-    return this.#reported.reported
-  }
-
-  get serviceTier(): string {
-    return this.#reported.serviceTier
-  }
-
-  get charactersSinceUsage(): number {
-    return this.#reported.charactersBeyond(this.characters)
-  }
-
-  get isUsageWhole(): boolean {
-    return this.#reported.isWhole(this.characters)
   }
 
   get isBetweenEvents(): boolean {
@@ -82,8 +58,8 @@ export class ResponsesMeter implements AnswerStream {
   }
 
   /** Content or usage has come; an item that begins is content. So is an event too long to be kept. */
-  get isAnswer(): boolean {
-    return this.characters > 0 || this.#reported.isOutputReported || this.#hasItem || this.#framer.unread > 0
+  override get isAnswer(): boolean {
+    return super.isAnswer || this.#hasItem || this.#framer.unread > 0
   }
 
   push(piece: Buffer): Buffer {
@@ -111,23 +87,18 @@ export class ResponsesMeter implements AnswerStream {
     const data = eventData(bytes, start, end)
     if (data === null || data.length === 0) return
     const facts = scanEvent(data)
-    if (isError(facts, bytes, start, end)) this.#err(facts, data)
+    // With the error where every other protocol has it.
+    if (isError(facts, bytes, start, end))
+      this.err(facts.error === null ? data : Buffer.from(`{"error":${facts.error}}`))
     this.#take(facts)
     if (facts.model !== '') this.model = facts.model
     if (facts.id !== '') this.responseId = facts.id
     if (facts.kind === 'delta' && facts.spokenStart >= 0) this.#remember(facts, data, bytes, start, end)
   }
 
-  #err({ error }: Pick<EventFacts, 'error'>, data: Buffer): void {
-    // With the error where every other protocol has it.
-    const payload = error === null ? Buffer.from(data) : Buffer.from(`{"error":${error}}`)
-    if (this.isAnswer) this.laterError ??= payload
-    else this.firstError ??= payload
-  }
-
   #longEvent(facts: AnswerFacts): void {
     const { texts, error } = facts
-    if (error !== null) this.#err({ error: null }, Buffer.from(error))
+    if (error !== null) this.err(Buffer.from(error))
     const kind = kindOf(texts.type ?? '')
     this.responseId = texts.response_id ?? this.responseId
     this.#take({
@@ -145,11 +116,11 @@ export class ResponsesMeter implements AnswerStream {
     if (kind === 'created') this.hasBegun = true
     if (kind === 'item_added' || kind === 'item_done') this.#hasItem = true
     if (item !== null) this.#tools.add(item)
-    if (serviceTier !== '') this.#reported.serviceTier = serviceTier
+    if (serviceTier !== '') this.reports.serviceTier = serviceTier
     if (kind === 'completed') this.isComplete = true
     if (usage === null) return
     this.#tools.report(usage)
-    this.#reported.takeRead(usage, readResponsesUsage(usage), this.characters)
+    this.reports.takeRead(usage, readResponsesUsage(usage), this.characters)
   }
 
   /** Remembers an event for comparison. */

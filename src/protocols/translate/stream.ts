@@ -6,7 +6,8 @@ import { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { SaidParts } from '../answer/content.ts'
-import { ReportedUsage, type UsageReport } from '../answer/reported-usage.ts'
+import { ReportedStream } from '../answer/reported-stream.ts'
+import type { UsageReport } from '../answer/reported-usage.ts'
 import type { ChatCompletionsPrinter } from '../chat-completions/printer.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { EventReader } from '../sse/event-reader.ts'
@@ -32,63 +33,40 @@ export interface PartReader {
 
 const OVERFLOW = JSON.stringify({ error: { message: 'An event of the upstream is too long to be read.' } })
 
-export class TranslatedStream implements AnswerStream {
+export class TranslatedStream extends ReportedStream implements AnswerStream {
   readonly #events = new EventReader((name, data) => this.#event(name, data))
   readonly #reader: PartReader
   readonly #printer: ChatCompletionsPrinter
   /** The upstream has erred or is complete: nothing after that counts. */
   #isOver = false
-  readonly #reported = new ReportedUsage()
   #lastReport: UsageReport | null = null
   readonly #said = new SaidParts()
   /** Only whole events are printed. */
   readonly isBetweenEvents = true
   hasBegun = false
-  model = ''
   isComplete = false
-  firstError: Buffer | null = null
-  laterError: Buffer | null = null
 
   constructor(reader: PartReader, printer: ChatCompletionsPrinter) {
+    super()
     this.#reader = reader
     this.#printer = printer
   }
 
-  get usage(): TokenUsage | null {
-    const { usage } = this.#reported
+  override get usage(): TokenUsage | null {
+    const { usage } = this.reports
     return this.#reader.withTools?.(usage) ?? usage
   }
 
-  get suspect(): string {
-    return this.#reported.suspect
-  }
-
-  get reported(): unknown {
-    return this.#reported.reported
-  }
-
-  get serviceTier(): string {
+  override get serviceTier(): string {
     return this.#reader.serviceTier
-  }
-
-  get charactersSinceUsage(): number {
-    return this.#reported.charactersBeyond(this.characters)
-  }
-
-  get isUsageWhole(): boolean {
-    return this.#reported.isWhole(this.characters)
   }
 
   get awaitsUsage(): boolean {
     return !this.#isOver && this.#reader.isFinishing && !this.isUsageWhole
   }
 
-  get characters(): number {
-    return this.#said.characters
-  }
-
-  get isAnswer(): boolean {
-    return this.#said.hasContent || this.#reported.isOutputReported
+  override get isAnswer(): boolean {
+    return this.#said.hasContent || this.reports.isOutputReported
   }
 
   push(piece: Buffer): Buffer | null {
@@ -108,22 +86,19 @@ export class TranslatedStream implements AnswerStream {
     const { report } = this.#reader
     if (report === null || report === this.#lastReport) return
     this.#lastReport = report
-    this.#reported.takeRead(this.#reader.usage, report, this.characters, this.#said.thoughtCharacters)
+    this.reports.takeRead(this.#reader.usage, report, this.characters, this.#said.thoughtCharacters)
   }
 
   protected readonly take = (part: Part): void => {
     if (this.#isOver) return
-    if (part.type === 'error') this.#err(Buffer.from(part.payload))
+    if (part.type === 'error') this.err(Buffer.from(part.payload))
     this.#said.add(part)
+    this.characters = this.#said.characters
     // An event without any field begins nothing.
     this.hasBegun ||= part.type === 'start' && part.id !== ''
     if (part.type === 'start') this.model = part.model
     if (part.type === 'end') this.isComplete = true
     this.#isOver = part.type === 'end' || part.type === 'error'
     this.#printer.print(part)
-  }
-  #err(payload: Buffer): void {
-    if (this.isAnswer) this.laterError = payload
-    else this.firstError = payload
   }
 }
