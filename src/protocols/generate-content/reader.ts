@@ -99,7 +99,7 @@ export class GenerateContentReader implements PartReader {
   #hasErred = false
 
   /** Should the answer end here, it is whole. */
-  get isComplete(): boolean {
+  get isFinishing(): boolean {
     if (this.#hasErred) return false
     const candidates = [...this.#candidates.values()]
     if (candidates.length === 0) return this.#isBlocked
@@ -108,10 +108,6 @@ export class GenerateContentReader implements PartReader {
 
   get serviceTier(): string {
     return this.#usage.serviceTier
-  }
-
-  get isFinishing(): boolean {
-    return this.isComplete
   }
 
   read(_name: string, data: string, emit: Emit): void {
@@ -127,12 +123,16 @@ export class GenerateContentReader implements PartReader {
     if (saysError(answer)) return false
     this.#answer(answer, emit)
     if (this.#hasErred || (this.#candidates.size === 0 && !this.#isBlocked)) return false
-    this.end(emit)
+    this.#finish(emit)
     return true
   }
 
-  /** Finishes the candidates: only now is it certain that no further call follows. */
   end(emit: Emit): void {
+    if (this.isFinishing) this.#finish(emit)
+  }
+
+  /** Finishes the candidates: only now is it certain that no further call follows. */
+  #finish(emit: Emit): void {
     if (this.#candidates.size === 0) this.#candidate(0)
     for (const [choice, candidate] of this.#candidates) {
       const isBlocked = this.#isBlocked && candidate.reason === ''

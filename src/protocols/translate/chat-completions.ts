@@ -8,7 +8,7 @@ import { asksForFunctionCall } from '../chat-completions/legacy-functions.ts'
 import { ChatCompletionsPrinter } from '../chat-completions/printer.ts'
 import { completionAsStream } from '../chat-completions/whole-as-stream.ts'
 import type { ChatCall, ProtocolAdapter, WholeAnswer } from '../dialect.ts'
-import type { PartReader, TranslatedStream } from './stream.ts'
+import { type PartReader, TranslatedStream } from './stream.ts'
 
 /** The parts of `ChatCall.source` that a translation needs. */
 interface TranslatableSource {
@@ -28,9 +28,8 @@ interface WholeReader extends PartReader {
   readWhole(answer: Fields, emit: (part: Part) => void): boolean
 }
 
-interface Protocol<Reader extends WholeReader> {
-  reader(): Reader
-  stream(reader: Reader, printer: ChatCompletionsPrinter): TranslatedStream
+interface Protocol {
+  reader(): WholeReader
   /** The model that an answer names. */
   modelOf(answer: Fields): unknown
   /** Its usage counts thoughts apart from the rest of the output. */
@@ -38,8 +37,8 @@ interface Protocol<Reader extends WholeReader> {
 }
 
 /** Returns how answers of a protocol are read for clients of chat-completions. `now` returns epoch milliseconds. */
-export function answersOf<Reader extends WholeReader>(
-  protocol: Protocol<Reader>,
+export function answersOf(
+  protocol: Protocol,
   now: () => number,
 ): Pick<ProtocolAdapter, 'from' | 'streamContentType' | 'openStream' | 'readWhole' | 'wholeAsStream'> {
   const headOf = (call: ChatCall) => ({
@@ -52,7 +51,7 @@ export function answersOf<Reader extends WholeReader>(
     streamContentType: 'text/event-stream; charset=utf-8',
     openStream(call) {
       const printer = new ChatCompletionsPrinter({ ...headOf(call), includeUsage: wantsUsage(call) })
-      return protocol.stream(protocol.reader(), printer)
+      return new TranslatedStream(protocol.reader(), printer)
     },
     readWhole: (call, body) => readWhole(protocol, body, new ChatCompletionCollector(headOf(call))),
     wholeAsStream: (call, body) => completionAsStream(body, wantsUsage(call)),
@@ -60,7 +59,7 @@ export function answersOf<Reader extends WholeReader>(
 }
 
 function readWhole(
-  { reader: open, modelOf, countsThoughts }: Protocol<WholeReader>,
+  { reader: open, modelOf, countsThoughts }: Protocol,
   body: Buffer,
   collector: ChatCompletionCollector,
 ): WholeAnswer {

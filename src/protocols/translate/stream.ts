@@ -29,6 +29,8 @@ export interface PartReader {
   readonly serviceTier: string
   /** Returns the usage with the tools that have run and are not reported yet; absent where each report has them. */
   withTools?(usage: TokenUsage | null): TokenUsage | null
+  /** Ends an answer that is whole, when its bytes have ended; absent where the protocol has a last event. */
+  end?(emit: (part: Part) => void): void
 }
 
 const OVERFLOW = JSON.stringify({ error: { message: 'An event of the upstream is too long to be read.' } })
@@ -71,25 +73,26 @@ export class TranslatedStream extends ReportedStream implements AnswerStream {
 
   push(piece: Buffer): Buffer | null {
     this.#events.push(piece)
-    if (this.#events.hasOverflown && !this.#isOver) this.take({ type: 'error', payload: OVERFLOW })
+    if (this.#events.hasOverflown && !this.#isOver) this.#take({ type: 'error', payload: OVERFLOW })
     return this.#printer.take()
   }
 
   end(): Buffer | null {
     this.#events.end()
+    this.#reader.end?.(this.#take)
     return this.#printer.take()
   }
 
   #event(name: string, data: string): void {
     if (this.#isOver) return
-    this.#reader.read(name, data, this.take)
+    this.#reader.read(name, data, this.#take)
     const { report } = this.#reader
     if (report === null || report === this.#lastReport) return
     this.#lastReport = report
     this.reports.takeRead(this.#reader.usage, report, this.characters, this.#said.thoughtCharacters)
   }
 
-  protected readonly take = (part: Part): void => {
+  readonly #take = (part: Part): void => {
     if (this.#isOver) return
     if (part.type === 'error') this.err(Buffer.from(part.payload))
     this.#said.add(part)

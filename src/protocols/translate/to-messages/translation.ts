@@ -1,12 +1,11 @@
 /**
- * Adapts a chat-completions call to an upstream of the messages protocol, and of its answer back.
+ * Adapts a chat-completions call to an upstream of the messages protocol, and its answer back.
  * See docs/api-rules.md, "Protocols and translation".
  */
 import type { Provider } from '../../../../schemas/config/catalog.ts'
 import type { ProtocolAdapter } from '../../dialect.ts'
 import { MessagesReader } from '../../messages/reader.ts'
 import { answersOf, sourceOf } from '../chat-completions.ts'
-import { TranslatedStream } from '../stream.ts'
 import { filesToFetch, translateRequest } from './request.ts'
 
 /** Platforms that take files in base64 alone; other upstreams of the protocol fetch links themselves. */
@@ -17,7 +16,6 @@ export const chatCompletionsToMessages = (now: () => number = Date.now): Protoco
   ...answersOf(
     {
       reader: () => new MessagesReader(),
-      stream: (reader, printer) => new TranslatedStream(reader, printer),
       modelOf: ({ model }) => model,
       countsThoughts: false,
     },
