@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
-import { BedrockStream, EVENT_STREAM_TYPE } from '../../../src/protocols/aws/bedrock-stream.ts'
+import { EVENT_STREAM_TYPE, withEventStreamFraming } from '../../../src/protocols/aws/bedrock-stream.ts'
 import type {
   AnswerStream,
   ChatCall,
@@ -385,7 +385,7 @@ export function answerTo(asked: ChatCall, call: AnswerReceiver, head: AnswerHead
   if (isCompressed(headers)) return null
   const contentType = headers.contentType ?? 'application/json'
   if (asked.stream && contentType.toLowerCase().startsWith(EVENT_STREAM_TYPE)) {
-    const stream = new BedrockStream(adapter.openStream(asked, provider))
+    const stream = withEventStreamFraming(adapter.openStream(asked, provider))
     return new StreamAnswer(call, adapter.streamContentType ?? EVENT_STREAM, stream, waiting)
   }
   if (!isStreamed(contentType, asked, adapter)) {

@@ -3,7 +3,6 @@
  * that.
  */
 import { Buffer } from 'node:buffer'
-import type { TokenUsage } from '../../core/pricing/usage.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { parsedFields, textOf } from '../loose.ts'
 import { type EventMessage, EventStreamReader } from './event-stream.ts'
@@ -47,83 +46,31 @@ function framed({ headers, payload }: EventMessage): Framed {
   return { metered, shown: sse(textOf(event.type), JSON.stringify(rest)) }
 }
 
-export class BedrockStream implements AnswerStream {
-  readonly #reader = new EventStreamReader()
-  readonly #events: AnswerStream
-  #isDamaged = false
-
-  /** @param events reads the same answer as server-sent events */
-  constructor(events: AnswerStream) {
-    this.#events = events
-  }
-
-  push(piece: Buffer): Buffer | null {
-    if (this.#isDamaged) return null
-    const events = this.#read(piece)
-    const metered = Buffer.from(events.map((event) => event.metered).join(''))
-    if (metered.length === 0) return null
-    const out = this.#events.push(metered)
-    // What passes unchanged is not all for the client; a translation has left the counts out itself.
-    const isHiding = out === metered && events.some((event) => event.shown !== event.metered)
-    return isHiding ? Buffer.from(events.map(({ shown }) => shown).join('')) : out
-  }
-
-  #read(piece: Buffer): readonly Framed[] {
+/**
+ * Makes a stream read its answer inside the framing of AWS; all else of it stays.
+ * @param events reads the same answer as server-sent events
+ */
+export function withEventStreamFraming(events: AnswerStream): AnswerStream {
+  const reader = new EventStreamReader()
+  const pushEvents = events.push.bind(events)
+  let isDamaged = false
+  const read = (piece: Buffer): readonly Framed[] => {
     try {
-      return this.#reader.push(piece).map(framed)
+      return reader.push(piece).map(framed)
     } catch (error) {
-      this.#isDamaged = true
+      isDamaged = true
       return [same(errorEvent('api_error', (error as Error).message))]
     }
   }
-
-  end(): Buffer | null {
-    return this.#events.end()
+  events.push = (piece) => {
+    if (isDamaged) return null
+    const pieces = read(piece)
+    const metered = Buffer.from(pieces.map((event) => event.metered).join(''))
+    if (metered.length === 0) return null
+    const out = pushEvents(metered)
+    // What passes unchanged is not all for the client; a translation has left the counts out itself.
+    const isHiding = out === metered && pieces.some((event) => event.shown !== event.metered)
+    return isHiding ? Buffer.from(pieces.map(({ shown }) => shown).join('')) : out
   }
-
-  get usage(): TokenUsage | null {
-    return this.#events.usage
-  }
-  get characters(): number {
-    return this.#events.characters
-  }
-  get charactersSinceUsage(): number {
-    return this.#events.charactersSinceUsage
-  }
-  get isUsageWhole(): boolean {
-    return this.#events.isUsageWhole
-  }
-  get model(): string {
-    return this.#events.model ?? ''
-  }
-  get suspect(): string {
-    return this.#events.suspect ?? ''
-  }
-  get reported(): unknown {
-    return this.#events.reported
-  }
-  get serviceTier(): string {
-    return this.#events.serviceTier ?? ''
-  }
-  get hasBegun(): boolean {
-    return this.#events.hasBegun
-  }
-  get isBetweenEvents(): boolean {
-    return this.#events.isBetweenEvents
-  }
-  get isComplete(): boolean {
-    return this.#events.isComplete
-  }
-  get awaitsUsage(): boolean {
-    return this.#events.awaitsUsage
-  }
-  get isAnswer(): boolean {
-    return this.#events.isAnswer
-  }
-  get firstError(): Buffer | null {
-    return this.#events.firstError
-  }
-  get laterError(): Buffer | null {
-    return this.#events.laterError
-  }
+  return events
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { BedrockStream } from '../../../../src/protocols/aws/bedrock-stream.ts'
+import { withEventStreamFraming } from '../../../../src/protocols/aws/bedrock-stream.ts'
 import { EventStreamReader } from '../../../../src/protocols/aws/event-stream.ts'
 import { withHeaderUsage } from '../../../../src/protocols/aws/header-usage.ts'
 import { DIALECTS, protocolAdapter } from '../../../../src/protocols/registry.ts'
@@ -11,7 +11,7 @@ const CALL = DIALECTS.messages.read({
   query: '',
   body: Buffer.from('{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}'),
 })
-const newStream = () => new BedrockStream(protocolAdapter('messages', 'messages').openStream(CALL))
+const newStream = () => withEventStreamFraming(protocolAdapter('messages', 'messages').openStream(CALL))
 const DELTA = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Grüße' } }
 
 t.test('a message without headers and payload has the published checksums', async (t) => {
@@ -73,7 +73,7 @@ t.test('metrics of the platform are metered, native and translated', async (t) =
     { type: 'message_stop', [METRICS]: { inputTokenCount: 1000, outputTokenCount: 300 } },
   ]
   const all = Buffer.concat(events.map(chunk))
-  const ways = { native: newStream, translated: () => new BedrockStream(translatedStream()) }
+  const ways = { native: newStream, translated: () => withEventStreamFraming(translatedStream()) }
   for (const [way, open] of Object.entries(ways))
     for (const size of [1, 100, all.length]) {
       const stream = open()
