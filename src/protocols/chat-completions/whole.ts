@@ -96,6 +96,19 @@ function answerOn(tape: Tape): ReadAnswer | null {
   }
 }
 
+/** Reads an answer that the tape does not have: the bytes may be no JSON. */
+function readByScan(body: Buffer): ReadAnswer {
+  const facts = newChunkFacts()
+  scanTopLevel(body, facts)
+  const { isError, modelStart, modelEnd, tierStart, tierEnd } = facts
+  return {
+    isError,
+    model: modelStart < 0 ? '' : body.toString('utf8', modelStart, modelEnd),
+    serviceTier: tierStart < 0 ? '' : body.toString('latin1', tierStart, tierEnd),
+    usage: usageAt(body, facts),
+  }
+}
+
 /**
  * Returns the usage that a scan has found; null for none. Its parts are ASCII: other characters need not be decoded.
  */
@@ -109,9 +122,6 @@ export function usageAt(bytes: Buffer, facts: ChunkFacts): unknown {
     return null
   }
 }
-
-const suspectIn = (usage: unknown, report: UsageReport | null): string =>
-  report === null ? faultIn(usage) : (report.contradiction ?? '')
 
 /** Counts its characters on demand: an answer with usage never needs them. */
 export class WholeResponse implements Metered {
@@ -127,28 +137,19 @@ export class WholeResponse implements Metered {
 
   constructor(body: Buffer, provider?: Provider) {
     this.#body = body
-    const read = scanJson(body, DEEPEST, null, answerOn)
-    if (read !== null) {
-      this.#report = readUsage(read.usage, provider)
-      this.usage = this.#report && countsOf(this.#report)
-      this.suspect = suspectIn(read.usage, this.#report)
-      this.reported = read.usage
-      this.serviceTier = read.serviceTier
-      this.model = read.model
-      this.isAnswer =
-        !read.isError && (isOutputReported(this.#report) || isWholeAnswer(body, false, hasChoiceContent))
-      return
-    }
-    const facts = newChunkFacts()
-    scanTopLevel(body, facts)
-    const usage = usageAt(body, facts)
-    this.#report = readUsage(usage, provider)
-    this.usage = this.#report && countsOf(this.#report)
-    this.suspect = suspectIn(usage, this.#report)
+    const scanned = scanJson(body, DEEPEST, null, answerOn)
+    const { usage, serviceTier, model, isError } = scanned ?? readByScan(body)
+    const report = readUsage(usage, provider)
+    this.#report = report
+    this.usage = report && countsOf(report)
+    this.suspect = report === null ? faultIn(usage) : (report.contradiction ?? '')
     this.reported = usage
-    this.serviceTier = facts.tierStart < 0 ? '' : body.toString('latin1', facts.tierStart, facts.tierEnd)
-    this.model = facts.modelStart < 0 ? '' : body.toString('utf8', facts.modelStart, facts.modelEnd)
-    this.isAnswer = !facts.isError && isWholeAnswer(body, isOutputReported(this.#report), hasChoiceContent)
+    this.serviceTier = serviceTier
+    this.model = model
+    const isReported = isOutputReported(report)
+    // What is on the tape is JSON.
+    const isReportedJson = isReported && scanned !== null
+    this.isAnswer = !isError && (isReportedJson || isWholeAnswer(body, isReported, hasChoiceContent))
   }
 
   get isUsageWhole(): boolean {
