@@ -68,7 +68,8 @@ export class FieldCursor {
   }
 }
 
-function equals(bytes: Buffer, start: number, end: number, word: Buffer): boolean {
+/** Returns whether `bytes[start, end)` is the word. */
+export function equals(bytes: Buffer, start: number, end: number, word: Buffer): boolean {
   if (end - start !== word.length) return false
   for (let i = 0; i < word.length; i++) if (bytes[start + i] !== word[i]) return false
   return true

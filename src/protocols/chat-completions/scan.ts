@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import { hexDigit, skipSpace, skipString, skipValue } from '../../core/json/fields.ts'
 import { LATER_BYTE_CHARACTERS, weightOfCodeUnit } from '../../core/pricing/text-tokens.ts'
 import { isFailedOutcome } from '../answer/content.ts'
-import { FieldCursor } from '../answer/field-cursor.ts'
+import { equals, FieldCursor } from '../answer/field-cursor.ts'
 import { parsedFields } from '../loose.ts'
 
 const QUOTE = 0x22
@@ -94,12 +94,6 @@ export const newChunkFacts = (): ChunkFacts => ({
   spokenStart: -1,
   spokenEnd: -1,
 })
-
-function equals(bytes: Buffer, start: number, end: number, word: Buffer): boolean {
-  if (end - start !== word.length) return false
-  for (let i = 0; i < word.length; i++) if (bytes[start + i] !== word[i]) return false
-  return true
-}
 
 function isAmong(
   byLength: ReadonlyArray<readonly Buffer[]>,

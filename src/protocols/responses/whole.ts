@@ -4,17 +4,14 @@ import { NO_USAGE } from '../../core/pricing/usage.ts'
 import { answerFields, charactersOf, hasItemContent, saysError } from '../answer/content.ts'
 import { isOutputReported, meteredWhole, modelIn } from '../answer/reported-usage.ts'
 import type { WholeAnswer } from '../dialect.ts'
-import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
+import { fieldsOf, type LooseObject, listOf, textOf } from '../loose.ts'
 import { itemFacts, ServerToolItems } from './tool-items.ts'
 import { readResponsesUsage } from './usage.ts'
 
-const listOf = (value: unknown): readonly LooseObject[] => (Array.isArray(value) ? value.map(fieldsOf) : [])
-
 const saidInParts = (parts: unknown): number =>
-  listOf(parts).reduce(
-    (sum, { text, refusal }) => sum + charactersOf(textOf(text)) + charactersOf(textOf(refusal)),
-    0,
-  )
+  listOf(parts)
+    .map(fieldsOf)
+    .reduce((sum, { text, refusal }) => sum + charactersOf(textOf(text)) + charactersOf(textOf(refusal)), 0)
 
 /**
  * Returns the characters of output in one item, weighed by script: its text, its reasoning, the arguments of its
@@ -28,7 +25,7 @@ const saidIn = (item: LooseObject): number =>
 
 export function readWholeResponse(body: Buffer, provider?: Provider): WholeAnswer {
   const response = answerFields(body)
-  const items = listOf(response?.output)
+  const items = listOf(response?.output).map(fieldsOf)
   const report = readResponsesUsage(response?.usage)
   const tools = new ServerToolItems(provider)
   for (const item of items) tools.add(itemFacts(item))

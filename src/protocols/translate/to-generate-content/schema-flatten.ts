@@ -2,11 +2,11 @@
  * JSON Schema with what `$ref` points to and the members of `allOf` merged into the schema itself, one level at a time.
  * It follows JSON Schema 2020-12.
  */
-import { isRawNumber, sizeOf } from '../../../core/json/exact.ts'
-import { fieldsOf } from '../../loose.ts'
+import { sizeOf } from '../../../core/json/exact.ts'
+import { fieldsOf, isObject, type LooseObject, listOf } from '../../loose.ts'
 
 /** A schema, or a map of them. A client may send any value as one. */
-export type Schema = Readonly<Record<string, unknown>>
+export type Schema = LooseObject
 
 /** A definition may contain itself this often; deeper, only its type is kept. */
 const MAX_SELF_NESTING = 2
@@ -14,11 +14,6 @@ const MAX_SELF_NESTING = 2
 const MAX_BRANCHES = 32
 /** Of `allOf` in `allOf`, and of definitions that name others. */
 const MAX_MERGED_LEVELS = 64
-
-export const isSchema = (value: unknown): value is Schema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
-
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** Returns the types of a schema, in lower case; none where it names none. */
 export const typesOf = ({ type }: Schema): readonly string[] =>
@@ -71,7 +66,7 @@ export function flattened(
   level = 0,
 ): Flattened {
   const isBeyond = ++source.spent.schemas > MAX_SCHEMAS || level > MAX_MERGED_LEVELS
-  if (!isSchema(schema) || isBeyond) return { schema: {}, within }
+  if (!isObject(schema) || isBeyond) return { schema: {}, within }
   const { $ref, allOf, oneOf, const: only, ...rest } = schema
   let own: Schema = Object.hasOwn(schema, 'const') ? { ...rest, enum: [only] } : rest
   if (Array.isArray(oneOf) && own.anyOf === undefined) own = { ...own, anyOf: oneOf }

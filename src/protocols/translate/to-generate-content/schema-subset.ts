@@ -3,12 +3,10 @@
  * allows all that the schema allows; a restriction that the subset cannot express is dropped.
  */
 import { isRawNumber, sizeOf } from '../../../core/json/exact.ts'
-import { fieldsOf } from '../../loose.ts'
+import { fieldsOf, isObject, listOf } from '../../loose.ts'
 import {
   flattened,
-  isSchema,
   larger,
-  listOf,
   merged,
   type Schema,
   type SchemaSource,
@@ -217,7 +215,7 @@ function ofArray(schema: Schema, place: Place): Schema {
   const tuple = [...listOf(schema.prefixItems), ...listOf(schema.items)]
   const { items } = schema
   if (tuple.length === 0) return { items: reducedSchema(items === false ? {} : items, place), ...counts }
-  const rest = isSchema(items) ? [items] : items === false || schema.additionalItems === false ? [] : [{}]
+  const rest = isObject(items) ? [items] : items === false || schema.additionalItems === false ? [] : [{}]
   return { items: reducedSchema({ anyOf: [...tuple, ...rest] }, place), ...counts }
 }
 
