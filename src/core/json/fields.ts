@@ -125,6 +125,16 @@ export interface Splice {
   readonly text: string
 }
 
+/**
+ * Returns the splice that sets a field.
+ * @param span the field's place, where the object has it
+ * @param open index of the brace of the object, which has another field
+ */
+export const assignment = (name: string, json: string, span: FieldSpan | undefined, open: number): Splice =>
+  span === undefined
+    ? { start: open + 1, end: open + 1, text: `"${name}":${json},` }
+    : { start: span.start, end: span.end, text: json }
+
 /** Returns the splice that removes a field with its name and comma. The object must have another field. */
 export function removal(bytes: Buffer, span: FieldSpan): Splice {
   const after = skipSpace(bytes, span.end)

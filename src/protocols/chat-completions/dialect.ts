@@ -9,7 +9,14 @@ import {
 } from '../../../schemas/chat/chat-completions.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
-import { type FieldSpan, removal, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import {
+  assignment,
+  type FieldSpan,
+  removal,
+  type Splice,
+  spliced,
+  topLevelFields,
+} from '../../core/json/fields.ts'
 import type { ChatCall, EncodeOptions } from '../dialect.ts'
 import { readJsonBody } from '../request/client-json.ts'
 import { requestedTier, withoutForeignFields } from '../request/foreign-fields.ts'
@@ -129,11 +136,8 @@ function withUsageRequested(body: Buffer, { start, end }: FieldSpan): string {
   const options = body.subarray(start, end)
   const { fields, open } = topLevelFields(options)
   if (fields.size === 0) return ASK_USAGE
-  const asked = fields.get('include_usage')
-  const splice = asked
-    ? { start: asked.start, end: asked.end, text: 'true' }
-    : { start: open + 1, end: open + 1, text: '"include_usage":true,' }
-  return spliced(options, [splice]).toString('utf8')
+  const asking = assignment('include_usage', 'true', fields.get('include_usage'), open)
+  return spliced(options, [asking]).toString('utf8')
 }
 
 const LETTER_N = 0x6e
@@ -172,11 +176,8 @@ export function wireBody(call: ChatCompletionsCall, options: NativeOptions): Buf
   const { outputLimitField } = options
   const source = outputLimitField === null ? call.source : withOneLimit(call, outputLimitField)
   const splices: Splice[] = []
-  const put = (name: keyof ChangedFields, json: string) => {
-    const span = source.fields[name]
-    if (span) splices.push({ start: span.start, end: span.end, text: json })
-    else splices.push({ start: source.open + 1, end: source.open + 1, text: `"${name}":${json},` })
-  }
+  const put = (name: keyof ChangedFields, json: string) =>
+    splices.push(assignment(name, json, source.fields[name], source.open))
   if (options.upstreamModel !== call.model) put('model', JSON.stringify(options.upstreamModel))
   if (call.outputLimit === null && options.outputCeiling !== null)
     put(outputLimitField ?? USUAL_LIMIT_FIELD, String(options.outputCeiling))

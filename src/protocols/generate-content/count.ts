@@ -5,7 +5,7 @@
 
 import { countContentTokensRequest } from '../../../schemas/chat/generate-content.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
+import { assignment, type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
 import { resourceName, withoutCollection } from '../../core/routing/generate-model-name.ts'
 import type { ChatCall, ClientRequest, Dialect } from '../dialect.ts'
 import { invalidField, readJsonBody } from '../request/client-json.ts'
@@ -25,11 +25,8 @@ const WHOLE_REQUEST = ['generateContentRequest', 'generate_content_request'] as 
 /** Inserts the model into the whole request at a span. */
 function naming(body: Buffer, { start, end }: FieldSpan, upstreamModel: string): Splice {
   const { fields, open } = topLevelFields(body.subarray(start, end))
-  const model = fields.get('model')
-  const inside = start + open + 1
-  const text = JSON.stringify(resourceName(upstreamModel))
-  if (model === undefined) return { start: inside, end: inside, text: `"model":${text},` }
-  return { start: start + model.start, end: start + model.end, text }
+  const inside = assignment('model', JSON.stringify(resourceName(upstreamModel)), fields.get('model'), open)
+  return { start: start + inside.start, end: start + inside.end, text: inside.text }
 }
 
 const contract = withoutForeignFields('generate-content', countContentTokensRequest)

@@ -6,7 +6,7 @@
 import { type ResponsesRequest, responsesRequest } from '../../../schemas/chat/responses.ts'
 import type { ServerTool } from '../../../schemas/config/catalog.ts'
 import { numberPiece, textPiece } from '../../core/call-log/detail-text.ts'
-import { type FieldSpan, removal, type Splice, spliced } from '../../core/json/fields.ts'
+import { assignment, type FieldSpan, removal, type Splice, spliced } from '../../core/json/fields.ts'
 import type {
   CallState,
   ChatCall,
@@ -132,11 +132,7 @@ export const responsesDialect: Dialect = { protocol: 'responses', read }
 function wireBody(call: ChatCall, { upstreamModel, outputCeiling }: EncodeOptions): Buffer {
   const { body, fields, open } = call.source as ResponsesSource
   const splices: Splice[] = []
-  const put = (name: string, json: string) => {
-    const span = fields.get(name)
-    if (span) splices.push({ start: span.start, end: span.end, text: json })
-    else splices.push({ start: open + 1, end: open + 1, text: `"${name}":${json},` })
-  }
+  const put = (name: string, json: string) => splices.push(assignment(name, json, fields.get(name), open))
   if (upstreamModel !== call.model) put('model', JSON.stringify(upstreamModel))
   if (call.outputLimit === null && outputCeiling !== null) put('max_output_tokens', String(outputCeiling))
   const previous = call.state?.upstreamPrevious
