@@ -52,7 +52,7 @@ export interface ChatCall {
   readonly source: unknown
 }
 
-/** The result of reading a request in a dialect. */
+/** The parts of a client's request that a dialect reads. */
 export interface ClientRequest {
   readonly path: string
   readonly query: string

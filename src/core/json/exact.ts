@@ -183,7 +183,7 @@ function parsed(text: string, mayDiffer: RegExp, reviver: () => Reviver): unknow
 }
 
 /**
- * Parses JSON; numbers that would come back as others are `WrittenNumber`s.
+ * Parses JSON; numbers that would come back as others are `RawNumber`s.
  * @throws SyntaxError also for what nests deeper than `MAX_JSON_LEVELS`
  */
 export const parseExactJson = (text: string): unknown => parsed(text, MAY_LOSE_DIGITS, exactOnly)

@@ -1,6 +1,6 @@
 /**
  * Reads a server-sent event stream that is to be translated: bytes in pieces of any size, events as text. Where bytes
- * pass through untouched, `sse-framer.ts` reads along instead.
+ * pass through untouched, `framer.ts` reads along instead.
  */
 import { StringDecoder } from 'node:string_decoder'
 import { createParser, type EventSourceParser } from 'eventsource-parser'
