@@ -10,7 +10,9 @@ export type SnakeCase<T> = { [Name in keyof T & string as SnakeName<Name>]: T[Na
 
 type Shown<Value> = Value extends Date ? string : Value
 
-const snakeName = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+/** Returns a name of camel case in snake case. */
+export const snakeName = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /**
  * Returns a record as the API has it: names in snake case, instants as RFC 3339. It has every field of the record; the schema

@@ -5,11 +5,10 @@
 import { Buffer } from 'node:buffer'
 import type { AnswerStream } from '../dialect.ts'
 import { parsedFields, textOf } from '../loose.ts'
+import { METRICS_FIELD } from '../messages/usage.ts'
 import { type EventMessage, EventStreamReader } from './event-stream.ts'
 
 export const EVENT_STREAM_TYPE = 'application/vnd.amazon.eventstream'
-/** Counts of the provider's own, beside those of the protocol. */
-const METRICS = 'amazon-bedrock-invocationMetrics'
 const ERROR_TYPES: Readonly<Record<string, string>> = {
   throttlingException: 'rate_limit_error',
   validationException: 'invalid_request_error',
@@ -41,8 +40,8 @@ function framed({ headers, payload }: EventMessage): Framed {
   const event = parsedFields(text)
   if (event === null) return same('')
   const metered = sse(textOf(event.type), text)
-  if (event[METRICS] === undefined) return same(metered)
-  const { [METRICS]: _, ...rest } = event
+  if (event[METRICS_FIELD] === undefined) return same(metered)
+  const { [METRICS_FIELD]: _, ...rest } = event
   return { metered, shown: sse(textOf(event.type), JSON.stringify(rest)) }
 }
 

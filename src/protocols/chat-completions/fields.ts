@@ -1,6 +1,6 @@
 /** Names the fields of a chat-completions request that a translation does not send to its upstream. */
 
-import { fieldsOf, isObject, type LooseObject } from '../loose.ts'
+import { fieldsOf, type LooseObject } from '../loose.ts'
 import type { DroppedFields } from '../translate/dropped-fields.ts'
 
 /** Fields that the gateway itself obeys, whichever upstream answers. */
@@ -53,11 +53,7 @@ export function nameFieldsLeftOut(request: unknown, said: readonly string[], dro
   const plain = names.filter((name) => PLAIN_NAME.test(name))
   for (const name of plain.slice(0, MAX_NAMED)) dropped.add(name)
   if (plain.length < names.length || plain.length > MAX_NAMED) dropped.add('further unknown fields')
-  nameStreamOptions(fieldsOf(request).stream_options, dropped)
-}
-
-function nameStreamOptions(options: unknown, dropped: DroppedFields): void {
-  if (isObject(options) && options.include_obfuscation === true)
+  if (fieldsOf(fieldsOf(request).stream_options).include_obfuscation === true)
     dropped.add('stream_options.include_obfuscation')
 }
 

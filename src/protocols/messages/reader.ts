@@ -9,7 +9,7 @@ import type { UsageReport } from '../answer/reported-usage.ts'
 import { fieldsOf, isObject, type LooseObject, parsedFields, textOf } from '../loose.ts'
 import type { PartReader } from '../translate/stream.ts'
 import { ANSWER_TOOL } from './output-format.ts'
-import { MessagesUsage } from './usage.ts'
+import { METRICS_FIELD, MessagesUsage } from './usage.ts'
 
 type Emit = (part: Part) => void
 
@@ -27,8 +27,6 @@ const finishReason = (reason: unknown): FinishReason =>
 /** Returns whether an event is an error, in the protocol's own shape or in the one that most others have. */
 export const isError = (event: LooseObject): boolean => event.type === 'error' || saysError(event)
 
-/** Counts that Bedrock adds to the last event. */
-const METRICS = 'amazon-bedrock-invocationMetrics'
 /** No text of a model has more. */
 const MAX_SOURCES = 256
 
@@ -109,7 +107,7 @@ export class MessagesReader implements PartReader {
         this.#usageReport(event.usage, emit)
         break
       case 'message_stop':
-        this.#metrics(event[METRICS], emit)
+        this.#metrics(event[METRICS_FIELD], emit)
         this.#messageStop(emit)
         break
     }

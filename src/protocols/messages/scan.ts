@@ -8,7 +8,7 @@ import { isFailedOutcome, saysSomething } from '../answer/content.ts'
 import { FieldCursor, forEachElement } from '../answer/field-cursor.ts'
 import { countCharacters } from '../chat-completions/scan.ts'
 import { type LooseObject, parsedFields } from '../loose.ts'
-import type { ToolBlock } from './usage.ts'
+import { METRICS_FIELD, type ToolBlock } from './usage.ts'
 
 export type EventKind =
   | 'message_start'
@@ -42,7 +42,7 @@ export interface EventFacts {
 const bytesOf = (text: string): Buffer => Buffer.from(text)
 const TYPE = bytesOf('type')
 const USAGE = bytesOf('usage')
-const METRICS = bytesOf('amazon-bedrock-invocationMetrics')
+const METRICS = bytesOf(METRICS_FIELD)
 const MODEL = bytesOf('model')
 const MESSAGE = bytesOf('message')
 const DELTA = bytesOf('delta')

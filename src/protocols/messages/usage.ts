@@ -43,6 +43,9 @@ const COUNTED_TOOLS: Readonly<Record<string, ServerTool>> = {
   web_fetch: 'url_context',
 }
 
+/** The field of the last event with the counts that Bedrock adds. */
+export const METRICS_FIELD = 'amazon-bedrock-invocationMetrics'
+
 /** Counts the tools that have run so far, for a stream that ends before its report. */
 class ToolBlocks {
   #begun = ''

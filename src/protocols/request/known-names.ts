@@ -4,6 +4,7 @@
  * upstream may take it for the real one. Names in no list pass.
  */
 import { type NameSet, place } from '../../core/json/names.ts'
+import { snakeName } from '../../core/json/snake-case.ts'
 
 /** Top-level fields by which aggregators and servers choose model, price or route, whatever the protocol. */
 const OF_ROUTERS = `models provider providers route routing transforms plugins preset fallbacks fallback_models
@@ -153,15 +154,13 @@ export const MESSAGES_NAMES: NameSet = place(
   },
 )
 
-const inSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-
 /** Returns the names in both cases: this vendor also accepts snake case. */
 function eitherCase(names: string, inside: Readonly<Record<string, NameSet>> = {}): NameSet {
   const under = Object.entries(inside).flatMap(([name, at]) => [
     [name, at] as const,
-    [inSnakeCase(name), at] as const,
+    [snakeName(name), at] as const,
   ])
-  return place(`${names} ${inSnakeCase(names)}`, Object.fromEntries(under))
+  return place(`${names} ${snakeName(names)}`, Object.fromEntries(under))
 }
 
 const blob = eitherCase('mimeType data displayName fileUri')

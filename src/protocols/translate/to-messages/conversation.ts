@@ -25,13 +25,11 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'im
 const PDF = 'application/pdf'
 /** Text under a media type of another name. */
 const TEXT_TYPES: ReadonlySet<string> = new Set([
-  ...[
-    'application/json',
-    'application/xml',
-    'application/yaml',
-    'application/x-yaml',
-    'application/javascript',
-  ],
+  'application/json',
+  'application/xml',
+  'application/yaml',
+  'application/x-yaml',
+  'application/javascript',
 ])
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
