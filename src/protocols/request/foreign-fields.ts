@@ -97,7 +97,7 @@ const metadataRule: Rule = (value) => {
 const voiceRule: Rule = (audio) =>
   fieldsOf(fieldsOf(audio).voice).id == null ? null : `'voice.id' in it is not yours; name a voice instead`
 
-function rulesOf(protocol: ChatProtocol): Map<string, Rule> {
+function rulesOf(protocol: ChatProtocol, { known }: NameSet): ReadonlyMap<string, Rule> {
   const priced = Object.entries(PRICED_FIELDS[protocol])
   const rules: readonly (readonly [string, Rule])[] = [
     ...Object.values(ROUTING_FIELDS)
@@ -115,17 +115,23 @@ function rulesOf(protocol: ChatProtocol): Map<string, Rule> {
     ['metadata', metadataRule],
     ...OWN_RULES[protocol],
   ]
-  return new Map(rules.flatMap(([name, rule]) => [[name, rule] as const, [foldedName(name), rule] as const]))
+  return new Map([
+    // Most names are known and may have any value: other spellings of these are not checked.
+    ...[...known.keys()].map((name) => [name, ANY_VALUE] as const),
+    ...rules.flatMap(([name, rule]) => [[name, rule] as const, [foldedName(name), rule] as const]),
+  ])
 }
+
+const ANY_VALUE: Rule = () => null
 
 const OWN_RULES: Readonly<Record<ChatProtocol, ReadonlyArray<readonly [string, Rule]>>> = {
   'chat-completions': [['audio', voiceRule]],
   responses: [
     ['prompt', unlessIn(STORED)],
     // The gateway finds the channel that keeps it.
-    ['previous_response_id', () => null],
-    ['conversation', () => null],
-    ['background', () => null],
+    ['previous_response_id', ANY_VALUE],
+    ['conversation', ANY_VALUE],
+    ['background', ANY_VALUE],
   ],
   messages: [['container', unlessIn(STORED)]],
   'generate-content': [
@@ -137,27 +143,14 @@ const OWN_RULES: Readonly<Record<ChatProtocol, ReadonlyArray<readonly [string, R
   ],
 }
 
-const RULES: Readonly<Record<ChatProtocol, Map<string, Rule>>> = {
-  'chat-completions': rulesOf('chat-completions'),
-  responses: rulesOf('responses'),
-  messages: rulesOf('messages'),
-  'generate-content': rulesOf('generate-content'),
+const RULES: Readonly<Record<ChatProtocol, ReadonlyMap<string, Rule>>> = {
+  'chat-completions': rulesOf('chat-completions', CHAT_COMPLETIONS_NAMES),
+  responses: rulesOf('responses', RESPONSES_NAMES),
+  messages: rulesOf('messages', MESSAGES_NAMES),
+  'generate-content': rulesOf('generate-content', GENERATE_CONTENT_NAMES),
 }
 
-const REQUEST_NAMES = {
-  'chat-completions': CHAT_COMPLETIONS_NAMES,
-  messages: MESSAGES_NAMES,
-  'generate-content': GENERATE_CONTENT_NAMES,
-  responses: RESPONSES_NAMES,
-} as const satisfies Readonly<Record<ChatProtocol, NameSet>>
-
 const FOLDED = /^[a-z_]*$/
-const ANY_VALUE: Rule = () => null
-
-/** Most names are known and may have any value: other spellings of these are not checked. */
-for (const [protocol, place] of Object.entries(REQUEST_NAMES))
-  for (const name of place.known.keys())
-    if (!RULES[protocol as ChatProtocol].has(name)) RULES[protocol as ChatProtocol].set(name, ANY_VALUE)
 
 function findRule(protocol: ChatProtocol, name: string): Rule {
   const rule = FOLDED.test(name) ? undefined : RULES[protocol].get(foldedName(name))
