@@ -12,9 +12,8 @@ export interface ChannelCall {
   readonly query: string
 }
 
-/** The parts that are equal for two calls with the same `variant`. */
+/** The parts of a POST that are equal for two calls with the same `variant`. */
 export interface ChannelRequest {
-  readonly method: 'POST'
   /** Absolute, without a slash at its end. */
   readonly base: string
   /** Appended to the path of `base`. */
@@ -26,14 +25,14 @@ export interface ChannelAdapter {
   /** Returns the variant. Calls of one channel with equal variants have equal requests. */
   variant(call: ChannelCall): string
   request(channel: ChannelEntry, call: ChannelCall): ChannelRequest
-  /** Returns headers that differ from call to call, from those of the client. */
-  callHeaders(header: (name: string) => string): HeaderFields
+  /** Returns headers that differ from call to call, from those of the client; absent without any. */
+  callHeaders?(header: (name: string) => string): HeaderFields
   /** Returns the body for this upstream; absent where it takes the protocol's own. */
   body?(body: Buffer, channel: ChannelEntry, call: ChannelCall, header: (name: string) => string): Buffer
 }
 
 /** Returns the headers of every upstream call besides the key. */
-export const commonHeaders = (channel: ChannelEntry): HeaderFields => [
+const commonHeaders = (channel: ChannelEntry): HeaderFields => [
   ['content-type', 'application/json'],
   // A meter cannot read compressed bytes, and uncompressed ones are not delayed.
   ['accept-encoding', 'identity'],
@@ -50,6 +49,14 @@ export function keyFields(
   const name = header ?? usual
   return [[name, name === 'authorization' ? `Bearer ${key}` : key]]
 }
+
+/** Returns a request with the headers of every call. `usualKey` is the header of the protocol. */
+export const requestTo = (
+  channel: ChannelEntry,
+  base: string,
+  path: string,
+  usualKey: KeyHeader,
+): ChannelRequest => ({ base, path, headers: [...keyFields(channel, usualKey), ...commonHeaders(channel)] })
 
 /** End of a `base_url` with a version, such as `/v1`, `/api/v4` or `/v1beta/openai`. */
 const VERSION_SUFFIX = /\/v\d+[a-z0-9]*(\/[^/]+)?$/

@@ -1,5 +1,5 @@
 /** Adapter for upstreams of the chat-completions protocol. */
-import { baseFor, type ChannelAdapter, commonHeaders, keyFields, versioned } from '../channel.ts'
+import { baseFor, type ChannelAdapter, requestTo, versioned } from '../channel.ts'
 import { rewritten } from '../quirks.ts'
 
 const PROTOCOL = 'chat-completions'
@@ -7,13 +7,8 @@ const PATH = '/chat/completions'
 
 export const chatCompletionsChannel: ChannelAdapter = {
   variant: () => '',
-  request: (channel) => ({
-    method: 'POST',
-    base: baseFor(channel, PROTOCOL),
-    path: versioned(channel, PROTOCOL, PATH),
-    headers: [...keyFields(channel, 'authorization'), ...commonHeaders(channel)],
-  }),
-  callHeaders: () => [],
+  request: (channel) =>
+    requestTo(channel, baseFor(channel, PROTOCOL), versioned(channel, PROTOCOL, PATH), 'authorization'),
 }
 
 /** The same for upstreams that refuse what others take. */

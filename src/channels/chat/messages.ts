@@ -1,5 +1,5 @@
 /** Adapter for upstreams of the messages protocol. */
-import { baseFor, type ChannelAdapter, commonHeaders, type HeaderFields, keyFields } from '../channel.ts'
+import { baseFor, type ChannelAdapter, type HeaderFields, requestTo } from '../channel.ts'
 
 /**
  * The version that a client without an SDK sends, and that translated calls use. See docs/api-rules.md, "Names and
@@ -23,12 +23,7 @@ function callHeaders(header: (name: string) => string): HeaderFields {
 
 const adapter = (path: string): ChannelAdapter => ({
   variant: () => path,
-  request: (channel) => ({
-    method: 'POST',
-    base: baseFor(channel, 'messages'),
-    path,
-    headers: [...keyFields(channel, 'x-api-key'), ...commonHeaders(channel)],
-  }),
+  request: (channel) => requestTo(channel, baseFor(channel, 'messages'), path, 'x-api-key'),
   callHeaders,
 })
 

@@ -2,7 +2,7 @@
 import type { UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Authorizer } from '../../auth/authorizer.ts'
-import type { ChannelAdapter } from '../../channels/channel.ts'
+import type { ChannelAdapter, HeaderFields } from '../../channels/channel.ts'
 import { chatAdapterOf } from '../../channels/chat/registry.ts'
 import {
   finishHead,
@@ -16,19 +16,22 @@ import {
 } from '../../upstream/client.ts'
 import { AuthorizedCall, type SendWith } from './authorized-call.ts'
 
+/** Of every call of chat. */
+const METHOD = 'POST'
+const NO_HEADERS: HeaderFields = []
+
 interface Target {
   readonly origin: Origin
   /** The part of the request head that is the same for every call of the channel. */
   readonly prefix: HeadPrefix
-  readonly method: string
   readonly url: URL
 }
 
 function targetOf(adapter: ChannelAdapter, call: UpstreamCallRequest): Target {
-  const { method, base, path, headers } = adapter.request(call.channel, call)
+  const { base, path, headers } = adapter.request(call.channel, call)
   const { origin, pathPrefix } = parseOrigin(base)
   const url = new URL(pathPrefix + path, base)
-  return { origin, method, url, prefix: headPrefix(method, pathPrefix + path, origin.authority, headers) }
+  return { origin, url, prefix: headPrefix(METHOD, pathPrefix + path, origin.authority, headers) }
 }
 
 /**
@@ -50,9 +53,9 @@ export function upstreamCalls(
     return target
   }
   return (call, handler, adapter = chatAdapterOf(call.channel, call.protocol)) => {
-    const { origin, prefix, method, url } = remembered(adapter, call)
+    const { origin, prefix, url } = remembered(adapter, call)
     const { traceparent } = call
-    const headers = adapter.callHeaders(call.header)
+    const headers = adapter.callHeaders?.(call.header) ?? NO_HEADERS
     const own = traceparent === null ? headers : [...headers, ['traceparent', traceparent] as const]
     const body =
       adapter.body === undefined ? call.body : adapter.body(call.body, call.channel, call, call.header)
@@ -66,7 +69,7 @@ export function upstreamCalls(
       const head = finishHead(prefix, body.length, [...own, ...authorization], requestId)
       return client.send({ origin, head, body, deadlineMs, onFreshConnection }, receiver)
     }
-    const request = { method, url, contentType: 'application/json', body }
+    const request = { method: METHOD, url, contentType: 'application/json', body }
     return new AuthorizedCall(authorizerOf(call.channel), request, { send, handler, deadlineMs })
   }
 }

@@ -3,7 +3,7 @@
  * which ends in `/openai`, names it in the path and needs an `api-version`.
  */
 import type { ChannelEntry, ChatProtocol } from '../../../../schemas/config/catalog.ts'
-import { type ChannelAdapter, type ChannelCall, commonHeaders, keyFields } from '../../channel.ts'
+import { type ChannelAdapter, type ChannelCall, requestTo } from '../../channel.ts'
 import type { ProviderPreset } from '../provider.ts'
 
 export const azure: ProviderPreset = {
@@ -30,11 +30,8 @@ const pathOf = (protocol: ChatProtocol, { upstreamModel }: ChannelCall): string 
 /** Returns the adapter of the older form. */
 export const olderAzureChannel = (protocol: ChatProtocol): ChannelAdapter => ({
   variant: (call) => pathOf(protocol, call),
-  request: (channel, call) => ({
-    method: 'POST',
-    base: channel.base_url,
-    path: `${pathOf(protocol, call)}?api-version=${channel.api_version}`,
-    headers: [...keyFields(channel, 'api-key'), ...commonHeaders(channel)],
-  }),
-  callHeaders: () => [],
+  request: (channel, call) => {
+    const path = `${pathOf(protocol, call)}?api-version=${channel.api_version}`
+    return requestTo(channel, channel.base_url, path, 'api-key')
+  },
 })

@@ -1,6 +1,6 @@
 /** Amazon Bedrock: the messages protocol by InvokeModel. The path names the model, and the body a version. */
 import { Buffer } from 'node:buffer'
-import { type ChannelAdapter, type ChannelCall, commonHeaders, keyFields } from '../../channel.ts'
+import { type ChannelAdapter, type ChannelCall, requestTo } from '../../channel.ts'
 import { FEATURES_HEADER } from '../../chat/messages.ts'
 import type { ChannelFields, ProviderPreset } from '../provider.ts'
 import { modelInPath } from './model-in-path.ts'
@@ -22,13 +22,7 @@ export const bedrock: ProviderPreset = {
 
 const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
   variant: pathOf,
-  request: (channel, call) => ({
-    method: 'POST',
-    base: channel.base_url,
-    path: `/model/${pathOf(call)}`,
-    headers: [...keyFields(channel, 'authorization'), ...commonHeaders(channel)],
-  }),
-  callHeaders: () => [],
+  request: (channel, call) => requestTo(channel, channel.base_url, `/model/${pathOf(call)}`, 'authorization'),
 })
 
 type HeaderOf = (name: string) => string

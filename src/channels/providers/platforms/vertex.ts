@@ -5,7 +5,8 @@
 import { Buffer } from 'node:buffer'
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 import { parseRawJson } from '../../../core/json/exact.ts'
-import { type ChannelAdapter, type ChannelCall, commonHeaders, keyFields } from '../../channel.ts'
+import { type ChannelAdapter, type ChannelCall, requestTo } from '../../channel.ts'
+import { generateMethod } from '../../chat/generate-content.ts'
 import { FEATURES_HEADER } from '../../chat/messages.ts'
 import type { ProviderPreset } from '../provider.ts'
 import { modelInPath } from './model-in-path.ts'
@@ -23,24 +24,13 @@ export const VERTEX_BASE = /\/v1(beta1)?\/projects\/[^/]+\/locations\/[^/]+$/
 
 const adapter = (pathOf: (call: ChannelCall) => string): ChannelAdapter => ({
   variant: pathOf,
-  request: (channel, call) => ({
-    method: 'POST',
-    base: channel.base_url,
-    path: pathOf(call),
-    headers: [...keyFields(channel, 'x-goog-api-key'), ...commonHeaders(channel)],
-  }),
-  callHeaders: () => [],
+  request: (channel, call) => requestTo(channel, channel.base_url, pathOf(call), 'x-goog-api-key'),
 })
 
 const modelPath = (publisher: string, { upstreamModel }: ChannelCall, method: string): string =>
   `/publishers/${publisher}/models/${encodeURIComponent(upstreamModel)}:${method}`
 
-const isEventStream = (query: string): boolean => new URLSearchParams(query).get('alt') === 'sse'
-
-const generate = adapter((call) => {
-  if (!call.stream) return modelPath('google', call, 'generateContent')
-  return modelPath('google', call, 'streamGenerateContent') + (isEventStream(call.query) ? '?alt=sse' : '')
-})
+const generate = adapter((call) => modelPath('google', call, generateMethod(call)))
 
 const WHOLE_REQUESTS = ['generateContentRequest', 'generate_content_request']
 /** The fields of a whole request that are counted; the interface knows no others. */

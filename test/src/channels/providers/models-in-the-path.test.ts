@@ -15,7 +15,11 @@ function sent(fields: string, upstreamModel: string, stream: boolean, beta = '')
   const { base, path, headers } = adapter.request(channel, call)
   const header = (name: string) => (name === 'anthropic-beta' ? beta : '')
   const body = adapter.body?.(Buffer.from(BODY), channel, call, header) ?? Buffer.from(BODY)
-  return { url: base + path, headers: [...headers, ...adapter.callHeaders(header)], body: String(body) }
+  return {
+    url: base + path,
+    headers: [...headers, ...(adapter.callHeaders?.(header) ?? [])],
+    body: String(body),
+  }
 }
 
 t.test('Bedrock', async (t) => {
