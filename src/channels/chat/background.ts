@@ -9,7 +9,7 @@ import { emptyResult } from '../../../schemas/media/job.ts'
 import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
 import { spliced, topLevelFields } from '../../core/json/fields.ts'
 import type { MediaAnswer, MediaPoll, PollState, SubmitOutcome, TaskAdapter } from '../media/adapter.ts'
-import { fieldsOf, isSuccess, jsonIn, messageOf, refusal } from '../media/answer.ts'
+import { fieldsIn, fieldsOf, isSuccess, jsonIn, messageOf, refusal } from '../media/answer.ts'
 import { bareRequest, getRequest, jsonTextRequest, notServed } from '../media/request.ts'
 import { responsePath, responsesPath } from './stored-responses.ts'
 
@@ -28,7 +28,7 @@ function withModel(body: Buffer, upstreamModel: string): Buffer {
 const bytesOf = (dataUri: string): Buffer => Buffer.from(dataUri.slice(dataUri.indexOf(',') + 1), 'base64')
 
 /** An error that is not the upstream's own may be a proxy's: the upstream may have begun all the same. */
-const isOwnError = (answer: MediaAnswer): boolean => fieldsOf(fieldsOf(jsonIn(answer))?.error) !== null
+const isOwnError = (answer: MediaAnswer): boolean => fieldsOf(fieldsIn(answer)?.error) !== null
 
 function readSubmit(read: ReadFacts, answer: MediaAnswer): SubmitOutcome {
   if (answer.status >= SERVER_ERROR && !isOwnError(answer))

@@ -68,6 +68,9 @@ export const loosePixels = looseNumber.transform((value) =>
   value !== null && Number.isSafeInteger(value) && value > 0 ? value : null,
 )
 
+/** A list of anything; an empty one for anything else. */
+export const looseList = z.array(z.unknown()).catch([]).default([])
+
 /** An id that fits a URL. */
 const idText = z
   .string()
@@ -83,6 +86,9 @@ export const looseId = z
 type Fields = Readonly<Record<string, unknown>>
 export const fieldsOf = (value: unknown): Fields | null =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+
+/** Returns the fields of the JSON object in an answer; null for any other body. */
+export const fieldsIn = (answer: MediaAnswer): Fields | null => fieldsOf(jsonIn(answer))
 
 /** Returns the text of an error from the first known place that has one. */
 function textOf(value: unknown, depth = 0): string | null {
@@ -126,6 +132,14 @@ export const usedUpIf = <Outcome extends SubmitOutcome>(
   outcome: Outcome,
 ): Outcome | Refused =>
   isUsedUp && outcome.type === 'refused' ? refused(PAYMENT_REQUIRED, outcome.message) : outcome
+
+/** Returns an accepted submit. `running` is the upstream's word for a task that it works on. */
+export const acceptedAs = (upstreamId: string, upstreamState: string, running?: string): SubmitOutcome => ({
+  type: 'accepted',
+  upstreamId,
+  isRunning: upstreamState === running,
+  upstreamState,
+})
 
 export const unknown = (reason: string): SubmitOutcome => ({ type: 'unknown', reason: clipped(reason) })
 

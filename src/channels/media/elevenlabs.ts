@@ -4,9 +4,9 @@ import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { JobOf } from '../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, MediaRequest, SubmitOutcome } from './adapter.ts'
 import {
+  fieldsIn,
   fieldsOf,
   isSuccess,
-  jsonIn,
   looseId,
   looseText,
   messageOf,
@@ -54,7 +54,7 @@ const made = z.looseObject({
 })
 
 function readVoice(answer: MediaAnswer): SubmitOutcome {
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   if (body === null) return unknown('The answer is no JSON object.')
   const { voice_id, requires_verification } = made.parse(body)
   if (voice_id === null) {
@@ -70,7 +70,7 @@ function readVoice(answer: MediaAnswer): SubmitOutcome {
 
 /** Reads a refusal. An exhausted plan comes as 401, though the key is valid. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const detail = fieldsOf(fieldsOf(jsonIn(answer))?.detail)
+  const detail = fieldsOf(fieldsIn(answer)?.detail)
   return usedUpIf(detail?.status === 'quota_exceeded', refusal(answer, 502))
 }
 
@@ -97,7 +97,7 @@ const COMMON = 'premade'
 export const elevenlabsVoices: PresetSource = {
   request: (channel) => getRequest(channel, '/v1/voices', { key }),
   read(answer) {
-    const voices = isSuccess(answer) ? fieldsOf(jsonIn(answer))?.voices : null
+    const voices = isSuccess(answer) ? fieldsIn(answer)?.voices : null
     if (!Array.isArray(voices)) return null
     return voices.flatMap((item): Preset[] => {
       const read = voice.safeParse(item)

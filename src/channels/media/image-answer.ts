@@ -1,7 +1,16 @@
 /** Answers of the images form, `data: [{url} or {b64_json}]`, which several upstreams share. */
 import { z } from 'zod'
 import type { MediaAnswer, SubmitOutcome } from './adapter.ts'
-import { fieldsOf, jsonIn, loosePixels, looseText, looseWord, messageOf, refused, unknown } from './answer.ts'
+import {
+  fieldsIn,
+  fieldsOf,
+  loosePixels,
+  looseText,
+  looseWord,
+  messageOf,
+  refused,
+  unknown,
+} from './answer.ts'
 import { type Delivered, produced, sourceOf, sourceOfBase64 } from './files.ts'
 
 const upstreamImage = z.looseObject({ url: looseText, b64_json: looseText, size: looseText })
@@ -27,7 +36,7 @@ export type StatusOf = (code: string) => number
  * charged; with none at all, or an error for the whole, the answer is a refusal.
  */
 export function readImages(answer: MediaAnswer, statusOf: StatusOf): SubmitOutcome {
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   if (body === null) return unknown('The answer is no JSON object.')
   const { data, size, quality, output_format } = upstreamImages.parse(body)
   const images = data.flatMap((item): Delivered[] => {

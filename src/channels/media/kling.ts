@@ -7,13 +7,14 @@ import { furtherIn } from '../../../schemas/media/images.ts'
 import type { JobOf, MediaJob } from '../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, MediaSubmit, PollOutcome, SubmitOutcome } from './adapter.ts'
 import {
+  acceptedAs,
   anything,
   asyncRefusal,
   clipped,
-  fieldsOf,
+  fieldsIn,
   isSuccess,
-  jsonIn,
   looseId,
+  looseList,
   looseNumber,
   looseSeconds,
   looseText,
@@ -96,26 +97,19 @@ function statusOf(code: number): number {
 }
 
 function accepted(data: unknown): SubmitOutcome | null {
-  const { task_id, task_status } = submitted.safeParse(data).data ?? {}
-  if (task_id === undefined || task_id === null) return null
-  const upstreamState = task_status ?? 'submitted'
-  return {
-    type: 'accepted',
-    upstreamId: task_id,
-    isRunning: upstreamState === 'processing',
-    upstreamState,
-  }
+  const { task_id = null, task_status } = submitted.safeParse(data).data ?? {}
+  return task_id === null ? null : acceptedAs(task_id, task_status ?? 'submitted', 'processing')
 }
 
 /** Reads a refusal. One about the account comes with the 429 of one about the rate. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const { code } = envelope.parse(fieldsOf(jsonIn(answer)) ?? {})
+  const { code } = envelope.parse(fieldsIn(answer) ?? {})
   return usedUpIf(code !== null && isAboutAccount(code), asyncRefusal(answer))
 }
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return readRefusal(answer)
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   if (body === null) return unknown('The answer is no JSON object.')
   const { code, data } = envelope.parse(body)
   if (code !== null && code !== 0) return refused(statusOf(code), messageOf(body, 'The upstream refused.'))
@@ -124,7 +118,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
 
 /** Reads the answer to a query for an unconfirmed task. "Not found" is no proof: the task may appear later, so the query repeats. */
 function readFound(answer: MediaAnswer): SubmitOutcome {
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   const { code, data } = envelope.parse(body ?? {})
   const found = isSuccess(answer) && code === 0 ? accepted(data) : null
   return found ?? unknown(messageOf(body, `status ${answer.status}`))
@@ -132,8 +126,8 @@ function readFound(answer: MediaAnswer): SubmitOutcome {
 
 const file = z.looseObject({ url: looseText, duration: looseSeconds })
 const result = z.looseObject({
-  videos: z.array(z.unknown()).catch([]).default([]),
-  images: z.array(z.unknown()).catch([]).default([]),
+  videos: looseList,
+  images: looseList,
 })
 const task = z.looseObject({ task_status: looseWord, task_status_msg: looseText, task_result: anything })
 
@@ -162,7 +156,7 @@ function codeOf(message: string): MediaFailureCode {
 }
 
 function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
-  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
   const { code, data } = envelope.parse(body ?? {})
   const read = task.safeParse(data).data
   const upstreamState = read?.task_status ?? null

@@ -11,11 +11,11 @@ import type {
   SubmitOutcome,
 } from './adapter.ts'
 import {
+  acceptedAs,
   asyncRefusal,
   clipped,
-  fieldsOf,
+  fieldsIn,
   isSuccess,
-  jsonIn,
   looseId,
   looseText,
   looseWord,
@@ -122,9 +122,9 @@ function readRefusal(answer: MediaAnswer): SubmitOutcome {
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return readRefusal(answer)
-  const id = looseId.parse(fieldsOf(jsonIn(answer))?.id)
+  const id = looseId.parse(fieldsIn(answer)?.id)
   if (id === null) return unknown('The answer names no task.')
-  return { type: 'accepted', upstreamId: id, isRunning: false, upstreamState: 'PENDING' }
+  return acceptedAs(id, 'PENDING')
 }
 
 const task = z.looseObject({
@@ -151,7 +151,7 @@ function codeOf(code: string): MediaFailureCode {
 }
 
 function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
-  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
   const { status: upstreamState, output, failure, failureCode } = task.parse(body ?? {})
   switch (upstreamState) {
     case 'SUCCEEDED': {

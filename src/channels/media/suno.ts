@@ -5,12 +5,13 @@ import type { JobOf, TrackFacts } from '../../../schemas/media/job.ts'
 import { cutText } from '../../core/json/cut.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, Produced, SubmitOutcome } from './adapter.ts'
 import {
+  acceptedAs,
   anything,
   asyncRefusal,
   clipped,
+  fieldsIn,
   fieldsOf,
   isSuccess,
-  jsonIn,
   looseId,
   looseNumber,
   looseSeconds,
@@ -75,13 +76,13 @@ function statusOf(code: number): number {
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return asyncRefusal(answer)
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   if (body === null) return unknown('The answer is no JSON object.')
   const { code, data } = envelope.parse(body)
   if (code !== null && code !== 200) return refused(statusOf(code), messageOf(body, 'The upstream refused.'))
   const id = submitted.safeParse(data).data?.taskId ?? null
   if (id === null) return unknown('The answer names no task.')
-  return { type: 'accepted', upstreamId: id, isRunning: false, upstreamState: 'PENDING' }
+  return acceptedAs(id, 'PENDING')
 }
 
 const song = z.looseObject({
@@ -134,7 +135,7 @@ function songsMade(songs: readonly Song[], job: MusicJob): Produced | null {
 }
 
 function readPoll(answer: MediaAnswer, job: MusicJob): PollOutcome {
-  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
   const { code, data } = envelope.parse(body ?? {})
   const read = record.safeParse(data)
   if ((code !== null && code !== 200) || !read.success || read.data.status === null) return pollError(answer)

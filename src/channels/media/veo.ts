@@ -16,13 +16,15 @@ import type {
   SubmitOutcome,
 } from './adapter.ts'
 import {
+  acceptedAs,
   anything,
   asyncRefusal,
   clipped,
+  fieldsIn,
   fieldsOf,
   isSuccess,
-  jsonIn,
   looseId,
+  looseList,
   looseText,
   messageOf,
   pollError,
@@ -109,21 +111,20 @@ function bodyOf(
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return asyncRefusal(answer)
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   if (body === null) return unknown('The answer is no JSON object.')
   const name = looseId.parse(body.name)
   if (name === null) return unknown('The answer names no operation.')
-  return { type: 'accepted', upstreamId: name, isRunning: true, upstreamState: 'running' }
+  return acceptedAs(name, 'running', 'running')
 }
 
 const operation = z.looseObject({ done: z.boolean().catch(false).default(false), response: anything })
-const list = z.array(z.unknown()).catch([]).default([])
 const generated = z.looseObject({
   /** Of the Gemini API: each holds a `video`. */
-  generatedSamples: list,
+  generatedSamples: looseList,
   /** Of Vertex AI. */
-  videos: list,
-  raiMediaFilteredReasons: list,
+  videos: looseList,
+  raiMediaFilteredReasons: looseList,
   raiMediaFilteredCount: anything,
 })
 const video = z.looseObject({
@@ -178,7 +179,7 @@ function ended(response: unknown): PollOutcome {
 }
 
 function readPoll(answer: MediaAnswer): PollOutcome {
-  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
   if (body === null || looseText.parse(body.name) === null) return pollError(answer)
   const { done, response } = operation.parse(body)
   if (!done) return { type: 'running', upstreamState: 'running' }

@@ -1,6 +1,6 @@
 /** Ark's error codes as failures of a task. */
 import type { MediaAnswer, Refused, SubmitOutcome } from '../adapter.ts'
-import { fieldsOf, jsonIn, usedUpIf } from '../answer.ts'
+import { fieldsIn, fieldsOf, usedUpIf } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
 
 /** `InputTextSensitiveContentDetected`, `OutputVideoSensitiveContentDetected.PolicyViolation`, … */
@@ -22,4 +22,4 @@ const OVERDUE = 'AccountOverdueError'
 export const arkRefusal = <Outcome extends SubmitOutcome>(
   answer: MediaAnswer,
   outcome: Outcome,
-): Outcome | Refused => usedUpIf(fieldsOf(fieldsOf(jsonIn(answer))?.error)?.code === OVERDUE, outcome)
+): Outcome | Refused => usedUpIf(fieldsOf(fieldsIn(answer)?.error)?.code === OVERDUE, outcome)

@@ -3,10 +3,11 @@ import { z } from 'zod'
 import type { JobOf, VideoPart } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, MediaSubmit, PollOutcome, SubmitOutcome } from '../adapter.ts'
 import {
+  acceptedAs,
   asyncRefusal,
+  fieldsIn,
   fieldsOf,
   isSuccess,
-  jsonIn,
   looseId,
   looseSeconds,
   looseText,
@@ -55,13 +56,10 @@ const submitted = z.looseObject({ id: looseId, status: looseWord })
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return arkRefusal(answer, asyncRefusal(answer))
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   if (body === null) return unknown('The answer is no JSON object.')
   const { id, status } = submitted.parse(body)
-  if (id !== null) {
-    const upstreamState = status ?? 'queued'
-    return { type: 'accepted', upstreamId: id, isRunning: upstreamState === 'running', upstreamState }
-  }
+  if (id !== null) return acceptedAs(id, status ?? 'queued', 'running')
   if (!body.error) return unknown('The answer names no task.')
   return refused(
     mediaFailureStatus(arkFailureCode(codeIn(body.error))),
@@ -107,7 +105,7 @@ function delivered(body: Task): PollOutcome {
 }
 
 function readPoll(answer: MediaAnswer): PollOutcome {
-  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
   if (body === null) return pollError(answer)
   const read = task.parse(body)
   return outcomeBy(answer, read.status, {

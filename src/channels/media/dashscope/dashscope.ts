@@ -3,12 +3,13 @@ import { z } from 'zod'
 import type { MediaJob } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, PollState, SubmitOutcome } from '../adapter.ts'
 import {
+  acceptedAs,
   asyncRefusal,
   clipped,
-  fieldsOf,
+  fieldsIn,
   isSuccess,
-  jsonIn,
   looseId,
+  looseList,
   looseNumber,
   looseSeconds,
   looseText,
@@ -29,24 +30,22 @@ const submitted = z.looseObject({ task_id: looseId, task_status: looseWord })
 const OVERDUE = 'Arrearage'
 
 const readRefusal = (answer: MediaAnswer): SubmitOutcome =>
-  usedUpIf(fieldsOf(jsonIn(answer))?.code === OVERDUE, asyncRefusal(answer))
+  usedUpIf(fieldsIn(answer)?.code === OVERDUE, asyncRefusal(answer))
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return readRefusal(answer)
-  const { task_id = null, task_status } = submitted.safeParse(fieldsOf(jsonIn(answer))?.output).data ?? {}
+  const { task_id = null, task_status } = submitted.safeParse(fieldsIn(answer)?.output).data ?? {}
   if (task_id === null) return unknown('The answer names no task.')
-  const upstreamState = task_status ?? 'PENDING'
-  return { type: 'accepted', upstreamId: task_id, isRunning: upstreamState === 'RUNNING', upstreamState }
+  return acceptedAs(task_id, task_status ?? 'PENDING', 'RUNNING')
 }
 
-const list = z.array(z.unknown()).catch([]).default([])
 const output = z.looseObject({
   task_status: looseWord,
   code: looseWord,
   message: looseText,
   video_url: looseText,
-  results: list,
-  choices: list,
+  results: looseList,
+  choices: looseList,
 })
 type Output = z.infer<typeof output>
 
@@ -75,7 +74,7 @@ function videoMade({ video_url }: Output, measured: unknown): PollState | null {
   }
 }
 
-const choice = z.looseObject({ message: z.looseObject({ content: list }) })
+const choice = z.looseObject({ message: z.looseObject({ content: looseList }) })
 const image = z.looseObject({ url: looseText, image: looseText })
 
 /** Returns the images. Those that failed have a code in place of a link, and are not charged. */
@@ -102,7 +101,7 @@ function codeOf(code: string): MediaFailureCode {
 }
 
 function readPoll(answer: MediaAnswer, { work }: MediaJob): PollOutcome {
-  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
   const read = output.safeParse(body?.output).data
   const upstreamState = read?.task_status ?? null
   if (read === undefined || upstreamState === null) return pollError(answer)

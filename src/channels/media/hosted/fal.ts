@@ -4,10 +4,10 @@ import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
 import type { MediaJob } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, PollState, SubmitOutcome } from '../adapter.ts'
 import {
+  acceptedAs,
   asyncRefusal,
-  fieldsOf,
+  fieldsIn,
   isSuccess,
-  jsonIn,
   looseId,
   loosePixels,
   looseSeconds,
@@ -70,17 +70,11 @@ function readRefusal(answer: MediaAnswer): SubmitOutcome {
 
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return readRefusal(answer)
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   if (body === null) return unknown('The answer is no JSON object.')
   const { request_id, status } = submitted.parse(body)
   if (request_id === null) return unknown('The answer names no request.')
-  const upstreamState = status ?? 'IN_QUEUE'
-  return {
-    type: 'accepted',
-    upstreamId: request_id,
-    isRunning: upstreamState === 'IN_PROGRESS',
-    upstreamState,
-  }
+  return acceptedAs(request_id, status ?? 'IN_QUEUE', 'IN_PROGRESS')
 }
 
 const file = z.looseObject({
@@ -153,7 +147,7 @@ const PASSING: ReadonlySet<number> = new Set([401, 403, 404, 408, 429])
 
 /** Reads the result of a finished request. An error with a text is the end of the request, whatever its status. */
 function readResult(answer: MediaAnswer, { work }: MediaJob, error: string | null): PollState {
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   const upstreamState = 'COMPLETED'
   if (isSuccess(answer)) {
     const message = 'The upstream finished the request without its result.'
@@ -170,7 +164,7 @@ function readResult(answer: MediaAnswer, { work }: MediaJob, error: string | nul
 const status = z.looseObject({ status: looseWord, error: looseText })
 
 function readPoll(answer: MediaAnswer, job: MediaJob, path: string): PollOutcome {
-  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
   const { status: upstreamState, error } = status.parse(body ?? {})
   switch (upstreamState) {
     case 'COMPLETED':

@@ -4,11 +4,12 @@ import type { MediaJob } from '../../../../schemas/media/job.ts'
 import { isOfRole, mediaTypeOfName } from '../../../core/media/type.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, PollState, SubmitOutcome } from '../adapter.ts'
 import {
+  acceptedAs,
   anything,
   asyncRefusal,
+  fieldsIn,
   fieldsOf,
   isSuccess,
-  jsonIn,
   looseId,
   looseSeconds,
   looseText,
@@ -60,12 +61,11 @@ const submitted = z.looseObject({ id: looseId, status: looseWord })
 /** A prediction may be over already: its first poll reads how it ended. */
 function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return asyncRefusal(answer)
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   if (body === null) return unknown('The answer is no JSON object.')
   const { id, status } = submitted.parse(body)
   if (id === null) return unknown('The answer names no prediction.')
-  const upstreamState = status ?? 'starting'
-  return { type: 'accepted', upstreamId: id, isRunning: upstreamState === 'processing', upstreamState }
+  return acceptedAs(id, status ?? 'starting', 'processing')
 }
 
 const prediction = z.looseObject({
@@ -119,7 +119,7 @@ function codeOf(message: string): MediaFailureCode {
 }
 
 function readPoll(answer: MediaAnswer, job: MediaJob): PollOutcome {
-  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
   const read = prediction.parse(body ?? {})
   const upstreamState = read.status
   const failed = (message: string): PollState => {

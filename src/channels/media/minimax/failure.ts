@@ -1,16 +1,7 @@
 /** MiniMax answers nearly everything with 200: `base_resp` has a code and its text. */
 import { z } from 'zod'
 import type { MediaAnswer, SubmitOutcome } from '../adapter.ts'
-import {
-  clipped,
-  fieldsOf,
-  jsonIn,
-  looseNumber,
-  looseText,
-  PAYMENT_REQUIRED,
-  refused,
-  unknown,
-} from '../answer.ts'
+import { clipped, fieldsIn, looseNumber, looseText, PAYMENT_REQUIRED, refused, unknown } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
 
 const status = z.looseObject({ status_code: looseNumber, status_msg: looseText })
@@ -22,7 +13,7 @@ export interface Failed {
 
 /** Returns the failure in an answer; null for code 0, and for an answer without one. */
 export function minimaxFailure(answer: MediaAnswer): Failed | null {
-  const { status_code, status_msg } = status.safeParse(fieldsOf(jsonIn(answer))?.base_resp).data ?? {}
+  const { status_code, status_msg } = status.safeParse(fieldsIn(answer)?.base_resp).data ?? {}
   if (status_code == null || status_code === 0) return null
   return {
     code: status_code,

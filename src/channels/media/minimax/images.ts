@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { furtherIn } from '../../../../schemas/media/images.ts'
 import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../adapter.ts'
-import { fieldsOf, isSuccess, jsonIn, looseText, refusal, unknown } from '../answer.ts'
+import { fieldsIn, isSuccess, looseText, refusal, unknown } from '../answer.ts'
 import { type Delivered, produced, sourceOf, sourceOfBase64 } from '../files.ts'
 import { nearestRatio } from '../ratio.ts'
 import { definedFields, jsonRequest, notServed } from '../request.ts'
@@ -18,7 +18,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return refusal(answer, 502)
   const failure = minimaxFailure(answer)
   if (failure !== null) return minimaxRefusal(failure)
-  const { image_urls = [], image_base64 = [] } = made.safeParse(fieldsOf(jsonIn(answer))?.data).data ?? {}
+  const { image_urls = [], image_base64 = [] } = made.safeParse(fieldsIn(answer)?.data).data ?? {}
   const sources = [
     ...image_urls.map(sourceOf),
     ...image_base64.map((text) => (text === null ? null : sourceOfBase64(text, 'image/jpeg'))),

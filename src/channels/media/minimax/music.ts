@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { JobOf } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, MediaSubmit, SubmitOutcome } from '../adapter.ts'
-import { fieldsOf, isSuccess, jsonIn, looseId, looseSeconds, looseText, refusal, unknown } from '../answer.ts'
+import { fieldsIn, isSuccess, looseId, looseSeconds, looseText, refusal, unknown } from '../answer.ts'
 import { produced, sourceOf } from '../files.ts'
 import { definedFields, jsonRequest, notServed } from '../request.ts'
 import { minimaxFailure, minimaxRefusal } from './failure.ts'
@@ -29,7 +29,7 @@ function readSubmit(answer: MediaAnswer, { job }: MediaSubmit): SubmitOutcome {
   if (!isSuccess(answer)) return refusal(answer, 502)
   const failure = minimaxFailure(answer)
   if (failure !== null) return minimaxRefusal(failure)
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   const source = sourceOf(made.safeParse(body?.data).data?.audio ?? null)
   if (source === null) return unknown('The answer holds no song.')
   const { music_duration = null } = measured.safeParse(body?.extra_info).data ?? {}

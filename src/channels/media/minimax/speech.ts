@@ -2,16 +2,7 @@
 import { z } from 'zod'
 import { audioSeconds } from '../../../core/media/audio-length.ts'
 import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../adapter.ts'
-import {
-  fieldsOf,
-  isSuccess,
-  jsonIn,
-  looseNumber,
-  looseSeconds,
-  looseText,
-  refusal,
-  unknown,
-} from '../answer.ts'
+import { fieldsIn, isSuccess, looseNumber, looseSeconds, looseText, refusal, unknown } from '../answer.ts'
 import { isText, produced } from '../files.ts'
 import { jsonRequest, notServed } from '../request.ts'
 import { minimaxFailure, minimaxRefusal } from './failure.ts'
@@ -34,7 +25,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return refusal(answer, 502)
   const failure = minimaxFailure(answer)
   if (failure !== null) return minimaxRefusal(failure)
-  const body = fieldsOf(jsonIn(answer))
+  const body = fieldsIn(answer)
   const { audio = null } = made.safeParse(body?.data).data ?? {}
   if (audio === null || !HEX.test(audio)) return unknown('The answer holds no sound.')
   const bytes = Buffer.from(audio, 'hex')

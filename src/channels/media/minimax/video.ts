@@ -11,10 +11,10 @@ import type {
   SubmitOutcome,
 } from '../adapter.ts'
 import {
+  acceptedAs,
   asyncRefusal,
-  fieldsOf,
+  fieldsIn,
   isSuccess,
-  jsonIn,
   looseId,
   loosePixels,
   looseText,
@@ -47,9 +47,9 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
   if (!isSuccess(answer)) return asyncRefusal(answer)
   const failure = minimaxFailure(answer)
   if (failure !== null) return minimaxRefusal(failure)
-  const id = looseId.parse(fieldsOf(jsonIn(answer))?.task_id)
+  const id = looseId.parse(fieldsIn(answer)?.task_id)
   if (id === null) return unknown('The answer names no task.')
-  return { type: 'accepted', upstreamId: id, isRunning: false, upstreamState: 'Queueing' }
+  return acceptedAs(id, 'Queueing')
 }
 
 const stored = z.looseObject({ download_url: looseText })
@@ -57,7 +57,7 @@ const stored = z.looseObject({ download_url: looseText })
 /** Reads the file of a finished task. Its link opens for nine hours; each request creates a new one. */
 function readFile(answer: MediaAnswer, facts: FileFacts): PollState {
   const failure = minimaxFailure(answer)
-  const file = isSuccess(answer) && failure === null ? fieldsOf(jsonIn(answer))?.file : undefined
+  const file = isSuccess(answer) && failure === null ? fieldsIn(answer)?.file : undefined
   const source = sourceOf(stored.safeParse(file).data?.download_url ?? null)
   if (source !== null) return { ...produced([{ role: 'video', source, facts }]), upstreamState: 'Success' }
   return failure === null ? pollError(answer) : { type: 'error', reason: failure.message }
@@ -71,7 +71,7 @@ const task = z.looseObject({
 })
 
 function readPoll(answer: MediaAnswer): PollOutcome {
-  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
   const { status: upstreamState, file_id, video_width, video_height } = task.parse(body ?? {})
   const failure = minimaxFailure(answer)
   if (upstreamState === null && failure !== null) return { type: 'error', reason: failure.message }

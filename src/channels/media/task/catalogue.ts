@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { ChannelEntry } from '../../../../schemas/config/catalog.ts'
 import type { MediaAnswer, MediaRequest } from '../adapter.ts'
-import { fieldsOf, isSuccess, jsonIn, looseId, looseText } from '../answer.ts'
+import { fieldsIn, isSuccess, looseId, looseText } from '../answer.ts'
 import { getRequest } from '../request.ts'
 import type { Preset, PresetKind, PresetSource } from '../voices-and-avatars.ts'
 
@@ -18,14 +18,14 @@ export const CATALOGUE_TTL_MS = 60_000
  * Returns the items of a list that the schema reads. Null: the upstream failed to answer; empty: it has no such
  * request.
  */
-function listIn<Item>(answer: MediaAnswer, field: string, schema: z.ZodType<Item>): readonly Item[] | null {
+function listIn<Item extends object>(
+  answer: MediaAnswer,
+  field: string,
+  schema: z.ZodType<Item>,
+): readonly Item[] | null {
   if (answer.status === 404 || answer.status === 501) return []
-  const listed = isSuccess(answer) ? fieldsOf(jsonIn(answer))?.[field] : null
-  if (!Array.isArray(listed)) return null
-  return listed.flatMap((item) => {
-    const read = schema.safeParse(item)
-    return read.success ? [read.data] : []
-  })
+  const listed = isSuccess(answer) ? fieldsIn(answer)?.[field] : null
+  return Array.isArray(listed) ? listed.flatMap((item) => schema.safeParse(item).data ?? []) : null
 }
 
 const requiredId = looseId.pipe(z.string())

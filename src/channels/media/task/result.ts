@@ -6,6 +6,7 @@ import {
   anyText,
   fieldsOf,
   looseId,
+  looseList,
   looseNumber,
   loosePixels,
   looseSeconds,
@@ -14,14 +15,9 @@ import {
 } from '../answer.ts'
 import { type Delivered, produced, sourceOf } from '../files.ts'
 
-const list = z.array(z.unknown()).catch([]).default([])
-
 /** Returns each item that the schema reads; skips the others. */
-const itemsOf = <Schema extends z.ZodType>(items: readonly unknown[], schema: Schema): z.infer<Schema>[] =>
-  items.flatMap((item) => {
-    const read = schema.safeParse(item)
-    return read.success ? [read.data] : []
-  })
+const itemsOf = <Item extends object>(items: readonly unknown[], schema: z.ZodType<Item>): Item[] =>
+  items.flatMap((item) => schema.safeParse(item).data ?? [])
 
 const videoResult = z.looseObject({
   video_url: looseText,
@@ -48,7 +44,7 @@ function video(result: unknown): Produced | null {
 const imageResult = z.looseObject({ url: looseText, width: loosePixels, height: loosePixels })
 
 function image(result: unknown): Produced | null {
-  const { images, quality } = z.looseObject({ images: list, quality: looseWord }).parse(result)
+  const { images, quality } = z.looseObject({ images: looseList, quality: looseWord }).parse(result)
   const delivered = itemsOf(images, imageResult).flatMap(({ url, width, height }): Delivered[] => {
     const source = sourceOf(url)
     return source === null ? [] : [{ role: 'image', source, facts: { width, height } }]
@@ -66,7 +62,7 @@ const trackResult = z.looseObject({
 })
 
 function music(result: unknown): Produced | null {
-  const { tracks } = z.looseObject({ tracks: list }).parse(result)
+  const { tracks } = z.looseObject({ tracks: looseList }).parse(result)
   const files: Delivered[] = []
   const facts: TrackFacts[] = []
   for (const each of itemsOf(tracks, trackResult)) {

@@ -3,11 +3,12 @@ import { z } from 'zod'
 import type { JobOf, MediaJob, MediaWork } from '../../../../schemas/media/job.ts'
 import type { MediaAdapter, MediaAnswer, PollOutcome, SubmitOutcome } from '../adapter.ts'
 import {
+  acceptedAs,
   anything,
   asyncRefusal,
+  fieldsIn,
   fieldsOf,
   isSuccess,
-  jsonIn,
   looseId,
   looseText,
   looseWord,
@@ -45,7 +46,7 @@ type Task = z.infer<typeof upstreamTask>
 
 /** Returns the task; null for an answer without one. */
 function taskIn(answer: MediaAnswer): Task | null {
-  const body = isSuccess(answer) ? fieldsOf(jsonIn(answer)) : null
+  const body = isSuccess(answer) ? fieldsIn(answer) : null
   return body === null ? null : upstreamTask.parse(body)
 }
 
@@ -80,8 +81,7 @@ function stateOf({ state, result, error }: Task, work: MediaWork): PollOutcome {
 
 /** Returns an accepted task. Its first poll reads its final state, if it has one already. */
 function accepted({ id, state }: Task): SubmitOutcome {
-  if (id === null) return unknown('The answer names no task.')
-  return { type: 'accepted', upstreamId: id, isRunning: state === 'running', upstreamState: state ?? '' }
+  return id === null ? unknown('The answer names no task.') : acceptedAs(id, state ?? '', 'running')
 }
 
 /** The contract's codes of failures behind the upstream, each with its status and with ours. */
@@ -95,7 +95,7 @@ const ofConnection = (code: unknown) =>
 
 /** Reads a refusal by its text: a proxy has the same statuses, but other texts. */
 function readRefusal(answer: MediaAnswer): SubmitOutcome {
-  const named = ofConnection(fieldsOf(fieldsOf(jsonIn(answer))?.error)?.code)
+  const named = ofConnection(fieldsOf(fieldsIn(answer)?.error)?.code)
   return named?.status === answer.status
     ? { ...refusal(answer, answer.status), code: named.code }
     : asyncRefusal(answer)
@@ -122,7 +122,7 @@ function readSubmit(answer: MediaAnswer, work: MediaWork): SubmitOutcome {
 function readFound(answer: MediaAnswer): SubmitOutcome {
   const read = taskIn(answer)
   if (read !== null) return accepted(read)
-  const error = fieldsOf(jsonIn(answer))?.error
+  const error = fieldsIn(answer)?.error
   const isAbsent = answer.status === 404 && fieldsOf(error)?.code === 'not_found'
   if (isAbsent) return refused(502, 'The upstream did not take the work on.')
   return unknown(messageOf(error, `status ${answer.status}`))
