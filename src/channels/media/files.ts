@@ -24,6 +24,13 @@ export interface Delivered {
   readonly facts: FileFacts
 }
 
+/** Returns a file in a list; an empty list without a source. */
+export const deliveredOf = (
+  role: Delivered['role'],
+  source: FileSource | null,
+  facts: FileFacts = {},
+): Delivered[] => (source === null ? [] : [{ role, source, facts }])
+
 const DATA_URI = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)?(?:;[a-z0-9=.+-]+)*;base64,/i
 
 /** Returns a link or data URI of an upstream as a source; null for anything else. */

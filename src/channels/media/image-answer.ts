@@ -11,7 +11,7 @@ import {
   refused,
   unknown,
 } from './answer.ts'
-import { type Delivered, produced, sourceOf, sourceOfBase64 } from './files.ts'
+import { deliveredOf, produced, sourceOf, sourceOfBase64 } from './files.ts'
 
 const upstreamImage = z.looseObject({ url: looseText, b64_json: looseText, size: looseText })
 const upstreamImages = z.looseObject({
@@ -39,13 +39,13 @@ export function readImages(answer: MediaAnswer, statusOf: StatusOf): SubmitOutco
   const body = fieldsIn(answer)
   if (body === null) return unknown('The answer is no JSON object.')
   const { data, size, quality, output_format } = upstreamImages.parse(body)
-  const images = data.flatMap((item): Delivered[] => {
+  const images = data.flatMap((item) => {
     const image = upstreamImage.safeParse(item)
     if (!image.success) return []
     const { url, b64_json } = image.data
     const type = output_format === null ? null : `image/${output_format}`
     const source = b64_json === null ? sourceOf(url) : sourceOfBase64(b64_json, type)
-    return source === null ? [] : [{ role: 'image', source, facts: pixelsOf(image.data.size ?? size) }]
+    return deliveredOf('image', source, pixelsOf(image.data.size ?? size))
   })
   return images.length > 0 && !isError(body.error)
     ? produced(images, { variant: quality })

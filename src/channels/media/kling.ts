@@ -28,7 +28,7 @@ import {
   usedUpIf,
 } from './answer.ts'
 import type { MediaFailureCode } from './failure.ts'
-import { type Delivered, produced, sourceOf } from './files.ts'
+import { deliveredOf, produced, sourceOf } from './files.ts'
 import { nearestRatio, sidesOf } from './ratio.ts'
 import { definedFields, getRequest, jsonRequest, notServed, pathPart } from './request.ts'
 import { videoParts } from './video-parts.ts'
@@ -135,10 +135,9 @@ function made(task_result: unknown, { work }: MediaJob): PollOutcome | null {
   const read = result.safeParse(task_result).data
   const items = work === 'video' ? read?.videos.slice(0, 1) : read?.images
   const role = work === 'video' ? 'video' : 'image'
-  const files = (items ?? []).flatMap((item): Delivered[] => {
+  const files = (items ?? []).flatMap((item) => {
     const { url = null, duration = null } = file.safeParse(item).data ?? {}
-    const source = sourceOf(url)
-    return source === null ? [] : [{ role, source, facts: { seconds: duration } }]
+    return deliveredOf(role, sourceOf(url), { seconds: duration })
   })
   const [first] = files
   if (first === undefined) return null

@@ -24,7 +24,7 @@ import {
   usedUpIf,
 } from './answer.ts'
 import type { MediaFailureCode } from './failure.ts'
-import { type Delivered, produced, sourceOf } from './files.ts'
+import { deliveredOf, produced, sourceOf } from './files.ts'
 import { nearestRatio } from './ratio.ts'
 import { bareRequest, definedFields, getRequest, jsonRequest, notServed, pathPart } from './request.ts'
 import { videoParts } from './video-parts.ts'
@@ -136,10 +136,7 @@ const task = z.looseObject({
 
 function made(links: readonly (string | null)[], { work }: MediaJob): PollState | null {
   const role = work === 'video' ? 'video' : 'image'
-  const files = links.flatMap((link): Delivered[] => {
-    const source = sourceOf(link)
-    return source === null ? [] : [{ role, source, facts: {} }]
-  })
+  const files = links.flatMap((link) => deliveredOf(role, sourceOf(link)))
   if (files.length === 0) return null
   return { ...produced(work === 'video' ? files.slice(0, 1) : files), upstreamState: 'SUCCEEDED' }
 }

@@ -24,7 +24,7 @@ import {
   unknown,
 } from './answer.ts'
 import type { MediaFailureCode } from './failure.ts'
-import { type Delivered, produced, sourceOf } from './files.ts'
+import { type Delivered, deliveredOf, produced, sourceOf } from './files.ts'
 import { definedFields, getRequest, jsonRequest, notServed } from './request.ts'
 
 type MusicJob = JobOf<'music'>
@@ -111,13 +111,10 @@ const songsOf = (response: unknown): readonly Song[] => {
 const audioOf = ({ audioUrl, sourceAudioUrl }: Song) => sourceOf(audioUrl) ?? sourceOf(sourceAudioUrl)
 
 /** Returns the files of a song. `track` is its number among the songs of the answer. */
-function filesOf(made: Song, track: number): Delivered[] {
-  const audio = audioOf(made)
-  const cover = sourceOf(made.imageUrl) ?? sourceOf(made.sourceImageUrl)
-  if (audio === null) return []
-  const files: Delivered[] = [{ role: 'audio', source: audio, facts: { track, seconds: made.duration } }]
-  return cover === null ? files : [...files, { role: 'cover', source: cover, facts: { track } }]
-}
+const filesOf = (made: Song, track: number): Delivered[] => [
+  ...deliveredOf('audio', audioOf(made), { track, seconds: made.duration }),
+  ...deliveredOf('cover', sourceOf(made.imageUrl) ?? sourceOf(made.sourceImageUrl), { track }),
+]
 
 const factsOf = (made: Song, track: number, job: MusicJob): TrackFacts => ({
   clip_id: made.id ?? String(track + 1),

@@ -20,7 +20,7 @@ import {
   usedUpIf,
 } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
-import { type Delivered, produced, sourceOf } from '../files.ts'
+import { deliveredOf, produced, sourceOf } from '../files.ts'
 import { bareRequest, getRequest, jsonRequest, notServed, pathPart } from '../request.ts'
 import { imageOrder, type Order, videoOrder } from './input.ts'
 
@@ -80,10 +80,9 @@ const image = z.looseObject({ url: looseText, image: looseText })
 /** Returns the images. Those that failed have a code in place of a link, and are not charged. */
 function imagesMade({ results, choices }: Output): PollState | null {
   const contents = choices.flatMap((each) => choice.safeParse(each).data?.message.content ?? [])
-  const images = [...results, ...contents].flatMap((item): Delivered[] => {
+  const images = [...results, ...contents].flatMap((item) => {
     const read = image.safeParse(item).data
-    const source = sourceOf(read?.url ?? read?.image ?? null)
-    return source === null ? [] : [{ role: 'image', source, facts: {} }]
+    return deliveredOf('image', sourceOf(read?.url ?? read?.image ?? null))
   })
   return images.length === 0 ? null : { ...produced(images), upstreamState: 'SUCCEEDED' }
 }

@@ -20,7 +20,7 @@ import {
   usedUpIf,
 } from '../answer.ts'
 import type { MediaFailureCode } from '../failure.ts'
-import { type Delivered, produced, sourceOf } from '../files.ts'
+import { deliveredOf, produced, sourceOf } from '../files.ts'
 import { bareRequest, getRequest, jsonRequest, type KeyHeader, notServed, pathParts } from '../request.ts'
 import { type Host, jobInput, leavesSoundOut } from './input.ts'
 
@@ -97,10 +97,9 @@ function filesIn(body: Readonly<Record<string, unknown>>, names: readonly string
 }
 
 function imagesMade(body: Readonly<Record<string, unknown>>): PollState | null {
-  const images = filesIn(body, ['images', 'image']).flatMap(({ url, width, height }): Delivered[] => {
-    const source = sourceOf(url)
-    return source === null ? [] : [{ role: 'image', source, facts: { width, height } }]
-  })
+  const images = filesIn(body, ['images', 'image']).flatMap(({ url, width, height }) =>
+    deliveredOf('image', sourceOf(url), { width, height }),
+  )
   return images.length === 0 ? null : { ...produced(images), upstreamState: 'COMPLETED' }
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { furtherIn } from '../../../../schemas/media/images.ts'
 import type { MediaAdapter, MediaAnswer, SubmitOutcome } from '../adapter.ts'
 import { fieldsIn, isSuccess, looseText, refusal, unknown } from '../answer.ts'
-import { type Delivered, produced, sourceOf, sourceOfBase64 } from '../files.ts'
+import { deliveredOf, produced, sourceOf, sourceOfBase64 } from '../files.ts'
 import { nearestRatio } from '../ratio.ts'
 import { definedFields, jsonRequest, notServed } from '../request.ts'
 import { minimaxFailure, minimaxRefusal } from './failure.ts'
@@ -23,9 +23,7 @@ function readSubmit(answer: MediaAnswer): SubmitOutcome {
     ...image_urls.map(sourceOf),
     ...image_base64.map((text) => (text === null ? null : sourceOfBase64(text, 'image/jpeg'))),
   ]
-  const images = sources.flatMap((source): Delivered[] =>
-    source === null ? [] : [{ role: 'image', source, facts: {} }],
-  )
+  const images = sources.flatMap((source) => deliveredOf('image', source))
   return images.length === 0 ? unknown('The answer holds no image.') : produced(images)
 }
 

@@ -13,7 +13,7 @@ import {
   looseText,
   looseWord,
 } from '../answer.ts'
-import { type Delivered, produced, sourceOf } from '../files.ts'
+import { type Delivered, deliveredOf, produced, sourceOf } from '../files.ts'
 
 /** Returns each item that the schema reads; skips the others. */
 const itemsOf = <Item extends object>(items: readonly unknown[], schema: z.ZodType<Item>): Item[] =>
@@ -45,10 +45,9 @@ const imageResult = z.looseObject({ url: looseText, width: loosePixels, height: 
 
 function image(result: unknown): Produced | null {
   const { images, quality } = z.looseObject({ images: looseList, quality: looseWord }).parse(result)
-  const delivered = itemsOf(images, imageResult).flatMap(({ url, width, height }): Delivered[] => {
-    const source = sourceOf(url)
-    return source === null ? [] : [{ role: 'image', source, facts: { width, height } }]
-  })
+  const delivered = itemsOf(images, imageResult).flatMap(({ url, width, height }) =>
+    deliveredOf('image', sourceOf(url), { width, height }),
+  )
   return delivered.length === 0 ? null : produced(delivered, { variant: quality })
 }
 
@@ -67,13 +66,12 @@ function music(result: unknown): Produced | null {
   const facts: TrackFacts[] = []
   for (const each of itemsOf(tracks, trackResult)) {
     const audio = sourceOf(each.audio_url)
-    const cover = sourceOf(each.image_url)
     if (audio === null) continue
     const track = facts.length
     const { title, lyrics, duration_sec: seconds } = each
     facts.push({ clip_id: each.clip_id ?? String(track + 1), title, lyrics, seconds })
     files.push({ role: 'audio', source: audio, facts: { track, seconds } })
-    if (cover !== null) files.push({ role: 'cover', source: cover, facts: { track } })
+    files.push(...deliveredOf('cover', sourceOf(each.image_url), { track }))
   }
   return facts.length === 0 ? null : produced(files, { tracks: facts })
 }
@@ -99,8 +97,7 @@ function transcript(result: unknown): Produced | null {
   const read = transcriptResult.safeParse(result)
   if (!read.success) return null
   const { content, title, platform, duration_sec: seconds, origin_link } = read.data
-  const cover = sourceOf(read.data.cover)
-  const files: Delivered[] = cover === null ? [] : [{ role: 'cover', source: cover, facts: {} }]
+  const files = deliveredOf('cover', sourceOf(read.data.cover))
   return produced(files, { transcript: { content, title, platform, seconds, origin_link } })
 }
 
