@@ -4,7 +4,6 @@
  */
 import { Buffer } from 'node:buffer'
 import type { ChannelEntry, Provider } from '../../../schemas/config/catalog.ts'
-import type { JobOf } from '../../../schemas/media/job.ts'
 import { emptyResult } from '../../../schemas/media/job.ts'
 import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
 import { spliced, topLevelFields } from '../../core/json/fields.ts'
@@ -81,7 +80,7 @@ export const backgroundResponses = (read: ReadFacts): TaskAdapter => ({
     return jsonTextRequest(
       channel,
       responsesPath(channel),
-      withModel(bytesOf(urlOf(bodyOf(job))), upstreamModel),
+      withModel(bytesOf(urlOf(job.body)), upstreamModel),
     )
   },
   readSubmit: (answer) => readSubmit(read, answer),
@@ -92,8 +91,6 @@ export const backgroundResponses = (read: ReadFacts): TaskAdapter => ({
     cancelsRunning: true,
   },
 })
-
-const bodyOf = ({ body }: JobOf<'response'>) => body
 
 export const cancelResponse = (channel: ChannelEntry, { upstreamId }: Pick<MediaPoll, 'upstreamId'>) =>
   bareRequest(channel, 'POST', responsePath(channel, upstreamId, '/cancel'))
