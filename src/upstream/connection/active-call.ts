@@ -154,8 +154,9 @@ export class ActiveCall implements UpstreamCall {
   fail(kind: UpstreamFailureKind, detail: string, cause?: unknown): void {
     if (this.over) return
     this.leave()
+    const { sent, headReceived, reused } = this
     try {
-      this.handler.onError(new UpstreamFailure(kind, detail, this.#facts(cause)))
+      this.handler.onError(new UpstreamFailure(kind, detail, { sent, headReceived, reused, cause }))
     } catch (error) {
       this.#noteThrown(error)
     }
@@ -166,10 +167,6 @@ export class ActiveCall implements UpstreamCall {
     this.#noteThrown(error)
     this.connection?.close()
     this.fail('closed', 'a handler threw', error)
-  }
-
-  #facts(cause: unknown): { sent: boolean; headReceived: boolean; reused: boolean; cause: unknown } {
-    return { sent: this.sent, headReceived: this.headReceived, reused: this.reused, cause }
   }
 
   #noteThrown(error: unknown): void {

@@ -95,13 +95,8 @@ export class FieldSection {
     this.#lineAt = at - base
     if (at === to || buffer[at] !== CR || at + 1 === to) return MORE
     if (buffer[at + 1] !== LF) return this.#refuse(BAD_SECTION_END)
-    return this.#whole(buffer, base + this.#fieldsAt, at + CRLF_BYTES)
-  }
-
-  /** Keeps the text of the field lines from `from` up to the empty line before `end`. */
-  #whole(buffer: Buffer, from: number, end: number): number {
-    if (this.#hasStatusLine) this.text = buffer.toString('latin1', from - CRLF_BYTES, end - CRLF_BYTES)
-    return end
+    if (this.#hasStatusLine) this.text = buffer.toString('latin1', base + this.#fieldsAt - CRLF_BYTES, at)
+    return at + CRLF_BYTES
   }
 
   /** `HTTP/1.x NNN`, optionally a blank and a reason, CRLF. Refuses another protocol at its first wrong byte. */
