@@ -10,18 +10,8 @@ const withoutPort = (entry: string): string => {
   return match?.[1] ?? match?.[2] ?? entry
 }
 
-export class TrustedProxies {
-  readonly #proxies: AddressList
-
-  /** @param networks addresses, or networks such as `10.0.0.0/8` */
-  constructor(networks: readonly string[]) {
-    this.#proxies = new AddressList(networks)
-  }
-
-  has(address: string): boolean {
-    return this.#proxies.has(address)
-  }
-
+/** Addresses of proxies, and networks of them such as `10.0.0.0/8`. */
+export class TrustedProxies extends AddressList {
   /**
    * Returns the address that a request comes from: the connection's, or, where a trusted proxy made the connection, the
    * last in `X-Forwarded-For` that no trusted proxy has. What comes before it can be forged.
