@@ -3,7 +3,7 @@
  * address; redirects are checked again; size and time are capped. See docs/api-rules.md, "Links from clients".
  */
 import { type LookupAddress, type LookupAllOptions, lookup as resolve } from 'node:dns'
-import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Failure } from '../../schemas/failure.ts'
@@ -109,28 +109,24 @@ export const guardedLookup =
     })
   }
 
-function get(
-  url: URL,
-  isAllowed: (address: string) => boolean,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<IncomingMessage> {
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  // An address in the URL itself is never looked up.
-  if (isIP(host) !== 0 && !isAllowed(host)) throw unreachable(url)
-  const request = url.protocol === 'https:' ? requestHttps : requestHttp
-  return new Promise((done, fail) => {
-    const outgoing = request(url, {
-      lookup: guardedLookup(isAllowed),
-      agent: false,
-      signal,
-      headers: { 'user-agent': 'tollgate', accept: '*/*', 'accept-encoding': 'identity', ...headers },
-    })
+/** Returns the name or address of a URL, IPv6 without brackets. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
+
+/** Returns whether a URL itself has an address that is not allowed: no look-up would refuse it. */
+export function hasRefusedAddress(url: URL, isAllowed: (address: string) => boolean): boolean {
+  const host = hostOf(url)
+  return isIP(host) !== 0 && !isAllowed(host)
+}
+
+/** Sends a request on a separate connection. Resolves with the answer once its head has come. */
+export const send = (url: URL, options: RequestOptions, body?: string): Promise<IncomingMessage> =>
+  new Promise((done, fail) => {
+    const request = url.protocol === 'https:' ? requestHttps : requestHttp
+    const outgoing = request(url, { ...options, agent: false })
     outgoing.once('response', done)
     outgoing.once('error', fail)
-    outgoing.end()
+    outgoing.end(body)
   })
-}
 
 async function* piecesOf(
   response: IncomingMessage,
@@ -167,6 +163,8 @@ function redirectOf(response: IncomingMessage, from: URL, maxChars?: number): UR
   return checkedUrl(target.href, maxChars)
 }
 
+const HEADERS = { 'user-agent': 'tollgate', accept: '*/*', 'accept-encoding': 'identity' }
+
 /** The answer with the file, behind all redirects. */
 async function follow(
   text: string,
@@ -177,12 +175,13 @@ async function follow(
   const { protocol } = url
   for (let redirects = 0; ; redirects++) {
     const isOwn = url.host === allowedHost
-    const response = await get(
-      url,
-      isOwn ? () => true : isAllowed,
-      isOwn && url.protocol === protocol ? Object.fromEntries(headers) : {},
+    const isReachable = isOwn ? () => true : isAllowed
+    if (hasRefusedAddress(url, isReachable)) throw unreachable(url)
+    const response = await send(url, {
+      lookup: guardedLookup(isReachable),
       signal,
-    )
+      headers: { ...HEADERS, ...(isOwn && url.protocol === protocol && Object.fromEntries(headers)) },
+    })
     try {
       const next = redirectOf(response, url, maxUrlChars)
       if (next === null) {

@@ -2,10 +2,8 @@
  * Posts to a receiver that a customer named: the name is resolved and checked for each post, and the connection goes to
  * that very address. Redirects are not followed. See docs/notifications.md.
  */
-import { type IncomingMessage, request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
-import { isIP } from 'node:net'
-import { checkedUrl, guardedLookup, type LookUp } from './guarded-fetch.ts'
+import type { IncomingMessage } from 'node:http'
+import { checkedUrl, guardedLookup, hasRefusedAddress, type LookUp, send } from './guarded-fetch.ts'
 import { isPublicAddress } from './public-address.ts'
 
 export interface PostOptions {
@@ -53,21 +51,14 @@ export async function guardedPost(text: string, options: PostOptions): Promise<P
   const signal = AbortSignal.timeout(timeoutMs)
   try {
     const url = checkedUrl(text)
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    // An address in the URL itself is never looked up.
-    if (isIP(host) !== 0 && !isAllowed(host)) return { status: null, answer: '', failure: 'not_public' }
-    const response = await new Promise<IncomingMessage>((done, fail) => {
-      const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
-        method: 'POST',
-        lookup: guardedLookup(isAllowed, lookUp),
-        agent: false,
-        signal,
-        headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) },
-      })
-      outgoing.once('response', done)
-      outgoing.once('error', fail)
-      outgoing.end(body)
-    })
+    if (hasRefusedAddress(url, isAllowed)) return { status: null, answer: '', failure: 'not_public' }
+    const request = {
+      method: 'POST',
+      lookup: guardedLookup(isAllowed, lookUp),
+      signal,
+      headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) },
+    }
+    const response = await send(url, request, body)
     const status = response.statusCode ?? 0
     return { status, answer: await beginningOf(response, maxAnswerBytes), failure: null }
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Checks a link before it is forwarded: an upstream in the operator's network must not fetch from that network. */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { checkedUrl, unreachable } from './guarded-fetch.ts'
+import { checkedUrl, hostOf, unreachable } from './guarded-fetch.ts'
 import { isPublicAddress } from './public-address.ts'
 
 /** A resolver that is slower is taken for one that does not know the name. */
@@ -39,5 +39,5 @@ async function isInner(host: string, resolve: Resolve): Promise<boolean> {
  */
 export async function checkPublicLink(text: string, resolve: Resolve = resolveName): Promise<void> {
   const url = checkedUrl(text)
-  if (await isInner(url.hostname.replace(/^\[|\]$/g, ''), resolve)) throw unreachable(url)
+  if (await isInner(hostOf(url), resolve)) throw unreachable(url)
 }
