@@ -3,6 +3,7 @@
  * See docs/api-rules.md, "Links from clients".
  */
 import { BlockList, isIP } from 'node:net'
+import { plainAddress } from '../core/keys/address-prefix.ts'
 
 const REFUSED = new BlockList()
 
@@ -32,43 +33,29 @@ const REFUSED_V6: ReadonlyArray<readonly [string, number]> = [
 for (const [network, bits] of REFUSED_V4) REFUSED.addSubnet(network, bits, 'ipv4')
 for (const [network, bits] of REFUSED_V6) REFUSED.addSubnet(network, bits, 'ipv6')
 
-/** `::ffff:0:0/96`, `::/96`, `64:ff9b::/96` (NAT64) and `2002::/16` (6to4): the last or first 32 bits that matter are an IPv4 address. */
-function embeddedV4(address: string): string | null {
-  const groups = expand(address)
-  const head = groups.slice(0, 6)
-  const isZero = head.slice(0, 5).every((group) => group === 0)
-  if (isZero && (head[5] === 0xffff || head[5] === 0)) return v4Of(groups[6]!, groups[7]!)
-  const isNat64 =
-    groups[0] === 0x64 && groups[1] === 0xff9b && groups.slice(2, 6).every((group) => group === 0)
-  if (isNat64) return v4Of(groups[6]!, groups[7]!)
-  return groups[0] === 0x2002 ? v4Of(groups[1]!, groups[2]!) : null
+/** `::/96`, `64:ff9b::/96` (NAT64) and `2002::/16` (6to4): the last or first 32 bits that matter are an IPv4 address. */
+function embeddedV4(groups: readonly number[]): string | null {
+  const [first, second, ...others] = groups
+  const isPrefix = others.slice(0, 4).every((group) => group === 0)
+  const isCompatible = first === 0 && second === 0
+  const isNat64 = first === 0x64 && second === 0xff9b
+  if (isPrefix && (isCompatible || isNat64)) return v4Of(groups[6]!, groups[7]!)
+  return first === 0x2002 ? v4Of(groups[1]!, groups[2]!) : null
 }
 
 const v4Of = (high: number, low: number): string => [high >> 8, high & 255, low >> 8, low & 255].join('.')
 
-/** The eight groups of an IPv6 address. */
-function expand(address: string): number[] {
-  const plain = address.replace(/%.*$/, '').replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) => {
-    const group = (high: string, low: string) => ((Number(high) << 8) | Number(low)).toString(16)
-    return `${group(a, b)}:${group(c, d)}`
-  })
-  const [before = '', after] = plain.split('::')
-  const groupsOf = (text: string | undefined) =>
-    text === undefined || text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16))
-  const first = groupsOf(before)
-  const last = groupsOf(after)
-  return [...first, ...Array.from({ length: 8 - first.length - last.length }, () => 0), ...last]
-}
-
 /** `2000::/3` is all that IANA has ever given to hosts of the public; what lies beside it is special or nobody's. */
-const isGlobalUnicast = (address: string): boolean => (expand(address)[0]! & 0xe000) === 0x2000
+const isGlobalUnicast = ([first]: readonly number[]): boolean => (first! & 0xe000) === 0x2000
 
 /** True for an address that is neither private, loopback, link-local nor otherwise special. */
 export function isPublicAddress(address: string): boolean {
-  const family = isIP(address)
-  if (family === 0) return false
-  if (family === 4) return !REFUSED.check(address, 'ipv4')
-  const v4 = embeddedV4(address)
+  if (isIP(address) === 0) return false
+  // A mapped IPv4 address is the IPv4 address.
+  const plain = plainAddress(address.replace(/%.*$/, ''))
+  if (isIP(plain) !== 6) return isIP(plain) === 4 && !REFUSED.check(plain, 'ipv4')
+  const groups = plain.split(':').map((group) => Number.parseInt(group, 16))
+  const v4 = embeddedV4(groups)
   if (v4 !== null) return isPublicAddress(v4)
-  return isGlobalUnicast(address) && !REFUSED.check(address.replace(/%.*$/, ''), 'ipv6')
+  return isGlobalUnicast(groups) && !REFUSED.check(plain, 'ipv6')
 }
