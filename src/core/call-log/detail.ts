@@ -33,6 +33,14 @@ const endpointOf = (call: CallWithDetail, { endpoint }: CallDetail): string | un
 
 const isTask = ({ task_id }: CallWithDetail): boolean => task_id !== null
 
+/** Facts that are shown under their own names, in this order. */
+const SETTINGS = [
+  ...['messages', 'prompt_bytes', 'max_output_tokens', 'temperature', 'top_p', 'top_k'],
+  ...['frequency_penalty', 'presence_penalty', 'choices', 'seed', 'stop_sequences'],
+  ...['reasoning_effort', 'thinking_budget_tokens', 'tools', 'service_tier', 'built_in_tools'],
+  ...['tool_choice', 'response_format', 'agent', 'knowledge_pages'],
+] as const
+
 function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
   return items([
     ['endpoint', endpointOf(call, detail)],
@@ -40,26 +48,7 @@ function requestGroup(call: CallWithDetail, detail: CallDetail): DetailItem[] {
     ['model', call.model],
     ['model_as_asked', detail.model_as_asked],
     ['stream', isTask(call) ? undefined : call.stream],
-    ['messages', detail.messages],
-    ['prompt_bytes', detail.prompt_bytes],
-    ['max_output_tokens', detail.max_output_tokens],
-    ['temperature', detail.temperature],
-    ['top_p', detail.top_p],
-    ['top_k', detail.top_k],
-    ['frequency_penalty', detail.frequency_penalty],
-    ['presence_penalty', detail.presence_penalty],
-    ['choices', detail.choices],
-    ['seed', detail.seed],
-    ['stop_sequences', detail.stop_sequences],
-    ['reasoning_effort', detail.reasoning_effort],
-    ['thinking_budget_tokens', detail.thinking_budget_tokens],
-    ['tools', detail.tools],
-    ['service_tier', detail.service_tier],
-    ['built_in_tools', detail.built_in_tools],
-    ['tool_choice', detail.tool_choice],
-    ['response_format', detail.response_format],
-    ['agent', detail.agent],
-    ['knowledge_pages', detail.knowledge_pages],
+    ...SETTINGS.map((name): Fact => [name, detail[name]]),
     ...(detail.request ?? []),
   ])
 }
