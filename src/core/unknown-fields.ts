@@ -1,6 +1,6 @@
 /** Names the fields that a schema does not have, and those that were probably meant. */
 import type { z } from 'zod'
-import { nearest } from './suggest.ts'
+import { nearest, suggested } from './suggest.ts'
 
 /** A shorter word is part of too many names. */
 const MIN_PART_CHARS = 4
@@ -34,9 +34,8 @@ export function unknownFields(
   { keys, path }: { readonly keys: readonly string[]; readonly path: readonly PropertyKey[] },
 ): string {
   const known = fieldsAt(schema, path)
-  const refusals = keys.map((key) => {
-    const name = meant(key, known)
-    return `${[...path, key].join('.')}: is no field of this request.${name === null ? '' : ` Did you mean "${name}"?`}`
-  })
+  const refusals = keys.map(
+    (key) => `${[...path, key].join('.')}: is no field of this request.${suggested(meant(key, known))}`,
+  )
   return refusals.join(' ')
 }

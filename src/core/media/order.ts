@@ -22,15 +22,13 @@ function excessFiles(job: MediaJob, price: MediaPrice, { files }: TaskResult): s
   return files.length > most ? [`${files.length} files, of which ${most} are delivered and charged`] : []
 }
 
-/** Returns true when the result is as long as the customer's own sound or video, whatever length was expected. */
-const isMeasuredHere = ({ work }: MediaJob): boolean => work === 'video'
-
 function excessSeconds(job: MediaJob, { unit }: MediaPrice, { seconds }: TaskResult): string[] {
   if (unit !== 'second' || seconds === null) return []
   const longest = longestSeconds(job)
   if (seconds > longest) return [`${inOrder(seconds)} seconds, charged as ${inOrder(longest)}`]
   const asked = requestedSeconds(job)
-  return isMeasuredHere(job) && seconds > asked + TOLERATED_SECONDS
+  // Other results are as long as the customer's own sound or video, whatever length was expected.
+  return job.work === 'video' && seconds > asked + TOLERATED_SECONDS
     ? [`${inOrder(seconds)} seconds, where ${inOrder(asked)} were asked for`]
     : []
 }

@@ -4,6 +4,7 @@
  */
 import type { ModelEntry, PricingFields } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { charactersIn } from '../../../schemas/media/fields.ts'
 import type { JobOf, MediaJob, TaskResult } from '../../../schemas/media/job.ts'
 import type { MediaPrice, TaskPrice } from '../../../schemas/media/price.ts'
 import {
@@ -187,7 +188,7 @@ export function longestSeconds(job: MediaJob): number {
     case 'avatar_video':
       return job.text === null
         ? Math.max(longest, UNMEASURED_SECONDS)
-        : Math.max(longest, charactersOf(job.text) / NARRATED_CHARACTERS_PER_SECOND)
+        : Math.max(longest, charactersIn(job.text) / NARRATED_CHARACTERS_PER_SECOND)
     case 'lipsync':
     case 'motion':
       return Math.max(longest, UNMEASURED_SECONDS)
@@ -208,10 +209,7 @@ function deliveredPrice(price: MediaPrice, result: TaskResult): MediaPrice {
   return perUnit === undefined ? price : { ...price, perUnit }
 }
 
-/** Characters as Unicode counts them, not as they are stored. */
-export const charactersOf = (input: string): number => [...input].length
-
-const requestedCharacters = (job: MediaJob): number => (job.work === 'speech' ? charactersOf(job.input) : 0)
+const requestedCharacters = (job: MediaJob): number => (job.work === 'speech' ? charactersIn(job.input) : 0)
 
 function charactersCharge(price: MediaPrice, count: number): MediaCharge {
   const items = [item(BigInt(count), BigInt(price.perUnit), 'character', 0, CHARACTERS_PER_UNIT)]

@@ -3,7 +3,7 @@
  * `schemas/call-log/call-detail.ts` has its fields.
  */
 import type { StoredPrices } from '../../../schemas/call-log/call-detail.ts'
-import type { ServerTool } from '../../../schemas/config/catalog.ts'
+import type { PricingFields, ServerTool } from '../../../schemas/config/catalog.ts'
 import {
   type Credits,
   ONE_RATE,
@@ -41,19 +41,8 @@ export interface PriceTerms extends KindRates {
   readonly fromPromptTokens: number
 }
 
-/** The prices of kinds without their own. */
-export interface KindFields {
-  readonly input: Rate
-  readonly output: Rate
-  readonly cached_input?: Rate | undefined
-  readonly cache_write?: Rate | undefined
-  readonly cache_write_1h?: Rate | undefined
-  readonly reasoning?: Rate | undefined
-  readonly input_audio?: Rate | undefined
-  readonly output_audio?: Rate | undefined
-  readonly input_image?: Rate | undefined
-  readonly output_image?: Rate | undefined
-}
+/** The prices of kinds as a configuration has them: most may be absent. */
+export type KindFields = Omit<PricingFields['tiers'][number], 'from_prompt_tokens'>
 
 /** Returns the price of each kind of tokens: its own, or the one that stands for it. */
 export const kindRates = (fields: KindFields): KindRates => ({

@@ -33,6 +33,9 @@ export interface Route {
   readonly isTranslated: boolean
 }
 
+/** Returns a name of the route's channel and model. An upstream may refuse for one model what it accepts for another. */
+export const routeName = ({ channel, upstreamModel }: Route): string => `${channel.id} ${upstreamModel}`
+
 export interface Catalog {
   readonly config: ConfigFile
   readonly models: readonly Model[]

@@ -1,5 +1,5 @@
 /** Averages the time to the first byte of routes whose model asks for the least; later calls count more. */
-import type { Route } from './catalog.ts'
+import { type Route, routeName } from './catalog.ts'
 
 /** Weight of the newest call in the average. */
 const NEWEST_SHARE = 0.2
@@ -11,12 +11,10 @@ export class RouteLatencies {
   readonly #averages = new Map<string, number>()
 
   took(route: Route, ms: number): void {
-    const name = nameOf(route)
+    const name = routeName(route)
     const average = this.#averages.get(name) ?? ms
     this.#averages.set(name, average + (ms - average) * NEWEST_SHARE)
   }
 
-  readonly of = (route: Route): number => this.#averages.get(nameOf(route)) ?? UNMEASURED
+  readonly of = (route: Route): number => this.#averages.get(routeName(route)) ?? UNMEASURED
 }
-
-const nameOf = ({ channel, upstreamModel }: Route): string => `${channel.id} ${upstreamModel}`

@@ -1,6 +1,6 @@
 /** Caches for some minutes which upstreams refuse the option that asks for usage, by channel and model. */
 import { stillHolds } from '../still-holds.ts'
-import type { Route } from './catalog.ts'
+import { type Route, routeName } from './catalog.ts'
 
 /** Then the option is tried again: an upstream may have learnt it, or the error may have had another cause. */
 export const REFUSAL_KEPT_MS = 10 * 60_000
@@ -22,12 +22,12 @@ export class UsageOptionRefusals {
 
   has(route: Route): boolean {
     // Most often nothing is remembered: then no name is made.
-    return this.#until.size > 0 && this.#isKept(nameOf(route))
+    return this.#until.size > 0 && this.#isKept(routeName(route))
   }
 
   add(route: Route): void {
     const isNew = !this.has(route)
-    this.#until.set(nameOf(route), this.#now() + REFUSAL_KEPT_MS)
+    this.#until.set(routeName(route), this.#now() + REFUSAL_KEPT_MS)
     if (isNew) this.#onLearned(route)
   }
 
@@ -44,6 +44,3 @@ export class UsageOptionRefusals {
     return false
   }
 }
-
-/** Returns the cache key. An upstream may refuse for one model what it accepts for another. */
-const nameOf = ({ channel, upstreamModel }: Route): string => `${channel.id} ${upstreamModel}`

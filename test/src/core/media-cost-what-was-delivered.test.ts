@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { modelEntry } from '../../../schemas/config/catalog.ts'
+import { charactersIn } from '../../../schemas/media/fields.ts'
 import { imageJob, mediaJob, taskResult } from '../../../schemas/media/job.ts'
 import { mediaPrice } from '../../../schemas/media/price.ts'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { clampToOrder } from '../../../src/core/media/order.ts'
 import {
-  charactersOf,
   chargeOf,
   costOf,
   DEFAULT_VIDEO_SECONDS,
@@ -270,7 +270,7 @@ t.test('speech: characters as Unicode counts them, exact to the last place', asy
     units: '4',
     line: '4 characters x 125.36 / 1000 = 0.50144',
   })
-  t.equal(charactersOf('👩‍👩‍👧'), 5)
+  t.equal(charactersIn('👩‍👩‍👧'), 5)
 })
 
 t.test('flat prices', async (t) => {
