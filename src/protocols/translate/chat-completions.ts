@@ -1,4 +1,4 @@
-/** Reads answers for clients of chat-completions: what the translations to other protocols share. */
+/** Reads requests and answers of clients of chat-completions: what the translations to other protocols share. */
 import type { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
 import { answerFields, SaidParts } from '../answer/content.ts'
@@ -8,6 +8,8 @@ import { asksForFunctionCall } from '../chat-completions/legacy-functions.ts'
 import { ChatCompletionsPrinter } from '../chat-completions/printer.ts'
 import { completionAsStream } from '../chat-completions/whole-as-stream.ts'
 import type { ChatCall, ProtocolAdapter, WholeAnswer } from '../dialect.ts'
+import { parseCheckedBody } from '../request/client-json.ts'
+import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { type PartReader, TranslatedStream } from './stream.ts'
 
 /** The parts of `ChatCall.source` that a translation needs. */
@@ -17,7 +19,11 @@ interface TranslatableSource {
   readonly request: { readonly stream_options?: { readonly include_usage?: boolean | null } | null }
 }
 
-export const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
+const sourceOf = (call: ChatCall): TranslatableSource => call.source as TranslatableSource
+
+/** Returns the client's request as JSON. @throws Failure `invalid_request` for one that nests too deep */
+export const parsedBody = (call: ChatCall): unknown =>
+  parseCheckedBody(sourceOf(call).body, CHAT_COMPLETIONS_NAMES)
 
 const wantsUsage = (call: ChatCall): boolean => sourceOf(call).request.stream_options?.include_usage === true
 

@@ -9,7 +9,7 @@ export type FetchedFiles = ReadonlyMap<string, FetchedFile>
 
 /** See docs/api-rules.md, "Links from clients". */
 const MAX_URL_CHARS = 2048
-const IS_LINK = /^https?:\/\//i
+export const isLink = (url: string): boolean => /^https?:\/\//i.test(url)
 
 /** Place of a link in the request. */
 export interface Place {
@@ -33,7 +33,7 @@ export function namedUrl(part: LinkedPart, path: string): Place {
 export function linkIn(part: ReadablePart, path: string): Place | null {
   if (part.type === 'file') {
     const url = part.file.file_data
-    return IS_LINK.test(url) ? { url: checkedUrl(url, `${path}.file.file_data`), path } : null
+    return isLink(url) ? { url: checkedUrl(url, `${path}.file.file_data`), path } : null
   }
   if (part.type !== 'image_url' && part.type !== 'video_url') return null
   const place = namedUrl(part, path)
@@ -42,7 +42,7 @@ export function linkIn(part: ReadablePart, path: string): Place | null {
 
 function checkedUrl(url: string, path: string): string {
   if (url.length > MAX_URL_CHARS) throw invalidField(path, `it is longer than ${MAX_URL_CHARS} characters`)
-  if (!IS_LINK.test(url)) throw invalidField(path, 'it must be a data URI or begin with http:// or https://')
+  if (!isLink(url)) throw invalidField(path, 'it must be a data URI or begin with http:// or https://')
   return url
 }
 

@@ -5,29 +5,18 @@
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
 import { translatableChatRequest } from '../../../../schemas/chat/chat-completions-conversation.ts'
-import type { Provider } from '../../../../schemas/config/catalog.ts'
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from '../../chat-completions/fields.ts'
 import { withTools } from '../../chat-completions/legacy-functions.ts'
 import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
-import type { EncodedRequest } from '../../dialect.ts'
+import type { ChatCall, EncodedRequest, EncodeOptions } from '../../dialect.ts'
 import { familyOf, type ModelFamily, thinkingConfig } from '../../generate-content/family.ts'
-import { parseCheckedBody, readClientJson } from '../../request/client-json.ts'
-import { CHAT_COMPLETIONS_NAMES } from '../../request/known-names.ts'
+import { readClientJson } from '../../request/client-json.ts'
+import { parsedBody } from '../chat-completions.ts'
 import { DroppedFields } from '../dropped-fields.ts'
-import { type FetchedFiles, linkedFilesOf } from '../linked-files.ts'
+import { linkedFilesOf } from '../linked-files.ts'
 import { translateConversation } from './contents.ts'
 import { schemaSubset } from './schema-subset.ts'
 import { isForced, type SentTools, translateTools } from './tools.ts'
-
-export interface GenerateContentTarget {
-  /** The upstream's name: it determines the abilities of the model. */
-  readonly model: string
-  /** Tokens: the client's limit or the model's ceiling; null for none. */
-  readonly outputLimit: number | null
-  /** The files of `filesToFetch`. */
-  readonly fetched: FetchedFiles
-  readonly provider?: Provider
-}
 
 const translatable = translatableChatRequest.extend({
   n: z.int().nullish(),
@@ -86,25 +75,31 @@ const SEED_BOUND = 2 ** 31
  * Returns the http(s) URLs of files, each once.
  * @throws Failure `invalid_request` with a message that names the field
  */
-export const filesToFetch = (body: Buffer): readonly string[] =>
-  linkedFilesOf(readClientJson(translatable, parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)).messages)
+export const filesToFetch = (call: ChatCall): readonly string[] =>
+  linkedFilesOf(readClientJson(translatable, parsedBody(call)).messages)
 
-/** @throws Failure `invalid_request` with a message that names the field */
-export function translateRequest(body: Buffer, target: GenerateContentTarget): EncodedRequest {
-  const given = parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)
+/**
+ * Translates a request. The upstream's name of the model determines its abilities.
+ * @throws Failure `invalid_request` with a message that names the field
+ */
+export function translateRequest(
+  call: ChatCall,
+  { upstreamModel, outputCeiling, fetched, provider }: EncodeOptions,
+): EncodedRequest {
+  const given = parsedBody(call)
   const request = readClientJson(translatable, given)
-  const family = familyOf(target.model)
+  const family = familyOf(upstreamModel)
   const dropped = new DroppedFields()
   nameFieldsLeftOut(given, SAID, dropped)
   nameMessageFieldsLeftOut(request.messages, ['images'], dropped)
   const asked = withTools(request)
   const { instruction, contents } = translateConversation(asked.messages, {
-    fetched: target.fetched,
+    fetched,
     needsSignatures: family.needsSignatures,
   })
-  const tools = translateTools(asked, { family, provider: target.provider }, dropped)
+  const tools = translateTools(asked, { family, provider }, dropped)
   const config = {
-    ...generationConfig(request, target.outputLimit, family, dropped),
+    ...generationConfig(request, call.outputLimit ?? outputCeiling, family, dropped),
     ...responseFormat(request, family, tools, dropped),
   }
   const wire = {

@@ -4,7 +4,7 @@
  */
 import type { ProtocolAdapter } from '../../dialect.ts'
 import { GenerateContentReader } from '../../generate-content/reader.ts'
-import { answersOf, sourceOf } from '../chat-completions.ts'
+import { answersOf } from '../chat-completions.ts'
 import { filesToFetch, translateRequest } from './request.ts'
 
 /** Returns the translation. `now` returns epoch milliseconds. Streams are read as events, requested with `alt=sse`. */
@@ -18,12 +18,6 @@ export const chatCompletionsToGenerateContent = (now: () => number = Date.now): 
     now,
   ),
   to: 'generate-content',
-  urlsToFetch: (call) => filesToFetch(sourceOf(call).body),
-  encodeRequest: (call, { upstreamModel, outputCeiling, fetched, provider }) =>
-    translateRequest(sourceOf(call).body, {
-      model: upstreamModel,
-      outputLimit: call.outputLimit ?? outputCeiling,
-      fetched,
-      provider,
-    }),
+  urlsToFetch: filesToFetch,
+  encodeRequest: translateRequest,
 })

@@ -14,7 +14,7 @@ import { parsedArguments } from '../../chat-completions/tool-arguments.ts'
 import { type Block, type Turn, Turns, withoutBlank } from '../../messages/turns.ts'
 import { invalidField } from '../../request/client-json.ts'
 import { type InlineFile, isDataUri, readFileData } from '../data-uri.ts'
-import { type FetchedFiles, typedFile } from '../linked-files.ts'
+import { type FetchedFiles, isLink, namedUrl, typedFile } from '../linked-files.ts'
 
 export interface Conversation {
   readonly system: readonly Block[]
@@ -99,9 +99,8 @@ function readableBlock(part: ReadablePart, path: string, fetched: FetchedFiles):
     case 'text':
       return textBlock(part.text)
     case 'image_url': {
-      const isShort = typeof part.image_url === 'string'
-      const url = typeof part.image_url === 'string' ? part.image_url : part.image_url.url
-      return fileBlock(url, 'image', `${path}.image_url${isShort ? '' : '.url'}`, fetched)
+      const { url, path: at } = namedUrl(part, path)
+      return fileBlock(url, 'image', at, fetched)
     }
     case 'file': {
       const { file_data: data, filename } = part.file
@@ -115,8 +114,6 @@ function readableBlock(part: ReadablePart, path: string, fetched: FetchedFiles):
       throw invalidField(path, 'this model does not take video')
   }
 }
-
-const isLink = (url: string): boolean => /^https?:\/\//i.test(url)
 
 function fileBlock(url: string, type: 'image' | 'document', path: string, fetched: FetchedFiles): Block {
   if (isDataUri(url)) return inlineBlock(url, null, path)

@@ -11,29 +11,18 @@ import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../../schemas/config/catalog.t
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut } from '../../chat-completions/fields.ts'
 import { withTools } from '../../chat-completions/legacy-functions.ts'
 import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
-import type { EncodedRequest } from '../../dialect.ts'
+import type { ChatCall, EncodedRequest, EncodeOptions } from '../../dialect.ts'
 import { fieldsOf, type LooseObject } from '../../loose.ts'
 import { familyOf, type ModelFamily } from '../../messages/family.ts'
 import { outputFormat } from '../../messages/output-format.ts'
 import { messagesThinking } from '../../messages/thinking.ts'
 import { mayThink, toolsUsed } from '../../messages/turns.ts'
-import { parseCheckedBody, readClientJson } from '../../request/client-json.ts'
-import { CHAT_COMPLETIONS_NAMES } from '../../request/known-names.ts'
+import { readClientJson } from '../../request/client-json.ts'
+import { parsedBody } from '../chat-completions.ts'
 import { DroppedFields } from '../dropped-fields.ts'
-import { type FetchedFiles, linkedFilesOf } from '../linked-files.ts'
+import { linkedFilesOf } from '../linked-files.ts'
 import { translateConversation } from './conversation.ts'
 import { isForced, type SentTools, translateTools } from './tools.ts'
-
-export interface MessagesTarget {
-  readonly model: string
-  readonly stream: boolean
-  /** The client's explicit limit, tokens; null when omitted. */
-  readonly outputLimit: number | null
-  /** The model's ceiling; null when it is not known. */
-  readonly outputCeiling: number | null
-  /** The files that the upstream does not fetch itself. */
-  readonly fetched: FetchedFiles
-}
 
 /** Fields that are sent to the upstream, or named where they are read. */
 const SAID = [
@@ -63,24 +52,25 @@ const MAX_USER_ID_CHARS = 256
  * Returns the http(s) URLs of files, each once.
  * @throws Failure `invalid_request` with a message that names the field
  */
-export const filesToFetch = (body: Buffer): readonly string[] =>
-  linkedFilesOf(
-    readClientJson(translatableChatRequest, parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)).messages,
-  )
+export const filesToFetch = (call: ChatCall): readonly string[] =>
+  linkedFilesOf(readClientJson(translatableChatRequest, parsedBody(call)).messages)
 
 /** @throws Failure `invalid_request` with a message that names the field */
-export function translateRequest(body: Buffer, target: MessagesTarget): EncodedRequest {
-  const given = parseCheckedBody(body, CHAT_COMPLETIONS_NAMES)
+export function translateRequest(
+  call: ChatCall,
+  { upstreamModel, outputCeiling, fetched }: EncodeOptions,
+): EncodedRequest {
+  const given = parsedBody(call)
   const request = readClientJson(translatableChatRequest, given)
   const dropped = new DroppedFields()
   const isBySchema = fieldsOf(request.response_format).type === 'json_schema'
   nameFieldsLeftOut(given, isBySchema ? [...SAID, 'response_format'] : SAID, dropped)
   nameMessageFieldsLeftOut(request.messages, ['cache_control'], dropped)
   const asked = withTools(request)
-  const { system, turns } = translateConversation(asked.messages, target.fetched)
-  const family = familyOf(target.model)
+  const { system, turns } = translateConversation(asked.messages, fetched)
+  const family = familyOf(upstreamModel)
   const { tools, choice } = translateTools(asked, toolsUsed(turns), family, dropped)
-  const limit = target.outputLimit ?? target.outputCeiling ?? ESTIMATE_OUTPUT_CAP_TOKENS
+  const limit = call.outputLimit ?? outputCeiling ?? ESTIMATE_OUTPUT_CAP_TOKENS
   const turn = { isForced: isForced(choice), mayThink: mayThink(turns), limit, family }
   const thinking = messagesThinking(wantedThinking(request, dropped), turn, dropped)
   const thinks = thinking?.isOn === true
@@ -94,7 +84,7 @@ export function translateRequest(body: Buffer, target: MessagesTarget): EncodedR
     ...(thinking?.effort == null ? {} : { effort: thinking.effort }),
   }
   const wire = {
-    model: target.model,
+    model: upstreamModel,
     max_tokens: limit,
     ...(system.length === 0 ? {} : { system }),
     messages: turns,
@@ -105,7 +95,7 @@ export function translateRequest(body: Buffer, target: MessagesTarget): EncodedR
     ...sampling(request, thinks, family, dropped),
     ...stopSequences(request, dropped),
     ...metadata(request, dropped),
-    ...(target.stream ? { stream: true } : {}),
+    ...(call.stream ? { stream: true } : {}),
   }
   return { body: Buffer.from(JSON.stringify(wire), 'utf8'), dropped: dropped.all() }
 }

@@ -5,7 +5,7 @@
 import type { Provider } from '../../../../schemas/config/catalog.ts'
 import type { ProtocolAdapter } from '../../dialect.ts'
 import { MessagesReader } from '../../messages/reader.ts'
-import { answersOf, sourceOf } from '../chat-completions.ts'
+import { answersOf } from '../chat-completions.ts'
 import { filesToFetch, translateRequest } from './request.ts'
 
 /** Platforms that take files in base64 alone; other upstreams of the protocol fetch links themselves. */
@@ -23,13 +23,6 @@ export const chatCompletionsToMessages = (now: () => number = Date.now): Protoco
   ),
   to: 'messages',
   urlsToFetch: (call, provider) =>
-    provider !== undefined && FETCH_NOTHING.has(provider) ? filesToFetch(sourceOf(call).body) : [],
-  encodeRequest: (call, { upstreamModel, outputCeiling, fetched }) =>
-    translateRequest(sourceOf(call).body, {
-      model: upstreamModel,
-      stream: call.stream,
-      outputLimit: call.outputLimit,
-      outputCeiling,
-      fetched,
-    }),
+    provider !== undefined && FETCH_NOTHING.has(provider) ? filesToFetch(call) : [],
+  encodeRequest: translateRequest,
 })
