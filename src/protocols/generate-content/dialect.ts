@@ -15,7 +15,7 @@ import { answerFields } from '../answer/content.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
 import { RequestReader } from '../request/fast-path-lists.ts'
-import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
+import { requestedTier } from '../request/foreign-fields.ts'
 import { GENERATE_CONTENT_NAMES } from '../request/known-names.ts'
 import { inlinePartsIn } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
@@ -116,13 +116,9 @@ function builtInTools({ tools }: GenerateContentRequest): readonly ServerTool[] 
   )
 }
 
-const contract = withoutForeignFields('generate-content', generateContentRequest)
-const reader = new RequestReader(
-  contract,
-  GENERATE_CONTENT_NAMES,
-  { contents: fastPathContents },
-  STORED_OBJECT_FIELDS,
-)
+const reader = new RequestReader('generate-content', generateContentRequest, GENERATE_CONTENT_NAMES, {
+  contents: fastPathContents,
+})
 
 export const generateContentDialect: Dialect = {
   protocol: 'generate-content',

@@ -15,7 +15,7 @@ import { type FieldSpan, spliced } from '../../core/json/fields.ts'
 import type { ChatCall, ClientRequest, Dialect, ProtocolAdapter } from '../dialect.ts'
 import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
-import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
+import { requestedTier } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
 import { linkedPartsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
@@ -41,17 +41,12 @@ const TOOL_ADDITION = 'tool_addition'
 const COMPACTION = 'compaction'
 
 const LISTS = { messages: fastPathMessages, tools: fastPathTools }
-const callReader = new RequestReader(
-  withoutForeignFields('messages', messagesRequest),
-  MESSAGES_NAMES,
-  LISTS,
-  STORED_OBJECT_FIELDS,
-)
+const callReader = new RequestReader('messages', messagesRequest, MESSAGES_NAMES, LISTS)
 const countReader = new RequestReader<CountTokensRequest, keyof typeof LISTS>(
-  withoutForeignFields('messages', countTokensRequest),
+  'messages',
+  countTokensRequest,
   MESSAGES_NAMES,
   LISTS,
-  STORED_OBJECT_FIELDS,
 )
 
 /**

@@ -4,11 +4,13 @@
  * So the contract is given the request without the usual items; where it has a complaint, it is given all of it.
  */
 import type { ZodType } from 'zod'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { type FieldSpan, type Splice, spliced, topLevelFields } from '../../core/json/fields.ts'
 import { type NameSet, namesIn } from '../../core/json/names.ts'
 import { FieldFinder, KnownNames, type NodeTest, scanJson, type Tape } from '../../core/json/scanner/tape.ts'
 import { readJsonBody } from './client-json.ts'
 import { countFault, MAX_TOOLS, MAX_UNCOUNTED_NODES } from './counts.ts'
+import { STORED_OBJECT_FIELDS, withoutForeignFields } from './foreign-fields.ts'
 
 export interface FastPathItems {
   /** True by its node alone: the contract takes the item, and nothing of it is read. False for any other. */
@@ -40,16 +42,17 @@ export class RequestReader<Request, Name extends string> {
   readonly #lists: ReadonlyArray<readonly [name: Name, items: FastPathItems]>
   readonly #finder: FieldFinder<Name>
 
-  /** @param watched names that make the full contract necessary, anywhere in the request */
+  /** @param watched further names that make the full contract necessary, anywhere in the request */
   constructor(
+    protocol: ChatProtocol,
     schema: ZodType<Request>,
     place: NameSet,
     lists: Readonly<Record<Name, FastPathItems>>,
     watched: readonly string[] = [],
   ) {
-    this.#schema = schema
+    this.#schema = withoutForeignFields(protocol, schema)
     this.#place = place
-    this.#names = new KnownNames(namesIn(place), watched)
+    this.#names = new KnownNames(namesIn(place), [...STORED_OBJECT_FIELDS, ...watched])
     this.#lists = Object.entries(lists) as [Name, FastPathItems][]
     this.#finder = new FieldFinder(this.#lists.map(([name]) => name))
   }

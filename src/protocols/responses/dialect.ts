@@ -17,7 +17,7 @@ import type {
 } from '../dialect.ts'
 import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
-import { requestedTier, STORED_OBJECT_FIELDS, withoutForeignFields } from '../request/foreign-fields.ts'
+import { requestedTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, linkedPartsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
@@ -64,12 +64,7 @@ const CODE_INTERPRETER = 'code_interpreter'
 const TOOL_ITEMS: ReadonlySet<unknown> = new Set(['tool_search_output', 'additional_tools'])
 
 const LISTS = { input: fastPathInput, tools: fastPathTools }
-const reader = new RequestReader(
-  withoutForeignFields('responses', responsesRequest),
-  RESPONSES_NAMES,
-  LISTS,
-  [...STORED_OBJECT_FIELDS, ...LINK_FIELDS],
-)
+const reader = new RequestReader('responses', responsesRequest, RESPONSES_NAMES, LISTS, LINK_FIELDS)
 
 function settingsOf(
   request: ResponsesRequest,
