@@ -11,11 +11,11 @@ import { codingsOf, decodedBody, isDecodingError, isKnownCoding } from './conten
 import { isPublicAddress } from './public-address.ts'
 
 export const MAX_REDIRECTS = 3
-export const MAX_URL_CHARS = 2048
+const MAX_URL_CHARS = 2048
 /** Of links that no client gives: signed ones are long. */
 export const MAX_SIGNED_URL_CHARS = 8192
 export const DEFAULT_MAX_FILE_BYTES = 20 * 1024 * 1024
-export const DEFAULT_FETCH_TIMEOUT_MS = 20_000
+const DEFAULT_FETCH_TIMEOUT_MS = 20_000
 
 export interface FetchLimits {
   readonly maxBytes?: number

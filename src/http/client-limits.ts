@@ -5,7 +5,7 @@ import type { TrustedProxies } from './trusted-proxies.ts'
 
 const BYTES_PER_MIB = 1024 * 1024
 /** Time after which an idle connection, and one with an unfinished request head, are closed, approximately. */
-export const CONNECTION_WINDOW_MS = 10_000
+const CONNECTION_WINDOW_MS = 10_000
 const MINUTE_MS = 60_000
 /** Clients that are counted in one window; those beyond share a count. */
 const MAX_COUNTED = 100_000

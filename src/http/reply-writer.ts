@@ -46,7 +46,7 @@ const LAST_CHUNK = '\r\n0\r\nx-gateway-trace'
 const BODILESS: ReadonlySet<number> = new Set([204, 304])
 
 /** A client that takes nothing of its reply for this long counts as disconnected. */
-export const MAX_STALL_MS = 60_000
+const MAX_STALL_MS = 60_000
 /** A client has this long to read the end of a reply that is the last on its connection. */
 const LINGER_MS = 2000
 /** Shorter than the 10 s after which the server would close the connection. */

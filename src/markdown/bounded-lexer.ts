@@ -6,7 +6,7 @@
 import { Lexer, type MarkedExtension, type Token, type TokensList } from 'marked'
 
 /** Steps for one page; a step takes 3 to 30 ns. A paragraph of 50,000 characters may have 10,000 marks. */
-export const PAGE_MAX_STEPS = 500_000_000
+const PAGE_MAX_STEPS = 500_000_000
 const STEPS_PER_BLOCK_CHAR = 5
 const STEPS_PER_CELL = 500
 

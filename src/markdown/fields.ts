@@ -4,9 +4,9 @@ import type { Field, Fields, Value } from './front-matter.ts'
 import { type FileProblem, FileProblemError } from './problem.ts'
 
 export const TITLE_MAX_CHARS = 300
-export const SUMMARY_MAX_CHARS = 4_000
+const SUMMARY_MAX_CHARS = 4_000
 export const TAG_MAX_CHARS = 100
-export const LIST_MAX_ITEMS = 200
+const LIST_MAX_ITEMS = 200
 const NOTE_MAX_CHARS = 200
 const NUL = '\0'
 

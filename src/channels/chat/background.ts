@@ -92,5 +92,5 @@ export const backgroundResponses = (read: ReadFacts): TaskAdapter => ({
   },
 })
 
-export const cancelResponse = (channel: ChannelEntry, { upstreamId }: Pick<MediaPoll, 'upstreamId'>) =>
+const cancelResponse = (channel: ChannelEntry, { upstreamId }: Pick<MediaPoll, 'upstreamId'>) =>
   bareRequest(channel, 'POST', responsePath(channel, upstreamId, '/cancel'))

@@ -9,7 +9,7 @@ import { generateContentChannel } from './generate-content.ts'
 import { messagesChannel } from './messages.ts'
 import { responsesChannel } from './responses.ts'
 
-export const CHANNEL_ADAPTERS: Readonly<Record<ChatProtocol, ChannelAdapter>> = {
+const CHANNEL_ADAPTERS: Readonly<Record<ChatProtocol, ChannelAdapter>> = {
   'chat-completions': chatCompletionsChannel,
   messages: messagesChannel,
   'generate-content': generateContentChannel,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isTooDeep } from '../../core/json/exact.ts'
 import type { MediaAnswer, PollOutcome, Refused, SubmitOutcome } from './adapter.ts'
 
-export const MAX_MESSAGE_CHARS = 4000
+const MAX_MESSAGE_CHARS = 4000
 /** Longer than anything lasts, and exact in microseconds. How much of it counts depends on the request. */
 const MAX_SECONDS = 1e9
 const MAX_ID_CHARS = 200

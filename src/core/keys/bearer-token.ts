@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 
 const TOKEN_BYTES = 32
-export const MANAGEMENT_TOKEN_PREFIX = 'tgm_'
+const MANAGEMENT_TOKEN_PREFIX = 'tgm_'
 const MANAGEMENT_TOKEN_PATTERN = /^tgm_[0-9a-f]{64}$/
 /** Number of characters of a management token that any output may show. */
 const SHOWN_CHARS = 12

@@ -7,7 +7,7 @@ import { Buffer } from 'node:buffer'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 export const FILES_PATH = '/files/'
-export const MAX_KEY_CHARS = 200
+const MAX_KEY_CHARS = 200
 const MS_PER_SECOND = 1000
 
 const KEY = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/

@@ -24,7 +24,7 @@ import { pricesBySound } from './sound.ts'
 import { deliveredVariant } from './variants.ts'
 
 /** Images that a grid-style model makes. */
-export const GRID_IMAGES = 4
+const GRID_IMAGES = 4
 /** Length that is held and requested for a video without one. */
 export const DEFAULT_VIDEO_SECONDS = 12
 /** A longer delivery is charged as reported up to this margin: some upstreams make no video below 5 or 10 seconds. */

@@ -5,7 +5,7 @@ const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
 /** The pause after each attempt; after one more the delivery has failed. Together 23 hours and 43 minutes. */
-export const PAUSES_MS: readonly number[] = [
+const PAUSES_MS: readonly number[] = [
   5 * SECOND_MS,
   30 * SECOND_MS,
   2 * MINUTE_MS,

@@ -1,8 +1,8 @@
 /** Which passwords users may choose: length and rareness alone, after NIST SP 800-63B. */
 import { isCommonPassword } from './common-passwords.ts'
 
-export const MIN_PASSWORD_CHARS = 10
-export const MAX_PASSWORD_CHARS = 256
+const MIN_PASSWORD_CHARS = 10
+const MAX_PASSWORD_CHARS = 256
 
 /** Returns the form that is hashed: the same password typed on another keyboard has the same characters. */
 export const normalizePassword = (password: string): string => password.normalize('NFKC')

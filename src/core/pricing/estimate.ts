@@ -22,7 +22,7 @@ export function laterBytesIn(text: Buffer): number {
 }
 
 /** Returns the largest output: the explicit limit in full, else min(the model's default, 32768). */
-export function outputAllowance(model: ModelEntry, explicitLimit: number | null): number {
+function outputAllowance(model: ModelEntry, explicitLimit: number | null): number {
   if (explicitLimit !== null) return explicitLimit
   const usual = model.default_max_tokens ?? model.max_output_tokens ?? ESTIMATE_OUTPUT_CAP_TOKENS
   return Math.min(usual, ESTIMATE_OUTPUT_CAP_TOKENS)

@@ -3,7 +3,7 @@
  */
 import type { AttemptOutcome } from '../../../schemas/config/channel-report.ts'
 
-export const RECENT_MINUTES = 5
+const RECENT_MINUTES = 5
 const MS_PER_MINUTE = 60_000
 /** Latencies that the percentiles are of. */
 const KEPT_LATENCIES = 128

@@ -18,9 +18,9 @@ import { RouteLatencies } from './route-latencies.ts'
 export const FAILURES_IN_A_ROW = 5
 export const OPEN_MS = 30_000
 /** The longest time for which a breaker stays open. */
-export const MAX_OPEN_MS = 600_000
+const MAX_OPEN_MS = 600_000
 /** A probe that never reported its end blocks the next one for this long. */
-export const MAX_PROBE_MS = 200_000
+const MAX_PROBE_MS = 200_000
 
 interface State {
   failuresInARow: number

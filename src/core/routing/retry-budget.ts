@@ -2,7 +2,7 @@
  * Bounds retries by the active calls: at most a fifth of them, and at least three, may be second tries. A provider
  * that is down for all clients does not get twice the load.
  */
-export const RETRY_SHARE = 0.2
+const RETRY_SHARE = 0.2
 export const MIN_RETRIES = 3
 
 export class RetryBudget {

@@ -6,7 +6,7 @@ import { excerpt } from './excerpt.ts'
 
 export const PROMPT_MAX_PAGES = 5
 export const PROMPT_PAGE_MAX_CHARS = 4_000
-export const PROMPT_TOTAL_MAX_CHARS = 16_000
+const PROMPT_TOTAL_MAX_CHARS = 16_000
 
 export interface PromptPage {
   readonly id: string

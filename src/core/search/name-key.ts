@@ -1,7 +1,7 @@
 /** The form in which titles, aliases, links and tags compare, whatever their spelling. */
 
 /** In characters, roughly as a reader counts them: longer names are compared by their beginning alone. */
-export const NAME_KEY_MAX_CHARS = 300
+const NAME_KEY_MAX_CHARS = 300
 
 const SPACES = /\s+/gu
 

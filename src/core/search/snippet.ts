@@ -9,7 +9,7 @@ interface Mark {
   readonly weight: number
 }
 
-export const SNIPPET_CHARS = 200
+const SNIPPET_CHARS = 200
 /** Shown before the first hit. */
 const LEAD_CHARS = 40
 const UNSPACED =

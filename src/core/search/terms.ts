@@ -58,7 +58,7 @@ export const wordTerm = (word: string): string =>
   excerpt(stem(word.replace(POSSESSIVE, '').replace(APOSTROPHES, '')), MAX_TERM_CHARS).text
 
 /** Returns the words of a run without spaces, by the dictionary. */
-export function segmentWords(text: string): string[] {
+function segmentWords(text: string): string[] {
   segmenter ??= new Intl.Segmenter('zh', { granularity: 'word' })
   const words: string[] = []
   for (const { segment, isWordLike } of segmenter.segment(text)) if (isWordLike) words.push(segment)

@@ -33,7 +33,7 @@ export interface EventMessage {
 }
 
 /** The bytes are no event stream, or were damaged on their way. */
-export class EventStreamError extends Error {
+class EventStreamError extends Error {
   constructor(what: string) {
     super(`The event stream is damaged: ${what}.`)
     this.name = 'EventStreamError'

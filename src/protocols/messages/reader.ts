@@ -25,7 +25,7 @@ const finishReason = (reason: unknown): FinishReason =>
   typeof reason === 'string' && Object.hasOwn(FINISH, reason) ? FINISH[reason]! : 'stop'
 
 /** Returns whether an event is an error, in the protocol's own shape or in the one that most others have. */
-export const isError = (event: LooseObject): boolean => event.type === 'error' || saysError(event)
+const isError = (event: LooseObject): boolean => event.type === 'error' || saysError(event)
 
 /** No text of a model has more. */
 const MAX_SOURCES = 256

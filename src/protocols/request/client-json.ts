@@ -41,7 +41,7 @@ const EXCESSES = {
  * that `place` knows.
  * @throws Failure `invalid_request`
  */
-export function parseJsonBody(body: Buffer, place: NameSet): unknown {
+function parseJsonBody(body: Buffer, place: NameSet): unknown {
   if (body.length === 0)
     throw new Failure('invalid_request', 'The request body is empty; a JSON object is expected.')
   const text = body.toString('utf8')
@@ -125,7 +125,7 @@ const shown = (name: string): string =>
   )
 
 /** Returns a path such as `messages[2].content[0].type`; empty for the whole. */
-export function pathText(path: readonly PropertyKey[]): string {
+function pathText(path: readonly PropertyKey[]): string {
   const steps = path.slice(0, MAX_SHOWN_STEPS)
   const text = steps
     .map((step) => (typeof step === 'number' ? `[${step}]` : `.${shown(String(step))}`))

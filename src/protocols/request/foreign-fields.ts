@@ -268,7 +268,7 @@ function findInside(value: unknown, opaque: ReadonlySet<string>, path: Path): Fi
 }
 
 /** Returns the first field that the client must not set; null without any. */
-export function foreignField(protocol: ChatProtocol, request: LooseObject): FieldFault | null {
+function foreignField(protocol: ChatProtocol, request: LooseObject): FieldFault | null {
   for (const name of Object.keys(request)) {
     const why = ruleOf(protocol, name)?.(request[name])
     if (why != null) return { path: [name], why }
