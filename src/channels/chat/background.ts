@@ -3,7 +3,7 @@
  * cancelled as the work of media is. The upstream names no way to find a submit whose answer was lost.
  */
 import { Buffer } from 'node:buffer'
-import type { ChannelEntry, Provider } from '../../../schemas/config/catalog.ts'
+import type { Provider } from '../../../schemas/config/catalog.ts'
 import { emptyResult } from '../../../schemas/media/job.ts'
 import type { ResponseFacts } from '../../../schemas/tasks/response.ts'
 import { spliced, topLevelFields } from '../../core/json/fields.ts'
@@ -87,10 +87,8 @@ export const backgroundResponses = (read: ReadFacts): TaskAdapter => ({
   follow: {
     poll: (channel, { upstreamId }) => getRequest(channel, responsePath(channel, upstreamId)),
     readPoll: (answer, poll) => readPoll(read, answer, poll),
-    cancel: cancelResponse,
+    cancel: (channel, { upstreamId }) =>
+      bareRequest(channel, 'POST', responsePath(channel, upstreamId, '/cancel')),
     cancelsRunning: true,
   },
 })
-
-const cancelResponse = (channel: ChannelEntry, { upstreamId }: Pick<MediaPoll, 'upstreamId'>) =>
-  bareRequest(channel, 'POST', responsePath(channel, upstreamId, '/cancel'))
