@@ -40,12 +40,6 @@ const host: Host = {
     n: 'num_images',
     size: 'image_size',
     ratio: 'aspect_ratio',
-    duration: 'duration',
-    resolution: 'resolution',
-    fps: 'fps',
-    generate_audio: 'generate_audio',
-    camera_fixed: 'camera_fixed',
-    watermark: 'watermark',
   },
   pixels: (width, height) => ({ image_size: { width, height } }),
   duration(seconds, model) {

@@ -11,11 +11,10 @@ import { videoParts } from '../video-parts.ts'
 
 type ImageJob = JobOf<'image' | 'image_edit'>
 type Input = Record<string, unknown>
-/** A name that ends in `[]` makes a list; an empty one leaves the value out. */
-export type Names = Readonly<Record<InputName, string>>
 
 export interface Host {
-  readonly names: Names
+  /** Names that differ from ours. One that ends in `[]` makes a list; an empty one leaves the value out. */
+  readonly names: Readonly<Partial<Record<InputName, string>>>
   /** Returns the fields of a size in pixels, unless the channel has a name for sizes. */
   readonly pixels: (width: number, height: number) => Input
   readonly duration: (seconds: number, model: string) => unknown
@@ -27,7 +26,7 @@ const RATIO = /^\d{1,4}:\d{1,4}$/
 type Value = readonly [InputName, unknown]
 
 function placed([name, value]: Value, { input_names }: ChannelEntry, { names }: Host): Input {
-  const target = input_names[name] ?? names[name]
+  const target = input_names[name] ?? names[name] ?? name
   if (value === null || value === undefined || target === '') return {}
   if (!target.endsWith('[]')) return { [target]: value }
   return { [target.slice(0, -2)]: Array.isArray(value) ? value : [value] }

@@ -24,22 +24,7 @@ import { bareRequest, getRequest, jsonRequest, notServed, pathPart, pathParts } 
 import { type Host, jobInput, leavesSoundOut } from './input.ts'
 
 const host: Host = {
-  names: {
-    image: 'image',
-    images: 'image_input[]',
-    last_frame: 'last_frame',
-    mask: 'mask',
-    video: 'video',
-    n: 'num_outputs',
-    size: 'size',
-    ratio: 'aspect_ratio',
-    duration: 'duration',
-    resolution: 'resolution',
-    fps: 'fps',
-    generate_audio: 'generate_audio',
-    camera_fixed: 'camera_fixed',
-    watermark: 'watermark',
-  },
+  names: { images: 'image_input[]', n: 'num_outputs', ratio: 'aspect_ratio' },
   pixels: (width, height) => ({ width, height }),
   duration: (seconds) => seconds,
 }
