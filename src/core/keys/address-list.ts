@@ -46,12 +46,8 @@ function printed(value: bigint, { bits, separator, radix, width }: Family): stri
     ((value >> BigInt(bits - (at + 1) * width)) & mask).toString(radix),
   )
   const text = parts.join(separator)
-  if (bits === IPV4.bits) return text
-  // The longest run of zeros, the first of several.
-  const runs = [...text.matchAll(/(?:^|:)0(?::0)+(?=:|$)/g)].sort((a, b) => b[0].length - a[0].length)
-  if (runs[0] === undefined) return text
-  const { index, 0: run } = runs[0]
-  return `${text.slice(0, index)}::${text.slice(index + run.length).replace(/^:/, '')}`
+  // A URL leaves out the longest run of zeros, the first of several.
+  return bits === IPV4.bits ? text : new URL(`http://[${text}]`).hostname.slice(1, -1)
 }
 
 /**
