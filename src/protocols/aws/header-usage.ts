@@ -17,5 +17,8 @@ export function withHeaderUsage(metered: Metered, header: (name: string) => stri
   const cacheWrite = Math.max(0, count('cache-write-input'))
   // The protocol counts cached tokens apart from its input.
   const usage = { ...NO_USAGE, prompt: input + cached + cacheWrite, output, cached, cacheWrite }
-  return { ...metered, usage, charactersSinceUsage: 0, isUsageWhole: true }
+  // A copy leaves out what a class counts when it is read.
+  const { characters, model, suspect, reported, serviceTier, responseId } = metered
+  const facts = { characters, model, suspect, reported, serviceTier, responseId }
+  return { ...facts, usage, charactersSinceUsage: 0, isUsageWhole: true }
 }

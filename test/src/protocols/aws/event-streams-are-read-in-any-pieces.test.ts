@@ -2,6 +2,7 @@ import t from 'tap'
 import { withEventStreamFraming } from '../../../../src/protocols/aws/bedrock-stream.ts'
 import { EventStreamReader } from '../../../../src/protocols/aws/event-stream.ts'
 import { withHeaderUsage } from '../../../../src/protocols/aws/header-usage.ts'
+import { WholeResponse } from '../../../../src/protocols/chat-completions/whole.ts'
 import { DIALECTS, protocolAdapter } from '../../../../src/protocols/registry.ts'
 import { chunk, exception, message } from '../../../support/event-stream.ts'
 import { translatedStream } from '../messages/streams.ts'
@@ -107,6 +108,12 @@ t.test('headers report the usage where the body has none', async (t) => {
       usage: { prompt: 150, cached: 100, cacheWrite: 30, output: 5 },
       isUsageWhole: true,
     },
+  )
+  const whole = new WholeResponse(Buffer.from('{"model":"m-1","choices":[{"message":{"content":"four"}}]}'))
+  t.match(
+    withHeaderUsage(whole, (name) => counts[name]),
+    { characters: 4, charactersSinceUsage: 0, model: 'm-1' },
+    'beside what is counted when it is read',
   )
   t.equal(
     withHeaderUsage(none, () => undefined),
