@@ -4,6 +4,7 @@
  * Keeper passes on by itself, except for settings of a table.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
+import { readRows } from './connection.ts'
 
 /** Days for which a range that is sent again is known; beside the number of ranges. The server's default may be an hour. */
 const DEDUPLICATION_SECONDS = 7 * 24 * 60 * 60
@@ -81,14 +82,13 @@ export function commandOnCluster(client: ClickHouseClient, cluster: string): voi
  * @throws Error that says what to do
  */
 export async function checkTables(client: ClickHouseClient, cluster: string | null): Promise<void> {
-  const answer = await client.query({
+  const rows = await readRows<{ name: string }>(client, {
     query: `SELECT name FROM system.tables
       WHERE database = currentDatabase() AND (name LIKE 'calls%' OR name LIKE 'tollgate_%') AND engine LIKE '%MergeTree'
         AND startsWith(engine, 'Replicated') != {isReplicated:Bool}`,
     query_params: { isReplicated: cluster !== null },
-    format: 'JSONEachRow',
   })
-  const others = (await answer.json<{ name: string }>()).map(({ name }) => name)
+  const others = rows.map(({ name }) => name)
   if (others.length === 0) return
   throw new Error(
     cluster === null

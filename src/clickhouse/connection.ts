@@ -1,5 +1,11 @@
-/** The way to ClickHouse: one client, and what becomes of its errors. */
-import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
+/** The way to ClickHouse: one client, the rows that it reads, and what becomes of its errors. */
+import {
+  type ClickHouseClient,
+  ClickHouseError,
+  ClickHouseLogLevel,
+  createClient,
+  type QueryParams,
+} from '@clickhouse/client'
 import { Failure } from '../../schemas/failure.ts'
 
 /** Longer than any query here may take; a server that does not answer by then counts as away. */
@@ -10,7 +16,7 @@ const MAX_OPEN_CONNECTIONS = 16
 
 /** ClickHouse's error codes that pass by themselves: too many queries at once, memory limit, timeout, read-only. */
 const PASSING_ERROR_CODES = new Set(['159', '164', '202', '209', '210', '241'])
-export const UNKNOWN_TABLE_CODE = '60'
+const UNKNOWN_TABLE_CODE = '60'
 
 /** Connects. `url` has user, password and database too: `http://user:password@host:8123/database`. */
 export function connect(url: string): ClickHouseClient {
@@ -25,6 +31,15 @@ export function connect(url: string): ClickHouseClient {
       output_format_json_quote_64bit_integers: 1,
     },
   })
+}
+
+/** Returns the rows of a query. 64-bit numbers come as strings. */
+export async function readRows<Row>(
+  client: ClickHouseClient,
+  query: Omit<QueryParams, 'format'>,
+): Promise<Row[]> {
+  const answer = await client.query({ ...query, format: 'JSONEachRow' })
+  return answer.json<Row>()
 }
 
 export const isUnknownTable = (error: unknown): boolean =>

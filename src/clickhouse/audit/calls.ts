@@ -1,6 +1,7 @@
 /** The call log's calls, summed for an audit: by account and month, by ranges of ids, and one by one. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { Credits } from '../../../schemas/money.ts'
+import { readRows } from '../connection.ts'
 import { isInMonth, monthsOf } from '../tables/months.ts'
 
 /** Sums of some calls. */
@@ -63,15 +64,13 @@ export async function monthSums(
 ): Promise<(AccountMonth & AuditSum)[]> {
   const sums: (AccountMonth & AuditSum)[] = []
   for (const month of await monthsOf(client, [{ table: 'calls', at: 'created_at' }])) {
-    const answer = await client.query({
+    const rows = await readRows<SumRow & { account_id: string }>(client, {
       query: `
         SELECT account_id, ${SUMS} FROM calls
         WHERE ${isInMonth('created_at')} AND ${IS_COMPARED} GROUP BY account_id`,
       query_params: { month, ...paramsOf(compared) },
-      format: 'JSONEachRow',
     })
-    for (const { account_id, ...sum } of await answer.json<SumRow & { account_id: string }>())
-      sums.push({ accountId: account_id, month, ...toSum(sum) })
+    for (const { account_id, ...sum } of rows) sums.push({ accountId: account_id, month, ...toSum(sum) })
   }
   return sums
 }
@@ -83,33 +82,29 @@ export async function bucketSums(
   compared: ComparedCalls,
   bucketIds: number,
 ): Promise<(AuditSum & { bucket: bigint })[]> {
-  const answer = await client.query({
+  const rows = await readRows<SumRow & { bucket: string }>(client, {
     query: `
       SELECT toString(intDiv(id, {bucketIds:UInt64})) AS bucket, ${SUMS} FROM calls
       WHERE account_id = {accountId:String} AND ${isInMonth('created_at')} AND ${IS_COMPARED}
       GROUP BY bucket`,
     query_params: { accountId, month, ...paramsOf(compared), bucketIds },
-    format: 'JSONEachRow',
   })
-  const rows = await answer.json<SumRow & { bucket: string }>()
   return rows.map(({ bucket, ...sum }) => ({ bucket: BigInt(bucket), ...toSum(sum) }))
 }
 
-/** Returns calls. */
+/** Returns the calls of one account and month; a duplicate is returned twice. */
 export async function callsBetween(
   client: ClickHouseClient,
   { accountId, month }: AccountMonth,
   compared: ComparedCalls,
 ): Promise<AuditCall[]> {
-  const answer = await client.query({
+  const rows = await readRows<{ call_id: string; request_id: string; cost_units: string }>(client, {
     query: `
       SELECT toString(id) AS call_id, request_id, toString(toInt128(cost * 100000000)) AS cost_units FROM calls
       WHERE account_id = {accountId:String} AND ${isInMonth('created_at')} AND ${IS_COMPARED}
       ORDER BY id`,
     query_params: { accountId, month, ...paramsOf(compared) },
-    format: 'JSONEachRow',
   })
-  const rows = await answer.json<{ call_id: string; request_id: string; cost_units: string }>()
   return rows.map(({ call_id, request_id, cost_units }) => ({
     id: BigInt(call_id),
     requestId: request_id,

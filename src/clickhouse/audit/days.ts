@@ -5,6 +5,7 @@
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 import { printCredits } from '../../../schemas/money.ts'
+import { readRows } from '../connection.ts'
 import { isInMonth, monthOf, monthsOf } from '../tables/months.ts'
 
 /** With keys and without: a difference that both have is named once. */
@@ -51,19 +52,17 @@ const COUNTED = MEASURES.flatMap((measure) => [
   `${text(measure, `sum(${countedOf(measure)})`)} AS ${measure}_there`,
 ]).join(', ')
 
-async function readRows(
+async function sumsByDay(
   client: ClickHouseClient,
   query: string,
   at: string,
   { month, upto, accountId }: Span,
 ) {
-  const answer = await client.query({
+  const rows = await readRows<SumRow & { day_text: string }>(client, {
     query: `${query} WHERE ${isInMonth(at)}
       ${accountId === null ? '' : 'AND account_id = {accountId:String}'} GROUP BY account_id, day_text`,
     query_params: { month, upto: upto.toString(), ...(accountId !== null && { accountId }) },
-    format: 'JSONEachRow',
   })
-  const rows = await answer.json<SumRow & { day_text: string }>()
   return new Map(rows.map((row) => [`${row.account_id} ${row.day_text}`, { ...row, day: row.day_text }]))
 }
 
@@ -73,9 +72,9 @@ async function differencesIn(client: ClickHouseClient, span: Span): Promise<DayD
   const rollups: Map<string, SumRow>[] = []
   for (const table of ROLLUPS)
     rollups.push(
-      await readRows(client, `SELECT account_id, ${dayOf('day')}, ${SUMMED} FROM ${table}`, 'day', span),
+      await sumsByDay(client, `SELECT account_id, ${dayOf('day')}, ${SUMMED} FROM ${table}`, 'day', span),
     )
-  const counted = await readRows(
+  const counted = await sumsByDay(
     client,
     `SELECT account_id, ${dayOf(`toDate(created_at, 'UTC')`)}, ${COUNTED} FROM calls`,
     'created_at',

@@ -2,6 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { CallWithDetail } from '../../../schemas/call-log/detail.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
+import { readRows } from '../connection.ts'
 import { PAGE_COLUMNS, type PageRow, toLogRow } from './call-row.ts'
 
 export interface CallQuery {
@@ -26,9 +27,9 @@ interface DetailRow extends PageRow {
 export async function findCall(
   client: ClickHouseClient,
   { accountId, keyId, id }: CallQuery,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<CallWithDetail | null> {
-  const answer = await client.query({
+  const [row] = await readRows<DetailRow>(client, {
     query: `
       SELECT ${PAGE_COLUMNS},
         protocol, stream, usage_source, ttfb_ms, toString(estimate) AS estimate_text, channel_id,
@@ -39,10 +40,8 @@ export async function findCall(
         ${keyId === null ? '' : 'AND key_id = {keyId:String}'}
       LIMIT 1`,
     query_params: { accountId, id, ...(keyId !== null && { keyId }) },
-    format: 'JSONEachRow',
-    ...(signal && { abort_signal: signal }),
+    abort_signal: signal,
   })
-  const [row] = await answer.json<DetailRow>()
   if (row === undefined) return null
   return {
     ...toLogRow(row),

@@ -1,6 +1,7 @@
 /** A page of the call log: one account's calls in a window of time, in the order of their end. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogRow } from '../../../schemas/call-log/row.ts'
+import { readRows } from '../connection.ts'
 import { PAGE_COLUMNS, type PageRow, pageRowOf, STORED_PAGE_COLUMN, toLogRow } from './call-row.ts'
 import type { CallPageQuery } from './query.ts'
 import { isOfFailed } from './statement.ts'
@@ -14,17 +15,17 @@ export interface CallPage {
 export async function findCalls(
   client: ClickHouseClient,
   query: CallPageQuery,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<CallPage> {
   const isStored = isOfFailed(query)
   const rows = await readSteps(query, async (statement) => {
-    const answer = await client.query({
-      ...statement(isStored ? STORED_PAGE_COLUMN : PAGE_COLUMNS),
-      format: 'JSONEachRow',
-      ...(signal && { abort_signal: signal }),
+    const bound = { abort_signal: signal }
+    if (!isStored) return readRows<PageRow>(client, { ...statement(PAGE_COLUMNS), ...bound })
+    const stored = await readRows<{ page_row: string }>(client, {
+      ...statement(STORED_PAGE_COLUMN),
+      ...bound,
     })
-    if (!isStored) return answer.json<PageRow>()
-    return (await answer.json<{ page_row: string }>()).map(({ page_row }) => pageRowOf(page_row))
+    return stored.map(({ page_row }) => pageRowOf(page_row))
   })
   return { rows: rows.slice(0, query.limit).map(toLogRow), hasMore: rows.length > query.limit }
 }

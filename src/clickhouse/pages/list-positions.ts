@@ -4,6 +4,7 @@
  */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogRow } from '../../../schemas/call-log/row.ts'
+import { readRows } from '../connection.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { PAGE_COLUMNS, type PageRow, toLogRow } from './call-row.ts'
 import type { CallPageQuery, CallPosition } from './query.ts'
@@ -23,13 +24,13 @@ type PositionRow = readonly [createdMs: string, id: string]
 export async function listPositions(
   client: ClickHouseClient,
   query: CallPageQuery,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<CallPositions> {
   const rows = await readSteps(query, async (statement) => {
     const answer = await client.query({
       ...statement(POSITION_COLUMNS),
       format: 'JSONCompactEachRow',
-      ...(signal && { abort_signal: signal }),
+      abort_signal: signal,
     })
     return answer.json<PositionRow>()
   })
@@ -50,10 +51,10 @@ export interface CallsAtQuery {
 export async function findCallsAt(
   client: ClickHouseClient,
   { accountId, positions }: CallsAtQuery,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<LogRow[]> {
   const instants = positions.map(({ createdAt }) => createdAt)
-  const answer = await client.query({
+  const found = await readRows<PageRow>(client, {
     // The instants lead to where on disk the ids are.
     query: `
       SELECT ${PAGE_COLUMNS} FROM calls
@@ -65,9 +66,8 @@ export async function findCallsAt(
       first: toClickHouseInstant(Math.min(...instants)),
       last: toClickHouseInstant(Math.max(...instants)),
     },
-    format: 'JSONEachRow',
-    ...(signal && { abort_signal: signal }),
+    abort_signal: signal,
   })
-  const rows = new Map((await answer.json<PageRow>()).map(toLogRow).map((row) => [row.id, row]))
+  const rows = new Map(found.map(toLogRow).map((row) => [row.id, row]))
   return positions.flatMap(({ id }) => rows.get(id) ?? [])
 }

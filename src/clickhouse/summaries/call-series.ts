@@ -1,6 +1,7 @@
 /** Counts, costs and latencies of calls over time, by the same filter as a page of the log. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { Credits } from '../../../schemas/money.ts'
+import { readRows } from '../connection.ts'
 import type { CallFilter } from '../pages/query.ts'
 import { callsOf } from '../pages/statement.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
@@ -33,10 +34,10 @@ interface Row {
 export async function callSeries(
   client: ClickHouseClient,
   { bucketSeconds, ...filter }: CallSeriesQuery,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<CallSeriesPoint[]> {
   const { where, parameters } = callsOf(filter)
-  const answer = await client.query({
+  const rows = await readRows<Row>(client, {
     query: `
       SELECT toUnixTimestamp(toStartOfInterval(created_at, INTERVAL ${bucketSeconds} SECOND, 'UTC')) AS at,
         sum(call_count) AS requests, sumIf(call_count, status != 'success') AS failed,
@@ -46,10 +47,9 @@ export async function callSeries(
       FROM ${LIVE_NAMES.calls} ${where}
       GROUP BY at ORDER BY at`,
     query_params: parameters,
-    format: 'JSONEachRow',
-    ...(signal && { abort_signal: signal }),
+    abort_signal: signal,
   })
-  return (await answer.json<Row>()).map(({ at, requests, failed, cost_units, latency }) => ({
+  return rows.map(({ at, requests, failed, cost_units, latency }) => ({
     at,
     requests: Number(requests),
     failed: Number(failed),

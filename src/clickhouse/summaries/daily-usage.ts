@@ -1,6 +1,7 @@
 /** Sums of one account's calls by UTC day and one more column. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { LogWindow } from '../../core/call-log/window.ts'
+import { readRows } from '../connection.ts'
 import { type CallSums, SUMS, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
 
 export const DAILY_GROUPS = ['model', 'key_id', 'status'] as const
@@ -24,19 +25,17 @@ export interface DailyUsage extends CallSums {
 export async function dailyUsage(
   client: ClickHouseClient,
   { by, ...window }: DailyUsageQuery,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<DailyUsage[]> {
   const rows = summedRows({ ...window, columns: ['day', by] })
   if (rows === null) return []
-  const answer = await client.query({
+  const found = await readRows<SumsRow & { readonly day_text: string; readonly name: string }>(client, {
     query: `
       SELECT toString(day) AS day_text, toString(${by}) AS name, ${SUMS}
       FROM (${rows.query})
       GROUP BY day, ${by} ORDER BY day, ${by}`,
     query_params: rows.parameters,
-    format: 'JSONEachRow',
-    ...(signal && { abort_signal: signal }),
+    abort_signal: signal,
   })
-  const found = await answer.json<SumsRow & { readonly day_text: string; readonly name: string }>()
   return found.map((row) => ({ day: row.day_text, group: row.name, ...sumsOf(row) }))
 }

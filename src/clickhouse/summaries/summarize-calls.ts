@@ -2,6 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
 import type { LogWindow } from '../../core/call-log/window.ts'
+import { readRows } from '../connection.ts'
 import { type CallSums, SUMS, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
 
 export interface CallSummaryQuery extends LogWindow {
@@ -28,11 +29,11 @@ interface Row extends SumsRow {
 export async function summarizeCalls(
   client: ClickHouseClient,
   query: CallSummaryQuery,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<CallSummary> {
   const rows = summedRows({ ...query, columns: ['day', 'model', 'status'] })
   if (rows === null) return { byStatus: [], byDay: [], byModel: [] }
-  const answer = await client.query({
+  const found = await readRows<Row>(client, {
     query: `
       SELECT multiIf(grouping(status) = 0, 'status', grouping(day) = 0, 'day', 'model') AS dimension,
              multiIf(dimension = 'status', toString(status), dimension = 'day', toString(day), toString(model)) AS value,
@@ -40,12 +41,11 @@ export async function summarizeCalls(
       FROM (${rows.query})
       GROUP BY GROUPING SETS ((status), (day), (model))`,
     query_params: rows.parameters,
-    format: 'JSONEachRow',
     // As in SQL elsewhere: 0 where the row is of one value of the column, 1 where it is of all.
     clickhouse_settings: { force_grouping_standard_compatibility: 1 },
-    ...(signal && { abort_signal: signal }),
+    abort_signal: signal,
   })
-  const sums = Map.groupBy(await answer.json<Row>(), (row) => row.dimension)
+  const sums = Map.groupBy(found, (row) => row.dimension)
   return {
     byStatus: (sums.get('status') ?? []).map((row) => ({ status: row.value as CallStatus, ...sumsOf(row) })),
     byDay: (sums.get('day') ?? []).map((row) => ({ day: row.value, ...sumsOf(row) })),

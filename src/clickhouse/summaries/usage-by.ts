@@ -3,6 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import type { UsageGroup } from '../../../schemas/management/calls/usage.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import type { LogWindow } from '../../core/call-log/window.ts'
+import { readRows } from '../connection.ts'
 import { type CallSums, SUMS, type SumColumn, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
 
 export interface UsageByQuery extends LogWindow {
@@ -39,25 +40,25 @@ type Row = SumsRow & { readonly upstream_units?: string } & { readonly [Column i
 export const usageBy = (
   client: ClickHouseClient,
   query: UsageByQuery & { readonly by: Exclude<UsageGroup, 'channel'> },
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<UsageSums[]> => sums(client, { ...query, ofCosts: false }, signal)
 
 /** In the same order, of the calls with a known upstream cost alone. */
 export const costsBy = (
   client: ClickHouseClient,
   query: UsageByQuery,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<CostSums[]> => sums(client, { ...query, ofCosts: true }, signal)
 
 async function sums(
   client: ClickHouseClient,
   { by, ...query }: UsageByQuery & { readonly ofCosts: boolean },
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<CostSums[]> {
   const columns = COLUMNS[by]
   const rows = summedRows({ ...query, keyId: null, columns })
   if (rows === null) return []
-  const answer = await client.query({
+  const found = await readRows<Row>(client, {
     query: `
       SELECT ${columns.map((column) => `toString(${column}) AS ${column}`).join(', ')}, ${SUMS}
         ${query.ofCosts ? ', toString(toInt128(sum(upstream_cost) * 100000000)) AS upstream_units' : ''}
@@ -65,10 +66,9 @@ async function sums(
       GROUP BY ${columns.join(', ')}
       ORDER BY ${by === 'day' ? 'day' : `sum(cost) DESC, ${columns.join(', ')}`}`,
     query_params: rows.parameters,
-    format: 'JSONEachRow',
-    ...(signal && { abort_signal: signal }),
+    abort_signal: signal,
   })
-  return (await answer.json<Row>()).map((row) => ({
+  return found.map((row) => ({
     accountId: row.account_id ?? null,
     keyId: row.key_id ?? null,
     model: row.model ?? null,

@@ -1,6 +1,7 @@
 /** Sums over one account's calls in a window of time, computed on demand. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { Credits } from '../../../schemas/money.ts'
+import { readRows } from '../connection.ts'
 import { toClickHouseInstant } from '../instant.ts'
 
 export interface UsageWindow {
@@ -43,8 +44,6 @@ const parametersOf = ({ accountId, keyId, from, to }: UsageWindow) => ({
   to: toClickHouseInstant(to),
 })
 
-const aborting = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { abort_signal: signal })
-
 /** 64-bit numbers come as strings. */
 interface TotalsRow {
   readonly requests: string
@@ -57,18 +56,16 @@ interface TotalsRow {
 export async function usageTotals(
   client: ClickHouseClient,
   window: UsageWindow,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<UsageTotals> {
-  const answer = await client.query({
+  const [row] = await readRows<TotalsRow>(client, {
     query: `
       SELECT sum(call_count) AS requests, ${COST_UNITS} AS cost_units,
              sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached
       FROM calls WHERE ${IN_WINDOW}`,
     query_params: parametersOf(window),
-    format: 'JSONEachRow',
-    ...aborting(signal),
+    abort_signal: signal,
   })
-  const [row] = await answer.json<TotalsRow>()
   return {
     requests: Number(row!.requests),
     cost: BigInt(row!.cost_units),
@@ -88,17 +85,15 @@ interface DayRow {
 export async function costByDay(
   client: ClickHouseClient,
   window: UsageWindow,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<DayCost[]> {
-  const answer = await client.query({
+  const rows = await readRows<DayRow>(client, {
     query: `
       SELECT toString(toDate(created_at, 'UTC')) AS day, model, ${COST_UNITS} AS cost_units
       FROM calls WHERE ${IN_WINDOW} AND cost != 0
       GROUP BY day, model ORDER BY day, model`,
     query_params: parametersOf(window),
-    format: 'JSONEachRow',
-    ...aborting(signal),
+    abort_signal: signal,
   })
-  const rows = await answer.json<DayRow>()
   return rows.map(({ day, model, cost_units }) => ({ day, model, cost: BigInt(cost_units) }))
 }

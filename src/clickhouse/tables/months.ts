@@ -1,5 +1,6 @@
 /** Months of the log. A partition is a year; long operations, and those by age, run a month at a time. */
 import type { ClickHouseClient } from '@clickhouse/client'
+import { readRows } from '../connection.ts'
 
 /** Returns `202601`, UTC. */
 export const monthOf = (epochMs: number): string =>
@@ -23,11 +24,9 @@ export async function monthsOf(client: ClickHouseClient, tables: readonly Dated[
     ({ table, at }) =>
       `SELECT toYYYYMM(min(${at})) AS first, toYYYYMM(max(${at})) AS last, count() AS n FROM ${table}`,
   )
-  const answer = await client.query({
+  const [row] = await readRows<{ first: number; last: number }>(client, {
     query: `SELECT min(first) AS first, max(last) AS last FROM (${ends.join(' UNION ALL ')}) WHERE n > 0`,
-    format: 'JSONEachRow',
   })
-  const [row] = await answer.json<{ first: number; last: number }>()
   const months: string[] = []
   // Without a row both are 0.
   for (let month = row!.first; month !== 0 && month <= row!.last; month += month % 100 === 12 ? 89 : 1)

@@ -3,6 +3,7 @@
  * tables: when tables change places, the live view feeds the new ones.
  */
 import type { ClickHouseClient } from '@clickhouse/client'
+import { readRows } from '../connection.ts'
 import { readMigrations } from '../migrate.ts'
 import { type CallRange, insertCalls } from './insert-calls.ts'
 import { MARKS_TABLE } from './marks.ts'
@@ -50,13 +51,12 @@ const pairs = (): [fresh: string, live: string][] => {
 }
 
 async function existing(client: ClickHouseClient, names: readonly string[]): Promise<Set<string>> {
-  const answer = await client.query({
+  const found = await readRows<{ name: string }>(client, {
     query:
       'SELECT name FROM system.tables WHERE database = currentDatabase() AND name IN {names:Array(String)}',
     query_params: { names },
-    format: 'JSONEachRow',
   })
-  return new Set((await answer.json<{ name: string }>()).map(({ name }) => name))
+  return new Set(found.map(({ name }) => name))
 }
 
 async function dropAll(client: ClickHouseClient, names: readonly string[]): Promise<void> {
@@ -91,25 +91,22 @@ export async function createRebuildTables(client: ClickHouseClient): Promise<Reb
       let after: Position | undefined = { account: '', at: '0', id: '0' }
       while (after !== undefined) {
         const query_params: Record<string, unknown> = { ...after, before: epochMs, rows: rowsAtATime }
-        const answer = await client.query({
+        const [last] = await readRows<Position>(client, {
           query: `SELECT account_id AS account, toUnixTimestamp64Milli(created_at) AS at, id ${old}
             LIMIT 1 OFFSET ${rowsAtATime - 1}`,
           query_params,
-          format: 'JSONEachRow',
         })
-        const [last] = await answer.json<Position>()
         await client.command({
           query: `INSERT INTO ${FRESH_NAMES.calls} SELECT * ${old} LIMIT {rows:UInt32}`,
           query_params,
         })
         after = last
       }
-      const answer = await client.query({
+      const [kept] = await readRows<{ rows: number }>(client, {
         query: `SELECT toUInt32(count()) AS rows FROM ${FRESH_NAMES.calls} WHERE ${IS_OLD}`,
         query_params: { before: epochMs },
-        format: 'JSONEachRow',
       })
-      return (await answer.json<{ rows: number }>())[0]!.rows
+      return kept!.rows
     },
     async swap() {
       // The calls first: after an interruption the derived tables still match the same calls.

@@ -1,5 +1,6 @@
 /** Which migrations were applied. */
 import type { ClickHouseClient } from '@clickhouse/client'
+import { readRows } from '../connection.ts'
 
 export interface Migration {
   readonly number: number
@@ -19,8 +20,8 @@ export async function createRegister(client: ClickHouseClient): Promise<void> {
 
 /** Returns the names of the files. */
 export async function readRegister(client: ClickHouseClient): Promise<Set<string>> {
-  const answer = await client.query({ query: `SELECT DISTINCT file FROM ${TABLE}`, format: 'JSONEachRow' })
-  return new Set((await answer.json<{ file: string }>()).map(({ file }) => file))
+  const rows = await readRows<{ file: string }>(client, { query: `SELECT DISTINCT file FROM ${TABLE}` })
+  return new Set(rows.map(({ file }) => file))
 }
 
 export async function register(client: ClickHouseClient, migrations: readonly Migration[]): Promise<void> {

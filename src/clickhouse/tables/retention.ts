@@ -5,6 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClickHouseClient } from '@clickhouse/client'
+import { readRows } from '../connection.ts'
 import { readRetainedFrom, setRetainedFrom } from './marks.ts'
 import { type Dated, monthOf } from './months.ts'
 import { LIVE_NAMES } from './names.ts'
@@ -34,31 +35,22 @@ interface MonthRow {
 }
 
 /** Returns the months before `month` of which the table has rows. Reads nothing of a year without such rows. */
-async function monthsBefore(
-  client: ClickHouseClient,
-  { table, at }: Dated,
-  month: string,
-): Promise<MonthRow[]> {
-  const answer = await client.query({
+const monthsBefore = (client: ClickHouseClient, { table, at }: Dated, month: string): Promise<MonthRow[]> =>
+  readRows(client, {
     query: `
       SELECT DISTINCT _partition_id AS year, toString(toYYYYMM(${at})) AS month FROM ${table}
       WHERE toYYYYMM(${at}) < {month:UInt32} ORDER BY month`,
     query_params: { month },
-    format: 'JSONEachRow',
     clickhouse_settings: { max_execution_time: 0 },
   })
-  return answer.json<MonthRow>()
-}
 
 async function isDeleting(client: ClickHouseClient, table: string): Promise<boolean> {
-  const answer = await client.query({
+  const [row] = await readRows<{ open: string; trouble: string }>(client, {
     query: `
       SELECT count() AS open, max(latest_fail_reason) AS trouble FROM system.mutations
       WHERE database = currentDatabase() AND table = {table:String} AND NOT is_done`,
     query_params: { table },
-    format: 'JSONEachRow',
   })
-  const [row] = await answer.json<{ open: string; trouble: string }>()
   if (row!.trouble !== '') throw new Error(`Old calls cannot be deleted from ${table}: ${row!.trouble}`)
   return row!.open !== '0'
 }
