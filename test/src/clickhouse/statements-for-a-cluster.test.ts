@@ -39,8 +39,8 @@ function recorder() {
                 { year: '2024', month: '202412' },
                 { year: '2026', month: '202601' },
               ]
-            : /AS (?:marks|tables)/.test(query)
-              ? [{ marks: '0', tables: '0', value: '0' }]
+            : /AS (?:tables|value)/.test(query)
+              ? [{ tables: '0', value: '0' }]
               : /merge_tree_settings/.test(query)
                 ? [{ name: 'min_bytes_for_wide_part' }]
                 : /OFFSET/.test(query)
