@@ -76,7 +76,7 @@ export function summedRows({ accountId, keyId, columns: groups, ofCosts = false,
   const withoutKeys = keyId === null && !groups.includes('key_id')
   const rollup = ofCosts ? LIVE_NAMES.costs : withoutKeys ? LIVE_NAMES.byModel : LIVE_NAMES.byDay
   const sources = [
-    ...(days === null ? [] : [fromDays(rollup.table, columns, which)]),
+    ...(days === null ? [] : [fromDays(rollup, columns, which)]),
     ...(edges.length === 0 ? [] : [fromCalls(edges, columns, which + isKnown)]),
   ]
   if (sources.length === 0) return null

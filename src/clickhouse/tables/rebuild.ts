@@ -45,10 +45,9 @@ interface Position {
 /** Returns the names, views first: they are dropped before their tables. */
 const namesOf = (names: LogNames): string[] => [...viewsOf(names), ...tablesOf(names).toReversed()]
 
-const pairs = (): [fresh: string, live: string][] => {
-  const live = tablesOf(LIVE_NAMES)
-  return tablesOf(FRESH_NAMES).map((fresh, index) => [fresh, live[index]!])
-}
+const LIVE_TABLES = tablesOf(LIVE_NAMES)
+/** Of each table. */
+const PAIRS = tablesOf(FRESH_NAMES).map((fresh, index) => ({ fresh, live: LIVE_TABLES[index]! }))
 
 async function existing(client: ClickHouseClient, names: readonly string[]): Promise<Set<string>> {
   const found = await readRows<{ name: string }>(client, {
@@ -81,7 +80,7 @@ export async function createRebuildTables(client: ClickHouseClient): Promise<Reb
   await restoreTables(client)
   const drop = () => dropAll(client, namesOf(FRESH_NAMES))
   await drop()
-  for (const [fresh, live] of pairs()) await client.command({ query: `CREATE TABLE ${fresh} AS ${live}` })
+  for (const { fresh, live } of PAIRS) await client.command({ query: `CREATE TABLE ${fresh} AS ${live}` })
   await createViews(client, FRESH_NAMES)
   await createViewOfCosts(client, FRESH_NAMES)
   return {
@@ -110,7 +109,7 @@ export async function createRebuildTables(client: ClickHouseClient): Promise<Reb
     },
     async swap() {
       // The calls first: after an interruption the derived tables still match the same calls.
-      for (const [fresh, live] of pairs())
+      for (const { fresh, live } of PAIRS)
         await client.command({ query: `EXCHANGE TABLES ${live} AND ${fresh}` })
     },
     drop,

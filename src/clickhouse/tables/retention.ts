@@ -12,9 +12,9 @@ import { LIVE_NAMES } from './names.ts'
 
 /** Derived tables are dropped before the calls; `at` is the column with the time of a call. */
 const TABLES = [
-  { table: LIVE_NAMES.byDay.table, at: 'day' },
-  { table: LIVE_NAMES.byModel.table, at: 'day' },
-  { table: LIVE_NAMES.costs.table, at: 'day' },
+  { table: LIVE_NAMES.byDay, at: 'day' },
+  { table: LIVE_NAMES.byModel, at: 'day' },
+  { table: LIVE_NAMES.costs, at: 'day' },
   { table: LIVE_NAMES.failed, at: 'created_at' },
   { table: LIVE_NAMES.calls, at: 'created_at' },
 ] as const

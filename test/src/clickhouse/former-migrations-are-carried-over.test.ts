@@ -19,7 +19,7 @@ const PRESENT_TABLES = [
   'tollgate_migrations',
 ]
 
-const isFormer = (table: string): boolean => !table.startsWith(LIVE_NAMES.costs.table)
+const isFormer = (table: string): boolean => !table.startsWith(LIVE_NAMES.costs)
 const TABLES = PRESENT_TABLES.filter(isFormer)
 
 const { clickhouseUrl } = await startEngines(t, { only: ['clickhouse'] })
