@@ -1,98 +1,24 @@
 /** The interface of the call log in ClickHouse, a projection of PostgreSQL's usage rows. */
-
-import type { CallWithDetail } from '../../schemas/call-log/detail.ts'
-import type { LogRow } from '../../schemas/call-log/row.ts'
-import {
-  type AccountMonth,
-  type AuditCall,
-  type AuditSum,
-  bucketSums,
-  type ComparedCalls,
-  callsBetween,
-  monthSums,
-} from './audit/calls.ts'
-import { type DayDifference, dayDifferences } from './audit/days.ts'
+import type { ClickHouseClient } from '@clickhouse/client'
+import { bucketSums, callsBetween, monthSums } from './audit/calls.ts'
+import { dayDifferences } from './audit/days.ts'
 import { checkTables, commandOnCluster } from './cluster.ts'
 import { asFailure, connect, isUnknownTable } from './connection.ts'
 import { migrate } from './migrate.ts'
-import { type CallQuery, findCall } from './pages/find-call.ts'
-import { type CallPage, findCalls } from './pages/find-calls.ts'
-import { type CallPositions, type CallsAtQuery, findCallsAt, listPositions } from './pages/list-positions.ts'
-import type { CallPageQuery } from './pages/query.ts'
-import { type CallSeriesPoint, type CallSeriesQuery, callSeries } from './summaries/call-series.ts'
-import { type DailyUsage, type DailyUsageQuery, dailyUsage } from './summaries/daily-usage.ts'
-import { type CallSummary, type CallSummaryQuery, summarizeCalls } from './summaries/summarize-calls.ts'
-import { type CostSums, costsBy, type UsageByQuery, type UsageSums, usageBy } from './summaries/usage-by.ts'
-import {
-  costByDay,
-  type DayCost,
-  type UsageTotals,
-  type UsageWindow,
-  usageTotals,
-} from './summaries/usage-totals.ts'
+import { findCall } from './pages/find-call.ts'
+import { findCalls } from './pages/find-calls.ts'
+import { findCallsAt, listPositions } from './pages/list-positions.ts'
+import { callSeries } from './summaries/call-series.ts'
+import { dailyUsage } from './summaries/daily-usage.ts'
+import { summarizeCalls } from './summaries/summarize-calls.ts'
+import { costsBy, usageBy } from './summaries/usage-by.ts'
+import { costByDay, usageTotals } from './summaries/usage-totals.ts'
 import { type CallRange, insertCalls } from './tables/insert-calls.ts'
 import { readRetainedFrom } from './tables/marks.ts'
-import { createRebuildTables, type RebuildTables } from './tables/rebuild.ts'
+import { createRebuildTables } from './tables/rebuild.ts'
 import { dropCallsBefore } from './tables/retention.ts'
 
-export interface CallLog {
-  /** Throws when ClickHouse does not answer. */
-  ping(): Promise<void>
-  /** Brings the tables up to date. All functions below do so before their first use. */
-  migrate(): Promise<void>
-  /**
-   * Adds the range's rows; a range that is already present adds nothing. Resolves with the number of rows of the
-   * range.
-   */
-  insertCalls(range: CallRange): Promise<number>
-  /** @throws Failure `service_unavailable` while ClickHouse is away */
-  findCalls(query: CallPageQuery, signal?: AbortSignal): Promise<CallPage>
-  /** Returns the positions of a page's rows. @throws Failure `service_unavailable` while ClickHouse is away */
-  listPositions(query: CallPageQuery, signal?: AbortSignal): Promise<CallPositions>
-  /**
-   * Returns the rows at these positions.
-   * @throws Failure `service_unavailable` while ClickHouse is away
-   */
-  findCallsAt(query: CallsAtQuery, signal?: AbortSignal): Promise<LogRow[]>
-  /**
-   * Returns the call; null without one.
-   * @throws Failure `service_unavailable` while ClickHouse is away
-   */
-  findCall(query: CallQuery, signal?: AbortSignal): Promise<CallWithDetail | null>
-  /** @throws Failure `service_unavailable` while ClickHouse is away */
-  summarizeCalls(query: CallSummaryQuery, signal?: AbortSignal): Promise<CallSummary>
-  /** Counts, costs and latencies over time. @throws Failure `service_unavailable` while ClickHouse is away */
-  callSeries(query: CallSeriesQuery, signal?: AbortSignal): Promise<CallSeriesPoint[]>
-  /** @throws Failure `service_unavailable` while ClickHouse is away */
-  dailyUsage(query: DailyUsageQuery, signal?: AbortSignal): Promise<DailyUsage[]>
-  /** @throws Failure `service_unavailable` while ClickHouse is away */
-  usageTotals(window: UsageWindow, signal?: AbortSignal): Promise<UsageTotals>
-  /** @throws Failure `service_unavailable` while ClickHouse is away */
-  costByDay(window: UsageWindow, signal?: AbortSignal): Promise<DayCost[]>
-  /** @throws Failure `service_unavailable` while ClickHouse is away */
-  usageBy(query: Parameters<typeof usageBy>[1], signal?: AbortSignal): Promise<UsageSums[]>
-  /** @throws Failure `service_unavailable` while ClickHouse is away */
-  costsBy(query: UsageByQuery, signal?: AbortSignal): Promise<CostSums[]>
-  /**
-   * Returns the sums of each month: one of the four queries of an audit. Each throws Failure `service_unavailable`
-   * while ClickHouse is away.
-   */
-  monthSums(compared: ComparedCalls): Promise<(AccountMonth & AuditSum)[]>
-  bucketSums(
-    calls: AccountMonth,
-    compared: ComparedCalls,
-    bucketIds: number,
-  ): Promise<(AuditSum & { bucket: bigint })[]>
-  callsBetween(calls: AccountMonth, compared: ComparedCalls): Promise<AuditCall[]>
-  dayDifferences(upto: bigint, since: Date | null): Promise<DayDifference[]>
-  /** Returns an empty second log with its tables, which are created again where they were lost. */
-  createRebuildTables(): Promise<RebuildTables>
-  /** Drops the months that ended before this instant (epoch milliseconds) permanently, and returns them: `202601`. */
-  dropCallsBefore(cutoffMs: number): Promise<string[]>
-  /** Returns the instant before which the log has no ended calls, epoch milliseconds; 0: it has all. */
-  retainedFrom(): Promise<number>
-  close(): Promise<void>
-}
+export type CallLog = ReturnType<typeof openCallLog>
 
 /** The longest query. A frozen server accepts connections without answering, and readers would queue. */
 const ANSWER_BOUND_MS = 10_000
@@ -106,7 +32,7 @@ const aborted = (signal: AbortSignal): Promise<never> =>
  * Opens nothing yet: ClickHouse may be away, now and at any time.
  * @param cluster name of the cluster whose servers all have the tables; null: they are on one server
  */
-export function openCallLog(url: string, cluster: string | null = null): CallLog {
+export function openCallLog(url: string, cluster: string | null = null) {
   const client = connect(url)
   if (cluster !== null) commandOnCluster(client, cluster)
   let migrated: Promise<unknown> | null = null
@@ -136,60 +62,64 @@ export function openCallLog(url: string, cluster: string | null = null): CallLog
     }
   }
 
-  /** Runs `work` for a client that waits: no longer than the bound, and not once `caller` has left. */
-  const answering = async <T>(
-    work: (signal: AbortSignal) => Promise<T>,
-    caller: AbortSignal | undefined,
-  ): Promise<T> => {
-    const bound = AbortSignal.timeout(ANSWER_BOUND_MS)
-    const signal = caller === undefined ? bound : AbortSignal.any([caller, bound])
-    try {
-      return await Promise.race([prepared(() => work(signal)), aborted(signal)])
-    } catch (error) {
-      throw asFailure(error)
+  /** Binds a query that no client waits for: it may take any time. */
+  const auditing =
+    <Args extends unknown[], Answer>(work: (client: ClickHouseClient, ...args: Args) => Promise<Answer>) =>
+    async (...args: Args): Promise<Answer> => {
+      try {
+        return await prepared(() => work(client, ...args))
+      } catch (error) {
+        throw asFailure(error)
+      }
     }
-  }
 
-  /** Runs `work` without a bound: no client waits for it. */
-  const auditing = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await prepared(work)
-    } catch (error) {
-      throw asFailure(error)
+  /** Binds a query that a client waits for: it ends at the bound, and once `caller` has left. */
+  const answering =
+    <Query, Answer>(work: (client: ClickHouseClient, query: Query, signal: AbortSignal) => Promise<Answer>) =>
+    async (query: Query, caller?: AbortSignal): Promise<Answer> => {
+      const bound = AbortSignal.timeout(ANSWER_BOUND_MS)
+      const signal = caller === undefined ? bound : AbortSignal.any([caller, bound])
+      try {
+        return await Promise.race([prepared(() => work(client, query, signal)), aborted(signal)])
+      } catch (error) {
+        throw asFailure(error)
+      }
     }
-  }
 
   return {
-    async ping() {
+    /** Throws when ClickHouse does not answer. */
+    ping: async () => {
       const result = await client.ping({ select: true })
       if (!result.success) throw result.error
     },
+    /** Brings the tables up to date. All functions below do so before their first use. */
     migrate: async () => {
       await prepare()
     },
-    insertCalls: (range) => prepared(() => insertCalls(client, range)),
-    findCalls: (query, caller) => answering((signal) => findCalls(client, query, signal), caller),
-    listPositions: (query, caller) => answering((signal) => listPositions(client, query, signal), caller),
-    findCallsAt: (query, caller) => answering((signal) => findCallsAt(client, query, signal), caller),
-    findCall: (query, caller) => answering((signal) => findCall(client, query, signal), caller),
-    summarizeCalls: (query, caller) => answering((signal) => summarizeCalls(client, query, signal), caller),
-    callSeries: (query, caller) => answering((signal) => callSeries(client, query, signal), caller),
-    dailyUsage: (query, caller) => answering((signal) => dailyUsage(client, query, signal), caller),
-    usageTotals: (window, caller) => answering((signal) => usageTotals(client, window, signal), caller),
-    costByDay: (window, caller) => answering((signal) => costByDay(client, window, signal), caller),
-    usageBy: (query, caller) => answering((signal) => usageBy(client, query, signal), caller),
-    costsBy: (query, caller) => answering((signal) => costsBy(client, query, signal), caller),
-    monthSums: (compared) => auditing(() => monthSums(client, compared)),
-    bucketSums: (calls, compared, bucketIds) =>
-      auditing(() => bucketSums(client, calls, compared, bucketIds)),
-    callsBetween: (calls, compared) => auditing(() => callsBetween(client, calls, compared)),
-    dayDifferences: (upto, since) => auditing(() => dayDifferences(client, upto, since)),
-    async createRebuildTables() {
+    /** Adds the range's rows; a range that is already present adds nothing. Returns the number of rows of the range. */
+    insertCalls: (range: CallRange) => prepared(() => insertCalls(client, range)),
+    createRebuildTables: async () => {
       await prepare()
       return createRebuildTables(client)
     },
-    dropCallsBefore: (cutoffMs) => prepared(() => dropCallsBefore(client, cutoffMs)),
-    retainedFrom: () => auditing(() => readRetainedFrom(client)),
+    dropCallsBefore: (cutoffMs: number) => prepared(() => dropCallsBefore(client, cutoffMs)),
+    // From here on each throws Failure `service_unavailable` while ClickHouse is away.
+    findCalls: answering(findCalls),
+    listPositions: answering(listPositions),
+    findCallsAt: answering(findCallsAt),
+    findCall: answering(findCall),
+    summarizeCalls: answering(summarizeCalls),
+    callSeries: answering(callSeries),
+    dailyUsage: answering(dailyUsage),
+    usageTotals: answering(usageTotals),
+    costByDay: answering(costByDay),
+    usageBy: answering(usageBy),
+    costsBy: answering(costsBy),
+    retainedFrom: auditing(readRetainedFrom),
+    monthSums: auditing(monthSums),
+    bucketSums: auditing(bucketSums),
+    callsBetween: auditing(callsBetween),
+    dayDifferences: auditing(dayDifferences),
     close: () => client.close(),
   }
 }

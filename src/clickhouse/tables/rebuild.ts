@@ -19,21 +19,6 @@ const IS_AFTER = `(account_id > {account:String} OR account_id = {account:String
   OR created_at = fromUnixTimestamp64Milli({at:Int64}, 'UTC') AND id > {id:UInt64}))`
 const IS_OLD = "submitted_at < fromUnixTimestamp64Milli({before:Int64}, 'UTC')"
 
-/** An empty second log without readers. */
-export interface RebuildTables {
-  /** Adds rows as `CallLog.insertCalls` does. */
-  insertCalls(range: CallRange): Promise<number>
-  /**
-   * Takes over the calls admitted before an instant (epoch milliseconds) from the live log, so many rows at a time.
-   * Returns how many.
-   */
-  keepCallsBefore(epochMs: number, rowsAtATime?: number): Promise<number>
-  /** Makes this the log; readers no longer see the former one. */
-  swap(): Promise<void>
-  /** Removes the former log; before a swap, this one. */
-  drop(): Promise<void>
-}
-
 /** Of a row in that order. */
 interface Position {
   readonly account: string
@@ -49,15 +34,6 @@ const LIVE_TABLES = tablesOf(LIVE_NAMES)
 /** Of each table. */
 const PAIRS = tablesOf(FRESH_NAMES).map((fresh, index) => ({ fresh, live: LIVE_TABLES[index]! }))
 
-async function existing(client: ClickHouseClient, names: readonly string[]): Promise<Set<string>> {
-  const found = await readRows<{ name: string }>(client, {
-    query:
-      'SELECT name FROM system.tables WHERE database = currentDatabase() AND name IN {names:Array(String)}',
-    query_params: { names },
-  })
-  return new Set(found.map(({ name }) => name))
-}
-
 async function dropAll(client: ClickHouseClient, names: readonly string[]): Promise<void> {
   for (const name of names)
     await client.command({
@@ -70,13 +46,49 @@ async function dropAll(client: ClickHouseClient, names: readonly string[]): Prom
 /** Tables of the log that were lost are created again, empty; their migrations stay marked as done. */
 async function restoreTables(client: ClickHouseClient): Promise<void> {
   const names = [...namesOf(LIVE_NAMES), MARKS_TABLE]
-  if ((await existing(client, names)).size === names.length) return
+  const [found] = await readRows<{ tables: string }>(client, {
+    query: `SELECT count() AS tables FROM system.tables
+      WHERE database = currentDatabase() AND name IN {names:Array(String)}`,
+    query_params: { names },
+  })
+  if (Number(found!.tables) === names.length) return
   await dropAll(client, viewsOf(LIVE_NAMES))
   for (const { apply } of readMigrations()) await apply(client)
 }
 
-/** Creates the tables of a rebuild; removes those of an interrupted one first. Only one rebuild may be under way. */
-export async function createRebuildTables(client: ClickHouseClient): Promise<RebuildTables> {
+/** Takes over the calls admitted before an instant from the live log, so many rows at a time. Returns how many. */
+async function keepCallsBefore(
+  client: ClickHouseClient,
+  epochMs: number,
+  rowsAtATime: number,
+): Promise<number> {
+  const old = `FROM ${LIVE_NAMES.calls} WHERE ${IS_OLD} AND ${IS_AFTER} ORDER BY ${ORDER}`
+  let after: Position | undefined = { account: '', at: '0', id: '0' }
+  while (after !== undefined) {
+    const query_params: Record<string, unknown> = { ...after, before: epochMs, rows: rowsAtATime }
+    const [last] = await readRows<Position>(client, {
+      query: `SELECT account_id AS account, toUnixTimestamp64Milli(created_at) AS at, id ${old}
+        LIMIT 1 OFFSET ${rowsAtATime - 1}`,
+      query_params,
+    })
+    await client.command({
+      query: `INSERT INTO ${FRESH_NAMES.calls} SELECT * ${old} LIMIT {rows:UInt32}`,
+      query_params,
+    })
+    after = last
+  }
+  const [kept] = await readRows<{ rows: number }>(client, {
+    query: `SELECT toUInt32(count()) AS rows FROM ${FRESH_NAMES.calls} WHERE ${IS_OLD}`,
+    query_params: { before: epochMs },
+  })
+  return kept!.rows
+}
+
+/**
+ * Creates an empty second log without readers; removes the tables of an interrupted rebuild first. Only one rebuild may be
+ * under way.
+ */
+export async function createRebuildTables(client: ClickHouseClient) {
   await restoreTables(client)
   const drop = () => dropAll(client, namesOf(FRESH_NAMES))
   await drop()
@@ -84,34 +96,18 @@ export async function createRebuildTables(client: ClickHouseClient): Promise<Reb
   await createViews(client, FRESH_NAMES)
   await createViewOfCosts(client, FRESH_NAMES)
   return {
-    insertCalls: (range) => insertCalls(client, range, FRESH_NAMES.calls),
-    async keepCallsBefore(epochMs, rowsAtATime = KEPT_ROWS) {
-      const old = `FROM ${LIVE_NAMES.calls} WHERE ${IS_OLD} AND ${IS_AFTER} ORDER BY ${ORDER}`
-      let after: Position | undefined = { account: '', at: '0', id: '0' }
-      while (after !== undefined) {
-        const query_params: Record<string, unknown> = { ...after, before: epochMs, rows: rowsAtATime }
-        const [last] = await readRows<Position>(client, {
-          query: `SELECT account_id AS account, toUnixTimestamp64Milli(created_at) AS at, id ${old}
-            LIMIT 1 OFFSET ${rowsAtATime - 1}`,
-          query_params,
-        })
-        await client.command({
-          query: `INSERT INTO ${FRESH_NAMES.calls} SELECT * ${old} LIMIT {rows:UInt32}`,
-          query_params,
-        })
-        after = last
-      }
-      const [kept] = await readRows<{ rows: number }>(client, {
-        query: `SELECT toUInt32(count()) AS rows FROM ${FRESH_NAMES.calls} WHERE ${IS_OLD}`,
-        query_params: { before: epochMs },
-      })
-      return kept!.rows
-    },
-    async swap() {
+    /** Adds rows as `CallLog.insertCalls` does. */
+    insertCalls: (range: CallRange) => insertCalls(client, range, FRESH_NAMES.calls),
+    /** Takes over the calls admitted before an instant (epoch milliseconds) from the live log. Returns how many. */
+    keepCallsBefore: (epochMs: number, rowsAtATime = KEPT_ROWS) =>
+      keepCallsBefore(client, epochMs, rowsAtATime),
+    /** Makes this the log; readers no longer see the former one. */
+    swap: async () => {
       // The calls first: after an interruption the derived tables still match the same calls.
       for (const { fresh, live } of PAIRS)
         await client.command({ query: `EXCHANGE TABLES ${live} AND ${fresh}` })
     },
+    /** Removes the former log; before a swap, this one. */
     drop,
   }
 }
