@@ -6,7 +6,7 @@ import { type UsageReport, usageQuery } from '../../schemas/accounts/usage.ts'
 import { CURRENCY, type LogPeriod } from '../../schemas/call-log/row.ts'
 import { printCredits } from '../../schemas/money.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
-import type { UsageTotals } from '../../src/clickhouse/summaries/usage-totals.ts'
+import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { visibleUsage } from '../call-log/search.ts'
@@ -25,7 +25,7 @@ export interface UsageDeps {
 const DEFAULT_PERIOD: LogPeriod = '30d'
 
 type WindowCall = AuthenticatedCall & Asked<LogWindow>
-type TotalsCall = Call & Asked<LogWindow> & Found<UsageTotals>
+type TotalsCall = Call & Asked<LogWindow> & Found<CallSums>
 
 /** Reading is free, so no wallet is checked. */
 export const usage = (deps: UsageDeps & AuthenticateDeps): Handler =>

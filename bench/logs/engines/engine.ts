@@ -1,9 +1,9 @@
 /** What is queried: the service's call log by its functions or over HTTP, or the plain PostgreSQL table. */
 import type { CallQuery } from '../../../src/clickhouse/pages/find-call.ts'
 import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/query.ts'
-import type { CallSummaryQuery } from '../../../src/clickhouse/summaries/summarize-calls.ts'
+import type { AccountWindow } from '../../../src/clickhouse/summaries/summed-rows.ts'
 
-export type { CallQuery, CallSummaryQuery }
+export type { CallQuery }
 
 export const ENGINE_NAMES = ['log', 'http', 'postgres'] as const
 export type EngineName = (typeof ENGINE_NAMES)[number]
@@ -34,7 +34,7 @@ export interface LogEngine {
   /** Returns the number of rows, which is one. */
   detail(query: CallQuery): Promise<number>
   /** Returns the number of days with calls. */
-  summary(query: CallSummaryQuery): Promise<number>
+  summary(window: AccountWindow): Promise<number>
   /** Reads a page as CSV. Null where the engine has no CSV. */
   readonly csv: ((query: PageQuery) => Promise<CsvAnswer>) | null
 }

@@ -1,18 +1,9 @@
 /** Sums of one account's calls by UTC day and one more column. */
 import type { ClickHouseClient } from '@clickhouse/client'
-import type { LogWindow } from '../../core/call-log/window.ts'
 import { readRows } from '../connection.ts'
-import { type CallSums, SUMS, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
+import { type AccountWindow, type CallSums, SUMS, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
 
-export const DAILY_GROUPS = ['model', 'key_id', 'status'] as const
-export type DailyGroup = (typeof DAILY_GROUPS)[number]
-
-export interface DailyUsageQuery extends LogWindow {
-  readonly accountId: string
-  /** Null: of all keys. */
-  readonly keyId: string | null
-  readonly by: DailyGroup
-}
+export type DailyGroup = 'model' | 'key_id' | 'status'
 
 export interface DailyUsage extends CallSums {
   /** `2026-01-31`. */
@@ -24,7 +15,7 @@ export interface DailyUsage extends CallSums {
 /** Returns the sums by day, then by group. */
 export async function dailyUsage(
   client: ClickHouseClient,
-  { by, ...window }: DailyUsageQuery,
+  { by, ...window }: AccountWindow & { readonly by: DailyGroup },
   signal: AbortSignal,
 ): Promise<DailyUsage[]> {
   const rows = summedRows({ ...window, columns: ['day', by] })

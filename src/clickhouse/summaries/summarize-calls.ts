@@ -1,15 +1,8 @@
 /** Sums over one account's calls in a window of time, by status, by day and by model. */
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
-import type { LogWindow } from '../../core/call-log/window.ts'
 import { readRows } from '../connection.ts'
-import { type CallSums, SUMS, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
-
-export interface CallSummaryQuery extends LogWindow {
-  readonly accountId: string
-  /** Null: all keys of the account. */
-  readonly keyId: string | null
-}
+import { type AccountWindow, type CallSums, SUMS, type SumsRow, summedRows, sumsOf } from './summed-rows.ts'
 
 /** In no particular order; what has no call is absent. */
 export interface CallSummary {
@@ -28,10 +21,10 @@ interface Row extends SumsRow {
 /** Returns the summary: one round trip, all three sums in one pass. */
 export async function summarizeCalls(
   client: ClickHouseClient,
-  query: CallSummaryQuery,
+  window: AccountWindow,
   signal: AbortSignal,
 ): Promise<CallSummary> {
-  const rows = summedRows({ ...query, columns: ['day', 'model', 'status'] })
+  const rows = summedRows({ ...window, columns: ['day', 'model', 'status'] })
   if (rows === null) return { byStatus: [], byDay: [], byModel: [] }
   const found = await readRows<Row>(client, {
     query: `

@@ -17,9 +17,16 @@ export interface CallSums {
   readonly cachedTokens: number
 }
 
+/** A window of time of one account, or of one of its keys. */
+export interface AccountWindow extends LogWindow {
+  readonly accountId: string
+  /** Null: all keys of the account. */
+  readonly keyId: string | null
+}
+
 export type SumColumn = 'account_id' | 'key_id' | 'day' | 'model' | 'status' | 'channel_id'
 
-export interface SummedCalls extends LogWindow {
+interface SummedCalls extends LogWindow {
   /** Null: all accounts. */
   readonly accountId: string | null
   /** Null: all keys. */

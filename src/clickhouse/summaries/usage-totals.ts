@@ -3,25 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import type { Credits } from '../../../schemas/money.ts'
 import { readRows } from '../connection.ts'
 import { toClickHouseInstant } from '../instant.ts'
-
-export interface UsageWindow {
-  readonly accountId: string
-  /** Null: all keys of the account. */
-  readonly keyId: string | null
-  /** Epoch milliseconds, the first instant that counts. */
-  readonly from: number
-  /** Epoch milliseconds, the first instant that counts no more. */
-  readonly to: number
-}
-
-export interface UsageTotals {
-  /** Calls of every status, the refused ones too; attempts do not count. */
-  readonly requests: number
-  readonly cost: Credits
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly cachedTokens: number
-}
+import { type AccountWindow, type CallSums, type SumsRow, sumsOf } from './summed-rows.ts'
 
 /** Cost of one model on one UTC day. */
 export interface DayCost {
@@ -37,57 +19,36 @@ const IN_WINDOW = `
 /** Counts 1e-8 credit. */
 const COST_UNITS = 'toString(toInt128(sum(cost) * 100000000))'
 
-const parametersOf = ({ accountId, keyId, from, to }: UsageWindow) => ({
+const parametersOf = ({ accountId, keyId, from, to }: AccountWindow) => ({
   accountId,
   keyId: keyId ?? '',
   from: toClickHouseInstant(from),
   to: toClickHouseInstant(to),
 })
 
-/** 64-bit numbers come as strings. */
-interface TotalsRow {
-  readonly requests: string
-  readonly cost_units: string
-  readonly input: string
-  readonly output: string
-  readonly cached: string
-}
-
 export async function usageTotals(
   client: ClickHouseClient,
-  window: UsageWindow,
+  window: AccountWindow,
   signal: AbortSignal,
-): Promise<UsageTotals> {
-  const [row] = await readRows<TotalsRow>(client, {
+): Promise<CallSums> {
+  const [row] = await readRows<SumsRow>(client, {
     query: `
-      SELECT sum(call_count) AS requests, ${COST_UNITS} AS cost_units,
+      SELECT sum(call_count) AS calls, ${COST_UNITS} AS cost_units,
              sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cached_tokens) AS cached
       FROM calls WHERE ${IN_WINDOW}`,
     query_params: parametersOf(window),
     abort_signal: signal,
   })
-  return {
-    requests: Number(row!.requests),
-    cost: BigInt(row!.cost_units),
-    inputTokens: Number(row!.input),
-    outputTokens: Number(row!.output),
-    cachedTokens: Number(row!.cached),
-  }
-}
-
-interface DayRow {
-  readonly day: string
-  readonly model: string
-  readonly cost_units: string
+  return sumsOf(row!)
 }
 
 /** Returns the costs in the order of the days, then of the models' names, without zeros. */
 export async function costByDay(
   client: ClickHouseClient,
-  window: UsageWindow,
+  window: AccountWindow,
   signal: AbortSignal,
 ): Promise<DayCost[]> {
-  const rows = await readRows<DayRow>(client, {
+  const rows = await readRows<{ day: string; model: string; cost_units: string }>(client, {
     query: `
       SELECT toString(toDate(created_at, 'UTC')) AS day, model, ${COST_UNITS} AS cost_units
       FROM calls WHERE ${IN_WINDOW} AND cost != 0
