@@ -1,36 +1,15 @@
 /** The call log's calls, summed for an audit: by account and month, by ranges of ids, and one by one. */
 import type { ClickHouseClient } from '@clickhouse/client'
-import type { Credits } from '../../../schemas/money.ts'
+import type {
+  AuditedCall,
+  BucketSum,
+  CallSum,
+  ComparedCalls,
+  MonthCalls,
+  MonthSum,
+} from '../../../schemas/call-log/audit.ts'
 import { readRows } from '../connection.ts'
 import { isInMonth, monthsOf } from '../tables/months.ts'
-
-/** Sums of some calls. */
-export interface AuditSum {
-  readonly rows: bigint
-  /** The sum of their ids. */
-  readonly ids: bigint
-  readonly cost: Credits
-}
-
-export interface AccountMonth {
-  readonly accountId: string
-  /** UTC: `202601`. */
-  readonly month: string
-}
-
-export interface AuditCall {
-  readonly id: bigint
-  readonly requestId: string
-  readonly cost: Credits
-}
-
-/** Both ends of the ids count. */
-export interface ComparedCalls {
-  readonly from: bigint
-  readonly upto: bigint
-  /** Epoch milliseconds. */
-  readonly admittedSince: number
-}
 
 const IS_COMPARED = `id >= {from:UInt64} AND id <= {upto:UInt64}
   AND submitted_at >= fromUnixTimestamp64Milli({admittedSince:Int64}, 'UTC')`
@@ -51,18 +30,15 @@ interface SumRow {
   readonly cost_units: string
 }
 
-const toSum = ({ rows, ids, cost_units }: SumRow): AuditSum => ({
+const toSum = ({ rows, ids, cost_units }: SumRow): CallSum => ({
   rows: BigInt(rows),
   ids: BigInt(ids),
   cost: BigInt(cost_units),
 })
 
 /** Returns the sums of each month. One statement a month: none takes long, however long the history. */
-export async function monthSums(
-  client: ClickHouseClient,
-  compared: ComparedCalls,
-): Promise<(AccountMonth & AuditSum)[]> {
-  const sums: (AccountMonth & AuditSum)[] = []
+export async function monthSums(client: ClickHouseClient, compared: ComparedCalls): Promise<MonthSum[]> {
+  const sums: MonthSum[] = []
   for (const month of await monthsOf(client, [{ table: 'calls', at: 'created_at' }])) {
     const rows = await readRows<SumRow & { account_id: string }>(client, {
       query: `
@@ -78,10 +54,10 @@ export async function monthSums(
 /** Returns the sums of the calls of one account and month by their id divided by `bucketIds`. */
 export async function bucketSums(
   client: ClickHouseClient,
-  { accountId, month }: AccountMonth,
+  { accountId, month }: MonthCalls,
   compared: ComparedCalls,
   bucketIds: number,
-): Promise<(AuditSum & { bucket: bigint })[]> {
+): Promise<BucketSum[]> {
   const rows = await readRows<SumRow & { bucket: string }>(client, {
     query: `
       SELECT toString(intDiv(id, {bucketIds:UInt64})) AS bucket, ${SUMS} FROM calls
@@ -95,9 +71,9 @@ export async function bucketSums(
 /** Returns the calls of one account and month; a duplicate is returned twice. */
 export async function callsBetween(
   client: ClickHouseClient,
-  { accountId, month }: AccountMonth,
+  { accountId, month }: MonthCalls,
   compared: ComparedCalls,
-): Promise<AuditCall[]> {
+): Promise<AuditedCall[]> {
   const rows = await readRows<{ call_id: string; request_id: string; cost_units: string }>(client, {
     query: `
       SELECT toString(id) AS call_id, request_id, toString(toInt128(cost * 100000000)) AS cost_units FROM calls

@@ -19,8 +19,6 @@ const MONTH_BYTES = 7
 
 const monthOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, MONTH_BYTES)
 
-const [FIRST_COLUMN, ...OTHER_COLUMNS] = USAGE_COLUMNS
-
 interface MonthRows {
   rows: number
   /** Pieces of the text: one, unless rows of months alternate. */
@@ -76,7 +74,7 @@ export async function insertCalls(
   for (const [name, month] of await retainedMonths(client, rowsByMonth(range.text))) {
     await client.insert({
       table,
-      columns: [FIRST_COLUMN, ...OTHER_COLUMNS],
+      columns: [...USAGE_COLUMNS],
       values: Readable.from(month.pieces, { objectMode: false }),
       format: 'TabSeparated',
       clickhouse_settings: {

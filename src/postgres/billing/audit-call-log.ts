@@ -3,20 +3,19 @@
  * differ; where they do, by ranges of ids and at last call by call, which finds the difference. Copied rows never
  * change: only the sums need to be of one instant with the mark up to which rows are copied.
  */
+import type {
+  AuditedCall,
+  BucketSum,
+  CallSum,
+  ComparedCalls,
+  MonthCalls,
+  MonthSum,
+} from '../../../schemas/call-log/audit.ts'
 import { FIRST_LOG_INSTANT_MS, LAST_LOG_INSTANT_MS } from '../../../schemas/call-log/usage-row.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import type { Queryable } from '../connection.ts'
 import { type AuditScope, firstIdOf, MAX_DIFFERENCES_PER_KIND } from './audit-checks.ts'
-import type {
-  AuditedCall,
-  AuditedLog,
-  BucketSum,
-  CallSum,
-  ComparedCalls,
-  Difference,
-  MonthCalls,
-  MonthSum,
-} from './audit-report.ts'
+import type { AuditedLog, Difference } from './audit-report.ts'
 
 /** Calls are compared one by one in at most so many months of accounts, and in so many ranges of each. */
 export const MAX_NAMED_MONTHS = 20

@@ -1,5 +1,11 @@
 /** The findings of an audit of the wallets. See docs/operating.md, "The command line". */
-import type { Credits } from '../../../schemas/money.ts'
+import type {
+  AuditedCall,
+  BucketSum,
+  ComparedCalls,
+  MonthCalls,
+  MonthSum,
+} from '../../../schemas/call-log/audit.ts'
 import type { ProviderPayment } from '../../../schemas/payments/provider.ts'
 
 export const DIFFERENCE_KINDS = [
@@ -101,42 +107,6 @@ export interface AuditReport {
 export interface AuditedPayments {
   /** Returns our paid payments in its books, begun since an instant. */
   paidSince(since: Date): Promise<readonly ProviderPayment[]>
-}
-
-/** Sums of some calls. */
-export interface CallSum {
-  readonly rows: bigint
-  /** The sum of their ids: distinguishes calls of equal number and cost. */
-  readonly ids: bigint
-  readonly cost: Credits
-}
-
-/** The calls of one account that ended in one month. */
-export interface MonthCalls {
-  readonly accountId: string
-  /** UTC: `202601`. */
-  readonly month: string
-}
-
-export type MonthSum = MonthCalls & CallSum
-
-/** The calls whose id, divided by the bucket's size, is `bucket`. */
-export interface BucketSum extends CallSum {
-  readonly bucket: bigint
-}
-
-export interface AuditedCall {
-  readonly id: bigint
-  readonly requestId: string
-  readonly cost: Credits
-}
-
-/** The calls that both sides of a comparison read; both ends count. */
-export interface ComparedCalls {
-  readonly from: bigint
-  readonly upto: bigint
-  /** Epoch milliseconds: calls admitted before were taken away from the usage rows by retention; 0: none were. */
-  readonly admittedSince: number
 }
 
 /** The call log for audits. Each throws Failure `service_unavailable` while it is away. */

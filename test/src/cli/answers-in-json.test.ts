@@ -1,9 +1,10 @@
 import t from 'tap'
 import { KEY_PATTERN } from '../../../schemas/accounts/key.ts'
+import type { MonthSum } from '../../../schemas/call-log/audit.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import type { Wiring } from '../../../src/cli/wiring.ts'
-import type { AuditedLog, MonthSum } from '../../../src/postgres/billing/audit-report.ts'
+import type { AuditedLog } from '../../../src/postgres/billing/audit-report.ts'
 import { startDatabase } from '../postgres/support.ts'
 import { command, commandsOn, wiringOn } from './support.ts'
 
