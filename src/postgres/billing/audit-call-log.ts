@@ -77,7 +77,9 @@ export async function compareLog(
   // Read second: it includes a month that was dropped meanwhile.
   const isKept = keptSince(await log.retainedFrom())
   const [booked, logged] = [copied.sums.filter(isKept), inLog.filter(isKept)]
-  const months = differing(booked, logged)
+  const months = differing(booked, logged, ({ accountId, month }) => `${accountId} ${month}`).toSorted(
+    (a, b) => compare(a.accountId, b.accountId) || compare(a.month, b.month),
+  )
   const named: Difference[] = []
   for (const month of months.slice(0, MAX_NAMED_MONTHS))
     named.push(...(await callsOfMonth({ sql, log, compared }, month)))
@@ -107,19 +109,20 @@ const NOTHING: CallSum = { rows: 0n, ids: 0n, cost: 0n }
 const isSame = (one: CallSum, other: CallSum): boolean =>
   one.rows === other.rows && one.ids === other.ids && one.cost === other.cost
 
-const keyOf = ({ accountId, month }: MonthCalls): string => `${accountId} ${month}`
-
 const compare = <T extends string | bigint>(one: T, other: T): number =>
   one < other ? -1 : one > other ? 1 : 0
 
-/** Returns the months that differ, in the order of accounts and months. */
-function differing(booked: readonly MonthSum[], logged: readonly MonthSum[]): MonthCalls[] {
-  const [ours, theirs] = [booked, logged].map((sums) => new Map(sums.map((sum) => [keyOf(sum), sum])))
-  const all = new Map([...booked, ...logged].map((sum) => [keyOf(sum), sum]))
-  return [...all]
-    .filter(([key]) => !isSame(ours!.get(key) ?? NOTHING, theirs!.get(key) ?? NOTHING))
-    .map(([, { accountId, month }]) => ({ accountId, month }))
-    .toSorted((a, b) => compare(a.accountId, b.accountId) || compare(a.month, b.month))
+/** Returns the sums, of either side, for whose key the other side has another sum. */
+function differing<Sum extends CallSum>(
+  booked: readonly Sum[],
+  logged: readonly Sum[],
+  keyOf: (sum: Sum) => string | bigint,
+): Sum[] {
+  const ours = new Map(booked.map((sum) => [keyOf(sum), sum]))
+  const theirs = new Map(logged.map((sum) => [keyOf(sum), sum]))
+  return [...new Map([...ours, ...theirs])]
+    .filter(([key]) => !isSame(ours.get(key) ?? NOTHING, theirs.get(key) ?? NOTHING))
+    .map(([, sum]) => sum)
 }
 
 function accountTotals(
@@ -148,9 +151,8 @@ interface BothSides {
 async function callsOfMonth({ sql, log, compared }: BothSides, calls: MonthCalls): Promise<Difference[]> {
   const booked = await bookedBuckets(sql, calls, compared)
   const logged = await log.bucketSums(calls, compared, BUCKET_IDS)
-  const [ours, theirs] = [booked, logged].map((sums) => new Map(sums.map((sum) => [sum.bucket, sum])))
-  const buckets = [...new Set([...ours!.keys(), ...theirs!.keys()])]
-    .filter((bucket) => !isSame(ours!.get(bucket) ?? NOTHING, theirs!.get(bucket) ?? NOTHING))
+  const buckets = differing(booked, logged, ({ bucket }) => bucket)
+    .map(({ bucket }) => bucket)
     .toSorted(compare)
   const found: Difference[] = []
   for (const bucket of buckets.slice(0, MAX_NAMED_BUCKETS)) {
