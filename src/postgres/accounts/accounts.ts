@@ -120,7 +120,7 @@ export async function showAccount(sql: Queryable, accountId: string): Promise<Ac
 
 /** Records that an operator views the account as its owner sees it. */
 export async function recordView(sql: Queryable, accountId: string): Promise<void> {
-  await recordAct(sql, { action: 'account.view', accountId, subjectId: accountId, before: null, after: null })
+  await recordAct(sql, { action: 'account.view', accountId, subjectId: accountId })
 }
 
 /** Sets columns of an account. @throws Refusal `account_not_found` */

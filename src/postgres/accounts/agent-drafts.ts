@@ -35,7 +35,7 @@ export async function saveAgentDraft(sql: Sql, agentId: string, file: AgentFile)
       ON CONFLICT (agent_id) DO UPDATE SET file = excluded.file, updated_at = now()
       RETURNING *`
     const act = { action: 'agent.draft', accountId, subjectId: agentId }
-    await recordAct(transaction, { ...act, before: before?.file ?? null, after: file })
+    await recordAct(transaction, { ...act, before: before?.file, after: file })
     return draftOfRow(row)
   })
 }
@@ -48,7 +48,7 @@ export async function discardAgentDraft(sql: Sql, agentId: string): Promise<void
       DELETE FROM agent_drafts WHERE agent_id = ${agentId} RETURNING *`
     if (row === undefined) return
     const act = { action: 'agent.discard', accountId, subjectId: agentId }
-    await recordAct(transaction, { ...act, before: row.file, after: null })
+    await recordAct(transaction, { ...act, before: row.file })
   })
 }
 

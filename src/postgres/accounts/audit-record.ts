@@ -50,11 +50,13 @@ export const actForAccount = (sql: Queryable, accountId: string) =>
 
 const stored = (sql: Queryable, value: unknown) => (value === null ? sql`NULL` : jsonValue(sql, value))
 
-export type Act = Pick<AuditEntry, 'action' | 'accountId' | 'subjectId' | 'before' | 'after'>
+/** An act that changes no field that the record shows has neither `before` nor `after`. */
+export type Act = Pick<AuditEntry, 'action' | 'accountId' | 'subjectId'> &
+  Partial<Pick<AuditEntry, 'before' | 'after'>>
 
 /** Records an act that no audited table shows, as part of its transaction. It must contain no secret. */
 export async function recordAct(sql: Queryable, act: Act): Promise<void> {
-  const { action, accountId, subjectId, before, after } = act
+  const { action, accountId, subjectId, before = null, after = null } = act
   await sql`
     INSERT INTO audit_entries (actor, action, account_id, subject_id, before, after)
     VALUES (

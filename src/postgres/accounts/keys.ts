@@ -292,14 +292,7 @@ export const revealKey = (sql: Sql, material: KeyMaterial, keyId: string): Promi
     const row = await findKeyRow(transaction, keyId)
     if (row.hash_only || row.sealed_key === null) throw notRevealable(row)
     await assertCurrent(transaction, material)
-    const act = {
-      action: 'key.reveal',
-      accountId: row.account_id,
-      subjectId: keyId,
-      before: null,
-      after: null,
-    }
-    await recordAct(transaction, act)
+    await recordAct(transaction, { action: 'key.reveal', accountId: row.account_id, subjectId: keyId })
     return { key: keyOfRow(row), raw: material.open(row.sealed_key, keyId) }
   })
 

@@ -210,13 +210,11 @@ export const rotateMasterKey = (
     await transaction`
       INSERT INTO master_keys (check_value, sealed_secrets)
       VALUES (${next.checkValue}, ${next.sealSecrets(secrets)})`
-    const after = { keys: sealedKeys, end_links: endLinks }
     await recordAct(transaction, {
       action: 'master_key.rotate',
       accountId: null,
       subjectId: 'master_key',
-      before: null,
-      after,
+      after: { keys: sealedKeys, end_links: endLinks },
     })
     return sealedKeys
   })
@@ -271,7 +269,6 @@ export const eraseSealedKeys = (sql: Sql): Promise<number> =>
         action: 'key.forget_all',
         accountId: null,
         subjectId: 'key_storage',
-        before: null,
         after: { keys: count },
       })
     return count

@@ -174,6 +174,6 @@ export async function revealCallbackSecret(
   accountId: string,
 ): Promise<string> {
   const { id, secret } = await callbackSecret(sql, material, accountId)
-  await recordAct(sql, { action: 'webhook.reveal', accountId, subjectId: id, before: null, after: null })
+  await recordAct(sql, { action: 'webhook.reveal', accountId, subjectId: id })
   return secret
 }

@@ -88,7 +88,6 @@ export async function replayDelivery(sql: Queryable, id: string): Promise<Delive
     action: 'webhook.replay',
     accountId,
     subjectId: id,
-    before: null,
     after: { event_id: event.id, type: event.type },
   })
   return delivery
@@ -106,7 +105,6 @@ export async function replayFailed(sql: Queryable, endpointId: string, since: Da
       action: 'webhook.replay_failed',
       accountId: first.account_id,
       subjectId: endpointId,
-      before: null,
       after: { since: since.toISOString(), deliveries: rows.length },
     })
   return rows.length
@@ -126,7 +124,7 @@ export async function testEndpoint(
     )
     INSERT INTO deliveries (account_id, event_id, lane, endpoint_id)
     SELECT ${accountId}, id, ${id}, ${id} FROM event RETURNING id`
-  await recordAct(sql, { action: 'webhook.test', accountId, subjectId: id, before: null, after: null })
+  await recordAct(sql, { action: 'webhook.test', accountId, subjectId: id })
   await sql`SELECT pg_notify(${EVENTS_CHANNEL}, '')`
   return showDelivery(sql, row.id)
 }

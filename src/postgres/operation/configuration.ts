@@ -8,6 +8,5 @@ export const recordConfiguration = (sql: Sql, difference: object): Promise<void>
     action: 'configuration.apply',
     accountId: null,
     subjectId: 'configuration',
-    before: null,
     after: difference,
   })

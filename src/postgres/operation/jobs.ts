@@ -83,7 +83,7 @@ export async function startJob(
     const of = subjectId === null ? '' : ` of ${subjectId}`
     throw new Refusal('job_open', `${kind === 'import' ? 'An' : 'A'} ${kind}${of} is under way already`)
   }
-  await recordAct(sql, { action: `job.${kind}`, accountId, subjectId: row.id, before: null, after: null })
+  await recordAct(sql, { action: `job.${kind}`, accountId, subjectId: row.id })
   return jobOfRow(row)
 }
 
@@ -97,13 +97,7 @@ export async function cancelJob(sql: Sql, id: string): Promise<Job> {
     throw new Refusal('job_ended', `The job ${id} has ended: it is ${state}`)
   }
   const job = jobOfRow(row)
-  await recordAct(sql, {
-    action: 'job.cancel',
-    accountId: job.accountId,
-    subjectId: id,
-    before: null,
-    after: null,
-  })
+  await recordAct(sql, { action: 'job.cancel', accountId: job.accountId, subjectId: id })
   return job
 }
 

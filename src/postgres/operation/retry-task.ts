@@ -17,6 +17,6 @@ export async function renewTaskChain(
     RETURNING chain, account_id, state`
   if (row === undefined) return null
   const { chain, account_id: accountId, state } = row
-  await recordAct(sql, { action: 'task.retried', accountId, subjectId: id, before: null, after: { state } })
+  await recordAct(sql, { action: 'task.retried', accountId, subjectId: id, after: { state } })
   return { id, chain }
 }

@@ -90,8 +90,7 @@ export const recordRefundRequest = (
   sql: Queryable,
   { id, accountId }: Pick<Payment, 'id' | 'accountId'>,
   asked: { readonly amount: string | null; readonly reason: string },
-): Promise<void> =>
-  recordAct(sql, { action: 'payment.refund', accountId, subjectId: id, before: null, after: asked })
+): Promise<void> => recordAct(sql, { action: 'payment.refund', accountId, subjectId: id, after: asked })
 
 /** Returns the provider's id of an account; null before it has one. */
 export async function findCustomer(sql: Queryable, accountId: string): Promise<string | null> {

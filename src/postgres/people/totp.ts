@@ -66,13 +66,7 @@ export async function setRecoveryCodes(
   await sql`DELETE FROM recovery_codes WHERE user_id = ${userId}`
   for (const hash of hashes)
     await sql`INSERT INTO recovery_codes (user_id, code_hash) VALUES (${userId}, ${hash})`
-  await recordAct(sql, {
-    action: 'recovery_codes.set',
-    accountId: null,
-    subjectId: userId,
-    before: null,
-    after: null,
-  })
+  await recordAct(sql, { action: 'recovery_codes.set', accountId: null, subjectId: userId })
 }
 
 /** Uses up a recovery code. Returns false where there is none with this hash. */
