@@ -78,6 +78,19 @@ export function connect(url: string, options: ConnectOptions): Sql {
   return pool
 }
 
+/** The client (3.4.9) waits for ever for the end of a connection that was lost while it was being set up. */
+const CLOSE_SECONDS = 1
+
+/** Runs `work` on one connection, which it opens for that. */
+export async function onConnection<T>(url: string, name: string, work: (sql: Sql) => Promise<T>): Promise<T> {
+  const sql = connect(url, { max: 1, name })
+  try {
+    return await work(sql)
+  } finally {
+    await sql.end({ timeout: CLOSE_SECONDS })
+  }
+}
+
 /** Ends the connections of a pool: statements under way fail as closed, and later ones get new connections. */
 export const dropConnections = (sql: Sql): void => SOCKETS.get(sql)?.drop()
 

@@ -18,7 +18,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Refusal } from './billing/refusal.ts'
 import { carryOver, isBeforeSquash } from './carry-over.ts'
-import { connect, type Sql } from './connection.ts'
+import { onConnection, type Sql } from './connection.ts'
 import { LOCKS } from './locks.ts'
 import { hasPartitions, makePartitions, makeTimeIndexes, untilLocked } from './partitions/make.ts'
 import { inTransaction } from './transaction.ts'
@@ -30,8 +30,6 @@ const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 const LOCK_WAIT_MS = 60_000
 /** For a table that calls use: whatever waits for it keeps every call behind it waiting. */
 const TABLE_LOCK_WAIT = '20ms'
-/** The client (3.4.9) waits for ever for the end of a connection that was lost while it was being set up. */
-const CLOSE_SECONDS = 1
 
 export interface SchemaFile {
   readonly name: string
@@ -74,13 +72,12 @@ export const readFunctions = (): SchemaFile[] => readFiles(FUNCTIONS)
  * @throws Refusal `schema_mismatch` when the database is newer than this program, an applied migration was edited, or
  * the database is older than what can be carried over
  */
-export async function migrate(
+export const migrate = (
   url: string,
   migrations: readonly Migration[] = readMigrations(),
   functions: readonly SchemaFile[] = readFunctions(),
-): Promise<string[]> {
-  const sql = connect(url, { max: 1, name: 'tollgate migrations' })
-  try {
+): Promise<string[]> =>
+  onConnection(url, 'tollgate migrations', async (sql) => {
     // A session's lock, not a transaction's: each file commits separately.
     await sql`SELECT set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, false)`
     await sql`SELECT pg_advisory_lock(${LOCKS.migrations})`
@@ -91,10 +88,7 @@ export async function migrate(
     await sql`SELECT pg_advisory_unlock(${LOCKS.migrations})`
     if (isPartitioned) await makeTimeIndexes(sql)
     return applied
-  } finally {
-    await sql.end({ timeout: CLOSE_SECONDS })
-  }
-}
+  })
 
 /** Creates the register where it is missing: a role without DDL can still check whether migrations are missing. */
 async function createRegister(sql: Sql, table: string, columns: string): Promise<void> {

@@ -2,23 +2,16 @@
  * Two roles of PostgreSQL: the owner migrates; the service has no DDL, and only ever adds to the ledger, the calls and
  * the audit record.
  */
-import { connect, type Queryable, type Sql } from './connection.ts'
+import { onConnection, type Queryable, type Sql } from './connection.ts'
 import { LOCKS } from './locks.ts'
 import { migrate } from './migrate.ts'
 import { inTransaction } from './transaction.ts'
 
 export const SERVICE_ROLE = 'tollgate_service'
 const ONLY_ADDED_TO = ['ledger_entries', 'usage_rows', 'audit_entries', 'receipts'] as const
-const CLOSE_SECONDS = 1
 
-const onRole = async <T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> => {
-  const sql = connect(url, { max: 1, name: 'tollgate roles' })
-  try {
-    return await work(sql)
-  } finally {
-    await sql.end({ timeout: CLOSE_SECONDS })
-  }
-}
+const onRole = <T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> =>
+  onConnection(url, 'tollgate roles', work)
 
 /** Makes the service's role where the owner may, with this password. Returns the URL that logs in with it. */
 export async function makeServiceRole(ownerUrl: string, password: string): Promise<string> {

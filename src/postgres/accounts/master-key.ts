@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import type { KeyMaterial } from '../../core/keys/material.ts'
 import { deriveKeyMaterial, generateMasterKey } from '../../core/keys/material.ts'
 import { Refusal } from '../billing/refusal.ts'
-import { connect, type Queryable, type Sql } from '../connection.ts'
+import { onConnection, type Queryable, type Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
 import { resealMails, resealWebhooks } from '../notifications/reseal.ts'
 import { resealAnswers, resealTotps } from '../people/reseal.ts'
@@ -23,7 +23,6 @@ import { recordAct } from './audit-record.ts'
 
 const BATCH_KEYS = 1000
 
-const CLOSE_SECONDS = 1
 const FILE_NAME = 'master-key'
 const NEXT_FILE_NAME = 'master-key.next'
 const OWNER_ONLY = 0o600
@@ -61,14 +60,11 @@ export const findMasterKey = (dataDir: string): Buffer | null => findKey(dataDir
 export async function completeRotation(dataDir: string, databaseUrl: string): Promise<void> {
   const next = findKey(dataDir, NEXT_FILE_NAME)
   if (next === null) return
-  const sql = connect(databaseUrl, { max: 1, name: 'tollgate master key' })
-  try {
+  await onConnection(databaseUrl, 'tollgate master key', async (sql) => {
     const current = await sql`
       SELECT FROM master_keys WHERE check_value = ${deriveKeyMaterial(next).checkValue} AND replaced_at IS NULL`
     if (current.length > 0) takeNextMasterKey(dataDir)
-  } finally {
-    await sql.end({ timeout: CLOSE_SECONDS })
-  }
+  })
 }
 
 function readKeyFile(dataDir: string, name: string): Buffer {
