@@ -16,12 +16,9 @@ import { deriveKeyMaterial, generateMasterKey } from '../../core/keys/material.t
 import { Refusal } from '../billing/refusal.ts'
 import { onConnection, type Queryable, type Sql } from '../connection.ts'
 import { LOCKS } from '../locks.ts'
-import { resealMails, resealWebhooks } from '../notifications/reseal.ts'
-import { resealAnswers, resealTotps } from '../people/reseal.ts'
 import { inTransaction } from '../transaction.ts'
 import { recordAct } from './audit-record.ts'
-
-const BATCH_KEYS = 1000
+import { resealAll } from './reseal.ts'
 
 const FILE_NAME = 'master-key'
 const NEXT_FILE_NAME = 'master-key.next'
@@ -171,8 +168,7 @@ const replaced = (): Refusal =>
   )
 
 /**
- * Seals all keys, and the secrets that stay, with another master key. One transaction: a process that is killed in
- * the middle has changed nothing. Seals everything again with another master key, in one transaction: all of it or
+ * Seals everything again with another master key, in one transaction: a process that is killed in the middle has changed
  * nothing. Returns how many keys were sealed; null where this is the current master key already.
  * @throws Refusal `wrong_master_key` when this process does not have the current one, or `next` is a former one.
  */
@@ -193,11 +189,7 @@ export const rotateMasterKey = (
         'The new master key was used before. Make one: openssl rand -hex 32',
       )
     if (rows.find(isOf(material))?.replaced_at !== null) throw replaced()
-    const sealedKeys = await reseal(transaction, material, next)
-    await resealTotps(transaction, material, next)
-    await resealWebhooks(transaction, material, next)
-    await resealMails(transaction, material, next)
-    await resealAnswers(transaction, material, next)
+    const sealedKeys = await resealAll(transaction, material, next)
     const secrets = {
       ...material.secrets,
       ...(endLinks && { fileLinks: generateMasterKey(), logCursors: generateMasterKey() }),
@@ -214,26 +206,6 @@ export const rotateMasterKey = (
     })
     return sealedKeys
   })
-
-/** Seals keys again in the order of their ids, a thousand at a time. Returns their number. */
-async function reseal(sql: Queryable, material: KeyMaterial, next: KeyMaterial): Promise<number> {
-  let count = 0
-  for (let last = ''; ; ) {
-    const rows = await sql<{ id: string; sealed_key: Buffer }[]>`
-      SELECT id, sealed_key FROM api_keys WHERE sealed_key IS NOT NULL AND id > ${last}
-      ORDER BY id LIMIT ${BATCH_KEYS} FOR NO KEY UPDATE`
-    if (rows.length === 0) return count
-    const ids = rows.map(({ id }) => id)
-    const seals = rows.map(({ id, sealed_key }) =>
-      next.seal(material.open(sealed_key, id), id).toString('base64'),
-    )
-    await sql`
-      UPDATE api_keys AS k SET sealed_key = decode(v.seal, 'base64')
-      FROM unnest(${ids}::text[], ${seals}::text[]) AS v (id, seal) WHERE k.id = v.id`
-    count += rows.length
-    last = ids.at(-1)!
-  }
-}
 
 /** Returns whether keys are kept only as hashes. */
 export async function keepsHashesOnly(sql: Queryable): Promise<boolean> {
