@@ -5,6 +5,7 @@ import type { Invitation } from '../../../schemas/accounts/people.ts'
 import type { InstallationRole } from '../../../schemas/management/operation.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
+import { assertOrganization } from '../accounts/members.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
 import type { Listing } from '../listing.ts'
@@ -43,12 +44,7 @@ const withName = (sql: Queryable) =>
 /** @throws Refusal `account_not_found`, `not_an_organization` */
 export async function createInvitation(sql: Queryable, invitation: NewInvitation): Promise<Invitation> {
   const { tokenHash, email, accountId, role, installationRole } = invitation
-  if (accountId !== null) {
-    const [account] = await sql<{ kind: string }[]>`SELECT kind FROM accounts WHERE id = ${accountId}`
-    if (account === undefined) throw new Refusal('account_not_found', `There is no account ${accountId}`)
-    if (account.kind !== 'organization')
-      throw new Refusal('not_an_organization', `Account ${accountId} is a personal one, not an organization`)
-  }
+  if (accountId !== null) await assertOrganization(sql, accountId)
   const [row] = await sql<[InvitationRow]>`
     WITH i AS (
       INSERT INTO invitations (id, token_hash, email, account_id, role, installation_role, created_by, expires_at)
