@@ -6,9 +6,9 @@ import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { showAccount } from './accounts.ts'
 
-export type AgentRow = SnakeCase<Agent>
+type AgentRow = SnakeCase<Agent>
 
-export const agentOfRow = (row: AgentRow): Agent => ({
+const agentOfRow = (row: AgentRow): Agent => ({
   id: row.id,
   accountId: row.account_id,
   state: row.state,
@@ -32,10 +32,11 @@ export const agentNotFound = (agentId: string): Refusal =>
 export const agentDeleted = (agentId: string): Refusal =>
   new Refusal('agent_deleted', `Agent ${agentId} has been deleted`)
 
-async function findAgentRow(sql: Queryable, agentId: string): Promise<AgentRow> {
+/** @throws Refusal `agent_not_found` */
+export async function showAgent(sql: Queryable, agentId: string): Promise<Agent> {
   const [row] = await sql<AgentRow[]>`SELECT * FROM agents WHERE id = ${agentId}`
   if (row === undefined) throw agentNotFound(agentId)
-  return row
+  return agentOfRow(row)
 }
 
 /**
@@ -63,7 +64,7 @@ export async function updateAgent(sql: Sql, agentId: string, file: AgentFile): P
     WHERE id = ${agentId} AND state <> 'deleted'
     RETURNING *`
   if (row !== undefined) return agentOfRow(row)
-  await findAgentRow(sql, agentId)
+  await showAgent(sql, agentId)
   throw agentDeleted(agentId)
 }
 
@@ -73,9 +74,9 @@ export async function setAgentState(sql: Sql, agentId: string, state: AgentState
     UPDATE agents SET state = ${state}, updated_at = now()
     WHERE id = ${agentId} AND state NOT IN ('deleted', ${state})
     RETURNING *`
-  const now = row ?? (await findAgentRow(sql, agentId))
-  if (now.state !== state) throw agentDeleted(agentId)
-  return agentOfRow(now)
+  const agent = row === undefined ? await showAgent(sql, agentId) : agentOfRow(row)
+  if (agent.state !== state) throw agentDeleted(agentId)
+  return agent
 }
 
 export async function listAgents(sql: Sql, accountId: string): Promise<Agent[]> {
@@ -83,6 +84,3 @@ export async function listAgents(sql: Sql, accountId: string): Promise<Agent[]> 
   if (rows.length === 0) await showAccount(sql, accountId)
   return rows.map(agentOfRow)
 }
-
-export const showAgent = async (sql: Queryable, agentId: string): Promise<Agent> =>
-  agentOfRow(await findAgentRow(sql, agentId))

@@ -60,9 +60,6 @@ const requestOfRow = (row: RequestRow): KeyRequest => ({
 const columns = (sql: Queryable) => sql`
   key_requests.*, (SELECT email FROM users WHERE account_id = member_id) AS member_email`
 
-const requestNotFound = (requestId: string): Refusal =>
-  new Refusal('request_not_found', `There is no key request ${requestId}`)
-
 /** @throws Refusal `member_not_found`, `agent_not_found`, `agent_deleted` */
 export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest> =>
   inTransaction(sql, async (transaction) => {
@@ -107,7 +104,7 @@ export async function listKeyRequests(
 export async function showKeyRequest(sql: Queryable, requestId: string): Promise<KeyRequest> {
   const [row] = await sql<RequestRow[]>`
     SELECT ${columns(sql)} FROM key_requests WHERE id = ${requestId}`
-  if (row === undefined) throw requestNotFound(requestId)
+  if (row === undefined) throw new Refusal('request_not_found', `There is no key request ${requestId}`)
   return requestOfRow(row)
 }
 
@@ -116,28 +113,22 @@ async function openFor(
   sql: Queryable,
   requestId: string,
   { by, isAboveRoles = false }: Decider,
-): Promise<RequestRow> {
-  const read = async () => {
-    const [row] = await sql<RequestRow[]>`
-    SELECT ${columns(sql)} FROM key_requests WHERE id = ${requestId}`
-    return row
-  }
-  const found = await read()
-  if (found !== undefined) await lockMembers(sql, found.organization_id)
+): Promise<KeyRequest> {
+  const { organizationId } = await showKeyRequest(sql, requestId)
+  await lockMembers(sql, organizationId)
   // As the former holder of the lock left it.
-  const row = await read()
-  if (row === undefined) throw requestNotFound(requestId)
-  if (!isAboveRoles && !decides(await actingRoleOf(sql, row.organization_id, by)))
-    throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${row.organization_id}`)
-  if (row.state !== 'pending')
-    throw new Refusal('request_decided', `Key request ${requestId} has been ${row.state} already`)
+  const request = await showKeyRequest(sql, requestId)
+  if (!isAboveRoles && !decides(await actingRoleOf(sql, organizationId, by)))
+    throw new Refusal('not_an_admin', `Account ${by} is not an admin of ${organizationId}`)
+  if (request.state !== 'pending')
+    throw new Refusal('request_decided', `Key request ${requestId} has been ${request.state} already`)
   await actForAccount(sql, by)
-  return row
+  return request
 }
 
 async function decide(
   sql: Queryable,
-  { id }: RequestRow,
+  { id }: KeyRequest,
   { state, by, keyId }: { state: 'approved' | 'denied'; by: string; keyId: string | null },
 ): Promise<KeyRequest> {
   const [row] = await sql<[RequestRow]>`
@@ -157,7 +148,7 @@ export const approveKey = (sql: Sql, material: KeyMaterial, approval: KeyApprova
   inTransaction(sql, async (transaction) => {
     const { requestId, by, isAboveRoles, ...terms } = approval
     const asked = await openFor(transaction, requestId, { by, isAboveRoles })
-    const { organization_id: accountId, member_id: memberId, agent_id: agentId, name } = asked
+    const { organizationId: accountId, memberId, agentId, name } = asked
     const kind = agentId === null ? 'employee' : 'agent'
     const wanted = { accountId, name, kind, agentId, ...terms } as const
     const { key, raw } = await createKeyIn(transaction, material, wanted, { memberId, approvedBy: by })

@@ -90,7 +90,7 @@ export const putBudget = (sql: Sql, wanted: NewBudget): Promise<BudgetState> =>
       INSERT INTO budget_periods AS p (budget_id, starts_at, spent)
       VALUES (${id}, ${start}, ${late === null ? 0n : early.cost + late.cost})
       ON CONFLICT (budget_id, starts_at) DO UPDATE SET version = p.version + 1`
-    const state = await readBudget(transaction, id)
+    const state = await showBudget(transaction, id)
     await transaction`
       SELECT record_thresholds(b, ${start}, -1, ${state.spent}) FROM budgets AS b WHERE id = ${id}`
     return state
@@ -111,7 +111,7 @@ const idBefore = (instant: number): bigint => BigInt(instant - CLOCK_DIFFERENCE_
 async function assertSubject(sql: Queryable, { accountId, scope, subjectId }: NewBudget): Promise<void> {
   await showAccount(sql, accountId)
   if (scope === 'key') {
-    const key = await showKey(sql as never, subjectId)
+    const key = await showKey(sql, subjectId)
     if (key.accountId !== accountId)
       throw new Refusal('key_not_found', `There is no key ${subjectId} in ${accountId}`)
     if (key.revokedAt !== null)
@@ -147,15 +147,13 @@ const columns = (sql: Queryable) => sql`
   coalesce((SELECT name FROM api_keys WHERE id = b.subject_id), (SELECT name FROM accounts WHERE id = b.subject_id)) AS name,
   s.spent, s.reserved, s.starts_at, s.resets_at, b.created_at`
 
-async function readBudget(sql: Queryable, id: string): Promise<BudgetState> {
+/** @throws Refusal `budget_not_found` */
+export async function showBudget(sql: Queryable, id: string): Promise<BudgetState> {
   const [row] = await sql<StateRow[]>`
     SELECT ${columns(sql)} FROM budgets AS b, budget_state(b, now_ms()) AS s WHERE b.id = ${id}`
   if (row === undefined) throw budgetNotFound(id)
   return stateOfRow(row)
 }
-
-/** @throws Refusal `budget_not_found` */
-export const showBudget = (sql: Sql, id: string): Promise<BudgetState> => readBudget(sql, id)
 
 interface BudgetListing extends Listing {
   readonly scope?: BudgetScope | null
@@ -191,7 +189,7 @@ export async function listBudgets(
 export const deleteBudget = (sql: Sql, id: string): Promise<BudgetState> =>
   inTransaction(sql, async (transaction) => {
     await transaction`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
-    const budget = await readBudget(transaction, id)
+    const budget = await showBudget(transaction, id)
     await transaction`DELETE FROM budgets WHERE id = ${id}`
     return budget
   })
