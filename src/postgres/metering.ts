@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { Credits } from '../../schemas/money.ts'
 import type { Queryable, Sql } from './connection.ts'
-import { inTransaction } from './transaction.ts'
+import { storable } from './json.ts'
+import { inTransaction, ONE_INSTANT } from './transaction.ts'
 
 /** Period of the summary. */
 const METERED_WINDOW_MS = 24 * 60 * 60 * 1000
@@ -29,16 +30,6 @@ export interface MeteringReport {
   readonly negative: readonly { readonly account_id: string; readonly balance: Credits }[]
 }
 
-interface GroupRow {
-  readonly account_id: string
-  readonly model: string
-  readonly channel_id: string
-  readonly calls: bigint
-  readonly estimated: bigint
-  readonly suspect: bigint
-  readonly other_model: bigint
-}
-
 // The detail is JSON that `detail-text.ts` writes: a quote inside a text of it is escaped, so only a name matches.
 const HAS_SUSPECT = '%,"usage_suspect":"%'
 const HAS_OTHER_MODEL = '%,"answered_by_other_model":1%'
@@ -50,53 +41,36 @@ const HAS_OTHER_MODEL = '%,"answered_by_other_model":1%'
 export const meteringReport = (
   sql: Sql,
   since: number = Date.now() - METERED_WINDOW_MS,
-): Promise<MeteringReport> =>
-  inTransaction(sql, (snapshot) => readReport(snapshot, since), 'isolation level repeatable read read only')
+): Promise<MeteringReport> => inTransaction(sql, (snapshot) => readReport(snapshot, since), ONE_INSTANT)
 
 async function readReport(sql: Queryable, since: number): Promise<MeteringReport> {
   // No call lasts longer than a day: what was admitted before is in months that need not be read.
-  const groups = await sql<GroupRow[]>`
+  const groups = await sql<MeteredGroup[]>`
     SELECT * FROM (
-      SELECT account_id, model, channel_id, count(*) AS calls,
-        count(*) FILTER (WHERE usage_source = 'estimate') AS estimated,
-        count(*) FILTER (WHERE detail LIKE ${HAS_SUSPECT}) AS suspect,
-        count(*) FILTER (WHERE detail LIKE ${HAS_OTHER_MODEL}) AS other_model
+      SELECT account_id, model, channel_id, count(*)::integer AS calls,
+        (count(*) FILTER (WHERE usage_source = 'estimate'))::integer AS estimated,
+        (count(*) FILTER (WHERE detail LIKE ${HAS_SUSPECT}))::integer AS suspect,
+        (count(*) FILTER (WHERE detail LIKE ${HAS_OTHER_MODEL}))::integer AS "otherModel"
       FROM usage_rows
       WHERE created_at >= ${since} AND submitted_at >= ${since - METERED_WINDOW_MS} AND usage_source <> 'none' AND channel_id IS NOT NULL AND task_id IS NULL
       GROUP BY 1, 2, 3
     ) AS metered
-    WHERE estimated + suspect + other_model > 0
+    WHERE estimated + suspect + "otherModel" > 0
     ORDER BY calls DESC, 1, 2, 3 LIMIT ${MAX_ROWS}`
   const negative = await sql<{ account_id: string; balance: Credits }[]>`
     SELECT account_id, balance FROM wallets WHERE balance < 0 ORDER BY balance, 1 LIMIT ${MAX_ROWS}`
-  return {
-    groups: groups.map(({ account_id, model, channel_id, calls, estimated, suspect, other_model }) => ({
-      account_id,
-      model,
-      channel_id,
-      calls: Number(calls),
-      estimated: Number(estimated),
-      suspect: Number(suspect),
-      otherModel: Number(other_model),
-    })),
-    negative: negative.map(({ account_id, balance }) => ({ account_id, balance })),
-  }
+  return { groups: [...groups], negative: [...negative] }
 }
 
 export async function countNegativeBalances(sql: Queryable): Promise<number> {
-  const [row] = await sql<[{ count: bigint }]>`SELECT count(*) FROM wallets WHERE balance < 0`
-  return Number(row.count)
+  const [row] = await sql<[{ count: number }]>`SELECT count(*)::integer FROM wallets WHERE balance < 0`
+  return row.count
 }
 
-/**
- * Keeps a line that is no settlement beside those that were refused; once, however often it comes. The same line is
- * kept once, however often it comes.
- */
+/** Keeps a line that is no settlement beside those that were refused; once, however often it comes. */
 export async function keepMalformed(sql: Queryable, line: string, reason: string): Promise<void> {
   const id = `malformed_${createHash('sha256').update(line).digest('hex').slice(0, 32)}`
-  // PostgreSQL's text cannot hold this one character.
-  const text = line.replaceAll('\0', '').toWellFormed()
   await sql`
     INSERT INTO settlements_refused (request_id, reason, settlement)
-    VALUES (${id}, ${`malformed: ${reason}`.replaceAll('\0', '')}, ${JSON.stringify(text)}) ON CONFLICT DO NOTHING`
+    VALUES (${id}, ${storable(`malformed: ${reason}`)}, ${JSON.stringify(storable(line))}) ON CONFLICT DO NOTHING`
 }

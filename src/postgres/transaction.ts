@@ -6,6 +6,9 @@ import { retryOnStaleEnd } from './tasks/stale-end.ts'
 
 export type Transaction = postgres.TransactionSql<{ bigint: bigint }>
 
+/** Options of a transaction whose statements all read the same instant. */
+export const ONE_INSTANT = 'isolation level repeatable read read only'
+
 /**
  * Runs `work` in a transaction. Replaces `sql.begin`, in which the client (3.4.9) has a fault: when the session is
  * lost during `work`, it sends ROLLBACK over the closed socket, which is an uncaught exception, and the connection is

@@ -3,7 +3,7 @@ import { printCredits } from '../../../schemas/money.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { PAYMENT_CHECKS } from '../payments/audit-checks.ts'
 import { comparePayments } from '../payments/compare-provider.ts'
-import { inTransaction } from '../transaction.ts'
+import { inTransaction, ONE_INSTANT } from '../transaction.ts'
 import { compareLog, readCopied } from './audit-call-log.ts'
 import { type AuditScope, CHECKS, type Check } from './audit-checks.ts'
 import type { AuditedLog, AuditedPayments, AuditReport, Difference } from './audit-report.ts'
@@ -17,8 +17,6 @@ const ALL_CHECKS = [...CHECKS, callCheck, ...PAYMENT_CHECKS]
 
 /** For each sort and each table of hashes of a check. */
 const WORK_MEMORY = '32MB'
-
-const ONE_INSTANT = 'isolation level repeatable read read only'
 
 export interface AuditOptions {
   /** Reads what was written since the last audit without a difference, where there was one; else everything. */

@@ -7,7 +7,7 @@ import { type EntryRow, entryOfRow } from '../billing/wallet-rows.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { type TaskRow, taskOfRow } from '../tasks/rows.ts'
 import type { Task } from '../tasks/types.ts'
-import { inTransaction } from '../transaction.ts'
+import { inTransaction, ONE_INSTANT } from '../transaction.ts'
 import { callOf, type OperatorCall } from './calls.ts'
 
 export interface HoldRecord {
@@ -56,7 +56,7 @@ const NUMERIC_ID = /^[1-9]\d{0,15}$/
  * row and its entries match.
  */
 export const findCall = (sql: Sql, ref: string): Promise<FoundCall> =>
-  inTransaction(sql, (snapshot) => readFound(snapshot, ref), 'isolation level repeatable read read only')
+  inTransaction(sql, (snapshot) => readFound(snapshot, ref), ONE_INSTANT)
 
 async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
   const call = (await callOf(sql, ref)) ?? (NUMERIC_ID.test(ref) ? await callOf(sql, BigInt(ref)) : null)
