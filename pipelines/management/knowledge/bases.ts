@@ -63,7 +63,7 @@ export const baseActs = [
   }),
   implement(listAllBases, async ({ database }, { account_id: accountId = null, ...input }) => {
     if (accountId !== null) await database.showAccount(accountId)
-    const found = await database.basePage({ accountId, after: afterOf(input), limit: input.limit + 1 })
+    const found = await database.listBases(accountId, { after: afterOf(input), limit: input.limit + 1 })
     return page(found.map(baseShape), input)
   }),
   implement(showBase, async ({ database }, { id }) => baseShape(await database.showBase(id)), accountOfBase),

@@ -6,6 +6,7 @@ import { newId } from '../../core/keys/ids.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
 import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 import { expireSourcesOf } from './sources.ts'
 import type { ReadableBase, WikiReader } from './types.ts'
@@ -42,23 +43,11 @@ export async function showBase(sql: Queryable, baseId: string): Promise<Knowledg
   return baseOfRow(row)
 }
 
-export async function listBases(sql: Sql, accountId: string): Promise<KnowledgeBase[]> {
-  const rows = await sql<BaseRow[]>`${selectBases(sql)} WHERE b.account_id = ${accountId} ORDER BY b.id`
-  return rows.map(baseOfRow)
-}
-
-export interface BaseSearch {
-  /** Null: every account. */
-  readonly accountId: string | null
-  /** The id after which the list begins; null: at the beginning. */
-  readonly after: string | null
-  readonly limit: number
-}
-
-/** Lists bases by their id. */
-export async function basePage(
+/** Lists the bases of an account, or of all, in the order of their ids. */
+export async function listBases(
   sql: Queryable,
-  { accountId, after, limit }: BaseSearch,
+  accountId: string | null,
+  { after = null, limit = null }: Listing = {},
 ): Promise<KnowledgeBase[]> {
   const rows = await sql<BaseRow[]>`
     ${selectBases(sql)}

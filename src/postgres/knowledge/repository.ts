@@ -1,7 +1,6 @@
 /** Knowledge bases: their pages, who may read them, and the search in them. */
 import { onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import {
-  basePage,
   createBase,
   defaultBase,
   deleteBase,
@@ -28,7 +27,6 @@ export const openWiki = ({ main, searching }: Pools) => ({
     findDefaultBase,
     showBase,
     listBases,
-    basePage,
     deleteBase,
     grantBase,
     revokeBase,
