@@ -3,19 +3,14 @@ import { CHANGES_CHANNEL } from '../../schemas/events/event.ts'
 import type { Sql } from './connection.ts'
 import { onPool, type Pools } from './repository.ts'
 
-export type ChangeKind = 'key' | 'account' | 'wallet' | 'agent' | 'channel'
+const KINDS = ['key', 'account', 'wallet', 'agent', 'channel'] as const
+export type ChangeKind = (typeof KINDS)[number]
 
 export interface ChangeListener {
   /** Called with the id of a key, an account, an agent or a channel. The change may already be known. */
   onChange(kind: ChangeKind, id: string): void
   /** Changes may have been missed: whatever was read before must be read again. */
   onReset(): void
-}
-
-const KINDS: readonly string[] = ['key', 'account', 'wallet', 'agent', 'channel'] satisfies ChangeKind[]
-
-function isKind(text: string): text is ChangeKind {
-  return KINDS.includes(text)
 }
 
 /**
@@ -28,19 +23,18 @@ export async function listenChanges(
 ): Promise<() => Promise<void>> {
   let isListening = false
   const onNotify = (payload: string) => {
-    const [kind = '', ...id] = payload.split(':')
+    const [name, ...id] = payload.split(':')
+    const kind = KINDS.find((known) => known === name)
     // Something else on the channel, from a newer version: whatever it means, reading again is right.
-    if (isKind(kind)) onChange(kind, id.join(':'))
-    else onReset()
+    if (kind === undefined) onReset()
+    else onChange(kind, id.join(':'))
   }
   const onListening = () => {
     if (isListening) onReset()
     isListening = true
   }
   const { unlisten } = await sql.listen(CHANGES_CHANNEL, onNotify, onListening)
-  return async () => {
-    await unlisten()
-  }
+  return unlisten
 }
 
 export type Changes = ReturnType<typeof openChanges>

@@ -246,7 +246,5 @@ export async function purgeDeliveries(sql: Sql): Promise<void> {
 /** Calls `onEvent` whenever there is something to deliver. Resolves with the function that stops it. */
 export async function listenEvents(sql: Sql, onEvent: () => void): Promise<() => Promise<void>> {
   const { unlisten } = await sql.listen(EVENTS_CHANNEL, onEvent, onEvent)
-  return async () => {
-    await unlisten()
-  }
+  return unlisten
 }
