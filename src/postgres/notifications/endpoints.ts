@@ -99,10 +99,8 @@ export async function updateEndpoint(
   changes: EndpointChanges,
 ): Promise<WebhookEndpoint> {
   const before = await showEndpoint(sql, id)
-  const { url, description, events, enabled } = {
-    ...before,
-    ...Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)),
-  } as WebhookEndpoint
+  const { url = before.url, description = before.description } = changes
+  const { events = before.events, enabled = before.enabled } = changes
   const isFresh = url !== before.url || (enabled && !before.enabled)
   if (isFresh) await sql`UPDATE webhook_endpoints SET failing_since = NULL WHERE id = ${id}`
   const [row] = await sql<[EndpointRow]>`

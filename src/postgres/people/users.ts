@@ -109,7 +109,8 @@ export const updateUser = (sql: Sql, id: string, changes: UserChanges): Promise<
     const [found] = await transaction<UserRow[]>`SELECT * FROM users WHERE id = ${id} FOR NO KEY UPDATE`
     if (found === undefined) throw userNotFound(id)
     const user = userOfRow(found)
-    const { name, locale, enabled, installationRole } = { ...user, ...definedOf(changes) }
+    const { name = user.name, locale = user.locale, enabled = user.enabled } = changes
+    const { installationRole = user.installationRole } = changes
     const [row] = await transaction<[UserRow]>`
       UPDATE users SET name = ${name}, locale = ${locale}, enabled = ${enabled},
         installation_role = ${installationRole}
@@ -127,9 +128,6 @@ export const updateUser = (sql: Sql, id: string, changes: UserChanges): Promise<
     }
     return userOfRow(row)
   })
-
-const definedOf = (changes: UserChanges): Partial<User> =>
-  Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
 
 /** Changes the email address. What was begun before is void. @throws Refusal `user_not_found`, `email_taken` */
 export async function setEmail(sql: Queryable, id: string, email: string): Promise<User> {
