@@ -1,21 +1,8 @@
 /** Budgets as PostgreSQL gives them inside a JSON value: amounts as text, because JSON numbers lose digits. */
-import {
-  type Budget,
-  type BudgetPeriod,
-  type BudgetPeriods,
-  type BudgetScope,
-  periodWalletId,
-} from '../../../schemas/accounts/budget.ts'
+import { type Budget, type BudgetPeriods, periodWalletId } from '../../../schemas/accounts/budget.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 
-export interface BudgetJson {
-  readonly id: string
-  readonly account_id: string
-  readonly scope: BudgetScope
-  readonly subject_id: string
-  readonly amount: string
-  readonly period: BudgetPeriod
-  readonly timezone: string
-}
+export type BudgetJson = SnakeCase<Omit<Budget, 'amount'>> & { readonly amount: string }
 
 export const budgetOfJson = (row: BudgetJson): Budget => ({
   id: row.id,
@@ -28,7 +15,7 @@ export const budgetOfJson = (row: BudgetJson): Budget => ({
 })
 
 /** As `budgets_of` returns them. */
-export interface BudgetPeriodsJson extends BudgetJson {
+export type BudgetPeriodsJson = BudgetJson & {
   readonly spent: string
   readonly version: string
   readonly starts: readonly number[]

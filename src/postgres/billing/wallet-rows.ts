@@ -1,6 +1,6 @@
 /** Wallets and ledger entries as PostgreSQL gives them. */
-import type { LedgerEntry, LedgerKind, WalletTotals } from '../../../schemas/accounts/account.ts'
-import type { Credits } from '../../../schemas/money.ts'
+import type { LedgerEntry, WalletTotals } from '../../../schemas/accounts/account.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 
 /** A wallet inside a JSON value of PostgreSQL: amounts as text, because JSON numbers lose digits. */
 export interface WalletJson {
@@ -24,14 +24,7 @@ export const walletOfJson = (row: WalletJson): WalletTotals => ({
   ...reservedOf(BigInt(row.reserved ?? 0)),
 })
 
-export interface WalletRow {
-  account_id: string
-  balance: bigint
-  held: bigint
-  used: bigint
-  version: bigint
-  reserved?: bigint | null
-}
+export type WalletRow = SnakeCase<Omit<WalletTotals, 'reserved'>> & { readonly reserved?: bigint | null }
 
 export const walletOfRow = (row: WalletRow): WalletTotals => ({
   accountId: row.account_id,
@@ -42,17 +35,7 @@ export const walletOfRow = (row: WalletRow): WalletTotals => ({
   ...reservedOf(row.reserved ?? 0n),
 })
 
-export interface EntryRow {
-  id: bigint
-  account_id: string
-  kind: LedgerKind
-  amount: Credits
-  ref: string | null
-  note: string | null
-  actor: string | null
-  reference: string | null
-  created_at: Date
-}
+export type EntryRow = SnakeCase<LedgerEntry>
 
 export const entryOfRow = (row: EntryRow): LedgerEntry => ({
   id: row.id,
