@@ -43,8 +43,6 @@ const jobOfRow = ({
   ...row,
   accountId: account_id,
   subjectId: subject_id,
-  done: BigInt(row.done),
-  total: BigInt(row.total),
   createdBy: created_by,
   createdAt: created_at,
   startedAt: started_at,

@@ -24,8 +24,7 @@ export interface StoredAnswer {
 /** `claimed`: this request has the key. Else the stored state, with the hash of its request. */
 export type ClaimOutcome =
   | { readonly outcome: 'claimed' }
-  | { readonly outcome: 'running'; readonly requestHash: Buffer; readonly requestId: string }
-  | { readonly outcome: 'too_large'; readonly requestHash: Buffer; readonly requestId: string }
+  | { readonly outcome: 'running' | 'too_large'; readonly requestHash: Buffer; readonly requestId: string }
   | ({ readonly outcome: 'stored'; readonly requestHash: Buffer; readonly requestId: string } & StoredAnswer)
 
 interface RecordRow {

@@ -29,8 +29,8 @@ export async function findStoredConversation(
   accountId: string,
   id: string,
 ): Promise<StoredConversation | null> {
-  const [row] = await sql<{ channel_id: string; tokens: string }[]>`
-    SELECT channel_id, tokens::text FROM stored_conversations WHERE account_id = ${accountId} AND id = ${id}`
+  const [row] = await sql<{ channel_id: string; tokens: bigint }[]>`
+    SELECT channel_id, tokens FROM stored_conversations WHERE account_id = ${accountId} AND id = ${id}`
   return row === undefined ? null : { channelId: row.channel_id, tokens: Number(row.tokens) }
 }
 

@@ -44,8 +44,8 @@ export async function findStoredResponse(
   accountId: string,
   id: string,
 ): Promise<StoredResponse | null> {
-  const [row] = await sql<{ channel_id: string; upstream_id: string; tokens: string }[]>`
-    SELECT channel_id, coalesce(upstream_id, id) AS upstream_id, tokens::text FROM stored_responses
+  const [row] = await sql<{ channel_id: string; upstream_id: string; tokens: bigint }[]>`
+    SELECT channel_id, coalesce(upstream_id, id) AS upstream_id, tokens FROM stored_responses
     WHERE account_id = ${accountId} AND id = ${id} AND expires_at > now()`
   return row === undefined
     ? null
