@@ -4,6 +4,7 @@ import { type Credits, parseCredits, printCredits } from '../../../schemas/money
 import { showAccount } from '../accounts/accounts.ts'
 import { recordCredit } from '../accounts/audit-record.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import { readTakenBefore } from '../partitions/make.ts'
 import { inTransaction } from '../transaction.ts'
 import { lockWallet } from './holds.ts'
 import { Refusal } from './refusal.ts'
@@ -108,11 +109,11 @@ export const refund = (sql: Sql, accountId: string, ref: string, { amount, reaso
   })
 
 async function chargeNotFound(sql: Queryable, accountId: string, ref: string): Promise<Refusal> {
-  const [row] = await sql<[{ since: Date | null }]>`
-    SELECT since FROM kept_since('ledger_entries') AS since WHERE id_ms(${ref}) < ms_of(since)`
-  const reason = row?.since
-    ? `: the charges of before ${row.since.toISOString()} were taken away by retention. Adjust the wallet instead`
-    : ''
+  const since = await readTakenBefore(sql, 'ledger_entries', ref)
+  const reason =
+    since === null
+      ? ''
+      : `: the charges of before ${since.toISOString()} were taken away by retention. Adjust the wallet instead`
   return new Refusal('charge_not_found', `No charge of ${ref} is in the ledger of ${accountId}${reason}`)
 }
 

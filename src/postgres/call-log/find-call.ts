@@ -5,6 +5,7 @@ import { type AccountRow, accountOfRow } from '../accounts/accounts.ts'
 import { namedKeys } from '../accounts/keys.ts'
 import { type EntryRow, entryOfRow } from '../billing/wallet-rows.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import { readTakenBefore } from '../partitions/make.ts'
 import { type TaskRow, taskOfRow } from '../tasks/rows.ts'
 import type { Task } from '../tasks/types.ts'
 import { inTransaction, ONE_INSTANT } from '../transaction.ts'
@@ -75,7 +76,7 @@ async function readFound(sql: Queryable, ref: string): Promise<FoundCall> {
     task,
     taskKeyName: task === null ? null : ((await namedKeys(sql, [task.keyId])).get(task.keyId)?.name ?? null),
     refused: await refusedOf(sql, call?.request_id ?? ref),
-    keptSince: await keptSinceOf(sql, ref),
+    keptSince: await readTakenBefore(sql, 'usage_rows', ref),
   }
 }
 
@@ -104,12 +105,6 @@ async function accountOf(sql: Queryable, id: string): Promise<Account | null> {
 async function entriesOf(sql: Queryable, ref: string): Promise<LedgerEntry[]> {
   const rows = await sql<EntryRow[]>`SELECT * FROM ledger_entries WHERE ref = ${ref} ORDER BY id`
   return rows.map(entryOfRow)
-}
-
-async function keptSinceOf(sql: Queryable, ref: string): Promise<Date | null> {
-  const [row] = await sql<{ since: Date }[]>`
-    SELECT since FROM kept_since('usage_rows') AS since WHERE id_ms(${ref}) < ms_of(since)`
-  return row?.since ?? null
 }
 
 async function holdOf(sql: Queryable, ref: string): Promise<HoldRecord | null> {

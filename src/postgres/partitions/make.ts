@@ -54,6 +54,17 @@ export async function readKeptSince(sql: Queryable, table: PartitionedTable): Pr
   return row.since
 }
 
+/** Returns that instant where an id is of a time before it; else null. */
+export async function readTakenBefore(
+  sql: Queryable,
+  table: PartitionedTable,
+  id: string,
+): Promise<Date | null> {
+  const [row] = await sql<{ since: Date }[]>`
+    SELECT since FROM kept_since(${table}) AS since WHERE id_ms(${id}) < ms_of(since)`
+  return row?.since ?? null
+}
+
 /** Returns whether the database has the functions of partitions. */
 export async function hasPartitions(sql: Queryable): Promise<boolean> {
   const [row] = await sql<
