@@ -50,7 +50,7 @@ export function entryBefore(cursor: string | undefined): bigint | null {
 
 export const accountActs = [
   act(listAccounts, async ({ database }, input) => {
-    const found = await database.findAccounts({
+    const found = await database.listAccounts({
       search: input.search ?? null,
       after: afterOf(input),
       limit: input.limit + 1,

@@ -7,6 +7,7 @@ import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { type EntryRow, entryOfRow, type WalletRow, walletOfRow } from '../billing/wallet-rows.ts'
 import type { Queryable, Sql } from '../connection.ts'
+import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 import { recordAct, recordCredit } from './audit-record.ts'
 
@@ -74,12 +75,6 @@ export async function createAccount(
   })
 }
 
-export async function listAccounts(sql: Sql): Promise<AccountWithWallet[]> {
-  const rows = await sql<(AccountRow & WalletRow)[]>`
-    SELECT * FROM accounts AS a JOIN wallets AS w ON w.account_id = a.id ORDER BY a.id`
-  return rows.map(withWallet)
-}
-
 /** Returns names by id, of those accounts that exist. */
 export async function accountNames(
   sql: Queryable,
@@ -90,18 +85,15 @@ export async function accountNames(
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
-export interface AccountSearch {
-  /** A part of the id or the name; null: every account. */
-  readonly search: string | null
-  /** The id after which the list begins; null: at the beginning. */
-  readonly after: string | null
-  readonly limit: number
+interface AccountListing extends Listing {
+  /** A part of the id or the name. Default: every account. */
+  readonly search?: string | null
 }
 
-/** Lists accounts by their id. */
-export async function findAccounts(
+/** Lists accounts in the order of their ids. */
+export async function listAccounts(
   sql: Queryable,
-  { search, after, limit }: AccountSearch,
+  { search = null, after = null, limit = null }: AccountListing = {},
 ): Promise<AccountWithWallet[]> {
   const rows = await sql<(AccountRow & WalletRow)[]>`
     SELECT * FROM accounts AS a JOIN wallets AS w ON w.account_id = a.id

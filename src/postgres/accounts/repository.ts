@@ -11,7 +11,6 @@ import { retryOnStaleEnd } from '../tasks/stale-end.ts'
 import {
   accountNames,
   createAccount,
-  findAccounts,
   listAccounts,
   recordView,
   renameAccount,
@@ -54,11 +53,10 @@ export type Agents = ReturnType<typeof openAgents>
 export type Keys = ReturnType<typeof openKeys>
 export type AuditRecord = ReturnType<typeof openAuditRecord>
 
-export const openAccounts = (pools: Pools) => ({
-  ...onStandby(pools, { listAccounts }),
-  ...onPool(pools.main, {
+export const openAccounts = ({ main }: Pools) =>
+  onPool(main, {
     createAccount,
-    findAccounts,
+    listAccounts,
     renameAccount,
     recordView,
     accountNames,
@@ -66,8 +64,7 @@ export const openAccounts = (pools: Pools) => ({
     setAccountEnabled,
     setAccountLimits,
     setAccountModels,
-  }),
-})
+  })
 
 export const openOrganizations = ({ main }: Pools) =>
   onPool(main, { putMember, removeMember, memberRole, listMembers, memberSpend })
