@@ -157,21 +157,20 @@ async function ping(sql: Sql): Promise<void> {
 }
 
 function openPools(options: DatabaseOptions): Pools {
-  const { url, poolUrl = null, readUrl = null, name = 'tollgate', maxConnections, actor } = options
-  const acting = actor === undefined ? {} : { actor }
+  const { url, poolUrl = null, readUrl = null, name = 'tollgate', actor } = options
   const pool = (more: ConnectOptions) => connect(poolUrl ?? url, { ...more, isPooled: poolUrl !== null })
   const main = pool({
-    max: maxConnections ?? DEFAULT_MAX_CONNECTIONS,
+    max: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
     name,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    ...acting,
+    actor,
   })
   return {
     main,
     session: poolUrl === null ? main : connect(url, { max: 1, name: `${name} session` }),
     copying: connect(url, { max: 1, name: `${name} copying`, lifetimeSeconds: null }),
     rebuilding: connect(url, { max: 1, name: `${name} rebuild`, lifetimeSeconds: null }),
-    auditing: pool({ max: 1, name: `${name} audit`, idleSeconds: IDLE_SECONDS, ...acting }),
+    auditing: pool({ max: 1, name: `${name} audit`, idleSeconds: IDLE_SECONDS, actor }),
     searching: pool({
       max: SEARCH_CONNECTIONS,
       name: `${name} search`,

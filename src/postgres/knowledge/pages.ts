@@ -25,13 +25,9 @@ interface PageRow extends EntryRow {
 
 export const idsOf = (bases: readonly ReadableBase[]): string[] => bases.map(({ id }) => id)
 
-/** Returns the columns of an entry; `pages` is the name of `wiki_pages` in the statement. */
-export const entryColumns = (sql: Queryable, pages = 'p') =>
-  sql(
-    ['id', 'base_id', 'title', 'summary', 'tags', 'confidence', 'needs_review'].map(
-      (column) => `${pages}.${column}`,
-    ),
-  )
+/** Returns the columns of an entry, of `wiki_pages` as `p`. */
+const entryColumns = (sql: Queryable) => sql`
+  p.id, p.base_id, p.title, p.summary, p.tags, p.confidence, p.needs_review`
 
 /** Returns a function from a row to the reader's name of its base. */
 export function kbIdIn(bases: readonly ReadableBase[]): (row: EntryRow) => string {

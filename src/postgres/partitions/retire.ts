@@ -39,11 +39,8 @@ const FULL_AUDIT_MS = 24 * 60 * 60 * 1000
  * Takes away the months beyond the retention, the oldest first, after an audit: where that finds a difference, nothing is
  * taken away. It reads everything, unless another one has on the day before.
  */
-export async function retirePartitions(
-  sql: Sql,
-  { months, detaches }: Retention,
-  now: Date = new Date(),
-): Promise<RetirementReport> {
+export async function retirePartitions(sql: Sql, { months, detaches }: Retention): Promise<RetirementReport> {
+  const now = new Date()
   const due: { table: PartitionedTable; before: Date; names: string[] }[] = []
   for (const [table, kept] of Object.entries(months) as [PartitionedTable, number | null][]) {
     if (kept === null) continue
