@@ -1,6 +1,6 @@
 /** Runs a transaction whose connection may be lost halfway. */
 import type postgres from 'postgres'
-import type { Sql } from './connection.ts'
+import type { Queryable, Sql } from './connection.ts'
 import { isSessionLost } from './errors.ts'
 import { retryOnStaleEnd } from './tasks/stale-end.ts'
 
@@ -19,11 +19,12 @@ export const ONE_INSTANT = 'isolation level repeatable read read only'
  * Where `sql` is a transaction already, `work` becomes a part of it.
  */
 export function inTransaction<T>(
-  sql: Sql,
+  sql: Queryable,
   work: (transaction: Transaction) => Promise<T>,
   options = '',
 ): Promise<T> {
   if (!('begin' in sql)) return work(sql as Transaction)
+  const pool = sql as Sql
   const guarded = async (transaction: Transaction): Promise<T> => {
     try {
       return await work(transaction)
@@ -33,5 +34,5 @@ export function inTransaction<T>(
     }
   }
   // A session that ends after BEGIN is reported as a closed connection.
-  return retryOnStaleEnd(sql, () => sql.begin(options, guarded) as Promise<T>)
+  return retryOnStaleEnd(pool, () => pool.begin(options, guarded) as Promise<T>)
 }

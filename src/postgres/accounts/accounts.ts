@@ -52,7 +52,7 @@ const withWallet = (row: AccountRow & WalletRow): AccountWithWallet => ({
 })
 
 export async function createAccount(
-  sql: Sql,
+  sql: Queryable,
   { name, kind, credit }: NewAccount,
 ): Promise<AccountWithWallet> {
   if (credit < 0n) throw new Refusal('invalid_amount', 'The trial credit of an account is never negative')

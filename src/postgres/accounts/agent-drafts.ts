@@ -60,7 +60,7 @@ export async function publishAgent(sql: Sql, agentId: string): Promise<Agent> {
   return inTransaction(sql, async (transaction) => {
     const [row] = await transaction<DraftRow[]>`
       DELETE FROM agent_drafts WHERE agent_id = ${agentId} RETURNING *`
-    if (row !== undefined) await updateAgent(transaction as never, agentId, row.file)
-    return setAgentState(transaction as never, agentId, 'published')
+    if (row !== undefined) await updateAgent(transaction, agentId, row.file)
+    return setAgentState(transaction, agentId, 'published')
   })
 }

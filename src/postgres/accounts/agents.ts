@@ -58,7 +58,7 @@ export async function createAgent(sql: Sql, accountId: string, file: AgentFile):
 }
 
 /** @throws Refusal `agent_not_found`; `agent_deleted` */
-export async function updateAgent(sql: Sql, agentId: string, file: AgentFile): Promise<Agent> {
+export async function updateAgent(sql: Queryable, agentId: string, file: AgentFile): Promise<Agent> {
   const [row] = await sql<AgentRow[]>`
     UPDATE agents SET file = ${sql.json(file)}, updated_at = now()
     WHERE id = ${agentId} AND state <> 'deleted'
@@ -69,7 +69,7 @@ export async function updateAgent(sql: Sql, agentId: string, file: AgentFile): P
 }
 
 /** Sets the state. Deleting is final; its keys remain and get 403. The present state may be set again. */
-export async function setAgentState(sql: Sql, agentId: string, state: AgentState): Promise<Agent> {
+export async function setAgentState(sql: Queryable, agentId: string, state: AgentState): Promise<Agent> {
   const [row] = await sql<AgentRow[]>`
     UPDATE agents SET state = ${state}, updated_at = now()
     WHERE id = ${agentId} AND state NOT IN ('deleted', ${state})

@@ -98,7 +98,7 @@ export const refund = (sql: Sql, accountId: string, ref: string, { amount, reaso
         'invalid_amount',
         `A refund of ${ref} is more than 0 and at most ${printCredits(charged)} credits, not ${printCredits(wanted)}`,
       )
-    return credit(transaction as never, {
+    return credit(transaction, {
       accountId,
       kind: 'adjustment',
       amount: wanted,
@@ -138,7 +138,7 @@ type Credit = Pick<LedgerEntry, 'accountId' | 'amount' | 'note' | 'reference'> &
  * Books credits with their entry in the ledger and in the audit record; once for each reference.
  * @throws Refusal `reference_conflict`
  */
-export const credit = (sql: Sql, wanted: Credit): Promise<Credited> =>
+export const credit = (sql: Queryable, wanted: Credit): Promise<Credited> =>
   inTransaction(sql, async (transaction) => {
     const { accountId, kind, amount, note, reference, ref = null } = wanted
     // The same reference twice at once: the second waits here, and finds the entry of the first.

@@ -119,7 +119,7 @@ export const beginAutomatic = (
     }
     const [method] = await listMethods(transaction, accountId)
     if (method === undefined || (await findCustomer(transaction, accountId)) === null) return null
-    return createPayment(transaction as never, {
+    return createPayment(transaction, {
       accountId,
       kind: 'automatic',
       credits: amount,

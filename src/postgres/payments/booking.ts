@@ -31,7 +31,7 @@ export const takeProviderEvent = (sql: Sql, event: ProviderEvent): Promise<Taken
       INSERT INTO payment_events (id, type, created_at) VALUES (${id}, ${type}, ${createdAt})
       ON CONFLICT (id) DO NOTHING RETURNING id`
     if (inserted.count === 0) return { outcome: 'seen', paymentId: null }
-    const taken = await takeNotice(transaction as never, notice)
+    const taken = await takeNotice(transaction, notice)
     if (taken.outcome === 'payment_unknown') {
       await transaction`DELETE FROM payment_events WHERE id = ${id}`
       return taken
@@ -43,15 +43,15 @@ export const takeProviderEvent = (sql: Sql, event: ProviderEvent): Promise<Taken
   })
 
 /** Takes what the provider reports, in an event or in an answer. */
-export const takeNotice = (sql: Sql, notice: ProviderNotice): Promise<TakenNotice> =>
+export const takeNotice = (sql: Queryable, notice: ProviderNotice): Promise<TakenNotice> =>
   inTransaction(sql, async (transaction) => {
-    if (notice.about === 'payment') return takePayment(transaction as never, notice)
-    if (notice.about === 'reversal') return takeReversal(transaction as never, notice)
+    if (notice.about === 'payment') return takePayment(transaction, notice)
+    if (notice.about === 'reversal') return takeReversal(transaction, notice)
     const isOurs = await takeMethod(transaction, notice)
     return { outcome: isOurs ? 'taken' : 'unchanged', paymentId: null }
   })
 
-async function takePayment(sql: Sql, notice: PaymentNotice): Promise<TakenNotice> {
+async function takePayment(sql: Queryable, notice: PaymentNotice): Promise<TakenNotice> {
   const { paymentId, event } = notice
   const refused = (refusal: string): TakenNotice => ({ outcome: 'refused', paymentId, refusal })
   const [found] = await sql<PaymentRow[]>`${selectPayments(sql)} WHERE p.id = ${paymentId}`
@@ -104,7 +104,12 @@ async function move(
 }
 
 /** Books the money of a transition, and what belongs to it. */
-async function settle(sql: Sql, payment: Payment, next: PaymentState, notice: PaymentNotice): Promise<void> {
+async function settle(
+  sql: Queryable,
+  payment: Payment,
+  next: PaymentState,
+  notice: PaymentNotice,
+): Promise<void> {
   const { id, accountId, kind, credits, amount, currency } = payment
   const isAutomatic = kind === 'automatic'
   const data = {

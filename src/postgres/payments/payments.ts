@@ -4,7 +4,7 @@ import type { Payment, PaymentKind, Price } from '../../../schemas/payments/paym
 import { newId } from '../../core/keys/ids.ts'
 import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
-import type { Queryable, Sql } from '../connection.ts'
+import type { Queryable } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
 import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
 
@@ -25,7 +25,7 @@ export interface NewPayment extends Price {
  * Writes the row of a payment, claimed by this process; the row of before where the key was used.
  * @throws Refusal `idempotency_key_reuse`
  */
-export const createPayment = (sql: Sql, wanted: NewPayment): Promise<Payment> =>
+export const createPayment = (sql: Queryable, wanted: NewPayment): Promise<Payment> =>
   inTransaction(sql, async (transaction) => {
     const { accountId, kind, credits, amount, currency } = wanted
     const { savesMethod = false, methodId = null, idempotencyKey = null } = wanted

@@ -8,7 +8,7 @@ import {
 import type { ReversalNotice, TakenNotice } from '../../../schemas/payments/provider.ts'
 import { creditsOf, printPrice } from '../../core/payments/price.ts'
 import { credit } from '../billing/wallets.ts'
-import type { Queryable, Sql } from '../connection.ts'
+import type { Queryable } from '../connection.ts'
 import { lockAutomatic, switchOff } from './automatic.ts'
 import { issueReceipt } from './receipts.ts'
 import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
@@ -19,7 +19,7 @@ interface ReversalRow {
 }
 
 /** Takes a report of a refund or a dispute. */
-export async function takeReversal(sql: Sql, reported: ReversalNotice): Promise<TakenNotice> {
+export async function takeReversal(sql: Queryable, reported: ReversalNotice): Promise<TakenNotice> {
   const [row] = await sql<Pick<PaymentRow, 'id' | 'account_id'>[]>`
     SELECT id, account_id FROM payments WHERE intent_id = ${reported.intentId} AND state = 'paid'`
   if (row === undefined) return { outcome: 'payment_unknown', paymentId: null }
@@ -68,7 +68,7 @@ const NOTES = { refund: 'refund of a card payment', chargeback: 'chargeback of a
 const GIVEN_BACK = { refund: 'refund that failed', chargeback: 'dispute that was won' } as const
 
 /** Takes the part of the credits that goes with the money; all parts together are at most the credits of the payment. */
-async function take(sql: Sql, payment: Payment, notice: ReversalNotice): Promise<void> {
+async function take(sql: Queryable, payment: Payment, notice: ReversalNotice): Promise<void> {
   const { accountId } = payment
   const gone = payment.refunded + payment.disputed + notice.amount
   const owed = creditsOf(gone, payment) - payment.creditsTaken
@@ -87,7 +87,12 @@ async function take(sql: Sql, payment: Payment, notice: ReversalNotice): Promise
   if (notice.kind === 'refund') await issue(sql, 'credit_note', payment, notice, credits)
 }
 
-async function giveBack(sql: Sql, payment: Payment, notice: ReversalNotice, credits: bigint): Promise<void> {
+async function giveBack(
+  sql: Queryable,
+  payment: Payment,
+  notice: ReversalNotice,
+  credits: bigint,
+): Promise<void> {
   await sql`UPDATE payment_reversals SET state = 'returned', returned_at = now() WHERE id = ${notice.id} AND state = 'taken'`
   if (credits > 0n)
     await credit(sql, {
@@ -106,7 +111,7 @@ async function giveBack(sql: Sql, payment: Payment, notice: ReversalNotice, cred
  * Takes the credits that a returned part had taken in place of later ones: together these were above the payment, and
  * now the money of each is gone by itself.
  */
-async function takeUncovered(sql: Sql, payment: Payment, returnedId: string): Promise<void> {
+async function takeUncovered(sql: Queryable, payment: Payment, returnedId: string): Promise<void> {
   const parts = await sql<(Pick<ReversalNotice, 'id' | 'kind' | 'amount'> & { credits: bigint })[]>`
     SELECT id, kind, amount, credits FROM payment_reversals
     WHERE payment_id = ${payment.id} AND state = 'taken' ORDER BY created_at, id`

@@ -44,8 +44,7 @@ export const userNotFound = (id: string): Refusal => new Refusal('user_not_found
 export const createUser = (sql: Sql, user: NewUser): Promise<User> =>
   inTransaction(sql, async (transaction) => {
     const { email, name, locale = 'en', installationRole = null, credit } = user
-    const accountId =
-      user.accountId ?? (await createAccount(transaction as never, { name, credit })).account.id
+    const accountId = user.accountId ?? (await createAccount(transaction, { name, credit })).account.id
     try {
       const [row] = await transaction<[UserRow]>`
         INSERT INTO users (id, email, name, locale, account_id, installation_role)
