@@ -3,6 +3,7 @@
 import type { TaskKind, TaskState } from '../../../schemas/tasks/task.ts'
 import type { Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
+import { inTransaction } from '../transaction.ts'
 import { type TaskRow, taskOfRow } from './rows.ts'
 import type { AllTasksQuery, OpenJob, OpenJobQuery, Task, TaskListQuery } from './types.ts'
 
@@ -118,7 +119,7 @@ export async function removeFiles(
 ): Promise<void> {
   if (result === null) return
   const files = result.files.map((file) => ({ ...file, key: null, upstream_url: null }))
-  await sql.begin(async (transaction) => {
+  await inTransaction(sql, async (transaction) => {
     await transaction`
       UPDATE tasks SET result = ${jsonValue(transaction, { ...result, files })}
       WHERE id = ${id} AND ended_at IS NOT NULL`

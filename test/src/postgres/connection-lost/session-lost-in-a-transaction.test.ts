@@ -1,5 +1,6 @@
 /** The client by itself answers these with an uncaught exception and a pool that is of no use any more. */
 import t from 'tap'
+import { emptyResult } from '../../../../schemas/media/job.ts'
 import { ONE_CREDIT } from '../../../../schemas/money.ts'
 import { isTransient } from '../../../../src/postgres/errors.ts'
 import { LOCKS } from '../../../../src/postgres/locks.ts'
@@ -127,5 +128,32 @@ t.test(
     t.equal((await database.verifyWallets()).ok, true)
   },
 )
+
+t.test('a session that the server ends while the files of a task wait to be removed', async (t) => {
+  const accountId = await newAccount(database)
+  const created = await database.createTask(newVideo(accountId, { hold: ONE_CREDIT }))
+  if (created.outcome !== 'created') throw new Error(created.outcome)
+  const { id } = (await database.applyTransition(move(created.task, 'cancelled'))).task
+  let isLocked = false
+  const locking = inTransaction(sql, async (transaction) => {
+    await transaction`SELECT FROM tasks WHERE id = ${id} FOR UPDATE`
+    isLocked = true
+    await transaction`SELECT pg_sleep(30)`
+  })
+  await eventually('the task is locked', () => isLocked || undefined)
+  const results = Promise.allSettled([locking, database.removeFiles({ id, result: emptyResult() }, [])])
+  await eventually('both are ended', async () => {
+    const { count } = await retryOnStaleEnd(
+      sql,
+      () => sql`
+        SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity, (
+          SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock') AS waiting
+        WHERE wait_event = 'PgSleep' OR wait_event_type = 'Lock'`,
+    )
+    return count > 1 || undefined
+  })
+  for (const result of await results) t.equal(result.status, 'rejected')
+  await works(() => database.removeFiles({ id, result: emptyResult() }, []))
+})
 
 t.test('nothing of it was uncaught', async (t) => t.same(uncaught, []))
