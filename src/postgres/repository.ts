@@ -1,6 +1,7 @@
 /**
  * A repository is the interface of one domain in PostgreSQL to the rest of the service: the functions of that domain,
- * bound to the pool of connections that they run on. Each folder has its repositories in `repository.ts`.
+ * bound to the pool of connections that they run on. Each folder has its repositories in `repository.ts`: by name, or all
+ * that a file exports.
  */
 import type { Sql } from './connection.ts'
 import { within } from './errors.ts'

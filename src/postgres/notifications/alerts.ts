@@ -50,7 +50,7 @@ interface Breaker {
 }
 
 /** Time for which a breaker stays closed in every process before operators are notified of it. */
-export const CALM_SECONDS = 60
+const CALM_SECONDS = 60
 
 /**
  * Compares the breakers of all processes with what operators were last notified of, and records each crossing once.

@@ -2,7 +2,7 @@
 import type { NewMail } from '../../../schemas/notifications/delivery.ts'
 import type { KnownMasterKey } from '../accounts/master-key.ts'
 import { onPool, type Pools } from '../repository.ts'
-import { readEmailChoices, readLowBalance, recordBreakers, setEmailChoices, setLowBalance } from './alerts.ts'
+import * as alerts from './alerts.ts'
 import {
   dispatchEvents,
   endAttempts,
@@ -26,7 +26,7 @@ import {
   updateEndpoint,
 } from './endpoints.ts'
 import { recordEvent } from './outbox.ts'
-import { listDeliveries, replayDelivery, replayFailed, showDelivery, testEndpoint } from './records.ts'
+import * as records from './records.ts'
 
 export type Notifications = ReturnType<typeof openNotifications>
 
@@ -42,16 +42,8 @@ export const openNotifications = ({ main, session }: Pools, { material }: KnownM
     showEndpoint,
     updateEndpoint,
     deleteEndpoint,
-    listDeliveries,
-    showDelivery,
-    replayDelivery,
-    replayFailed,
-    testEndpoint,
-    readLowBalance,
-    setLowBalance,
-    readEmailChoices,
-    setEmailChoices,
-    recordBreakers,
+    ...alerts,
+    ...records,
   }),
   ...onPool(session, { listenEvents }),
   readDeliveries: (ids: readonly string[]) => readDeliveries(main, material, ids),

@@ -7,7 +7,7 @@ import { Refusal } from '../billing/refusal.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
 /** A journal without a heartbeat for so long counts as silent: its process has ended, or does not reach PostgreSQL. */
-export const SILENT_AFTER_SECONDS = 30
+const SILENT_AFTER_SECONDS = 30
 /** Operators are notified of a journal that has been silent for so long. */
 const NOTICE_AFTER_MINUTES = 5
 

@@ -10,7 +10,7 @@ import { Refusal } from '../billing/refusal.ts'
 import type { Queryable } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 
-export const INVITATION_DAYS = 7
+const INVITATION_DAYS = 7
 
 type InvitationRow = SnakeCase<Invitation>
 

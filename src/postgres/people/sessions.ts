@@ -8,7 +8,7 @@ import { inTransaction } from '../transaction.ts'
 import { proveEmail, removeWays } from './unproven-emails.ts'
 import { accessOf, type UserRow, userNotFound, userOfRow } from './users.ts'
 
-export const SESSION_MAX_HOURS = 30 * 24
+const SESSION_MAX_HOURS = 30 * 24
 const SESSION_IDLE_HOURS = 12
 /** `last_seen_at` is written this rarely. */
 const SEEN_EVERY_SECONDS = 60
