@@ -1,6 +1,7 @@
 /** People who sign in, and the tokens of their programs. A user owns one personal account. */
 
 import type { AccountRole, InstallationRole, Scope } from '../management/operation.ts'
+import type { AccountKind } from './account.ts'
 import type { MemberRole } from './organization.ts'
 
 export const LOCALES = ['en', 'zh'] as const
@@ -24,7 +25,7 @@ export interface User {
 export interface Access {
   readonly accountId: string
   readonly name: string
-  readonly kind: 'personal' | 'organization'
+  readonly kind: AccountKind
   readonly role: AccountRole
 }
 

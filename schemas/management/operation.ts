@@ -3,6 +3,7 @@
  * `pipelines/management` implements it.
  */
 import { z } from 'zod'
+import type { MemberRole } from '../accounts/organization.ts'
 import type { NamedSchema } from '../endpoints/endpoint.ts'
 import type { FailureCode } from '../failure.ts'
 
@@ -12,9 +13,8 @@ export const SCOPES = ['read', 'keys', 'accounts', 'billing', 'knowledge', 'admi
 /** Permissions of a management token. */
 export type Scope = (typeof SCOPES)[number]
 
-export const ACCOUNT_ROLES = ['owner', 'admin', 'billing', 'member'] as const
 /** The role of a user in an account. A user owns their personal account. */
-export type AccountRole = (typeof ACCOUNT_ROLES)[number]
+export type AccountRole = MemberRole
 
 export const INSTALLATION_ROLES = ['operator', 'auditor'] as const
 /** The role of a user in the installation. An operator may do everything, an auditor read everything but secrets. */

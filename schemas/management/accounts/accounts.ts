@@ -1,7 +1,7 @@
 /** Operations of accounts and their wallets. */
 import { z } from 'zod'
 import {
-  ACCOUNT_KINDS,
+  accountKind,
   LEDGER_KINDS,
   MAX_NAME_CHARS,
   MAX_NOTE_CHARS,
@@ -30,7 +30,7 @@ export const walletSchema = z.object({
 export const accountSchema = z.object({
   id: z.string(),
   name: z.string(),
-  kind: z.enum(ACCOUNT_KINDS),
+  kind: accountKind,
   enabled: z.boolean(),
   requests_per_minute: z.int().nullable(),
   concurrency: z.int().nullable(),
@@ -84,7 +84,7 @@ export const createAccount = operation({
   summary: 'Create an account with the trial credit.',
   input: z.object({
     name,
-    kind: z.enum(ACCOUNT_KINDS).default('personal'),
+    kind: accountKind.default('personal'),
     credit: creditsText.optional().describe('Another trial credit than the configured one.'),
   }),
   answer: account,

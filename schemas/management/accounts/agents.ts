@@ -1,6 +1,6 @@
 /** Operations of agents. */
 import { z } from 'zod'
-import { agentFile } from '../../accounts/agent.ts'
+import { AGENT_STATES, agentFile } from '../../accounts/agent.ts'
 import { instantText, operation } from '../operation.ts'
 
 const id = z.string()
@@ -9,7 +9,7 @@ const allows = ['owner', 'admin'] as const
 const agentSchema = z.object({
   id,
   account_id: z.string(),
-  state: z.enum(['draft', 'published', 'deleted']),
+  state: z.enum(AGENT_STATES),
   file: agentFile.describe('In force while the agent is published.'),
   draft: agentFile.nullable().describe('An edit that publishing takes up.'),
   drafted_at: instantText.nullable(),

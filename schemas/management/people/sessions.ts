@@ -1,12 +1,15 @@
 /** Operations of signing in, and of the session that it opens. */
 import { z } from 'zod'
-import { ACCOUNT_ROLES, INSTALLATION_ROLES, instantText, operation } from '../operation.ts'
+import { accountKind } from '../../accounts/account.ts'
+import { memberRole } from '../../accounts/organization.ts'
+import { LOCALES } from '../../accounts/people.ts'
+import { INSTALLATION_ROLES, instantText, operation } from '../operation.ts'
 
 export const userSchema = z.object({
   id: z.string(),
   email: z.string(),
   name: z.string(),
-  locale: z.enum(['en', 'zh']),
+  locale: z.enum(LOCALES),
   account_id: z.string().describe('The personal account of the user.'),
   installation_role: z.enum(INSTALLATION_ROLES).nullable(),
   enabled: z.boolean(),
@@ -18,8 +21,8 @@ export const userSchema = z.object({
 export const accessSchema = z.object({
   account_id: z.string(),
   name: z.string(),
-  kind: z.enum(['personal', 'organization']),
-  role: z.enum(ACCOUNT_ROLES),
+  kind: accountKind,
+  role: memberRole,
 })
 
 export const sessionSchema = z.object({

@@ -3,8 +3,9 @@
  * without its scope, API keys. The ids are those of an organization that exists.
  */
 import t from 'tap'
+import { MEMBER_ROLES } from '../../../schemas/accounts/organization.ts'
 import { OPERATIONS } from '../../../schemas/management/index.ts'
-import { ACCOUNT_ROLES, type Operation, SCOPES, type Scope } from '../../../schemas/management/operation.ts'
+import { type Operation, SCOPES, type Scope } from '../../../schemas/management/operation.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { MANAGE, signIn } from '../../support/manage.ts'
 import { callConfig } from '../support.ts'
@@ -213,7 +214,7 @@ t.test('permissions', async (t) => {
     for (const { allows, method, path } of OPERATIONS)
       t.ok(
         ['everyone', 'signed-in', 'operators'].includes(String(allows)) ||
-          (Array.isArray(allows) && allows.every((role) => ACCOUNT_ROLES.includes(role))),
+          (Array.isArray(allows) && allows.every((role) => MEMBER_ROLES.includes(role))),
         `${method} ${path}`,
       )
   })
