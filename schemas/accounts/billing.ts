@@ -19,7 +19,6 @@ export const billingUsageQuery = z.object({
   start_date: day.optional().describe('First day, YYYY-MM-DD in UTC; default: since the beginning.'),
   end_date: day.optional().describe('Last day, included whole; default: today.'),
 })
-export type BillingUsageQuery = z.infer<typeof billingUsageQuery>
 
 const amount = z.number()
 

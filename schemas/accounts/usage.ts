@@ -11,7 +11,6 @@ export const usageQuery = z.object({
   from: windowEnd.optional().describe('YYYY-MM-DD or RFC 3339; together with to.'),
   to: windowEnd.optional().describe('A date is included whole, an instant counts no more.'),
 })
-export type UsageQuery = z.infer<typeof usageQuery>
 
 const count = z.int().min(0)
 

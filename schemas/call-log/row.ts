@@ -67,8 +67,7 @@ export const logRow = z.object({
 export type LogRow = z.infer<typeof logRow>
 
 export const LOG_PERIODS = ['today', '7d', '30d', 'this_month', 'all'] as const
-export const logPeriod = z.enum(LOG_PERIODS)
-export type LogPeriod = z.infer<typeof logPeriod>
+export type LogPeriod = (typeof LOG_PERIODS)[number]
 
 export const LOG_LIMIT_DEFAULT_ROWS = 50
 export const LOG_LIMIT_MAX_ROWS = 200

@@ -127,11 +127,10 @@ export type TaskMessage = z.infer<typeof taskMessage>
 export const deliveryMessage = z.object({ delivery: z.string() })
 export type DeliveryMessage = z.infer<typeof deliveryMessage>
 
-/** Sent on `TASK_NEWS_SUBJECT` after each move. */
+/** Sent on `TASK_CHANGES_SUBJECT` after each move. */
 export const taskNotification = z.object({
   tasks: z.array(z.object({ id: z.string(), version: z.int(), state: taskState })),
 })
-export type TaskNotification = z.infer<typeof taskNotification>
 
 /** PostgreSQL NOTIFY channel; payload `key:<id>`, `account:<id>`, `agent:<id>` or `wallet:<account id>`. */
 export const CHANGES_CHANNEL = 'tollgate_changes'

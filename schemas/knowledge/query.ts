@@ -88,7 +88,6 @@ export const kbList = listOf(
     page_count: z.int(),
   }),
 )
-export type KbList = z.infer<typeof kbList>
 
 export const tagList = listOf(
   z.object({ tag: z.string(), count: z.int().describe('Pages that have it.') }),

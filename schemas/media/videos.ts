@@ -99,7 +99,6 @@ export const avatarVideoRequest = z
       audio_url == null ? voice != null && text != null : voice == null && text == null,
     { error: 'either audio_url is required, or voice and text' },
   )
-export type AvatarVideoRequest = z.infer<typeof avatarVideoRequest>
 
 export const lipsyncRequest = z.looseObject({
   model,
@@ -108,7 +107,6 @@ export const lipsyncRequest = z.looseObject({
   audio_url: callerLink.describe('The length of the film follows it.'),
   duration,
 })
-export type LipsyncRequest = z.infer<typeof lipsyncRequest>
 
 export const MOTION_GRADES = ['fast', 'standard', 'max'] as const
 
@@ -126,7 +124,6 @@ export const motionRequest = z.looseObject({
   resolution: z.enum(MOTION_GRADES).nullish().describe('Grade and price; standard where it is left out.'),
   duration,
 })
-export type MotionRequest = z.infer<typeof motionRequest>
 
 export const videoSubmitted = z.object({
   id: z.string(),

@@ -39,8 +39,7 @@ export interface WebhookEndpoint {
 }
 
 /** Mails that are no events. */
-export const SERVICE_MAILS = ['invitation', 'recovery', 'new_email', 'email_changed'] as const
-export type ServiceMail = (typeof SERVICE_MAILS)[number]
+export type ServiceMail = 'invitation' | 'recovery' | 'new_email' | 'email_changed'
 
 /** A mail of the service, sealed until it is sent: it has links that open things. */
 export interface NewMail {

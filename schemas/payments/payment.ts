@@ -24,16 +24,14 @@ export type PaymentState = (typeof PAYMENT_STATES)[number]
 /** States in which the provider may still take the money. */
 export const OPEN_STATES = ['created', 'open', 'confirming'] as const satisfies readonly PaymentState[]
 
-export const PAYMENT_EVENTS = [
+export type PaymentEvent =
   /** The provider has it, and waits. */
-  'opened',
+  | 'opened'
   /** The bank wants the customer to confirm. */
-  'confirmation_needed',
-  'paid',
-  'failed',
-  'expired',
-] as const
-export type PaymentEvent = (typeof PAYMENT_EVENTS)[number]
+  | 'confirmation_needed'
+  | 'paid'
+  | 'failed'
+  | 'expired'
 
 /** Null: the event changes nothing. */
 type Transitions = Readonly<Record<PaymentEvent, PaymentState | null>>
@@ -72,8 +70,7 @@ export const REVERSAL_KINDS = ['refund', 'chargeback'] as const
 export type ReversalKind = (typeof REVERSAL_KINDS)[number]
 
 /** Of money that the provider took back. */
-export const REVERSAL_STATES = ['taken', 'returned'] as const
-export type ReversalState = (typeof REVERSAL_STATES)[number]
+export type ReversalState = 'taken' | 'returned'
 
 /** `took`: a refund was made, or a dispute opened. `gave_back`: the refund failed, or the dispute was won. */
 export type ReversalEvent = 'took' | 'gave_back'

@@ -48,10 +48,8 @@ import { eraseSealedKeys, type KnownMasterKey, rotateMasterKey } from './master-
 import { listMembers, memberRole, memberSpend, putMember, removeMember } from './members.ts'
 
 export type Accounts = ReturnType<typeof openAccounts>
-export type Organizations = ReturnType<typeof openOrganizations>
 export type Agents = ReturnType<typeof openAgents>
 export type Keys = ReturnType<typeof openKeys>
-export type AuditRecord = ReturnType<typeof openAuditRecord>
 
 export const openAccounts = ({ main }: Pools) =>
   onPool(main, {

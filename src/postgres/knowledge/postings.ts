@@ -6,8 +6,6 @@ export const FIRST_PART_ENTRIES = 512
 export const NEXT_PART_ENTRIES = 2_048
 /** An entry is the page's row times this, and its impact. */
 export const ENTRY_BASE = MAX_IMPACT + 1
-/** Beyond this an entry could not be computed with as a number of JavaScript. */
-export const MAX_ROW_ID = Number.MAX_SAFE_INTEGER / ENTRY_BASE - 1
 
 export const entryOf = (row: number, impact: number): number => row * ENTRY_BASE + impact
 export const rowOf = (entry: number): number => Math.floor(entry / ENTRY_BASE)

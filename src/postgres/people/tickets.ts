@@ -4,20 +4,10 @@ import { jsonText } from '../json.ts'
 
 const TICKET_MINUTES = 10
 
-export const TICKET_PURPOSES = [
-  'totp',
-  'passkey',
-  'new_passkey',
-  'confirm',
-  'oidc',
-  'new_identity',
-  'new_email',
-] as const
-
 export interface Ticket {
   readonly tokenHash: Buffer
   /** The step that it is for; no other takes it. */
-  readonly purpose: (typeof TICKET_PURPOSES)[number]
+  readonly purpose: 'totp' | 'passkey' | 'new_passkey' | 'confirm' | 'oidc' | 'new_identity' | 'new_email'
   /** Null: a visitor. */
   readonly userId: string | null
 }
