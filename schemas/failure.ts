@@ -4,7 +4,7 @@
  */
 
 /** Names of one failure on the wire. */
-export interface FailureRow {
+interface FailureRow {
   readonly status: number
   /** `error.type` of the chat-completions shape. */
   readonly type: string

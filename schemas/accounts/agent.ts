@@ -1,8 +1,8 @@
 /** Agents: an organization's configured voices. See docs/api-rules.md, "Agents"; docs/organizations.md, "Agents". */
 import { z } from 'zod'
 
-export const PERSONA_MAX_CHARS = 32_000
-export const AGENT_KNOWLEDGE_MAX_BASES = 16
+const PERSONA_MAX_CHARS = 32_000
+const AGENT_KNOWLEDGE_MAX_BASES = 16
 
 /** An agent file, as `agent create --file` reads it. Unknown fields are mistakes. */
 export const agentFile = z.strictObject({

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Credits } from '../money.ts'
 import type { WalletTotals } from './account.ts'
 
-export const BUDGET_SCOPES = ['key', 'member', 'account'] as const
+const BUDGET_SCOPES = ['key', 'member', 'account'] as const
 export const budgetScope = z.enum(BUDGET_SCOPES)
 export type BudgetScope = z.infer<typeof budgetScope>
 

@@ -15,17 +15,17 @@ import {
 
 export const LOG_SCOPES = ['key', 'account'] as const
 export type LogScope = (typeof LOG_SCOPES)[number]
-export const LOG_ORDERS = ['desc', 'asc'] as const
+const LOG_ORDERS = ['desc', 'asc'] as const
 export type LogOrder = (typeof LOG_ORDERS)[number]
-export const LOG_FORMATS = ['json', 'csv'] as const
+const LOG_FORMATS = ['json', 'csv'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
-export const LOG_INCLUDES = ['attempts', 'in_flight', 'none'] as const
+const LOG_INCLUDES = ['attempts', 'in_flight', 'none'] as const
 
 /** The most values of a comma list. */
-export const LOG_LIST_MAX_VALUES = 100
+const LOG_LIST_MAX_VALUES = 100
 /** No id, model name or error code is longer. */
-export const LOG_TEXT_MAX_CHARS = 200
-export const LOG_CURSOR_MAX_CHARS = 512
+const LOG_TEXT_MAX_CHARS = 200
+const LOG_CURSOR_MAX_CHARS = 512
 
 /** One end of the window: `2026-01-31` is a whole day, anything else an instant. Epoch milliseconds. */
 export interface WindowEnd {

@@ -35,7 +35,7 @@ const number = z.number().nullish()
 
 const storedId = z.string().min(1).max(200)
 
-export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 export const responsesRequest = z.looseObject({
   model: z.string().min(1).describe('Model id or alias.'),

@@ -60,7 +60,7 @@ export const MEDIA_ADAPTERS = [
   'runway',
   'task',
 ] as const
-export const channelProtocol = z.enum([...CHAT_PROTOCOLS, ...MEDIA_ADAPTERS])
+const channelProtocol = z.enum([...CHAT_PROTOCOLS, ...MEDIA_ADAPTERS])
 export type ChannelProtocol = z.infer<typeof channelProtocol>
 
 export const ENDPOINT_TYPES = [
@@ -230,7 +230,7 @@ export const videoTraits = z.strictObject({
 export const ESTIMATE_OUTPUT_CAP_TOKENS = 32768
 
 /** Sizes that the pre-charge assumes for parts of a request that only the upstream can measure. */
-export const estimateFloors = z.strictObject({
+const estimateFloors = z.strictObject({
   /** Calls that each server tool of a request makes. */
   server_tool_calls: z.int().min(0).max(100).default(10),
   /** Tokens of an image, a file and a piece of audio that is given by URL. */
@@ -272,11 +272,11 @@ export const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api
 export type KeyHeader = (typeof KEY_HEADERS)[number]
 
 /** Requests that an upstream of the chat-completions protocol refuses, and that are rewritten for it. */
-export const QUIRKS = ['nine-character-tool-call-ids', 'known-fields-only', 'no-usage-option'] as const
+const QUIRKS = ['nine-character-tool-call-ids', 'known-fields-only', 'no-usage-option'] as const
 export type Quirk = (typeof QUIRKS)[number]
 
 /** Values of a media job whose fields the models of some upstreams name each in their own way. */
-export const INPUT_NAMES = [
+const INPUT_NAMES = [
   'image',
   'images',
   'last_frame',

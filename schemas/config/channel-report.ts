@@ -13,7 +13,7 @@ export const BREAKER_STATES = ['closed', 'half-open', 'open'] as const
 export type BreakerState = (typeof BREAKER_STATES)[number]
 
 /** States of a channel that takes no new calls: calls and tasks that it has go on. A draining one is to be removed. */
-export const HELD_STATES = ['paused', 'draining'] as const
+const HELD_STATES = ['paused', 'draining'] as const
 export type HeldState = (typeof HELD_STATES)[number]
 export const CHANNEL_STATES = ['active', ...HELD_STATES] as const
 export type ChannelState = (typeof CHANNEL_STATES)[number]

@@ -8,10 +8,10 @@ import { paymentsEntry } from './payments.ts'
 const limit = z.int().positive().nullable().default(null)
 
 /** Time for which known keys are served while PostgreSQL is away. */
-export const DEFAULT_DATABASE_GRACE_SECONDS = 60
+const DEFAULT_DATABASE_GRACE_SECONDS = 60
 
 /** From then on a synchronous image answer is kept alive, and its status is 200. See docs/api-rules.md, "Timeouts". */
-export const DEFAULT_KEEP_ALIVE_AFTER_SECONDS = 90
+const DEFAULT_KEEP_ALIVE_AFTER_SECONDS = 90
 /** Shorter than the time-outs of most proxies in front of callers. */
 const MAX_KEEP_ALIVE_AFTER_SECONDS = 90
 
@@ -29,7 +29,7 @@ const MIN_FILE_RETENTION_DAYS = 7
 const MIN_METRICS_TOKEN_CHARS = 16
 
 /** With inline files. */
-export const MAX_BODY_MIB = 32
+const MAX_BODY_MIB = 32
 const DEFAULT_MAX_BODY_MIB = 10
 
 const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])$/

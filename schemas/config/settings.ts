@@ -5,15 +5,15 @@ import type { PaymentSettings } from '../payments/provider.ts'
 export const ROLES = ['gateway', 'settler', 'tasks'] as const
 export type Role = (typeof ROLES)[number]
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** Storage of API keys: encrypted, so that they can be shown again, or as a hash alone. */
-export const KEY_STORAGES = ['reveal', 'hash'] as const
+const KEY_STORAGES = ['reveal', 'hash'] as const
 export type KeyStorage = (typeof KEY_STORAGES)[number]
 
 export const MASTER_KEY_BYTES = 32
-export const MAX_WORKERS = 64
+const MAX_WORKERS = 64
 const MAX_PORT = 65_535
 
 /** Reads a whole number in plain digits: `Number` alone would take "0x10" and " 8 ". */

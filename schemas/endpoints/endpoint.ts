@@ -9,7 +9,7 @@ export interface NamedSchema {
 }
 
 /** Content of a successful answer. */
-export type AnswerContent =
+type AnswerContent =
   | {
       /** For a stream the schema is that of its events' data. */
       readonly contentType: 'application/json' | 'text/event-stream'

@@ -23,12 +23,12 @@ export const CREATE_FAILURES: readonly FailureCode[] = [
 ]
 
 /** Media endpoints answer 403 where chat answers 400. */
-export const FORBIDDEN_MODEL = { model_not_allowed: HTTP_FORBIDDEN } as const
+const FORBIDDEN_MODEL = { model_not_allowed: HTTP_FORBIDDEN } as const
 
 /** Endpoints with one fixed model answer 404 where the catalogue lacks it. */
 export const OWN_MODEL = { ...FORBIDDEN_MODEL, model_not_found: HTTP_NOT_FOUND } as const
 
-export const intentHeaders = z.object({
+const intentHeaders = z.object({
   'idempotency-key': z
     .string()
     .optional()
@@ -73,7 +73,7 @@ export const jsonAnswer = (name: string, schema: z.ZodType, status?: number) =>
     ...(status !== undefined && { status }),
   }) as const
 
-export const filesDeleted = z.object({ id: z.string(), deleted: z.literal(true) })
+const filesDeleted = z.object({ id: z.string(), deleted: z.literal(true) })
 
 /** Deletes the results of a task. */
 export const deleteFilesEndpoint = {

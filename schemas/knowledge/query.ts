@@ -53,7 +53,7 @@ export const searchQuery = ofBaseQuery.extend({
 })
 
 /** In the order given, each once, and no more than are answered. */
-export const pageIdList = z
+const pageIdList = z
   .string({ error: REQUIRED })
   .transform((text) => {
     const ids = text.split(',').map((id) => id.trim())

@@ -16,7 +16,7 @@ export const MCP_LIST_MAX_ENTRIES = 100
 export const SOURCE_LINK_TTL_SECS = 3_600
 export const QUERY_MAX_CHARS = 1_000
 
-export const pageSource = z.object({
+const pageSource = z.object({
   /** Key of the source file in the object store. */
   r2_key: z.string(),
   filename: z.string(),
@@ -28,7 +28,7 @@ export const pageSource = z.object({
 })
 export type PageSource = z.infer<typeof pageSource>
 
-export const outgoingLink = z.object({
+const outgoingLink = z.object({
   /** Null while no page of the base has that title or alias. */
   id: z.string().nullable(),
   resolved: z.boolean(),

@@ -11,7 +11,7 @@ const seenByProcess = channelReport
   .omit({ channel: true })
   .extend(processReport.omit({ channels: true }).shape)
 
-export const channelSchema = z.object({
+const channelSchema = z.object({
   id: z.string(),
   provider: z.string().nullable().describe('The preset that it uses; null without one.'),
   protocol: z.string(),

@@ -24,7 +24,7 @@ export type InstallationRole = (typeof INSTALLATION_ROLES)[number]
  * The permitted callers: everyone, every signed-in user, those who have one of these roles in the account that the input names, or
  * the operators alone. An operator always may. An auditor may whatever reads no secret.
  */
-export type Permission = 'everyone' | 'signed-in' | 'operators' | readonly AccountRole[]
+type Permission = 'everyone' | 'signed-in' | 'operators' | readonly AccountRole[]
 
 export interface Operation<Input extends z.ZodObject = z.ZodObject, Answer extends z.ZodType = z.ZodType> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'

@@ -8,7 +8,7 @@ import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
 
 export const IMAGES_MAX = 10
 export const REFERENCE_IMAGES_MAX = 16
-export const IMAGE_PROMPT_MAX_CHARS = 32_000
+const IMAGE_PROMPT_MAX_CHARS = 32_000
 const SIZE_MAX_CHARS = 32
 const WORD_MAX_CHARS = 64
 const END_USER_MAX_CHARS = 512
@@ -128,7 +128,7 @@ export const imageAnswer = z.object({
     .describe('As many as were made: what is charged follows it.'),
 })
 
-export const imageTaskStatus = z.enum(['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'])
+const imageTaskStatus = z.enum(['queued', 'running', 'succeeded', 'failed', 'expired', 'cancelled'])
 
 export const imageTask = z.object({
   id: z.string(),

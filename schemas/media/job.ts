@@ -50,7 +50,7 @@ export const videoPart = z.discriminatedUnion('type', [
 ])
 export type VideoPart = z.infer<typeof videoPart>
 
-export const videoJob = z.object({
+const videoJob = z.object({
   work: z.literal('video'),
   content: z.array(videoPart),
   /** Seconds. */
@@ -65,7 +65,7 @@ export const videoJob = z.object({
 })
 
 /** A digital human that speaks: a sound file, or a voice and its text. */
-export const avatarVideoJob = z.object({
+const avatarVideoJob = z.object({
   work: z.literal('avatar_video'),
   /** The channel's own id of the avatar. */
   avatar: text,
@@ -76,14 +76,14 @@ export const avatarVideoJob = z.object({
   duration: z.number(),
 })
 
-export const lipsyncJob = z.object({
+const lipsyncJob = z.object({
   work: z.literal('lipsync'),
   source_video: fileRef,
   audio: fileRef,
   duration: z.number(),
 })
 
-export const motionJob = z.object({
+const motionJob = z.object({
   work: z.literal('motion'),
   source_video: fileRef,
   portraits: z.array(fileRef),
@@ -126,7 +126,7 @@ export const musicJob = z.object({
   instrumental: z.boolean(),
 })
 
-export const speechJob = z.object({
+const speechJob = z.object({
   work: z.literal('speech'),
   input: text,
   /** The channel's own id of a voice; null is its default. */
@@ -134,9 +134,9 @@ export const speechJob = z.object({
   speed: z.number(),
 })
 
-export const voiceJob = z.object({ work: z.literal('voice'), name: text, audio: fileRef })
+const voiceJob = z.object({ work: z.literal('voice'), name: text, audio: fileRef })
 
-export const avatarJob = z.object({
+const avatarJob = z.object({
   work: z.literal('avatar'),
   name: text,
   source: fileRef,
@@ -144,12 +144,12 @@ export const avatarJob = z.object({
 })
 
 /** `url` is a share link or a raw token. */
-export const transcriptJob = z.object({ work: z.literal('transcript'), url: text })
+const transcriptJob = z.object({ work: z.literal('transcript'), url: text })
 
-export const subtitleJob = z.object({ work: z.literal('subtitle'), video: fileRef })
+const subtitleJob = z.object({ work: z.literal('subtitle'), video: fileRef })
 
 /** An answer that its upstream makes in the background. */
-export const responseJob = z.object({
+const responseJob = z.object({
   work: z.literal('response'),
   /** The request, as the upstream gets it but for the name of the model. */
   body: storedFile,

@@ -17,14 +17,14 @@ export const VIDEO_WORKS: Readonly<Record<string, 'avatar_video' | 'lipsync' | '
 }
 
 /** The longest film: the hold is calculated from it. */
-export const DURATION_MAX_SECONDS = 6 * 60 * 60
-export const VIDEO_PROMPT_MAX_CHARS = 20_000
+const DURATION_MAX_SECONDS = 6 * 60 * 60
+const VIDEO_PROMPT_MAX_CHARS = 20_000
 /** The hold follows the request: a request of zero seconds would hold nothing for what may be long. */
 const DURATION_MIN_SECONDS = 1
 const MAX_PARTS = 100
 export const PORTRAITS_MAX = 7
 /** The limit of speech. */
-export const NARRATION_MAX_CHARS = 5000
+const NARRATION_MAX_CHARS = 5000
 const MAX_WORD_CHARS = 64
 
 const model = z.string().min(1).describe('An id or an alias of the catalogue.')

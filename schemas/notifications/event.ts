@@ -1,7 +1,7 @@
 /** Events of which accounts and operators are notified, by webhook and by email. */
 
 /** Types of an account's events. */
-export const ACCOUNT_EVENTS = [
+const ACCOUNT_EVENTS = [
   'task.succeeded',
   'task.failed',
   'balance.low',
@@ -14,10 +14,10 @@ export const ACCOUNT_EVENTS = [
 ] as const
 
 /** Types of the installation's events, for operators. */
-export const INSTALLATION_EVENTS = ['channel.opened', 'channel.closed', 'journal.silent'] as const
+const INSTALLATION_EVENTS = ['channel.opened', 'channel.closed', 'journal.silent'] as const
 
 /** Types of events of both: an endpoint was switched off because it failed for days. */
-export const ENDPOINT_EVENTS = ['webhook.disabled'] as const
+const ENDPOINT_EVENTS = ['webhook.disabled'] as const
 
 export const EVENT_TYPES = [...ACCOUNT_EVENTS, ...INSTALLATION_EVENTS, ...ENDPOINT_EVENTS] as const
 export type EventType = (typeof EVENT_TYPES)[number]

@@ -66,7 +66,7 @@ export const PAYMENT_TRANSITIONS: Readonly<Record<PaymentState, Transitions>> = 
   expired: { ...NOTHING, paid: 'paid' },
 }
 
-export const REVERSAL_KINDS = ['refund', 'chargeback'] as const
+const REVERSAL_KINDS = ['refund', 'chargeback'] as const
 export type ReversalKind = (typeof REVERSAL_KINDS)[number]
 
 /** Of money that the provider took back. */

@@ -70,7 +70,7 @@ export const responseFacts = z.object({
 export type ResponseFacts = z.infer<typeof responseFacts>
 
 /** A price by tokens, with what bounds a call of its model, as they held when the request came. */
-export const keptTokenPrice = z.object({
+const keptTokenPrice = z.object({
   unit: z.literal('1M_tokens'),
   /** The model's `pricing`, as the configuration file has it. */
   pricing: z.record(z.string(), z.unknown()),

@@ -68,14 +68,14 @@ export type TaskEvent = (typeof TASK_EVENTS)[number]
  */
 export type MoneyEffect = 'release' | 'refund' | 'charge'
 
-export interface Transition {
+interface Transition {
   readonly to: TaskState
   /** Null leaves the hold as it is. */
   readonly money: MoneyEffect | null
 }
 
 /** Null where the state does not allow the event: it changes nothing and is logged. */
-export type TransitionTable = Readonly<Record<TaskState, Readonly<Record<TaskEvent, Transition | null>>>>
+type TransitionTable = Readonly<Record<TaskState, Readonly<Record<TaskEvent, Transition | null>>>>
 
 const to = (state: TaskState, money: MoneyEffect | null = null): Transition => ({ to: state, money })
 
@@ -204,7 +204,7 @@ const AS_RESPONSE: Outward = {
 /** The id of a transcript is never shown. */
 export type TaskIdPrefix = 'img' | 'vid' | 'mus' | 'spc' | 'ava' | 'voi' | 'trn' | 'asr' | 'resp'
 
-export interface TaskRules {
+interface TaskRules {
   readonly kind: TaskKind
   readonly idPrefix: TaskIdPrefix
   /** As the call log has it. */

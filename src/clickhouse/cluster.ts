@@ -23,7 +23,7 @@ const FORMS = [
 const PASSED_ON = /^(?:ALTER TABLE \w+ (?!MODIFY SETTING )|DELETE FROM \w+ |INSERT INTO \w+ )/
 
 /** Settings of each query on a cluster. */
-export const CLUSTER_SETTINGS = {
+const CLUSTER_SETTINGS = {
   /** An insert ends when most replicas have it: the loss of a server loses no row. */
   insert_quorum: 'auto',
   /** An ALTER ends when all replicas have it: views of the next statement read the new column. */

@@ -6,7 +6,7 @@ import { onPool, type Pools } from './repository.ts'
 const KINDS = ['key', 'account', 'wallet', 'agent', 'channel'] as const
 export type ChangeKind = (typeof KINDS)[number]
 
-export interface ChangeListener {
+interface ChangeListener {
   /** Called with the id of a key, an account, an agent or a channel. The change may already be known. */
   onChange(kind: ChangeKind, id: string): void
   /** Changes may have been missed: whatever was read before must be read again. */

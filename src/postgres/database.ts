@@ -43,7 +43,7 @@ const READ_CONNECTIONS = 4
 const IDLE_SECONDS = 60
 const CLOSE_SECONDS = 5
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** Straight to PostgreSQL or to a pooler in session mode: sessions hold locks and listen. */
   readonly url: string
   /** To a pooler in transaction mode, for all but sessions. Default: there is none. */

@@ -11,7 +11,7 @@ const METERED_WINDOW_MS = 24 * 60 * 60 * 1000
 const MAX_ROWS = 100
 
 /** Charged calls of one account, model and channel. */
-export interface MeteredGroup {
+interface MeteredGroup {
   readonly account_id: string
   readonly model: string
   readonly channel_id: string

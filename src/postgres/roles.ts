@@ -7,7 +7,7 @@ import { LOCKS } from './locks.ts'
 import { migrate } from './migrate.ts'
 import { inTransaction } from './transaction.ts'
 
-export const SERVICE_ROLE = 'tollgate_service'
+const SERVICE_ROLE = 'tollgate_service'
 const ONLY_ADDED_TO = ['ledger_entries', 'usage_rows', 'audit_entries', 'receipts'] as const
 
 const onRole = <T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> =>

@@ -27,7 +27,7 @@ export const walletSchema = z.object({
   total: amountText,
 })
 
-export const accountSchema = z.object({
+const accountSchema = z.object({
   id: z.string(),
   name: z.string(),
   kind: accountKind,
@@ -39,7 +39,7 @@ export const accountSchema = z.object({
   wallet: walletSchema,
 })
 
-export const ledgerEntrySchema = z.object({
+const ledgerEntrySchema = z.object({
   id: z.int(),
   account_id: z.string(),
   kind: z.enum(LEDGER_KINDS),

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { instantText, operation, pageInput, pageOf } from '../operation.ts'
 
-export const auditEntrySchema = z.object({
+const auditEntrySchema = z.object({
   id: z.int(),
   created_at: instantText,
   actor: z.string().describe('A user, a token, an API key, an account, the command line or the service.'),

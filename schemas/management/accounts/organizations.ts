@@ -8,7 +8,7 @@ import { keySchema, limitsOfNewKey, spendCap } from './keys.ts'
 const accountId = z.string().describe('The organization.')
 const id = z.string()
 
-export const memberSchema = z.object({
+const memberSchema = z.object({
   organization_id: z.string(),
   account_id: z.string().describe('The personal account of the member.'),
   name: z.string(),
@@ -18,7 +18,7 @@ export const memberSchema = z.object({
   created_at: instantText,
 })
 
-export const keyRequestSchema = z.object({
+const keyRequestSchema = z.object({
   id: z.string(),
   organization_id: z.string(),
   member_id: z.string(),

@@ -5,7 +5,7 @@ import { instantText, operation, pageInput, pageOf, SCOPES } from '../operation.
 
 const accountId = z.string().describe('The account that the token acts in.')
 
-export const tokenSchema = z.object({
+const tokenSchema = z.object({
   id: z.string(),
   prefix: z.string().describe('The first 12 characters.'),
   name: z.string(),

@@ -7,7 +7,7 @@ import { resultFile } from '../../media/job.ts'
 import { taskKind, taskState } from '../../tasks/task.ts'
 import { amountText, instantText, operation, pageInput, pageOf } from '../operation.ts'
 
-export const taskSchema = z.object({
+const taskSchema = z.object({
   id: z.string(),
   kind: taskKind,
   state: taskState,

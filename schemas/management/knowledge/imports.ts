@@ -14,7 +14,7 @@ export const MAX_UPLOAD_FILES = 1_000
 const some = <Entry extends z.ZodType>(entry: Entry) => z.object({ count: z.int(), first: z.array(entry) })
 
 /** Report of an import. */
-export const importReport = z.object({
+const importReport = z.object({
   pages: z.int().describe('In the base now.'),
   added: z.int(),
   changed: z.int(),
@@ -35,7 +35,7 @@ export const importReport = z.object({
 export type ImportReport = z.infer<typeof importReport>
 
 /** A bad file. */
-export const importProblem = z.object({ file: z.string(), line: z.int(), message: z.string() })
+const importProblem = z.object({ file: z.string(), line: z.int(), message: z.string() })
 export type ImportProblem = z.infer<typeof importProblem>
 
 const job = z.object({

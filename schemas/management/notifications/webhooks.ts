@@ -16,7 +16,7 @@ const description = z.string().trim().max(MAX_DESCRIPTION_CHARS)
 const events = z.array(z.enum(EVENT_TYPES)).min(1).nullable().describe('null: all events of the account.')
 const secret = z.string().describe('`whsec_` and the key that signs, in base64.')
 
-export const webhookSchema = z.object({
+const webhookSchema = z.object({
   id,
   account_id: z.string(),
   url: z.string(),

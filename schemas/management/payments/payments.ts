@@ -21,7 +21,7 @@ const receiptSchema = z.object({
   issued_at: instantText,
 })
 
-export const paymentSchema = z.object({
+const paymentSchema = z.object({
   id,
   account_id: accountId,
   kind: z.enum(PAYMENT_KINDS),

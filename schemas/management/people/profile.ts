@@ -21,7 +21,7 @@ const passkeyName = z.string().trim().min(1).max(MAX_PASSKEY_NAME_CHARS)
 const id = z.string()
 const nothing = z.object({})
 
-export const passkeySchema = z.object({
+const passkeySchema = z.object({
   id,
   name: z.string(),
   created_at: instantText,
@@ -199,7 +199,7 @@ export const enrolTotp = operation({
   isSensitive: true,
 })
 
-export const recoveryCodesSchema = z.object({
+const recoveryCodesSchema = z.object({
   recovery_codes: z.array(z.string()).describe('Each takes the place of a code once. Shown once.'),
 })
 

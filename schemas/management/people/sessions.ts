@@ -18,7 +18,7 @@ export const userSchema = z.object({
 })
 
 /** An account that the user may act in. */
-export const accessSchema = z.object({
+const accessSchema = z.object({
   account_id: z.string(),
   name: z.string(),
   kind: accountKind,

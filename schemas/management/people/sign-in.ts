@@ -21,7 +21,7 @@ export const userName = z
   .max(MAX_NAME_CHARS)
   .regex(/^\P{Cc}*$/u, 'has control characters')
 export const localeName = z.enum(LOCALES)
-export const secretToken = z.string().min(1).max(200)
+const secretToken = z.string().min(1).max(200)
 export const codeText = z
   .string()
   .min(1)

@@ -97,7 +97,7 @@ export const setInstallationRole = operation({
   isSensitive: true,
 })
 
-export const invitationSchema = z.object({
+const invitationSchema = z.object({
   id,
   email: z.string(),
   account_id: z.string().nullable(),

@@ -38,12 +38,9 @@ export async function listPositions(
   return { positions, hasMore: rows.length > query.limit }
 }
 
-/** Parameters travel in the address of the request, which is bounded. */
-export const MAX_POSITIONS_PER_QUERY = 500
-
 export interface CallsAtQuery {
   readonly accountId: string
-  /** At most `MAX_POSITIONS_PER_QUERY`, at least one. */
+  /** At least one, at most 500: parameters travel in the address of the request, which is bounded. */
   readonly positions: readonly CallPosition[]
 }
 

@@ -16,7 +16,7 @@ export interface AccountWithWallet {
   readonly wallet: WalletTotals
 }
 
-export interface NewAccount {
+interface NewAccount {
   readonly name: string
   /** Default: personal. */
   readonly kind?: AccountKind
@@ -25,7 +25,7 @@ export interface NewAccount {
 }
 
 /** An absent field stays unchanged; null removes the limit. */
-export interface LimitChanges {
+interface LimitChanges {
   readonly requestsPerMinute?: number | null
   readonly concurrency?: number | null
 }

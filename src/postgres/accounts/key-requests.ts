@@ -17,7 +17,7 @@ import { actForAccount } from './audit-record.ts'
 import { checkBindable, createKeyIn, type NewKey } from './keys.ts'
 import { actingRoleOf, assertOrganization, decides, lockMembers, memberNotFound } from './members.ts'
 
-export interface NewKeyRequest {
+interface NewKeyRequest {
   readonly organizationId: string
   readonly memberId: string
   readonly name: string

@@ -40,7 +40,7 @@ export interface NewKey {
 }
 
 /** An absent field stays unchanged. */
-export interface KeyChanges {
+interface KeyChanges {
   readonly name?: string
   readonly allowedModels?: readonly string[] | null
   readonly expiresAt?: Date | null
@@ -159,7 +159,7 @@ export async function checkBindable(sql: Queryable, agentId: string, accountId: 
 }
 
 /** The member of a key that was requested. */
-export interface Grantee {
+interface Grantee {
   readonly memberId: string
   readonly approvedBy: string
 }
@@ -212,7 +212,7 @@ export async function createKeyIn(
 }
 
 /** An account may have a million keys. */
-export interface KeyListing extends Listing {
+interface KeyListing extends Listing {
   /** Those of this member alone. */
   readonly memberId?: string | null
 }
@@ -249,7 +249,7 @@ export async function keysNearCap(
 }
 
 /** The name of a key, for reports. */
-export interface NamedKey {
+interface NamedKey {
   readonly name: string
   /** The member who holds it; null without one. */
   readonly memberId: string | null

@@ -19,13 +19,13 @@ import type { AuditedLog, Difference } from './audit-report.ts'
 
 /** Calls are compared one by one in at most so many months of accounts, and in so many ranges of each. */
 export const MAX_NAMED_MONTHS = 20
-export const MAX_NAMED_BUCKETS = 20
+const MAX_NAMED_BUCKETS = 20
 /** Ids follow the clock in microseconds: ten seconds of calls. */
 const BUCKET_IDS = 10_000_000
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000
 
-export interface CopiedCalls {
+interface CopiedCalls {
   readonly compared: ComparedCalls
   readonly since: Date | null
   readonly sums: readonly MonthSum[]

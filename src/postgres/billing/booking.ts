@@ -16,7 +16,7 @@ export interface Booking {
   readonly refused: string[]
 }
 
-export interface BookedState {
+interface BookedState {
   /** The request ids that need no booking any more: booked, or refused permanently. */
   readonly requestIds: Set<string>
   readonly wallets: WalletTotals[]

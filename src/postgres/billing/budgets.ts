@@ -12,7 +12,7 @@ import { inTransaction } from '../transaction.ts'
 import { type BudgetJson, budgetOfJson } from './budget-rows.ts'
 import { Refusal } from './refusal.ts'
 
-export type NewBudget = Omit<Budget, 'id'>
+type NewBudget = Omit<Budget, 'id'>
 
 /** A budget with its current period. */
 export interface BudgetState {

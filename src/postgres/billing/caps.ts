@@ -16,7 +16,7 @@ export interface ReservedIn {
   readonly admission: object
 }
 
-export interface SpendReservation {
+interface SpendReservation {
   readonly keyId: string
   readonly requestId: string
   readonly amount: Credits
@@ -25,7 +25,7 @@ export interface SpendReservation {
   readonly reservedIn?: ReservedIn
 }
 
-export interface WalletReservation {
+interface WalletReservation {
   readonly accountId: string
   readonly requestId: string
   readonly amount: Credits
@@ -36,7 +36,7 @@ export interface WalletReservation {
 export const CAP_RESERVATION_MINUTES = 30
 
 /** The row of a call that has ended comes, however long the settler is away: until then its cost stays reserved. */
-export const CAP_UNBOOKED_HOURS = 24
+const CAP_UNBOOKED_HOURS = 24
 
 /**
  * Reserves the amount, in the key's cap and in every budget that covers it together, until the call's row is booked;

@@ -18,7 +18,7 @@ export interface Hold {
 }
 
 /** `duplicate`: this was done before, nothing changed. */
-export type PlaceOutcome = 'placed' | 'duplicate' | 'insufficient'
+type PlaceOutcome = 'placed' | 'duplicate' | 'insufficient'
 
 interface HoldRow {
   ref: string

@@ -3,7 +3,7 @@ import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction } from '../transaction.ts'
 import { type AuditScope, firstIdOf, grantSums, ledgerSums, MAX_TRANSACTION_MS } from './audit-checks.ts'
 
-export interface VerifiedState {
+interface VerifiedState {
   /** The instant before which what was written is in the sums. */
   readonly markedAt: Date
   /** When everything was read last. */

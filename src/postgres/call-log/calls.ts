@@ -31,7 +31,7 @@ export interface CallFilter {
   readonly statuses?: readonly CallStatus[]
 }
 
-export interface NewestCalls {
+interface NewestCalls {
   /** In the order of their ids. */
   readonly calls: OperatorCall[]
   /** The newest row there is, whether it passed the filter or not; 0: there is none. */
@@ -40,7 +40,7 @@ export interface NewestCalls {
   readonly isCut: boolean
 }
 
-export interface CallsSince {
+interface CallsSince {
   readonly calls: OperatorCall[]
   /** Position to continue at: everything up to this id was read. */
   readonly upto: bigint

@@ -11,7 +11,7 @@ import type { Task } from '../tasks/types.ts'
 import { inTransaction, ONE_INSTANT } from '../transaction.ts'
 import { callOf, type OperatorCall } from './calls.ts'
 
-export interface HoldRecord {
+interface HoldRecord {
   readonly ref: string
   readonly accountId: string
   readonly amount: Credits
@@ -22,7 +22,7 @@ export interface HoldRecord {
 }
 
 /** A settlement that could not be booked, kept whole. */
-export interface RefusedSettlement {
+interface RefusedSettlement {
   readonly reason: string
   readonly settlement: string
   readonly refusedAt: Date

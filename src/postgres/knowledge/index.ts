@@ -8,7 +8,7 @@ import type { Transaction } from '../transaction.ts'
 import { copyLines, textArray } from './copy.ts'
 import { entryOf, partsOf, rowOf, sortEntries } from './postings.ts'
 
-export interface IndexedPage extends SearchableText {
+interface IndexedPage extends SearchableText {
   /** `wiki_pages.row_id` */
   readonly rowId: bigint
 }

@@ -5,7 +5,7 @@ import type { EntryRow } from './pages.ts'
 import { ENTRY_BASE, FIRST_PART_ENTRIES, NEXT_PART_ENTRIES } from './postings.ts'
 
 /** Entries read for one search: they decide the time of a search. */
-export const MAX_READ_ENTRIES = 8_000
+const MAX_READ_ENTRIES = 8_000
 /** A common term that weighs less than this share of the heaviest is not read: it only orders what others found. */
 const LEAST_WORTH = 0.25
 /** The remaining entries are shared among this many terms at a time. */
@@ -44,7 +44,7 @@ const partsFor = (entries: number): number =>
  * Decides how far each term's lists are read: the heaviest first, each with its share of the remainder among the next
  * few.
  */
-export function planReading({ terms }: SearchPlan, bases: number): Reading[] {
+function planReading({ terms }: SearchPlan, bases: number): Reading[] {
   let left = MAX_READ_ENTRIES
   const heaviest = terms[0]?.weight ?? 0
   return terms.map((term, index) => {

@@ -15,7 +15,7 @@ import { inTransaction } from '../transaction.ts'
 import { recordEvent } from './outbox.ts'
 
 /** An endpoint that failed for so long is switched off. */
-export const FAILING_DAYS = 5
+const FAILING_DAYS = 5
 const KEPT_DAYS = 30
 /** A crossing is remembered for longer than any period that it names. */
 const CROSSINGS_KEPT_DAYS = 400

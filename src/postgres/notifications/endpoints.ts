@@ -12,9 +12,9 @@ import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
 
 /** Time in which a receiver may take up its new secret. */
-export const ROTATION_HOURS = 24
+const ROTATION_HOURS = 24
 
-export type EndpointRow = SnakeCase<WebhookEndpoint> & {
+type EndpointRow = SnakeCase<WebhookEndpoint> & {
   sealed_secret: Buffer
   sealed_former_secret: Buffer | null
 }
@@ -43,7 +43,7 @@ export interface NewEndpoint {
   readonly events: readonly string[] | null
 }
 
-export interface WithSecret {
+interface WithSecret {
   readonly endpoint: WebhookEndpoint
   readonly secret: string
 }
@@ -85,7 +85,7 @@ export async function showEndpoint(sql: Queryable, id: string): Promise<WebhookE
   return endpointOfRow(row)
 }
 
-export interface EndpointChanges {
+interface EndpointChanges {
   readonly url?: string | undefined
   readonly description?: string | undefined
   readonly events?: readonly string[] | null | undefined

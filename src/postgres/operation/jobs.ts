@@ -7,7 +7,7 @@ import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
 
 export type JobKind = 'verify' | 'rebuild' | 'import'
-export type JobState = 'queued' | 'running' | 'done' | 'failed' | 'cancelled'
+type JobState = 'queued' | 'running' | 'done' | 'failed' | 'cancelled'
 
 export interface Job {
   readonly id: string
@@ -58,7 +58,7 @@ const LOST_SECONDS = 60
 const MAX_ATTEMPTS = 3
 const LOST_TOO_OFTEN = `The process that ran it ended ${MAX_ATTEMPTS} times before the job did, so it is not run again: the log of the service says why`
 
-export interface NewJob {
+interface NewJob {
   readonly kind: JobKind
   readonly accountId?: string | null
   readonly subjectId?: string | null
@@ -106,7 +106,7 @@ export async function readJob(sql: Queryable, id: string): Promise<Job> {
   return jobOfRow(row)
 }
 
-export interface JobsQuery {
+interface JobsQuery {
   readonly kinds: readonly JobKind[]
   readonly subjectId?: string
   readonly limit: number

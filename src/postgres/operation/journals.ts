@@ -11,7 +11,7 @@ const SILENT_AFTER_SECONDS = 30
 /** Operators are notified of a journal that has been silent for so long. */
 const NOTICE_AFTER_MINUTES = 5
 
-export type JournalOutcome = 'drained' | 'imported' | 'abandoned'
+type JournalOutcome = 'drained' | 'imported' | 'abandoned'
 
 /** Contents of a journal: calls under way with the most that they may cost, and ended calls that are not booked. */
 export interface JournalHoldings {
@@ -21,13 +21,13 @@ export interface JournalHoldings {
   readonly unbookedCost: Credits
 }
 
-export interface JournalHeartbeat extends JournalHoldings {
+interface JournalHeartbeat extends JournalHoldings {
   readonly id: string
   readonly node: string
   readonly directory: string
 }
 
-export interface RegisteredJournal extends JournalHeartbeat {
+interface RegisteredJournal extends JournalHeartbeat {
   readonly seenAt: Date
   readonly isLive: boolean
   /** Null while something in it may have to be booked. */
@@ -110,7 +110,7 @@ export async function callsReservedBy(sql: Queryable, journalId: string): Promis
 }
 
 /** The end of a journal by an act, with facts for the audit record. */
-export interface JournalEnd {
+interface JournalEnd {
   readonly outcome: 'imported' | 'abandoned'
   /** True where calls of it may be left: it stays in the list. */
   readonly hasRest: boolean

@@ -19,7 +19,7 @@ const receiptOfRow = (row: ReceiptRow): Receipt => ({
   issuedAt: row.issued_at,
 })
 
-export type NewReceipt = Omit<Receipt, 'number' | 'accountName' | 'issuedAt'>
+type NewReceipt = Omit<Receipt, 'number' | 'accountName' | 'issuedAt'>
 
 /** Issues a receipt in the transaction that books what it is about: when that fails, no number is used. */
 export async function issueReceipt(sql: Queryable, wanted: NewReceipt): Promise<void> {

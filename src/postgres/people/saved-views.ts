@@ -5,7 +5,7 @@ import type { Sql } from '../connection.ts'
 /** Of one user and page. */
 const MAX_VIEWS = 50
 
-export interface SavedView {
+interface SavedView {
   readonly page: string
   readonly name: string
   /** Search parameters of the page. */

@@ -26,7 +26,7 @@ const sessionOfRow = (row: SessionRow): Session => ({
   address: row.address,
 })
 
-export interface NewSession {
+interface NewSession {
   readonly tokenHash: Buffer
   readonly userId: string
   readonly userAgent: string
@@ -114,7 +114,7 @@ export async function purgeSessions(sql: Sql): Promise<void> {
   await sql`DELETE FROM sign_in_tickets WHERE expires_at < now()`
 }
 
-export interface NewLink {
+interface NewLink {
   readonly tokenHash: Buffer
   readonly userId: string
   readonly minutes: number

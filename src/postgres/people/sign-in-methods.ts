@@ -67,10 +67,7 @@ export async function listSignInMethods(sql: Queryable, userId: string): Promise
   }
 }
 
-export type NewPasskey = Pick<
-  Passkey,
-  'userId' | 'name' | 'credentialId' | 'publicKey' | 'counter' | 'transports'
->
+type NewPasskey = Pick<Passkey, 'userId' | 'name' | 'credentialId' | 'publicKey' | 'counter' | 'transports'>
 
 /** @throws Refusal `passkey_known` */
 export async function addPasskey(sql: Queryable, passkey: NewPasskey): Promise<Passkey> {

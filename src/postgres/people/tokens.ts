@@ -25,7 +25,7 @@ const tokenOfRow = (row: TokenRow): ManagementToken => ({
   revokedAt: row.revoked_at,
 })
 
-export interface NewManagementToken {
+interface NewManagementToken {
   readonly tokenHash: Buffer
   readonly prefix: string
   readonly name: string

@@ -27,7 +27,7 @@ export const userOfRow = (row: UserRow): User => ({
   signedInAt: row.signed_in_at,
 })
 
-export interface NewUser {
+interface NewUser {
   readonly email: string
   readonly name: string
   readonly locale?: Locale
@@ -89,7 +89,7 @@ export async function findUserByEmail(sql: Queryable, email: string): Promise<Us
   return row === undefined ? null : userOfRow(row)
 }
 
-export interface UserChanges {
+interface UserChanges {
   readonly name?: string | undefined
   readonly locale?: Locale | undefined
   readonly enabled?: boolean | undefined

@@ -2,7 +2,7 @@
 import type { Sql } from '../connection.ts'
 
 /** Time for which an interrupted call keeps its key. */
-export const RUNNING_HOLD_SECONDS = 600
+const RUNNING_HOLD_SECONDS = 600
 export const RETENTION_SECONDS = 7 * 24 * 3600
 /** Expired records are removed so many at a time. */
 const PURGE_ROWS = 1000
@@ -15,7 +15,7 @@ export interface IdempotencyClaim {
   readonly requestId: string
 }
 
-export interface StoredAnswer {
+interface StoredAnswer {
   readonly status: number
   readonly headers: ReadonlyArray<readonly [string, string]>
   readonly body: Buffer

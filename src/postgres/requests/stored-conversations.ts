@@ -7,7 +7,7 @@ export interface StoredConversation {
   readonly tokens: number
 }
 
-export interface ConversationToStore extends StoredConversation {
+interface ConversationToStore extends StoredConversation {
   readonly accountId: string
   /** The upstream's. */
   readonly id: string

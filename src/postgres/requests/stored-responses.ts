@@ -59,7 +59,7 @@ export async function forgetStoredResponse(sql: Sql, accountId: string, id: stri
       SELECT task_id FROM stored_responses WHERE account_id = ${accountId} AND id = ${id}))`
 }
 
-export interface BackgroundResponse {
+interface BackgroundResponse {
   readonly accountId: string
   readonly taskId: string
   readonly upstreamId: string

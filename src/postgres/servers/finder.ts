@@ -31,7 +31,7 @@ const CHOICE_BOUND_MS = 4_000
 type Finding = { readonly address: Address; readonly state: ServerState | null; readonly reason: string }
 
 /** No server of the cluster is as wanted. The code makes it transient: one will be promoted. */
-export class NoServer extends Error {
+class NoServer extends Error {
   readonly code = 'ECONNREFUSED'
 }
 
