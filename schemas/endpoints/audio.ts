@@ -1,19 +1,11 @@
 /** Music, speech, voices and transcripts. */
 import { deletedRecord } from '../media/avatars.ts'
-import { musicRequest, musicSubmitted, musicTask, musicTaskList, musicTaskPath } from '../media/music.ts'
-import {
-  speech,
-  speechRequest,
-  speechSubmitted,
-  speechTask,
-  speechTaskList,
-  speechTaskPath,
-} from '../media/speech.ts'
+import { musicRequest, musicSubmitted, musicTask, musicTaskList } from '../media/music.ts'
+import { speech, speechRequest, speechSubmitted, speechTask, speechTaskList } from '../media/speech.ts'
 import { transcript, transcriptRequest } from '../media/transcripts.ts'
-import { voiceList, voicePath, voiceRecord, voiceRequest } from '../media/voices.ts'
-import { taskListQuery } from '../tasks/list.ts'
-import type { Endpoint } from './endpoint.ts'
-import { cancelEndpoint, createEndpoint, deleteFilesEndpoint, jsonAnswer, readEndpoint } from './media.ts'
+import { voiceList, voiceRecord, voiceRequest } from '../media/voices.ts'
+import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { createEndpoint, idPath, readEndpoint, taskEndpoints } from './media.ts'
 
 const MUSIC = 'Music'
 const SPEECH = 'Speech'
@@ -33,38 +25,15 @@ export const audioEndpoints: readonly Endpoint[] = [
     example: { model: 'demo-music', prompt: 'A slow waltz about bread.' },
     answers: [jsonAnswer('MusicSubmitted', musicSubmitted)],
   },
-  {
-    ...readEndpoint,
+  ...taskEndpoints({
     path: '/v1/music/generations',
     tag: MUSIC,
-    summary: 'List the music tasks of the account.',
-    query: taskListQuery('music'),
-    answers: [jsonAnswer('MusicTaskList', musicTaskList)],
-    failures: ['invalid_request', 'rate_limit_exceeded'],
-  },
-  {
-    ...readEndpoint,
-    path: '/v1/music/generations/{id}',
-    tag: MUSIC,
-    summary: 'Get a music task.',
-    pathParameters: musicTaskPath,
-    answers: [jsonAnswer('MusicTask', musicTask)],
-    failures: ['not_found', 'rate_limit_exceeded'],
-  },
-  {
-    ...cancelEndpoint,
-    path: '/v1/music/generations/{id}',
-    tag: MUSIC,
-    summary: 'Cancel a music task that is still queued.',
-    pathParameters: musicTaskPath,
-    answers: [jsonAnswer('MusicTask', musicTask)],
-  },
-  {
-    ...deleteFilesEndpoint,
-    path: '/v1/music/generations/{id}/files',
-    tag: MUSIC,
-    pathParameters: musicTaskPath,
-  },
+    kind: 'music',
+    one: 'a music task',
+    name: 'MusicTask',
+    task: musicTask,
+    list: musicTaskList,
+  }),
   {
     ...createEndpoint,
     path: '/v1/audio/speech',
@@ -83,40 +52,17 @@ export const audioEndpoints: readonly Endpoint[] = [
     ],
     failures: [...createEndpoint.failures, 'not_found', 'idempotency_response_not_cached'],
   },
-  {
-    ...readEndpoint,
+  ...taskEndpoints({
     path: '/v1/audio/speech',
     tag: SPEECH,
-    summary: 'List the speech tasks of the account.',
-    details: 'Those whose request waited for the sound are among them.',
-    query: taskListQuery('speech'),
-    answers: [jsonAnswer('SpeechTaskList', speechTaskList)],
-    failures: ['invalid_request', 'rate_limit_exceeded'],
-  },
-  {
-    ...readEndpoint,
-    path: '/v1/audio/speech/{id}',
-    tag: SPEECH,
-    summary: 'Get a speech task.',
-    pathParameters: speechTaskPath,
-    answers: [jsonAnswer('SpeechTask', speechTask)],
-    failures: ['not_found', 'rate_limit_exceeded'],
-  },
-  {
-    ...cancelEndpoint,
-    path: '/v1/audio/speech/{id}',
-    tag: SPEECH,
-    summary: 'Cancel a speech task that is still queued.',
-    details: 'Its status is failed then, with the code `task_cancelled`.',
-    pathParameters: speechTaskPath,
-    answers: [jsonAnswer('SpeechTask', speechTask)],
-  },
-  {
-    ...deleteFilesEndpoint,
-    path: '/v1/audio/speech/{id}/files',
-    tag: SPEECH,
-    pathParameters: speechTaskPath,
-  },
+    kind: 'speech',
+    one: 'a speech task',
+    name: 'SpeechTask',
+    task: speechTask,
+    list: speechTaskList,
+    listing: { details: 'Those whose request waited for the sound are among them.' },
+    cancelling: { details: 'Its status is failed then, with the code `task_cancelled`.' },
+  }),
   {
     ...createEndpoint,
     path: '/v1/audio/voices',
@@ -143,7 +89,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     path: '/v1/audio/voices/{id}',
     tag: VOICES,
     summary: 'Get a voice.',
-    pathParameters: voicePath,
+    pathParameters: idPath,
     answers: [jsonAnswer('Voice', voiceRecord)],
     failures: ['not_found', 'rate_limit_exceeded'],
   },
@@ -153,7 +99,7 @@ export const audioEndpoints: readonly Endpoint[] = [
     path: '/v1/audio/voices/{id}',
     tag: VOICES,
     summary: 'Delete a voice that is ready or failed.',
-    pathParameters: voicePath,
+    pathParameters: idPath,
     answers: [jsonAnswer('DeletedRecord', deletedRecord)],
     failures: ['invalid_request', 'not_found', 'task_not_cancellable', 'rate_limit_exceeded'],
   },

@@ -57,3 +57,10 @@ export interface Endpoint {
 }
 
 export const EVENT_STREAM = 'text/event-stream'
+
+export const jsonAnswer = (name: string, schema: z.ZodType, status?: number) =>
+  ({
+    contentType: 'application/json',
+    body: { name, schema },
+    ...(status !== undefined && { status }),
+  }) as const

@@ -7,18 +7,9 @@ import {
   imagesOrTask,
   imageTask,
   imageTaskList,
-  imageTaskPath,
 } from '../media/images.ts'
-import { taskListQuery } from '../tasks/list.ts'
-import type { Endpoint } from './endpoint.ts'
-import {
-  CREATE_FAILURES,
-  cancelEndpoint,
-  createEndpoint,
-  deleteFilesEndpoint,
-  jsonAnswer,
-  readEndpoint,
-} from './media.ts'
+import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { CREATE_FAILURES, createEndpoint, taskEndpoints } from './media.ts'
 
 const TAG = 'Images'
 const MODEL = 'demo-image'
@@ -60,36 +51,14 @@ export const imageEndpoints: readonly Endpoint[] = [
     form: { name: 'ImageEditForm', schema: imageEditForm },
     example: { model: MODEL, prompt: 'Make it night.', image: 'https://example.com/lighthouse.png' },
   },
-  {
-    ...readEndpoint,
+  ...taskEndpoints({
     path: '/v1/images/generations',
     tag: TAG,
-    summary: 'List the image tasks of the account, those that were waited for as well.',
-    query: taskListQuery('image'),
-    answers: [jsonAnswer('ImageTaskList', imageTaskList)],
-    failures: ['invalid_request', 'rate_limit_exceeded'],
-  },
-  {
-    ...readEndpoint,
-    path: '/v1/images/generations/{id}',
-    tag: TAG,
-    summary: 'Get an image task.',
-    pathParameters: imageTaskPath,
-    answers: [jsonAnswer('ImageTask', imageTask)],
-    failures: ['not_found', 'rate_limit_exceeded'],
-  },
-  {
-    ...cancelEndpoint,
-    path: '/v1/images/generations/{id}',
-    tag: TAG,
-    summary: 'Cancel an image task that is still queued.',
-    pathParameters: imageTaskPath,
-    answers: [jsonAnswer('ImageTask', imageTask)],
-  },
-  {
-    ...deleteFilesEndpoint,
-    path: '/v1/images/generations/{id}/files',
-    tag: TAG,
-    pathParameters: imageTaskPath,
-  },
+    kind: 'image',
+    one: 'an image task',
+    name: 'ImageTask',
+    task: imageTask,
+    list: imageTaskList,
+    listing: { summary: 'List the image tasks of the account, those that were waited for as well.' },
+  }),
 ]

@@ -1,6 +1,9 @@
 /** Common parts of the descriptions of media endpoints. */
 import { z } from 'zod'
 import type { FailureCode } from '../failure.ts'
+import { taskListQuery } from '../tasks/list.ts'
+import type { TaskKind } from '../tasks/task.ts'
+import { type Endpoint, jsonAnswer } from './endpoint.ts'
 
 const HTTP_FORBIDDEN = 403
 const HTTP_NOT_FOUND = 404
@@ -50,7 +53,7 @@ export const createEndpoint = {
 export const readEndpoint = { method: 'GET', key: 'anywhere' } as const
 
 /** Cancels a task that no upstream works on yet. */
-export const cancelEndpoint = {
+const cancelEndpoint = {
   ...readEndpoint,
   method: 'DELETE',
   details:
@@ -66,17 +69,10 @@ export const cancelEndpoint = {
   ],
 } as const
 
-export const jsonAnswer = (name: string, schema: z.ZodType, status?: number) =>
-  ({
-    contentType: 'application/json',
-    body: { name, schema },
-    ...(status !== undefined && { status }),
-  }) as const
-
 const filesDeleted = z.object({ id: z.string(), deleted: z.literal(true) })
 
 /** Deletes the results of a task. */
-export const deleteFilesEndpoint = {
+const deleteFilesEndpoint = {
   ...readEndpoint,
   method: 'DELETE',
   summary: 'Delete the files of a task that has ended.',
@@ -84,3 +80,42 @@ export const deleteFilesEndpoint = {
   failures: ['invalid_request', 'not_found', 'rate_limit_exceeded'],
   answers: [jsonAnswer('FilesDeleted', filesDeleted)],
 } as const
+
+export const idPath = z.object({ id: z.string() })
+
+interface TaskEndpoints {
+  /** Of their list. */
+  readonly path: string
+  readonly tag: string
+  readonly kind: TaskKind
+  /** Such as `an image task`. */
+  readonly one: string
+  /** The name of its schema, and of that of a list. */
+  readonly name: string
+  readonly task: z.ZodType
+  readonly list: z.ZodType
+  /** Fields in which the list or the cancellation differs. */
+  readonly listing?: Partial<Endpoint>
+  readonly cancelling?: Partial<Endpoint>
+}
+
+/** Returns what every kind of task has: the list, a task, its cancellation, and the deletion of its files. */
+export function taskEndpoints(of: TaskEndpoints): Endpoint[] {
+  const { path, tag, kind, one, name, task, list, listing, cancelling } = of
+  const ofOne = { path: `${path}/{id}`, tag, pathParameters: idPath, answers: [jsonAnswer(name, task)] }
+  return [
+    {
+      ...readEndpoint,
+      path,
+      tag,
+      summary: `List the ${kind} tasks of the account.`,
+      query: taskListQuery(kind),
+      answers: [jsonAnswer(`${name}List`, list)],
+      failures: ['invalid_request', 'rate_limit_exceeded'],
+      ...listing,
+    },
+    { ...readEndpoint, ...ofOne, summary: `Get ${one}.`, failures: ['not_found', 'rate_limit_exceeded'] },
+    { ...cancelEndpoint, ...ofOne, summary: `Cancel ${one} that is still queued.`, ...cancelling },
+    { ...deleteFilesEndpoint, path: `${path}/{id}/files`, tag, pathParameters: idPath },
+  ]
+}

@@ -1,17 +1,9 @@
 /** Videos, avatars and clips. */
 import { z } from 'zod'
-import {
-  avatarList,
-  avatarPath,
-  avatarPresets,
-  avatarRecord,
-  avatarRequest,
-  deletedRecord,
-} from '../media/avatars.ts'
+import { avatarList, avatarPresets, avatarRecord, avatarRequest, deletedRecord } from '../media/avatars.ts'
 import {
   clipCategoryList,
   clipComposeRequest,
-  clipSubtitlePath,
   clipSubtitleRequest,
   clipSubtitleSubmitted,
   clipSubtitles,
@@ -27,18 +19,9 @@ import {
   videoSubmitted,
   videoTask,
   videoTaskList,
-  videoTaskPath,
 } from '../media/videos.ts'
-import { taskListQuery } from '../tasks/list.ts'
-import type { Endpoint } from './endpoint.ts'
-import {
-  cancelEndpoint,
-  createEndpoint,
-  deleteFilesEndpoint,
-  jsonAnswer,
-  OWN_MODEL,
-  readEndpoint,
-} from './media.ts'
+import { type Endpoint, jsonAnswer } from './endpoint.ts'
+import { createEndpoint, idPath, OWN_MODEL, readEndpoint, taskEndpoints } from './media.ts'
 
 const HTTP_ACCEPTED = 202
 const HTTP_BAD_REQUEST = 400
@@ -55,7 +38,6 @@ const videoBody = z.union([
   motionRequest,
   clipComposeRequest,
 ])
-const task = jsonAnswer('VideoTask', videoTask)
 const ofClips = { tag: CLIPS, failureStatus: OWN_MODEL } as const
 const COMPOSER = 'The key must be allowed to call `clip-compose`.'
 const helperFailures = ['model_not_allowed', 'model_not_found', 'rate_limit_exceeded'] as const
@@ -83,38 +65,15 @@ export const videoEndpoints: readonly Endpoint[] = [
     example: { model: 'demo-video', prompt: 'The dough rises.', duration: 5 },
     answers: [jsonAnswer('VideoSubmitted', videoSubmitted)],
   },
-  {
-    ...readEndpoint,
+  ...taskEndpoints({
     path: '/v1/videos/generations',
     tag: VIDEOS,
-    summary: 'List the video tasks of the account.',
-    query: taskListQuery('video'),
-    answers: [jsonAnswer('VideoTaskList', videoTaskList)],
-    failures: ['invalid_request', 'rate_limit_exceeded'],
-  },
-  {
-    ...readEndpoint,
-    path: '/v1/videos/generations/{id}',
-    tag: VIDEOS,
-    summary: 'Get a video task.',
-    pathParameters: videoTaskPath,
-    answers: [task],
-    failures: ['not_found', 'rate_limit_exceeded'],
-  },
-  {
-    ...cancelEndpoint,
-    path: '/v1/videos/generations/{id}',
-    tag: VIDEOS,
-    summary: 'Cancel a video task that is still queued.',
-    pathParameters: videoTaskPath,
-    answers: [task],
-  },
-  {
-    ...deleteFilesEndpoint,
-    path: '/v1/videos/generations/{id}/files',
-    tag: VIDEOS,
-    pathParameters: videoTaskPath,
-  },
+    kind: 'video',
+    one: 'a video task',
+    name: 'VideoTask',
+    task: videoTask,
+    list: videoTaskList,
+  }),
   {
     ...createEndpoint,
     path: '/v1/videos/avatars',
@@ -147,7 +106,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     path: '/v1/videos/avatars/{id}',
     tag: AVATARS,
     summary: 'Get an avatar.',
-    pathParameters: avatarPath,
+    pathParameters: idPath,
     answers: [jsonAnswer('Avatar', avatarRecord)],
     failures: ['not_found', 'rate_limit_exceeded'],
   },
@@ -157,7 +116,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     path: '/v1/videos/avatars/{id}',
     tag: AVATARS,
     summary: 'Delete an avatar that is ready or failed.',
-    pathParameters: avatarPath,
+    pathParameters: idPath,
     answers: [jsonAnswer('DeletedRecord', deletedRecord)],
     failures: ['invalid_request', 'not_found', 'task_not_cancellable', 'rate_limit_exceeded'],
   },
@@ -199,7 +158,7 @@ export const videoEndpoints: readonly Endpoint[] = [
     path: '/v1/videos/clip-subtitles/{id}',
     summary: 'Get a recognition.',
     details: COMPOSER,
-    pathParameters: clipSubtitlePath,
+    pathParameters: idPath,
     answers: [jsonAnswer('ClipSubtitleTask', clipSubtitleTask)],
     failures: [...helperFailures, 'not_found'],
   },

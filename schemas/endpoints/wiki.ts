@@ -14,8 +14,7 @@ import {
   wikiTagPath,
 } from '../knowledge/query.ts'
 import { SOURCE_LINK_TTL_SECS, wikiPage } from '../knowledge/wiki.ts'
-import type { Endpoint } from './endpoint.ts'
-import { jsonAnswer } from './media.ts'
+import { type Endpoint, jsonAnswer } from './endpoint.ts'
 
 const WIKI = '/api/v1/ext/wiki'
 const MCP_PATH = '/mcp'

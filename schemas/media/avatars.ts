@@ -35,7 +35,6 @@ export const avatarList = z.object({
   has_more: z.boolean(),
 })
 
-export const avatarPath = z.object({ id: z.string() })
 export const deletedRecord = z.object({ id: z.string(), deleted: z.literal(true) })
 
 export const avatarPresets = z.object({ avatars: z.array(z.object({ id: z.string(), name: z.string() })) })

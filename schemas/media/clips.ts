@@ -110,8 +110,6 @@ export const clipSubtitleTask = z.object({
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
 })
 
-export const clipSubtitlePath = z.object({ id: z.string() })
-
 export const clipTemplateQuery = z.object({
   cate_id: z.string().max(ID_MAX_CHARS).optional().describe('Of one category only.'),
 })

@@ -3,8 +3,8 @@
  * them. See docs/api-rules.md, "Images".
  */
 import { z } from 'zod'
-import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
-import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
+import { taskListOf, unconfirmedMessage } from '../tasks/list.ts'
+import { callerLink, mediaFields, modelId, textOfAtMost } from './fields.ts'
 
 export const IMAGES_MAX = 10
 export const REFERENCE_IMAGES_MAX = 16
@@ -51,7 +51,7 @@ const furtherFields = {
 }
 
 const fields = {
-  model: z.string().min(1).describe('An id or an alias of the catalogue.'),
+  model: modelId,
   ...mediaFields,
   prompt: textOfAtMost(IMAGE_PROMPT_MAX_CHARS),
   n: z
@@ -160,10 +160,4 @@ export const imageSubmitted = imageTask.pick({
 /** The images, or with `async` the task that makes them. */
 export const imagesOrTask = z.union([imageAnswer, imageSubmitted])
 
-export const imageTaskList = z.object({
-  object: z.literal('list'),
-  data: z.array(imageTask).describe('The newest first.'),
-  ...taskListPage,
-})
-
-export const imageTaskPath = z.object({ id: z.string() })
+export const imageTaskList = taskListOf(imageTask)

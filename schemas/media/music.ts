@@ -1,18 +1,16 @@
 /** Songs in requests and answers. See docs/api-rules.md, "Music". */
 import { z } from 'zod'
-import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
-import { charactersIn, isGiven, mediaFields, textOfAtMost } from './fields.ts'
+import { taskListOf, unconfirmedMessage } from '../tasks/list.ts'
+import { charactersIn, isGiven, mediaFields, modelId, textOfAtMost } from './fields.ts'
 
 export const MUSIC_PROMPT_MAX_CHARS = 200
 export const LYRICS_MAX_CHARS = 3000
 const TITLE_MAX_CHARS = 200
 const STYLE_MAX_CHARS = 1000
 
-const model = z.string().min(1).describe('An id or an alias of the catalogue.')
-
 export const musicRequest = z
   .looseObject({
-    model,
+    model: modelId,
     ...mediaFields,
     prompt: z
       .string()
@@ -73,10 +71,4 @@ export const musicTask = z.object({
 })
 export type MusicTask = z.infer<typeof musicTask>
 
-export const musicTaskList = z.object({
-  object: z.literal('list'),
-  data: z.array(musicTask).describe('The newest first.'),
-  ...taskListPage,
-})
-
-export const musicTaskPath = z.object({ id: z.string() })
+export const musicTaskList = taskListOf(musicTask)

@@ -1,7 +1,7 @@
 /** Speech in requests and answers. See docs/api-rules.md, "Speech". */
 import { z } from 'zod'
-import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
-import { mediaFields, textOfAtMost } from './fields.ts'
+import { taskListOf, unconfirmedMessage } from '../tasks/list.ts'
+import { mediaFields, modelId, textOfAtMost } from './fields.ts'
 
 export const SPEECH_INPUT_MAX_CHARS = 5000
 const SPEED_MIN = 0.25
@@ -13,7 +13,7 @@ export const SPEECH_FORMAT = 'mp3'
 
 export const speechRequest = z.looseObject({
   ...mediaFields,
-  model: z.string().min(1).describe('An id or an alias of the catalogue.'),
+  model: modelId,
   input: textOfAtMost(SPEECH_INPUT_MAX_CHARS).describe(
     `The text, at most ${SPEECH_INPUT_MAX_CHARS} characters.`,
   ),
@@ -76,10 +76,4 @@ export const speechTask = z.object({
 })
 export type SpeechTask = z.infer<typeof speechTask>
 
-export const speechTaskList = z.object({
-  object: z.literal('list'),
-  data: z.array(speechTask).describe('The newest first.'),
-  ...taskListPage,
-})
-
-export const speechTaskPath = z.object({ id: z.string() })
+export const speechTaskList = taskListOf(speechTask)

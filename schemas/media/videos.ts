@@ -3,8 +3,8 @@
  * See docs/api-rules.md, "Videos" and "Digital humans".
  */
 import { z } from 'zod'
-import { taskListPage, unconfirmedMessage } from '../tasks/list.ts'
-import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
+import { taskListOf, unconfirmedMessage } from '../tasks/list.ts'
+import { callerLink, mediaFields, modelId, textOfAtMost } from './fields.ts'
 
 /** Models that do something else than make a film from words and pictures. */
 export const VIDEO_WORKS: Readonly<Record<string, 'avatar_video' | 'lipsync' | 'motion' | 'clip_compose'>> = {
@@ -27,7 +27,6 @@ export const PORTRAITS_MAX = 7
 const NARRATION_MAX_CHARS = 5000
 const MAX_WORD_CHARS = 64
 
-const model = z.string().min(1).describe('An id or an alias of the catalogue.')
 const duration = z
   .number()
   .min(DURATION_MIN_SECONDS)
@@ -46,7 +45,7 @@ const videoPart = z.looseObject({ type: z.literal('video_url'), video_url: link,
 
 export const videoRequest = z
   .looseObject({
-    model,
+    model: modelId,
     ...mediaFields,
     prompt: textOfAtMost(VIDEO_PROMPT_MAX_CHARS).nullish(),
     content: z
@@ -86,7 +85,7 @@ const thingId = z.string().min(1).max(200)
 
 export const avatarVideoRequest = z
   .looseObject({
-    model,
+    model: modelId,
     ...mediaFields,
     avatar: thingId.describe('The id of an avatar of the account that is ready, or of a preset.'),
     audio_url: callerLink.nullish().describe('The speech; or `voice` and `text`.'),
@@ -101,7 +100,7 @@ export const avatarVideoRequest = z
   )
 
 export const lipsyncRequest = z.looseObject({
-  model,
+  model: modelId,
   ...mediaFields,
   source_video_url: callerLink,
   audio_url: callerLink.describe('The length of the film follows it.'),
@@ -111,7 +110,7 @@ export const lipsyncRequest = z.looseObject({
 export const MOTION_GRADES = ['fast', 'standard', 'max'] as const
 
 export const motionRequest = z.looseObject({
-  model,
+  model: modelId,
   ...mediaFields,
   source_video_url: callerLink.describe('How people move; the length of the film follows it.'),
   content: z.array(imagePart).min(1).max(PORTRAITS_MAX).describe('Portraits.'),
@@ -154,10 +153,4 @@ export const videoTask = z.object({
   error: z.object({ code: z.string(), message: z.string() }).optional().describe('Why there is no video.'),
 })
 
-export const videoTaskList = z.object({
-  object: z.literal('list'),
-  data: z.array(videoTask).describe('The newest first.'),
-  ...taskListPage,
-})
-
-export const videoTaskPath = z.object({ id: z.string() })
+export const videoTaskList = taskListOf(videoTask)

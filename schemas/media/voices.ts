@@ -35,5 +35,3 @@ export const voiceList = z.object({
     .array(z.object({ id: z.string(), name: z.string(), models: z.array(z.string()) }))
     .describe('What everybody may use, each with the models that take it.'),
 })
-
-export const voicePath = z.object({ id: z.string() })

@@ -24,14 +24,17 @@ export const unconfirmedMessage = {
     ),
 }
 
-/** The fields of every list of tasks besides its `data`. */
-export const taskListPage = {
-  has_more: z.boolean(),
-  next_cursor: z
-    .string()
-    .nullable()
-    .describe('Passed back as cursor, it asks for the next page; null on the last.'),
-}
+/** Returns the schema of a list of tasks. */
+export const taskListOf = <Task extends z.ZodType>(task: Task) =>
+  z.object({
+    object: z.literal('list'),
+    data: z.array(task).describe('The newest first.'),
+    has_more: z.boolean(),
+    next_cursor: z
+      .string()
+      .nullable()
+      .describe('Passed back as cursor, it asks for the next page; null on the last.'),
+  })
 
 /**
  * Returns the query of a list of this kind: `limit`, `status` as a comma list, and the `cursor` of the page before.
