@@ -14,10 +14,7 @@ import { usageQuery, usageReport } from '../accounts/usage.ts'
 import { logDetailAnswer, logDetailPath, logDetailQuery } from '../call-log/detail.ts'
 import { logPage, logQuery } from '../call-log/query.ts'
 import { logSummary, logSummaryQuery } from '../call-log/summary.ts'
-import type { Endpoint } from './endpoint.ts'
-
-const json = (name: string, schema: z.ZodObject) =>
-  [{ contentType: 'application/json', body: { name, schema } }] as const
+import { type Endpoint, jsonAnswer } from './endpoint.ts'
 
 const free = { method: 'GET', key: 'anywhere', failures: [] } as const
 const oneModel = {
@@ -36,7 +33,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     tag: 'Models',
     key: 'authorization_or_x_api_key',
     summary: 'List the models that the key may call.',
-    answers: json('ModelList', modelList),
+    answers: [jsonAnswer('ModelList', modelList)],
     failures: ['rate_limit_exceeded'],
   },
   {
@@ -45,7 +42,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     path: '/v1/models/{model}',
     key: 'authorization_or_x_api_key',
     summary: 'Show one of the models that the key may call.',
-    answers: json('Model', listedModel),
+    answers: [jsonAnswer('Model', listedModel)],
   },
   {
     ...free,
@@ -54,7 +51,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     errorShape: 'generate-content',
     summary: 'List the models that the key may call, generate-content protocol.',
     query: contentModelsQuery,
-    answers: json('ContentModelList', contentModelList),
+    answers: [jsonAnswer('ContentModelList', contentModelList)],
     failures: ['invalid_request', 'rate_limit_exceeded'],
   },
   {
@@ -63,7 +60,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     path: '/v1beta/models/{model}',
     errorShape: 'generate-content',
     summary: 'Show one of the models that the key may call, generate-content protocol.',
-    answers: json('ContentModel', contentModel),
+    answers: [jsonAnswer('ContentModel', contentModel)],
   },
   {
     ...free,
@@ -71,7 +68,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     tag: 'Models',
     key: 'none',
     summary: 'Show the whole catalogue with prices.',
-    answers: json('PublicCatalog', publicCatalog),
+    answers: [jsonAnswer('PublicCatalog', publicCatalog)],
   },
   {
     ...free,
@@ -79,7 +76,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     tag: 'Account',
     summary: 'Show the wallet behind the key.',
     details: 'Free, at a zero balance too; never counted by a rate limit.',
-    answers: json('KeyBalance', keyBalance),
+    answers: [jsonAnswer('KeyBalance', keyBalance)],
   },
   {
     ...free,
@@ -87,7 +84,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     tag: 'Account',
     summary: 'Sum up what the account used in a window of time.',
     query: usageQuery,
-    answers: json('Usage', usageReport),
+    answers: [jsonAnswer('Usage', usageReport)],
     failures: ['invalid_request'],
   },
   {
@@ -96,7 +93,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     tag: 'Account',
     summary: 'Show the wallet as a subscription with a limit.',
     details: NUMBERS,
-    answers: json('BillingSubscription', billingSubscription),
+    answers: [jsonAnswer('BillingSubscription', billingSubscription)],
   },
   {
     ...free,
@@ -105,7 +102,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     summary: 'Show what was charged, by UTC day and model.',
     details: NUMBERS,
     query: billingUsageQuery,
-    answers: json('BillingUsage', billingUsage),
+    answers: [jsonAnswer('BillingUsage', billingUsage)],
     failures: ['invalid_request'],
   },
   {
@@ -114,7 +111,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     tag: 'Account',
     summary: 'Show the wallet as granted, used and available credit.',
     details: NUMBERS,
-    answers: json('CreditGrants', creditGrants),
+    answers: [jsonAnswer('CreditGrants', creditGrants)],
   },
   {
     ...free,
@@ -125,7 +122,7 @@ export const accountEndpoints: readonly Endpoint[] = [
       'Free, at a zero balance too. A row is readable within two seconds of the end of its call. An empty value is no filter. To keep a copy in step, ask with `order=asc` from the last `to` less five minutes, up to an instant that is not in the future, and pass over ids that are known: a call is listed by when it ended, and may appear minutes later where a part of the service was away; after a longer outage go back by its length.',
     query: logQuery,
     answers: [
-      ...json('LogPage', logPage),
+      jsonAnswer('LogPage', logPage),
       {
         contentType: 'text/csv; charset=utf-8',
         says: 'The same calls with a header row; `cost` is called `cost_usd` and counts credits all the same.',
@@ -146,7 +143,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     details:
       'An answer may be a minute old. What narrows the list call by call is refused here: `model`, `status`, `unit_type`, `error_code` and `ref`.',
     query: logSummaryQuery,
-    answers: json('LogSummary', logSummary),
+    answers: [jsonAnswer('LogSummary', logSummary)],
     failures: ['invalid_request', 'permission_denied', 'logs_rate_limited'],
   },
   {
@@ -158,7 +155,7 @@ export const accountEndpoints: readonly Endpoint[] = [
       'What shaped the call, how each attempt at an upstream went, how the charge came about, and where the time went. Prompts and answers are kept nowhere. Items are there for what is known of the call; more may be added.',
     pathParameters: logDetailPath,
     query: logDetailQuery,
-    answers: json('LogDetail', logDetailAnswer),
+    answers: [jsonAnswer('LogDetail', logDetailAnswer)],
     failures: ['invalid_request', 'permission_denied', 'log_not_found', 'logs_rate_limited'],
   },
 ]

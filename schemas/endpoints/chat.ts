@@ -14,7 +14,7 @@ import { countTokensRequest, messagesRequest } from '../chat/messages.ts'
 import { responsesRequest } from '../chat/responses.ts'
 import type { FailureCode } from '../failure.ts'
 import { CONVERSATION_ENDPOINTS } from './conversations.ts'
-import { type Endpoint, EVENT_STREAM } from './endpoint.ts'
+import { type Endpoint, EVENT_STREAM, jsonAnswer } from './endpoint.ts'
 import { STORED_RESPONSE_ENDPOINTS } from './stored-responses.ts'
 
 const TAG = 'Chat'
@@ -102,7 +102,6 @@ const generateContent = {
   body: { name: 'GenerateContentRequest', schema: generateContentRequest },
   example: { contents: [{ role: 'user', parts: [{ text: HELLO.content }] }] },
 } as const
-const generatedContent = { name: 'GenerateContentResponse', schema: generateContentAnswer }
 
 export const chatEndpoints: readonly Endpoint[] = [
   {
@@ -117,7 +116,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     failures: [...CHAT_FAILURES, 'model_no_vision'],
     answerHeaders: { ...answerHeaders, ...TRANSLATION_HEADERS },
     answers: [
-      { contentType: 'application/json', body: { name: 'ChatCompletion', schema: chatCompletion } },
+      jsonAnswer('ChatCompletion', chatCompletion),
       {
         contentType: EVENT_STREAM,
         says: `With stream: chunks as data lines, then data: [DONE]. ${STREAM_END}`,
@@ -135,7 +134,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     body: { name: 'MessagesRequest', schema: messagesRequest },
     example: { model: MESSAGES_MODEL, max_tokens: 1024, messages: [HELLO] },
     answers: [
-      { contentType: 'application/json', body: { name: 'Message', schema: message } },
+      jsonAnswer('Message', message),
       {
         contentType: EVENT_STREAM,
         says: `With stream: events from message_start to message_stop. ${STREAM_END}`,
@@ -153,7 +152,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     answerHeaders: {},
     body: { name: 'CountTokensRequest', schema: countTokensRequest },
     example: { model: MESSAGES_MODEL, messages: [HELLO] },
-    answers: [{ contentType: 'application/json', body: { name: 'TokenCount', schema: tokenCount } }],
+    answers: [jsonAnswer('TokenCount', tokenCount)],
     failures: COUNT_FAILURES,
   },
   {
@@ -161,7 +160,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     path: '/v1beta/models/{model}:generateContent',
     summary: 'Answer a conversation in one piece, generate-content protocol.',
     details: `${NATIVE} ${BILLED}`,
-    answers: [{ contentType: 'application/json', body: generatedContent }],
+    answers: [jsonAnswer('GenerateContentResponse', generateContentAnswer)],
   },
   {
     ...generateContent,
@@ -173,10 +172,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     }),
     answers: [
       { contentType: EVENT_STREAM, says: `With alt=sse: answers as data lines. ${STREAM_END}` },
-      {
-        contentType: 'application/json',
-        body: { name: 'GenerateContentResponses', schema: z.array(generateContentAnswer) },
-      },
+      jsonAnswer('GenerateContentResponses', z.array(generateContentAnswer)),
     ],
   },
   {
@@ -187,9 +183,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     headers: z.object({}),
     answerHeaders: {},
     body: { name: 'CountContentTokensRequest', schema: countContentTokensRequest },
-    answers: [
-      { contentType: 'application/json', body: { name: 'ContentTokenCount', schema: contentTokenCount } },
-    ],
+    answers: [jsonAnswer('ContentTokenCount', contentTokenCount)],
     failures: COUNT_FAILURES,
   },
   {
@@ -203,7 +197,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     body: { name: 'ResponsesRequest', schema: responsesRequest },
     example: { model: MODEL, instructions: 'Be brief.', input: [HELLO] },
     answers: [
-      { contentType: 'application/json', body: { name: 'Response', schema: response } },
+      jsonAnswer('Response', response),
       {
         contentType: EVENT_STREAM,
         says: `With stream: events from response.created to response.completed. ${STREAM_END}`,

@@ -1,7 +1,7 @@
 /** Endpoints of conversations that an upstream keeps. */
 import { z } from 'zod'
 import { changedConversation, newConversation, newItems } from '../chat/conversations.ts'
-import type { Endpoint } from './endpoint.ts'
+import { type Endpoint, jsonAnswer } from './endpoint.ts'
 import { STORED_FAILURES } from './stored-responses.ts'
 
 const PATH = '/v1/conversations'
@@ -18,9 +18,6 @@ const ofItem = { pathParameters: z.object({ id, item_id }) } as const
 const include = z.string().optional().describe('Passed on.')
 
 const kept = { tag: 'Chat', key: 'anywhere', failures: STORED_FAILURES, details: OWN } as const
-const json = (name: string, schema: z.ZodType) => [
-  { contentType: 'application/json', body: { name, schema } } as const,
-]
 
 const conversation = z.looseObject({ id: z.string(), object: z.literal('conversation'), created_at: z.int() })
 const deleted = z.looseObject({ id: z.string(), object: z.string(), deleted: z.literal(true) })
@@ -37,7 +34,7 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
     failures: [...STORED_FAILURES, 'model_not_found', 'model_not_allowed', 'request_too_large'],
     body: { name: 'NewConversation', schema: newConversation },
     example: { items: [{ role: 'user', content: 'Hello!' }] },
-    answers: json('Conversation', conversation),
+    answers: [jsonAnswer('Conversation', conversation)],
   },
   {
     ...kept,
@@ -45,7 +42,7 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
     method: 'GET',
     path: ONE,
     summary: 'Read a conversation.',
-    answers: json('Conversation', conversation),
+    answers: [jsonAnswer('Conversation', conversation)],
   },
   {
     ...kept,
@@ -56,7 +53,7 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
     failures: [...STORED_FAILURES, 'request_too_large'],
     body: { name: 'ChangedConversation', schema: changedConversation },
     example: { metadata: { topic: 'bread' } },
-    answers: json('Conversation', conversation),
+    answers: [jsonAnswer('Conversation', conversation)],
   },
   {
     ...kept,
@@ -64,7 +61,7 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
     method: 'DELETE',
     path: ONE,
     summary: 'Delete a conversation.',
-    answers: json('ConversationDeleted', deleted),
+    answers: [jsonAnswer('ConversationDeleted', deleted)],
   },
   {
     ...kept,
@@ -78,7 +75,7 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
       after: z.string().optional(),
       include,
     }),
-    answers: json('ConversationItems', list),
+    answers: [jsonAnswer('ConversationItems', list)],
   },
   {
     ...kept,
@@ -91,7 +88,7 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
     query: z.object({ include }),
     body: { name: 'NewConversationItems', schema: newItems },
     example: { items: [{ role: 'user', content: 'Hello!' }] },
-    answers: json('ConversationItems', list),
+    answers: [jsonAnswer('ConversationItems', list)],
   },
   {
     ...kept,
@@ -100,7 +97,7 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
     path: ITEM,
     summary: 'Read an item of a conversation.',
     query: z.object({ include }),
-    answers: json('ConversationItem', one),
+    answers: [jsonAnswer('ConversationItem', one)],
   },
   {
     ...kept,
@@ -108,6 +105,6 @@ export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
     method: 'DELETE',
     path: ITEM,
     summary: 'Delete an item of a conversation.',
-    answers: json('Conversation', conversation),
+    answers: [jsonAnswer('Conversation', conversation)],
   },
 ]

@@ -1,6 +1,6 @@
 /** The state of the service, and this reference. They need no key. */
 import { z } from 'zod'
-import type { Endpoint } from './endpoint.ts'
+import { type Endpoint, jsonAnswer } from './endpoint.ts'
 
 const open = { method: 'GET', key: 'none', tag: 'Service', failures: [] } as const
 const HTTP_PARTIAL_CONTENT = 206
@@ -24,15 +24,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
     details: 'Its signature is the header `Stripe-Signature`. An event that comes again changes nothing.',
     headers: z.object({ 'stripe-signature': z.string() }),
     body: { name: 'PaymentEvent', schema: z.looseObject({ id: z.string(), type: z.string() }) },
-    answers: [
-      {
-        contentType: 'application/json',
-        body: {
-          name: 'PaymentEventTaken',
-          schema: z.object({ received: z.literal(true), outcome: z.string() }),
-        },
-      },
-    ],
+    answers: [jsonAnswer('PaymentEventTaken', z.object({ received: z.literal(true), outcome: z.string() }))],
     failures: ['not_found'],
   },
   {
@@ -68,12 +60,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
     ...open,
     path: '/openapi.json',
     summary: 'Give this reference for programs.',
-    answers: [
-      {
-        contentType: 'application/json',
-        body: { name: 'OpenApiDocument', schema: z.looseObject({ openapi: z.string() }) },
-      },
-    ],
+    answers: [jsonAnswer('OpenApiDocument', z.looseObject({ openapi: z.string() }))],
   },
   {
     ...open,

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { response } from '../chat/answers.ts'
 import type { FailureCode } from '../failure.ts'
-import type { Endpoint } from './endpoint.ts'
+import { type Endpoint, jsonAnswer } from './endpoint.ts'
 
 export const STORED_FAILURES: readonly FailureCode[] = [
   'invalid_request',
@@ -33,7 +33,7 @@ export const STORED_RESPONSE_ENDPOINTS: readonly Endpoint[] = [
     summary: 'Cancel a response that is made in the background.',
     details: 'What the upstream reports of it is charged. It refuses to cancel any other response.',
     failures: [...STORED_FAILURES, 'task_not_cancellable'],
-    answers: [{ contentType: 'application/json', body: { name: 'Response', schema: response } }],
+    answers: [jsonAnswer('Response', response)],
   },
   {
     ...stored,
@@ -43,7 +43,7 @@ export const STORED_RESPONSE_ENDPOINTS: readonly Endpoint[] = [
     details:
       'Free. Those of the account alone. Of one that is made in the background it tells how far it is.',
     query: z.object({ include: z.string().optional().describe('Passed on.') }),
-    answers: [{ contentType: 'application/json', body: { name: 'Response', schema: response } }],
+    answers: [jsonAnswer('Response', response)],
   },
   {
     ...stored,
@@ -51,7 +51,7 @@ export const STORED_RESPONSE_ENDPOINTS: readonly Endpoint[] = [
     path: '/v1/responses/{id}',
     summary: 'Delete a response at the upstream that keeps it.',
     details: 'Free. Its row in the call log and its charge stay.',
-    answers: [{ contentType: 'application/json', body: { name: 'ResponseDeleted', schema: deleted } }],
+    answers: [jsonAnswer('ResponseDeleted', deleted)],
   },
   {
     ...stored,
@@ -66,6 +66,6 @@ export const STORED_RESPONSE_ENDPOINTS: readonly Endpoint[] = [
       before: z.string().optional(),
       include: z.string().optional(),
     }),
-    answers: [{ contentType: 'application/json', body: { name: 'ResponseInputItems', schema: items } }],
+    answers: [jsonAnswer('ResponseInputItems', items)],
   },
 ]
