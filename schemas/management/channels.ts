@@ -58,7 +58,10 @@ const channelSchema = z.object({
 const shown = { name: 'Channel', schema: channelSchema } as const
 const input = z.object({ id: z.string() })
 
+const ofOperators = { scope: 'admin', allows: 'operators' } as const
+
 export const listChannels = operation({
+  ...ofOperators,
   method: 'GET',
   path: '/channels',
   summary: 'List the channels with their state in every running process.',
@@ -72,51 +75,46 @@ export const listChannels = operation({
       next_cursor: z.null(),
     }),
   },
-  scope: 'admin',
-  allows: 'operators',
 })
 
 export const showChannel = operation({
+  ...ofOperators,
   method: 'GET',
   path: '/channels/{id}',
   summary: 'Show a channel with its state in every running process.',
   input,
   answer: shown,
-  scope: 'admin',
-  allows: 'operators',
 })
 
 export const pauseChannel = operation({
+  ...ofOperators,
   method: 'POST',
   path: '/channels/{id}/pause',
   summary: 'Keep new calls from a channel, within a second; calls and tasks under way go on.',
   input,
   answer: shown,
-  scope: 'admin',
-  allows: 'operators',
 })
 
 export const drainChannel = operation({
+  ...ofOperators,
   method: 'POST',
   path: '/channels/{id}/drain',
   summary: 'Keep new calls from a channel that is to be removed; `drained` says when nothing is under way.',
   input,
   answer: shown,
-  scope: 'admin',
-  allows: 'operators',
 })
 
 export const resumeChannel = operation({
+  ...ofOperators,
   method: 'POST',
   path: '/channels/{id}/resume',
   summary: 'Let calls through to a channel again, within a second.',
   input,
   answer: shown,
-  scope: 'admin',
-  allows: 'operators',
 })
 
 export const testChannel = operation({
+  ...ofOperators,
   method: 'POST',
   path: '/channels/{id}/test',
   summary:
@@ -145,6 +143,4 @@ export const testChannel = operation({
       error: z.string().nullable(),
     }),
   },
-  scope: 'admin',
-  allows: 'operators',
 })

@@ -42,7 +42,10 @@ const text = z
     'YAML. `********` stands for the secret that the file has there; in a list, `********2` for the second entry of the file.',
   )
 
+const ofOperators = { scope: 'admin', allows: 'operators' } as const
+
 export const showConfiguration = operation({
+  ...ofOperators,
   method: 'GET',
   path: '/configuration',
   summary: 'Show the configuration file, without its secrets.',
@@ -57,11 +60,10 @@ export const showConfiguration = operation({
       is_refused: z.boolean().describe('The file has problems: the content before it stays in force.'),
     }),
   },
-  scope: 'admin',
-  allows: 'operators',
 })
 
 export const checkConfiguration = operation({
+  ...ofOperators,
   method: 'POST',
   path: '/configuration/check',
   summary: 'Check a proposed configuration, and show how it differs from the file.',
@@ -75,11 +77,10 @@ export const checkConfiguration = operation({
       difference,
     }),
   },
-  scope: 'admin',
-  allows: 'operators',
 })
 
 export const applyConfiguration = operation({
+  ...ofOperators,
   method: 'PUT',
   path: '/configuration',
   summary: 'Replace the configuration file.',
@@ -88,7 +89,5 @@ export const applyConfiguration = operation({
     'since it was read, or cannot be written here: it is then changed where the installation is deployed from.',
   input: z.object({ text, digest: z.string().describe('Of the content that was edited.') }),
   answer: { name: 'AppliedConfiguration', schema: z.object({ digest: z.string(), difference }) },
-  scope: 'admin',
-  allows: 'operators',
   isSensitive: true,
 })

@@ -71,7 +71,10 @@ const job = z.object({
   rebuilt: rebuilt.nullable(),
 })
 
+const ofOperators = { scope: 'admin', allows: 'operators' } as const
+
 export const startJob = operation({
+  ...ofOperators,
   method: 'POST',
   path: '/jobs',
   summary: 'Start a job: verify every wallet against the ledger and the call log, or rebuild the call log.',
@@ -86,37 +89,32 @@ export const startJob = operation({
       ),
   }),
   answer: { name: 'Job', schema: job },
-  scope: 'admin',
-  allows: 'operators',
   status: 201,
 })
 
 export const listJobs = operation({
+  ...ofOperators,
   method: 'GET',
   path: '/jobs',
   summary: 'List the last jobs, the newest first.',
   input: z.object({ kind: kind.optional(), limit: z.coerce.number().int().min(1).max(100).default(20) }),
   answer: { name: 'JobList', schema: z.object({ object: z.literal('list'), data: z.array(job) }) },
-  scope: 'admin',
-  allows: 'operators',
 })
 
 export const showJob = operation({
+  ...ofOperators,
   method: 'GET',
   path: '/jobs/{id}',
   summary: 'Show a job with its progress and result.',
   input: z.object({ id }),
   answer: { name: 'JobInFull', schema: job },
-  scope: 'admin',
-  allows: 'operators',
 })
 
 export const cancelJob = operation({
+  ...ofOperators,
   method: 'POST',
   path: '/jobs/{id}/cancel',
   summary: 'Cancel a job. A rebuild that is cancelled leaves the call log as it was.',
   input: z.object({ id }),
   answer: { name: 'CancelledJob', schema: job },
-  scope: 'admin',
-  allows: 'operators',
 })

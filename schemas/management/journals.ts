@@ -17,7 +17,10 @@ const journal = z.object({
   unbooked_cost: amountText.describe('What they cost, in credits.'),
 })
 
+const ofOperators = { scope: 'admin', allows: 'operators' } as const
+
 export const listJournals = operation({
+  ...ofOperators,
   method: 'GET',
   path: '/journals',
   summary: 'List the journals that are not drained, those with the oldest heartbeat first.',
@@ -27,11 +30,10 @@ export const listJournals = operation({
     name: 'JournalList',
     schema: z.object({ object: z.literal('list'), data: z.array(journal) }),
   },
-  scope: 'admin',
-  allows: 'operators',
 })
 
 export const importJournal = operation({
+  ...ofOperators,
   method: 'POST',
   path: '/journals/import',
   summary: 'Book the journal that is found in a directory, each call once, however often.',
@@ -62,11 +64,10 @@ export const importJournal = operation({
         ),
     }),
   },
-  scope: 'admin',
-  allows: 'operators',
 })
 
 export const abandonJournal = operation({
+  ...ofOperators,
   method: 'POST',
   path: '/journals/{id}/abandon',
   summary: 'Close a journal that can never come back.',
@@ -84,6 +85,4 @@ export const abandonJournal = operation({
       lost_cost: amountText.describe('What they cost, in credits.'),
     }),
   },
-  scope: 'admin',
-  allows: 'operators',
 })

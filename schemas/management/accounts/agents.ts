@@ -18,6 +18,8 @@ const agentSchema = z.object({
   updated_at: instantText,
 })
 
+const toChange = { scope: 'knowledge', allows } as const
+
 export const listAgents = operation({
   method: 'GET',
   path: '/agents',
@@ -42,74 +44,67 @@ export const showAgent = operation({
 })
 
 export const createAgent = operation({
+  ...toChange,
   method: 'POST',
   path: '/agents',
   summary: 'Create an agent. Its keys open nothing until it is published.',
   input: z.object({ account_id: z.string(), file: agentFile }),
   answer: { name: 'CreatedAgent', schema: agentSchema },
-  scope: 'knowledge',
-  allows,
   isIdempotent: true,
   status: 201,
 })
 
 export const replaceAgent = operation({
+  ...toChange,
   method: 'PUT',
   path: '/agents/{id}',
   summary: 'Replace the file of an agent without a draft. In force within a second.',
   input: z.object({ id, file: agentFile }),
   answer: { name: 'ReplacedAgent', schema: agentSchema },
-  scope: 'knowledge',
-  allows,
 })
 
 export const saveDraft = operation({
+  ...toChange,
   method: 'PUT',
   path: '/agents/{id}/draft',
   summary: 'Keep an edit of an agent as its draft. What is in force stays so.',
   input: z.object({ id, file: agentFile }),
   answer: { name: 'DraftedAgent', schema: agentSchema },
-  scope: 'knowledge',
-  allows,
 })
 
 export const discardDraft = operation({
+  ...toChange,
   method: 'DELETE',
   path: '/agents/{id}/draft',
   summary: 'Discard the draft of an agent.',
   input: z.object({ id }),
   answer: { name: 'AgentWithoutDraft', schema: agentSchema },
-  scope: 'knowledge',
-  allows,
 })
 
 export const publishAgent = operation({
+  ...toChange,
   method: 'POST',
   path: '/agents/{id}/publish',
   summary:
     'Take up the draft of an agent, and let its keys work. In force within a second; calls under way go on as they began.',
   input: z.object({ id }),
   answer: { name: 'PublishedAgent', schema: agentSchema },
-  scope: 'knowledge',
-  allows,
 })
 
 export const unpublishAgent = operation({
+  ...toChange,
   method: 'POST',
   path: '/agents/{id}/unpublish',
   summary: 'Refuse the keys of an agent until it is published again.',
   input: z.object({ id }),
   answer: { name: 'UnpublishedAgent', schema: agentSchema },
-  scope: 'knowledge',
-  allows,
 })
 
 export const deleteAgent = operation({
+  ...toChange,
   method: 'DELETE',
   path: '/agents/{id}',
   summary: 'Delete an agent for good: its keys open nothing any more.',
   input: z.object({ id }),
   answer: { name: 'DeletedAgent', schema: agentSchema },
-  scope: 'knowledge',
-  allows,
 })

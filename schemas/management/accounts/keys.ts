@@ -71,6 +71,8 @@ export const keyWithSecret = keySchema.extend({ key: z.string().describe('The ke
 
 const id = z.string()
 
+const toChange = { scope: 'keys', allows: ['owner', 'admin'] } as const
+
 export const listKeys = operation({
   method: 'GET',
   path: '/keys',
@@ -82,6 +84,7 @@ export const listKeys = operation({
 })
 
 export const createKey = operation({
+  ...toChange,
   method: 'POST',
   path: '/keys',
   summary: 'Create a key.',
@@ -98,8 +101,6 @@ export const createKey = operation({
     ...limitsOfNewKey,
   }),
   answer: { name: 'CreatedKey', schema: keyWithSecret },
-  scope: 'keys',
-  allows: ['owner', 'admin'],
   isIdempotent: true,
   isSecret: true,
   status: 201,
@@ -116,6 +117,7 @@ export const showKey = operation({
 })
 
 export const updateKey = operation({
+  ...toChange,
   method: 'PATCH',
   path: '/keys/{id}',
   summary: 'Change a key; in force everywhere within a second. What is absent stays.',
@@ -132,18 +134,15 @@ export const updateKey = operation({
     allowed_addresses: limits.allowed_addresses.optional(),
   }),
   answer: { name: 'ManagedKey', schema: keySchema },
-  scope: 'keys',
-  allows: ['owner', 'admin'],
 })
 
 export const revealKey = operation({
+  ...toChange,
   method: 'POST',
   path: '/keys/{id}/reveal',
   summary: 'Show the key itself again.',
   input: z.object({ id }),
   answer: { name: 'CreatedKey', schema: keyWithSecret },
-  scope: 'keys',
-  allows: ['owner', 'admin'],
   isSensitive: true,
   isSecret: true,
 })
@@ -161,11 +160,10 @@ export const forgetKeys = operation({
 })
 
 export const revokeKey = operation({
+  ...toChange,
   method: 'POST',
   path: '/keys/{id}/revoke',
   summary: 'Refuse a key for good.',
   input: z.object({ id }),
   answer: { name: 'ManagedKey', schema: keySchema },
-  scope: 'keys',
-  allows: ['owner', 'admin'],
 })

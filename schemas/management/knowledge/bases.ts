@@ -18,6 +18,8 @@ const base = z.object({
 
 const granted = base.pick({ id: true, name: true, pages: true })
 
+const toChange = { scope: 'knowledge', allows } as const
+
 export const listBases = operation({
   method: 'GET',
   path: '/knowledge-bases',
@@ -52,18 +54,18 @@ export const showBase = operation({
 })
 
 export const createBase = operation({
+  ...toChange,
   method: 'POST',
   path: '/knowledge-bases',
   summary: "Create a knowledge base beside the account's own one, which needs no creating.",
   input: z.object({ account_id: z.string(), name: z.string().trim().min(1).max(200) }),
   answer: { name: 'CreatedKnowledgeBase', schema: base },
-  scope: 'knowledge',
-  allows,
   isIdempotent: true,
   status: 201,
 })
 
 export const grantBase = operation({
+  ...toChange,
   method: 'POST',
   path: '/knowledge-bases/{id}/readers',
   summary:
@@ -71,26 +73,22 @@ export const grantBase = operation({
   details: 'Operators may grant it to every account.',
   input: z.object({ id, reader_id }),
   answer: { name: 'GrantedKnowledgeBase', schema: base },
-  scope: 'knowledge',
-  allows,
 })
 
 export const revokeBase = operation({
+  ...toChange,
   method: 'DELETE',
   path: '/knowledge-bases/{id}/readers/{reader_id}',
   summary: 'Take the grant of a knowledge base back.',
   input: z.object({ id, reader_id }),
   answer: { name: 'RevokedKnowledgeBase', schema: base },
-  scope: 'knowledge',
-  allows,
 })
 
 export const deleteBase = operation({
+  ...toChange,
   method: 'DELETE',
   path: '/knowledge-bases/{id}',
   summary: 'Delete a knowledge base with all its pages, for good.',
   input: z.object({ id }),
   answer: { name: 'DeletedKnowledgeBase', schema: base },
-  scope: 'knowledge',
-  allows,
 })

@@ -50,6 +50,8 @@ export const oidcReturn = {
     .describe('The query of the address to which the provider sent the browser.'),
 }
 
+const ofEveryone = { scope: 'admin', allows: 'everyone' } as const
+
 export const signInWays = operation({
   method: 'GET',
   path: '/sign-in',
@@ -68,6 +70,7 @@ export const signInWays = operation({
 })
 
 export const signUp = operation({
+  ...ofEveryone,
   method: 'POST',
   path: '/sign-up',
   summary: 'Become a user with a password, and sign in afterwards.',
@@ -81,32 +84,29 @@ export const signUp = operation({
     invitation: secretToken.optional().describe('The token of an invitation.'),
   }),
   answer: { name: 'SignedUp', schema: z.object({ email: z.string() }) },
-  scope: 'admin',
-  allows: 'everyone',
 })
 
 export const recover = operation({
+  ...ofEveryone,
   method: 'POST',
   path: '/sign-in/recovery',
   summary: 'Ask for a link by email that signs in once, within 15 minutes.',
   details: 'The answer is the same where no user has this email; nothing is sent then.',
   input: z.object({ email: emailText }),
   answer: { name: 'RecoveryAsked', schema: z.object({ email: z.string() }) },
-  scope: 'admin',
-  allows: 'everyone',
 })
 
 export const confirmEmail = operation({
+  ...ofEveryone,
   method: 'POST',
   path: '/email/confirm',
   summary: 'Put a new email address in force, with the token that was sent to it.',
   input: z.object({ token: secretToken }),
   answer: { name: 'ConfirmedEmail', schema: z.object({ email: z.string() }) },
-  scope: 'admin',
-  allows: 'everyone',
 })
 
 export const signInByPassword = operation({
+  ...ofEveryone,
   method: 'POST',
   path: '/sign-in/password',
   summary: 'Sign in with email and password.',
@@ -119,62 +119,55 @@ export const signInByPassword = operation({
       ticket: z.string().nullable().describe('For `/sign-in/totp`.'),
     }),
   },
-  scope: 'admin',
-  allows: 'everyone',
   failures: ['sign_in_failed'],
 })
 
 export const signInByTotp = operation({
+  ...ofEveryone,
   method: 'POST',
   path: '/sign-in/totp',
   summary: 'Give the one-time code after the password.',
   input: z.object({ ticket: ticketText, code: codeText }),
   answer: { name: 'Session', schema: sessionSchema },
-  scope: 'admin',
-  allows: 'everyone',
   failures: ['sign_in_failed'],
 })
 
 export const beginPasskeySignIn = operation({
+  ...ofEveryone,
   method: 'POST',
   path: '/sign-in/passkey/options',
   summary: 'Begin to sign in with a passkey.',
   input: z.object({}),
   answer: { name: 'BrowserOptions', schema: browserOptionsSchema },
-  scope: 'admin',
-  allows: 'everyone',
 })
 
 export const signInByPasskey = operation({
+  ...ofEveryone,
   method: 'POST',
   path: '/sign-in/passkey',
   summary: 'Sign in with a passkey.',
   input: z.object({ ticket: ticketText, response: browserAnswer }),
   answer: { name: 'Session', schema: sessionSchema },
-  scope: 'admin',
-  allows: 'everyone',
   failures: ['sign_in_failed'],
 })
 
 export const beginOidcSignIn = operation({
+  ...ofEveryone,
   method: 'POST',
   path: '/sign-in/oidc/{id}',
   summary: 'Begin to sign in at an OpenID Connect provider.',
   input: z.object({ id: z.string(), invitation: secretToken.optional() }),
   answer: { name: 'ProviderRedirect', schema: providerRedirectSchema },
-  scope: 'admin',
-  allows: 'everyone',
 })
 
 export const signInByOidc = operation({
+  ...ofEveryone,
   method: 'POST',
   path: '/sign-in/oidc/{id}/return',
   summary: 'Sign in after the provider sent the browser back.',
   details: 'Creates the user where the email is verified and they may sign up.',
   input: z.object({ id: z.string(), ...oidcReturn }),
   answer: { name: 'Session', schema: sessionSchema },
-  scope: 'admin',
-  allows: 'everyone',
   failures: ['sign_in_failed'],
 })
 
