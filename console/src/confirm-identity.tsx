@@ -16,7 +16,7 @@ import { Button } from './ui/button.tsx'
 import { Dialog } from './ui/dialog.tsx'
 import { Field } from './ui/field.tsx'
 import { Actions, Form } from './ui/form.tsx'
-import { ErrorState, FormError, Skeleton } from './ui/states.tsx'
+import { FormError, QueryState } from './ui/states.tsx'
 
 function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; onCancel(): void }) {
   useLingui()
@@ -35,11 +35,9 @@ function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; 
     },
     onSuccess: onConfirmed,
   })
-  if (ways.error) return <ErrorState error={ways.error} onRetry={() => void ways.refetch()} />
-  if (!ways.data) return <Skeleton />
+  if (!ways.isSuccess) return <QueryState query={ways} />
   const hasPassword = ways.data.password_set_at !== null
   const hasPasskey = ways.data.passkeys.length > 0
-  const failed = byPassword.error ?? byPasskey.error
   return (
     <Form
       onSubmit={() => {
@@ -58,7 +56,7 @@ function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; 
         />
       )}
       {!hasPassword && !hasPasskey && <p>{t('Sign out and in again, then repeat what you did.')}</p>}
-      {failed && <FormError error={failed} />}
+      <FormError error={byPassword.error ?? byPasskey.error} />
       <Actions>
         <Button onClick={onCancel}>{t('Cancel')}</Button>
         {hasPasskey && (

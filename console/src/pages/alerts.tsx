@@ -10,7 +10,7 @@ import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { CheckField, Field } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { ErrorState, FormError, Panel, Skeleton } from '../ui/states.tsx'
+import { FormError, Panel, QueryState } from '../ui/states.tsx'
 
 interface ThresholdProps {
   readonly accountId: string
@@ -54,7 +54,7 @@ function Threshold({ accountId, threshold, mayChange }: ThresholdProps) {
           onText={setAmount}
         />
       )}
-      {save.error && <FormError error={save.error} />}
+      <FormError error={save.error} />
       <div className="flex flex-wrap items-center gap-3">
         {mayChange && (
           <Button type="submit" isBusy={save.isPending}>
@@ -86,8 +86,7 @@ export function Alerts({
   const alerts = useGet<typeof showAlerts>('/alerts', { account_id: accountId })
   return (
     <Panel title={t('Alerts')}>
-      {alerts.isPending && <Skeleton rows={2} />}
-      {alerts.error && <ErrorState error={alerts.error} onRetry={() => void alerts.refetch()} />}
+      <QueryState query={alerts} rows={2} />
       {alerts.data && (
         <Threshold accountId={accountId} threshold={alerts.data.balance_low} mayChange={mayChange} />
       )}

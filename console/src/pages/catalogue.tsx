@@ -16,7 +16,7 @@ import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Actions } from '../ui/form.tsx'
-import { Badge, EmptyState, ErrorState, FormError, PageHeader, Panel, Skeleton } from '../ui/states.tsx'
+import { Badge, EmptyState, ErrorState, FormError, PageHeader, Panel, QueryState } from '../ui/states.tsx'
 
 type Checked = AnswerOf<typeof checkConfiguration>
 type Entries = Checked['difference']['models']
@@ -201,7 +201,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
         )}
       </div>
       <div className="flex flex-col gap-4">
-        {check.error && <ErrorState error={check.error} />}
+        <ErrorState error={check.error} />
         {checked && (
           <>
             <Problems title={t('Problems')} problems={checked.problems} onOpen={open} />
@@ -216,7 +216,7 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
         isOpen={isAsking}
         onClose={() => setAsking(false)}
       >
-        {apply.error && <FormError error={apply.error} />}
+        <FormError error={apply.error} />
         <Actions>
           <Button onClick={() => setAsking(false)}>{t('Cancel')}</Button>
           <Button kind="primary" isBusy={apply.isPending} onClick={() => apply.mutate()}>
@@ -250,10 +250,7 @@ export function Catalogue() {
           </>
         }
       />
-      {configuration.isPending && <Skeleton rows={12} />}
-      {configuration.error && (
-        <ErrorState error={configuration.error} onRetry={() => void configuration.refetch()} />
-      )}
+      <QueryState query={configuration} rows={12} />
       {data?.is_refused && (
         <p role="alert" className="mb-4 rounded-md border border-bad bg-bad-wash p-3 text-bad">
           {t('The file has problems: an earlier content is in force. Check it to read them.')}

@@ -17,7 +17,7 @@ import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { ConfirmByTyping } from '../ui/dialog.tsx'
-import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../ui/states.tsx'
+import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { Money } from '../ui/text.tsx'
 
@@ -241,18 +241,16 @@ export function Channels() {
         ),
     },
   ]
-  const failed = hold.error ?? test.error
   return (
     <>
       <PageHeader
         title={t('Channels')}
         description={t('The ways to providers: how each does in every process, and whether it takes calls.')}
       />
-      {failed && <ErrorState error={failed} />}
+      <ErrorState error={hold.error ?? test.error} />
       {test.data && <TestResult tested={test.data} />}
       <Panel>
-        {list.isPending && <Skeleton />}
-        {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
+        <QueryState query={list} />
         {list.data?.data.length === 0 && <EmptyState title={t('The configuration has no channels.')} />}
         {list.data && list.data.data.length > 0 && (
           <Table caption={t('Channels')} columns={columns} rows={list.data.data} keyOf={({ id }) => id} />

@@ -68,7 +68,7 @@ export function CsvExport<Entry>(props: CsvExportProps<Entry>) {
         {writing.isPending && (
           <progress className="mt-3 h-2 w-full accent-accent" aria-label={t('Progress')} />
         )}
-        {failure && <ErrorState error={failure} onRetry={start} />}
+        <ErrorState error={failure} onRetry={start} />
         <Actions>
           <Button onClick={close}>{t('Cancel')}</Button>
         </Actions>

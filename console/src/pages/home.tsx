@@ -8,7 +8,7 @@ import { useGet, useList } from '../api/read.ts'
 import { useAccount } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { CallsChart, CostChart } from '../ui/call-charts.tsx'
-import { EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../ui/states.tsx'
+import { EmptyState, PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
 import { CodeBlock, Money } from '../ui/text.tsx'
 import { NamedBudgets } from './budgets/named.tsx'
 import { OpenAlert } from './open-alert.tsx'
@@ -103,8 +103,7 @@ export function Home() {
           </Link>
         </EmptyState>
       )}
-      {isAllowed && home.isPending && <Skeleton rows={8} />}
-      {home.error && <ErrorState error={home.error} onRetry={() => void home.refetch()} />}
+      {isAllowed && <QueryState query={home} rows={8} />}
       {home.data && role !== 'admin' && <OpenAlert accountId={accountId} wallet={home.data.wallet} />}
       {home.data && <Figures data={home.data} />}
     </>

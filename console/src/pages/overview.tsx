@@ -10,7 +10,7 @@ import { t } from '../i18n.ts'
 import { LatencyChart } from '../ui/call-charts.tsx'
 import { Chart } from '../ui/chart.tsx'
 import { printCount, printDuration, printShortAmount } from '../ui/numbers.ts'
-import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../ui/states.tsx'
+import { Badge, EmptyState, PageHeader, Panel, QueryState, Stat } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { Money, Time } from '../ui/text.tsx'
 
@@ -156,10 +156,7 @@ export function Overview() {
         description={t('The installation as its processes report it, every two seconds.')}
         actions={<LiveBadge state={state} />}
       />
-      {first.isPending && latest === null && <Skeleton rows={8} />}
-      {first.error && latest === null && (
-        <ErrorState error={first.error} onRetry={() => void first.refetch()} />
-      )}
+      {latest === null && <QueryState query={first} rows={8} />}
       {now && (
         <div className="flex flex-col gap-4">
           <Figures now={latest} />

@@ -88,7 +88,7 @@ export function SavedViews({ page, filters }: SavedViewsProps) {
           {t('Save this view')}
         </Button>
       )}
-      {remove.error && <FormError error={remove.error} />}
+      <FormError error={remove.error} />
       {isSaving && (
         <NameDialog
           title={t('Save this view')}

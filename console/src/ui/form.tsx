@@ -47,7 +47,7 @@ export const DialogForm = ({
 }: DialogFormProps) => (
   <Form className="flex flex-col gap-4" onSubmit={() => sends.mutate()}>
     {children}
-    {sends.error && <FormError error={sends.error} />}
+    <FormError error={sends.error} />
     <Actions>
       <Button onClick={onClose}>{cancel}</Button>
       <Button type="submit" kind={kind} disabled={isDisabled} isBusy={sends.isPending}>

@@ -3,16 +3,13 @@ import { useLingui } from '@lingui/react'
 import type { ReactNode } from 'react'
 import { t } from '../i18n.ts'
 import { Button } from './button.tsx'
-import { ErrorState, Panel, Skeleton } from './states.tsx'
+import { Panel, type Query, QueryState } from './states.tsx'
 import { type Column, Table } from './table.tsx'
 
-interface List<Row> {
+interface List<Row> extends Query {
   readonly rows: readonly Row[]
-  readonly isPending: boolean
-  readonly error: Error | null
   readonly hasNextPage: boolean
   readonly isFetchingNextPage: boolean
-  refetch(): unknown
   fetchNextPage(): unknown
 }
 
@@ -29,8 +26,7 @@ export function ListPanel<Row>({ title, caption, list, columns, empty, keyOf }: 
   useLingui()
   return (
     <Panel {...(title !== undefined && { title })}>
-      {list.isPending && <Skeleton />}
-      {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
+      <QueryState query={list} />
       {!list.isPending && !list.error && list.rows.length === 0 && empty}
       {list.rows.length > 0 && <Table caption={caption} columns={columns} rows={list.rows} keyOf={keyOf} />}
       {list.hasNextPage && (

@@ -145,7 +145,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
         >
           {t('Sign out')}
         </Button>
-        {leave.error && <FormError error={leave.error} />}
+        <FormError error={leave.error} />
       </div>
     </div>
   )

@@ -100,13 +100,15 @@ export const EmptyState = ({
 )
 
 interface ErrorStateProps {
-  readonly error: Error
+  /** Null: nothing is shown. */
+  readonly error: Error | null | undefined
   onRetry?(): void
 }
 
 /** Says what went wrong, and the id by which an operator finds the request. */
 export function ErrorState({ error, onRetry }: ErrorStateProps) {
   useLingui()
+  if (!error) return null
   const requestId = error instanceof ApiError ? error.requestId : null
   return (
     <div role="alert" className="m-4 rounded-md border border-bad bg-bad-wash p-4">
@@ -127,11 +129,32 @@ export function ErrorState({ error, onRetry }: ErrorStateProps) {
 }
 
 /** Says in a form what to correct; an error that no input causes is shown whole. */
-export const FormError = ({ error }: { readonly error: Error }) =>
-  error instanceof ApiError && error.status >= SERVER_ERROR ? (
-    <ErrorState error={error} />
-  ) : (
+export function FormError({ error }: Pick<ErrorStateProps, 'error'>) {
+  if (!error) return null
+  if (error instanceof ApiError && error.status >= SERVER_ERROR) return <ErrorState error={error} />
+  return (
     <p role="alert" className="text-bad text-sm">
       {error.message}
     </p>
+  )
+}
+
+export interface Query {
+  readonly isPending: boolean
+  readonly error: Error | null
+  refetch(): unknown
+}
+
+interface QueryStateProps {
+  readonly query: Query
+  /** Those of the skeleton. */
+  readonly rows?: number
+}
+
+/** In place of what a query reads: that it is on its way, or why it failed. */
+export const QueryState = ({ query, rows }: QueryStateProps) =>
+  query.isPending ? (
+    <Skeleton rows={rows} />
+  ) : (
+    <ErrorState error={query.error} onRetry={() => void query.refetch()} />
   )

@@ -19,7 +19,7 @@ import { Button } from '../../ui/button.tsx'
 import { ConfirmByTyping } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Actions, Form } from '../../ui/form.tsx'
-import { ErrorState, Panel, Skeleton, Stat } from '../../ui/states.tsx'
+import { ErrorState, Panel, QueryState, Stat } from '../../ui/states.tsx'
 import { Id, Money } from '../../ui/text.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
 import type { Account } from './accounts.tsx'
@@ -71,7 +71,7 @@ function Limits({ account, mayChange, onChanged }: LimitsProps) {
           readOnly={!mayChange}
           onText={setConcurrency}
         />
-        {save.error && <ErrorState error={save.error} />}
+        <ErrorState error={save.error} />
         {mayChange && (
           <div className="sm:col-span-2">
             <Button type="submit" isBusy={save.isPending}>
@@ -167,8 +167,7 @@ export function AccountDetail({ id }: { readonly id: string }) {
     mutationFn: () => request<typeof viewAccount>('POST', '/accounts/{id}/view', { id }),
     onSuccess: () => beginView(id),
   })
-  if (shown.isPending) return <Skeleton />
-  if (shown.error) return <ErrorState error={shown.error} onRetry={() => void shown.refetch()} />
+  if (!shown.isSuccess) return <QueryState query={shown} />
   const account = shown.data
   return (
     <>
@@ -203,7 +202,7 @@ export function AccountDetail({ id }: { readonly id: string }) {
         <Stat name={t('Held')} value={<Money amount={account.wallet.held} />} note={t('credits')} />
         <Stat name={t('Used')} value={<Money amount={account.wallet.used} />} note={t('credits')} />
       </dl>
-      {(toggle.error ?? view.error) && <ErrorState error={(toggle.error ?? view.error)!} />}
+      <ErrorState error={toggle.error ?? view.error} />
       {mayChange && <Adjustment account={account} onChanged={() => void changed()} />}
       <Limits account={account} mayChange={mayChange} onChanged={() => void changed()} />
       <LedgerTable list={ledger} />

@@ -12,7 +12,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Drawer } from '../../ui/drawer.tsx'
-import { EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
+import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { AgentDetail } from './detail.tsx'
@@ -79,8 +79,7 @@ export function Agents() {
         }
       />
       <Panel>
-        {agents.isPending && <Skeleton />}
-        {agents.error && <ErrorState error={agents.error} onRetry={() => void agents.refetch()} />}
+        <QueryState query={agents} />
         {agents.isSuccess && rows.length === 0 && (
           <EmptyState title={t('This organization has no agents yet.')}>
             <CodeBlock label="tollgate" code={EXAMPLE} />

@@ -74,7 +74,6 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
     mutationFn: () => request<typeof deleteAgent>('DELETE', '/agents/{id}', { id }),
     onSuccess,
   })
-  const failure = discard.error ?? publish.error ?? unpublish.error
   const edited = draft ?? file
   return (
     <>
@@ -89,7 +88,7 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
           ))}
         </ul>
       )}
-      {failure && <ErrorState error={failure} />}
+      <ErrorState error={discard.error ?? publish.error ?? unpublish.error} />
       {mayChange && (
         <div className="flex flex-wrap gap-2">
           {(state !== 'published' || draft !== null) && (

@@ -114,7 +114,7 @@ export function AgentForm({ file, act, isBusy, error, onSave }: FormProps) {
         <KnowledgeField value={knowledge} onChange={setKnowledge} />
         <CheckField label={t('Web search')} checked={webSearch} onCheck={setWebSearch} />
         <CheckField label={t('Image generation')} checked={imageGeneration} onCheck={setImageGeneration} />
-        {error && <FormError error={error} />}
+        <FormError error={error} />
         {act !== null && (
           <Actions>
             <Button type="submit" kind="primary" isBusy={isBusy}>

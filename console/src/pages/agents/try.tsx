@@ -45,7 +45,7 @@ export function TryAgent({ agent }: { readonly agent: Agent }) {
           {run.answer.error && <span className="text-bad">{run.answer.error}</span>}
         </p>
       )}
-      {run?.error && <ErrorState error={run.error} />}
+      <ErrorState error={run?.error} />
     </Panel>
   )
 }

@@ -16,7 +16,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
-import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
+import { ErrorState, FormError, Panel, QueryState } from '../../ui/states.tsx'
 import { printTime } from '../../ui/text.tsx'
 
 type Automatic = AnswerOf<typeof showAutomaticTopUp>
@@ -46,7 +46,6 @@ export function Cards({ accountId, mayChange }: CardsProps) {
       await queries.invalidateQueries({ queryKey: ['/automatic-top-up'] })
     },
   })
-  const failure = save.error ?? remove.error
   return (
     <Panel title={t('Payment method')}>
       <div className="flex flex-col gap-3 p-4">
@@ -71,7 +70,7 @@ export function Cards({ accountId, mayChange }: CardsProps) {
             </li>
           ))}
         </ul>
-        {failure && <FormError error={failure} />}
+        <FormError error={save.error ?? remove.error} />
         {mayChange && (
           <div>
             <Button isBusy={save.isPending} onClick={() => save.mutate()}>
@@ -93,8 +92,7 @@ export function AutomaticTopUp({ accountId, minimum, mayChange }: AutomaticTopUp
   const shown = useGet<typeof showAutomaticTopUp>('/automatic-top-up', { account_id: accountId })
   return (
     <Panel title={t('Automatic top-up')}>
-      {shown.isPending && <Skeleton />}
-      {shown.error && <ErrorState error={shown.error} onRetry={() => void shown.refetch()} />}
+      <QueryState query={shown} />
       {shown.data && (
         <AutomaticForm
           key={String(shown.data.enabled)}
@@ -178,7 +176,7 @@ function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
         {field('amount', t('Credits to add'), t('at least {minimum}', { minimum }))}
         {field('monthly_maximum', t('At most in a month'), t('credits, in months of UTC'))}
       </div>
-      {save.error && <FormError error={save.error} />}
+      <FormError error={save.error} />
       {mayChange && (
         <div>
           <Button type="submit" isBusy={save.isPending}>

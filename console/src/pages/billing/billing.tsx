@@ -6,7 +6,7 @@ import type { showOffer } from '../../../../schemas/management/payments/payments
 import { useGet, useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
-import { ErrorState, PageHeader, Skeleton, Stat } from '../../ui/states.tsx'
+import { PageHeader, QueryState, Stat } from '../../ui/states.tsx'
 import { Money } from '../../ui/text.tsx'
 import { Alerts } from '../alerts.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
@@ -20,8 +20,7 @@ const route = getRouteApi('/signed-in/billing')
 
 function Wallet({ accountId }: { accountId: string }) {
   const account = useGet<typeof showAccount>('/accounts/{id}', { id: accountId })
-  if (account.isPending) return <Skeleton rows={2} />
-  if (account.error) return <ErrorState error={account.error} onRetry={() => void account.refetch()} />
+  if (!account.isSuccess) return <QueryState query={account} rows={2} />
   const { balance, held, used } = account.data.wallet
   return (
     <dl className="mb-5 grid gap-3 sm:grid-cols-3">

@@ -95,7 +95,7 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
             setIdempotencyKey(crypto.randomUUID())
           }}
         />
-        {start.error && <FormError error={start.error} />}
+        <FormError error={start.error} />
         <div>
           <Button kind="primary" type="submit" isBusy={start.isPending}>
             {t('Go to payment')}

@@ -8,7 +8,7 @@ import { wholeListQuery } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmByTyping } from '../../ui/dialog.tsx'
-import { EmptyState, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { EmptyState, Panel, QueryState } from '../../ui/states.tsx'
 import { type Budget, BudgetBar, periodNames } from './bar.tsx'
 import { BudgetDialog, type Subject } from './dialog.tsx'
 
@@ -100,8 +100,7 @@ export function Budgets({ title, subject, mayChange }: BudgetsProps) {
   const list = useBudgets(account_id, key_id === undefined ? { scope: 'account' } : { scope: 'key', key_id })
   return (
     <Panel title={title}>
-      {list.isPending && <Skeleton rows={2} />}
-      {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
+      <QueryState query={list} rows={2} />
       {list.data && !list.error && <BudgetList budgets={list.data} subject={subject} mayChange={mayChange} />}
     </Panel>
   )

@@ -10,7 +10,7 @@ import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Drawer } from '../../ui/drawer.tsx'
-import { EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
+import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 import { CsvExport } from '../csv-export.tsx'
 import { SavedViews } from '../saved-views.tsx'
@@ -99,8 +99,7 @@ export function Calls() {
       <Filters filters={filters} />
       <Charts accountId={accountId} filters={filters} />
       <Panel>
-        {list.isPending && <Skeleton rows={12} />}
-        {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
+        <QueryState query={list} rows={12} />
         {list.isSuccess && rows.length === 0 && (
           <EmptyState title={t('No call matches.')}>
             <CodeBlock label="curl" code={firstCall()} />

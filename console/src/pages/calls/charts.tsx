@@ -6,7 +6,7 @@ import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { CallsChart, CostChart, LatencyChart } from '../../ui/call-charts.tsx'
-import { ErrorState, Skeleton } from '../../ui/states.tsx'
+import { QueryState } from '../../ui/states.tsx'
 import type { CallFilters } from './filters.tsx'
 
 type CallSeries = AnswerOf<typeof seriesOfCalls>
@@ -34,8 +34,7 @@ export function Charts({ accountId, filters }: { accountId: string; filters: Cal
   const series = useGet<typeof seriesOfCalls>('/calls/series', { account_id: accountId, ...narrowing })
   const shown = useMemo(() => (series.data === undefined ? [] : steps(series.data)), [series.data])
   const times = useMemo(() => shown.map(({ at }) => at), [shown])
-  if (series.isPending) return <Skeleton rows={5} />
-  if (series.error) return <ErrorState error={series.error} onRetry={() => void series.refetch()} />
+  if (!series.isSuccess) return <QueryState query={series} rows={5} />
   if (shown.length === 0) return null
   const points = shown.map(({ point }) => point)
   return (

@@ -8,7 +8,7 @@ import { useGet } from '../../api/read.ts'
 import { viewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Fact } from '../../ui/fact.tsx'
-import { ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { Panel, QueryState } from '../../ui/states.tsx'
 import { CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
 import { StatusBadge } from './log.tsx'
@@ -206,8 +206,7 @@ function CallInFull({ call, detail, refund, operator }: Call) {
 export function CallDetail({ accountId, id }: { accountId: string; id: string }) {
   useLingui()
   const call = useGet<typeof showCall>('/calls/{id}', { id: Number(id), account_id: accountId })
-  if (call.isPending) return <Skeleton rows={10} />
-  if (call.error) return <ErrorState error={call.error} onRetry={() => void call.refetch()} />
+  if (!call.isSuccess) return <QueryState query={call} rows={10} />
   return (
     <>
       <div className="flex flex-wrap gap-2">

@@ -9,7 +9,7 @@ import { useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { JobProgress } from '../../ui/job-progress.tsx'
-import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton, Stat } from '../../ui/states.tsx'
+import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState, Stat } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, printTime, Time } from '../../ui/text.tsx'
 import { Journals } from './journals.tsx'
@@ -55,7 +55,7 @@ function Progress({ job }: { readonly job: Job }) {
       <Button isBusy={cancel.isPending} onClick={() => cancel.mutate()}>
         {t('Cancel')}
       </Button>
-      {cancel.error && <ErrorState error={cancel.error} />}
+      <ErrorState error={cancel.error} />
     </section>
   )
 }
@@ -182,9 +182,8 @@ export function Integrity() {
         }
       />
       <div className="flex flex-col gap-4">
-        {start.error && <ErrorState error={start.error} />}
-        {jobs.isPending && <Skeleton rows={6} />}
-        {jobs.error && <ErrorState error={jobs.error} onRetry={() => void jobs.refetch()} />}
+        <ErrorState error={start.error} />
+        <QueryState query={jobs} rows={6} />
         {rows.filter(isOpen).map((job) => (
           <Progress key={job.id} job={job} />
         ))}

@@ -11,7 +11,7 @@ import { Button } from '../../ui/button.tsx'
 import { ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
-import { Badge, EmptyState, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { Badge, EmptyState, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Money, Time } from '../../ui/text.tsx'
 
@@ -157,8 +157,7 @@ export function Journals({ mayAct }: { readonly mayAct: boolean }) {
         </p>
       ))}
       <Panel title={t('Journals that are not drained')}>
-        {list.isPending && <Skeleton />}
-        {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
+        <QueryState query={list} />
         {list.isSuccess && journals.length === 0 && <EmptyState title={t('Every journal is drained.')} />}
         {journals.length > 0 && (
           <Table

@@ -4,7 +4,7 @@ import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import type { listPartitions } from '../../../../schemas/management/partitions.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
-import { Badge, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { Badge, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 
@@ -34,8 +34,7 @@ export function Partitions() {
   ]
   return (
     <Panel title={t('Months in PostgreSQL')}>
-      {list.isPending && <Skeleton />}
-      {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
+      <QueryState query={list} />
       {list.isSuccess && (
         <Table
           caption={t('Months in PostgreSQL')}

@@ -11,7 +11,7 @@ import { Drawer } from '../../ui/drawer.tsx'
 import { Fact } from '../../ui/fact.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { Actions, Form } from '../../ui/form.tsx'
-import { ErrorState, FormError, Panel, Skeleton } from '../../ui/states.tsx'
+import { FormError, Panel, QueryState } from '../../ui/states.tsx'
 import { Id, Time } from '../../ui/text.tsx'
 import { Budgets } from '../budgets/budgets.tsx'
 import { ExpiresField } from '../expires-field.tsx'
@@ -42,8 +42,7 @@ export function KeyDrawer({ id, mayChange, onChanged, onRotated, onClose }: KeyD
   })
   return (
     <Drawer title={key.data?.name ?? t('Key')} isOpen={id !== undefined} onClose={onClose}>
-      {key.isPending && <Skeleton />}
-      {key.error && <ErrorState error={key.error} onRetry={() => void key.refetch()} />}
+      <QueryState query={key} />
       {key.data && (
         <KeyDetail
           key={key.data.id}
@@ -157,7 +156,7 @@ function EditKey({ item, onChanged }: Pick<KeyDetailProps, 'item' | 'onChanged'>
           checked={texts.accountLogs}
           onCheck={(accountLogs) => setTexts({ ...texts, accountLogs })}
         />
-        {save.error && <FormError error={save.error} />}
+        <FormError error={save.error} />
         <Actions>
           <Button type="submit" kind="primary" isBusy={save.isPending}>
             {t('Save')}

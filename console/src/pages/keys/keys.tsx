@@ -119,7 +119,6 @@ export function Keys() {
   const { create = false, key: open } = route.useSearch()
   const change = useChangeSearch()
   const openCreate = () => void navigate({ to: '.', search: (all) => ({ ...all, create: true }) })
-  const failed = reveal.error ?? toggle.error
   return (
     <>
       <PageHeader
@@ -133,7 +132,7 @@ export function Keys() {
           )
         }
       />
-      {failed && <ErrorState error={failed} />}
+      <ErrorState error={reveal.error ?? toggle.error} />
       <ListPanel
         caption={t('Keys')}
         list={list}

@@ -106,7 +106,7 @@ export function Rotation({ item, onChanged, onRotated }: RotationProps) {
             onText={(text) => setGrace(Number(text))}
             options={graces()}
           />
-          {rotate.error && <FormError error={rotate.error} />}
+          <FormError error={rotate.error} />
           <Actions>
             <Button type="submit" isBusy={rotate.isPending}>
               {t('Rotate')}

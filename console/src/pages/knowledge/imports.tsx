@@ -9,7 +9,7 @@ import { get, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { JobProgress } from '../../ui/job-progress.tsx'
-import { Badge, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { Badge, ErrorState, Panel, QueryState } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 
 type Import = AnswerOf<typeof listImports>['data'][number]
@@ -62,9 +62,8 @@ export function Imports({ baseId, mayChange }: { readonly baseId: string; readon
   const rows = imports.data?.data ?? []
   return (
     <Panel title={t('Imports')}>
-      {imports.isPending && <Skeleton rows={2} />}
-      {imports.error && <ErrorState error={imports.error} onRetry={() => void imports.refetch()} />}
-      {cancel.error && <ErrorState error={cancel.error} />}
+      <QueryState query={imports} rows={2} />
+      <ErrorState error={cancel.error} />
       {imports.data && rows.length === 0 && (
         <p className="px-4 py-3 text-quiet">
           {t('Nothing was uploaded yet. What the command tollgate kb import brings is not listed here.')}

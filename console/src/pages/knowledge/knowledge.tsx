@@ -1,6 +1,6 @@
 /** Knowledge: the bases of an account, or the one that is open. */
 import { useLingui } from '@lingui/react'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
@@ -13,7 +13,7 @@ import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { NameDialog } from '../../ui/name-dialog.tsx'
-import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
+import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 import { OpenBase } from './open-base.tsx'
@@ -37,8 +37,7 @@ export function Knowledge() {
   if (open === undefined) return <BaseList bases={bases} mayChange={mayChange} />
   const own = bases.data?.data.find(({ id }) => id === open)
   const listed = own ?? bases.data?.granted.find(({ id }) => id === open)
-  if (bases.isPending) return <Skeleton />
-  if (bases.error) return <ErrorState error={bases.error} onRetry={() => void bases.refetch()} />
+  if (!bases.isSuccess) return <QueryState query={bases} />
   if (listed === undefined)
     return (
       <ErrorState error={new Error(t('There is no knowledge base {id} in this account.', { id: open }))} />
@@ -47,12 +46,7 @@ export function Knowledge() {
 }
 
 interface BaseListProps {
-  readonly bases: {
-    readonly data?: AnswerOf<typeof listBases> | undefined
-    readonly isPending: boolean
-    readonly error: Error | null
-    refetch(): unknown
-  }
+  readonly bases: UseQueryResult<AnswerOf<typeof listBases>>
   readonly mayChange: boolean
 }
 
@@ -106,8 +100,7 @@ function BaseList({ bases, mayChange }: BaseListProps) {
         }
       />
       <Panel>
-        {bases.isPending && <Skeleton />}
-        {bases.error && <ErrorState error={bases.error} onRetry={() => void bases.refetch()} />}
+        <QueryState query={bases} />
         {bases.data && rows.length === 0 && (
           <EmptyState title={t('There is no knowledge base yet.')}>
             <CodeBlock

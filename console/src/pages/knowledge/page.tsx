@@ -10,7 +10,7 @@ import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Drawer } from '../../ui/drawer.tsx'
 import { Fact } from '../../ui/fact.tsx'
-import { Badge, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { Badge, Panel, QueryState } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
 import { PageText } from './page-text.tsx'
 import { PageLink, Tags } from './pages.tsx'
@@ -41,8 +41,7 @@ export function PageDrawer({ baseId, pageId }: PageDrawerProps) {
       isOpen={pageId !== undefined}
       onClose={() => change({ page: undefined })}
     >
-      {page.isPending && <Skeleton />}
-      {page.error && <ErrorState error={page.error} onRetry={() => void page.refetch()} />}
+      <QueryState query={page} />
       {page.data && <Page page={page.data} />}
     </Drawer>
   )

@@ -10,7 +10,7 @@ import { useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { ListPanel } from '../../ui/list-panel.tsx'
-import { Badge, EmptyState, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { Badge, EmptyState, Panel, QueryState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 import { Marked } from './marked.tsx'
@@ -73,8 +73,7 @@ export function FoundPages({ baseId, query }: { readonly baseId: string; readonl
         found.data ? t('{count, plural, one {# page found} other {# pages found}}', { count }) : t('Search')
       }
     >
-      {found.isPending && <Skeleton />}
-      {found.error && <ErrorState error={found.error} onRetry={() => void found.refetch()} />}
+      <QueryState query={found} />
       {found.data && count === 0 && <EmptyState title={t('No page has these words.')} />}
       <ol className="divide-y divide-line">
         {found.data?.results.map((page) => (

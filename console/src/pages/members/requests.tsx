@@ -173,7 +173,7 @@ export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
         <h2 className="font-semibold text-lg">{t('Requests for keys')}</h2>
         {mayAsk && <Button onClick={() => setAsking(true)}>{t('Request a key')}</Button>}
       </div>
-      {deny.error && <ErrorState error={deny.error} />}
+      <ErrorState error={deny.error} />
       <ListPanel
         caption={t('Requests for keys')}
         list={list}

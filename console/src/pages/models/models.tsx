@@ -11,7 +11,7 @@ import { t } from '../../i18n.ts'
 import { Drawer } from '../../ui/drawer.tsx'
 import { Fact } from '../../ui/fact.tsx'
 import { Field } from '../../ui/field.tsx'
-import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
+import { Badge, EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, CopyButton, Time } from '../../ui/text.tsx'
 import { capabilityName, endpointName, unitName } from '../../ui/units.ts'
@@ -284,8 +284,7 @@ export function Models() {
         />
       </div>
       <Panel>
-        {models.isPending && <Skeleton rows={8} />}
-        {models.error && <ErrorState error={models.error} onRetry={() => void models.refetch()} />}
+        <QueryState query={models} rows={8} />
         {models.isSuccess && shown.length === 0 && (
           <EmptyState title={t('No model matches.')}>
             <CodeBlock label="curl" code={`curl ${location.origin}/api/v1/models/public`} />

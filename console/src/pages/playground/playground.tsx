@@ -11,7 +11,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextAreaField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
-import { Badge, EmptyState, ErrorState, PageHeader, Panel, Skeleton } from '../../ui/states.tsx'
+import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState, Skeleton } from '../../ui/states.tsx'
 import { CodeBlock, Id, Money } from '../../ui/text.tsx'
 import { costAfter, priceOf, promptOf } from './cost.ts'
 import { curlOf, type Picture, readTools, requestBody, type Settings, type Turn } from './request.ts'
@@ -125,7 +125,7 @@ function AnswerView({ run, accountId }: { run: Run; accountId: string }) {
         {answer.error !== null && <p className="text-bad">{answer.error}</p>}
         {isRunning && answer.characters === 0 && <Skeleton rows={2} />}
       </div>
-      {error && <ErrorState error={error} />}
+      <ErrorState error={error} />
       <CostLine run={run} accountId={accountId} />
     </>
   )
@@ -212,8 +212,7 @@ export function Playground() {
   const [given, setGiven] = useState(DEFAULTS)
   const [turns, setTurns] = useState<readonly NumberedTurn[]>([])
   const { run, start, stop, clear } = useRun({ accountId })
-  if (catalogue.isPending) return <Skeleton rows={8} />
-  if (catalogue.error) return <ErrorState error={catalogue.error} onRetry={() => void catalogue.refetch()} />
+  if (!catalogue.isSuccess) return <QueryState query={catalogue} rows={8} />
   if (chosen === undefined) return <EmptyState title={t('The catalogue has no chat model.')} />
   const settings: Settings = { ...given, model: chosen.id }
   const isRunning = run?.isRunning === true

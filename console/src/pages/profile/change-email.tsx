@@ -32,7 +32,7 @@ export function ChangeEmail({ current }: { readonly current: string }) {
           value={email}
           onText={setEmail}
         />
-        {ask.error && <FormError error={ask.error} />}
+        <FormError error={ask.error} />
         <div className="flex flex-wrap items-center gap-3">
           <Button type="submit" isBusy={ask.isPending}>
             {t('Send the link')}

@@ -11,7 +11,7 @@ import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { CheckField } from '../../ui/field.tsx'
-import { ErrorState, FormError, Skeleton } from '../../ui/states.tsx'
+import { FormError, QueryState } from '../../ui/states.tsx'
 import { Section } from './section.tsx'
 
 const CHOICES_KEY = ['/me/email-choices', {}] as const
@@ -61,7 +61,7 @@ function AccountChoices({ choice }: { readonly choice: Choice }) {
           />
         ))}
       </div>
-      {save.error && <FormError error={save.error} />}
+      <FormError error={save.error} />
     </fieldset>
   )
 }
@@ -71,8 +71,7 @@ export function Emails() {
   const choices = useGet<typeof showEmailChoices>('/me/email-choices', {})
   return (
     <Section title={t('Emails')} note={t('Of what you are notified by email, for each of your accounts.')}>
-      {choices.isPending && <Skeleton rows={3} />}
-      {choices.error && <ErrorState error={choices.error} onRetry={() => void choices.refetch()} />}
+      <QueryState query={choices} rows={3} />
       {choices.data && !choices.data.is_sent && (
         <p className="text-quiet">
           {t('This installation sends no email: an operator sets up a mail server.')}

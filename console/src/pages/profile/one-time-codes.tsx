@@ -101,7 +101,6 @@ export function OneTimeCodes({ security }: { readonly security: Security }) {
     mutationFn: () => request<typeof removeTotp>('DELETE', '/me/totp', {}),
     onSuccess: changed,
   })
-  const failed = enrol.error ?? renew.error ?? remove.error
   const isOn = security.totp_confirmed_at !== null
   return (
     <Section
@@ -116,7 +115,7 @@ export function OneTimeCodes({ security }: { readonly security: Security }) {
           </span>
         )}
       </p>
-      {failed && <FormError error={failed} />}
+      <FormError error={enrol.error ?? renew.error ?? remove.error} />
       <div className="flex flex-wrap gap-2">
         {isOn ? (
           <>

@@ -14,7 +14,7 @@ import { chooseLanguage, LANGUAGES, type Language, t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
-import { Badge, ErrorState, FormError, PageHeader, Skeleton } from '../../ui/states.tsx'
+import { Badge, FormError, PageHeader, QueryState } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 import { ChangeEmail } from './change-email.tsx'
 import { Emails } from './emails.tsx'
@@ -58,7 +58,7 @@ function Details() {
           onText={(text) => setLocale(text as Language)}
           options={Object.entries(LANGUAGES)}
         />
-        {save.error && <FormError error={save.error} />}
+        <FormError error={save.error} />
         <div className="flex items-center gap-3">
           <Button type="submit" kind="primary" isBusy={save.isPending}>
             {t('Save')}
@@ -110,7 +110,7 @@ function Password({ security }: { readonly security: Security }) {
           value={password}
           onText={setNext}
         />
-        {save.error && <FormError error={save.error} />}
+        <FormError error={save.error} />
         <div className="flex items-center gap-3">
           <Button type="submit" isBusy={save.isPending}>
             {at === null ? t('Set password') : t('Change password')}
@@ -137,8 +137,7 @@ export function Profile() {
       <div className="flex flex-col gap-5">
         <Details />
         <Emails />
-        {security.isPending && <Skeleton />}
-        {security.error && <ErrorState error={security.error} onRetry={() => void security.refetch()} />}
+        <QueryState query={security} />
         {security.data && (
           <>
             {security.data.may_change_email && <ChangeEmail current={user.email} />}

@@ -30,7 +30,6 @@ export function ConnectedProviders({ security }: { readonly security: Security }
   const connected = new Set(security.providers.map(({ id }) => id))
   const others = ways.data?.providers.filter(({ id }) => !connected.has(id)) ?? []
   if (connected.size === 0 && others.length === 0) return null
-  const failed = connect.error ?? disconnect.error
   return (
     <Section title={t('Sign-in providers')}>
       <ul className="flex flex-col gap-2">
@@ -52,7 +51,7 @@ export function ConnectedProviders({ security }: { readonly security: Security }
           </li>
         ))}
       </ul>
-      {failed && <FormError error={failed} />}
+      <FormError error={connect.error ?? disconnect.error} />
     </Section>
   )
 }

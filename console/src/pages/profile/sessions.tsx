@@ -10,7 +10,7 @@ import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Badge, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { Badge, ErrorState, Panel, QueryState } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 
@@ -37,12 +37,10 @@ export function Sessions() {
     mutationFn: () => request<typeof endOtherSessions>('DELETE', '/me/sessions', {}),
     onSuccess,
   })
-  const failed = end.error ?? endOthers.error
   return (
     <Panel title={t('Sessions')}>
-      {list.isPending && <Skeleton rows={2} />}
-      {list.error && <ErrorState error={list.error} onRetry={() => void list.refetch()} />}
-      {failed && <ErrorState error={failed} />}
+      <QueryState query={list} rows={2} />
+      <ErrorState error={end.error ?? endOthers.error} />
       {list.data && (
         <Table
           caption={t('Sessions')}

@@ -27,7 +27,7 @@ export function ConfirmEmail() {
           {t('Confirm the address')}
         </Button>
       )}
-      {confirm.error && <FormError error={confirm.error} />}
+      <FormError error={confirm.error} />
       <Link to="/" className="text-accent text-sm underline">
         {t('Go to the console')}
       </Link>

@@ -72,7 +72,7 @@ export function Providers({ providers, next, invitation }: ProvidersProps) {
           {t('Continue with {name}', { name })}
         </Button>
       ))}
-      {begin.error && <FormError error={begin.error} />}
+      <FormError error={begin.error} />
     </div>
   )
 }

@@ -37,7 +37,7 @@ export function Recovery() {
             value={email}
             onText={setEmail}
           />
-          {ask.error && <FormError error={ask.error} />}
+          <FormError error={ask.error} />
           <Button type="submit" kind="primary" isBusy={ask.isPending}>
             {t('Send the link')}
           </Button>

@@ -73,7 +73,7 @@ function CodeForm({
         value={code}
         onText={setCode}
       />
-      {signIn.error && <FormError error={signIn.error} />}
+      <FormError error={signIn.error} />
       <Button type="submit" kind="primary" isBusy={signIn.isPending}>
         {t('Sign in')}
       </Button>
@@ -115,7 +115,7 @@ function PasswordForm({ onSession, onTicket }: { onSession: OnSession; onTicket(
         value={password}
         onText={setPassword}
       />
-      {signIn.error && <FormError error={signIn.error} />}
+      <FormError error={signIn.error} />
       <Button type="submit" kind="primary" isBusy={signIn.isPending}>
         {t('Sign in')}
       </Button>
@@ -137,7 +137,7 @@ function PasskeyButton({ onSession }: { onSession: OnSession }) {
       <Button isBusy={signIn.isPending} onClick={() => signIn.mutate()}>
         {t('Sign in with a passkey')}
       </Button>
-      {signIn.error && <FormError error={signIn.error} />}
+      <FormError error={signIn.error} />
     </>
   )
 }

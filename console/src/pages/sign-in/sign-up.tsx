@@ -85,7 +85,7 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
         value={password}
         onText={setPassword}
       />
-      {create.error && <FormError error={create.error} />}
+      <FormError error={create.error} />
       <Button type="submit" kind="primary" isBusy={create.isPending}>
         {t('Create an account')}
       </Button>
@@ -105,7 +105,7 @@ function Accept({ invitation, userName }: { readonly invitation: string; readonl
   })
   return (
     <>
-      {accept.error && <FormError error={accept.error} />}
+      <FormError error={accept.error} />
       <Button kind="primary" isBusy={accept.isPending} onClick={() => accept.mutate()}>
         {t('Accept as {name}', { name: userName })}
       </Button>

@@ -18,7 +18,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Fact } from '../../ui/fact.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
-import { ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { ErrorState, Panel, QueryState } from '../../ui/states.tsx'
 import { Id, Money, Time } from '../../ui/text.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
 import { TaskState } from './state.tsx'
@@ -191,14 +191,12 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
     onSettled: changed,
   })
   const [provider, setProvider] = useState<string | null>(null)
-  if (task.isPending) return <Skeleton rows={8} />
-  if (task.error) return <ErrorState error={task.error} onRetry={() => void task.refetch()} />
+  if (!task.isSuccess) return <QueryState query={task} rows={8} />
   const { data } = task
   const isOpen = data.ended_at === null
-  const failure = cancel.error ?? retry.error
   return (
     <>
-      {failure && <ErrorState error={failure} />}
+      <ErrorState error={cancel.error ?? retry.error} />
       {provider !== null && (
         <p role="status" className="text-quiet">
           {t('The provider {what}.', { what: provider })}

@@ -37,7 +37,7 @@ export function Invitations({ list, roleOf, mayRevoke, onRevoke }: InvitationsPr
   })
   return (
     <>
-      {revoke.error && <ErrorState error={revoke.error} />}
+      <ErrorState error={revoke.error} />
       <ListPanel
         title={t('Invitations')}
         caption={t('Invitations')}

@@ -66,7 +66,6 @@ export function Users() {
     await request<typeof setInstallationRole>('PUT', '/users/{id}/role', { id, installation_role: role })
     await onSuccess()
   }
-  const failed = link.error ?? enable.error
   const columns: Column<User>[] = [
     {
       name: t('Email'),
@@ -131,7 +130,7 @@ export function Users() {
         }
       />
       <SearchForm label={t('Email, name or id')} value={search} />
-      {failed && <ErrorState error={failed} />}
+      <ErrorState error={link.error ?? enable.error} />
       <div className="flex flex-col gap-5">
         <ListPanel
           caption={t('Users')}

@@ -37,14 +37,13 @@ export function CallbackSecret({ accountId, onSecret }: CallbackSecretProps) {
       onSuccess(rotated)
     },
   })
-  const failure = reveal.error ?? rotate.error
   return (
     <Panel title={t('Callbacks of tasks')}>
       <div className="flex flex-col gap-3 p-4">
         <p className="text-quiet">
           {t('One secret signs what is posted to the callback_url of every task of the account.')}
         </p>
-        {failure && <FormError error={failure} />}
+        <FormError error={reveal.error ?? rotate.error} />
         <div className="flex flex-wrap gap-2">
           <Button isBusy={reveal.isPending} onClick={() => reveal.mutate()}>
             {t('Show the secret')}

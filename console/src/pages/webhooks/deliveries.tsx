@@ -111,7 +111,7 @@ export function Deliveries({ accountId, endpoints, endpoint, state, mayChange, o
           </Button>
         )}
       </div>
-      {replay.error && <ErrorState error={replay.error} />}
+      <ErrorState error={replay.error} />
       <ListPanel
         title={t('Deliveries')}
         caption={t('Deliveries')}

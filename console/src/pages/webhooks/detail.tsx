@@ -7,7 +7,7 @@ import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Fact } from '../../ui/fact.tsx'
-import { Badge, ErrorState, Panel, Skeleton } from '../../ui/states.tsx'
+import { Badge, ErrorState, Panel, QueryState } from '../../ui/states.tsx'
 import { CodeBlock, Id, Time } from '../../ui/text.tsx'
 import { DeliveryState } from './deliveries.tsx'
 
@@ -30,12 +30,11 @@ export function DeliveryDetail({ id, mayChange, onChanged }: DeliveryDetailProps
     mutationFn: () => request<typeof replayDelivery>('POST', '/webhook-deliveries/{id}/replay', { id }),
     onSuccess: onChanged,
   })
-  if (delivery.isPending) return <Skeleton rows={8} />
-  if (delivery.error) return <ErrorState error={delivery.error} onRetry={() => void delivery.refetch()} />
+  if (!delivery.isSuccess) return <QueryState query={delivery} rows={8} />
   const { data } = delivery
   return (
     <>
-      {replay.error && <ErrorState error={replay.error} />}
+      <ErrorState error={replay.error} />
       <Panel>
         <dl className="py-1.5">
           <Fact name={t('State')}>

@@ -163,7 +163,6 @@ export function Webhooks() {
         ),
     },
   ]
-  const failed = test.error ?? rotate.error ?? toggle.error
   return (
     <>
       <PageHeader
@@ -180,7 +179,7 @@ export function Webhooks() {
       <div className="mb-4 max-w-xs">
         <ScopeField value={scope} onChange={(value) => change({ scope: value, endpoint: undefined })} />
       </div>
-      {failed && <ErrorState error={failed} />}
+      <ErrorState error={test.error ?? rotate.error ?? toggle.error} />
       <ListPanel
         title={t('Endpoints')}
         caption={t('Endpoints')}
