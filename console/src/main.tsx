@@ -17,8 +17,12 @@ const SIGN_IN = '/sign-in'
 
 declare module '@tanstack/react-query' {
   interface Register {
-    /** `done`: the notice that the act was done, where the page does not show it. */
-    mutationMeta: { readonly done?: string }
+    mutationMeta: {
+      /** The notice that the act was done, where the page does not show it. */
+      readonly done?: string
+      /** What the act changes: queries whose key begins with one of these paths are read again. */
+      readonly changes?: readonly string[]
+    }
   }
 }
 
@@ -37,6 +41,14 @@ const queries = new QueryClient({
     onError,
     onSuccess: (_answer, _input, _context, { meta }) => {
       if (meta?.done !== undefined) notify(meta.done)
+    },
+    // After what the page does on success, such as to close a dialog.
+    onSettled: async (_answer, error, _input, _context, { meta }) => {
+      const { changes } = meta ?? {}
+      if (error || changes === undefined) return
+      await queries.invalidateQueries({
+        predicate: ({ queryKey: [path] }) => changes.some((changed) => String(path).startsWith(changed)),
+      })
     },
   }),
   defaultOptions: {

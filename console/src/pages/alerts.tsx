@@ -1,6 +1,6 @@
 /** The balance below which an account is notified. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { showAlerts, updateAlerts } from '../../../schemas/management/notifications/alerts.ts'
@@ -23,17 +23,15 @@ const USUAL_THRESHOLD = '20'
 
 function Threshold({ accountId, threshold, mayChange }: ThresholdProps) {
   useLingui()
-  const queries = useQueryClient()
   const [isOn, setOn] = useState(threshold !== null)
   const [amount, setAmount] = useState(threshold ?? USUAL_THRESHOLD)
   const save = useMutation({
-    meta: { done: t('Alert changed') },
+    meta: { done: t('Alert changed'), changes: ['/alerts'] },
     mutationFn: () =>
       request<typeof updateAlerts>('PATCH', '/alerts', {
         account_id: accountId,
         balance_low: isOn ? amount : null,
       }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['/alerts'] }),
   })
   return (
     <Form className="flex max-w-md flex-col gap-3 p-4" onSubmit={() => save.mutate()}>

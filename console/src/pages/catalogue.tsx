@@ -1,6 +1,6 @@
 /** The configuration file: models, prices and channels as they are written; checked, compared and applied. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useId, useRef, useState } from 'react'
 import type {
@@ -129,19 +129,14 @@ function Editor({ configuration, isReadOnly, onApplied }: EditorProps) {
   const [isAsking, setAsking] = useState(false)
   const area = useRef<HTMLTextAreaElement>(null)
   const id = useId()
-  const queries = useQueryClient()
   const check = useMutation({
     mutationFn: () => request<typeof checkConfiguration>('POST', '/configuration/check', { text }),
   })
   const apply = useMutation({
-    meta: { done: t('Configuration applied') },
+    meta: { done: t('Configuration applied'), changes: ['/configuration', 'catalogue'] },
     mutationFn: () =>
       request<typeof applyConfiguration>('PUT', '/configuration', { text, digest: configuration.digest }),
-    onSuccess: async () => {
-      onApplied()
-      await queries.invalidateQueries({ queryKey: ['/configuration'] })
-      await queries.invalidateQueries({ queryKey: ['catalogue'] })
-    },
+    onSuccess: onApplied,
   })
   const open = ({ line, column }: Problem) => {
     const lines = text.split('\n')

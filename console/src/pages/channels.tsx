@@ -1,6 +1,6 @@
 /** Channels of the installation, for operators: how they do, and whether they take calls. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { showInstallationUsage } from '../../../schemas/management/calls/usage.ts'
 import type {
@@ -114,7 +114,6 @@ function TestResult({ tested }: { readonly tested: Tested }) {
 export function Channels() {
   useLingui()
   const { user } = useSession()
-  const queries = useQueryClient()
   const [draining, setDraining] = useState<Channel | null>(null)
   const list = useGet<typeof listChannels>(
     '/channels',
@@ -124,17 +123,14 @@ export function Channels() {
     },
   )
   const hold = useMutation({
-    meta: { done: t('Channel changed') },
+    meta: { done: t('Channel changed'), changes: ['/channels'] },
     mutationFn: ({ id, act }: { id: string; act: Act }) =>
       request<typeof pauseChannel | typeof drainChannel | typeof resumeChannel>(
         'POST',
         `/channels/{id}/${act}`,
         { id },
       ),
-    onSuccess: async () => {
-      setDraining(null)
-      await queries.invalidateQueries({ queryKey: ['/channels'] })
-    },
+    onSuccess: () => setDraining(null),
   })
   const test = useMutation({
     mutationFn: ({ id }: Channel) => request<typeof testChannel>('POST', '/channels/{id}/test', { id }),

@@ -14,6 +14,8 @@ interface ChangeRoleProps<Role extends string> {
   readonly role: Role
   /** Those to choose from, by their names for readers. */
   readonly roles: Partial<Readonly<Record<Role, string>>>
+  /** The paths of what the role changes. */
+  readonly changes: readonly string[]
   /** Gives the role. The dialog shows why it was refused. */
   onRole(role: Role): Promise<unknown>
 }
@@ -22,12 +24,13 @@ function RoleDialog<Role extends string>({
   name,
   role,
   roles,
+  changes,
   onRole,
   onClose,
 }: ChangeRoleProps<Role> & { onClose(): void }) {
   const [chosen, setChosen] = useState(role)
   const change = useMutation({
-    meta: { done: t('Role changed') },
+    meta: { done: t('Role changed'), changes },
     mutationFn: () => onRole(chosen),
     onSuccess: onClose,
   })

@@ -15,6 +15,8 @@ interface NameDialogProps {
   readonly former?: string
   /** What the button does. */
   readonly act: string
+  /** The paths of what the act changes. */
+  readonly changes?: readonly string[]
   /** Acts under the name. The dialog shows why it was refused. */
   onName(name: string): Promise<unknown>
   onClose(): void
@@ -27,11 +29,12 @@ export function NameDialog({
   maxLength,
   former = '',
   act,
+  changes,
   onName,
   onClose,
 }: NameDialogProps) {
   const [name, setName] = useState(former)
-  const naming = useMutation({ mutationFn: () => onName(name) })
+  const naming = useMutation({ meta: { changes }, mutationFn: () => onName(name) })
   return (
     <Dialog title={title} {...(description && { description })} onClose={onClose}>
       <DialogForm sends={naming} act={act} onClose={onClose}>

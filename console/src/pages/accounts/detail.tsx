@@ -1,6 +1,6 @@
 /** One account for operators: wallet, limits, adjustments, and its pages as its owner sees them. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
@@ -24,26 +24,22 @@ import { Id, Money } from '../../ui/text.tsx'
 import { LedgerTable } from '../ledger-table.tsx'
 import type { Account } from './accounts.tsx'
 
+/** The accounts, and the ledger of each. */
+const CHANGED = ['/accounts']
+
 const limitOf = (text: string): number | null => (text.trim() === '' ? null : Number(text))
 
-interface LimitsProps {
-  readonly account: Account
-  readonly mayChange: boolean
-  onChanged(): void
-}
-
-function Limits({ account, mayChange, onChanged }: LimitsProps) {
+function Limits({ account, mayChange }: { readonly account: Account; readonly mayChange: boolean }) {
   const [rpm, setRpm] = useState(String(account.requests_per_minute ?? ''))
   const [concurrency, setConcurrency] = useState(String(account.concurrency ?? ''))
   const save = useMutation({
-    meta: { done: t('Account changed') },
+    meta: { done: t('Account changed'), changes: CHANGED },
     mutationFn: () =>
       request<typeof updateAccount>('PATCH', '/accounts/{id}', {
         id: account.id,
         requests_per_minute: limitOf(rpm),
         concurrency: limitOf(concurrency),
       }),
-    onSuccess: onChanged,
   })
   return (
     <Panel title={t('Limits')}>
@@ -84,12 +80,12 @@ function Limits({ account, mayChange, onChanged }: LimitsProps) {
   )
 }
 
-function Adjustment({ account, onChanged }: { account: Account; onChanged(): void }) {
+function Adjustment({ account }: { readonly account: Account }) {
   const [amount, setAmount] = useState('')
   const [reason, setReason] = useState('')
   const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
   const book = useMutation({
-    meta: { done: t('Adjustment booked') },
+    meta: { done: t('Adjustment booked'), changes: CHANGED },
     mutationFn: () =>
       request<typeof adjust>(
         'POST',
@@ -101,7 +97,6 @@ function Adjustment({ account, onChanged }: { account: Account; onChanged(): voi
       setAmount('')
       setReason('')
       setIdempotencyKey(crypto.randomUUID())
-      onChanged()
     },
   })
   return (
@@ -140,7 +135,6 @@ function Adjustment({ account, onChanged }: { account: Account; onChanged(): voi
 
 export function AccountDetail({ id }: { readonly id: string }) {
   useLingui()
-  const queries = useQueryClient()
   const mayChange = useSession().user.installation_role === 'operator'
   const [isDisabling, setDisabling] = useState(false)
   const shown = useQuery({
@@ -150,18 +144,11 @@ export function AccountDetail({ id }: { readonly id: string }) {
   const ledger = useList<typeof listLedger>(`/accounts/${encodeURIComponent(id)}/ledger`, {
     limit: 20,
   } as never)
-  const changed = async () => {
-    await queries.invalidateQueries({ queryKey: ['/accounts'] })
-    await ledger.refetch()
-  }
   const toggle = useMutation({
-    meta: { done: t('Account changed') },
+    meta: { done: t('Account changed'), changes: CHANGED },
     mutationFn: (enabled: boolean) =>
       request<typeof updateAccount>('PATCH', '/accounts/{id}', { id, enabled }),
-    onSuccess: async () => {
-      setDisabling(false)
-      await changed()
-    },
+    onSuccess: () => setDisabling(false),
   })
   const view = useMutation({
     mutationFn: () => request<typeof viewAccount>('POST', '/accounts/{id}/view', { id }),
@@ -203,8 +190,8 @@ export function AccountDetail({ id }: { readonly id: string }) {
         <Stat name={t('Used')} value={<Money amount={account.wallet.used} />} note={t('credits')} />
       </dl>
       <ErrorState error={toggle.error ?? view.error} />
-      {mayChange && <Adjustment account={account} onChanged={() => void changed()} />}
-      <Limits account={account} mayChange={mayChange} onChanged={() => void changed()} />
+      {mayChange && <Adjustment account={account} />}
+      <Limits account={account} mayChange={mayChange} />
       <LedgerTable list={ledger} />
       {isDisabling && (
         <ConfirmByTyping

@@ -1,6 +1,6 @@
 /** The agents of an organization. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { createAgent, listAgents } from '../../../../schemas/management/accounts/agents.ts'
@@ -27,18 +27,16 @@ export function Agents() {
   useLingui()
   const { account_id: accountId, role } = useAccount()
   const { agent: open } = route.useSearch()
-  const queries = useQueryClient()
   const [isCreating, setCreating] = useState(false)
   const mayChange = role === 'owner' || role === 'admin'
   const agents = useGet<typeof listAgents>('/agents', { account_id: accountId })
   const change = useChangeSearch()
   const create = useMutation({
-    meta: { done: t('Agent created') },
+    meta: { done: t('Agent created'), changes: ['/agents'] },
     mutationFn: (file: Agent['file']) =>
       request<typeof createAgent>('POST', '/agents', { account_id: accountId, file }),
-    onSuccess: async ({ id }) => {
+    onSuccess: ({ id }) => {
       setCreating(false)
-      await queries.invalidateQueries({ queryKey: ['/agents'] })
       change({ agent: id })
     },
   })

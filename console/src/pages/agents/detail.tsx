@@ -1,6 +1,6 @@
 /** One agent: edited, compared, tried, published. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
 import type {
@@ -46,33 +46,27 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
   useLingui()
   const { id, state, file, draft, warnings } = agent
   const [isDeleting, setDeleting] = useState(false)
-  const queries = useQueryClient()
-  const onSuccess = () => queries.invalidateQueries({ queryKey: ['/agents'] })
+  const changes = ['/agents']
   const save = useMutation({
-    meta: { done: t('Draft saved') },
+    meta: { done: t('Draft saved'), changes },
     mutationFn: (edited: AgentFile) =>
       request<typeof saveDraft>('PUT', '/agents/{id}/draft', { id, file: edited }),
-    onSuccess,
   })
   const discard = useMutation({
-    meta: { done: t('Draft discarded') },
+    meta: { done: t('Draft discarded'), changes },
     mutationFn: () => request<typeof discardDraft>('DELETE', '/agents/{id}/draft', { id }),
-    onSuccess,
   })
   const publish = useMutation({
-    meta: { done: t('Agent published') },
+    meta: { done: t('Agent published'), changes },
     mutationFn: () => request<typeof publishAgent>('POST', '/agents/{id}/publish', { id }),
-    onSuccess,
   })
   const unpublish = useMutation({
-    meta: { done: t('Agent unpublished') },
+    meta: { done: t('Agent unpublished'), changes },
     mutationFn: () => request<typeof unpublishAgent>('POST', '/agents/{id}/unpublish', { id }),
-    onSuccess,
   })
   const remove = useMutation({
-    meta: { done: t('Agent deleted') },
+    meta: { done: t('Agent deleted'), changes },
     mutationFn: () => request<typeof deleteAgent>('DELETE', '/agents/{id}', { id }),
-    onSuccess,
   })
   const edited = draft ?? file
   return (

@@ -1,6 +1,6 @@
 /** The saved card of an account, and its automatic top-up. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import type {
@@ -31,20 +31,15 @@ interface CardsProps {
 
 export function Cards({ accountId, mayChange }: CardsProps) {
   useLingui()
-  const queries = useQueryClient()
   const cards = useGet<typeof listCards>('/cards', { account_id: accountId })
   const save = useMutation({
     mutationFn: () => request<typeof saveCard>('POST', '/cards', { account_id: accountId }),
     onSuccess: ({ url }) => window.location.assign(url),
   })
   const remove = useMutation({
-    meta: { done: t('Card removed') },
+    meta: { done: t('Card removed'), changes: ['/cards', '/automatic-top-up'] },
     mutationFn: (id: string) =>
       request<typeof removeCard>('DELETE', '/cards/{id}', { id, account_id: accountId }),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: ['/cards'] })
-      await queries.invalidateQueries({ queryKey: ['/automatic-top-up'] })
-    },
   })
   return (
     <Panel title={t('Payment method')}>
@@ -123,7 +118,6 @@ interface AutomaticFormProps extends Omit<AutomaticTopUpProps, 'accountId'> {
 }
 
 function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
-  const queries = useQueryClient()
   const [enabled, setEnabled] = useState(settings.enabled)
   const [fields, setFields] = useState({
     threshold: settings.threshold ?? DEFAULTS.threshold,
@@ -131,14 +125,13 @@ function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
     monthly_maximum: settings.monthly_maximum ?? DEFAULTS.monthly_maximum,
   })
   const save = useMutation({
-    meta: { done: t('Automatic top-up saved') },
+    meta: { done: t('Automatic top-up saved'), changes: ['/automatic-top-up'] },
     mutationFn: () =>
       request<typeof setAutomaticTopUp>('PUT', '/automatic-top-up', {
         account_id: settings.account_id,
         enabled,
         ...fields,
       }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['/automatic-top-up'] }),
   })
   const hindrance = hindranceOf(settings)
   const field = (name: keyof typeof fields, label: string, hint: string) => (

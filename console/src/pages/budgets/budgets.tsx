@@ -1,6 +1,6 @@
 /** The budgets of a key, a member or an account: bars, and what changes them. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { deleteBudget, listBudgets } from '../../../../schemas/management/accounts/budgets.ts'
 import { request } from '../../api/client.ts'
@@ -27,16 +27,12 @@ interface BudgetListProps {
 /** Bars with buttons, and the button that adds one. */
 export function BudgetList({ budgets, subject, mayChange }: BudgetListProps) {
   useLingui()
-  const queries = useQueryClient()
   const [editing, setEditing] = useState<Budget | 'new' | null>(null)
   const [deleting, setDeleting] = useState<Budget | null>(null)
   const remove = useMutation({
-    meta: { done: t('Budget deleted') },
+    meta: { done: t('Budget deleted'), changes: ['/budgets'] },
     mutationFn: ({ id }: Budget) => request<typeof deleteBudget>('DELETE', '/budgets/{id}', { id }),
-    onSuccess: async () => {
-      setDeleting(null)
-      await queries.invalidateQueries({ queryKey: ['/budgets'] })
-    },
+    onSuccess: () => setDeleting(null),
   })
   return (
     <>

@@ -1,6 +1,6 @@
 /** Sets a budget, or changes one. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { putBudget } from '../../../../schemas/management/accounts/budgets.ts'
 import { request } from '../../api/client.ts'
@@ -28,19 +28,15 @@ interface BudgetDialogProps {
 
 export function BudgetDialog({ subject, budget, onClose }: BudgetDialogProps) {
   useLingui()
-  const queries = useQueryClient()
   const [amount, setAmount] = useState(budget?.amount ?? '')
   const [period, setPeriod] = useState<Budget['period']>(budget?.period ?? 'month')
   const [timezone, setTimezone] = useState(
     budget?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
   )
   const save = useMutation({
-    meta: { done: t('Budget set') },
+    meta: { done: t('Budget set'), changes: ['/budgets'] },
     mutationFn: () => request<typeof putBudget>('PUT', '/budgets', { ...subject, amount, period, timezone }),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: ['/budgets'] })
-      onClose()
-    },
+    onSuccess: onClose,
   })
   return (
     <Dialog

@@ -1,6 +1,6 @@
 /** Journals of gateways that are not drained, and the end of those whose machine never comes back. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { abandonJournal, importJournal, listJournals } from '../../../../schemas/management/journals.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
@@ -25,11 +25,10 @@ const isSilentTooLong = ({ state, last_heartbeat }: Journal): boolean =>
   state === 'silent' && Date.now() - Date.parse(last_heartbeat) > SILENT_TOO_LONG_MS
 
 function ImportDialog({ onClose }: { onClose(): void }) {
-  const queries = useQueryClient()
   const [directory, setDirectory] = useState('')
   const importing = useMutation({
+    meta: { changes: [PATH] },
     mutationFn: () => request<typeof importJournal>('POST', `${PATH}/import`, { directory }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: [PATH] }),
   })
   const { data: done } = importing
   return (
@@ -66,14 +65,10 @@ function ImportDialog({ onClose }: { onClose(): void }) {
 }
 
 function AbandonDialog({ journal, onClose }: { readonly journal: Journal; onClose(): void }) {
-  const queries = useQueryClient()
   const abandon = useMutation({
-    meta: { done: t('Journal abandoned') },
+    meta: { done: t('Journal abandoned'), changes: [PATH] },
     mutationFn: () => request<typeof abandonJournal>('POST', `${PATH}/{id}/abandon`, { id: journal.id }),
-    onSuccess: async () => {
-      onClose()
-      await queries.invalidateQueries({ queryKey: [PATH] })
-    },
+    onSuccess: onClose,
   })
   return (
     <ConfirmByTyping

@@ -28,6 +28,7 @@ export function CreateDialog({ accountId, onClose, onCreated }: CreateDialogProp
   const [limits, setLimits] = useState(NO_LIMITS)
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const creating = useMutation({
+    meta: { changes: ['/keys'] },
     mutationFn: () =>
       request<typeof createKey>(
         'POST',

@@ -27,12 +27,11 @@ interface KeyDrawerProps {
   /** Undefined: closed. */
   readonly id: string | undefined
   readonly mayChange: boolean
-  onChanged(): unknown
   onRotated(key: Created): void
   onClose(): void
 }
 
-export function KeyDrawer({ id, mayChange, onChanged, onRotated, onClose }: KeyDrawerProps) {
+export function KeyDrawer({ id, mayChange, onRotated, onClose }: KeyDrawerProps) {
   useLingui()
   const key = useQuery({
     queryKey: ['/keys', id],
@@ -44,23 +43,17 @@ export function KeyDrawer({ id, mayChange, onChanged, onRotated, onClose }: KeyD
     <Drawer title={key.data?.name ?? t('Key')} isOpen={id !== undefined} onClose={onClose}>
       <QueryState query={key} />
       {key.data && (
-        <KeyDetail
-          key={key.data.id}
-          item={key.data}
-          mayChange={mayChange}
-          onChanged={onChanged}
-          onRotated={onRotated}
-        />
+        <KeyDetail key={key.data.id} item={key.data} mayChange={mayChange} onRotated={onRotated} />
       )}
     </Drawer>
   )
 }
 
-interface KeyDetailProps extends Pick<KeyDrawerProps, 'mayChange' | 'onChanged' | 'onRotated'> {
+interface KeyDetailProps extends Pick<KeyDrawerProps, 'mayChange' | 'onRotated'> {
   readonly item: Key
 }
 
-function KeyDetail({ item, mayChange, onChanged, onRotated }: KeyDetailProps) {
+function KeyDetail({ item, mayChange, onRotated }: KeyDetailProps) {
   const { id, account_id, key_prefix, agent_id, member_id, spend_cap, spent, expires_at } = item
   return (
     <>
@@ -110,27 +103,26 @@ function KeyDetail({ item, mayChange, onChanged, onRotated }: KeyDetailProps) {
       )}
       {mayChange && item.revoked_at === null && (
         <>
-          <Rotation item={item} onChanged={onChanged} onRotated={onRotated} />
-          <EditKey item={item} onChanged={onChanged} />
+          <Rotation item={item} onRotated={onRotated} />
+          <EditKey item={item} />
         </>
       )}
     </>
   )
 }
 
-function EditKey({ item, onChanged }: Pick<KeyDetailProps, 'item' | 'onChanged'>) {
+function EditKey({ item }: { readonly item: Key }) {
   const { id, spend_cap } = item
   const [shown, setShown] = useState(() => keyTextsOf(item))
   const [texts, setTexts] = useState(shown)
   const queries = useQueryClient()
   const save = useMutation({
-    meta: { done: t('Key changed') },
+    meta: { done: t('Key changed'), changes: ['/keys'] },
     mutationFn: () => request<typeof updateKey>('PATCH', '/keys/{id}', { id, ...changesOf(shown, texts) }),
-    onSuccess: async (changed) => {
+    onSuccess: (changed) => {
       setShown(keyTextsOf(changed))
       setTexts(keyTextsOf(changed))
       queries.setQueryData(['/keys', id], changed)
-      await onChanged()
     },
   })
   const field = (name: 'name' | 'models' | 'expires' | 'cap') => ({

@@ -1,6 +1,6 @@
 /** Keys of an account: listed, created, revealed, switched off, revoked. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
@@ -32,9 +32,7 @@ const route = getRouteApi('/signed-in/keys')
 export function Keys() {
   useLingui()
   const { account_id: accountId, role } = useAccount()
-  const queries = useQueryClient()
   const navigate = useNavigate()
-  const changed = () => queries.invalidateQueries({ queryKey: ['/keys'] })
   const list = useList<typeof listKeys>('/keys', { account_id: accountId })
   const [shown, setShown] = useState<Created | null>(null)
   const [revoking, setRevoking] = useState<Key | null>(null)
@@ -43,18 +41,14 @@ export function Keys() {
     onSuccess: setShown,
   })
   const toggle = useMutation({
-    meta: { done: t('Key changed') },
+    meta: { done: t('Key changed'), changes: ['/keys'] },
     mutationFn: ({ id, enabled }: Key) =>
       request<typeof updateKey>('PATCH', '/keys/{id}', { id, enabled: !enabled }),
-    onSuccess: changed,
   })
   const revoke = useMutation({
-    meta: { done: t('Key revoked') },
+    meta: { done: t('Key revoked'), changes: ['/keys'] },
     mutationFn: ({ id }: Key) => request<typeof revokeKey>('POST', '/keys/{id}/revoke', { id }),
-    onSuccess: async () => {
-      setRevoking(null)
-      await changed()
-    },
+    onSuccess: () => setRevoking(null),
   })
   const mayChange = role === 'owner' || role === 'admin'
   const lastUsed = useLastUsed()
@@ -147,7 +141,6 @@ export function Keys() {
       <KeyDrawer
         id={open}
         mayChange={mayChange}
-        onChanged={changed}
         onRotated={setShown}
         onClose={() => change({ key: undefined })}
       />
@@ -155,10 +148,7 @@ export function Keys() {
         <CreateDialog
           accountId={accountId}
           onClose={() => void navigate({ to: '.', search: ({ create: _, ...rest }) => rest })}
-          onCreated={(key) => {
-            setShown(key)
-            void changed()
-          }}
+          onCreated={setShown}
         />
       )}
       <SecretDialog shown={shown} onClose={() => setShown(null)} />

@@ -1,6 +1,6 @@
 /** The secrets of one key: a new one is made, and the former one works on for a time. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { endFormerSecret, rotateKey } from '../../../../schemas/management/accounts/key-rotation.ts'
 import { request } from '../../api/client.ts'
@@ -19,7 +19,6 @@ type FormerSecret = NonNullable<Key['former_secret']>
 
 interface RotationProps {
   readonly item: Key
-  onChanged(): unknown
   onRotated(key: Created): void
 }
 
@@ -38,18 +37,15 @@ const graces = (): ReadonlyArray<readonly [seconds: number, name: string]> => [
 export const isRotating = (former: FormerSecret | null | undefined): boolean =>
   former !== null && former !== undefined && Date.parse(former.ends_at) > Date.now()
 
-export function Rotation({ item, onChanged, onRotated }: RotationProps) {
+export function Rotation({ item, onRotated }: RotationProps) {
   useLingui()
   const { id, former_secret: former } = item
   const [grace, setGrace] = useState(DEFAULT_GRACE_SECONDS)
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
   const [isEnding, setEnding] = useState(false)
-  const queries = useQueryClient()
-  const changed = async () => {
-    await queries.invalidateQueries({ queryKey: ['/keys', id] })
-    await onChanged()
-  }
+  const changes = ['/keys']
   const rotate = useMutation({
+    meta: { changes },
     mutationFn: () =>
       request<typeof rotateKey>(
         'POST',
@@ -57,19 +53,15 @@ export function Rotation({ item, onChanged, onRotated }: RotationProps) {
         { id, grace_seconds: grace },
         { idempotencyKey: attempt },
       ),
-    onSuccess: async (key) => {
+    onSuccess: (key) => {
       setAttempt(crypto.randomUUID())
       onRotated(key)
-      await changed()
     },
   })
   const end = useMutation({
-    meta: { done: t('The former secret has ended') },
+    meta: { done: t('The former secret has ended'), changes },
     mutationFn: () => request<typeof endFormerSecret>('POST', '/keys/{id}/end-former-secret', { id }),
-    onSuccess: async () => {
-      setEnding(false)
-      await changed()
-    },
+    onSuccess: () => setEnding(false),
   })
   const isWorking = isRotating(former)
   const isInUse = isWorking && former?.successor_used_at !== null

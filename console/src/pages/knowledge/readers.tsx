@@ -1,6 +1,6 @@
 /** Readers of a knowledge base besides its account: agents, members, other accounts. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { listAgents } from '../../../../schemas/management/accounts/agents.ts'
 import type { listMembers } from '../../../../schemas/management/accounts/organizations.ts'
@@ -56,20 +56,18 @@ export function Readers({ base, mayChange }: { readonly base: Base; readonly may
   const names = useCandidates()
   const [chosen, setChosen] = useState('')
   const [typed, setTyped] = useState('')
-  const queries = useQueryClient()
-  const onSuccess = async () => {
+  const onSuccess = () => {
     setChosen('')
     setTyped('')
-    await queries.invalidateQueries({ queryKey: [BASES] })
   }
   const grant = useMutation({
-    meta: { done: t('Access granted') },
+    meta: { done: t('Access granted'), changes: [BASES] },
     mutationFn: (reader_id: string) =>
       request<typeof grantBase>('POST', `${BASES}/{id}/readers`, { id: base.id, reader_id }),
     onSuccess,
   })
   const revoke = useMutation({
-    meta: { done: t('Access revoked') },
+    meta: { done: t('Access revoked'), changes: [BASES] },
     mutationFn: (reader_id: string) =>
       request<typeof revokeBase>('DELETE', `${BASES}/{id}/readers/{reader_id}`, { id: base.id, reader_id }),
     onSuccess,

@@ -65,6 +65,7 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
         files.map((file) => [pathOf(file), file]),
       ),
     onSuccess: async ({ knowledge_base_id: id }) => {
+      // A base that the upload made must be known before it is opened.
       await queries.invalidateQueries({ queryKey: [BASES] })
       onClose()
       change({ base: id })

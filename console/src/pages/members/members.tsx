@@ -1,6 +1,6 @@
 /** Members of an organization, and the keys that they request. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
@@ -16,7 +16,7 @@ import type {
 } from '../../../../schemas/management/people/users.ts'
 import { request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
-import { sessionQuery, useAccount, useSession } from '../../api/session.ts'
+import { useAccount, useSession } from '../../api/session.ts'
 import { viewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -37,6 +37,8 @@ type Member = AnswerOf<typeof listMembers>['data'][number]
 type Role = Member['role']
 
 const INVITATIONS = '/organizations/{account_id}/invitations'
+/** What the reader may do changes with their own role; a member who leaves takes requests along. */
+const CHANGED = ['/members', '/key-requests', 'session']
 
 /** The invitations to an organization. Only owners revoke those to roles that only they give. */
 function MemberInvitations({ accountId, isDecider, offered }: MemberInvitationsProps) {
@@ -95,6 +97,7 @@ function MemberList({ accountId, isDecider, offered, onRole, onRemove }: MemberL
                 name={member.email ?? member.name}
                 role={member.role}
                 roles={offered}
+                changes={CHANGED}
                 onRole={(next) => onRole(member.account_id, next)}
               />
             )}
@@ -119,7 +122,7 @@ function MemberList({ accountId, isDecider, offered, onRole, onRemove }: MemberL
 }
 
 interface MemberListProps extends MemberInvitationsProps {
-  onRole(memberId: string, role: Role): Promise<void>
+  onRole(memberId: string, role: Role): Promise<unknown>
   onRemove(member: Member): void
 }
 
@@ -129,44 +132,31 @@ export function Members() {
   const { user: self, accounts } = useSession()
   const isMember = accounts.some(({ account_id }) => account_id === accountId)
   const navigate = useNavigate()
-  const queries = useQueryClient()
   const isDecider = role === 'owner' || role === 'admin'
   const offered: Partial<Record<Role, string>> = rolesToGive(role)
   const [isInviting, setInviting] = useState(false)
   const [removing, setRemoving] = useState<Member | null>(null)
   const [isLeaving, setLeaving] = useState(false)
-  // What the reader may do changes with their own role; a member who leaves takes requests along.
-  const changed = () =>
-    Promise.all(
-      [['/members'], ['/key-requests'], sessionQuery.queryKey].map((queryKey) =>
-        queries.invalidateQueries({ queryKey }),
-      ),
-    )
-  const setRole = async (memberId: string, next: Role) => {
-    const input = { account_id: accountId, member_id: memberId, role: next }
-    await request<typeof putMember>('PUT', '/members/{member_id}', input)
-    await changed()
-  }
+  const setRole = (memberId: string, next: Role) =>
+    request<typeof putMember>('PUT', '/members/{member_id}', {
+      account_id: accountId,
+      member_id: memberId,
+      role: next,
+    })
   const removeOne = (memberId: string) =>
     request<typeof removeMember>('DELETE', '/members/{member_id}', {
       account_id: accountId,
       member_id: memberId,
     })
   const remove = useMutation({
-    meta: { done: t('Member removed') },
+    meta: { done: t('Member removed'), changes: CHANGED },
     mutationFn: ({ account_id }: Member) => removeOne(account_id),
-    onSuccess: async () => {
-      setRemoving(null)
-      await changed()
-    },
+    onSuccess: () => setRemoving(null),
   })
   const leave = useMutation({
-    meta: { done: t('You have left {name}', { name: organization }) },
+    meta: { done: t('You have left {name}', { name: organization }), changes: CHANGED },
     mutationFn: () => removeOne(self.account_id),
-    onSuccess: async () => {
-      await navigate({ to: '/', search: {} })
-      await changed()
-    },
+    onSuccess: () => navigate({ to: '/', search: {} }),
   })
   return (
     <>
@@ -207,12 +197,10 @@ export function Members() {
           roleLabel={t('Role')}
           roles={offered as Record<Role, string>}
           usual="member"
-          onInvite={async (email, as) => {
-            const input = { account_id: accountId, email, role: as }
-            const invited = await request<typeof inviteMember>('POST', INVITATIONS, input)
-            await queries.invalidateQueries({ queryKey: [INVITATIONS] })
-            return invited
-          }}
+          changes={[INVITATIONS]}
+          onInvite={(email, as) =>
+            request<typeof inviteMember>('POST', INVITATIONS, { account_id: accountId, email, role: as })
+          }
           onClose={() => setInviting(false)}
         />
       )}

@@ -1,6 +1,6 @@
 /** Requests for keys: members ask, an owner or admin issues with a spend cap or denies. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type {
   approveKey,
@@ -39,14 +39,13 @@ const states = () => ({
 })
 
 function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyRequest; onClose(): void }) {
-  const queries = useQueryClient()
   const [cap, setCap] = useState('')
   const [models, setModels] = useState('')
   const [expires, setExpires] = useState('')
   const [limits, setLimits] = useState(NO_LIMITS)
   const [issued, setIssued] = useState<Issued | null>(null)
   const approve = useMutation({
-    meta: { done: t('Request approved') },
+    meta: { done: t('Request approved'), changes: ['/key-requests'] },
     mutationFn: () =>
       request<typeof approveKey>('POST', '/key-requests/{id}/approve', {
         id: asked.id,
@@ -56,10 +55,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
         expires_at: instantOfField(expires),
         ...limitsOf(limits),
       }),
-    onSuccess: async (key) => {
-      setIssued(key)
-      await queries.invalidateQueries({ queryKey: ['/key-requests'] })
-    },
+    onSuccess: setIssued,
   })
   return (
     <Dialog
@@ -103,21 +99,17 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
 }
 
 function Ask({ accountId, onClose }: { accountId: string; onClose(): void }) {
-  const queries = useQueryClient()
   const [name, setName] = useState('')
   const [note, setNote] = useState('')
   const ask = useMutation({
-    meta: { done: t('Request sent') },
+    meta: { done: t('Request sent'), changes: ['/key-requests'] },
     mutationFn: () =>
       request<typeof requestKey>('POST', '/key-requests', {
         account_id: accountId,
         name,
         ...(note !== '' && { note }),
       }),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: ['/key-requests'] })
-      onClose()
-    },
+    onSuccess: onClose,
   })
   return (
     <Dialog title={t('Request a key')} onClose={onClose}>
@@ -137,15 +129,13 @@ interface RequestsProps {
 
 export function Requests({ accountId, isDecider, mayAsk }: RequestsProps) {
   useLingui()
-  const queries = useQueryClient()
   const [approving, setApproving] = useState<KeyRequest | null>(null)
   const [isAsking, setAsking] = useState(false)
   const list = useList<typeof listKeyRequests>('/key-requests', { account_id: accountId })
   const deny = useMutation({
-    meta: { done: t('Request denied') },
+    meta: { done: t('Request denied'), changes: ['/key-requests'] },
     mutationFn: ({ id }: KeyRequest) =>
       request<typeof denyKey>('POST', '/key-requests/{id}/deny', { id, account_id: accountId }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['/key-requests'] }),
   })
   const columns: Column<KeyRequest>[] = [
     { name: t('Name'), cell: ({ name }) => <span className="font-medium">{name}</span> },

@@ -1,6 +1,6 @@
 /** One-time codes after the password: set up, recovery codes, removed. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type {
   confirmTotp,
@@ -17,7 +17,7 @@ import { Actions, DialogForm } from '../../ui/form.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
 import { Badge, FormError } from '../../ui/states.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
-import { SECURITY_KEY, Section, type Security } from './section.tsx'
+import { SECURITY, Section, type Security } from './section.tsx'
 
 const GROUPS_OF_FOUR = /.{4}(?=.)/g
 
@@ -36,6 +36,7 @@ function Enrolment({
   useLingui()
   const [code, setCode] = useState('')
   const confirm = useMutation({
+    meta: { changes: [SECURITY, '/me/sessions'] },
     mutationFn: () => request<typeof confirmTotp>('POST', '/me/totp/confirm', { code }),
     onSuccess: ({ recovery_codes }) => onConfirmed(recovery_codes),
   })
@@ -85,21 +86,16 @@ const RecoveryCodes = ({ codes, onClose }: { readonly codes: readonly string[]; 
 
 export function OneTimeCodes({ security }: { readonly security: Security }) {
   useLingui()
-  const queries = useQueryClient()
   const [codes, setCodes] = useState<readonly string[] | null>(null)
-  const changed = () => queries.invalidateQueries({ queryKey: SECURITY_KEY })
   const enrol = useMutation({ mutationFn: () => request<typeof enrolTotp>('POST', '/me/totp', {}) })
   const renew = useMutation({
+    meta: { changes: [SECURITY] },
     mutationFn: () => request<typeof renewRecoveryCodes>('POST', '/me/totp/recovery-codes', {}),
-    onSuccess: async ({ recovery_codes }) => {
-      setCodes(recovery_codes)
-      await changed()
-    },
+    onSuccess: ({ recovery_codes }) => setCodes(recovery_codes),
   })
   const remove = useMutation({
-    meta: { done: t('One-time codes switched off') },
+    meta: { done: t('One-time codes switched off'), changes: [SECURITY] },
     mutationFn: () => request<typeof removeTotp>('DELETE', '/me/totp', {}),
-    onSuccess: changed,
   })
   const isOn = security.totp_confirmed_at !== null
   return (
@@ -139,8 +135,6 @@ export function OneTimeCodes({ security }: { readonly security: Security }) {
           onConfirmed={(made) => {
             setCodes(made)
             enrol.reset()
-            void changed()
-            void queries.invalidateQueries({ queryKey: ['/me/sessions'] })
           }}
         />
       )}

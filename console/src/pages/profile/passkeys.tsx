@@ -1,6 +1,6 @@
 /** The passkeys of the user: added, renamed, removed. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { removePasskey, renamePasskey } from '../../../../schemas/management/people/profile.ts'
 import { request } from '../../api/client.ts'
@@ -11,26 +11,26 @@ import { NameDialog } from '../../ui/name-dialog.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 import { makePasskey } from '../sign-in/passkey.ts'
-import { SECURITY_KEY, Section, type Security } from './section.tsx'
+import { SECURITY, Section, type Security } from './section.tsx'
 
 type Passkey = Security['passkeys'][number]
 
 export function Passkeys({ security }: { readonly security: Security }) {
   useLingui()
-  const queries = useQueryClient()
   const [isAdding, setAdding] = useState(false)
   const [renamed, setRenamed] = useState<Passkey | null>(null)
   const [removed, setRemoved] = useState<Passkey | null>(null)
-  const changed = () => queries.invalidateQueries({ queryKey: SECURITY_KEY })
   const remove = useMutation({
-    meta: { done: t('Passkey removed') },
+    meta: { done: t('Passkey removed'), changes: [SECURITY] },
     mutationFn: ({ id }: Passkey) => request<typeof removePasskey>('DELETE', '/me/passkeys/{id}', { id }),
-    onSuccess: async () => {
-      setRemoved(null)
-      await changed()
-    },
+    onSuccess: () => setRemoved(null),
   })
-  const naming = { hint: t('Such as the device that keeps it.'), maxLength: 60, act: t('Save') }
+  const naming = {
+    hint: t('Such as the device that keeps it.'),
+    maxLength: 60,
+    act: t('Save'),
+    changes: [SECURITY],
+  }
   return (
     <Section
       title={t('Passkeys')}
@@ -73,7 +73,6 @@ export function Passkeys({ security }: { readonly security: Security }) {
           title={t('Add a passkey')}
           onName={async (name) => {
             await makePasskey(name)
-            await changed()
             setAdding(false)
           }}
           onClose={() => setAdding(false)}
@@ -86,7 +85,6 @@ export function Passkeys({ security }: { readonly security: Security }) {
           former={renamed.name}
           onName={async (name) => {
             await request<typeof renamePasskey>('PATCH', '/me/passkeys/{id}', { id: renamed.id, name })
-            await changed()
             setRenamed(null)
           }}
           onClose={() => setRenamed(null)}

@@ -21,7 +21,7 @@ import { Emails } from './emails.tsx'
 import { OneTimeCodes } from './one-time-codes.tsx'
 import { Passkeys } from './passkeys.tsx'
 import { ConnectedProviders } from './providers.tsx'
-import { SECURITY_KEY, Section, type Security } from './section.tsx'
+import { SECURITY, Section, type Security } from './section.tsx'
 import { Sessions } from './sessions.tsx'
 
 const MIN_PASSWORD_CHARS = 10
@@ -29,15 +29,12 @@ const MIN_PASSWORD_CHARS = 10
 function Details() {
   useLingui()
   const { user } = useSession()
-  const queries = useQueryClient()
   const [name, setName] = useState(user.name)
   const [locale, setLocale] = useState<Language>(user.locale)
   const save = useMutation({
+    meta: { changes: ['session'] },
     mutationFn: () => request<typeof updateProfile>('PATCH', '/me', { name, locale }),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: sessionQuery.queryKey })
-      await chooseLanguage(locale)
-    },
+    onSuccess: () => chooseLanguage(locale),
   })
   return (
     <Section title={t('Profile')}>
@@ -77,13 +74,12 @@ function Password({ security }: { readonly security: Security }) {
   const queries = useQueryClient()
   const [password, setNext] = useState('')
   const save = useMutation({
+    meta: { changes: [SECURITY, '/me/sessions'] },
     mutationFn: () => request<typeof setPassword>('PUT', '/me/password', { password }),
-    onSuccess: async (session) => {
+    onSuccess: (session) => {
       setCsrfToken(session.csrf_token)
       queries.setQueryData(sessionQuery.queryKey, session)
       setNext('')
-      await queries.invalidateQueries({ queryKey: SECURITY_KEY })
-      await queries.invalidateQueries({ queryKey: ['/me/sessions'] })
     },
   })
   const at = security.password_set_at
@@ -127,7 +123,7 @@ function Password({ security }: { readonly security: Security }) {
 export function Profile() {
   useLingui()
   const { user } = useSession()
-  const security = useGet<typeof showSecurity>('/me/security', {})
+  const security = useGet<typeof showSecurity>(SECURITY, {})
   return (
     <>
       <PageHeader

@@ -1,6 +1,6 @@
 /** The OpenID Connect providers at which the user is known. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import type { beginIdentity, removeIdentity } from '../../../../schemas/management/people/profile.ts'
 import type { signInWays } from '../../../../schemas/management/people/sign-in.ts'
 import { request } from '../../api/client.ts'
@@ -9,11 +9,10 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Badge, FormError } from '../../ui/states.tsx'
 import { rememberWay } from '../sign-in/remembered.ts'
-import { SECURITY_KEY, Section, type Security } from './section.tsx'
+import { SECURITY, Section, type Security } from './section.tsx'
 
 export function ConnectedProviders({ security }: { readonly security: Security }) {
   useLingui()
-  const queries = useQueryClient()
   const ways = useGet<typeof signInWays>('/sign-in', {})
   const connect = useMutation({
     mutationFn: async (id: string) => {
@@ -23,9 +22,8 @@ export function ConnectedProviders({ security }: { readonly security: Security }
     },
   })
   const disconnect = useMutation({
-    meta: { done: t('Provider disconnected') },
+    meta: { done: t('Provider disconnected'), changes: [SECURITY] },
     mutationFn: (id: string) => request<typeof removeIdentity>('DELETE', '/me/providers/{id}', { id }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: SECURITY_KEY }),
   })
   const connected = new Set(security.providers.map(({ id }) => id))
   const others = ways.data?.providers.filter(({ id }) => !connected.has(id)) ?? []

@@ -6,7 +6,8 @@ import { Panel } from '../../ui/states.tsx'
 
 export type Security = AnswerOf<typeof showSecurity>
 
-export const SECURITY_KEY = ['/me/security'] as const
+/** Where it is read. */
+export const SECURITY = '/me/security'
 
 /** A part of the page: what it is about, and its controls. */
 export const Section = ({

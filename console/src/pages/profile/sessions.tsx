@@ -1,6 +1,6 @@
 /** Where the user is signed in. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import type {
   endOtherSessions,
   endSession,
@@ -24,18 +24,15 @@ function deviceOf(userAgent: string): string {
 
 export function Sessions() {
   useLingui()
-  const queries = useQueryClient()
   const list = useGet<typeof listSessions>('/me/sessions', {})
-  const onSuccess = () => queries.invalidateQueries({ queryKey: ['/me/sessions'] })
+  const changes = ['/me/sessions']
   const end = useMutation({
-    meta: { done: t('Session ended') },
+    meta: { done: t('Session ended'), changes },
     mutationFn: (id: string) => request<typeof endSession>('DELETE', '/me/sessions/{id}', { id }),
-    onSuccess,
   })
   const endOthers = useMutation({
-    meta: { done: t('Other sessions ended') },
+    meta: { done: t('Other sessions ended'), changes },
     mutationFn: () => request<typeof endOtherSessions>('DELETE', '/me/sessions', {}),
-    onSuccess,
   })
   return (
     <Panel title={t('Sessions')}>

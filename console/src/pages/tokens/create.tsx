@@ -14,6 +14,9 @@ import { ExpiresField } from '../expires-field.tsx'
 
 export type CreatedToken = AnswerOf<typeof createToken>
 
+/** Where tokens are listed: those of an account, and those of the installation. */
+export const TOKENS = ['/tokens', '/installation/tokens']
+
 const scopeTexts = (): Readonly<Record<Scope, string>> => ({
   read: t('read: everything but secrets'),
   keys: t('keys: change keys and requests for them'),
@@ -27,7 +30,7 @@ interface CreateDialogProps {
   /** null: the installation. */
   readonly accountId: string | null
   onClose(): void
-  onCreated(token: CreatedToken): Promise<void>
+  onCreated(token: CreatedToken): void
 }
 
 export function CreateTokenDialog({ accountId, onClose, onCreated }: CreateDialogProps) {
@@ -37,6 +40,7 @@ export function CreateTokenDialog({ accountId, onClose, onCreated }: CreateDialo
   const [chosen, setChosen] = useState<readonly Scope[]>(['read'])
   const [idempotencyKey] = useState(() => crypto.randomUUID())
   const creating = useMutation({
+    meta: { changes: TOKENS },
     mutationFn: () => {
       const scopes = SCOPES.filter((scope) => chosen.includes(scope))
       const wanted = { name, scopes, expires_at: instantOfField(expires) }

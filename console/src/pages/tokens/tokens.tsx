@@ -1,6 +1,6 @@
 /** Management tokens of an account, or of the installation. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
@@ -23,7 +23,7 @@ import { Badge, EmptyState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { ScopeField, useIsWhole } from '../scope-field.tsx'
-import { type CreatedToken, CreateTokenDialog } from './create.tsx'
+import { type CreatedToken, CreateTokenDialog, TOKENS } from './create.tsx'
 
 const route = getRouteApi('/signed-in/tokens')
 
@@ -76,7 +76,6 @@ const columnsOf = (mayChange: boolean, onRevoke: (token: Token) => void): Column
 export function Tokens() {
   useLingui()
   const account = useAccount()
-  const queries = useQueryClient()
   const change = useChangeSearch()
   const { scope } = route.useSearch()
   const isWhole = useIsWhole(scope)
@@ -86,18 +85,13 @@ export function Tokens() {
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<CreatedToken | null>(null)
   const [revoked, setRevoked] = useState<Token | null>(null)
-  const changed = () =>
-    queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).endsWith('/tokens') })
   const revoke = useMutation({
-    meta: { done: t('Token revoked') },
+    meta: { done: t('Token revoked'), changes: TOKENS },
     mutationFn: ({ id, account_id }: Token) =>
       account_id === null
         ? request<typeof revokeInstallationToken>('POST', '/installation/tokens/{id}/revoke', { id })
         : request<typeof revokeToken>('POST', '/tokens/{id}/revoke', { id }),
-    onSuccess: async () => {
-      setRevoked(null)
-      await changed()
-    },
+    onSuccess: () => setRevoked(null),
   })
   const title = isWhole ? t('Tokens of the installation') : t('Tokens of the account')
   const panel = {
@@ -139,10 +133,9 @@ export function Tokens() {
         <CreateTokenDialog
           accountId={accountId}
           onClose={() => setCreating(false)}
-          onCreated={async (token) => {
+          onCreated={(token) => {
             setCreating(false)
             setCreated(token)
-            await changed()
           }}
         />
       )}

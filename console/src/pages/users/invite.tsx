@@ -27,16 +27,18 @@ interface InviteProps<Role extends string> {
   readonly roles: Readonly<Record<Role, string>>
   /** The one that is chosen at first. */
   readonly usual: Role
+  /** The path of the list of invitations. */
+  readonly changes: readonly string[]
   /** Sends the invitation; `url` is null where it goes by email. */
   onInvite(email: string, role: Role): Promise<{ readonly url: string | null }>
   onClose(): void
 }
 
-export function Invite<Role extends string>({ onInvite, onClose, ...shown }: InviteProps<Role>) {
+export function Invite<Role extends string>({ changes, onInvite, onClose, ...shown }: InviteProps<Role>) {
   useLingui()
   const [email, setEmail] = useState('')
   const [role, setRole] = useState(shown.usual)
-  const invite = useMutation({ mutationFn: () => onInvite(email, role) })
+  const invite = useMutation({ meta: { changes }, mutationFn: () => onInvite(email, role) })
   return (
     <Dialog title={shown.title} description={t('The link works once and for seven days.')} onClose={onClose}>
       {invite.data ? (

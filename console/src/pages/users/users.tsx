@@ -1,6 +1,6 @@
 /** Users of the installation, and those who are invited, for operators. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
@@ -40,32 +40,25 @@ export function Users() {
   const { search } = route.useSearch()
   const { user: self } = useSession()
   const mayChange = self.installation_role === 'operator'
-  const queries = useQueryClient()
   const [isInviting, setInviting] = useState(false)
   const [disabling, setDisabling] = useState<User | null>(null)
   const list = useList<typeof listUsers>('/users', search === undefined ? {} : { search })
   const invitations = useList<typeof listInvitations>('/invitations', {})
-  const onSuccess = () => queries.invalidateQueries({ queryKey: ['/users'] })
+  const changes = ['/users']
   const link = useMutation({
     mutationFn: ({ id }: User) => request<typeof createSignInLink>('POST', '/users/{id}/link', { id }),
   })
   const enable = useMutation({
-    meta: { done: t('User enabled') },
+    meta: { done: t('User enabled'), changes },
     mutationFn: ({ id }: User) => request<typeof enableUser>('POST', '/users/{id}/enable', { id }),
-    onSuccess,
   })
   const disable = useMutation({
-    meta: { done: t('User disabled') },
+    meta: { done: t('User disabled'), changes },
     mutationFn: ({ id }: User) => request<typeof disableUser>('POST', '/users/{id}/disable', { id }),
-    onSuccess: async () => {
-      setDisabling(null)
-      await onSuccess()
-    },
+    onSuccess: () => setDisabling(null),
   })
-  const setRole = async (id: string, role: InstallationRole | null) => {
-    await request<typeof setInstallationRole>('PUT', '/users/{id}/role', { id, installation_role: role })
-    await onSuccess()
-  }
+  const setRole = (id: string, role: InstallationRole | null) =>
+    request<typeof setInstallationRole>('PUT', '/users/{id}/role', { id, installation_role: role })
   const columns: Column<User>[] = [
     {
       name: t('Email'),
@@ -96,6 +89,7 @@ export function Users() {
               name={user.email}
               role={user.installation_role ?? NO_ROLE}
               roles={installationRoles()}
+              changes={changes}
               onRole={(role) => setRole(user.id, roleOf(role))}
             />
             {user.enabled && (
@@ -152,12 +146,13 @@ export function Users() {
           roleLabel={t('Role in the installation')}
           roles={installationRoles()}
           usual={NO_ROLE}
-          onInvite={async (email, role) => {
-            const input = { email, installation_role: roleOf(role) }
-            const invited = await request<typeof createInvitation>('POST', '/invitations', input)
-            await invitations.refetch()
-            return invited
-          }}
+          changes={['/invitations']}
+          onInvite={(email, role) =>
+            request<typeof createInvitation>('POST', '/invitations', {
+              email,
+              installation_role: roleOf(role),
+            })
+          }
           onClose={() => setInviting(false)}
         />
       )}

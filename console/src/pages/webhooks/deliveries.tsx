@@ -19,6 +19,8 @@ import type { Endpoint } from './webhooks.tsx'
 
 type Delivery = AnswerOf<typeof listDeliveries>['data'][number]
 
+/** Where endpoints and deliveries are read. */
+export const WEBHOOKS = ['/webhooks', '/webhook-deliveries']
 const STATES = ['waiting', 'delivered', 'failed'] as const
 const DAY_MS = 86_400_000
 
@@ -35,10 +37,9 @@ interface DeliveriesProps {
   readonly endpoint: string | undefined
   readonly state: string | undefined
   readonly mayChange: boolean
-  onChanged(): unknown
 }
 
-export function Deliveries({ accountId, endpoints, endpoint, state, mayChange, onChanged }: DeliveriesProps) {
+export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }: DeliveriesProps) {
   useLingui()
   const change = useChangeSearch()
   const filters = {
@@ -48,13 +49,12 @@ export function Deliveries({ accountId, endpoints, endpoint, state, mayChange, o
   }
   const list = useList<typeof listDeliveries>('/webhook-deliveries', filters as never)
   const replay = useMutation({
-    meta: { done: t('Failed deliveries are sent again') },
+    meta: { done: t('Failed deliveries are sent again'), changes: WEBHOOKS },
     mutationFn: (id: string) =>
       request<typeof replayFailed>('POST', '/webhooks/{id}/replay', {
         id,
         since: new Date(Date.now() - 30 * DAY_MS).toISOString(),
       }),
-    onSuccess: onChanged,
   })
   const columns: Column<Delivery>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },

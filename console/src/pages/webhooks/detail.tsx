@@ -9,12 +9,11 @@ import { Button } from '../../ui/button.tsx'
 import { Fact } from '../../ui/fact.tsx'
 import { Badge, ErrorState, Panel, QueryState } from '../../ui/states.tsx'
 import { CodeBlock, Id, Time } from '../../ui/text.tsx'
-import { DeliveryState } from './deliveries.tsx'
+import { DeliveryState, WEBHOOKS } from './deliveries.tsx'
 
 interface DeliveryDetailProps {
   readonly id: string
   readonly mayChange: boolean
-  onChanged(): unknown
 }
 
 const printHeaders = (headers: Readonly<Record<string, string>>): string =>
@@ -22,13 +21,12 @@ const printHeaders = (headers: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}: ${value}`)
     .join('\n')
 
-export function DeliveryDetail({ id, mayChange, onChanged }: DeliveryDetailProps) {
+export function DeliveryDetail({ id, mayChange }: DeliveryDetailProps) {
   useLingui()
   const delivery = useGet<typeof showDelivery>('/webhook-deliveries/{id}', { id })
   const replay = useMutation({
-    meta: { done: t('The event is sent again') },
+    meta: { done: t('The event is sent again'), changes: WEBHOOKS },
     mutationFn: () => request<typeof replayDelivery>('POST', '/webhook-deliveries/{id}/replay', { id }),
-    onSuccess: onChanged,
   })
   if (!delivery.isSuccess) return <QueryState query={delivery} rows={8} />
   const { data } = delivery

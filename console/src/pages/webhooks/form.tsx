@@ -9,6 +9,7 @@ import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
+import { WEBHOOKS } from './deliveries.tsx'
 import type { Endpoint } from './webhooks.tsx'
 
 interface EndpointDialogProps {
@@ -17,7 +18,7 @@ interface EndpointDialogProps {
   readonly endpoint: Endpoint | null
   onClose(): void
   /** Called with the secret of a new one. */
-  onSaved(secret: string | null): Promise<void>
+  onSaved(secret: string | null): void
 }
 
 export function EndpointDialog({ accountId, endpoint, onClose, onSaved }: EndpointDialogProps) {
@@ -31,6 +32,7 @@ export function EndpointDialog({ accountId, endpoint, onClose, onSaved }: Endpoi
   const toggle = (event: EventType) =>
     setChosen(new Set(chosen.has(event) ? [...chosen].filter((one) => one !== event) : [...chosen, event]))
   const save = useMutation({
+    meta: { changes: WEBHOOKS },
     mutationFn: async () => {
       if (endpoint !== null) {
         const changes = { id: endpoint.id, url, description, events }

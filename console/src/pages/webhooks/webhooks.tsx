@@ -1,6 +1,6 @@
 /** Webhook endpoints of an account, or of the installation, and what was delivered to them. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
@@ -27,7 +27,7 @@ import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { ScopeField, useIsWhole } from '../scope-field.tsx'
 import { CallbackSecret } from './callback-secret.tsx'
-import { Deliveries } from './deliveries.tsx'
+import { Deliveries, WEBHOOKS } from './deliveries.tsx'
 import { DeliveryDetail } from './detail.tsx'
 import { EndpointDialog } from './form.tsx'
 
@@ -73,27 +73,24 @@ const SecretDialog = ({ secret, title, description, onClose }: SecretDialogProps
 export function Webhooks() {
   useLingui()
   const account = useAccount()
-  const queries = useQueryClient()
   const change = useChangeSearch()
   const { scope, delivery, endpoint: filtered, state } = route.useSearch()
   const isWhole = useIsWhole(scope)
   const accountId = isWhole ? INSTALLATION : account.account_id
   const { user } = useSession()
   const mayChange = isWhole ? user.installation_role === 'operator' : account.role === 'owner'
-  const changed = () =>
-    queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).startsWith('/webhook') })
   const list = useList<typeof listWebhooks>('/webhooks', { account_id: accountId })
   const [secret, setSecret] = useState<string | null>(null)
   const [callbackSecret, setCallbackSecret] = useState<string | null>(null)
   const [edited, setEdited] = useState<Endpoint | 'new' | null>(null)
   const [deleted, setDeleted] = useState<Endpoint | null>(null)
   const test = useMutation({
-    meta: { done: t('Test event sent') },
+    meta: { done: t('Test event sent'), changes: WEBHOOKS },
     mutationFn: ({ id }: Endpoint) => request<typeof testWebhook>('POST', '/webhooks/{id}/test', { id }),
-    onSuccess: changed,
   })
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
   const rotate = useMutation({
+    meta: { changes: WEBHOOKS },
     // Twice at once would end the secret that the receiver has.
     mutationFn: ({ id }: Endpoint) =>
       request<typeof rotateWebhook>(
@@ -102,25 +99,20 @@ export function Webhooks() {
         { id },
         { idempotencyKey: `${attempt} ${id}` },
       ),
-    onSuccess: async (rotated) => {
+    onSuccess: (rotated) => {
       setAttempt(crypto.randomUUID())
       setSecret(rotated.secret)
-      await changed()
     },
   })
   const toggle = useMutation({
-    meta: { done: t('Endpoint changed') },
+    meta: { done: t('Endpoint changed'), changes: WEBHOOKS },
     mutationFn: ({ id, enabled }: Endpoint) =>
       request<typeof updateWebhook>('PATCH', '/webhooks/{id}', { id, enabled: !enabled }),
-    onSuccess: changed,
   })
   const remove = useMutation({
-    meta: { done: t('Endpoint deleted') },
+    meta: { done: t('Endpoint deleted'), changes: WEBHOOKS },
     mutationFn: ({ id }: Endpoint) => request<typeof deleteWebhook>('DELETE', '/webhooks/{id}', { id }),
-    onSuccess: async () => {
-      setDeleted(null)
-      await changed()
-    },
+    onSuccess: () => setDeleted(null),
   })
   const columns: Column<Endpoint>[] = [
     {
@@ -204,7 +196,6 @@ export function Webhooks() {
           endpoint={filtered}
           state={state}
           mayChange={mayChange}
-          onChanged={changed}
         />
       </div>
       <Drawer
@@ -212,19 +203,16 @@ export function Webhooks() {
         isOpen={delivery !== undefined}
         onClose={() => change({ delivery: undefined })}
       >
-        {delivery && (
-          <DeliveryDetail key={delivery} id={delivery} mayChange={mayChange} onChanged={changed} />
-        )}
+        {delivery && <DeliveryDetail key={delivery} id={delivery} mayChange={mayChange} />}
       </Drawer>
       {edited && (
         <EndpointDialog
           accountId={accountId}
           endpoint={edited === 'new' ? null : edited}
           onClose={() => setEdited(null)}
-          onSaved={async (made) => {
+          onSaved={(made) => {
             setEdited(null)
             if (made !== null) setSecret(made)
-            await changed()
           }}
         />
       )}
