@@ -1,7 +1,6 @@
 /** Channels of the installation, for operators: how they do, and whether they take calls. */
 import { useLingui } from '@lingui/react'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { showInstallationUsage } from '../../../schemas/management/calls/usage.ts'
 import type {
   drainChannel,
@@ -16,14 +15,13 @@ import { useGet } from '../api/read.ts'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
-import { ConfirmByTyping } from '../ui/dialog.tsx'
+import { ConfirmButton } from '../ui/dialog.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { Money } from '../ui/text.tsx'
 
 type Channel = AnswerOf<typeof listChannels>['data'][number]
 type Tested = AnswerOf<typeof testChannel>
-type Act = 'pause' | 'drain' | 'resume'
 
 const REFRESH_MS = 5_000
 const PERCENT = 100
@@ -114,7 +112,6 @@ function TestResult({ tested }: { readonly tested: Tested }) {
 export function Channels() {
   useLingui()
   const { user } = useSession()
-  const [draining, setDraining] = useState<Channel | null>(null)
   const list = useGet<typeof listChannels>(
     '/channels',
     {},
@@ -122,15 +119,13 @@ export function Channels() {
       refetchInterval: REFRESH_MS,
     },
   )
-  const hold = useMutation({
-    meta: { done: t('Channel changed'), changes: ['/channels'] },
-    mutationFn: ({ id, act }: { id: string; act: Act }) =>
-      request<typeof pauseChannel | typeof drainChannel | typeof resumeChannel>(
-        'POST',
-        `/channels/{id}/${act}`,
-        { id },
-      ),
-    onSuccess: () => setDraining(null),
+  const meta = { done: t('Channel changed'), changes: ['/channels'] }
+  const toggle = useMutation({
+    meta,
+    mutationFn: ({ id, state }: Channel) => {
+      const path = state === 'active' ? '/channels/{id}/pause' : '/channels/{id}/resume'
+      return request<typeof pauseChannel | typeof resumeChannel>('POST', path, { id })
+    },
   })
   const test = useMutation({
     mutationFn: ({ id }: Channel) => request<typeof testChannel>('POST', '/channels/{id}/test', { id }),
@@ -221,15 +216,24 @@ export function Channels() {
             </Button>
             {channel.state === 'active' ? (
               <>
-                <Button kind="quiet" onClick={() => hold.mutate({ id: channel.id, act: 'pause' })}>
+                <Button kind="quiet" onClick={() => toggle.mutate(channel)}>
                   {t('Pause')}
                 </Button>
-                <Button kind="quiet" onClick={() => setDraining(channel)}>
-                  {t('Drain')}
-                </Button>
+                <ConfirmButton
+                  title={t('Drain {name}', { name: channel.id })}
+                  description={t(
+                    'It takes no new call. Calls and tasks under way go on, and it can be removed when they are over.',
+                  )}
+                  name={channel.id}
+                  act={t('Drain')}
+                  meta={meta}
+                  onConfirm={() =>
+                    request<typeof drainChannel>('POST', '/channels/{id}/drain', { id: channel.id })
+                  }
+                />
               </>
             ) : (
-              <Button kind="quiet" onClick={() => hold.mutate({ id: channel.id, act: 'resume' })}>
+              <Button kind="quiet" onClick={() => toggle.mutate(channel)}>
                 {t('Resume')}
               </Button>
             )}
@@ -243,7 +247,7 @@ export function Channels() {
         title={t('Channels')}
         description={t('The ways to providers: how each does in every process, and whether it takes calls.')}
       />
-      <ErrorState error={hold.error ?? test.error} />
+      <ErrorState error={toggle.error ?? test.error} />
       {test.data && <TestResult tested={test.data} />}
       <Panel>
         <QueryState query={list} />
@@ -252,19 +256,6 @@ export function Channels() {
           <Table caption={t('Channels')} columns={columns} rows={list.data.data} keyOf={({ id }) => id} />
         )}
       </Panel>
-      {draining && (
-        <ConfirmByTyping
-          title={t('Drain {name}', { name: draining.id })}
-          description={t(
-            'It takes no new call. Calls and tasks under way go on, and it can be removed when they are over.',
-          )}
-          name={draining.id}
-          act={t('Drain')}
-          acts={hold}
-          onClose={() => setDraining(null)}
-          onConfirm={() => hold.mutate({ id: draining.id, act: 'drain' })}
-        />
-      )}
     </>
   )
 }

@@ -1,10 +1,12 @@
-/** Dialogs: a form or a question in front of the page, and the question that is answered by typing. */
+/** Dialogs: a form or a question in front of the page, and the button whose question is answered by typing. */
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { useLingui } from '@lingui/react'
+import { type MutationMeta, useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { t } from '../i18n.ts'
+import { Button, type ButtonKind } from './button.tsx'
 import { Field } from './field.tsx'
-import { DialogForm, type DialogFormProps } from './form.tsx'
+import { DialogForm } from './form.tsx'
 
 interface DialogProps {
   readonly title: string
@@ -34,29 +36,37 @@ interface ConfirmProps {
   readonly description: string
   /** What is destroyed: its name must be typed. */
   readonly name: string
+  /** What is done, on the button that opens the dialog and on that of the dialog. */
   readonly act: string
-  /** How far the act is. A dialog that is opened again shows no refusal of before. */
-  readonly acts: Omit<DialogFormProps['sends'], 'mutate'> & { reset(): void }
-  onClose(): void
-  onConfirm(): void
+  /** On the button that opens the dialog, where it says more. */
+  readonly label?: string
+  readonly kind?: ButtonKind
+  readonly meta: MutationMeta
+  /** Acts. The dialog shows why it was refused. */
+  onConfirm(): Promise<unknown>
+  /** Called when it is done and the dialog is closed. */
+  onDone?(): unknown
 }
 
 /** Returns the text as a reader types it: a page shows spaces in a row as one. */
 const asTyped = (text: string): string => text.normalize('NFC').replace(/\s+/g, ' ').trim()
 
-/** Asks before something is destroyed: its name has to be typed. */
-export function ConfirmByTyping({ title, description, name, act, acts, onClose, onConfirm }: ConfirmProps) {
-  useLingui()
+function ConfirmDialog({ onClose, ...confirmed }: ConfirmProps & { onClose(): void }) {
+  const { title, description, name, act, meta, onConfirm, onDone } = confirmed
   const [typed, setTyped] = useState('')
   const isConfirmed = asTyped(typed) === asTyped(name)
-  const sends = { ...acts, mutate: () => isConfirmed && onConfirm() }
-  const close = () => {
-    acts.reset()
-    onClose()
-  }
+  const confirm = useMutation({
+    meta,
+    mutationFn: onConfirm,
+    onSuccess: () => {
+      onClose()
+      return onDone?.()
+    },
+  })
+  const sends = { ...confirm, mutate: () => isConfirmed && confirm.mutate() }
   return (
-    <Dialog title={title} description={description} onClose={close}>
-      <DialogForm sends={sends} act={act} kind="danger" isDisabled={!isConfirmed} onClose={close}>
+    <Dialog title={title} description={description} onClose={onClose}>
+      <DialogForm sends={sends} act={act} kind="danger" isDisabled={!isConfirmed} onClose={onClose}>
         <Field
           label={t('Type {name} to confirm', { name })}
           value={typed}
@@ -65,5 +75,19 @@ export function ConfirmByTyping({ title, description, name, act, acts, onClose, 
         />
       </DialogForm>
     </Dialog>
+  )
+}
+
+/** A button that asks before it destroys something: its name has to be typed. */
+export function ConfirmButton({ label, kind = 'quiet', ...confirmed }: ConfirmProps) {
+  useLingui()
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <Button kind={kind} onClick={() => setOpen(true)}>
+        {label ?? confirmed.act}
+      </Button>
+      {isOpen && <ConfirmDialog {...confirmed} onClose={() => setOpen(false)} />}
+    </>
   )
 }

@@ -23,7 +23,7 @@ export const Form = ({ onSubmit, ...rest }: FormProps) => (
   />
 )
 
-export interface DialogFormProps {
+interface DialogFormProps {
   /** What the form does: it shows why that was refused. */
   readonly sends: { readonly error: Error | null; readonly isPending: boolean; mutate(): unknown }
   /** The name of what it does, on the button. */

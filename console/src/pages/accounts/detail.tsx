@@ -16,7 +16,7 @@ import { useSession } from '../../api/session.ts'
 import { beginView } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { ConfirmButton } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Actions, Form } from '../../ui/form.tsx'
 import { ErrorState, Panel, QueryState, Stat } from '../../ui/states.tsx'
@@ -136,7 +136,6 @@ function Adjustment({ account }: { readonly account: Account }) {
 export function AccountDetail({ id }: { readonly id: string }) {
   useLingui()
   const mayChange = useSession().user.installation_role === 'operator'
-  const [isDisabling, setDisabling] = useState(false)
   const shown = useQuery({
     queryKey: ['/accounts', id],
     queryFn: ({ signal }) => get<typeof showAccount>('/accounts/{id}', { id }, signal),
@@ -144,12 +143,10 @@ export function AccountDetail({ id }: { readonly id: string }) {
   const ledger = useList<typeof listLedger>(`/accounts/${encodeURIComponent(id)}/ledger`, {
     limit: 20,
   } as never)
-  const toggle = useMutation({
-    meta: { done: t('Account changed'), changes: CHANGED },
-    mutationFn: (enabled: boolean) =>
-      request<typeof updateAccount>('PATCH', '/accounts/{id}', { id, enabled }),
-    onSuccess: () => setDisabling(false),
-  })
+  const meta = { done: t('Account changed'), changes: CHANGED }
+  const setEnabled = (enabled: boolean) =>
+    request<typeof updateAccount>('PATCH', '/accounts/{id}', { id, enabled })
+  const enable = useMutation({ meta, mutationFn: () => setEnabled(true) })
   const view = useMutation({
     mutationFn: () => request<typeof viewAccount>('POST', '/accounts/{id}/view', { id }),
     onSuccess: () => beginView(id),
@@ -173,12 +170,18 @@ export function AccountDetail({ id }: { readonly id: string }) {
             </Button>
           )}
           {mayChange && account.enabled && (
-            <Button kind="danger" onClick={() => setDisabling(true)}>
-              {t('Disable')}
-            </Button>
+            <ConfirmButton
+              kind="danger"
+              title={t('Disable {name}', { name: account.name })}
+              description={t('Every key of the account is refused until it is enabled again.')}
+              name={account.name}
+              act={t('Disable')}
+              meta={meta}
+              onConfirm={() => setEnabled(false)}
+            />
           )}
           {mayChange && !account.enabled && (
-            <Button isBusy={toggle.isPending} onClick={() => toggle.mutate(true)}>
+            <Button isBusy={enable.isPending} onClick={() => enable.mutate()}>
               {t('Enable')}
             </Button>
           )}
@@ -189,21 +192,10 @@ export function AccountDetail({ id }: { readonly id: string }) {
         <Stat name={t('Held')} value={<Money amount={account.wallet.held} />} note={t('credits')} />
         <Stat name={t('Used')} value={<Money amount={account.wallet.used} />} note={t('credits')} />
       </dl>
-      <ErrorState error={toggle.error ?? view.error} />
+      <ErrorState error={enable.error ?? view.error} />
       {mayChange && <Adjustment account={account} />}
       <Limits account={account} mayChange={mayChange} />
       <LedgerTable list={ledger} />
-      {isDisabling && (
-        <ConfirmByTyping
-          title={t('Disable {name}', { name: account.name })}
-          description={t('Every key of the account is refused until it is enabled again.')}
-          name={account.name}
-          act={t('Disable')}
-          acts={toggle}
-          onClose={() => setDisabling(false)}
-          onConfirm={() => toggle.mutate(false)}
-        />
-      )}
     </>
   )
 }

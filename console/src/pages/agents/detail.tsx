@@ -1,7 +1,6 @@
 /** One agent: edited, compared, tried, published. */
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
 import type {
   deleteAgent,
@@ -13,7 +12,7 @@ import type {
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { ConfirmButton } from '../../ui/dialog.tsx'
 import { ErrorState, Panel } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
 import { AgentForm } from './form.tsx'
@@ -45,7 +44,6 @@ function Difference({ before, after }: { readonly before: AgentFile; readonly af
 export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) {
   useLingui()
   const { id, state, file, draft, warnings } = agent
-  const [isDeleting, setDeleting] = useState(false)
   const changes = ['/agents']
   const save = useMutation({
     meta: { done: t('Draft saved'), changes },
@@ -63,10 +61,6 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
   const unpublish = useMutation({
     meta: { done: t('Agent unpublished'), changes },
     mutationFn: () => request<typeof unpublishAgent>('POST', '/agents/{id}/unpublish', { id }),
-  })
-  const remove = useMutation({
-    meta: { done: t('Agent deleted'), changes },
-    mutationFn: () => request<typeof deleteAgent>('DELETE', '/agents/{id}', { id }),
   })
   const edited = draft ?? file
   return (
@@ -100,9 +94,15 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
               {t('Unpublish')}
             </Button>
           )}
-          <Button kind="danger" onClick={() => setDeleting(true)}>
-            {t('Delete')}
-          </Button>
+          <ConfirmButton
+            kind="danger"
+            title={t('Delete {name}', { name: file.name })}
+            description={t('Its keys open nothing any more. This cannot be undone.')}
+            name={file.name}
+            act={t('Delete')}
+            meta={{ done: t('Agent deleted'), changes }}
+            onConfirm={() => request<typeof deleteAgent>('DELETE', '/agents/{id}', { id })}
+          />
         </div>
       )}
       {draft !== null && <Difference before={file} after={draft} />}
@@ -119,17 +119,6 @@ export function AgentDetail({ agent, mayChange }: { readonly agent: Agent; reado
           />
         </div>
       </Panel>
-      {isDeleting && (
-        <ConfirmByTyping
-          title={t('Delete {name}', { name: file.name })}
-          description={t('Its keys open nothing any more. This cannot be undone.')}
-          name={file.name}
-          act={t('Delete')}
-          acts={remove}
-          onClose={() => setDeleting(false)}
-          onConfirm={() => remove.mutate()}
-        />
-      )}
     </>
   )
 }

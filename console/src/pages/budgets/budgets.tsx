@@ -1,13 +1,13 @@
 /** The budgets of a key, a member or an account: bars, and what changes them. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { deleteBudget, listBudgets } from '../../../../schemas/management/accounts/budgets.ts'
 import { request } from '../../api/client.ts'
 import { wholeListQuery } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { ConfirmButton } from '../../ui/dialog.tsx'
 import { EmptyState, Panel, QueryState } from '../../ui/states.tsx'
 import { type Budget, BudgetBar, periodNames } from './bar.tsx'
 import { BudgetDialog, type Subject } from './dialog.tsx'
@@ -28,12 +28,6 @@ interface BudgetListProps {
 export function BudgetList({ budgets, subject, mayChange }: BudgetListProps) {
   useLingui()
   const [editing, setEditing] = useState<Budget | 'new' | null>(null)
-  const [deleting, setDeleting] = useState<Budget | null>(null)
-  const remove = useMutation({
-    meta: { done: t('Budget deleted'), changes: ['/budgets'] },
-    mutationFn: ({ id }: Budget) => request<typeof deleteBudget>('DELETE', '/budgets/{id}', { id }),
-    onSuccess: () => setDeleting(null),
-  })
   return (
     <>
       {budgets.length === 0 && <EmptyState title={t('No budget limits what is spent in a period.')} />}
@@ -47,9 +41,18 @@ export function BudgetList({ budgets, subject, mayChange }: BudgetListProps) {
                   <Button kind="quiet" onClick={() => setEditing(budget)}>
                     {t('Change')}
                   </Button>
-                  <Button kind="quiet" onClick={() => setDeleting(budget)}>
-                    {t('Delete')}
-                  </Button>
+                  <ConfirmButton
+                    title={t('Delete a budget of {name}', { name: budget.name })}
+                    description={t('{period}: nothing limits the spend of this period any more.', {
+                      period: periodNames()[budget.period],
+                    })}
+                    name={budget.name}
+                    act={t('Delete')}
+                    meta={{ done: t('Budget deleted'), changes: ['/budgets'] }}
+                    onConfirm={() =>
+                      request<typeof deleteBudget>('DELETE', '/budgets/{id}', { id: budget.id })
+                    }
+                  />
                 </span>
               )}
             </li>
@@ -66,19 +69,6 @@ export function BudgetList({ budgets, subject, mayChange }: BudgetListProps) {
           subject={subject}
           budget={editing === 'new' ? null : editing}
           onClose={() => setEditing(null)}
-        />
-      )}
-      {deleting && (
-        <ConfirmByTyping
-          title={t('Delete a budget of {name}', { name: deleting.name })}
-          description={t('{period}: nothing limits the spend of this period any more.', {
-            period: periodNames()[deleting.period],
-          })}
-          name={deleting.name}
-          act={t('Delete')}
-          acts={remove}
-          onClose={() => setDeleting(null)}
-          onConfirm={() => remove.mutate(deleting)}
         />
       )}
     </>

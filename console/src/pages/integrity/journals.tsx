@@ -8,7 +8,7 @@ import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
 import { Badge, EmptyState, Panel, QueryState } from '../../ui/states.tsx'
@@ -64,32 +64,23 @@ function ImportDialog({ onClose }: { onClose(): void }) {
   )
 }
 
-function AbandonDialog({ journal, onClose }: { readonly journal: Journal; onClose(): void }) {
-  const abandon = useMutation({
-    meta: { done: t('Journal abandoned'), changes: [PATH] },
-    mutationFn: () => request<typeof abandonJournal>('POST', `${PATH}/{id}/abandon`, { id: journal.id }),
-    onSuccess: onClose,
-  })
-  return (
-    <ConfirmByTyping
-      title={t('Abandon {name}', { name: journal.id })}
-      description={t(
-        'Its calls that are known become interrupted rows without a charge, and their reservations end. Calls that only the disk of {node} knows are lost.',
-        { node: journal.node },
-      )}
-      name={journal.id}
-      act={t('Abandon')}
-      acts={abandon}
-      onClose={onClose}
-      onConfirm={() => abandon.mutate()}
-    />
-  )
-}
+const AbandonButton = ({ id, node }: Journal) => (
+  <ConfirmButton
+    title={t('Abandon {name}', { name: id })}
+    description={t(
+      'Its calls that are known become interrupted rows without a charge, and their reservations end. Calls that only the disk of {node} knows are lost.',
+      { node },
+    )}
+    name={id}
+    act={t('Abandon')}
+    meta={{ done: t('Journal abandoned'), changes: [PATH] }}
+    onConfirm={() => request<typeof abandonJournal>('POST', `${PATH}/{id}/abandon`, { id })}
+  />
+)
 
 export function Journals({ mayAct }: { readonly mayAct: boolean }) {
   useLingui()
   const [isImporting, setImporting] = useState(false)
-  const [abandoned, setAbandoned] = useState<Journal | null>(null)
   const list = useGet<typeof listJournals>(
     PATH,
     {},
@@ -131,13 +122,7 @@ export function Journals({ mayAct }: { readonly mayAct: boolean }) {
     },
     {
       name: t('Actions'),
-      cell: (journal) =>
-        mayAct &&
-        journal.state === 'silent' && (
-          <Button kind="quiet" onClick={() => setAbandoned(journal)}>
-            {t('Abandon')}
-          </Button>
-        ),
+      cell: (journal) => mayAct && journal.state === 'silent' && <AbandonButton {...journal} />,
     },
   ]
   const journals = list.data?.data ?? []
@@ -169,7 +154,6 @@ export function Journals({ mayAct }: { readonly mayAct: boolean }) {
         )}
       </Panel>
       {isImporting && <ImportDialog onClose={() => setImporting(false)} />}
-      {abandoned && <AbandonDialog journal={abandoned} onClose={() => setAbandoned(null)} />}
     </>
   )
 }

@@ -15,7 +15,7 @@ import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { ConfirmButton } from '../../ui/dialog.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -35,7 +35,6 @@ export function Keys() {
   const navigate = useNavigate()
   const list = useList<typeof listKeys>('/keys', { account_id: accountId })
   const [shown, setShown] = useState<Created | null>(null)
-  const [revoking, setRevoking] = useState<Key | null>(null)
   const reveal = useMutation({
     mutationFn: ({ id }: Key) => request<typeof revealKey>('POST', '/keys/{id}/reveal', { id }),
     onSuccess: setShown,
@@ -44,11 +43,6 @@ export function Keys() {
     meta: { done: t('Key changed'), changes: ['/keys'] },
     mutationFn: ({ id, enabled }: Key) =>
       request<typeof updateKey>('PATCH', '/keys/{id}', { id, enabled: !enabled }),
-  })
-  const revoke = useMutation({
-    meta: { done: t('Key revoked'), changes: ['/keys'] },
-    mutationFn: ({ id }: Key) => request<typeof revokeKey>('POST', '/keys/{id}/revoke', { id }),
-    onSuccess: () => setRevoking(null),
   })
   const mayChange = role === 'owner' || role === 'admin'
   const lastUsed = useLastUsed()
@@ -103,9 +97,14 @@ export function Keys() {
             <Button kind="quiet" onClick={() => toggle.mutate(key)}>
               {key.enabled ? t('Switch off') : t('Switch on')}
             </Button>
-            <Button kind="quiet" onClick={() => setRevoking(key)}>
-              {t('Revoke')}
-            </Button>
+            <ConfirmButton
+              title={t('Revoke {name}', { name: key.name })}
+              description={t('Programs that use this key are refused from now on. This cannot be undone.')}
+              name={key.name}
+              act={t('Revoke')}
+              meta={{ done: t('Key revoked'), changes: ['/keys'] }}
+              onConfirm={() => request<typeof revokeKey>('POST', '/keys/{id}/revoke', { id: key.id })}
+            />
           </span>
         ),
     },
@@ -152,17 +151,6 @@ export function Keys() {
         />
       )}
       <SecretDialog shown={shown} onClose={() => setShown(null)} />
-      {revoking && (
-        <ConfirmByTyping
-          title={t('Revoke {name}', { name: revoking.name })}
-          description={t('Programs that use this key are refused from now on. This cannot be undone.')}
-          name={revoking.name}
-          act={t('Revoke')}
-          acts={revoke}
-          onClose={() => setRevoking(null)}
-          onConfirm={() => revoke.mutate(revoking)}
-        />
-      )}
     </>
   )
 }

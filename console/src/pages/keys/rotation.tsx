@@ -6,7 +6,7 @@ import type { endFormerSecret, rotateKey } from '../../../../schemas/management/
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { ConfirmButton } from '../../ui/dialog.tsx'
 import { Fact } from '../../ui/fact.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { Actions, Form } from '../../ui/form.tsx'
@@ -42,7 +42,6 @@ export function Rotation({ item, onRotated }: RotationProps) {
   const { id, former_secret: former } = item
   const [grace, setGrace] = useState(DEFAULT_GRACE_SECONDS)
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
-  const [isEnding, setEnding] = useState(false)
   const changes = ['/keys']
   const rotate = useMutation({
     meta: { changes },
@@ -58,21 +57,26 @@ export function Rotation({ item, onRotated }: RotationProps) {
       onRotated(key)
     },
   })
-  const end = useMutation({
-    meta: { done: t('The former secret has ended'), changes },
-    mutationFn: () => request<typeof endFormerSecret>('POST', '/keys/{id}/end-former-secret', { id }),
-    onSuccess: () => setEnding(false),
-  })
   const isWorking = isRotating(former)
   const isInUse = isWorking && former?.successor_used_at !== null
   return (
     <Panel title={t('Secret')}>
       {former && <FormerFacts former={former} isWorking={isWorking} />}
-      {isWorking && (
+      {former && isWorking && (
         <div className="px-4 pb-4">
-          <Button kind="danger" onClick={() => setEnding(true)}>
-            {t('End the former secret now')}
-          </Button>
+          <ConfirmButton
+            kind="danger"
+            label={t('End the former secret now')}
+            title={t('End the former secret of {name}', { name: item.name })}
+            description={t(
+              'Programs that still use {prefix}… are refused from now on. This cannot be undone.',
+              { prefix: former.key_prefix },
+            )}
+            name={item.name}
+            act={t('End')}
+            meta={{ done: t('The former secret has ended'), changes }}
+            onConfirm={() => request<typeof endFormerSecret>('POST', '/keys/{id}/end-former-secret', { id })}
+          />
         </div>
       )}
       {isInUse ? (
@@ -105,22 +109,6 @@ export function Rotation({ item, onRotated }: RotationProps) {
             </Button>
           </Actions>
         </Form>
-      )}
-      {isEnding && former && (
-        <ConfirmByTyping
-          title={t('End the former secret of {name}', { name: item.name })}
-          description={t(
-            'Programs that still use {prefix}… are refused from now on. This cannot be undone.',
-            {
-              prefix: former.key_prefix,
-            },
-          )}
-          name={item.name}
-          act={t('End')}
-          acts={end}
-          onClose={() => setEnding(false)}
-          onConfirm={() => end.mutate()}
-        />
       )}
     </Panel>
   )

@@ -1,16 +1,16 @@
 /** One knowledge base: its pages and their search, its imports and its readers. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { deleteBase } from '../../../../schemas/management/knowledge/bases.ts'
-import { BASES } from '../../api/bases.ts'
+import { BASES, basesQuery } from '../../api/bases.ts'
 import { request } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { ConfirmButton } from '../../ui/dialog.tsx'
 import { PageHeader } from '../../ui/states.tsx'
 import { Id } from '../../ui/text.tsx'
 import { SearchForm } from '../search-form.tsx'
@@ -35,17 +35,13 @@ export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
   useLingui()
   const { account_id: accountId } = useAccount()
   const { search, page } = route.useSearch()
-  const [dialog, setDialog] = useState<'upload' | 'delete' | null>(null)
+  const [isUploading, setUploading] = useState(false)
   const queries = useQueryClient()
   const change = useChangeSearch()
-  const remove = useMutation({
-    meta: { done: t('Knowledge base deleted') },
-    mutationFn: () => request<typeof deleteBase>('DELETE', `${BASES}/{id}`, { id }),
-    onSuccess: async () => {
-      change({ base: undefined, page: undefined, search: undefined })
-      await queries.invalidateQueries({ queryKey: [BASES, accountId] })
-    },
-  })
+  const close = () => {
+    change({ base: undefined, page: undefined, search: undefined })
+    return queries.invalidateQueries(basesQuery(accountId))
+  }
   const title = own?.is_default ? t("The account's own") : name
   return (
     <>
@@ -66,12 +62,21 @@ export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
           own &&
           mayChange && (
             <>
-              <Button kind="primary" onClick={() => setDialog('upload')}>
+              <Button kind="primary" onClick={() => setUploading(true)}>
                 {t('Upload')}
               </Button>
-              <Button kind="danger" onClick={() => setDialog('delete')}>
-                {t('Delete')}
-              </Button>
+              <ConfirmButton
+                kind="danger"
+                title={t('Delete {name}', { name: title })}
+                description={t(
+                  'All its pages and files go, and agents that answer from it lose it. This cannot be undone.',
+                )}
+                name={title}
+                act={t('Delete')}
+                meta={{ done: t('Knowledge base deleted') }}
+                onConfirm={() => request<typeof deleteBase>('DELETE', `${BASES}/{id}`, { id })}
+                onDone={close}
+              />
             </>
           )
         }
@@ -86,20 +91,7 @@ export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
         {own && <Readers base={own} mayChange={mayChange} />}
       </div>
       <PageDrawer baseId={id} pageId={page} />
-      {dialog === 'upload' && <UploadDialog baseId={id} name={title} onClose={() => setDialog(null)} />}
-      {dialog === 'delete' && (
-        <ConfirmByTyping
-          title={t('Delete {name}', { name: title })}
-          description={t(
-            'All its pages and files go, and agents that answer from it lose it. This cannot be undone.',
-          )}
-          name={title}
-          act={t('Delete')}
-          acts={remove}
-          onClose={() => setDialog(null)}
-          onConfirm={() => remove.mutate()}
-        />
-      )}
+      {isUploading && <UploadDialog baseId={id} name={title} onClose={() => setUploading(false)} />}
     </>
   )
 }

@@ -1,6 +1,5 @@
 /** Members of an organization, and the keys that they request. */
 import { useLingui } from '@lingui/react'
-import { useMutation } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
@@ -21,7 +20,7 @@ import { viewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ChangeRole } from '../../ui/change-role.tsx'
-import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { ConfirmButton } from '../../ui/dialog.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { EmptyState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -39,6 +38,12 @@ type Role = Member['role']
 const INVITATIONS = '/organizations/{account_id}/invitations'
 /** What the reader may do changes with their own role; a member who leaves takes requests along. */
 const CHANGED = ['/members', '/key-requests', 'session']
+
+const remove = (accountId: string, memberId: string) =>
+  request<typeof removeMember>('DELETE', '/members/{member_id}', {
+    account_id: accountId,
+    member_id: memberId,
+  })
 
 /** The invitations to an organization. Only owners revoke those to roles that only they give. */
 function MemberInvitations({ accountId, isDecider, offered }: MemberInvitationsProps) {
@@ -65,7 +70,7 @@ interface MemberInvitationsProps {
 }
 
 /** The members with what they spent; a plain member may not read them. */
-function MemberList({ accountId, isDecider, offered, onRole, onRemove }: MemberListProps) {
+function MemberList({ accountId, isDecider, offered }: MemberInvitationsProps) {
   useLingui()
   const { user: self } = useSession()
   const list = useList<typeof listMembers>('/members', { account_id: accountId })
@@ -98,13 +103,21 @@ function MemberList({ accountId, isDecider, offered, onRole, onRemove }: MemberL
                 role={member.role}
                 roles={offered}
                 changes={CHANGED}
-                onRole={(next) => onRole(member.account_id, next)}
+                onRole={(role) => {
+                  const input = { account_id: accountId, member_id: member.account_id, role }
+                  return request<typeof putMember>('PUT', '/members/{member_id}', input)
+                }}
               />
             )}
             {member.account_id !== self.account_id && (
-              <Button kind="quiet" onClick={() => onRemove(member)}>
-                {t('Remove')}
-              </Button>
+              <ConfirmButton
+                title={t('Remove {name}', { name: member.name })}
+                description={t('The keys issued to this member are revoked at once.')}
+                name={member.name}
+                act={t('Remove')}
+                meta={{ done: t('Member removed'), changes: CHANGED }}
+                onConfirm={() => remove(accountId, member.account_id)}
+              />
             )}
           </span>
         ),
@@ -121,11 +134,6 @@ function MemberList({ accountId, isDecider, offered, onRole, onRemove }: MemberL
   )
 }
 
-interface MemberListProps extends MemberInvitationsProps {
-  onRole(memberId: string, role: Role): Promise<unknown>
-  onRemove(member: Member): void
-}
-
 export function Members() {
   useLingui()
   const { account_id: accountId, name: organization, role } = useAccount()
@@ -135,29 +143,6 @@ export function Members() {
   const isDecider = role === 'owner' || role === 'admin'
   const offered: Partial<Record<Role, string>> = rolesToGive(role)
   const [isInviting, setInviting] = useState(false)
-  const [removing, setRemoving] = useState<Member | null>(null)
-  const [isLeaving, setLeaving] = useState(false)
-  const setRole = (memberId: string, next: Role) =>
-    request<typeof putMember>('PUT', '/members/{member_id}', {
-      account_id: accountId,
-      member_id: memberId,
-      role: next,
-    })
-  const removeOne = (memberId: string) =>
-    request<typeof removeMember>('DELETE', '/members/{member_id}', {
-      account_id: accountId,
-      member_id: memberId,
-    })
-  const remove = useMutation({
-    meta: { done: t('Member removed'), changes: CHANGED },
-    mutationFn: ({ account_id }: Member) => removeOne(account_id),
-    onSuccess: () => setRemoving(null),
-  })
-  const leave = useMutation({
-    meta: { done: t('You have left {name}', { name: organization }), changes: CHANGED },
-    mutationFn: () => removeOne(self.account_id),
-    onSuccess: () => navigate({ to: '/', search: {} }),
-  })
   return (
     <>
       <PageHeader
@@ -166,7 +151,16 @@ export function Members() {
         actions={
           <>
             {isMember && viewedAccount() === null && (
-              <Button onClick={() => setLeaving(true)}>{t('Leave')}</Button>
+              <ConfirmButton
+                kind="plain"
+                title={t('Leave {name}', { name: organization })}
+                description={t('You lose access, and the keys issued to you are revoked at once.')}
+                name={organization}
+                act={t('Leave')}
+                meta={{ done: t('You have left {name}', { name: organization }), changes: CHANGED }}
+                onConfirm={() => remove(accountId, self.account_id)}
+                onDone={() => navigate({ to: '/', search: {} })}
+              />
             )}
             {isDecider && (
               <Button kind="primary" onClick={() => setInviting(true)}>
@@ -177,15 +171,7 @@ export function Members() {
         }
       />
       <div className="flex flex-col gap-6">
-        {role !== 'member' && (
-          <MemberList
-            accountId={accountId}
-            isDecider={isDecider}
-            offered={offered}
-            onRole={setRole}
-            onRemove={setRemoving}
-          />
-        )}
+        {role !== 'member' && <MemberList accountId={accountId} isDecider={isDecider} offered={offered} />}
         {(isDecider || role === 'auditor') && (
           <MemberInvitations accountId={accountId} isDecider={isDecider} offered={offered} />
         )}
@@ -202,28 +188,6 @@ export function Members() {
             request<typeof inviteMember>('POST', INVITATIONS, { account_id: accountId, email, role: as })
           }
           onClose={() => setInviting(false)}
-        />
-      )}
-      {removing && (
-        <ConfirmByTyping
-          title={t('Remove {name}', { name: removing.name })}
-          description={t('The keys issued to this member are revoked at once.')}
-          name={removing.name}
-          act={t('Remove')}
-          acts={remove}
-          onClose={() => setRemoving(null)}
-          onConfirm={() => remove.mutate(removing)}
-        />
-      )}
-      {isLeaving && (
-        <ConfirmByTyping
-          title={t('Leave {name}', { name: organization })}
-          description={t('You lose access, and the keys issued to you are revoked at once.')}
-          name={organization}
-          act={t('Leave')}
-          acts={leave}
-          onClose={() => setLeaving(false)}
-          onConfirm={() => leave.mutate()}
         />
       )}
     </>

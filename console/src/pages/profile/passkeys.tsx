@@ -1,12 +1,11 @@
 /** The passkeys of the user: added, renamed, removed. */
 import { useLingui } from '@lingui/react'
-import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { removePasskey, renamePasskey } from '../../../../schemas/management/people/profile.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmByTyping } from '../../ui/dialog.tsx'
+import { ConfirmButton } from '../../ui/dialog.tsx'
 import { NameDialog } from '../../ui/name-dialog.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
@@ -19,12 +18,6 @@ export function Passkeys({ security }: { readonly security: Security }) {
   useLingui()
   const [isAdding, setAdding] = useState(false)
   const [renamed, setRenamed] = useState<Passkey | null>(null)
-  const [removed, setRemoved] = useState<Passkey | null>(null)
-  const remove = useMutation({
-    meta: { done: t('Passkey removed'), changes: [SECURITY] },
-    mutationFn: ({ id }: Passkey) => request<typeof removePasskey>('DELETE', '/me/passkeys/{id}', { id }),
-    onSuccess: () => setRemoved(null),
-  })
   const naming = {
     hint: t('Such as the device that keeps it.'),
     maxLength: 60,
@@ -55,9 +48,16 @@ export function Passkeys({ security }: { readonly security: Security }) {
                   <Button kind="quiet" onClick={() => setRenamed(passkey)}>
                     {t('Rename')}
                   </Button>
-                  <Button kind="quiet" onClick={() => setRemoved(passkey)}>
-                    {t('Remove')}
-                  </Button>
+                  <ConfirmButton
+                    title={t('Remove {name}', { name: passkey.name })}
+                    description={t('It signs you in no more. Remove it from your device as well.')}
+                    name={passkey.name}
+                    act={t('Remove')}
+                    meta={{ done: t('Passkey removed'), changes: [SECURITY] }}
+                    onConfirm={() =>
+                      request<typeof removePasskey>('DELETE', '/me/passkeys/{id}', { id: passkey.id })
+                    }
+                  />
                 </span>
               ),
             },
@@ -88,17 +88,6 @@ export function Passkeys({ security }: { readonly security: Security }) {
             setRenamed(null)
           }}
           onClose={() => setRenamed(null)}
-        />
-      )}
-      {removed && (
-        <ConfirmByTyping
-          title={t('Remove {name}', { name: removed.name })}
-          description={t('It signs you in no more. Remove it from your device as well.')}
-          name={removed.name}
-          act={t('Remove')}
-          acts={remove}
-          onClose={() => setRemoved(null)}
-          onConfirm={() => remove.mutate(removed)}
         />
       )}
     </Section>

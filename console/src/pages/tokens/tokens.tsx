@@ -1,6 +1,5 @@
 /** Management tokens of an account, or of the installation. */
 import { useLingui } from '@lingui/react'
-import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
@@ -16,7 +15,7 @@ import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
 import { Actions } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, PageHeader } from '../../ui/states.tsx'
@@ -43,7 +42,12 @@ function TokenState({ token: { revoked_at, expires_at } }: { readonly token: Tok
   return isOver ? <Badge tone="bad">{t('Expired')}</Badge> : <Badge tone="good">{t('Active')}</Badge>
 }
 
-const columnsOf = (mayChange: boolean, onRevoke: (token: Token) => void): Column<Token>[] => [
+const revoke = ({ id, account_id }: Token) =>
+  account_id === null
+    ? request<typeof revokeInstallationToken>('POST', '/installation/tokens/{id}/revoke', { id })
+    : request<typeof revokeToken>('POST', '/tokens/{id}/revoke', { id })
+
+const columnsOf = (mayChange: boolean): Column<Token>[] => [
   {
     name: t('Name'),
     cell: ({ name, prefix }) => (
@@ -66,9 +70,14 @@ const columnsOf = (mayChange: boolean, onRevoke: (token: Token) => void): Column
     cell: (token) =>
       mayChange &&
       token.revoked_at === null && (
-        <Button kind="quiet" onClick={() => onRevoke(token)}>
-          {t('Revoke')}
-        </Button>
+        <ConfirmButton
+          title={t('Revoke {name}', { name: token.name })}
+          description={t('Programs that use the token are refused at once. This cannot be undone.')}
+          name={token.name}
+          act={t('Revoke')}
+          meta={{ done: t('Token revoked'), changes: TOKENS }}
+          onConfirm={() => revoke(token)}
+        />
       ),
   },
 ]
@@ -84,20 +93,11 @@ export function Tokens() {
   const accountId = isWhole ? null : account.account_id
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<CreatedToken | null>(null)
-  const [revoked, setRevoked] = useState<Token | null>(null)
-  const revoke = useMutation({
-    meta: { done: t('Token revoked'), changes: TOKENS },
-    mutationFn: ({ id, account_id }: Token) =>
-      account_id === null
-        ? request<typeof revokeInstallationToken>('POST', '/installation/tokens/{id}/revoke', { id })
-        : request<typeof revokeToken>('POST', '/tokens/{id}/revoke', { id }),
-    onSuccess: () => setRevoked(null),
-  })
   const title = isWhole ? t('Tokens of the installation') : t('Tokens of the account')
   const panel = {
     title,
     caption: title,
-    columns: columnsOf(mayChange, setRevoked),
+    columns: columnsOf(mayChange),
     keyOf: ({ id }: Token) => id,
     empty: (
       <EmptyState title={t('There is no token yet.')}>
@@ -155,17 +155,6 @@ export function Tokens() {
             </Actions>
           </div>
         </Dialog>
-      )}
-      {revoked && (
-        <ConfirmByTyping
-          title={t('Revoke {name}', { name: revoked.name })}
-          description={t('Programs that use the token are refused at once. This cannot be undone.')}
-          name={revoked.name}
-          act={t('Revoke')}
-          acts={revoke}
-          onClose={() => setRevoked(null)}
-          onConfirm={() => revoke.mutate(revoked)}
-        />
       )}
     </>
   )

@@ -20,7 +20,7 @@ import { useSession } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ChangeRole } from '../../ui/change-role.tsx'
-import { ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
 import { Actions } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
@@ -41,7 +41,6 @@ export function Users() {
   const { user: self } = useSession()
   const mayChange = self.installation_role === 'operator'
   const [isInviting, setInviting] = useState(false)
-  const [disabling, setDisabling] = useState<User | null>(null)
   const list = useList<typeof listUsers>('/users', search === undefined ? {} : { search })
   const invitations = useList<typeof listInvitations>('/invitations', {})
   const changes = ['/users']
@@ -51,11 +50,6 @@ export function Users() {
   const enable = useMutation({
     meta: { done: t('User enabled'), changes },
     mutationFn: ({ id }: User) => request<typeof enableUser>('POST', '/users/{id}/enable', { id }),
-  })
-  const disable = useMutation({
-    meta: { done: t('User disabled'), changes },
-    mutationFn: ({ id }: User) => request<typeof disableUser>('POST', '/users/{id}/disable', { id }),
-    onSuccess: () => setDisabling(null),
   })
   const setRole = (id: string, role: InstallationRole | null) =>
     request<typeof setInstallationRole>('PUT', '/users/{id}/role', { id, installation_role: role })
@@ -98,9 +92,14 @@ export function Users() {
               </Button>
             )}
             {user.enabled ? (
-              <Button kind="quiet" onClick={() => setDisabling(user)}>
-                {t('Disable')}
-              </Button>
+              <ConfirmButton
+                title={t('Disable {name}', { name: user.email })}
+                description={t('Their sessions end and they cannot sign in. Keys of their account work on.')}
+                name={user.email}
+                act={t('Disable')}
+                meta={{ done: t('User disabled'), changes }}
+                onConfirm={() => request<typeof disableUser>('POST', '/users/{id}/disable', { id: user.id })}
+              />
             ) : (
               <Button kind="quiet" onClick={() => enable.mutate(user)}>
                 {t('Enable')}
@@ -169,17 +168,6 @@ export function Users() {
             </Button>
           </Actions>
         </Dialog>
-      )}
-      {disabling && (
-        <ConfirmByTyping
-          title={t('Disable {name}', { name: disabling.email })}
-          description={t('Their sessions end and they cannot sign in. Keys of their account work on.')}
-          name={disabling.email}
-          act={t('Disable')}
-          acts={disable}
-          onClose={() => setDisabling(null)}
-          onConfirm={() => disable.mutate(disabling)}
-        />
       )}
     </>
   )

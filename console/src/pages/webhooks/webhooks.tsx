@@ -18,7 +18,7 @@ import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmByTyping, Dialog } from '../../ui/dialog.tsx'
+import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
 import { Drawer } from '../../ui/drawer.tsx'
 import { Actions } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
@@ -83,7 +83,6 @@ export function Webhooks() {
   const [secret, setSecret] = useState<string | null>(null)
   const [callbackSecret, setCallbackSecret] = useState<string | null>(null)
   const [edited, setEdited] = useState<Endpoint | 'new' | null>(null)
-  const [deleted, setDeleted] = useState<Endpoint | null>(null)
   const test = useMutation({
     meta: { done: t('Test event sent'), changes: WEBHOOKS },
     mutationFn: ({ id }: Endpoint) => request<typeof testWebhook>('POST', '/webhooks/{id}/test', { id }),
@@ -108,11 +107,6 @@ export function Webhooks() {
     meta: { done: t('Endpoint changed'), changes: WEBHOOKS },
     mutationFn: ({ id, enabled }: Endpoint) =>
       request<typeof updateWebhook>('PATCH', '/webhooks/{id}', { id, enabled: !enabled }),
-  })
-  const remove = useMutation({
-    meta: { done: t('Endpoint deleted'), changes: WEBHOOKS },
-    mutationFn: ({ id }: Endpoint) => request<typeof deleteWebhook>('DELETE', '/webhooks/{id}', { id }),
-    onSuccess: () => setDeleted(null),
   })
   const columns: Column<Endpoint>[] = [
     {
@@ -148,9 +142,16 @@ export function Webhooks() {
             <Button kind="quiet" onClick={() => toggle.mutate(endpoint)}>
               {endpoint.enabled ? t('Switch off') : t('Switch on')}
             </Button>
-            <Button kind="quiet" onClick={() => setDeleted(endpoint)}>
-              {t('Delete')}
-            </Button>
+            <ConfirmButton
+              title={t('Delete the endpoint')}
+              description={t(
+                'Its deliveries are deleted too, those that wait included. This cannot be undone.',
+              )}
+              name={new URL(endpoint.url).host}
+              act={t('Delete')}
+              meta={{ done: t('Endpoint deleted'), changes: WEBHOOKS }}
+              onConfirm={() => request<typeof deleteWebhook>('DELETE', '/webhooks/{id}', { id: endpoint.id })}
+            />
           </span>
         ),
     },
@@ -228,17 +229,6 @@ export function Webhooks() {
         secret={callbackSecret}
         onClose={() => setCallbackSecret(null)}
       />
-      {deleted && (
-        <ConfirmByTyping
-          title={t('Delete the endpoint')}
-          description={t('Its deliveries are deleted too, those that wait included. This cannot be undone.')}
-          name={new URL(deleted.url).host}
-          act={t('Delete')}
-          acts={remove}
-          onClose={() => setDeleted(null)}
-          onConfirm={() => remove.mutate(deleted)}
-        />
-      )}
     </>
   )
 }
