@@ -17,13 +17,18 @@ import { Money, Time } from '../ui/text.tsx'
 /** A line of a list of facts. */
 export const RefundFact = ({ refund }: { readonly refund: ShownRefund | null }) =>
   refund && (
-    <Fact name={t('Refunded')}>
-      <strong>
-        <Money amount={refund.amount} /> {t('credits')}
-      </strong>{' '}
-      <Time at={refund.created_at} />
-      <p className="text-quiet">{refund.reason}</p>
-    </Fact>
+    <Fact
+      name={t('Refunded')}
+      value={
+        <>
+          <strong>
+            <Money amount={refund.amount} /> {t('credits')}
+          </strong>{' '}
+          <Time at={refund.created_at} />
+          <p className="text-quiet">{refund.reason}</p>
+        </>
+      }
+    />
   )
 
 interface RefundProps {

@@ -1,9 +1,9 @@
 /** A name and what stands for it, as one line of a `<dl>`. */
 import type { ReactNode } from 'react'
 
-export const Fact = ({ name, children }: { readonly name: string; readonly children: ReactNode }) => (
+export const Fact = ({ name, value }: { readonly name: string; readonly value: ReactNode }) => (
   <div className="grid grid-cols-[7rem_minmax(0,1fr)] gap-3 px-4 sm:grid-cols-[10rem_minmax(0,1fr)] py-1.5">
     <dt className="text-quiet text-sm">{name}</dt>
-    <dd className="tabular min-w-0 break-words">{children}</dd>
+    <dd className="tabular min-w-0 break-words">{value}</dd>
   </div>
 )

@@ -20,9 +20,7 @@ const Items = ({ title, items }: { title: string; items: readonly DetailItem[] }
     <Panel title={title}>
       <dl className="py-1.5">
         {items.map(({ k, v }) => (
-          <Fact key={k} name={k.replaceAll('_', ' ')}>
-            <span className="tabular">{v}</span>
-          </Fact>
+          <Fact key={k} name={k.replaceAll('_', ' ')} value={<span className="tabular">{v}</span>} />
         ))}
       </dl>
     </Panel>
@@ -100,15 +98,20 @@ function Charge({ call, detail, refund }: Call) {
     <Panel title={t('Charge')}>
       <dl className="py-1.5">
         {lines.map(({ k, v }) => (
-          <Fact key={k} name={k.replace(/^charge_?/, '').replaceAll('_', ' ') || t('Charge')}>
-            <span className="tabular">{v}</span>
-          </Fact>
+          <Fact
+            key={k}
+            name={k.replace(/^charge_?/, '').replaceAll('_', ' ') || t('Charge')}
+            value={<span className="tabular">{v}</span>}
+          />
         ))}
-        <Fact name={t('Total')}>
-          <strong>
-            <Money amount={call.cost} /> {t('credits')}
-          </strong>
-        </Fact>
+        <Fact
+          name={t('Total')}
+          value={
+            <strong>
+              <Money amount={call.cost} /> {t('credits')}
+            </strong>
+          }
+        />
         <RefundFact refund={refund} />
       </dl>
     </Panel>
@@ -122,19 +125,17 @@ function Margin({ operator }: Call) {
   return (
     <Panel title={t('Margin')}>
       <dl className="py-1.5">
-        <Fact name={t('Channel')}>{channel_id ?? '–'}</Fact>
-        <Fact name={t('Provider cost')}>
-          {upstream_cost === null ? t('Not known') : <Money amount={upstream_cost} />}
-        </Fact>
-        {margin !== null && (
-          <Fact name={t('Margin')}>
-            <Money amount={margin} />
-          </Fact>
-        )}
+        <Fact name={t('Channel')} value={channel_id ?? '–'} />
+        <Fact
+          name={t('Provider cost')}
+          value={upstream_cost === null ? t('Not known') : <Money amount={upstream_cost} />}
+        />
+        {margin !== null && <Fact name={t('Margin')} value={<Money amount={margin} />} />}
         {usage_reported !== null && (
-          <Fact name={t('Usage as reported')}>
-            <code className="break-all font-mono text-xs">{usage_reported}</code>
-          </Fact>
+          <Fact
+            name={t('Usage as reported')}
+            value={<code className="break-all font-mono text-xs">{usage_reported}</code>}
+          />
         )}
       </dl>
     </Panel>
@@ -147,33 +148,29 @@ function CallInFull({ call, detail, refund, operator }: Call) {
     <>
       <Panel>
         <dl className="py-1.5">
-          <Fact name={t('State')}>
-            <StatusBadge status={call.status} />
-          </Fact>
+          <Fact name={t('State')} value={<StatusBadge status={call.status} />} />
           {call.error_code && (
-            <Fact name={t('Error')}>
-              <span className="text-bad">
-                <code className="font-mono text-xs">{call.error_code}</code> {call.error_message}
-              </span>
-            </Fact>
+            <Fact
+              name={t('Error')}
+              value={
+                <span className="text-bad">
+                  <code className="font-mono text-xs">{call.error_code}</code> {call.error_message}
+                </span>
+              }
+            />
           )}
-          <Fact name={t('Request')}>
-            <Id id={call.request_id} />
-          </Fact>
-          {call.task_id && (
-            <Fact name={t('Task')}>
-              <Id id={call.task_id} />
-            </Fact>
-          )}
-          <Fact name={t('Key')}>
-            {call.key_name} <code className="font-mono text-quiet text-xs">{call.key_prefix}…</code>
-          </Fact>
-          <Fact name={t('Sent')}>
-            <Time at={call.submitted_at} />
-          </Fact>
-          <Fact name={t('Ended')}>
-            <Time at={call.created_at} />
-          </Fact>
+          <Fact name={t('Request')} value={<Id id={call.request_id} />} />
+          {call.task_id && <Fact name={t('Task')} value={<Id id={call.task_id} />} />}
+          <Fact
+            name={t('Key')}
+            value={
+              <>
+                {call.key_name} <code className="font-mono text-quiet text-xs">{call.key_prefix}…</code>
+              </>
+            }
+          />
+          <Fact name={t('Sent')} value={<Time at={call.submitted_at} />} />
+          <Fact name={t('Ended')} value={<Time at={call.created_at} />} />
         </dl>
       </Panel>
       {detail.request_note && <p className="rounded-md bg-accent-wash p-3">{detail.request_note}</p>}

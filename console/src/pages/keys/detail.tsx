@@ -62,31 +62,20 @@ function KeyDetail({ item, mayChange, onRotated }: KeyDetailProps) {
         <Id id={id} />
       </div>
       <dl className="rounded-lg border border-line bg-surface py-2">
-        <Fact name={t('Begins with')}>
-          <code className="font-mono text-xs">{key_prefix}…</code>
-        </Fact>
-        <Fact name={t('Created')}>
-          <Time at={item.created_at} />
-        </Fact>
-        <Fact name={t('Expires')}>{expires_at === null ? t('Never') : <Time at={expires_at} />}</Fact>
+        <Fact name={t('Begins with')} value={<code className="font-mono text-xs">{key_prefix}…</code>} />
+        <Fact name={t('Created')} value={<Time at={item.created_at} />} />
+        <Fact name={t('Expires')} value={expires_at === null ? t('Never') : <Time at={expires_at} />} />
         {spend_cap !== null && (
-          <Fact name={t('Spent of cap')}>
-            <CapBar spent={spent ?? '0'} cap={spend_cap} />
-          </Fact>
+          <Fact name={t('Spent of cap')} value={<CapBar spent={spent ?? '0'} cap={spend_cap} />} />
         )}
-        {member_id !== null && (
-          <Fact name={t('Member')}>
-            <Id id={member_id} />
-          </Fact>
-        )}
-        {agent_id !== null && (
-          <Fact name={t('Agent')}>
-            <Id id={agent_id} />
-          </Fact>
-        )}
-        <Fact name={t('Models')}>
-          {item.allowed_models?.length === 0 ? t('None') : (item.allowed_models?.join(', ') ?? t('All'))}
-        </Fact>
+        {member_id !== null && <Fact name={t('Member')} value={<Id id={member_id} />} />}
+        {agent_id !== null && <Fact name={t('Agent')} value={<Id id={agent_id} />} />}
+        <Fact
+          name={t('Models')}
+          value={
+            item.allowed_models?.length === 0 ? t('None') : (item.allowed_models?.join(', ') ?? t('All'))
+          }
+        />
         <LimitFacts item={item} />
       </dl>
       <p className="text-sm">

@@ -53,12 +53,13 @@ export function LimitFacts({ item }: { readonly item: Limits }) {
   const { requests_per_minute, concurrency, allowed_addresses } = item
   return (
     <>
-      {requests_per_minute !== null && <Fact name={t('Requests per minute')}>{requests_per_minute}</Fact>}
-      {concurrency !== null && <Fact name={t('Calls at the same time')}>{concurrency}</Fact>}
+      {requests_per_minute !== null && <Fact name={t('Requests per minute')} value={requests_per_minute} />}
+      {concurrency !== null && <Fact name={t('Calls at the same time')} value={concurrency} />}
       {allowed_addresses !== null && (
-        <Fact name={t('Allowed addresses')}>
-          <code className="font-mono text-xs">{allowed_addresses.join(', ')}</code>
-        </Fact>
+        <Fact
+          name={t('Allowed addresses')}
+          value={<code className="font-mono text-xs">{allowed_addresses.join(', ')}</code>}
+        />
       )}
     </>
   )

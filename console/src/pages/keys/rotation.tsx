@@ -119,24 +119,27 @@ function FormerFacts({ former, isWorking }: { readonly former: FormerSecret; rea
   const { key_prefix, replaced_at, successor_used_at, last_used_at, ends_at } = former
   return (
     <dl className="py-2">
-      <Fact name={t('Former secret')}>
-        <code className="font-mono text-xs">{key_prefix}…</code>
-      </Fact>
-      <Fact name={isWorking ? t('Works until') : t('Ended')}>
-        <Time at={ends_at} />
-        {isWorking && successor_used_at === null && (
-          <span className="text-quiet"> {t('at the latest: the new one was not used yet')}</span>
-        )}
-      </Fact>
-      <Fact name={t('Rotated')}>
-        <Time at={replaced_at} />
-      </Fact>
-      <Fact name={t('New one first used')}>
-        {successor_used_at === null ? t('Not yet') : <Time at={successor_used_at} />}
-      </Fact>
-      <Fact name={t('Former one last used')}>
-        {last_used_at === null ? t('Not since the rotation') : <Time at={last_used_at} />}
-      </Fact>
+      <Fact name={t('Former secret')} value={<code className="font-mono text-xs">{key_prefix}…</code>} />
+      <Fact
+        name={isWorking ? t('Works until') : t('Ended')}
+        value={
+          <>
+            <Time at={ends_at} />
+            {isWorking && successor_used_at === null && (
+              <span className="text-quiet"> {t('at the latest: the new one was not used yet')}</span>
+            )}
+          </>
+        }
+      />
+      <Fact name={t('Rotated')} value={<Time at={replaced_at} />} />
+      <Fact
+        name={t('New one first used')}
+        value={successor_used_at === null ? t('Not yet') : <Time at={successor_used_at} />}
+      />
+      <Fact
+        name={t('Former one last used')}
+        value={last_used_at === null ? t('Not since the rotation') : <Time at={last_used_at} />}
+      />
     </dl>
   )
 }

@@ -71,23 +71,13 @@ function Page({ page }: { readonly page: AnswerOf<typeof showPage> }) {
         )}
       </Panel>
       <dl className="rounded-lg border border-line bg-surface py-2">
-        <Fact name={t('Id')}>
-          <Id id={id} />
-        </Fact>
-        {tags.length > 0 && (
-          <Fact name={t('Tags')}>
-            <Tags tags={tags} />
-          </Fact>
-        )}
-        {aliases.length > 0 && <Fact name={t('Other names')}>{aliases.join(', ')}</Fact>}
-        {confidence !== '' && <Fact name={t('Confidence')}>{confidence}</Fact>}
-        {needs_review && (
-          <Fact name={t('Review')}>
-            <Badge tone="warn">{t('Needed')}</Badge>
-          </Fact>
-        )}
+        <Fact name={t('Id')} value={<Id id={id} />} />
+        {tags.length > 0 && <Fact name={t('Tags')} value={<Tags tags={tags} />} />}
+        {aliases.length > 0 && <Fact name={t('Other names')} value={aliases.join(', ')} />}
+        {confidence !== '' && <Fact name={t('Confidence')} value={confidence} />}
+        {needs_review && <Fact name={t('Review')} value={<Badge tone="warn">{t('Needed')}</Badge>} />}
         {source && (
-          <Fact name={t('Source')}>{[source.filename, source.locator].filter(Boolean).join(', ')}</Fact>
+          <Fact name={t('Source')} value={[source.filename, source.locator].filter(Boolean).join(', ')} />
         )}
       </dl>
     </>

@@ -118,36 +118,37 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
     <Panel title={title}>
       <dl className="py-1.5">
         {single.map(
-          ([name, price]) =>
-            price != null && (
-              <Fact key={name} name={String(name)}>
-                {price}
-              </Fact>
-            ),
+          ([name, price]) => price != null && <Fact key={name} name={String(name)} value={price} />,
         )}
         {pricing.tiers.map((tier) => (
           <Fact
             key={tier.from_prompt_tokens}
             name={t('From {count} tokens of input', { count: tokens(tier.from_prompt_tokens) })}
-          >
-            {tokenPrices(tier)}
-          </Fact>
+            value={tokenPrices(tier)}
+          />
         ))}
         {pricing.changes.map((change) => (
-          <Fact key={change.from} name={t('Planned')}>
-            {pricing.unit === '1M_tokens' ? tokenPrices(change) : unitPrices(change)}{' '}
-            <Time at={change.from} />
-          </Fact>
+          <Fact
+            key={change.from}
+            name={t('Planned')}
+            value={
+              <>
+                {pricing.unit === '1M_tokens' ? tokenPrices(change) : unitPrices(change)}{' '}
+                <Time at={change.from} />
+              </>
+            }
+          />
         ))}
         {pricing.discount && (
-          <Fact name={t('Discount')}>
-            × {pricing.discount}{' '}
-            {pricing.discount_until && (
+          <Fact
+            name={t('Discount')}
+            value={
               <>
-                {t('until')} <Time at={pricing.discount_until} />
+                × {pricing.discount} {pricing.discount_until && t('until')}{' '}
+                {pricing.discount_until && <Time at={pricing.discount_until} />}
               </>
-            )}
-          </Fact>
+            }
+          />
         )}
       </dl>
     </Panel>
@@ -205,25 +206,26 @@ function ModelInFull({ model }: { model: PublicModel }) {
       </div>
       <Panel>
         <dl className="py-1.5">
-          <Fact name={t('Made by')}>{model.owned_by}</Fact>
+          <Fact name={t('Made by')} value={model.owned_by} />
           {model.context_window !== null && (
-            <Fact name={t('Context')}>{t('{count} tokens', { count: tokens(model.context_window) })}</Fact>
+            <Fact name={t('Context')} value={t('{count} tokens', { count: tokens(model.context_window) })} />
           )}
           {model.max_output_tokens !== null && (
-            <Fact name={t('Longest output')}>
-              {t('{count} tokens', { count: tokens(model.max_output_tokens) })}
-            </Fact>
+            <Fact
+              name={t('Longest output')}
+              value={t('{count} tokens', { count: tokens(model.max_output_tokens) })}
+            />
           )}
           {model.supported_protocols.length > 0 && (
-            <Fact name={t('Protocols')}>{model.supported_protocols.join(', ')}</Fact>
+            <Fact name={t('Protocols')} value={model.supported_protocols.join(', ')} />
           )}
-          {model.endpoint_type && <Fact name={t('Endpoint')}>{endpointName(model.endpoint_type)}</Fact>}
-          {model.aliases.length > 0 && <Fact name={t('Also known as')}>{model.aliases.join(', ')}</Fact>}
+          {model.endpoint_type && <Fact name={t('Endpoint')} value={endpointName(model.endpoint_type)} />}
+          {model.aliases.length > 0 && <Fact name={t('Also known as')} value={model.aliases.join(', ')} />}
           {capabilitiesOf(model).length > 0 && (
-            <Fact name={t('Capabilities')}>{capabilitiesOf(model).join(', ')}</Fact>
+            <Fact name={t('Capabilities')} value={capabilitiesOf(model).join(', ')} />
           )}
           {model.videos?.default_audio && (
-            <Fact name={t('Sound')}>{t('Made unless a request says otherwise')}</Fact>
+            <Fact name={t('Sound')} value={t('Made unless a request says otherwise')} />
           )}
         </dl>
       </Panel>

@@ -62,51 +62,38 @@ function Facts({ task }: { readonly task: Task | OperatorTask }) {
   return (
     <Panel>
       <dl className="py-1.5">
-        <Fact name={t('State')}>
-          <TaskState state={task.state} />
-        </Fact>
-        <Fact name={t('Task')}>
-          <Id id={task.id} />
-        </Fact>
-        <Fact name={t('Kind')}>{task.kind}</Fact>
-        <Fact name={t('Model')}>{task.model}</Fact>
-        <Fact name={t('Call')}>
-          <Link
-            to="/calls"
-            search={{ account: task.account_id, ref: task.request_id, period: 'all' }}
-            className="text-accent hover:underline"
-          >
-            {task.request_id}
-          </Link>
-        </Fact>
-        <Fact name={t('Held')}>
-          <Money amount={task.hold} />
-        </Fact>
-        {task.cost !== null && (
-          <Fact name={t('Cost')}>
-            <Money amount={task.cost} />
-          </Fact>
-        )}
+        <Fact name={t('State')} value={<TaskState state={task.state} />} />
+        <Fact name={t('Task')} value={<Id id={task.id} />} />
+        <Fact name={t('Kind')} value={task.kind} />
+        <Fact name={t('Model')} value={task.model} />
+        <Fact
+          name={t('Call')}
+          value={
+            <Link
+              to="/calls"
+              search={{ account: task.account_id, ref: task.request_id, period: 'all' }}
+              className="text-accent hover:underline"
+            >
+              {task.request_id}
+            </Link>
+          }
+        />
+        <Fact name={t('Held')} value={<Money amount={task.hold} />} />
+        {task.cost !== null && <Fact name={t('Cost')} value={<Money amount={task.cost} />} />}
         <RefundFact refund={task.refund} />
-        {task.error_message && <Fact name={task.error_code ?? t('Error')}>{task.error_message}</Fact>}
-        <Fact name={t('Submitted')}>
-          <Time at={task.created_at} />
-        </Fact>
+        {task.error_message && <Fact name={task.error_code ?? t('Error')} value={task.error_message} />}
+        <Fact name={t('Submitted')} value={<Time at={task.created_at} />} />
         {task.ended_at ? (
-          <Fact name={t('Ended')}>
-            <Time at={task.ended_at} />
-          </Fact>
+          <Fact name={t('Ended')} value={<Time at={task.ended_at} />} />
         ) : (
-          <Fact name={t('Ends at the latest')}>
-            <Time at={task.deadline_at} />
-          </Fact>
+          <Fact name={t('Ends at the latest')} value={<Time at={task.deadline_at} />} />
         )}
         {'channel_id' in task && (
           <>
-            <Fact name={t('Channel')}>{task.channel_id ?? '–'}</Fact>
-            <Fact name={t('Model of the channel')}>{task.upstream_model ?? '–'}</Fact>
-            <Fact name={t('Task of the provider')}>{task.upstream_id ?? '–'}</Fact>
-            <Fact name={t('State at the provider')}>{task.upstream_state ?? '–'}</Fact>
+            <Fact name={t('Channel')} value={task.channel_id ?? '–'} />
+            <Fact name={t('Model of the channel')} value={task.upstream_model ?? '–'} />
+            <Fact name={t('Task of the provider')} value={task.upstream_id ?? '–'} />
+            <Fact name={t('State at the provider')} value={task.upstream_state ?? '–'} />
           </>
         )}
       </dl>

@@ -35,22 +35,12 @@ export function DeliveryDetail({ id, mayChange }: DeliveryDetailProps) {
       <ErrorState error={replay.error} />
       <Panel>
         <dl className="py-1.5">
-          <Fact name={t('State')}>
-            <DeliveryState state={data.state} />
-          </Fact>
-          <Fact name={t('Event')}>{data.type}</Fact>
-          <Fact name={t('Id of the event')}>
-            <Id id={data.event_id} />
-          </Fact>
-          <Fact name={t('Address')}>{data.url}</Fact>
-          <Fact name={t('Created')}>
-            <Time at={data.created_at} />
-          </Fact>
-          {data.next_at && (
-            <Fact name={t('Next attempt')}>
-              <Time at={data.next_at} />
-            </Fact>
-          )}
+          <Fact name={t('State')} value={<DeliveryState state={data.state} />} />
+          <Fact name={t('Event')} value={data.type} />
+          <Fact name={t('Id of the event')} value={<Id id={data.event_id} />} />
+          <Fact name={t('Address')} value={data.url} />
+          <Fact name={t('Created')} value={<Time at={data.created_at} />} />
+          {data.next_at && <Fact name={t('Next attempt')} value={<Time at={data.next_at} />} />}
         </dl>
       </Panel>
       {mayChange && (
