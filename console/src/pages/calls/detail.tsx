@@ -7,7 +7,7 @@ import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { useGet } from '../../api/read.ts'
 import { viewedAccount } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
-import { Fact } from '../../ui/fact.tsx'
+import { Fact, FactPanel } from '../../ui/fact.tsx'
 import { Panel, QueryState } from '../../ui/states.tsx'
 import { CodeBlock, CopyButton, Id, Money, Time } from '../../ui/text.tsx'
 import { RefundButton, RefundFact } from '../refund.tsx'
@@ -17,13 +17,11 @@ type Call = AnswerOf<typeof showCall>
 
 const Items = ({ title, items }: { title: string; items: readonly DetailItem[] }) =>
   items.length > 0 && (
-    <Panel title={title}>
-      <dl className="py-1.5">
-        {items.map(({ k, v }) => (
-          <Fact key={k} name={k.replaceAll('_', ' ')} value={<span className="tabular">{v}</span>} />
-        ))}
-      </dl>
-    </Panel>
+    <FactPanel title={title}>
+      {items.map(({ k, v }) => (
+        <Fact key={k} name={k.replaceAll('_', ' ')} value={v} />
+      ))}
+    </FactPanel>
   )
 
 /** Bars on one scale: an offset and a length, in milliseconds. */
@@ -95,26 +93,20 @@ function Attempts({ attempts = [] }: { attempts: LogRow['attempts'] }) {
 function Charge({ call, detail, refund }: Call) {
   const lines = detail.gateway.filter(({ k }) => k.startsWith('charge'))
   return (
-    <Panel title={t('Charge')}>
-      <dl className="py-1.5">
-        {lines.map(({ k, v }) => (
-          <Fact
-            key={k}
-            name={k.replace(/^charge_?/, '').replaceAll('_', ' ') || t('Charge')}
-            value={<span className="tabular">{v}</span>}
-          />
-        ))}
-        <Fact
-          name={t('Total')}
-          value={
-            <strong>
-              <Money amount={call.cost} /> {t('credits')}
-            </strong>
-          }
-        />
-        <RefundFact refund={refund} />
-      </dl>
-    </Panel>
+    <FactPanel title={t('Charge')}>
+      {lines.map(({ k, v }) => (
+        <Fact key={k} name={k.replace(/^charge_?/, '').replaceAll('_', ' ') || t('Charge')} value={v} />
+      ))}
+      <Fact
+        name={t('Total')}
+        value={
+          <strong>
+            <Money amount={call.cost} /> {t('credits')}
+          </strong>
+        }
+      />
+      <RefundFact refund={refund} />
+    </FactPanel>
   )
 }
 
@@ -123,22 +115,20 @@ function Margin({ operator }: Call) {
   if (operator === undefined || viewedAccount() !== null) return null
   const { channel_id, upstream_cost, margin, usage_reported } = operator
   return (
-    <Panel title={t('Margin')}>
-      <dl className="py-1.5">
-        <Fact name={t('Channel')} value={channel_id ?? '–'} />
+    <FactPanel title={t('Margin')}>
+      <Fact name={t('Channel')} value={channel_id ?? '–'} />
+      <Fact
+        name={t('Provider cost')}
+        value={upstream_cost === null ? t('Not known') : <Money amount={upstream_cost} />}
+      />
+      {margin !== null && <Fact name={t('Margin')} value={<Money amount={margin} />} />}
+      {usage_reported !== null && (
         <Fact
-          name={t('Provider cost')}
-          value={upstream_cost === null ? t('Not known') : <Money amount={upstream_cost} />}
+          name={t('Usage as reported')}
+          value={<code className="break-all font-mono text-xs">{usage_reported}</code>}
         />
-        {margin !== null && <Fact name={t('Margin')} value={<Money amount={margin} />} />}
-        {usage_reported !== null && (
-          <Fact
-            name={t('Usage as reported')}
-            value={<code className="break-all font-mono text-xs">{usage_reported}</code>}
-          />
-        )}
-      </dl>
-    </Panel>
+      )}
+    </FactPanel>
   )
 }
 
@@ -146,33 +136,31 @@ function CallInFull({ call, detail, refund, operator }: Call) {
   const isRest = ({ k }: DetailItem) => !/^(charge|time_|cost$|request_id$|status$)/.test(k)
   return (
     <>
-      <Panel>
-        <dl className="py-1.5">
-          <Fact name={t('State')} value={<StatusBadge status={call.status} />} />
-          {call.error_code && (
-            <Fact
-              name={t('Error')}
-              value={
-                <span className="text-bad">
-                  <code className="font-mono text-xs">{call.error_code}</code> {call.error_message}
-                </span>
-              }
-            />
-          )}
-          <Fact name={t('Request')} value={<Id id={call.request_id} />} />
-          {call.task_id && <Fact name={t('Task')} value={<Id id={call.task_id} />} />}
+      <FactPanel>
+        <Fact name={t('State')} value={<StatusBadge status={call.status} />} />
+        {call.error_code && (
           <Fact
-            name={t('Key')}
+            name={t('Error')}
             value={
-              <>
-                {call.key_name} <code className="font-mono text-quiet text-xs">{call.key_prefix}…</code>
-              </>
+              <span className="text-bad">
+                <code className="font-mono text-xs">{call.error_code}</code> {call.error_message}
+              </span>
             }
           />
-          <Fact name={t('Sent')} value={<Time at={call.submitted_at} />} />
-          <Fact name={t('Ended')} value={<Time at={call.created_at} />} />
-        </dl>
-      </Panel>
+        )}
+        <Fact name={t('Request')} value={<Id id={call.request_id} />} />
+        {call.task_id && <Fact name={t('Task')} value={<Id id={call.task_id} />} />}
+        <Fact
+          name={t('Key')}
+          value={
+            <>
+              {call.key_name} <code className="font-mono text-quiet text-xs">{call.key_prefix}…</code>
+            </>
+          }
+        />
+        <Fact name={t('Sent')} value={<Time at={call.submitted_at} />} />
+        <Fact name={t('Ended')} value={<Time at={call.created_at} />} />
+      </FactPanel>
       {detail.request_note && <p className="rounded-md bg-accent-wash p-3">{detail.request_note}</p>}
       <Charge call={call} detail={detail} refund={refund} />
       <Margin call={call} detail={detail} refund={refund} operator={operator} />

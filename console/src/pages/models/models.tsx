@@ -9,7 +9,7 @@ import { catalogueQuery } from '../../api/catalogue.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Drawer } from '../../ui/drawer.tsx'
-import { Fact } from '../../ui/fact.tsx'
+import { Fact, FactPanel } from '../../ui/fact.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Badge, EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -115,43 +115,39 @@ function PricePanel({ pricing }: { pricing: Pricing }) {
       ? t('Prices in credits per million tokens')
       : t('Prices in credits per {unit}', { unit: unitName(pricing.unit) })
   return (
-    <Panel title={title}>
-      <dl className="py-1.5">
-        {single.map(
-          ([name, price]) => price != null && <Fact key={name} name={String(name)} value={price} />,
-        )}
-        {pricing.tiers.map((tier) => (
-          <Fact
-            key={tier.from_prompt_tokens}
-            name={t('From {count} tokens of input', { count: tokens(tier.from_prompt_tokens) })}
-            value={tokenPrices(tier)}
-          />
-        ))}
-        {pricing.changes.map((change) => (
-          <Fact
-            key={change.from}
-            name={t('Planned')}
-            value={
-              <>
-                {pricing.unit === '1M_tokens' ? tokenPrices(change) : unitPrices(change)}{' '}
-                <Time at={change.from} />
-              </>
-            }
-          />
-        ))}
-        {pricing.discount && (
-          <Fact
-            name={t('Discount')}
-            value={
-              <>
-                × {pricing.discount} {pricing.discount_until && t('until')}{' '}
-                {pricing.discount_until && <Time at={pricing.discount_until} />}
-              </>
-            }
-          />
-        )}
-      </dl>
-    </Panel>
+    <FactPanel title={title}>
+      {single.map(([name, price]) => price != null && <Fact key={name} name={String(name)} value={price} />)}
+      {pricing.tiers.map((tier) => (
+        <Fact
+          key={tier.from_prompt_tokens}
+          name={t('From {count} tokens of input', { count: tokens(tier.from_prompt_tokens) })}
+          value={tokenPrices(tier)}
+        />
+      ))}
+      {pricing.changes.map((change) => (
+        <Fact
+          key={change.from}
+          name={t('Planned')}
+          value={
+            <>
+              {pricing.unit === '1M_tokens' ? tokenPrices(change) : unitPrices(change)}{' '}
+              <Time at={change.from} />
+            </>
+          }
+        />
+      ))}
+      {pricing.discount && (
+        <Fact
+          name={t('Discount')}
+          value={
+            <>
+              × {pricing.discount} {pricing.discount_until && t('until')}{' '}
+              {pricing.discount_until && <Time at={pricing.discount_until} />}
+            </>
+          }
+        />
+      )}
+    </FactPanel>
   )
 }
 
@@ -204,31 +200,29 @@ function ModelInFull({ model }: { model: PublicModel }) {
           </Link>
         )}
       </div>
-      <Panel>
-        <dl className="py-1.5">
-          <Fact name={t('Made by')} value={model.owned_by} />
-          {model.context_window !== null && (
-            <Fact name={t('Context')} value={t('{count} tokens', { count: tokens(model.context_window) })} />
-          )}
-          {model.max_output_tokens !== null && (
-            <Fact
-              name={t('Longest output')}
-              value={t('{count} tokens', { count: tokens(model.max_output_tokens) })}
-            />
-          )}
-          {model.supported_protocols.length > 0 && (
-            <Fact name={t('Protocols')} value={model.supported_protocols.join(', ')} />
-          )}
-          {model.endpoint_type && <Fact name={t('Endpoint')} value={endpointName(model.endpoint_type)} />}
-          {model.aliases.length > 0 && <Fact name={t('Also known as')} value={model.aliases.join(', ')} />}
-          {capabilitiesOf(model).length > 0 && (
-            <Fact name={t('Capabilities')} value={capabilitiesOf(model).join(', ')} />
-          )}
-          {model.videos?.default_audio && (
-            <Fact name={t('Sound')} value={t('Made unless a request says otherwise')} />
-          )}
-        </dl>
-      </Panel>
+      <FactPanel>
+        <Fact name={t('Made by')} value={model.owned_by} />
+        {model.context_window !== null && (
+          <Fact name={t('Context')} value={t('{count} tokens', { count: tokens(model.context_window) })} />
+        )}
+        {model.max_output_tokens !== null && (
+          <Fact
+            name={t('Longest output')}
+            value={t('{count} tokens', { count: tokens(model.max_output_tokens) })}
+          />
+        )}
+        {model.supported_protocols.length > 0 && (
+          <Fact name={t('Protocols')} value={model.supported_protocols.join(', ')} />
+        )}
+        {model.endpoint_type && <Fact name={t('Endpoint')} value={endpointName(model.endpoint_type)} />}
+        {model.aliases.length > 0 && <Fact name={t('Also known as')} value={model.aliases.join(', ')} />}
+        {capabilitiesOf(model).length > 0 && (
+          <Fact name={t('Capabilities')} value={capabilitiesOf(model).join(', ')} />
+        )}
+        {model.videos?.default_audio && (
+          <Fact name={t('Sound')} value={t('Made unless a request says otherwise')} />
+        )}
+      </FactPanel>
       {model.pricing && <PricePanel pricing={model.pricing} />}
       <Snippets model={model} />
     </>

@@ -15,7 +15,7 @@ import { get, request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Fact } from '../../ui/fact.tsx'
+import { Fact, FactPanel } from '../../ui/fact.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
 import { ErrorState, Panel, QueryState } from '../../ui/states.tsx'
@@ -60,44 +60,42 @@ function Preview({ file: { role, url, expires_at } }: { readonly file: File }) {
 
 function Facts({ task }: { readonly task: Task | OperatorTask }) {
   return (
-    <Panel>
-      <dl className="py-1.5">
-        <Fact name={t('State')} value={<TaskState state={task.state} />} />
-        <Fact name={t('Task')} value={<Id id={task.id} />} />
-        <Fact name={t('Kind')} value={task.kind} />
-        <Fact name={t('Model')} value={task.model} />
-        <Fact
-          name={t('Call')}
-          value={
-            <Link
-              to="/calls"
-              search={{ account: task.account_id, ref: task.request_id, period: 'all' }}
-              className="text-accent hover:underline"
-            >
-              {task.request_id}
-            </Link>
-          }
-        />
-        <Fact name={t('Held')} value={<Money amount={task.hold} />} />
-        {task.cost !== null && <Fact name={t('Cost')} value={<Money amount={task.cost} />} />}
-        <RefundFact refund={task.refund} />
-        {task.error_message && <Fact name={task.error_code ?? t('Error')} value={task.error_message} />}
-        <Fact name={t('Submitted')} value={<Time at={task.created_at} />} />
-        {task.ended_at ? (
-          <Fact name={t('Ended')} value={<Time at={task.ended_at} />} />
-        ) : (
-          <Fact name={t('Ends at the latest')} value={<Time at={task.deadline_at} />} />
-        )}
-        {'channel_id' in task && (
-          <>
-            <Fact name={t('Channel')} value={task.channel_id ?? '–'} />
-            <Fact name={t('Model of the channel')} value={task.upstream_model ?? '–'} />
-            <Fact name={t('Task of the provider')} value={task.upstream_id ?? '–'} />
-            <Fact name={t('State at the provider')} value={task.upstream_state ?? '–'} />
-          </>
-        )}
-      </dl>
-    </Panel>
+    <FactPanel>
+      <Fact name={t('State')} value={<TaskState state={task.state} />} />
+      <Fact name={t('Task')} value={<Id id={task.id} />} />
+      <Fact name={t('Kind')} value={task.kind} />
+      <Fact name={t('Model')} value={task.model} />
+      <Fact
+        name={t('Call')}
+        value={
+          <Link
+            to="/calls"
+            search={{ account: task.account_id, ref: task.request_id, period: 'all' }}
+            className="text-accent hover:underline"
+          >
+            {task.request_id}
+          </Link>
+        }
+      />
+      <Fact name={t('Held')} value={<Money amount={task.hold} />} />
+      {task.cost !== null && <Fact name={t('Cost')} value={<Money amount={task.cost} />} />}
+      <RefundFact refund={task.refund} />
+      {task.error_message && <Fact name={task.error_code ?? t('Error')} value={task.error_message} />}
+      <Fact name={t('Submitted')} value={<Time at={task.created_at} />} />
+      {task.ended_at ? (
+        <Fact name={t('Ended')} value={<Time at={task.ended_at} />} />
+      ) : (
+        <Fact name={t('Ends at the latest')} value={<Time at={task.deadline_at} />} />
+      )}
+      {'channel_id' in task && (
+        <>
+          <Fact name={t('Channel')} value={task.channel_id ?? '–'} />
+          <Fact name={t('Model of the channel')} value={task.upstream_model ?? '–'} />
+          <Fact name={t('Task of the provider')} value={task.upstream_id ?? '–'} />
+          <Fact name={t('State at the provider')} value={task.upstream_state ?? '–'} />
+        </>
+      )}
+    </FactPanel>
   )
 }
 

@@ -6,7 +6,7 @@ import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Fact } from '../../ui/fact.tsx'
+import { Fact, FactPanel } from '../../ui/fact.tsx'
 import { Badge, ErrorState, Panel, QueryState } from '../../ui/states.tsx'
 import { CodeBlock, Id, Time } from '../../ui/text.tsx'
 import { DeliveryState, WEBHOOKS } from './deliveries.tsx'
@@ -33,16 +33,14 @@ export function DeliveryDetail({ id, mayChange }: DeliveryDetailProps) {
   return (
     <>
       <ErrorState error={replay.error} />
-      <Panel>
-        <dl className="py-1.5">
-          <Fact name={t('State')} value={<DeliveryState state={data.state} />} />
-          <Fact name={t('Event')} value={data.type} />
-          <Fact name={t('Id of the event')} value={<Id id={data.event_id} />} />
-          <Fact name={t('Address')} value={data.url} />
-          <Fact name={t('Created')} value={<Time at={data.created_at} />} />
-          {data.next_at && <Fact name={t('Next attempt')} value={<Time at={data.next_at} />} />}
-        </dl>
-      </Panel>
+      <FactPanel>
+        <Fact name={t('State')} value={<DeliveryState state={data.state} />} />
+        <Fact name={t('Event')} value={data.type} />
+        <Fact name={t('Id of the event')} value={<Id id={data.event_id} />} />
+        <Fact name={t('Address')} value={data.url} />
+        <Fact name={t('Created')} value={<Time at={data.created_at} />} />
+        {data.next_at && <Fact name={t('Next attempt')} value={<Time at={data.next_at} />} />}
+      </FactPanel>
       {mayChange && (
         <div>
           <Button isBusy={replay.isPending} onClick={() => replay.mutate()}>
