@@ -1,7 +1,7 @@
 /** The agents of an organization. */
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { createAgent, listAgents } from '../../../../schemas/management/accounts/agents.ts'
 import { request } from '../../api/client.ts'
@@ -12,6 +12,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Drawer } from '../../ui/drawer.tsx'
+import { OpenLink } from '../../ui/open-link.tsx'
 import { EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
@@ -43,19 +44,7 @@ export function Agents() {
   const rows = agents.data?.data ?? []
   const opened = rows.find(({ id }) => id === open)
   const columns: Column<Agent>[] = [
-    {
-      name: t('Agent'),
-      cell: ({ id, file }) => (
-        <Link
-          from="/agents"
-          to="."
-          search={(all) => ({ ...all, agent: id })}
-          className="font-medium text-accent hover:underline"
-        >
-          {file.name}
-        </Link>
-      ),
-    },
+    { name: t('Agent'), cell: ({ id, file }) => <OpenLink search={{ agent: id }}>{file.name}</OpenLink> },
     { name: t('State'), cell: (agent) => <AgentState agent={agent} /> },
     { name: t('Model'), cell: ({ file }) => file.model },
     { name: t('Knowledge'), cell: ({ file }) => file.knowledge.join(', ') || '–' },

@@ -1,7 +1,7 @@
 /** Keys of an account: listed, created, revealed, switched off, revoked. */
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
   listKeys,
@@ -17,6 +17,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmButton } from '../../ui/dialog.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
+import { OpenLink } from '../../ui/open-link.tsx'
 import { EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
@@ -47,19 +48,7 @@ export function Keys() {
   const mayChange = role === 'owner' || role === 'admin'
   const lastUsed = useLastUsed()
   const columns: Column<Key>[] = [
-    {
-      name: t('Name'),
-      cell: ({ id, name }) => (
-        <Link
-          from="/keys"
-          to="."
-          search={(all) => ({ ...all, key: id })}
-          className="font-medium text-accent hover:underline"
-        >
-          {name}
-        </Link>
-      ),
-    },
+    { name: t('Name'), cell: ({ id, name }) => <OpenLink search={{ key: id }}>{name}</OpenLink> },
     { name: t('Key'), cell: ({ key_prefix }) => <code className="font-mono text-xs">{key_prefix}…</code> },
     { name: t('State'), cell: (key) => <KeyState item={key} /> },
     {

@@ -1,7 +1,7 @@
 /** Knowledge: the bases of an account, or the one that is open. */
 import { useLingui } from '@lingui/react'
 import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
 import type { createBase, listBases } from '../../../../schemas/management/knowledge/bases.ts'
@@ -13,6 +13,7 @@ import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { NameDialog } from '../../ui/name-dialog.tsx'
+import { OpenLink } from '../../ui/open-link.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
@@ -62,14 +63,7 @@ function BaseList({ bases, mayChange }: BaseListProps) {
     {
       name: t('Knowledge base'),
       cell: ({ id, name, base }) => (
-        <Link
-          from="/knowledge"
-          to="."
-          search={(all) => ({ ...all, base: id })}
-          className="font-medium text-accent hover:underline"
-        >
-          {base?.is_default ? t("The account's own") : name}
-        </Link>
+        <OpenLink search={{ base: id }}>{base?.is_default ? t("The account's own") : name}</OpenLink>
       ),
     },
     { name: t('Pages'), isNumber: true, cell: ({ pages }) => pages.toLocaleString('en') },

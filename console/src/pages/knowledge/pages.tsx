@@ -1,7 +1,6 @@
 /** The pages of a knowledge base: all of them by path, or those that a search finds. */
 import { useLingui } from '@lingui/react'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import type { listPages, searchPages } from '../../../../schemas/management/knowledge/pages.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { BASES } from '../../api/bases.ts'
@@ -10,6 +9,7 @@ import { useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { ListPanel } from '../../ui/list-panel.tsx'
+import { OpenLink } from '../../ui/open-link.tsx'
 import { Badge, EmptyState, Panel, QueryState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
@@ -18,14 +18,7 @@ import { Marked } from './marked.tsx'
 type Page = AnswerOf<typeof listPages>['data'][number]
 
 export const PageLink = ({ id, title }: Pick<Page, 'id' | 'title'>) => (
-  <Link
-    from="/knowledge"
-    to="."
-    search={(all) => ({ ...all, page: id })}
-    className="font-medium text-accent hover:underline"
-  >
-    {title}
-  </Link>
+  <OpenLink search={{ page: id }}>{title}</OpenLink>
 )
 
 export const Tags = ({ tags }: Pick<Page, 'tags'>) => (

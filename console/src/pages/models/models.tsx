@@ -11,6 +11,7 @@ import { t } from '../../i18n.ts'
 import { Drawer } from '../../ui/drawer.tsx'
 import { Fact, FactPanel } from '../../ui/fact.tsx'
 import { Field } from '../../ui/field.tsx'
+import { OpenLink } from '../../ui/open-link.tsx'
 import { Badge, EmptyState, PageHeader, Panel, QueryState } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { CodeBlock, CopyButton, Time } from '../../ui/text.tsx'
@@ -242,16 +243,7 @@ export function Models() {
   const columns: Column<PublicModel>[] = [
     {
       name: t('Model'),
-      cell: ({ id, display_name }) => (
-        <Link
-          from="/models"
-          to="."
-          search={(all) => ({ ...all, model: id })}
-          className="font-medium text-accent hover:underline"
-        >
-          {display_name}
-        </Link>
-      ),
+      cell: ({ id, display_name }) => <OpenLink search={{ model: id }}>{display_name}</OpenLink>,
     },
     {
       name: t('For'),

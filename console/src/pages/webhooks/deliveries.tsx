@@ -1,7 +1,6 @@
 /** What was delivered in the last thirty days, and what failed. */
 import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import type { listDeliveries } from '../../../../schemas/management/notifications/deliveries.ts'
 import type { replayFailed } from '../../../../schemas/management/notifications/webhooks.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
@@ -12,6 +11,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
+import { OpenLink } from '../../ui/open-link.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
@@ -58,19 +58,7 @@ export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }:
   })
   const columns: Column<Delivery>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },
-    {
-      name: t('Event'),
-      cell: ({ id, type }) => (
-        <Link
-          from="/webhooks"
-          to="."
-          search={(all) => ({ ...all, delivery: id })}
-          className="font-medium text-accent hover:underline"
-        >
-          {type}
-        </Link>
-      ),
-    },
+    { name: t('Event'), cell: ({ id, type }) => <OpenLink search={{ delivery: id }}>{type}</OpenLink> },
     { name: t('State'), cell: ({ state: now }) => <DeliveryState state={now} /> },
     { name: t('Answer'), cell: ({ last_status, last_error }) => last_status ?? last_error ?? '–' },
     { name: t('Attempts'), isNumber: true, cell: ({ attempts }) => attempts },
