@@ -9,6 +9,15 @@ export const Actions = ({ children }: { readonly children: ReactNode }) => (
   <div className="mt-5 flex flex-wrap justify-end gap-2">{children}</div>
 )
 
+/** The button of a dialog that shows the result of an act. */
+export const Done = ({ onClose }: { onClose(): void }) => (
+  <Actions>
+    <Button kind="primary" onClick={onClose}>
+      {t('Done')}
+    </Button>
+  </Actions>
+)
+
 interface FormProps extends Omit<FormHTMLAttributes<HTMLFormElement>, 'onSubmit'> {
   onSubmit(): void
 }

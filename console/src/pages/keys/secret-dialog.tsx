@@ -1,9 +1,8 @@
 /** Shows a key itself: when it is created, revealed or rotated. */
 import { useLingui } from '@lingui/react'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Actions } from '../../ui/form.tsx'
+import { Done } from '../../ui/form.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 import type { Created } from './state.tsx'
 
@@ -28,11 +27,7 @@ export const SecretDialog = ({ shown, onClose }: { shown: Created | null; onClos
         <div className="flex flex-col gap-3">
           <CodeBlock isWrapped label={t('Key')} code={shown.key} />
           <CodeBlock label="curl" code={snippet(shown.key)} />
-          <Actions>
-            <Button kind="primary" onClick={onClose}>
-              {t('Done')}
-            </Button>
-          </Actions>
+          <Done onClose={onClose} />
         </div>
       )}
     </Dialog>

@@ -16,7 +16,7 @@ import { instantOfField } from '../../time-zone.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
-import { Actions, DialogForm } from '../../ui/form.tsx'
+import { DialogForm, Done } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -67,11 +67,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
         <div className="flex flex-col gap-3">
           <CodeBlock isWrapped label={t('Key')} code={issued.key} />
           <Budgets title={t('Budgets')} subject={{ account_id: accountId, key_id: issued.id }} mayChange />
-          <Actions>
-            <Button kind="primary" onClick={onClose}>
-              {t('Done')}
-            </Button>
-          </Actions>
+          <Done onClose={onClose} />
         </div>
       ) : (
         <DialogForm sends={approve} act={t('Issue the key')} onClose={onClose}>

@@ -13,7 +13,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
-import { Actions, DialogForm } from '../../ui/form.tsx'
+import { DialogForm, Done } from '../../ui/form.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
 import { Badge, FormError } from '../../ui/states.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
@@ -76,11 +76,7 @@ const RecoveryCodes = ({ codes, onClose }: { readonly codes: readonly string[]; 
     onClose={onClose}
   >
     <CodeBlock label={t('Recovery codes')} code={codes.join('\n')} />
-    <Actions>
-      <Button kind="primary" onClick={onClose}>
-        {t('Done')}
-      </Button>
-    </Actions>
+    <Done onClose={onClose} />
   </Dialog>
 )
 

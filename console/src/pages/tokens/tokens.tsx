@@ -16,7 +16,7 @@ import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
-import { Actions } from '../../ui/form.tsx'
+import { Done } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -148,11 +148,7 @@ export function Tokens() {
           <div className="flex flex-col gap-3">
             <CodeBlock isWrapped label={t('Token')} code={created.token} />
             <CodeBlock label="curl" code={firstRequest(created.token, created.account_id)} />
-            <Actions>
-              <Button kind="primary" onClick={() => setCreated(null)}>
-                {t('Done')}
-              </Button>
-            </Actions>
+            <Done onClose={() => setCreated(null)} />
           </div>
         </Dialog>
       )}

@@ -3,10 +3,9 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { t } from '../../i18n.ts'
-import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Field, SelectField } from '../../ui/field.tsx'
-import { Actions, DialogForm } from '../../ui/form.tsx'
+import { DialogForm, Done } from '../../ui/form.tsx'
 import { CodeBlock } from '../../ui/text.tsx'
 
 /** The result: a link to copy, or a notice that the email was sent. */
@@ -44,11 +43,7 @@ export function Invite<Role extends string>({ changes, onInvite, onClose, ...sho
       {invite.data ? (
         <div className="flex flex-col gap-3">
           <Invited url={invite.data.url} />
-          <Actions>
-            <Button kind="primary" onClick={onClose}>
-              {t('Done')}
-            </Button>
-          </Actions>
+          <Done onClose={onClose} />
         </div>
       ) : (
         <DialogForm sends={invite} act={t('Make the link')} onClose={onClose}>

@@ -21,7 +21,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ChangeRole } from '../../ui/change-role.tsx'
 import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
-import { Actions } from '../../ui/form.tsx'
+import { Done } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -162,11 +162,7 @@ export function Users() {
           onClose={link.reset}
         >
           <CodeBlock isWrapped label={t('Link')} code={link.data.url} />
-          <Actions>
-            <Button kind="primary" onClick={link.reset}>
-              {t('Done')}
-            </Button>
-          </Actions>
+          <Done onClose={link.reset} />
         </Dialog>
       )}
     </>

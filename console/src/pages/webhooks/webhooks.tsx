@@ -20,7 +20,7 @@ import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmButton, Dialog } from '../../ui/dialog.tsx'
 import { Drawer } from '../../ui/drawer.tsx'
-import { Actions } from '../../ui/form.tsx'
+import { Done } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState, PageHeader } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -61,11 +61,7 @@ const SecretDialog = ({ secret, title, description, onClose }: SecretDialogProps
     <div className="flex flex-col gap-3">
       <CodeBlock isWrapped label={t('Secret')} code={secret ?? ''} />
       <CodeBlock label="JavaScript" code={VERIFY} />
-      <Actions>
-        <Button kind="primary" onClick={onClose}>
-          {t('Done')}
-        </Button>
-      </Actions>
+      <Done onClose={onClose} />
     </div>
   </Dialog>
 )
