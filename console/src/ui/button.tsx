@@ -1,4 +1,4 @@
-/** Buttons, and links that look like them. */
+/** Buttons. */
 import type { ButtonHTMLAttributes } from 'react'
 
 const KINDS = {
@@ -10,8 +10,8 @@ const KINDS = {
 
 export type ButtonKind = keyof typeof KINDS
 
-export const buttonClass = (kind: ButtonKind = 'plain'): string =>
-  `inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-3 font-medium text-sm whitespace-nowrap transition-colors disabled:opacity-50 ${KINDS[kind]}`
+const BUTTON =
+  'inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-3 font-medium text-sm whitespace-nowrap transition-colors disabled:opacity-50'
 
 interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly kind?: ButtonKind
@@ -30,7 +30,7 @@ export const Button = ({
     type="button"
     aria-busy={isBusy}
     disabled={disabled === true || isBusy}
-    className={`${buttonClass(kind)} ${className}`}
+    className={`${BUTTON} ${KINDS[kind]} ${className}`}
     {...rest}
   />
 )

@@ -12,8 +12,8 @@ const CONTROL =
 
 interface Labelled {
   readonly label: string
-  readonly hint?: string | undefined
-  readonly error?: string | null | undefined
+  readonly hint?: string
+  readonly error?: string | null
 }
 
 interface Ids {
@@ -46,44 +46,29 @@ type Texted<Attributes> = Labelled &
     onText?(text: string): void
   }
 
-export const Field = ({
-  label,
-  hint,
-  error,
-  className = '',
-  onText,
-  ...rest
-}: Texted<InputHTMLAttributes<HTMLInputElement>>) => (
+export type FieldProps = Texted<InputHTMLAttributes<HTMLInputElement>>
+
+export const Field = ({ label, hint, error, onText, ...rest }: FieldProps) => (
   <Labels label={label} hint={hint} error={error}>
     {(ids) => (
-      <input
-        className={`${CONTROL} ${className}`}
-        onChange={({ target }) => onText?.(target.value)}
-        {...ids}
-        {...rest}
-      />
+      <input className={CONTROL} onChange={({ target }) => onText?.(target.value)} {...ids} {...rest} />
     )}
   </Labels>
 )
 
-interface Choice {
+type SelectProps = Texted<SelectHTMLAttributes<HTMLSelectElement>> & {
   readonly options: Iterable<readonly [value: string | number, name: string]>
 }
-
-const optionsOf = ({ options }: Choice) =>
-  [...options].map(([value, name]) => (
-    <option key={value} value={value}>
-      {name}
-    </option>
-  ))
-
-type SelectProps = Texted<SelectHTMLAttributes<HTMLSelectElement>> & Choice
 
 export const SelectField = ({ label, hint, error, options, onText, ...rest }: SelectProps) => (
   <Labels label={label} hint={hint} error={error}>
     {(ids) => (
       <select className={CONTROL} onChange={({ target }) => onText?.(target.value)} {...ids} {...rest}>
-        {optionsOf({ options })}
+        {[...options].map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
       </select>
     )}
   </Labels>
