@@ -10,7 +10,7 @@ import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Fact } from '../ui/fact.tsx'
-import { Field } from '../ui/field.tsx'
+import { AmountField, Field } from '../ui/field.tsx'
 import { DialogForm } from '../ui/form.tsx'
 import { Money, Time } from '../ui/text.tsx'
 
@@ -86,14 +86,7 @@ function RefundDialog({ accountId, refId, cost, onDone, onClose }: RefundDialogP
       onClose={onClose}
     >
       <DialogForm sends={book} act={t('Refund')} onClose={onClose}>
-        <Field
-          label={t('Credits')}
-          required
-          inputMode="decimal"
-          pattern="\d+(\.\d{1,8})?"
-          value={amount}
-          onText={setAmount}
-        />
+        <AmountField label={t('Credits')} value={amount} onText={setAmount} />
         <Field
           label={t('Reason')}
           hint={t('The customer reads it.')}

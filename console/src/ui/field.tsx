@@ -56,6 +56,11 @@ export const Field = ({ label, hint, error, onText, ...rest }: FieldProps) => (
   </Labels>
 )
 
+/** A field of an amount of credits. */
+export const AmountField = (props: FieldProps) => (
+  <Field required inputMode="decimal" pattern="\d+(\.\d{1,8})?" {...props} />
+)
+
 type SelectProps = Texted<SelectHTMLAttributes<HTMLSelectElement>> & {
   readonly options: Iterable<readonly [value: string | number, name: string]>
 }

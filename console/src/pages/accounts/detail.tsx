@@ -17,7 +17,7 @@ import { beginView } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmButton } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
+import { AmountField, Field } from '../../ui/field.tsx'
 import { Actions, Form } from '../../ui/form.tsx'
 import { ErrorState, Panel, QueryState, Stat } from '../../ui/states.tsx'
 import { Id, Money } from '../../ui/text.tsx'
@@ -102,11 +102,9 @@ function Adjustment({ account }: { readonly account: Account }) {
   return (
     <Panel title={t('Adjust the balance')}>
       <Form className="grid gap-3 p-4 sm:grid-cols-[10rem_1fr]" onSubmit={() => book.mutate()}>
-        <Field
+        <AmountField
           label={t('Credits')}
           hint={t('Negative to take away')}
-          required
-          inputMode="decimal"
           pattern="-?\d+(\.\d{1,8})?"
           value={amount}
           onText={setAmount}

@@ -14,14 +14,14 @@ import { request } from '../../api/client.ts'
 import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { CheckField, Field } from '../../ui/field.tsx'
+import { AmountField, CheckField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { ErrorState, FormError, Panel, QueryState } from '../../ui/states.tsx'
 import { printTime } from '../../ui/text.tsx'
+import { AMOUNT } from './top-up.tsx'
 
 type Automatic = AnswerOf<typeof showAutomaticTopUp>
 
-const AMOUNT = '\\d{1,10}(\\.\\d{1,8})?'
 const DEFAULTS = { threshold: '100', amount: '500', monthly_maximum: '5000' }
 
 interface CardsProps {
@@ -135,12 +135,10 @@ function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
   })
   const hindrance = hindranceOf(settings)
   const field = (name: keyof typeof fields, label: string, hint: string) => (
-    <Field
+    <AmountField
       label={label}
       hint={hint}
-      required
       readOnly={!mayChange}
-      inputMode="decimal"
       pattern={AMOUNT}
       value={fields[name]}
       onText={(text) => setFields({ ...fields, [name]: text })}

@@ -13,7 +13,7 @@ import { useGet } from '../../api/read.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { CheckField, Field } from '../../ui/field.tsx'
+import { AmountField, CheckField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Money, printAmount } from '../../ui/text.tsx'
@@ -21,7 +21,8 @@ import { Money, printAmount } from '../../ui/text.tsx'
 export type Offer = AnswerOf<typeof showOffer>
 
 const POLL_MS = 1_000
-const AMOUNT = '\\d{1,10}(\\.\\d{1,8})?'
+/** What is paid by card, in credits. */
+export const AMOUNT = '\\d{1,10}(\\.\\d{1,8})?'
 
 /** Prints money in its currency, such as `5.00 USD`. */
 export const printMoney = (amount: string, currency: string): string =>
@@ -74,18 +75,16 @@ export function TopUp({ accountId, offer }: { readonly accountId: string; readon
             </Button>
           ))}
         </div>
-        <Field
+        <AmountField
           label={t('Credits')}
           hint={t('At least {minimum}; {rate} credits cost 1 {currency}', {
             minimum: offer.minimum,
             rate: rate ?? '',
             currency: currency?.toUpperCase() ?? '',
           })}
-          required
-          inputMode="decimal"
           pattern={AMOUNT}
           value={credits}
-          onText={(text) => change(text)}
+          onText={change}
         />
         <CheckField
           label={t('Keep the card for automatic top-ups')}

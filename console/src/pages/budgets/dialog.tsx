@@ -6,7 +6,7 @@ import type { putBudget } from '../../../../schemas/management/accounts/budgets.
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Field, SelectField } from '../../ui/field.tsx'
+import { AmountField, Field, SelectField } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
 import { type Budget, periodNames } from './bar.tsx'
 
@@ -47,14 +47,7 @@ export function BudgetDialog({ subject, budget, onClose }: BudgetDialogProps) {
       onClose={onClose}
     >
       <DialogForm sends={save} act={t('Save')} onClose={onClose}>
-        <Field
-          label={t('Amount in credits')}
-          required
-          inputMode="decimal"
-          pattern="\d+(\.\d{1,8})?"
-          value={amount}
-          onText={setAmount}
-        />
+        <AmountField label={t('Amount in credits')} value={amount} onText={setAmount} />
         <SelectField
           label={t('Period')}
           disabled={budget !== null}

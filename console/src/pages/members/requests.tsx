@@ -15,7 +15,7 @@ import { t } from '../../i18n.ts'
 import { instantOfField } from '../../time-zone.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
+import { AmountField, Field } from '../../ui/field.tsx'
 import { DialogForm, Done } from '../../ui/form.tsx'
 import { ListPanel } from '../../ui/list-panel.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
@@ -71,12 +71,9 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
         </div>
       ) : (
         <DialogForm sends={approve} act={t('Issue the key')} onClose={onClose}>
-          <Field
+          <AmountField
             label={t('Spend cap in credits')}
             hint={t('What the key may spend in all.')}
-            required
-            inputMode="decimal"
-            pattern="\d+(\.\d{1,8})?"
             value={cap}
             onText={setCap}
           />

@@ -16,6 +16,7 @@ import { Field, SelectField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Badge, FormError, PageHeader, QueryState } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
+import { NewPasswordField } from '../sign-in/fields.tsx'
 import { ChangeEmail } from './change-email.tsx'
 import { Emails } from './emails.tsx'
 import { OneTimeCodes } from './one-time-codes.tsx'
@@ -23,8 +24,6 @@ import { Passkeys } from './passkeys.tsx'
 import { ConnectedProviders } from './providers.tsx'
 import { SECURITY, Section, type Security } from './section.tsx'
 import { Sessions } from './sessions.tsx'
-
-const MIN_PASSWORD_CHARS = 10
 
 function Details() {
   useLingui()
@@ -95,17 +94,7 @@ function Password({ security }: { readonly security: Security }) {
         )}
       </p>
       <Form className="flex max-w-sm flex-col gap-4" onSubmit={() => save.mutate()}>
-        <Field
-          label={t('New password')}
-          hint={t('At least 10 characters. Several words are easy to remember.')}
-          name="new-password"
-          type="password"
-          autoComplete="new-password"
-          required
-          minLength={MIN_PASSWORD_CHARS}
-          value={password}
-          onText={setNext}
-        />
+        <NewPasswordField label={t('New password')} name="new-password" value={password} onText={setNext} />
         <FormError error={save.error} />
         <div className="flex items-center gap-3">
           <Button type="submit" isBusy={save.isPending}>

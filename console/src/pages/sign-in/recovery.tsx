@@ -7,9 +7,9 @@ import type { recover } from '../../../../schemas/management/people/sign-in.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { FormError } from '../../ui/states.tsx'
+import { EmailField } from './fields.tsx'
 import { Frame } from './frame.tsx'
 
 export function Recovery() {
@@ -28,15 +28,7 @@ export function Recovery() {
         </p>
       ) : (
         <Form className="flex flex-col gap-4" onSubmit={() => ask.mutate()}>
-          <Field
-            label={t('Email')}
-            name="email"
-            type="email"
-            autoComplete="username"
-            required
-            value={email}
-            onText={setEmail}
-          />
+          <EmailField value={email} onText={setEmail} />
           <FormError error={ask.error} />
           <Button type="submit" kind="primary" isBusy={ask.isPending}>
             {t('Send the link')}

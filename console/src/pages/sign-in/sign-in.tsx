@@ -19,6 +19,7 @@ import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { FormError, Skeleton } from '../../ui/states.tsx'
+import { EmailField } from './fields.tsx'
 import { Frame, Or, Providers, useOpened } from './frame.tsx'
 import { provePasskey } from './passkey.ts'
 
@@ -97,15 +98,7 @@ function PasswordForm({ onSession, onTicket }: { onSession: OnSession; onTicket(
   })
   return (
     <Form className="flex flex-col gap-4" onSubmit={() => signIn.mutate()}>
-      <Field
-        label={t('Email')}
-        name="email"
-        type="email"
-        autoComplete="username"
-        required
-        value={email}
-        onText={setEmail}
-      />
+      <EmailField value={email} onText={setEmail} />
       <Field
         label={t('Password')}
         name="password"

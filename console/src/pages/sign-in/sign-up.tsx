@@ -18,10 +18,9 @@ import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { FormError, Skeleton } from '../../ui/states.tsx'
+import { EmailField, NewPasswordField } from './fields.tsx'
 import { Frame, Or, Providers, useOpened } from './frame.tsx'
 import { forgetInvitation, openedInvitation } from './remembered.ts'
-
-const MIN_PASSWORD_CHARS = 10
 
 interface SignUpProps {
   /** The email of the invitation; null: the person names theirs. */
@@ -55,16 +54,7 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
   })
   return (
     <Form className="flex flex-col gap-4" onSubmit={() => create.mutate()}>
-      <Field
-        label={t('Email')}
-        name="email"
-        type="email"
-        autoComplete="username"
-        required
-        readOnly={invitedEmail !== null}
-        value={email}
-        onText={setEmail}
-      />
+      <EmailField readOnly={invitedEmail !== null} value={email} onText={setEmail} />
       <Field
         label={t('Name')}
         name="name"
@@ -74,17 +64,7 @@ function SignUpForm({ invitedEmail, invitation }: SignUpProps) {
         value={name}
         onText={setName}
       />
-      <Field
-        label={t('Password')}
-        hint={t('At least 10 characters. Several words are easy to remember.')}
-        name="password"
-        type="password"
-        autoComplete="new-password"
-        required
-        minLength={MIN_PASSWORD_CHARS}
-        value={password}
-        onText={setPassword}
-      />
+      <NewPasswordField label={t('Password')} name="password" value={password} onText={setPassword} />
       <FormError error={create.error} />
       <Button type="submit" kind="primary" isBusy={create.isPending}>
         {t('Create an account')}

@@ -1,0 +1,20 @@
+/** The fields of an email address and of a new password, as browsers fill them in. */
+import { t } from '../../i18n.ts'
+import { Field, type FieldProps } from '../../ui/field.tsx'
+
+const MIN_PASSWORD_CHARS = 10
+
+export const EmailField = (props: Pick<FieldProps, 'value' | 'onText' | 'readOnly'>) => (
+  <Field label={t('Email')} name="email" type="email" autoComplete="username" required {...props} />
+)
+
+export const NewPasswordField = (props: Pick<FieldProps, 'label' | 'name' | 'value' | 'onText'>) => (
+  <Field
+    hint={t('At least 10 characters. Several words are easy to remember.')}
+    type="password"
+    autoComplete="new-password"
+    required
+    minLength={MIN_PASSWORD_CHARS}
+    {...props}
+  />
+)
