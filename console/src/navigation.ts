@@ -39,6 +39,9 @@ interface PageGroup {
 
 const everyone = () => true
 
+/** Those who have a role in the installation. */
+const staff = ({ user }: Session) => user.installation_role !== null
+
 /** Those who have one of the roles, and auditors. */
 const readers =
   (...roles: readonly Access['role'][]) =>
@@ -84,37 +87,12 @@ export const NAVIGATION: readonly PageGroup[] = [
   {
     title: 'Installation',
     pages: [
-      {
-        path: '/overview',
-        icon: Activity,
-        name: 'Overview',
-        isFor: ({ user }) => user.installation_role !== null,
-      },
-      {
-        path: '/accounts',
-        icon: Building2,
-        name: 'Accounts',
-        isFor: ({ user }) => user.installation_role !== null,
-      },
-      {
-        path: '/channels',
-        icon: Waypoints,
-        name: 'Channels',
-        isFor: ({ user }) => user.installation_role !== null,
-      },
-      {
-        path: '/catalogue',
-        icon: Tags,
-        name: 'Catalogue',
-        isFor: ({ user }) => user.installation_role !== null,
-      },
-      {
-        path: '/integrity',
-        icon: ShieldCheck,
-        name: 'Integrity',
-        isFor: ({ user }) => user.installation_role !== null,
-      },
-      { path: '/users', icon: UserCog, name: 'Users', isFor: ({ user }) => user.installation_role !== null },
+      { path: '/overview', icon: Activity, name: 'Overview', isFor: staff },
+      { path: '/accounts', icon: Building2, name: 'Accounts', isFor: staff },
+      { path: '/channels', icon: Waypoints, name: 'Channels', isFor: staff },
+      { path: '/catalogue', icon: Tags, name: 'Catalogue', isFor: staff },
+      { path: '/integrity', icon: ShieldCheck, name: 'Integrity', isFor: staff },
+      { path: '/users', icon: UserCog, name: 'Users', isFor: staff },
     ],
   },
   {
