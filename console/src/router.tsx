@@ -17,10 +17,6 @@ interface RouterContext {
   readonly queries: QueryClient
 }
 
-interface AccountSearch {
-  readonly account?: string
-}
-
 const accountSearch = texts('account')
 
 const root = createRootRouteWithContext<RouterContext>()({})
@@ -70,7 +66,7 @@ const confirmEmail = createRoute({
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: 'signed-in',
-  validateSearch: (search: Record<string, unknown>): AccountSearch => accountSearch(search),
+  validateSearch: accountSearch,
   beforeLoad: async ({ context, location }) => {
     const session = await context.queries.ensureQueryData(sessionQuery)
     if (session === null) throw redirect({ to: '/sign-in', search: { next: location.href } })

@@ -94,8 +94,8 @@ async function send<Answer>(method: string, path: string, sent: Sent): Promise<A
         ...(method !== 'GET' && csrfToken !== null && { 'x-csrf-token': csrfToken }),
         ...(sent.idempotencyKey !== undefined && { 'idempotency-key': sent.idempotencyKey }),
       },
-      ...(sent.body !== undefined && { body: sent.body }),
-      ...(sent.signal && { signal: sent.signal }),
+      body: sent.body,
+      signal: sent.signal,
     }).catch((error: unknown) => {
       if (sent.signal?.aborted) throw error
       const message = t('The service cannot be reached. Check your connection, and try again.')
@@ -127,7 +127,7 @@ export function request<O extends Operation>(
 }
 
 export const get = <O extends Operation>(pattern: string, input: InputOf<O>, signal?: AbortSignal) =>
-  request<O>('GET', pattern, input, signal ? { signal } : {})
+  request<O>('GET', pattern, input, { signal })
 
 /**
  * Uploads files under their names. The input is in path and query.

@@ -71,9 +71,8 @@ export function Audit() {
   const { account_id: accountId } = useAccount()
   const { action, scope } = route.useSearch()
   const isWhole = useIsWhole(scope)
-  const filters = action === undefined ? {} : { action }
   const path = isWhole ? '/installation/audit' : '/audit'
-  const input = isWhole ? filters : { account_id: accountId, ...filters }
+  const input = { action, account_id: isWhole ? undefined : accountId }
   const list = useList<typeof listInstallationAudit>(path, input as never)
   const columns: Column<Entry>[] = [
     { name: t('Time'), cell: ({ created_at }) => <Time at={created_at} /> },

@@ -51,7 +51,7 @@ export function SavedViews({ page, filters }: SavedViewsProps) {
     void navigate({
       to: '.',
       search: ({ account }) => ({
-        ...(account && { account }),
+        account,
         ...Object.fromEntries(new URLSearchParams(view.query)),
       }),
     })

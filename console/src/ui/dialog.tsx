@@ -10,7 +10,7 @@ import { DialogForm } from './form.tsx'
 
 interface DialogProps {
   readonly title: string
-  readonly description?: string
+  readonly description?: string | null
   /** Default: true. */
   readonly isOpen?: boolean
   onClose(): void

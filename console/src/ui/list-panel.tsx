@@ -25,7 +25,7 @@ interface ListPanelProps<Row> {
 export function ListPanel<Row>({ title, caption, list, columns, empty, keyOf }: ListPanelProps<Row>) {
   useLingui()
   return (
-    <Panel {...(title !== undefined && { title })}>
+    <Panel title={title}>
       <QueryState query={list} />
       {!list.isPending && !list.error && list.rows.length === 0 && empty}
       {list.rows.length > 0 && <Table caption={caption} columns={columns} rows={list.rows} keyOf={keyOf} />}

@@ -113,7 +113,7 @@ function Navigation({ onSearch, onChosen }: NavigationProps) {
                       search={{ account: account.account_id }}
                       activeOptions={{ exact: path === '/', includeSearch: false }}
                       className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-quiet hover:bg-raised hover:text-ink aria-[current=page]:bg-accent-wash aria-[current=page]:font-medium aria-[current=page]:text-accent"
-                      {...(onChosen && { onClick: onChosen })}
+                      onClick={onChosen}
                     >
                       <Icon aria-hidden size={16} strokeWidth={1.75} />
                       {t(name)}

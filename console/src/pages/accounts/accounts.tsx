@@ -21,7 +21,7 @@ const route = getRouteApi('/signed-in/accounts')
 export function Accounts() {
   useLingui()
   const { search, open } = route.useSearch()
-  const list = useList<typeof listAccounts>('/accounts', search === undefined ? {} : { search })
+  const list = useList<typeof listAccounts>('/accounts', { search })
   const change = useChangeSearch()
   const columns: Column<Account>[] = [
     {

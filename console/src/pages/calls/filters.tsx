@@ -76,8 +76,7 @@ export function Filters({ filters }: FiltersProps) {
   const keys = useKeyNames()
   const changeSearch = useChangeSearch()
   const change = (changes: CallFilters) => changeSearch({ ...changes })
-  const clear = () =>
-    void navigate({ to: '.', search: ({ account }) => (account === undefined ? {} : { account }) })
+  const clear = () => void navigate({ to: '.', search: ({ account }) => ({ account }) })
   const names = statusNames()
   return (
     <section

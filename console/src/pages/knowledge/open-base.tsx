@@ -49,7 +49,7 @@ export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
         <Link
           from="/knowledge"
           to="."
-          search={({ account }) => ({ ...(account && { account }) })}
+          search={({ account }) => ({ account })}
           className="text-accent hover:underline"
         >
           {t('All knowledge bases')}
@@ -57,7 +57,7 @@ export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
       </p>
       <PageHeader
         title={title}
-        {...(own === null && { description: t('Granted by another account: you may read it.') })}
+        description={own === null ? t('Granted by another account: you may read it.') : undefined}
         actions={
           own &&
           mayChange && (

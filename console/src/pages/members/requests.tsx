@@ -58,11 +58,7 @@ function Approve({ accountId, asked, onClose }: { accountId: string; asked: KeyR
     onSuccess: setIssued,
   })
   return (
-    <Dialog
-      title={t('Issue {name}', { name: asked.name })}
-      onClose={onClose}
-      {...(asked.note && { description: asked.note })}
-    >
+    <Dialog title={t('Issue {name}', { name: asked.name })} description={asked.note} onClose={onClose}>
       {issued ? (
         <div className="flex flex-col gap-3">
           <CodeBlock isWrapped label={t('Key')} code={issued.key} />

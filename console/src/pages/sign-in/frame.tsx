@@ -14,7 +14,7 @@ import { rememberWay } from './remembered.ts'
 
 interface FrameProps {
   readonly title: string
-  readonly description?: string | undefined
+  readonly description?: string
   readonly children: ReactNode
 }
 
@@ -48,7 +48,7 @@ export function useOpened(after = '/') {
 interface ProvidersProps {
   readonly providers: readonly { readonly id: string; readonly name: string }[]
   readonly next: string
-  readonly invitation?: string | undefined
+  readonly invitation?: string
 }
 
 /** Buttons that send the browser to a provider. */
@@ -56,10 +56,8 @@ export function Providers({ providers, next, invitation }: ProvidersProps) {
   useLingui()
   const begin = useMutation({
     mutationFn: async (id: string) => {
-      const { ticket, url } = await request<typeof beginOidcSignIn>('POST', '/sign-in/oidc/{id}', {
-        id,
-        ...(invitation !== undefined && { invitation }),
-      })
+      const input = { id, invitation }
+      const { ticket, url } = await request<typeof beginOidcSignIn>('POST', '/sign-in/oidc/{id}', input)
       rememberWay({ ticket, next, isConnecting: false })
       location.assign(url)
     },

@@ -36,9 +36,9 @@ export function Tasks() {
   const { kind, state, scope, task: open } = route.useSearch()
   const isWhole = useIsWhole(scope)
   const filters = {
-    ...(kind && { kind }),
-    ...(state === OPEN ? { open: true } : state && { state }),
-    ...(!isWhole && { account_id: accountId }),
+    kind,
+    ...(state === OPEN ? { open: true } : { state }),
+    account_id: isWhole ? undefined : accountId,
   }
   const list = useList<typeof listAllTasks>(isWhole ? '/installation/tasks' : '/tasks', filters as never)
   const columns: Column<Task>[] = [

@@ -56,7 +56,7 @@ export function AccountUsage() {
   const nameOf = ({ id, name }: Group) => {
     const label = name === '' ? t('None') : name
     if (by === 'member') return label
-    const filter = by === 'key' ? { key_id: id } : { [by]: id, ...(key && { key_id: key }) }
+    const filter = by === 'key' ? { key_id: id } : { [by]: id, key_id: key }
     return (
       <Link
         to="/calls"

@@ -31,7 +31,7 @@ export const SUM_COLUMNS = ['requests', 'cost', 'input_tokens', 'output_tokens',
 /** Returns the period in the URL. */
 export function usePeriod(): Period {
   const { period, from, to } = route.useSearch()
-  return { ...(period && { period }), ...(from && { from }), ...(to && { to }) }
+  return { period, from, to }
 }
 
 type Line = readonly (string | number | null)[]

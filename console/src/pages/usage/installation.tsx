@@ -99,10 +99,8 @@ export function InstallationUsage() {
             usage={data}
             title={dimensionNames()[by]}
             nameOf={nameOf}
-            {...(data.total.upstream_cost !== null && {
-              columns: marginColumns(),
-              stats: <MarginStats {...data.total} />,
-            })}
+            columns={data.total.upstream_cost === null ? [] : marginColumns()}
+            stats={data.total.upstream_cost !== null && <MarginStats {...data.total} />}
           />
           {by === 'channel' && (
             <p className="mt-3 text-quiet">

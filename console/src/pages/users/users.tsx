@@ -41,7 +41,7 @@ export function Users() {
   const { user: self } = useSession()
   const mayChange = self.installation_role === 'operator'
   const [isInviting, setInviting] = useState(false)
-  const list = useList<typeof listUsers>('/users', search === undefined ? {} : { search })
+  const list = useList<typeof listUsers>('/users', { search })
   const invitations = useList<typeof listInvitations>('/invitations', {})
   const changes = ['/users']
   const link = useMutation({

@@ -42,11 +42,7 @@ interface DeliveriesProps {
 export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }: DeliveriesProps) {
   useLingui()
   const change = useChangeSearch()
-  const filters = {
-    account_id: accountId,
-    ...(endpoint && { endpoint_id: endpoint }),
-    ...(state && { state }),
-  }
+  const filters = { account_id: accountId, endpoint_id: endpoint, state }
   const list = useList<typeof listDeliveries>('/webhook-deliveries', filters as never)
   const replay = useMutation({
     meta: { done: t('Failed deliveries are sent again'), changes: WEBHOOKS },
