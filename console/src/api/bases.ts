@@ -1,13 +1,12 @@
 /** The knowledge bases of an account, and those that it may read. */
-import { queryOptions } from '@tanstack/react-query'
+import type { Query } from '@tanstack/react-query'
 import type { listBases } from '../../../schemas/management/knowledge/bases.ts'
-import { get } from './client.ts'
+import { useGet } from './read.ts'
 
 /** Path of their operations. */
 export const BASES = '/knowledge-bases'
 
-export const basesQuery = (accountId: string) =>
-  queryOptions({
-    queryKey: [BASES, accountId],
-    queryFn: ({ signal }) => get<typeof listBases>(BASES, { account_id: accountId }, signal),
-  })
+/** Whether a query reads bases, or what is in one. */
+export const isOfBases = ({ queryKey: [path] }: Query): boolean => String(path).startsWith(BASES)
+
+export const useBases = (accountId: string) => useGet<typeof listBases>(BASES, { account_id: accountId })

@@ -1,6 +1,6 @@
 /** Channels of the installation, for operators: how they do, and whether they take calls. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import type { showInstallationUsage } from '../../../schemas/management/calls/usage.ts'
 import type {
   drainChannel,
@@ -10,7 +10,7 @@ import type {
   testChannel,
 } from '../../../schemas/management/channels.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { get, request } from '../api/client.ts'
+import { request } from '../api/client.ts'
 import { useGet } from '../api/read.ts'
 import { useSession } from '../api/session.ts'
 import { t } from '../i18n.ts'
@@ -112,13 +112,7 @@ function TestResult({ tested }: { readonly tested: Tested }) {
 export function Channels() {
   useLingui()
   const { user } = useSession()
-  const list = useGet<typeof listChannels>(
-    '/channels',
-    {},
-    {
-      refetchInterval: REFRESH_MS,
-    },
-  )
+  const list = useGet<typeof listChannels>('/channels', {}, { refetchInterval: REFRESH_MS })
   const meta = { done: t('Channel changed'), changes: ['/channels'] }
   const toggle = useMutation({
     meta,
@@ -130,14 +124,9 @@ export function Channels() {
   const test = useMutation({
     mutationFn: ({ id }: Channel) => request<typeof testChannel>('POST', '/channels/{id}/test', { id }),
   })
-  const margins = useQuery({
-    queryKey: ['/installation/usage', 'channel', MARGIN_PERIOD],
-    queryFn: ({ signal }) =>
-      get<typeof showInstallationUsage>(
-        '/installation/usage',
-        { by: 'channel', period: MARGIN_PERIOD } as never,
-        signal,
-      ),
+  const margins = useGet<typeof showInstallationUsage>('/installation/usage', {
+    by: 'channel',
+    period: MARGIN_PERIOD,
   })
   const marginOf = new Map(margins.data?.rows.map((row) => [row.channel_id, row]))
   const mayAct = user.installation_role === 'operator'

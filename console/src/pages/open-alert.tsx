@@ -14,13 +14,7 @@ interface OpenAlertProps {
 
 export function OpenAlert({ accountId, wallet: { balance, held } }: OpenAlertProps) {
   useLingui()
-  const alerts = useGet<typeof showAlerts>(
-    '/alerts',
-    { account_id: accountId },
-    {
-      refetchOnMount: 'always',
-    },
-  )
+  const alerts = useGet<typeof showAlerts>('/alerts', { account_id: accountId }, { refetchOnMount: 'always' })
   const threshold = alerts.data?.balance_low ?? null
   // What is held counts as the alert counts it.
   const total = Number(balance) + Number(held)

@@ -1,12 +1,13 @@
 /** Filters of a page under names: chosen, saved, deleted. They belong to the user, on every machine. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { useState } from 'react'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import type { deleteView, listViews, saveView } from '../../../schemas/management/people/saved-views.ts'
-import { get, request } from '../api/client.ts'
+import { request } from '../api/client.ts'
+import { useGet } from '../api/read.ts'
 import { t } from '../i18n.ts'
 import { Button } from '../ui/button.tsx'
 import { NameDialog } from '../ui/name-dialog.tsx'
@@ -33,11 +34,8 @@ export function SavedViews({ page, filters }: SavedViewsProps) {
   const [isSaving, setSaving] = useState(false)
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const queryKey = ['/me/views', page]
-  const views = useQuery({
-    queryKey,
-    queryFn: ({ signal }) => get<typeof listViews>('/me/views', { page }, signal),
-  })
+  const queryKey = ['/me/views', { page }]
+  const views = useGet<typeof listViews>('/me/views', { page })
   const remove = useMutation({
     mutationFn: (name: string) => request<typeof deleteView>('DELETE', '/me/views', { page, name }),
     onSuccess: (left) => queries.setQueryData(queryKey, left),

@@ -59,13 +59,7 @@ function useGoals(typed: string) {
   const session = useSession()
   const account = useAccount()
   const q = useDeferredValue(typed.trim())
-  const found = useGet<typeof search>(
-    '/search',
-    { q },
-    {
-      enabled: HAS_DIGIT.test(q),
-    },
-  )
+  const found = useGet<typeof search>('/search', { q }, { enabled: HAS_DIGIT.test(q) })
   const words = typed.trim().toLowerCase()
   const has = (...texts: readonly string[]) => texts.some((text) => text.toLowerCase().includes(words))
   const objects = (HAS_DIGIT.test(q) ? (found.data?.data ?? []) : []).map((one) => ({

@@ -1,6 +1,6 @@
 /** One account for operators: wallet, limits, adjustments, and its pages as its owner sees them. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
@@ -10,8 +10,8 @@ import type {
   updateAccount,
   viewAccount,
 } from '../../../../schemas/management/accounts/accounts.ts'
-import { get, request } from '../../api/client.ts'
-import { useList } from '../../api/read.ts'
+import { request } from '../../api/client.ts'
+import { useGet, useList } from '../../api/read.ts'
 import { useSession } from '../../api/session.ts'
 import { beginView } from '../../api/viewing.ts'
 import { t } from '../../i18n.ts'
@@ -134,13 +134,8 @@ function Adjustment({ account }: { readonly account: Account }) {
 export function AccountDetail({ id }: { readonly id: string }) {
   useLingui()
   const mayChange = useSession().user.installation_role === 'operator'
-  const shown = useQuery({
-    queryKey: ['/accounts', id],
-    queryFn: ({ signal }) => get<typeof showAccount>('/accounts/{id}', { id }, signal),
-  })
-  const ledger = useList<typeof listLedger>(`/accounts/${encodeURIComponent(id)}/ledger`, {
-    limit: 20,
-  } as never)
+  const shown = useGet<typeof showAccount>('/accounts/{id}', { id })
+  const ledger = useList<typeof listLedger>('/accounts/{id}/ledger', { id, limit: 20 })
   const meta = { done: t('Account changed'), changes: CHANGED }
   const setEnabled = (enabled: boolean) =>
     request<typeof updateAccount>('PATCH', '/accounts/{id}', { id, enabled })

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { AgentFile } from '../../../../schemas/accounts/agent.ts'
 import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
-import { basesQuery } from '../../api/bases.ts'
+import { useBases } from '../../api/bases.ts'
 import { catalogueQuery } from '../../api/catalogue.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
@@ -21,7 +21,7 @@ interface KnowledgeFieldProps {
 /** The bases that the organization may read, and those of the agent that it may not read any more. */
 function KnowledgeField({ value, onChange }: KnowledgeFieldProps) {
   const { account_id } = useAccount()
-  const { data } = useQuery(basesQuery(account_id))
+  const { data } = useBases(account_id)
   const names = new Map([
     ...value.map((id): [string, string] => [id, id]),
     [DEFAULT_KB_ID, t("The account's own")] as const,

@@ -18,9 +18,7 @@ export function SavedCard({ accountId }: { readonly accountId: string }) {
   const cards = useGet<typeof listCards>(
     '/cards',
     { account_id: accountId },
-    {
-      refetchInterval: ({ state: { data } }) => (data?.data.length ? false : POLL_MS),
-    },
+    { refetchInterval: ({ state: { data } }) => (data?.data.length ? false : POLL_MS) },
   )
   const [newest] = cards.data?.data ?? []
   const last4 = newest?.last4

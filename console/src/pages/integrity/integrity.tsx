@@ -122,9 +122,7 @@ export function Integrity() {
   const jobs = useGet<typeof listJobs>(
     PATH,
     {},
-    {
-      refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false),
-    },
+    { refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false) },
   )
   const start = useMutation({
     mutationFn: (job: { kind: Job['kind']; full?: boolean }) => request<typeof startJob>('POST', PATH, job),

@@ -81,13 +81,7 @@ const AbandonButton = ({ id, node }: Journal) => (
 export function Journals({ mayAct }: { readonly mayAct: boolean }) {
   useLingui()
   const [isImporting, setImporting] = useState(false)
-  const list = useGet<typeof listJournals>(
-    PATH,
-    {},
-    {
-      refetchInterval: REFRESH_MS,
-    },
-  )
+  const list = useGet<typeof listJournals>(PATH, {}, { refetchInterval: REFRESH_MS })
   const columns: Column<Journal>[] = [
     { name: t('Journal'), cell: ({ id }) => <code className="font-mono text-xs">{id}</code> },
     { name: t('Machine'), cell: ({ node, directory }) => <span title={directory}>{node}</span> },

@@ -1,10 +1,11 @@
 /** One key: what it may do, and the change of it. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { showKey, updateKey } from '../../../../schemas/management/accounts/keys.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Drawer } from '../../ui/drawer.tsx'
@@ -33,12 +34,14 @@ interface KeyDrawerProps {
 
 export function KeyDrawer({ id, mayChange, onRotated, onClose }: KeyDrawerProps) {
   useLingui()
-  const key = useQuery({
-    queryKey: ['/keys', id],
-    queryFn: ({ signal }) => get<typeof showKey>('/keys/{id}', { id: id! }, signal),
-    enabled: id !== undefined,
-    refetchInterval: ({ state }) => isRotating(state.data?.former_secret) && ROTATING_REFRESH_MS,
-  })
+  const key = useGet<typeof showKey>(
+    '/keys/{id}',
+    { id: id! },
+    {
+      enabled: id !== undefined,
+      refetchInterval: ({ state }) => isRotating(state.data?.former_secret) && ROTATING_REFRESH_MS,
+    },
+  )
   return (
     <Drawer title={key.data?.name ?? t('Key')} isOpen={id !== undefined} onClose={onClose}>
       <QueryState query={key} />
@@ -111,7 +114,7 @@ function EditKey({ item }: { readonly item: Key }) {
     onSuccess: (changed) => {
       setShown(keyTextsOf(changed))
       setTexts(keyTextsOf(changed))
-      queries.setQueryData(['/keys', id], changed)
+      queries.setQueryData(['/keys/{id}', { id }], changed)
     },
   })
   const field = (name: 'name' | 'models' | 'expires' | 'cap') => ({

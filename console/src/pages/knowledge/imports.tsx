@@ -1,11 +1,12 @@
 /** The imports of a knowledge base: the one under way, and what the last ones did. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import type { cancelImport, listImports } from '../../../../schemas/management/knowledge/imports.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { BASES } from '../../api/bases.ts'
-import { get, request } from '../../api/client.ts'
+import { BASES, isOfBases } from '../../api/bases.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { JobProgress } from '../../ui/job-progress.tsx'
@@ -39,18 +40,16 @@ const TONES = {
 export function Imports({ baseId, mayChange }: { readonly baseId: string; readonly mayChange: boolean }) {
   useLingui()
   const queries = useQueryClient()
-  const imports = useQuery({
-    queryKey: [BASES, baseId, 'imports'],
-    queryFn: ({ signal }) =>
-      get<typeof listImports>(`${BASES}/{id}/imports`, { id: baseId, limit: SHOWN_IMPORTS }, signal),
-    refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false),
-  })
+  const imports = useGet<typeof listImports>(
+    `${BASES}/{id}/imports`,
+    { id: baseId, limit: SHOWN_IMPORTS },
+    { refetchInterval: ({ state }) => (state.data?.data.some(isOpen) ? POLL_MS : false) },
+  )
   const ended = imports.data?.data.filter((one) => !isOpen(one)).length ?? 0
   useEffect(() => {
     // The pages and their number are what the import left.
-    if (ended > 0)
-      void queries.invalidateQueries({ predicate: ({ queryKey: [path] }) => isOfBase(path, baseId) })
-  }, [ended, baseId, queries])
+    if (ended > 0) void queries.invalidateQueries({ predicate: isOfBases })
+  }, [ended, queries])
   const cancel = useMutation({
     mutationFn: (id: string) =>
       request<typeof cancelImport>('POST', `${BASES}/{id}/imports/{import_id}/cancel`, {
@@ -95,9 +94,6 @@ export function Imports({ baseId, mayChange }: { readonly baseId: string; readon
     </Panel>
   )
 }
-
-const isOfBase = (path: unknown, baseId: string): boolean =>
-  path === BASES || path === `${BASES}/${baseId}/pages`
 
 const Problems = ({ problems }: Pick<Import, 'problems'>) => (
   <ul className="mt-1 max-h-80 overflow-y-auto text-sm">

@@ -1,12 +1,12 @@
 /** Knowledge: the bases of an account, or the one that is open. */
 import { useLingui } from '@lingui/react'
-import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type UseQueryResult, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
 import type { createBase, listBases } from '../../../../schemas/management/knowledge/bases.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { BASES, basesQuery } from '../../api/bases.ts'
+import { BASES, useBases } from '../../api/bases.ts'
 import { request } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -34,7 +34,7 @@ export function Knowledge() {
   const { account_id: accountId, role } = useAccount()
   const { base: open } = route.useSearch()
   const mayChange = role === 'owner' || role === 'admin'
-  const bases = useQuery(basesQuery(accountId))
+  const bases = useBases(accountId)
   if (open === undefined) return <BaseList bases={bases} mayChange={mayChange} />
   const own = bases.data?.data.find(({ id }) => id === open)
   const listed = own ?? bases.data?.granted.find(({ id }) => id === open)
@@ -122,7 +122,7 @@ function CreateDialog({ onClose }: { onClose(): void }) {
   const change = useChangeSearch()
   const create = async (name: string) => {
     const { id } = await request<typeof createBase>('POST', BASES, { account_id: accountId, name })
-    await queries.invalidateQueries({ queryKey: [BASES, accountId] })
+    await queries.invalidateQueries({ queryKey: [BASES] })
     onClose()
     change({ base: id })
   }

@@ -4,9 +4,8 @@ import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { deleteBase } from '../../../../schemas/management/knowledge/bases.ts'
-import { BASES, basesQuery } from '../../api/bases.ts'
+import { BASES } from '../../api/bases.ts'
 import { request } from '../../api/client.ts'
-import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
@@ -33,14 +32,13 @@ interface OpenBaseProps {
 
 export function OpenBase({ id, name, own, mayChange }: OpenBaseProps) {
   useLingui()
-  const { account_id: accountId } = useAccount()
   const { search, page } = route.useSearch()
   const [isUploading, setUploading] = useState(false)
   const queries = useQueryClient()
   const change = useChangeSearch()
   const close = () => {
     change({ base: undefined, page: undefined, search: undefined })
-    return queries.invalidateQueries(basesQuery(accountId))
+    return queries.invalidateQueries({ queryKey: [BASES] })
   }
   const title = own?.is_default ? t("The account's own") : name
   return (

@@ -1,10 +1,9 @@
 /** One page of a knowledge base, rendered, with the pages that link to it. */
 import { useLingui } from '@lingui/react'
-import { useQuery } from '@tanstack/react-query'
 import type { showPage } from '../../../../schemas/management/knowledge/pages.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { BASES } from '../../api/bases.ts'
-import { get } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -25,16 +24,11 @@ export function PageDrawer({ baseId, pageId }: PageDrawerProps) {
   useLingui()
   const { account_id } = useAccount()
   const change = useChangeSearch()
-  const page = useQuery({
-    queryKey: [BASES, baseId, 'page', account_id, pageId],
-    queryFn: ({ signal }) =>
-      get<typeof showPage>(
-        `${BASES}/{id}/pages/{page_id}`,
-        { id: baseId, account_id, page_id: pageId! },
-        signal,
-      ),
-    enabled: pageId !== undefined,
-  })
+  const page = useGet<typeof showPage>(
+    `${BASES}/{id}/pages/{page_id}`,
+    { id: baseId, account_id, page_id: pageId! },
+    { enabled: pageId !== undefined },
+  )
   return (
     <Drawer
       title={page.data?.title ?? t('Page')}

@@ -1,11 +1,9 @@
 /** The pages of a knowledge base: all of them by path, or those that a search finds. */
 import { useLingui } from '@lingui/react'
-import { useQuery } from '@tanstack/react-query'
 import type { listPages, searchPages } from '../../../../schemas/management/knowledge/pages.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { BASES } from '../../api/bases.ts'
-import { get } from '../../api/client.ts'
-import { useList } from '../../api/read.ts'
+import { useGet, useList } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { t } from '../../i18n.ts'
 import { ListPanel } from '../../ui/list-panel.tsx'
@@ -32,7 +30,7 @@ export const Tags = ({ tags }: Pick<Page, 'tags'>) => (
 export function PageList({ baseId }: { readonly baseId: string }) {
   useLingui()
   const { account_id } = useAccount()
-  const pages = useList<typeof listPages>(`${BASES}/${baseId}/pages`, { id: baseId, account_id })
+  const pages = useList<typeof listPages>(`${BASES}/{id}/pages`, { id: baseId, account_id })
   const columns: Column<Page>[] = [
     { name: t('Page'), cell: (page) => <PageLink {...page} /> },
     { name: t('Path'), cell: ({ path }) => <code className="font-mono text-xs">{path}</code> },
@@ -54,11 +52,7 @@ export function PageList({ baseId }: { readonly baseId: string }) {
 export function FoundPages({ baseId, query }: { readonly baseId: string; readonly query: string }) {
   useLingui()
   const { account_id } = useAccount()
-  const found = useQuery({
-    queryKey: [BASES, baseId, 'search', account_id, query],
-    queryFn: ({ signal }) =>
-      get<typeof searchPages>(`${BASES}/{id}/search`, { id: baseId, account_id, q: query }, signal),
-  })
+  const found = useGet<typeof searchPages>(`${BASES}/{id}/search`, { id: baseId, account_id, q: query })
   const count = found.data?.total_hits ?? 0
   return (
     <Panel

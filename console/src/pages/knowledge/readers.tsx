@@ -24,13 +24,7 @@ function useCandidates(): ReadonlyMap<string, string> {
   const { account_id: id, kind } = useAccount()
   const { accounts } = useSession()
   const enabled = kind === 'organization'
-  const agents = useGet<typeof listAgents>(
-    '/agents',
-    { account_id: id },
-    {
-      enabled,
-    },
-  )
+  const agents = useGet<typeof listAgents>('/agents', { account_id: id }, { enabled })
   const members = useQuery({
     ...wholeListQuery<typeof listMembers>('/members', { account_id: id }),
     enabled,

@@ -3,7 +3,7 @@ import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { MAX_UPLOAD_BYTES, type startImport } from '../../../../schemas/management/knowledge/imports.ts'
-import { BASES } from '../../api/bases.ts'
+import { BASES, isOfBases } from '../../api/bases.ts'
 import { upload } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -66,7 +66,7 @@ export function UploadDialog({ baseId, name, onClose }: UploadProps) {
       ),
     onSuccess: async ({ knowledge_base_id: id }) => {
       // A base that the upload made must be known before it is opened.
-      await queries.invalidateQueries({ queryKey: [BASES] })
+      await queries.invalidateQueries({ predicate: isOfBases })
       onClose()
       change({ base: id })
     },

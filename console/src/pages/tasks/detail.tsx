@@ -1,6 +1,6 @@
 /** One task in full: what it made, where it stands, and the acts that end it or look after it. */
 import { useLingui } from '@lingui/react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type {
@@ -11,7 +11,8 @@ import type {
   showTask,
 } from '../../../../schemas/management/calls/tasks.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { get, request } from '../../api/client.ts'
+import { request } from '../../api/client.ts'
+import { useGet } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -159,10 +160,7 @@ export function TaskDetail({ id, isOperator, mayCancel, isWhole }: DetailProps) 
   const queries = useQueryClient()
   const [isEnding, setEnding] = useState(false)
   const path = isWhole ? '/installation/tasks/{id}' : '/tasks/{id}'
-  const task = useQuery<Task | OperatorTask>({
-    queryKey: [path, id],
-    queryFn: ({ signal }) => get<typeof showTask>(path, { id }, signal),
-  })
+  const task = useGet<typeof showTask | typeof showAnyTask>(path, { id })
   const changed = () =>
     queries.invalidateQueries({ predicate: ({ queryKey }) => String(queryKey[0]).includes('/tasks') })
   const cancel = useMutation({

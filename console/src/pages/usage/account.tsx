@@ -1,10 +1,9 @@
 /** What an account used: by day and by model, key, member or state. */
-import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { type showUsage, USAGE_DIMENSIONS } from '../../../../schemas/management/calls/usage.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { get } from '../../api/client.ts'
 import { useKeyNames } from '../../api/key-names.ts'
+import { useGet } from '../../api/read.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -47,12 +46,11 @@ export function AccountUsage() {
   // A member reads the usage of one key at a time.
   const key = keyId ?? (role === 'member' ? keys.data?.keys[0]?.id : undefined)
   const hasNoKey = role === 'member' && keys.isSuccess && key === undefined
-  const usage = useQuery({
-    queryKey: ['/usage', accountId, by, key, period],
-    enabled: role !== 'member' || key !== undefined,
-    queryFn: ({ signal }) =>
-      get<typeof showUsage>('/usage', { account_id: accountId, by, key_id: key, ...period } as never, signal),
-  })
+  const usage = useGet<typeof showUsage>(
+    '/usage',
+    { account_id: accountId, by, key_id: key, ...period } as never,
+    { enabled: role !== 'member' || key !== undefined },
+  )
   const nameOf = ({ id, name }: Group) => {
     const label = name === '' ? t('None') : name
     if (by === 'member') return label
