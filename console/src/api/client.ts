@@ -3,7 +3,8 @@ import type { AnswerOf, InputOf, Operation } from '../../../schemas/management/o
 import { t } from '../i18n.ts'
 import { viewedAccount } from './viewing.ts'
 
-const BASE = '/api/manage/v1'
+/** Where the management API is. */
+export const BASE = '/api/manage/v1'
 /** What a reader changes of themselves, also while they view an account. */
 const OWN = /^\/(?:(?:me|session|email|sign-in|sign-up|sign-out)(?:\/|$)|invitations\/(?:accept|look-up)$)/
 
@@ -65,7 +66,7 @@ export function fill(
   return [path, Object.entries(input).filter(([name, value]) => !inPath.has(name) && value !== undefined)]
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly signal?: AbortSignal
   /** Makes the act happen once, however often the request is sent. */
   readonly idempotencyKey?: string

@@ -1,7 +1,6 @@
 /** Live data: server-sent events of the management API. */
 import { useEffect, useRef, useState } from 'react'
-
-const BASE = '/api/manage/v1'
+import { BASE } from './client.ts'
 
 const REOPEN_MS = 5_000
 

@@ -2,6 +2,7 @@
 import { useLingui } from '@lingui/react'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import type { listPayments } from '../../../../schemas/management/payments/payments.ts'
+import { BASE } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { t } from '../../i18n.ts'
 import { ListPanel } from '../../ui/list-panel.tsx'
@@ -61,7 +62,7 @@ export function Payments({ accountId }: { readonly accountId: string }) {
           {receipts.map(({ number, kind }) => (
             <a
               key={number}
-              href={`/api/manage/v1/receipts/${number}`}
+              href={`${BASE}/receipts/${number}`}
               download
               className="text-accent hover:underline"
             >

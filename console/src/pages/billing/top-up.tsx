@@ -18,7 +18,7 @@ import { Form } from '../../ui/form.tsx'
 import { FormError, Panel } from '../../ui/states.tsx'
 import { Money, printAmount } from '../../ui/text.tsx'
 
-export type Offer = AnswerOf<typeof showOffer>
+type Offer = AnswerOf<typeof showOffer>
 
 const POLL_MS = 1_000
 /** What is paid by card, in credits. */

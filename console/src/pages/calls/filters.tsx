@@ -2,6 +2,7 @@
 import { useLingui } from '@lingui/react'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import type { LogRow } from '../../../../schemas/call-log/row.ts'
 import { useKeyNames } from '../../api/key-names.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -22,7 +23,6 @@ export interface CallFilters extends Period {
   readonly order?: string
 }
 
-const STATUSES = ['success', 'error', 'interrupted', 'rejected'] as const
 const UNIT_TYPES = [
   'chat',
   'image',
@@ -36,16 +36,12 @@ const UNIT_TYPES = [
 ] as const
 
 /** Returns the names of the states, in the language of the page. */
-export const statusNames = (): Readonly<Record<(typeof STATUSES)[number], string>> => ({
+export const statusNames = (): Readonly<Record<LogRow['status'], string>> => ({
   success: t('Success'),
   error: t('Error'),
   interrupted: t('Interrupted'),
   rejected: t('Rejected'),
 })
-
-interface FiltersProps {
-  readonly filters: CallFilters
-}
 
 /** The filters that are typed are applied together: each of them is a query. */
 function TypedFilters({ filters, onApply }: { filters: CallFilters; onApply(filters: CallFilters): void }) {
@@ -69,7 +65,7 @@ function TypedFilters({ filters, onApply }: { filters: CallFilters; onApply(filt
   )
 }
 
-export function Filters({ filters }: FiltersProps) {
+export function Filters({ filters }: { readonly filters: CallFilters }) {
   useLingui()
   const { role } = useAccount()
   const navigate = useNavigate()
@@ -77,7 +73,6 @@ export function Filters({ filters }: FiltersProps) {
   const changeSearch = useChangeSearch()
   const change = (changes: CallFilters) => changeSearch({ ...changes })
   const clear = () => void navigate({ to: '.', search: ({ account }) => ({ account }) })
-  const names = statusNames()
   return (
     <section
       aria-label={t('Filters')}
@@ -91,7 +86,7 @@ export function Filters({ filters }: FiltersProps) {
         options={[
           ['', t('All')],
           ['error,interrupted,rejected', t('All but success')],
-          ...STATUSES.map((status) => [status, names[status]] as const),
+          ...Object.entries(statusNames()),
         ]}
       />
       {role !== 'billing' && (

@@ -3,7 +3,6 @@ import { useLingui } from '@lingui/react'
 import { t } from '../../i18n.ts'
 import { Fact } from '../../ui/fact.tsx'
 import { Field } from '../../ui/field.tsx'
-
 import type { Key, LimitTexts } from './texts.ts'
 
 type Limits = Pick<Key, 'requests_per_minute' | 'concurrency' | 'allowed_addresses'>

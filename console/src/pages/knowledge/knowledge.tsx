@@ -7,7 +7,7 @@ import { DEFAULT_KB_ID } from '../../../../schemas/knowledge/wiki.ts'
 import type { createBase, listBases } from '../../../../schemas/management/knowledge/bases.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
 import { BASES, useBases } from '../../api/bases.ts'
-import { request } from '../../api/client.ts'
+import { BASE, request } from '../../api/client.ts'
 import { useAccount } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
 import { t } from '../../i18n.ts'
@@ -99,7 +99,7 @@ function BaseList({ bases, mayChange }: BaseListProps) {
           <EmptyState title={t('There is no knowledge base yet.')}>
             <CodeBlock
               label="curl"
-              code={`curl "${location.origin}/api/manage/v1${BASES}/${DEFAULT_KB_ID}/imports?account_id=${accountId}" \\
+              code={`curl "${location.origin}${BASE}${BASES}/${DEFAULT_KB_ID}/imports?account_id=${accountId}" \\
   -H "Authorization: Bearer $TOLLGATE_MANAGEMENT_TOKEN" -F file=@handbook.zip`}
             />
           </EmptyState>

@@ -1,10 +1,9 @@
 /** First calls of a model with each SDK, ready to paste. They read the key from the environment. */
 import type { ChatProtocol } from '../../../../schemas/config/catalog.ts'
 
-export interface Snippet {
+interface Snippet {
   readonly id: string
   readonly label: string
-  readonly language: 'sh' | 'js' | 'py'
   readonly code: string
 }
 
@@ -15,7 +14,7 @@ function curl(origin: string, path: string, body: object): Snippet {
   -H "Authorization: Bearer $TOLLGATE_KEY" \\
   -H 'Content-Type: application/json' \\
   -d '${json(body)}'`
-  return { id: 'curl', label: 'curl', language: 'sh', code }
+  return { id: 'curl', label: 'curl', code }
 }
 
 const HELLO = 'Hello!'
@@ -24,7 +23,6 @@ const chatCompletions = (origin: string, model: string): Snippet[] => [
   {
     id: 'openai-js',
     label: 'openai (JS)',
-    language: 'js',
     code: `import OpenAI from 'openai'
 
 const client = new OpenAI({ baseURL: '${origin}/v1', apiKey: process.env.TOLLGATE_KEY })
@@ -38,7 +36,6 @@ for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta?.
   {
     id: 'openai-py',
     label: 'openai (Python)',
-    language: 'py',
     code: `import os
 from openai import OpenAI
 
@@ -56,7 +53,6 @@ for chunk in stream:
 const messages = (origin: string, model: string): Snippet => ({
   id: 'anthropic-js',
   label: '@anthropic-ai/sdk',
-  language: 'js',
   code: `import Anthropic from '@anthropic-ai/sdk'
 
 const client = new Anthropic({ baseURL: '${origin}', apiKey: process.env.TOLLGATE_KEY })
@@ -71,7 +67,6 @@ console.log(message.content)`,
 const generateContent = (origin: string, model: string): Snippet => ({
   id: 'genai-js',
   label: '@google/genai',
-  language: 'js',
   code: `import { GoogleGenAI } from '@google/genai'
 
 const client = new GoogleGenAI({
@@ -85,7 +80,6 @@ console.log(answer.text)`,
 const responses = (origin: string, model: string): Snippet => ({
   id: 'responses-js',
   label: 'openai responses (JS)',
-  language: 'js',
   code: `import OpenAI from 'openai'
 
 const client = new OpenAI({ baseURL: '${origin}/v1', apiKey: process.env.TOLLGATE_KEY })
@@ -110,7 +104,7 @@ const MEDIA: Readonly<Record<string, readonly [path: string, body: object]>> = {
   audio_speech: ['/v1/audio/speech', { input: HELLO, voice: 'alloy' }],
 }
 
-export interface SnippetModel {
+interface SnippetModel {
   readonly id: string
   readonly endpoint_type: string | null
   readonly supported_protocols: readonly ChatProtocol[]

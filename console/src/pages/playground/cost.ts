@@ -7,7 +7,7 @@ import { estimateOutputTokens, estimatePromptTokens } from '../../../../src/core
 import { NO_USAGE } from '../../../../src/core/pricing/usage.ts'
 import type { Answer } from './answer.ts'
 
-export type PublicPricing = NonNullable<PublicModel['pricing']>
+type PublicPricing = NonNullable<PublicModel['pricing']>
 
 const rate = (text: string | null): Rate | undefined => (text === null ? undefined : parseRate(text))
 
@@ -60,7 +60,7 @@ export const priceOf = (pricing: PublicPricing): TokenPrice | null =>
     changes: pricing.changes.map(({ from, ...prices }) => ({ from, ...fieldsOf(prices) })),
   })
 
-export interface Prompt {
+interface Prompt {
   /** Bytes of the JSON of the messages and tools, without pictures. */
   readonly bytes: number
   /** Bytes of UTF-8 characters behind the first of each. */

@@ -34,7 +34,7 @@ export interface Settings {
   readonly tools: string
 }
 
-export type ReadTools =
+type ReadTools =
   | { readonly tools: readonly object[]; readonly problem: null }
   | { readonly tools: null; readonly problem: 'not_json' | 'not_a_list' | 'no_function_name' }
 

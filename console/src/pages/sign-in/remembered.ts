@@ -1,6 +1,6 @@
 /** What this browser tab remembers while the person is at a provider, or signs in to accept an invitation. */
 
-export interface Way {
+interface Way {
   readonly ticket: string
   /** The page to go to afterwards. */
   readonly next: string

@@ -9,7 +9,7 @@ import type {
   revokeToken,
 } from '../../../../schemas/management/accounts/tokens.ts'
 import type { AnswerOf } from '../../../../schemas/management/operation.ts'
-import { request } from '../../api/client.ts'
+import { BASE, request } from '../../api/client.ts'
 import { useList } from '../../api/read.ts'
 import { useAccount, useSession } from '../../api/session.ts'
 import { useChangeSearch } from '../../change-search.ts'
@@ -30,7 +30,7 @@ type Token = AnswerOf<typeof listTokens>['data'][number]
 
 /** Returns a first request with a token. @param accountId null: the installation */
 const firstRequest = (token: string, accountId: string | null) =>
-  `curl '${location.origin}/api/manage/v1/${accountId === null ? 'accounts' : `keys?account_id=${accountId}`}' \\
+  `curl '${location.origin}${BASE}/${accountId === null ? 'accounts' : `keys?account_id=${accountId}`}' \\
   -H "Authorization: Bearer ${token}"`
 
 const create = (accountId: string | null) =>

@@ -15,7 +15,7 @@ import { ScopeField } from '../scope-field.tsx'
 
 const route = getRouteApi('/signed-in/usage')
 
-export type Dimension = 'account' | 'model' | 'key' | 'member' | 'status' | 'channel'
+type Dimension = 'account' | 'model' | 'key' | 'member' | 'status' | 'channel'
 
 export const dimensionNames = (): Readonly<Record<Dimension, string>> => ({
   account: t('Account'),

@@ -12,10 +12,10 @@ import { CodeBlock, Money } from '../../ui/text.tsx'
 
 type AccountUsage = AnswerOf<typeof showUsage>
 type Group = AccountUsage['groups'][number]
-export type Day = AccountUsage['by_day'][number]
+type Day = AccountUsage['by_day'][number]
 
 /** Sums to show; each group as the page that asked for them has it. */
-export interface Sums<G extends Group> extends Omit<AccountUsage, 'groups'> {
+interface Sums<G extends Group> extends Omit<AccountUsage, 'groups'> {
   readonly groups: readonly G[]
 }
 
@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000
 const LINES = 2
 const LINE_TONES = ['good', 'warn'] as const
 
-export const dateOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
+const dateOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
 
 /** Returns every day of the period, UTC. */
 function daysOf({ period_from, period_to }: Sums<Group>): string[] {

@@ -2,8 +2,6 @@
 import type { InstallationRole } from '../../../../schemas/management/operation.ts'
 import { t } from '../../i18n.ts'
 
-export type { InstallationRole }
-
 export const NO_ROLE = 'none'
 
 export const installationRoles = () => ({

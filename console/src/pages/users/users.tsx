@@ -3,7 +3,7 @@ import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type { AnswerOf, InstallationRole } from '../../../../schemas/management/operation.ts'
 import type {
   createInvitation,
   createSignInLink,
@@ -29,7 +29,7 @@ import { CodeBlock, Id, Time } from '../../ui/text.tsx'
 import { SearchForm } from '../search-form.tsx'
 import { Invitations } from './invitations.tsx'
 import { Invite } from './invite.tsx'
-import { type InstallationRole, installationRoles, NO_ROLE, roleOf } from './roles.ts'
+import { installationRoles, NO_ROLE, roleOf } from './roles.ts'
 
 type User = AnswerOf<typeof listUsers>['data'][number]
 

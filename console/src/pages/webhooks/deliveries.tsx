@@ -21,7 +21,6 @@ type Delivery = AnswerOf<typeof listDeliveries>['data'][number]
 
 /** Where endpoints and deliveries are read. */
 export const WEBHOOKS = ['/webhooks', '/webhook-deliveries']
-const STATES = ['waiting', 'delivered', 'failed'] as const
 const DAY_MS = 86_400_000
 
 const stateNames = () => ({ waiting: t('Waiting'), delivered: t('Delivered'), failed: t('Failed') })
@@ -83,7 +82,7 @@ export function Deliveries({ accountId, endpoints, endpoint, state, mayChange }:
             label={t('State of the delivery')}
             value={state ?? ''}
             onText={(text) => change({ state: text })}
-            options={[['', t('All')], ...STATES.map((name) => [name, stateNames()[name]] as const)]}
+            options={[['', t('All')], ...Object.entries(stateNames())]}
           />
         </div>
         <Button isBusy={list.isRefetching} onClick={() => void list.refetch()}>
