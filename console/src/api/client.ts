@@ -43,7 +43,8 @@ export function onReauthentication(ask: () => Promise<boolean>): void {
   confirmIdentity = ask
 }
 
-async function errorOf(response: Response): Promise<ApiError> {
+/** Reads an answer that is an error. */
+export async function errorOf(response: Response): Promise<ApiError> {
   const requestId = response.headers.get('x-gateway-trace')
   try {
     const { error } = (await response.json()) as { error: { code: string; message: string } }

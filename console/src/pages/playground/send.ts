@@ -1,6 +1,6 @@
 /** Sends a call of the playground, and reads its answer as it comes. */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import { ApiError } from '../../api/client.ts'
+import { errorOf } from '../../api/client.ts'
 import type { Chunk } from './answer.ts'
 
 export const CHAT_PATH = '/v1/chat/completions'
@@ -35,13 +35,7 @@ export async function send(key: string, body: object, signal: AbortSignal): Prom
     signal,
   })
   const requestId = response.headers.get('x-gateway-trace')
-  if (!response.ok) {
-    const { error } = (await response.json().catch(() => ({}))) as {
-      error?: { code?: string; message?: string }
-    }
-    const message = error?.message ?? `The service answered ${response.status}.`
-    throw new ApiError(response.status, error?.code ?? 'unreadable', message, requestId)
-  }
+  if (!response.ok) throw await errorOf(response)
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   return { requestId, chunks: isStream && response.body ? streamed(response.body) : whole(response) }
 }
