@@ -9,7 +9,7 @@ import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Actions } from '../ui/form.tsx'
 import { ErrorState } from '../ui/states.tsx'
-import { saveFile } from './save-file.ts'
+import { saveCsv } from './save-csv.ts'
 
 interface CsvExportProps<Entry> {
   /** What the file has, such as `calls`. */
@@ -43,8 +43,7 @@ export function CsvExport<Entry>(props: CsvExportProps<Entry>) {
   const stop = useRef<AbortController | null>(null)
   const writing = useMutation({
     mutationFn: (signal: AbortSignal) => csvOf(props, signal, setCount),
-    onSuccess: (pieces) =>
-      saveFile(`${props.name}-${new Date().toISOString().slice(0, 10)}.csv`, 'text/csv', pieces),
+    onSuccess: (pieces) => saveCsv(props.name, pieces),
   })
   // Who leaves the page gets no file.
   useEffect(() => () => stop.current?.abort(), [])

@@ -9,7 +9,7 @@ import { Button } from '../../ui/button.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { ErrorState, PageHeader, Skeleton } from '../../ui/states.tsx'
 import { type Period, PeriodFields } from '../period.tsx'
-import { saveFile } from '../save-file.ts'
+import { saveCsv } from '../save-csv.ts'
 import { SavedViews } from '../saved-views.tsx'
 import { ScopeField } from '../scope-field.tsx'
 
@@ -60,10 +60,7 @@ export function UsageFrame<Data, D extends Dimension>({
   const change = useChangeSearch()
   const { data } = query
   const lines = data === undefined ? [] : linesOf(data)
-  const save = () =>
-    saveFile(`usage-by-${by}-${new Date().toISOString().slice(0, 10)}.csv`, 'text/csv', [
-      lines.map(csvRecord).join(''),
-    ])
+  const save = () => saveCsv(`usage-by-${by}`, [lines.map(csvRecord).join('')])
   return (
     <>
       <PageHeader

@@ -1,0 +1,8 @@
+/** Saves a CSV file that the page made, under a name with the date. */
+export function saveCsv(name: string, parts: BlobPart[]): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob(parts, { type: 'text/csv' }))
+  link.download = `${name}-${new Date().toISOString().slice(0, 10)}.csv`
+  link.click()
+  URL.revokeObjectURL(link.href)
+}
