@@ -39,11 +39,7 @@ function Ways({ onConfirmed, onCancel }: { onConfirmed(session: Session): void; 
   const hasPassword = ways.data.password_set_at !== null
   const hasPasskey = ways.data.passkeys.length > 0
   return (
-    <Form
-      onSubmit={() => {
-        if (hasPassword) byPassword.mutate()
-      }}
-    >
+    <Form onSubmit={() => hasPassword && byPassword.mutate()}>
       {hasPassword && (
         <Field
           label={t('Password')}

@@ -19,7 +19,7 @@ export const Done = ({ onClose }: { onClose(): void }) => (
 )
 
 interface FormProps extends Omit<FormHTMLAttributes<HTMLFormElement>, 'onSubmit'> {
-  onSubmit(): void
+  onSubmit(): unknown
 }
 
 export const Form = ({ onSubmit, ...rest }: FormProps) => (

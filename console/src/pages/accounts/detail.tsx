@@ -43,12 +43,7 @@ function Limits({ account, mayChange }: { readonly account: Account; readonly ma
   })
   return (
     <Panel title={t('Limits')}>
-      <Form
-        className="grid gap-3 p-4 sm:grid-cols-2"
-        onSubmit={() => {
-          if (mayChange) save.mutate()
-        }}
-      >
+      <Form className="grid gap-3 p-4 sm:grid-cols-2" onSubmit={() => mayChange && save.mutate()}>
         <Field
           label={t('Requests per minute')}
           hint={t('Empty: as configured')}

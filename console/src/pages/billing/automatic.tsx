@@ -145,12 +145,7 @@ function AutomaticForm({ settings, minimum, mayChange }: AutomaticFormProps) {
     />
   )
   return (
-    <Form
-      className="flex flex-col gap-3 p-4"
-      onSubmit={() => {
-        if (mayChange) save.mutate()
-      }}
-    >
+    <Form className="flex flex-col gap-3 p-4" onSubmit={() => mayChange && save.mutate()}>
       {hindrance !== null && (
         <p role="status" className="rounded-md bg-warn-wash p-3 text-warn">
           {hindrance}
