@@ -91,23 +91,12 @@ export function Tokens() {
   const { user } = useSession()
   const mayChange = isWhole ? user.installation_role === 'operator' : account.role === 'owner'
   const accountId = isWhole ? null : account.account_id
+  const path = accountId === null ? '/installation/tokens' : '/tokens'
+  const input = accountId === null ? {} : { account_id: accountId }
+  const list = useList<typeof listTokens | typeof listInstallationTokens>(path, input as never)
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<CreatedToken | null>(null)
   const title = isWhole ? t('Tokens of the installation') : t('Tokens of the account')
-  const panel = {
-    title,
-    caption: title,
-    columns: columnsOf(mayChange),
-    keyOf: ({ id }: Token) => id,
-    empty: (
-      <EmptyState title={t('There is no token yet.')}>
-        <CodeBlock label="curl" code={firstRequest('$TOLLGATE_MANAGEMENT_TOKEN', accountId)} />
-        {user.installation_role !== null && (
-          <CodeBlock label={t('On the machine of the service')} code={create(accountId)} />
-        )}
-      </EmptyState>
-    ),
-  }
   return (
     <>
       <PageHeader
@@ -124,11 +113,21 @@ export function Tokens() {
       <div className="mb-4 max-w-xs">
         <ScopeField value={scope} onChange={(value) => change({ scope: value })} />
       </div>
-      {accountId === null ? (
-        <InstallationTokens {...panel} />
-      ) : (
-        <AccountTokens {...panel} accountId={accountId} />
-      )}
+      <ListPanel
+        title={title}
+        caption={title}
+        list={list}
+        columns={columnsOf(mayChange)}
+        keyOf={({ id }) => id}
+        empty={
+          <EmptyState title={t('There is no token yet.')}>
+            <CodeBlock label="curl" code={firstRequest('$TOLLGATE_MANAGEMENT_TOKEN', accountId)} />
+            {user.installation_role !== null && (
+              <CodeBlock label={t('On the machine of the service')} code={create(accountId)} />
+            )}
+          </EmptyState>
+        }
+      />
       {isCreating && (
         <CreateTokenDialog
           accountId={accountId}
@@ -155,13 +154,3 @@ export function Tokens() {
     </>
   )
 }
-
-type PanelProps = Omit<Parameters<typeof ListPanel<Token>>[0], 'list'>
-
-const InstallationTokens = (panel: PanelProps) => (
-  <ListPanel {...panel} list={useList<typeof listInstallationTokens>('/installation/tokens', {})} />
-)
-
-const AccountTokens = ({ accountId, ...panel }: PanelProps & { readonly accountId: string }) => (
-  <ListPanel {...panel} list={useList<typeof listTokens>('/tokens', { account_id: accountId })} />
-)
