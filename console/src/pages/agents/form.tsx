@@ -22,13 +22,11 @@ interface KnowledgeFieldProps {
 function KnowledgeField({ value, onChange }: KnowledgeFieldProps) {
   const { account_id } = useAccount()
   const { data } = useBases(account_id)
+  const named = [...(data?.data.filter(({ is_default }) => !is_default) ?? []), ...(data?.granted ?? [])]
   const names = new Map([
-    ...value.map((id): [string, string] => [id, id]),
-    [DEFAULT_KB_ID, t("The account's own")] as const,
-    ...(data?.data ?? [])
-      .filter(({ is_default }) => !is_default)
-      .map(({ id, name }): [string, string] => [id, name]),
-    ...(data?.granted ?? []).map(({ id, name }): [string, string] => [id, name]),
+    ...value.map((id) => [id, id] as const),
+    [DEFAULT_KB_ID, t("The account's own")],
+    ...named.map(({ id, name }) => [id, name] as const),
   ])
   return (
     <fieldset className="flex flex-col gap-1">
