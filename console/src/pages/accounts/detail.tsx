@@ -41,27 +41,12 @@ function Limits({ account, mayChange }: { readonly account: Account; readonly ma
         concurrency: limitOf(concurrency),
       }),
   })
+  const limit = { hint: t('Empty: as configured'), type: 'number', min: 1, readOnly: !mayChange }
   return (
     <Panel title={t('Limits')}>
       <Form className="grid gap-3 p-4 sm:grid-cols-2" onSubmit={() => mayChange && save.mutate()}>
-        <Field
-          label={t('Requests per minute')}
-          hint={t('Empty: as configured')}
-          type="number"
-          min={1}
-          value={rpm}
-          readOnly={!mayChange}
-          onText={setRpm}
-        />
-        <Field
-          label={t('Calls at the same time')}
-          hint={t('Empty: as configured')}
-          type="number"
-          min={1}
-          value={concurrency}
-          readOnly={!mayChange}
-          onText={setConcurrency}
-        />
+        <Field label={t('Requests per minute')} {...limit} value={rpm} onText={setRpm} />
+        <Field label={t('Calls at the same time')} {...limit} value={concurrency} onText={setConcurrency} />
         <ErrorState error={save.error} />
         {mayChange && (
           <div className="sm:col-span-2">

@@ -14,33 +14,23 @@ interface LimitFieldsProps {
 
 export function LimitFields({ texts, onChange }: LimitFieldsProps) {
   useLingui()
+  const limit = { hint: t('Empty: limited by the account alone.'), type: 'number', min: 1 }
+  const field = (name: keyof LimitTexts) => ({
+    value: texts[name],
+    onText: (text: string) => onChange({ ...texts, [name]: text }),
+  })
   return (
     <>
       <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
-        <Field
-          label={t('Requests per minute')}
-          hint={t('Empty: limited by the account alone.')}
-          type="number"
-          min={1}
-          value={texts.perMinute}
-          onText={(text) => onChange({ ...texts, perMinute: text })}
-        />
-        <Field
-          label={t('Calls at the same time')}
-          hint={t('Empty: limited by the account alone.')}
-          type="number"
-          min={1}
-          value={texts.concurrency}
-          onText={(text) => onChange({ ...texts, concurrency: text })}
-        />
+        <Field label={t('Requests per minute')} {...limit} {...field('perMinute')} />
+        <Field label={t('Calls at the same time')} {...limit} {...field('concurrency')} />
       </div>
       <Field
         label={t('Allowed addresses')}
         hint={t(
           'Addresses and networks such as 203.0.113.7 and 10.0.0.0/8, with commas between. Empty: from anywhere.',
         )}
-        value={texts.addresses}
-        onText={(text) => onChange({ ...texts, addresses: text })}
+        {...field('addresses')}
       />
     </>
   )

@@ -6,8 +6,6 @@ import { t } from '../../i18n.ts'
 import { CheckField, Field, SelectField, TextAreaField } from '../../ui/field.tsx'
 import { readTools, type Settings } from './request.ts'
 
-const numberOf = (text: string): number | null => (text === '' ? null : Number(text))
-
 const EXAMPLE_TOOLS = '[{"type":"function","function":{"name":"weather","parameters":{"type":"object"}}}]'
 
 interface SettingsProps {
@@ -25,6 +23,11 @@ export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
     not_a_list: t('Tools are a JSON list.'),
     no_function_name: t('Each tool needs a function with a name.'),
   }
+  const number = (name: 'temperature' | 'topP' | 'maxTokens') => ({
+    type: 'number',
+    value: settings[name] ?? '',
+    onText: (text: string) => onChange({ [name]: text === '' ? null : Number(text) }),
+  })
   return (
     <section
       aria-label={t('Settings')}
@@ -43,32 +46,9 @@ export function SettingsPanel({ settings, models, onChange }: SettingsProps) {
         onText={(text) => onChange({ system: text })}
       />
       <div className="grid grid-cols-2 gap-3">
-        <Field
-          label={t('Temperature')}
-          type="number"
-          min={0}
-          max={2}
-          step={0.1}
-          value={settings.temperature ?? ''}
-          onText={(text) => onChange({ temperature: numberOf(text) })}
-        />
-        <Field
-          label={t('Top P')}
-          type="number"
-          min={0}
-          max={1}
-          step={0.05}
-          value={settings.topP ?? ''}
-          onText={(text) => onChange({ topP: numberOf(text) })}
-        />
-        <Field
-          label={t('Max output tokens')}
-          type="number"
-          min={1}
-          step={1}
-          value={settings.maxTokens ?? ''}
-          onText={(text) => onChange({ maxTokens: numberOf(text) })}
-        />
+        <Field label={t('Temperature')} min={0} max={2} step={0.1} {...number('temperature')} />
+        <Field label={t('Top P')} min={0} max={1} step={0.05} {...number('topP')} />
+        <Field label={t('Max output tokens')} min={1} step={1} {...number('maxTokens')} />
         <SelectField
           label={t('Reasoning effort')}
           value={settings.reasoningEffort ?? ''}
