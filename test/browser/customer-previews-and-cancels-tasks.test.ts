@@ -1,58 +1,49 @@
 /** A customer plays a film that a task made, and cancels a task that is still queued. */
 import t from 'tap'
 import { demonstration } from '../end-to-end/media/support.ts'
-import { inspectPage, withPage } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, heading, link, row, signIn } from './support.ts'
+import { button, heading, link, row, signIn, withEachHand } from './support.ts'
 
 t.test('tasks', async (t) => {
   const service = await borrowService(t, demonstration())
-  for (const hand of HANDS)
-    await t.test(hand.name, (t) =>
-      withPage(t, `tasks ${hand.name}`, async (page) => {
-        const look = async (name: string) => (hand === mouse ? inspectPage(t, page, name) : undefined)
-        const user = await signIn(service, page, { name: 'Tess' })
-        const { raw } = await service.database.createKey({ accountId: user.accountId, name: 'films' })
-        const submit = async (directives: string): Promise<string> => {
-          const response = await fetch(`${service.baseUrl}/v1/videos/generations`, {
-            method: 'POST',
-            headers: { authorization: `Bearer ${raw}`, 'content-type': 'application/json' },
-            body: JSON.stringify({
-              model: 'demo-video',
-              prompt: `A fox [simulate: ${directives}]`,
-              duration: 6,
-            }),
-          })
-          const body = (await response.json()) as { id: string }
-          t.ok(response.ok, JSON.stringify(body))
-          return body.id
-        }
-        const stateOf = async (id: string) => (await service.database.readTasks([id]))[0]?.state
-        const made = await submit('queue=10,delay=10')
-        await eventually('the film is made', async () => (await stateOf(made)) === 'succeeded' || undefined)
-        const queued = await submit('queue=60000')
-        await eventually('a task is queued', async () => (await stateOf(queued)) === 'queued' || undefined)
+  await withEachHand(t, 'tasks', async (t, { hand, page, look }) => {
+    const user = await signIn(service, page, { name: 'Tess' })
+    const { raw } = await service.database.createKey({ accountId: user.accountId, name: 'films' })
+    const submit = async (directives: string): Promise<string> => {
+      const response = await fetch(`${service.baseUrl}/v1/videos/generations`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${raw}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          model: 'demo-video',
+          prompt: `A fox [simulate: ${directives}]`,
+          duration: 6,
+        }),
+      })
+      const body = (await response.json()) as { id: string }
+      t.ok(response.ok, JSON.stringify(body))
+      return body.id
+    }
+    const stateOf = async (id: string) => (await service.database.readTasks([id]))[0]?.state
+    const made = await submit('queue=10,delay=10')
+    await eventually('the film is made', async () => (await stateOf(made)) === 'succeeded' || undefined)
+    const queued = await submit('queue=60000')
+    await eventually('a task is queued', async () => (await stateOf(queued)) === 'queued' || undefined)
 
-        await hand.press(link(page, 'Tasks'))
-        await heading(page, 'Tasks').waitFor()
-        await row(page, made).getByText('Succeeded', { exact: true }).waitFor()
-        await look('tasks')
-        await hand.press(page.getByRole('link', { name: made }))
-        const drawer = page.getByRole('dialog', { name: 'Task' })
-        await drawer.locator('video').waitFor()
-        t.match(
-          await drawer.getByRole('link', { name: 'Download' }).getAttribute('href'),
-          /^\/files\/videos\//,
-        )
-        await look('task')
-        await hand.press(button(drawer, 'Close'))
+    await hand.press(link(page, 'Tasks'))
+    await heading(page, 'Tasks').waitFor()
+    await row(page, made).getByText('Succeeded', { exact: true }).waitFor()
+    await look('tasks')
+    await hand.press(page.getByRole('link', { name: made }))
+    const drawer = page.getByRole('dialog', { name: 'Task' })
+    await drawer.locator('video').waitFor()
+    t.match(await drawer.getByRole('link', { name: 'Download' }).getAttribute('href'), /^\/files\/videos\//)
+    await look('task')
+    await hand.press(button(drawer, 'Close'))
 
-        await hand.press(page.getByRole('link', { name: queued }))
-        await hand.press(button(drawer, 'Cancel the task'))
-        await drawer.getByText('Cancelled', { exact: true }).waitFor()
-        t.equal(await stateOf(queued), 'cancelled')
-      }),
-    )
+    await hand.press(page.getByRole('link', { name: queued }))
+    await hand.press(button(drawer, 'Cancel the task'))
+    await drawer.getByText('Cancelled', { exact: true }).waitFor()
+    t.equal(await stateOf(queued), 'cancelled')
+  })
 })

@@ -6,88 +6,81 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ONE_CREDIT } from '../../schemas/money.ts'
 import { openShop } from '../end-to-end/payments/support.ts'
-import { inspectPage, withPage } from '../support/browser.ts'
+import { withPage } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { HANDS, mouse } from '../support/hands.ts'
-import { AGENT, button, heading, link, row, signIn } from './support.ts'
+import { mouse } from '../support/hands.ts'
+import { AGENT, button, heading, link, newOrganization, row, signIn, withEachHand } from './support.ts'
 
 t.test('top-up by card', async (t) => {
   const shop = await openShop(t)
   const { service, control } = shop
-  for (const hand of HANDS)
-    await t.test(hand.name, (t) =>
-      withPage(t, `top-up ${hand.name}`, async (page) => {
-        const { accountId } = await signIn(service, page, { name: 'Dora', credit: '600' })
-        const shopName = `Dora's shop ${hand.name}`
-        const { account: organization } = await service.database.createAccount({
-          name: shopName,
-          kind: 'organization',
-          credit: 0n,
-        })
-        await service.database.putMember(organization.id, accountId, 'owner')
-        await page.reload()
-        await hand.press(link(page, 'Billing'))
-        await heading(page, 'Billing').waitFor()
-        await page.getByText('Nothing was paid by card yet.').waitFor()
-        const accounts = page.getByLabel('Account', { exact: true })
-        const own = await accounts.inputValue()
-        const amount = page.getByLabel('Credits to add')
-        const usual = await amount.inputValue()
-        await accounts.selectOption({ label: shopName })
-        await page.waitForURL(/account=/)
-        await hand.write(amount, '777')
-        await accounts.selectOption(own)
-        await eventually('the amount of the own account is shown', async () =>
-          (await amount.inputValue()) === usual ? true : undefined,
-        )
-        const credits = page.getByLabel('Credits', { exact: true })
-        await hand.write(credits, '100')
-        await hand.press(button(page, 'Go to payment'))
-        await page.getByRole('alert').filter({ hasText: 'at least 404.4' }).waitFor()
-        await hand.press(button(page, '500 for 5.00 USD'))
-        await hand.press(page.getByLabel('Keep the card for automatic top-ups'))
-
-        await control('PUT', '/faults', { mode: 'hold' })
-        await hand.press(button(page, 'Go to payment'))
-        await page.getByRole('heading', { name: 'Pay $5.00' }).waitFor()
-        await hand.write(page.getByLabel('Card number'), '4000 0000 0000 0002')
-        await hand.press(button(page, 'Pay'))
-        await page.getByRole('alert').filter({ hasText: 'declined' }).waitFor()
-        t.equal((await service.database.showAccount(accountId)).wallet.balance, 600n * ONE_CREDIT)
-        await hand.write(page.getByLabel('Card number'), '4242 4242 4242 4242')
-        await hand.press(button(page, 'Pay'))
-        await page.getByText('Payment pending').waitFor()
-        await row(page, '5.00 USD').getByText('Pending', { exact: true }).waitFor()
-
-        await control('POST', '/release')
-        await control('PUT', '/faults', {})
-        await page.getByText('Payment booked').waitFor()
-        await row(page, '5.00 USD').getByText('Paid', { exact: true }).waitFor()
-        await page.getByRole('table', { name: 'Ledger' }).getByText('500.00', { exact: true }).waitFor()
-        await page.getByRole('listitem').filter({ hasText: '•••• 4242' }).waitFor()
-        t.equal((await service.database.showAccount(accountId)).wallet.balance, 1_100n * ONE_CREDIT)
-        const download = page.waitForEvent('download')
-        await hand.press(page.getByRole('link', { name: /^Receipt \d+$/ }))
-        t.match(readFileSync(await (await download).path(), 'latin1'), /^%PDF-/)
-
-        await hand.press(page.getByLabel('Charge the saved card when the balance is low'))
-        await hand.write(page.getByLabel('When the balance is below'), '200')
-        await hand.press(button(page, 'Save automatic top-up'))
-        await page.getByText('Automatic top-up saved').waitFor()
-        if (hand === mouse) await inspectPage(t, page, 'billing-cards')
-        await page.reload()
-        t.ok(await page.getByLabel('Charge the saved card when the balance is low').isChecked())
-
-        await hand.press(button(page, 'Save a card'))
-        await page.getByRole('heading', { name: 'Save a card' }).waitFor()
-        await hand.press(button(page, 'Save the card'))
-        const saved = page.getByRole('status').filter({ hasText: 'The card 4242 is saved.' })
-        await saved.waitFor()
-        if (hand === mouse) await inspectPage(t, page, 'billing-saved-card')
-        await hand.press(button(saved, 'Close'))
-        await saved.waitFor({ state: 'detached' })
-      }),
+  await withEachHand(t, 'top-up', async (t, { hand, page, look }) => {
+    const dora = await signIn(service, page, { name: 'Dora', credit: '600' })
+    const { accountId } = dora
+    const shopName = `Dora's shop ${hand.name}`
+    await newOrganization(service, { name: shopName }, dora)
+    await page.reload()
+    await hand.press(link(page, 'Billing'))
+    await heading(page, 'Billing').waitFor()
+    await page.getByText('Nothing was paid by card yet.').waitFor()
+    const accounts = page.getByLabel('Account', { exact: true })
+    const own = await accounts.inputValue()
+    const amount = page.getByLabel('Credits to add')
+    const usual = await amount.inputValue()
+    await accounts.selectOption({ label: shopName })
+    await page.waitForURL(/account=/)
+    await hand.write(amount, '777')
+    await accounts.selectOption(own)
+    await eventually('the amount of the own account is shown', async () =>
+      (await amount.inputValue()) === usual ? true : undefined,
     )
+    const credits = page.getByLabel('Credits', { exact: true })
+    await hand.write(credits, '100')
+    await hand.press(button(page, 'Go to payment'))
+    await page.getByRole('alert').filter({ hasText: 'at least 404.4' }).waitFor()
+    await hand.press(button(page, '500 for 5.00 USD'))
+    await hand.press(page.getByLabel('Keep the card for automatic top-ups'))
+
+    await control('PUT', '/faults', { mode: 'hold' })
+    await hand.press(button(page, 'Go to payment'))
+    await page.getByRole('heading', { name: 'Pay $5.00' }).waitFor()
+    await hand.write(page.getByLabel('Card number'), '4000 0000 0000 0002')
+    await hand.press(button(page, 'Pay'))
+    await page.getByRole('alert').filter({ hasText: 'declined' }).waitFor()
+    t.equal((await service.database.showAccount(accountId)).wallet.balance, 600n * ONE_CREDIT)
+    await hand.write(page.getByLabel('Card number'), '4242 4242 4242 4242')
+    await hand.press(button(page, 'Pay'))
+    await page.getByText('Payment pending').waitFor()
+    await row(page, '5.00 USD').getByText('Pending', { exact: true }).waitFor()
+
+    await control('POST', '/release')
+    await control('PUT', '/faults', {})
+    await page.getByText('Payment booked').waitFor()
+    await row(page, '5.00 USD').getByText('Paid', { exact: true }).waitFor()
+    await page.getByRole('table', { name: 'Ledger' }).getByText('500.00', { exact: true }).waitFor()
+    await page.getByRole('listitem').filter({ hasText: '•••• 4242' }).waitFor()
+    t.equal((await service.database.showAccount(accountId)).wallet.balance, 1_100n * ONE_CREDIT)
+    const download = page.waitForEvent('download')
+    await hand.press(page.getByRole('link', { name: /^Receipt \d+$/ }))
+    t.match(readFileSync(await (await download).path(), 'latin1'), /^%PDF-/)
+
+    await hand.press(page.getByLabel('Charge the saved card when the balance is low'))
+    await hand.write(page.getByLabel('When the balance is below'), '200')
+    await hand.press(button(page, 'Save automatic top-up'))
+    await page.getByText('Automatic top-up saved').waitFor()
+    await look('billing-cards')
+    await page.reload()
+    t.ok(await page.getByLabel('Charge the saved card when the balance is low').isChecked())
+
+    await hand.press(button(page, 'Save a card'))
+    await page.getByRole('heading', { name: 'Save a card' }).waitFor()
+    await hand.press(button(page, 'Save the card'))
+    const saved = page.getByRole('status').filter({ hasText: 'The card 4242 is saved.' })
+    await saved.waitFor()
+    await look('billing-saved-card')
+    await hand.press(button(saved, 'Close'))
+    await saved.waitFor({ state: 'detached' })
+  })
 
   await t.test('an operator who views an account is offered nothing that changes it', (t) =>
     withPage(t, 'viewed billing', async (page) => {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { parseCredits } from '../../schemas/money.ts'
 import { inspectPage, withPage } from '../support/browser.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, heading, row, STORY_CONFIG, signIn } from './support.ts'
+import { button, heading, newOrganization, row, STORY_CONFIG, signIn } from './support.ts'
 
 /** More than the service puts in a page. */
 const KEYS = 203
@@ -14,10 +14,8 @@ t.test('lists', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
   const { database, baseUrl } = service
   await withPage(t, 'lists', async (page) => {
-    const { accountId: owner } = await signIn(service, page, { name: 'Anna' })
-    const organization = { name: 'Acme', kind: 'organization', credit: 0n } as const
-    const { id: accountId } = (await database.createAccount(organization)).account
-    await database.putMember(accountId, owner, 'owner')
+    const anna = await signIn(service, page, { name: 'Anna' })
+    const { id: accountId } = await newOrganization(service, { name: 'Acme' }, anna)
 
     await t.test('keys of an account, in filters', async (t) => {
       const ids: string[] = []
@@ -30,7 +28,7 @@ t.test('lists', async (t) => {
         await page.getByLabel('Key', { exact: true }).selectOption({ label: name })
         await page.waitForURL((url) => url.searchParams.get('key_id') === last)
       }
-      const { account: other } = await database.createAccount({ ...organization, name: 'Other' })
+      const { account: other } = await database.createAccount({ name: 'Other', credit: 0n })
       const foreign = (await database.createKey({ accountId: other.id, name: 'foreign' })).key.id
       await page.goto(`${baseUrl}/console/calls?account=${accountId}&key_id=${foreign}`)
       const chosen = page.getByLabel('Key', { exact: true }).locator(`option:checked[value="${foreign}"]`)

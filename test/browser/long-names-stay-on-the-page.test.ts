@@ -2,18 +2,19 @@
 import t from 'tap'
 import { inspectPage, withPage } from '../support/browser.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { heading, STORY_CONFIG, signIn } from './support.ts'
+import { heading, newOrganization, STORY_CONFIG, signIn } from './support.ts'
 
 const LONG = 'W'.repeat(100)
 
 t.test('long names', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
-  const { database, baseUrl } = service
   await withPage(t, 'long names', async (page) => {
-    const { accountId: owner } = await signIn(service, page, { name: 'Anna' })
-    const { account } = await database.createAccount({ name: LONG, kind: 'organization', credit: 0n })
-    await database.putMember(account.id, owner, 'owner')
-    await page.goto(`${baseUrl}/console/?account=${account.id}`)
+    const account = await newOrganization(
+      service,
+      { name: LONG },
+      await signIn(service, page, { name: 'Anna' }),
+    )
+    await page.goto(`${service.baseUrl}/console/?account=${account.id}`)
     await heading(page, 'Home').waitFor()
     await page.getByText('Nothing spent').waitFor()
     await inspectPage(t, page, 'home-long-name')

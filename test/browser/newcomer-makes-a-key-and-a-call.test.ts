@@ -1,9 +1,18 @@
 /** A newcomer's first ten minutes: a sign-in link, the first key, a call in the playground, its charge, and the key's end. */
 import t from 'tap'
-import { inspectPage, keepPicture, withPage } from '../support/browser.ts'
-import { HANDS, mouse } from '../support/hands.ts'
+import { keepPicture } from '../support/browser.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, callsInLog, FAST_COST, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
+import {
+  button,
+  callsInLog,
+  FAST_COST,
+  heading,
+  link,
+  row,
+  STORY_CONFIG,
+  signIn,
+  withEachHand,
+} from './support.ts'
 
 const KEY_NAME = 'My first program'
 const SECOND_KEY_NAME = 'My second program'
@@ -11,90 +20,86 @@ const SECOND_KEY_NAME = 'My second program'
 t.test('newcomer', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
 
-  for (const hand of HANDS)
-    await t.test(hand.name, (t) =>
-      withPage(t, `newcomer ${hand.name}`, async (page) => {
-        const look = async (name: string) => (hand === mouse ? inspectPage(t, page, name) : undefined)
-        await signIn(service, page, { name: 'Ada' })
-        t.notMatch(page.url(), '#link', 'the link is in no history')
-        await look('home')
+  await withEachHand(t, 'newcomer', async (t, { hand, page, look }) => {
+    await signIn(service, page, { name: 'Ada' })
+    t.notMatch(page.url(), '#link', 'the link is in no history')
+    await look('home')
 
-        await hand.press(link(page, 'Keys'))
-        await heading(page, 'Keys').waitFor()
-        await page.getByText('This account has no keys yet.').waitFor()
-        await look('keys-empty')
+    await hand.press(link(page, 'Keys'))
+    await heading(page, 'Keys').waitFor()
+    await page.getByText('This account has no keys yet.').waitFor()
+    await look('keys-empty')
 
-        await hand.press(button(page, 'Create a key'))
-        const dialog = page.getByRole('dialog')
-        await hand.write(dialog.getByLabel('Name'), KEY_NAME)
-        await hand.press(dialog.getByLabel('May read the logs of the whole account'))
-        await look('keys-create')
-        await hand.press(button(dialog, 'Create'))
-        const secret = page.getByRole('dialog', { name: KEY_NAME })
-        const [key = ''] = /sk-tollgate-[0-9a-f]{64}/.exec((await secret.textContent()) ?? '') ?? []
-        await look('keys-created')
-        await hand.press(button(secret, 'Done'))
-        await row(page, KEY_NAME).getByText('Active').waitFor()
-        await look('keys')
+    await hand.press(button(page, 'Create a key'))
+    const dialog = page.getByRole('dialog')
+    await hand.write(dialog.getByLabel('Name'), KEY_NAME)
+    await hand.press(dialog.getByLabel('May read the logs of the whole account'))
+    await look('keys-create')
+    await hand.press(button(dialog, 'Create'))
+    const secret = page.getByRole('dialog', { name: KEY_NAME })
+    const [key = ''] = /sk-tollgate-[0-9a-f]{64}/.exec((await secret.textContent()) ?? '') ?? []
+    await look('keys-created')
+    await hand.press(button(secret, 'Done'))
+    await row(page, KEY_NAME).getByText('Active').waitFor()
+    await look('keys')
 
-        await hand.press(button(page, 'Create a key'))
-        await hand.write(dialog.getByLabel('Name'), SECOND_KEY_NAME)
-        await hand.press(button(dialog, 'Create'))
-        const second = page.getByRole('dialog', { name: SECOND_KEY_NAME })
-        await second
-          .getByText(/sk-tollgate-/)
-          .first()
-          .waitFor()
-        t.notMatch(await second.textContent(), key, 'another key than the first')
-        await hand.press(button(second, 'Done'))
-        await row(page, SECOND_KEY_NAME).getByText('Active').waitFor()
+    await hand.press(button(page, 'Create a key'))
+    await hand.write(dialog.getByLabel('Name'), SECOND_KEY_NAME)
+    await hand.press(button(dialog, 'Create'))
+    const second = page.getByRole('dialog', { name: SECOND_KEY_NAME })
+    await second
+      .getByText(/sk-tollgate-/)
+      .first()
+      .waitFor()
+    t.notMatch(await second.textContent(), key, 'another key than the first')
+    await hand.press(button(second, 'Done'))
+    await row(page, SECOND_KEY_NAME).getByText('Active').waitFor()
 
-        const call = { model: 'fast', messages: [{ role: 'user', content: 'Hello!' }] }
-        t.equal((await service.chat(key, call)).status, 200, 'the key opens the API')
+    const call = { model: 'fast', messages: [{ role: 'user', content: 'Hello!' }] }
+    t.equal((await service.chat(key, call)).status, 200, 'the key opens the API')
 
-        await hand.press(link(page, 'Playground'))
-        await page.getByLabel('Model', { exact: true }).selectOption('fast')
-        await hand.write(page.getByLabel('Message'), 'Hello!')
-        await hand.press(button(page, 'Send'))
-        await page.getByText('Hello from here').waitFor()
-        await page.getByText(`${FAST_COST}.00`).waitFor()
-        await look('playground')
+    await hand.press(link(page, 'Playground'))
+    await page.getByLabel('Model', { exact: true }).selectOption('fast')
+    await hand.write(page.getByLabel('Message'), 'Hello!')
+    await hand.press(button(page, 'Send'))
+    await page.getByText('Hello from here').waitFor()
+    await page.getByText(`${FAST_COST}.00`).waitFor()
+    await look('playground')
 
-        await hand.press(page.getByRole('link', { name: 'Show the call' }))
-        await row(page, 'Success').waitFor()
-        t.match(await row(page, 'Success').textContent(), `${FAST_COST}.00`, 'its row has its charge')
-        await look('calls')
-        await hand.press(row(page, 'Success').getByRole('link'))
-        const drawer = page.getByRole('dialog', { name: 'Call' })
-        await drawer.getByText('fast').first().waitFor()
-        await look('call')
-        await hand.press(button(drawer, 'Close'))
+    await hand.press(page.getByRole('link', { name: 'Show the call' }))
+    await row(page, 'Success').waitFor()
+    t.match(await row(page, 'Success').textContent(), `${FAST_COST}.00`, 'its row has its charge')
+    await look('calls')
+    await hand.press(row(page, 'Success').getByRole('link'))
+    const drawer = page.getByRole('dialog', { name: 'Call' })
+    await drawer.getByText('fast').first().waitFor()
+    await look('call')
+    await hand.press(button(drawer, 'Close'))
 
-        await callsInLog(service, key, 2)
-        await hand.press(link(page, 'Usage'))
-        await heading(page, 'Usage').waitFor()
-        await row(page, 'fast').waitFor()
-        t.match(await row(page, 'fast').textContent(), '32.00', 'both calls are summed up')
-        await look('usage')
+    await callsInLog(service, key, 2)
+    await hand.press(link(page, 'Usage'))
+    await heading(page, 'Usage').waitFor()
+    await row(page, 'fast').waitFor()
+    t.match(await row(page, 'fast').textContent(), '32.00', 'both calls are summed up')
+    await look('usage')
 
-        await hand.press(link(page, 'Calls'))
-        await hand.press(button(page, 'Live'))
-        await page.waitForURL(/live=on/)
-        await row(page, 'Success').nth(1).waitFor()
-        t.equal((await service.chat(key, call)).status, 200)
-        await row(page, 'Success').nth(2).waitFor()
-        await look('calls-live')
-        keepPicture('calls-live-light-1440', 'console.png')
-        await hand.press(link(page, 'Keys'))
+    await hand.press(link(page, 'Calls'))
+    await hand.press(button(page, 'Live'))
+    await page.waitForURL(/live=on/)
+    await row(page, 'Success').nth(1).waitFor()
+    t.equal((await service.chat(key, call)).status, 200)
+    await row(page, 'Success').nth(2).waitFor()
+    await look('calls-live')
+    keepPicture('calls-live-light-1440', 'console.png')
+    await hand.press(link(page, 'Keys'))
 
-        await hand.press(button(row(page, KEY_NAME), 'Revoke'))
-        const question = page.getByRole('dialog', { name: `Revoke ${KEY_NAME}` })
-        t.ok(await button(question, 'Revoke').isDisabled(), 'not before its name is typed')
-        await hand.write(question.getByRole('textbox'), KEY_NAME)
-        await look('keys-revoke')
-        await hand.press(button(question, 'Revoke'))
-        await row(page, KEY_NAME).getByText('Revoked').waitFor()
-        t.equal((await service.chat(key, call)).status, 401, 'the key is refused')
-      }),
-    )
+    await hand.press(button(row(page, KEY_NAME), 'Revoke'))
+    const question = page.getByRole('dialog', { name: `Revoke ${KEY_NAME}` })
+    t.ok(await button(question, 'Revoke').isDisabled(), 'not before its name is typed')
+    await hand.write(question.getByRole('textbox'), KEY_NAME)
+    await look('keys-revoke')
+    await hand.press(button(question, 'Revoke'))
+    await row(page, KEY_NAME).getByText('Revoked').waitFor()
+    t.equal((await service.chat(key, call)).status, 401, 'the key is refused')
+  })
 })

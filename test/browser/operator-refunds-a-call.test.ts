@@ -1,49 +1,49 @@
 /** An operator finds the dearest account, gives back the charge of its call, and the call says so. */
 import t from 'tap'
-import { inspectPage, withPage } from '../support/browser.ts'
-import { eventually } from '../support/eventually.ts'
-import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, FAST_COST, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
+import {
+  button,
+  callsInLog,
+  FAST_COST,
+  heading,
+  link,
+  row,
+  STORY_CONFIG,
+  signIn,
+  withEachHand,
+} from './support.ts'
 
 t.test('operator', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
   const { database } = service
 
-  for (const hand of HANDS)
-    await t.test(hand.name, (t) =>
-      withPage(t, `refund ${hand.name}`, async (page) => {
-        const look = async (name: string) => (hand === mouse ? inspectPage(t, page, name) : undefined)
-        const { key } = await service.newKey('1000000')
-        const { account } = (await database.findCredential(database.lookupHash(key)))!
-        const call = { model: 'fast', messages: [{ role: 'user', content: 'Hello!' }] }
-        await (await service.chat(key, call)).text()
-        await eventually('the call is in the log', async () => {
-          const response = await service.get(key, '/v1/logs')
-          return ((await response.json()) as { data: unknown[] }).data.length === 1 || undefined
-        })
-        await signIn(service, page, { name: 'Olga', role: 'operator' })
+  await withEachHand(t, 'refund', async (t, { hand, page, look }) => {
+    const { key } = await service.newKey('1000000', { accountLogs: true })
+    const { account } = (await database.findCredential(database.lookupHash(key)))!
+    const call = { model: 'fast', messages: [{ role: 'user', content: 'Hello!' }] }
+    await (await service.chat(key, call)).text()
+    await callsInLog(service, key, 1)
+    await signIn(service, page, { name: 'Olga', role: 'operator' })
 
-        await hand.press(link(page, 'Usage'))
-        await heading(page, 'Usage').waitFor()
-        await page.getByLabel('Scope').selectOption('installation')
-        const customer = row(page, account.name).first()
-        await customer.waitFor()
-        t.match(page.url(), /scope=installation/)
-        await look('usage-of-all-accounts')
+    await hand.press(link(page, 'Usage'))
+    await heading(page, 'Usage').waitFor()
+    await page.getByLabel('Scope').selectOption('installation')
+    const customer = row(page, account.name).first()
+    await customer.waitFor()
+    t.match(page.url(), /scope=installation/)
+    await look('usage-of-all-accounts')
 
-        await page.goto(`${service.baseUrl}/console/calls?account=${account.id}&period=all`)
-        await hand.press(row(page, 'fast').getByRole('link').first())
-        const drawer = page.getByRole('dialog', { name: 'Call' })
-        await hand.press(button(drawer, 'Refund'))
-        const form = page.getByRole('dialog', { name: 'Refund' })
-        t.equal(await form.getByLabel('Credits').inputValue(), FAST_COST)
-        await hand.write(form.getByLabel('Reason'), 'the answer was empty')
-        await look('refund')
-        await hand.press(button(form, 'Refund'))
-        await drawer.getByText('the answer was empty', { exact: true }).waitFor()
-        t.equal(await button(drawer, 'Refund').count(), 0, 'once')
-        await look('refunded-call')
-      }),
-    )
+    await page.goto(`${service.baseUrl}/console/calls?account=${account.id}&period=all`)
+    await hand.press(row(page, 'fast').getByRole('link').first())
+    const drawer = page.getByRole('dialog', { name: 'Call' })
+    await hand.press(button(drawer, 'Refund'))
+    const form = page.getByRole('dialog', { name: 'Refund' })
+    t.equal(await form.getByLabel('Credits').inputValue(), FAST_COST)
+    await hand.write(form.getByLabel('Reason'), 'the answer was empty')
+    await look('refund')
+    await hand.press(button(form, 'Refund'))
+    await drawer.getByText('the answer was empty', { exact: true }).waitFor()
+    t.equal(await button(drawer, 'Refund').count(), 0, 'once')
+    await look('refunded-call')
+  })
 })

@@ -1,9 +1,7 @@
 /** An operator sees what calls cost at the provider and what they leave: of channels, of accounts, and of one call. */
 import t from 'tap'
-import { inspectPage, withPage } from '../support/browser.ts'
-import { HANDS, mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, callsInLog, heading, link, row, STORY_CONFIG, signIn } from './support.ts'
+import { button, callsInLog, heading, link, row, STORY_CONFIG, signIn, withEachHand } from './support.ts'
 
 /** A second channel, with a cost, several keys and an order by cost. */
 const CONFIG = STORY_CONFIG.replace(
@@ -30,48 +28,44 @@ t.test('margins', async (t) => {
   const call = { model: 'earner', messages: [{ role: 'user', content: 'Hello!' }] }
   for (let made = 0; made < 2; made++) t.equal((await service.chat(key, call)).status, 200)
   await callsInLog(service, key, 2)
-  for (const hand of HANDS)
-    await t.test(hand.name, (t) =>
-      withPage(t, `margins ${hand.name}`, async (page) => {
-        const look = async (name: string) => (hand === mouse ? inspectPage(t, page, name) : undefined)
-        await signIn(service, page, { name: 'Olga', role: 'operator' })
+  await withEachHand(t, 'margins', async (_, { hand, page, look }) => {
+    await signIn(service, page, { name: 'Olga', role: 'operator' })
 
-        await hand.press(link(page, 'Channels'))
-        await heading(page, 'Channels').waitFor()
-        const channel = row(page, 'costed')
-        // Twice 100 x 0.4 + 10 x 0.9, and twice 100 x 1 + 10 x 2 less that.
-        await channel.getByText('98').waitFor()
-        await channel.getByText('142').waitFor()
-        await channel.getByText('Cheapest first').waitFor()
-        await hand.press(button(channel, 'Test'))
-        await page.getByRole('status').getByText('Provider cost').waitFor()
-        await look('channels-with-costs')
+    await hand.press(link(page, 'Channels'))
+    await heading(page, 'Channels').waitFor()
+    const channel = row(page, 'costed')
+    // Twice 100 x 0.4 + 10 x 0.9, and twice 100 x 1 + 10 x 2 less that.
+    await channel.getByText('98').waitFor()
+    await channel.getByText('142').waitFor()
+    await channel.getByText('Cheapest first').waitFor()
+    await hand.press(button(channel, 'Test'))
+    await page.getByRole('status').getByText('Provider cost').waitFor()
+    await look('channels-with-costs')
 
-        await hand.press(link(page, 'Models'))
-        await heading(page, 'Models').waitFor()
-        await page.getByText('earner').first().waitFor()
-        await look('models-with-prices')
-        await hand.press(page.getByRole('link', { name: 'earner' }).first())
-        await page.getByRole('dialog').getByText('Reasoning').waitFor()
-        await look('model-with-kinds')
+    await hand.press(link(page, 'Models'))
+    await heading(page, 'Models').waitFor()
+    await page.getByText('earner').first().waitFor()
+    await look('models-with-prices')
+    await hand.press(page.getByRole('link', { name: 'earner' }).first())
+    await page.getByRole('dialog').getByText('Reasoning').waitFor()
+    await look('model-with-kinds')
 
-        const { pathname } = new URL(page.url())
-        const console = pathname.slice(0, pathname.lastIndexOf('/'))
-        await page.goto(`${service.baseUrl}${console}/usage?scope=installation&by=channel`)
-        await row(page, 'costed').getByText('142').waitFor()
-        // Of all tests that have used the service.
-        await page
-          .getByText(/^of \d+ calls with a known cost$/)
-          .first()
-          .waitFor()
-        await look('usage-with-margins')
+    const { pathname } = new URL(page.url())
+    const console = pathname.slice(0, pathname.lastIndexOf('/'))
+    await page.goto(`${service.baseUrl}${console}/usage?scope=installation&by=channel`)
+    await row(page, 'costed').getByText('142').waitFor()
+    // Of all tests that have used the service.
+    await page
+      .getByText(/^of \d+ calls with a known cost$/)
+      .first()
+      .waitFor()
+    await look('usage-with-margins')
 
-        await page.goto(`${service.baseUrl}${console}/calls?account=${accountId}`)
-        await hand.press(row(page, 'earner').getByRole('link').first())
-        const drawer = page.getByRole('dialog')
-        await drawer.getByText('Provider cost').waitFor()
-        await drawer.getByText(/^71/).waitFor()
-        await look('call-with-margin')
-      }),
-    )
+    await page.goto(`${service.baseUrl}${console}/calls?account=${accountId}`)
+    await hand.press(row(page, 'earner').getByRole('link').first())
+    const drawer = page.getByRole('dialog')
+    await drawer.getByText('Provider cost').waitFor()
+    await drawer.getByText(/^71/).waitFor()
+    await look('call-with-margin')
+  })
 })

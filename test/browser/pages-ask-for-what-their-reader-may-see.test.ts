@@ -5,7 +5,7 @@ import { ONE_CREDIT } from '../../schemas/money.ts'
 import { withPage } from '../support/browser.ts'
 import { until } from '../support/eventually.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { AGENT, STORY_CONFIG, signIn } from './support.ts'
+import { AGENT, newOrganization, STORY_CONFIG, signIn } from './support.ts'
 
 const REFUSED = [401, 403, 404]
 /** A page has all that it asks for when it has asked for nothing in this time. */
@@ -43,13 +43,12 @@ t.test('readers', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
   const { baseUrl, database } = service
   const credit = 1_000n * ONE_CREDIT
-  const { account } = await database.createAccount({ name: 'Acme readers', kind: 'organization', credit })
   const boss = await database.createUser({
     email: `boss-${process.pid}@example.com`,
     name: 'Boss',
     credit: 0n,
   })
-  await database.putMember(account.id, boss.accountId, 'owner')
+  const account = await newOrganization(service, { name: 'Acme readers', credit }, boss)
   await database.createAgent(account.id, AGENT)
   await database.createBase(account.id, 'Handbook')
 

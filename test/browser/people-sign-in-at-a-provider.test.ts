@@ -2,10 +2,9 @@
 import t from 'tap'
 import { tokenHash } from '../../src/core/keys/bearer-token.ts'
 import { startProvider } from '../pipelines/management/identity-provider.ts'
-import { withPage } from '../support/browser.ts'
-import { HANDS, mouse } from '../support/hands.ts'
+import { mouse } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { button, heading, link, STORY_CONFIG } from './support.ts'
+import { button, heading, link, STORY_CONFIG, withEachHand } from './support.ts'
 
 t.test('a provider', async (t) => {
   const person = (name: string) => ({ email: `${name}@corp.example`, email_verified: true, name: 'Linus' })
@@ -14,47 +13,44 @@ t.test('a provider', async (t) => {
   const service = await borrowService(t, `sign_in: ${signIn}\n${STORY_CONFIG}`)
   provider.redirectTo(`${service.baseUrl}/console/sign-in/oidc/corp`)
   const invitation = { accountId: null, role: null, installationRole: null }
-  for (const hand of HANDS)
-    await t.test(hand.name, async (t) => {
-      const name = hand === mouse ? 'linus' : 'torvald'
-      const email = `${name}@corp.example`
-      const token = `another-invitation-for-${name}-that-nobody-guesses`
-      provider.become(name)
-      await service.database.createInvitation({ ...invitation, tokenHash: tokenHash(token), email })
-      await withPage(t, `provider ${hand.name}`, async (page) => {
-        await page.goto(`${service.baseUrl}/console/sign-in`)
-        await hand.press(button(page, 'Continue with Corp'))
-        await page.getByRole('alert').getByText('Sign-up is by invitation').waitFor()
-        t.notMatch(page.url(), 'code=', 'the code is in no history')
+  await withEachHand(t, 'provider', async (t, { hand, page }) => {
+    const name = hand === mouse ? 'linus' : 'torvald'
+    const email = `${name}@corp.example`
+    const token = `another-invitation-for-${name}-that-nobody-guesses`
+    provider.become(name)
+    await service.database.createInvitation({ ...invitation, tokenHash: tokenHash(token), email })
+    await page.goto(`${service.baseUrl}/console/sign-in`)
+    await hand.press(button(page, 'Continue with Corp'))
+    await page.getByRole('alert').getByText('Sign-up is by invitation').waitFor()
+    t.notMatch(page.url(), 'code=', 'the code is in no history')
 
-        await page.goto(`${service.baseUrl}/console/sign-up#invitation=${token}`)
-        await hand.press(button(page, 'Continue with Corp'))
-        await heading(page, 'Home').waitFor()
-        await hand.press(link(page, 'Profile & security'))
-        await page.getByText('Connected').waitFor()
-        t.equal(await page.getByLabel('Email').inputValue(), email)
-        await hand.press(button(page, 'Disconnect'))
-        await page.getByText('This is your last way to sign in').waitFor()
+    await page.goto(`${service.baseUrl}/console/sign-up#invitation=${token}`)
+    await hand.press(button(page, 'Continue with Corp'))
+    await heading(page, 'Home').waitFor()
+    await hand.press(link(page, 'Profile & security'))
+    await page.getByText('Connected').waitFor()
+    t.equal(await page.getByLabel('Email').inputValue(), email)
+    await hand.press(button(page, 'Disconnect'))
+    await page.getByText('This is your last way to sign in').waitFor()
 
-        await hand.press(button(page, 'Sign out'))
-        const { account } = await service.database.createAccount({
-          name: `Acme of ${name}`,
-          kind: 'organization',
-          credit: 0n,
-        })
-        const joining = `an-invitation-of-acme-for-${name}-that-nobody-guesses`
-        await service.database.createInvitation({
-          tokenHash: tokenHash(joining),
-          email,
-          accountId: account.id,
-          role: 'member',
-          installationRole: null,
-        })
-        await page.goto(`${service.baseUrl}/console/sign-up#invitation=${joining}`)
-        await hand.press(button(page, 'Continue with Corp'))
-        await hand.press(button(page, 'Accept as Linus'))
-        await heading(page, 'Home').waitFor()
-        t.match(await service.database.listMembers(account.id), [{ name: 'Linus', role: 'member' }])
-      })
+    await hand.press(button(page, 'Sign out'))
+    const { account } = await service.database.createAccount({
+      name: `Acme of ${name}`,
+      kind: 'organization',
+      credit: 0n,
     })
+    const joining = `an-invitation-of-acme-for-${name}-that-nobody-guesses`
+    await service.database.createInvitation({
+      tokenHash: tokenHash(joining),
+      email,
+      accountId: account.id,
+      role: 'member',
+      installationRole: null,
+    })
+    await page.goto(`${service.baseUrl}/console/sign-up#invitation=${joining}`)
+    await hand.press(button(page, 'Continue with Corp'))
+    await hand.press(button(page, 'Accept as Linus'))
+    await heading(page, 'Home').waitFor()
+    t.match(await service.database.listMembers(account.id), [{ name: 'Linus', role: 'member' }])
+  })
 })

@@ -1,8 +1,9 @@
 /** Markup in every text that people write and the console shows: it is text on every page, and runs nowhere. */
 import t from 'tap'
+import { ONE_CREDIT } from '../../schemas/money.ts'
 import { withPage } from '../support/browser.ts'
 import { borrowService } from '../support/lend-services.ts'
-import { callsInLog, heading, link, STORY_CONFIG, signIn } from './support.ts'
+import { AGENT, callsInLog, heading, link, newOrganization, STORY_CONFIG, signIn } from './support.ts'
 
 const MARKUP = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>'
 /** Names may have 100 characters. */
@@ -34,23 +35,14 @@ t.test('stored markup', async (t) => {
   const { database, baseUrl } = service
   await withPage(t, 'stored markup', async (page) => {
     const user = await signIn(service, page, { name: named('user'), role: 'operator' })
-    const { account } = await database.createAccount({
-      name: named('organization'),
-      kind: 'organization',
-      credit: 100_000_000_000_000n,
-    })
-    await database.putMember(account.id, user.accountId, 'owner')
+    const credit = 1_000_000n * ONE_CREDIT
+    const account = await newOrganization(service, { name: named('organization'), credit }, user)
     const { key, raw } = await database.createKey({
       accountId: account.id,
       name: named('key'),
       accountLogs: true,
     })
-    const file = { name: named('agent'), model: 'fast', persona: MARKUP, temperature: null, knowledge: [] }
-    const agent = await database.createAgent(account.id, {
-      ...file,
-      web_search: false,
-      image_generation: false,
-    })
+    const agent = await database.createAgent(account.id, { ...AGENT, name: named('agent'), persona: MARKUP })
     const base = await database.createBase(account.id, named('base'))
     await database.requestKey({
       organizationId: account.id,

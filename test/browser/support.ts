@@ -1,9 +1,13 @@
 /** The people of the stories, and how each of them comes to the console. */
 import type { Locator, Page } from 'playwright-core'
+import type { Test } from 'tap'
+import type { MemberRole } from '../../schemas/accounts/organization.ts'
 import type { InstallationRole } from '../../schemas/management/operation.ts'
 import { parseCredits } from '../../schemas/money.ts'
 import { generateToken, tokenHash } from '../../src/core/keys/bearer-token.ts'
+import { inspectPage, withPage } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
+import { HANDS, type Hand, mouse } from '../support/hands.ts'
 import { type LentService, testConfig } from '../support/service.ts'
 
 /** An agent without knowledge and tools. */
@@ -53,6 +57,41 @@ export async function signIn(
   await page.goto(`${baseUrl}/console/sign-in#link=${token}`)
   await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor()
   return user
+}
+
+/** Creates an organization, and makes a user a member of it. */
+export async function newOrganization(
+  { database }: LentService,
+  { name, credit = 0n, role = 'owner' }: { name: string; credit?: bigint; role?: MemberRole },
+  { accountId }: { readonly accountId: string },
+) {
+  const { account } = await database.createAccount({ name, kind: 'organization', credit })
+  await database.putMember(account.id, accountId, role)
+  return account
+}
+
+interface Visit {
+  readonly hand: Hand
+  readonly page: Page
+  /** Inspects a page, of the visit by default. With the mouse alone: both hands see the same pages. */
+  look(name: string, shown?: Page): Promise<void>
+}
+
+/** Tells a story once with each hand, each time in a test and on a page of its own. */
+export async function withEachHand(
+  t: Test,
+  story: string,
+  tell: (t: Test, visit: Visit) => Promise<void>,
+): Promise<void> {
+  for (const hand of HANDS)
+    await t.test(hand.name, (t) =>
+      withPage(t, `${story} ${hand.name}`, (page) => {
+        const look = async (name: string, shown = page) => {
+          if (hand === mouse) await inspectPage(t, shown, name)
+        }
+        return tell(t, { hand, page, look })
+      }),
+    )
 }
 
 /** Waits until the log of the key's account has this many calls: a page that is opened earlier shows fewer. */
