@@ -1,5 +1,5 @@
 /** PgBouncer in transaction mode, in front of a test's PostgreSQL: the machine's, else Debian's, downloaded once. */
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -67,9 +67,7 @@ max_client_conn = ${MAX_CLIENTS}
   const outputPath = join(folder, 'output.log')
   const pooler = new Program({ name: PROGRAM, command, prefix, env, outputPath, host: LOOPBACK, port })
   t.teardown(() => pooler.kill())
-  await pooler.start().catch((error: Error) => {
-    throw new Error(`${error.message}: ${readFileSync(outputPath, 'utf8')}`)
-  })
+  await pooler.start()
   const urlOf = (path: string) => `postgres://${username}@${LOOPBACK}:${port}${path}`
   return { url: urlOf(pathname), program: pooler, transactions: () => transactionsAt(urlOf('/pgbouncer')) }
 }

@@ -1,7 +1,7 @@
 /** A program of a test that can be killed, paused and started again. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { endWithUs, plainEnvironment } from '../../src/embedded/programs.ts'
 import { descendantsOf, signalQuietly } from './descendants.ts'
@@ -45,16 +45,14 @@ export class Program {
 
   /** Starts it until it listens: a start beside what is left of a killed one may fail. */
   async start(): Promise<void> {
-    const { name, host, port } = this.#options
-    await eventually(
-      `${name} listens`,
-      async () => {
-        if (!this.isRunning) this.#spawn()
-        return (await listens(host, port)) ? true : undefined
-      },
-      READY_BOUND_MS,
-      100,
-    )
+    const { name, host, port, outputPath } = this.#options
+    const isReady = async () => {
+      if (!this.isRunning) this.#spawn()
+      return (await listens(host, port)) ? true : undefined
+    }
+    await eventually(`${name} listens`, isReady, READY_BOUND_MS, 100).catch((error: Error) => {
+      throw new Error(`${error.message}: ${readFileSync(outputPath, 'utf8')}`)
+    })
   }
 
   #spawn(): void {
@@ -75,14 +73,6 @@ export class Program {
     const child = this.#child!
     const gone = once(child, 'exit')
     for (const pid of this.pids) signalQuietly(pid, 'SIGKILL')
-    await gone
-  }
-
-  /** Asks it to end, and resolves when it has. */
-  async stop(signal: NodeJS.Signals): Promise<void> {
-    if (!this.isRunning) return
-    const gone = once(this.#child!, 'exit')
-    this.#child!.kill(signal)
     await gone
   }
 

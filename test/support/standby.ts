@@ -1,46 +1,47 @@
 /** A PostgreSQL primary and a streaming standby of it, which can be promoted. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { appendFileSync, chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { appendFileSync, chownSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { freePort, LOOPBACK } from '../../src/embedded/ports.ts'
 import { DATABASE, USER } from '../../src/embedded/postgres/cluster.ts'
 import { findBinaries } from '../../src/embedded/postgres/postgres.ts'
 import { passwordFor } from '../../src/embedded/private-file.ts'
-import { endWithUs, findUnprivileged, plainEnvironment } from '../../src/embedded/programs.ts'
+import { findUnprivileged } from '../../src/embedded/programs.ts'
 import { lendCluster } from './clusters.ts'
-import { type Teardown, testDataDir } from './engines.ts'
+import { CACHE, type Teardown, testDataDir } from './engines.ts'
 import { eventually } from './eventually.ts'
+import { Program } from './program.ts'
 
-const CACHE = fileURLToPath(new URL('../../node_modules/.cache/tollgate', import.meta.url))
-/** The names of the servers, by which a synchronous standby is known. */
+/** The names of the servers in the cluster, by which a synchronous standby is known. */
 export type ServerName = 'one' | 'two'
 
 export interface PostgresPair {
+  /** `one` is the primary at first. */
+  readonly servers: Readonly<Record<ServerName, Program>>
   /** Leads to one server. */
   url(name: ServerName): string
   /** Names both servers. */
   readonly bothUrl: string
-  /** Ends a server at once, as the loss of its machine does. */
-  kill(name: ServerName): Promise<void>
-  /** Stops all processes of a server where they are: it answers nothing, and its connections stay open. */
-  freeze(name: ServerName): void
-  /** Lets them go on. */
-  thaw(name: ServerName): void
   /** Makes the standby a primary. */
   promote(name: ServerName): Promise<void>
   /** Runs statements on a server. */
   run<T>(name: ServerName, work: (sql: postgres.Sql) => Promise<T>): Promise<T>
 }
 
-/**
- * Starts both: `one` is the primary, and waits for `two` at each commit. They end with the test.
- * @param isSynchronous false: commits do not wait for the standby
- */
-export async function startPostgresPair(t: Teardown, { isSynchronous = true } = {}): Promise<PostgresPair> {
+export interface PairOptions {
+  /** false: commits do not wait for the standby. Default: true. */
+  readonly isSynchronous?: boolean
+  /** Where the output of the servers goes. Default: a folder that is removed with the test. */
+  readonly logs?: string
+}
+
+/** Starts both: `one` is the primary, and waits for `two` at each commit. They end with the test. */
+export async function startPostgresPair(
+  t: Teardown,
+  { isSynchronous = true, logs }: PairOptions = {},
+): Promise<PostgresPair> {
   const dataDir = await testDataDir(t)
   // Not taken back: what was killed may still write for a moment.
   await lendCluster(CACHE, dataDir)
@@ -49,8 +50,18 @@ export async function startPostgresPair(t: Teardown, { isSynchronous = true } = 
   const password = passwordFor('postgres', dataDir)
   const binaries = findBinaries()
   const { prefix, owner } = await findUnprivileged([join(binaries, 'initdb'), '--show', '-D', folders.one])
-  const running = new Map<ServerName, ChildProcess>()
-  const urlOf = (host: string, path = `/${DATABASE}`) => `postgres://${USER}:${password}@${host}${path}`
+  const serverOf = (server: ServerName, name: string) =>
+    new Program({
+      name,
+      prefix,
+      command: [join(binaries, 'postgres'), '-D', folders[server]],
+      outputPath: join(logs ?? dataDir, `${name}.log`),
+      host: LOOPBACK,
+      port: ports[server],
+    })
+  const servers = { one: serverOf('one', 'postgres'), two: serverOf('two', 'standby') }
+  t.teardown(() => Promise.all([servers.two.kill(), servers.one.kill()]))
+  const urlOf = (host: string) => `postgres://${USER}:${password}@${host}/${DATABASE}`
   const url = (name: ServerName) => urlOf(`${LOOPBACK}:${ports[name]}`)
   const run: PostgresPair['run'] = async (name, work) => {
     const sql = postgres(url(name), { max: 1, fetch_types: false, onnotice: () => {} })
@@ -61,44 +72,14 @@ export async function startPostgresPair(t: Teardown, { isSynchronous = true } = 
     }
   }
   const start = async (name: ServerName) => {
-    const command = [...prefix, ...endWithUs('SIGKILL'), join(binaries, 'postgres'), '-D', folders[name]]
-    const [program = '', ...args] = command
-    const child = spawn(program, args, { env: plainEnvironment(), stdio: ['ignore', 'ignore', 'pipe'] })
-    let said = ''
-    child.stderr.on('data', (bytes) => {
-      said = (said + bytes).slice(-4_000)
-    })
-    running.set(name, child)
-    await eventually(`server ${name} answers`, async () => {
-      if (child.exitCode !== null) throw new Error(`PostgreSQL ended with ${child.exitCode}: ${said}`)
-      return run(name, (sql) => sql`SELECT 1`).then(
+    await servers[name].start()
+    await eventually(`server ${name} answers`, () =>
+      run(name, (sql) => sql`SELECT 1`).then(
         () => true,
         () => undefined,
-      )
-    })
+      ),
+    )
   }
-  const signal = (name: ServerName, kind: NodeJS.Signals) => {
-    const pid = running.get(name)!.pid!
-    const others = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
-    for (const one of [pid, ...others.filter(Boolean).map(Number)]) {
-      try {
-        process.kill(one, kind)
-      } catch {
-        // It has ended meanwhile.
-      }
-    }
-  }
-  const kill = async (name: ServerName) => {
-    const child = running.get(name)
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
-    const gone = once(child, 'exit')
-    signal(name, 'SIGKILL')
-    await gone
-  }
-  t.teardown(async () => {
-    await kill('two')
-    await kill('one')
-  })
   const write = (name: ServerName, file: string, text: string) => {
     const path = join(folders[name], file)
     writeFileSync(path, text, { mode: 0o600 })
@@ -109,7 +90,9 @@ port = ${ports[name]}
 unix_socket_directories = ''
 wal_level = replica
 max_wal_senders = 5
+wal_keep_size = 1GB
 cluster_name = '${name}'
+log_line_prefix = '%m %a '
 lc_messages = 'C'
 `
   const access = ['all', 'replication'].map((what) => `host ${what} all ${LOOPBACK}/32 scram-sha-256\n`)
@@ -118,7 +101,7 @@ lc_messages = 'C'
   await start('one')
   await run('one', async (sql) => {
     await sql`SELECT pg_backup_start('standby', true)`
-    await promisify(execFile)('cp', ['-a', folders.one, folders.two])
+    await promisify(execFile)('cp', ['-a', '--reflink=auto', folders.one, folders.two])
     const [stopped] = await sql`SELECT labelfile FROM pg_backup_stop(false)`
     write('two', 'backup_label', stopped!.labelfile)
   })
@@ -138,11 +121,9 @@ lc_messages = 'C'
     }),
   )
   return {
+    servers,
     url,
     bothUrl: urlOf(`${LOOPBACK}:${ports.one},${LOOPBACK}:${ports.two}`),
-    kill,
-    freeze: (name) => signal(name, 'SIGSTOP'),
-    thaw: (name) => signal(name, 'SIGCONT'),
     run,
     promote: (name) => run(name, async (sql) => void (await sql`SELECT pg_promote(true, 60)`)),
   }

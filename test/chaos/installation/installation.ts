@@ -11,9 +11,9 @@ import { type PgBouncer, startPgBouncer } from '../../support/pgbouncer.ts'
 import { NODE_ARGS } from '../../support/plain-children.ts'
 import { Program } from '../../support/program.ts'
 import { startService, type TestService } from '../../support/service.ts'
+import { startPostgresPair } from '../../support/standby.ts'
 import { CATALOGUE } from './catalogue.ts'
 import { Network } from './network.ts'
-import { startPostgresPair } from './postgres.ts'
 
 const GATEWAY_HOSTS = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
 /** The gateway whose answers wait for JetStream; those of the others do not. */
@@ -62,8 +62,9 @@ export async function startInstallation(
   t.teardown(() => network.close())
   const local = await startEngines(t, { only: ['clickhouse', 'simulator'], withCallLog: true })
   const nats = await startNatsCluster(t)
-  const postgres = await startPostgresPair(t, logs)
-  const pooler = await startPooler(t, await network.linkUrl('pgbouncer', 'postgres', postgres.url), say)
+  const postgres = await startPostgresPair(t, { isSynchronous: false, logs })
+  const databaseUrl = postgres.url('one')
+  const pooler = await startPooler(t, await network.linkUrl('pgbouncer', 'postgres', databaseUrl), say)
   const bucket = await startBucket(t, logs)
   const engines: TestEngines = {
     dataDir: local.dataDir,
@@ -72,7 +73,7 @@ export async function startInstallation(
     stopEngine: (name) => local.stopEngine(name),
     startEngine: (name) => local.startEngine(name),
     killEngine: (name) => local.killEngine(name),
-    databaseUrl: postgres.url,
+    databaseUrl,
     natsUrl: nats.url,
     clickhouseUrl: local.clickhouseUrl,
     simulatorUrl: local.simulatorUrl,
@@ -80,7 +81,7 @@ export async function startInstallation(
   const environmentOf = async (name: string): Promise<Record<string, string>> => {
     const link = (to: string, url: string) => network.linkUrl(name, to, url)
     const servers = nats.hosts.map((host, at) => link(`n${at + 1}`, `nats://${host}:${nats.port}`))
-    const session = await link('postgres', postgres.url)
+    const session = await link('postgres', databaseUrl)
     return {
       ...BUCKET,
       DATABASE_URL: pooler === null ? session : await link('pgbouncer', pooler.url),
@@ -115,12 +116,12 @@ export async function startInstallation(
     nodes,
     engines,
     network,
-    databaseUrl: postgres.url,
+    databaseUrl,
     env: await environmentOf('commands'),
     programs: [
       ...nats.servers.values(),
-      postgres.primary,
-      postgres.standby,
+      postgres.servers.one,
+      postgres.servers.two,
       bucket.program,
       ...(pooler === null ? [] : [pooler.program]),
     ],

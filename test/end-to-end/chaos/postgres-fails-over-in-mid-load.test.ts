@@ -67,7 +67,7 @@ for (const seed of seeds())
 
     await more(ENOUGH)
     const killedAt = performance.now()
-    await pair.kill('one')
+    await pair.servers.one.kill()
     await sleep(1_000)
     await pair.promote('two')
     const promotedAt = performance.now()

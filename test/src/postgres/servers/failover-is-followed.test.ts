@@ -150,7 +150,7 @@ t.test('the standby takes over from a primary that answers nothing', async (t) =
     (payload) => notified.push(payload),
     () => subscriptions++,
   )
-  pair.freeze('one')
+  pair.servers.one.pause()
   const cut = sql`SELECT 1`.then(
     () => null,
     (error) => error,
@@ -164,7 +164,7 @@ t.test('the standby takes over from a primary that answers nothing', async (t) =
 })
 
 t.test('a former primary that comes back as one is not used: its timeline is earlier', async (t) => {
-  pair.thaw('one')
+  pair.servers.one.resume()
   const [former] = await pair.run('one', (one) => one`SELECT pg_is_in_recovery() AS recovering`)
   t.notOk(former!.recovering)
   for (let i = 0; i < 5; i++) {

@@ -82,6 +82,6 @@ t.test('a refusal of a list is passed on', async (t) => {
 })
 
 t.test('of a standby that is away the primary takes its place', async (t) => {
-  await pair.kill('two')
+  await pair.servers.two.kill()
   for (let i = 0; i < 3; i++) t.ok(await showsAct())
 })
