@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -35,15 +35,6 @@ t.test('wrong usage is an error', async (t) => {
   t.throws(() => parseOptions(['--fast'], KNOWN), /--fast/)
   t.throws(() => parseOptions(['--only', 'apache'], KNOWN), /"apache"/)
   t.throws(() => parseOptions(['small'], KNOWN), /'small'/)
-})
-
-t.test('wrong usage exits 2 and starts nothing; help exits 0', async (t) => {
-  const wrong = spawnSync(process.execPath, [RUN, '--skip', 'apache'], { encoding: 'utf8' })
-  t.equal(wrong.status, 2)
-  t.match(wrong.stderr, '"apache"')
-  const help = spawnSync(process.execPath, [RUN, '--help'], { encoding: 'utf8' })
-  t.equal(help.status, 0)
-  t.match(help.stdout, '--quick')
 })
 
 /** Processes that were started, by whomever, with the mark in their environment. */

@@ -1,24 +1,19 @@
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import t, { type Test } from 'tap'
 import { type CallsPlan, runCalls } from '../../bench/load/calls.ts'
 import { Streams } from '../../bench/load/streams.ts'
 import { chunkAt, DONE, SMALL_BODY } from '../../bench/upstream/replies.ts'
+import { serveHttp } from '../support/http-server.ts'
 
 const CHUNKS = 4
 const STREAM = Array.from({ length: CHUNKS }, (_, i) => chunkAt(i, CHUNKS)).join('') + DONE
 
-/** A server of its own for each case, which ends with it. */
+/** Starts a server that answers what it has read, and returns its port. */
 const listen = async (t: Test, answer: RequestListener): Promise<number> => {
-  const server = createServer((req, res) => {
+  const url = await serveHttp(t, (req, res) => {
     req.resume().once('end', () => answer(req, res))
   })
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  return (server.address() as AddressInfo).port
+  return Number(new URL(url).port)
 }
 
 const endpoint = (port: number) => ({ port, path: '/', headers: {}, modelSuffix: '' })
@@ -38,6 +33,9 @@ const streamCalls = (port: number): CallsPlan => ({
   profile: 'burst',
   expected: { chunks: CHUNKS, bodyBytes: null },
 })
+
+const streamsTo = (port: number, opensPerSecond: number): Streams =>
+  new Streams({ ...streamCalls(port), count: 20, opensPerSecond })
 
 t.test('exactly so many calls are made, whichever way they are paced', async (t) => {
   let calls = 0
@@ -85,27 +83,16 @@ t.test('a stream must have all its chunks and [DONE]', async (t) => {
 })
 
 t.test('open streams are counted while they run, and must all end well', async (t) => {
-  let finish = (): void => {}
-  const released = new Promise<void>((resolve) => {
-    finish = resolve
-  })
+  const released = Promise.withResolvers<void>()
   const port = await listen(t, async (_req, res) => {
     res.write(chunkAt(0, CHUNKS))
-    await released
+    await released.promise
     res.end(STREAM.slice(chunkAt(0, CHUNKS).length))
   })
-  const { endpoint, profile, expected } = streamCalls(port)
-  const streams = new Streams({
-    endpoint,
-    profile,
-    expected,
-    count: 20,
-    opensPerSecond: 1_000,
-    limitMs: 10_000,
-  })
+  const streams = streamsTo(port, 1_000)
   await streams.open
   t.same(streams.progress, { chunks: 20, ended: 0 })
-  finish()
+  released.resolve()
   await streams.end
   t.same(streams.progress, { chunks: 20 * (CHUNKS + 1), ended: 20 })
 })
@@ -114,15 +101,7 @@ t.test('a stream that breaks off fails both the opening and the end', async (t) 
   const port = await listen(t, (_req, res) => {
     res.write(chunkAt(0, CHUNKS), () => res.destroy())
   })
-  const { endpoint, profile, expected } = streamCalls(port)
-  const streams = new Streams({
-    endpoint,
-    profile,
-    expected,
-    count: 20,
-    opensPerSecond: 100,
-    limitMs: 10_000,
-  })
+  const streams = streamsTo(port, 100)
   await t.rejects(streams.open)
   await t.rejects(streams.end)
 })

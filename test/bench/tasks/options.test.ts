@@ -1,9 +1,5 @@
-import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { FULL_TASKS, parseOptions } from '../../../bench/tasks/options.ts'
-
-const RUN = fileURLToPath(new URL('../../../bench/tasks/run.ts', import.meta.url))
 
 t.test('without options it is a small run', async (t) => {
   t.match(parseOptions([]), { tasks: 1_000, seed: 1, out: null, help: false })
@@ -21,13 +17,4 @@ t.test('wrong usage is an error', async (t) => {
     t.throws(() => parseOptions(['--tasks', value]), { message: value })
   t.throws(() => parseOptions(['--seed', 'x']), /--seed/)
   t.throws(() => parseOptions(['--fast']), /--fast/)
-})
-
-t.test('wrong usage exits 2 and starts nothing; help exits 0', async (t) => {
-  const wrong = spawnSync(process.execPath, [RUN, '--tasks', 'none'], { encoding: 'utf8' })
-  t.equal(wrong.status, 2)
-  t.match(wrong.stderr, '"none"')
-  const help = spawnSync(process.execPath, [RUN, '--help'], { encoding: 'utf8' })
-  t.equal(help.status, 0)
-  t.match(help.stdout, '--tasks')
 })
