@@ -5,7 +5,7 @@
 import t from 'tap'
 import { parseCredits } from '../../schemas/money.ts'
 import { withPage } from '../support/browser.ts'
-import { eventually } from '../support/eventually.ts'
+import { until } from '../support/eventually.ts'
 import { HANDS } from '../support/hands.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { button, FAST_COST, heading, link, row, STORY_CONFIG, signIn, withEachHand } from './support.ts'
@@ -86,9 +86,9 @@ t.test('organization', async (t) => {
       t.equal((await service.chat(key, { ...call, max_tokens: 5_000 })).status, 402, 'the cap holds')
       t.equal((await service.chat(key, { ...call, model: 'broken' })).status, 400, 'so do the models')
 
-      await eventually('the calls are booked', async () => {
+      await until('the calls are booked', async () => {
         const issued = await service.database.listKeys(account)
-        return issued[0]!.grant?.spent === parseCredits(String(Number(FAST_COST) * CALLS)) || undefined
+        return issued[0]!.grant?.spent === parseCredits(String(Number(FAST_COST) * CALLS))
       })
       await hand.press(link(admin, 'Home'))
       await admin.getByRole('listitem').filter({ hasText: 'Nightly report' }).waitFor()

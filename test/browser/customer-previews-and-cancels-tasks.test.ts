@@ -1,7 +1,7 @@
 /** A customer plays a film that a task made, and cancels a task that is still queued. */
 import t from 'tap'
 import { demonstration } from '../end-to-end/media/support.ts'
-import { eventually } from '../support/eventually.ts'
+import { until } from '../support/eventually.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { button, heading, link, row, signIn, withEachHand } from './support.ts'
 
@@ -26,9 +26,9 @@ t.test('tasks', async (t) => {
     }
     const stateOf = async (id: string) => (await service.database.readTasks([id]))[0]?.state
     const made = await submit('queue=10,delay=10')
-    await eventually('the film is made', async () => (await stateOf(made)) === 'succeeded' || undefined)
+    await until('the film is made', async () => (await stateOf(made)) === 'succeeded')
     const queued = await submit('queue=60000')
-    await eventually('a task is queued', async () => (await stateOf(queued)) === 'queued' || undefined)
+    await until('a task is queued', async () => (await stateOf(queued)) === 'queued')
 
     await hand.press(link(page, 'Tasks'))
     await heading(page, 'Tasks').waitFor()

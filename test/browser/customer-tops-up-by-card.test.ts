@@ -7,7 +7,7 @@ import t from 'tap'
 import { ONE_CREDIT } from '../../schemas/money.ts'
 import { openShop } from '../end-to-end/payments/support.ts'
 import { withPage } from '../support/browser.ts'
-import { eventually } from '../support/eventually.ts'
+import { until } from '../support/eventually.ts'
 import { mouse } from '../support/hands.ts'
 import { AGENT, button, heading, link, newOrganization, row, signIn, withEachHand } from './support.ts'
 
@@ -31,9 +31,7 @@ t.test('top-up by card', async (t) => {
     await page.waitForURL(/account=/)
     await hand.write(amount, '777')
     await accounts.selectOption(own)
-    await eventually('the amount of the own account is shown', async () =>
-      (await amount.inputValue()) === usual ? true : undefined,
-    )
+    await until('the amount of the own account is shown', async () => (await amount.inputValue()) === usual)
     const credits = page.getByLabel('Credits', { exact: true })
     await hand.write(credits, '100')
     await hand.press(button(page, 'Go to payment'))

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { ONE_CREDIT, parseCredits } from '../../schemas/money.ts'
 import { withPage } from '../support/browser.ts'
-import { eventually } from '../support/eventually.ts'
+import { until } from '../support/eventually.ts'
 import { borrowService } from '../support/lend-services.ts'
 import {
   button,
@@ -56,9 +56,9 @@ t.test('budget', async (t) => {
 
       const call = { model: 'fast', max_tokens: 5, messages: [{ role: 'user', content: 'Hello!' }] }
       for (let made = 0; made < CALLS; made += 1) t.equal((await service.chat(raw, call)).status, 200)
-      await eventually('the calls are booked', async () => {
+      await until('the calls are booked', async () => {
         const [state] = await database.listBudgets(account.id)
-        return state!.spent === parseCredits(String(Number(FAST_COST) * CALLS)) || undefined
+        return state!.spent === parseCredits(String(Number(FAST_COST) * CALLS))
       })
       const refused = await service.chat(raw, { ...call, max_tokens: 5_000 })
       t.equal(refused.status, 402)

@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { ONE_CREDIT } from '../../schemas/money.ts'
 import { startReceiver } from '../pipelines/notifications/support.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, until } from '../support/eventually.ts'
 import { startMailServer } from '../support/mail-server.ts'
 import { startService, testConfig } from '../support/service.ts'
 import { button, heading, link, row, signIn, withEachHand } from './support.ts'
@@ -40,8 +40,9 @@ t.test('alerts', async (t) => {
     await hand.press(link(page, 'Billing'))
     await hand.write(page.getByLabel('Below'), '60')
     await hand.press(button(page, 'Save'))
-    await eventually('the threshold is set', async () =>
-      (await service.database.readLowBalance(user.accountId)) === 60n * ONE_CREDIT ? true : undefined,
+    await until(
+      'the threshold is set',
+      async () => (await service.database.readLowBalance(user.accountId)) === 60n * ONE_CREDIT,
     )
     await look('billing-alerts')
     await service.database.adjust(user.accountId, -50n * ONE_CREDIT, { reason: 'test' })
@@ -100,9 +101,9 @@ t.test('alerts', async (t) => {
     t.ok(await low.isChecked(), 'owners get it unless they choose otherwise')
     await hand.press(low)
     await look('email-choices')
-    await eventually('the choice is kept', async () => {
+    await until('the choice is kept', async () => {
       const kept = await service.database.readEmailChoices(user.id)
-      return kept.get(user.accountId)?.includes('balance.low') === false || undefined
+      return kept.get(user.accountId)?.includes('balance.low') === false
     })
     await service.database.adjust(user.accountId, 50n * ONE_CREDIT, { reason: 'test' })
     await service.database.adjust(user.accountId, -50n * ONE_CREDIT, { reason: 'test' })

@@ -1,7 +1,7 @@
 /** An owner limits a key and rotates it in the console, while a program goes on calling without a failed call. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { eventually } from '../support/eventually.ts'
+import { eventually, until } from '../support/eventually.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { button, heading, link, row, STORY_CONFIG, signIn, withEachHand } from './support.ts'
 
@@ -30,7 +30,7 @@ t.test('owner', async (t) => {
     })()
     const moreCalls = (count: number) => {
       const before = statuses.length
-      return eventually('the program calls', () => (statuses.length >= before + count ? true : undefined))
+      return until('the program calls', () => statuses.length >= before + count)
     }
 
     await hand.press(link(page, 'Keys'))
@@ -69,9 +69,7 @@ t.test('owner', async (t) => {
     await hand.write(question.getByRole('textbox'), KEY_NAME)
     await hand.press(button(question, 'End'))
     await button(drawer, 'Rotate').waitFor()
-    await eventually('the former secret is refused', async () =>
-      (await service.chat(raw, CALL)).status === 401 ? true : undefined,
-    )
+    await until('the former secret is refused', async () => (await service.chat(raw, CALL)).status === 401)
     t.equal((await service.chat(next, CALL)).status, 200)
 
     await hand.write(drawer.getByLabel('Requests per minute'), '2')
@@ -79,9 +77,7 @@ t.test('owner', async (t) => {
     await hand.write(drawer.getByLabel('Allowed addresses'), '203.0.113.0/24, 2001:db8::/32')
     await hand.press(button(drawer, 'Save'))
     await drawer.getByRole('definition').filter({ hasText: '203.0.113.0/24' }).waitFor()
-    await eventually('the address is refused', async () =>
-      (await service.chat(next, CALL)).status === 403 ? true : undefined,
-    )
+    await until('the address is refused', async () => (await service.chat(next, CALL)).status === 403)
     await hand.write(drawer.getByLabel('Allowed addresses'), '10.1.2.3/8')
     await hand.press(button(drawer, 'Save'))
     await drawer.getByText('write 10.0.0.0/8 for the whole network').waitFor()

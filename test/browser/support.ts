@@ -6,7 +6,7 @@ import type { InstallationRole } from '../../schemas/management/operation.ts'
 import { parseCredits } from '../../schemas/money.ts'
 import { generateToken, tokenHash } from '../../src/core/keys/bearer-token.ts'
 import { inspectPage, withPage } from '../support/browser.ts'
-import { eventually } from '../support/eventually.ts'
+import { until } from '../support/eventually.ts'
 import { HANDS, type Hand, mouse } from '../support/hands.ts'
 import { type LentService, testConfig } from '../support/service.ts'
 
@@ -96,10 +96,10 @@ export async function withEachHand(
 
 /** Waits until the log of the key's account has this many calls: a page that is opened earlier shows fewer. */
 export async function callsInLog({ baseUrl }: LentService, key: string, count: number): Promise<void> {
-  await eventually(`${count} calls are in the log`, async () => {
+  await until(`${count} calls are in the log`, async () => {
     const headers = { authorization: `Bearer ${key}` }
     const response = await fetch(`${baseUrl}/v1/logs?scope=account`, { headers })
-    return ((await response.json()) as { data: unknown[] }).data.length === count || undefined
+    return ((await response.json()) as { data: unknown[] }).data.length === count
   })
 }
 

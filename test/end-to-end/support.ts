@@ -1,11 +1,11 @@
 /** What tests from the outside ask of the service, and of the simulated provider behind it. */
 import {
-  eventually,
   type LentService,
   type LogJson,
   TEST_MASTER_KEY,
   type TestModel,
   testConfig,
+  until,
 } from '../support/service.ts'
 
 /** The upstream's key of every channel here: long enough to be looked for in logs. */
@@ -165,9 +165,9 @@ export async function reconfigure(
   inForce: (models: readonly string[]) => boolean,
 ): Promise<void> {
   await write()
-  await eventually('the configuration is in force', async () => {
+  await until('the configuration is in force', async () => {
     const { data } = (await (await service.get(key, '/v1/models')).json()) as { data: { id: string }[] }
-    return inForce(data.map(({ id }) => id)) ? true : undefined
+    return inForce(data.map(({ id }) => id))
   })
 }
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { runJobs } from '../../pipelines/jobs/run-jobs.ts'
 import { startDatabase } from '../src/postgres/support.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, until } from '../support/eventually.ts'
 
 const log = { info() {}, warn() {}, error() {} }
 
@@ -30,7 +30,7 @@ t.test('a step without a report is no sign that its process is gone', async (t) 
     waiting.resolve()
     await jobs.stop()
   })
-  await eventually('the job runs', () => (steps.length > 0 ? true : undefined))
+  await until('the job runs', () => steps.length > 0)
   await sql`UPDATE jobs SET touched_at = now() - interval '59 seconds'`
   await eventually(
     'the job is touched',

@@ -4,7 +4,7 @@ import type { NewKey } from '../../src/postgres/accounts/keys.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import { eventually } from './eventually.ts'
 
-export { eventually } from './eventually.ts'
+export { eventually, until } from './eventually.ts'
 
 /** What a test may do with a service that others use after it: all but ending it. */
 export interface LentService {

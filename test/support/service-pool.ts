@@ -6,8 +6,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { ROLES } from '../../schemas/config/settings.ts'
+import { eventually, until } from './eventually.ts'
 import { outputPathOf, startService, type TestService } from './service.ts'
-import { eventually } from './service-client.ts'
 
 /** Lines of every level, for a search for secrets. */
 export const LENT_ENVIRONMENT = { LOG_LEVEL: 'trace' } as const
@@ -130,9 +130,9 @@ async function reconfigure({ service }: Pooled, config: string): Promise<void> {
   const path = outputPathOf(service.configPath)
   const before = readFileSync(path).length
   writeFileSync(service.configPath, config)
-  await eventually('the configuration is taken up', () => {
+  await until('the configuration is taken up', () => {
     const printed = readFileSync(path).subarray(before).toString()
-    return printed.split(TAKEN_UP).length > CONFIGURATION_READERS ? true : undefined
+    return printed.split(TAKEN_UP).length > CONFIGURATION_READERS
   })
 }
 

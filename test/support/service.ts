@@ -17,7 +17,7 @@ import { startEngines, type Teardown, type TestEngines, testDataDir } from './en
 import { NODE_OPTIONS } from './plain-children.ts'
 import { eventually, type LentService, ServiceClient } from './service-client.ts'
 
-export { eventually, type LentService, type LogJson } from './service-client.ts'
+export { eventually, type LentService, type LogJson, until } from './service-client.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const START_BOUND_MS = 120_000

@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util'
 import { openCallLog } from '../../src/clickhouse/call-log.ts'
 import { connect } from '../../src/postgres/connection.ts'
 import type { startEngines } from '../support/engines.ts'
-import { eventually, startService, type TestService, testConfig } from '../support/service.ts'
+import { eventually, startService, type TestService, testConfig, until } from '../support/service.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const PHASE_MS = 10_000
@@ -102,7 +102,7 @@ try {
     Number(
       (await sql<[{ n: bigint }]>`SELECT count(*) AS n FROM usage_rows WHERE account_id = ${accountId}`)[0].n,
     )
-  await eventually('all calls are booked', async () => (await booked()) >= made.calls || undefined)
+  await until('all calls are booked', async () => (await booked()) >= made.calls)
   check((await booked()) === made.calls, 'each call has one row')
   const callLog = openCallLog(engines.clickhouseUrl)
   t.teardown(() => callLog.close())

@@ -5,8 +5,8 @@ import type { AgentFile } from '../../../schemas/accounts/agent.ts'
 import type { LogDetail } from '../../../schemas/call-log/detail.ts'
 import { ONE_CREDIT, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { draft } from '../../src/postgres/knowledge/wiki-support.ts'
+import { eventually, until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually } from '../../support/service.ts'
 import { agentFile, newOrganization, write } from '../knowledge/support.ts'
 import { ask, configOf, simulated } from '../protocols/support.ts'
 import { PNG_URI, refused } from '../sdk/support.ts'
@@ -189,21 +189,21 @@ t.test('an agent', async (t) => {
 
   await t.test('is gone within a second of its unpublishing, and back with its publishing', async (t) => {
     const { id, raw } = await newAgent()
-    const until = (status: number) =>
-      eventually(`it answers ${status}`, async () => ((await chat(raw)).status === status ? true : undefined))
-    await until(200)
+    const answers = (status: number) =>
+      until(`it answers ${status}`, async () => (await chat(raw)).status === status)
+    await answers(200)
     await database.setAgentState(id, 'draft')
-    await until(403)
+    await answers(403)
     await denied(t, await chat(raw), 403, 'permission_denied', /not published/)
     await database.setAgentState(id, 'published')
-    await until(200)
+    await answers(200)
     await database.updateAgent(id, agentFile({ model: 'plain', persona: 'Another one.' }))
-    await eventually('its new file is in force', async () => {
+    await until('its new file is in force', async () => {
       const { messages } = await sentFor(traceOf(await chat(raw)))
-      return messages[0]?.content === 'Another one.' ? true : undefined
+      return messages[0]?.content === 'Another one.'
     })
     await database.setAgentState(id, 'deleted')
-    await until(403)
+    await answers(403)
     await denied(t, await chat(raw), 403, 'permission_denied', /deleted/)
   })
 
@@ -229,9 +229,7 @@ t.test('an agent', async (t) => {
       await denied(t, await chat(raw, { max_tokens: 1000 }), 402, 'quota_exceeded', /spend cap/)
       const free = await newAgent()
       await database.setAccountModels(organization, ['seeing'])
-      await eventually('the allowlist is in force', async () =>
-        (await chat(free.raw)).status === 403 ? true : undefined,
-      )
+      await until('the allowlist is in force', async () => (await chat(free.raw)).status === 403)
       await denied(
         t,
         await chat(free.raw),

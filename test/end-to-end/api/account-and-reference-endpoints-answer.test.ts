@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import t from 'tap'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually, testConfig } from '../../support/service.ts'
+import { testConfig, until } from '../../support/service.ts'
 import { say, traceOf } from '../support.ts'
 
 const BILLING = '/v1/dashboard/billing'
@@ -83,8 +83,9 @@ t.test('account and reference', async (t) => {
     t.match(await response.json(), { error: { code: 'model_not_found', type: 'invalid_request_error' } })
     const rows = await service.logs(key, (rows) => rows.length === 1)
     t.match(rows, [{ request_id: traceOf(response), model: 'embed-small', status: 'rejected', cost: '0' }])
-    await eventually('the refused call counts', async () =>
-      (await read('/api/v1/usage', key)).total_requests === 1 ? true : undefined,
+    await until(
+      'the refused call counts',
+      async () => (await read('/api/v1/usage', key)).total_requests === 1,
     )
   })
 

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { until } from '../../support/eventually.ts'
-import { eventually, startService, type TestService } from '../../support/service.ts'
+import { startService, type TestService, until } from '../../support/service.ts'
 import {
   balanceOf,
   callConfig,
@@ -79,9 +78,7 @@ t.test('operating the service', async (t) => {
   await t.test('after a first signal, what runs goes on and nothing new begins', async (t) => {
     const response = await begun('slow')
     const stopped = service.stop('SIGTERM')
-    await eventually('it is not ready', async () =>
-      (await status(service, '/readyz')) === 503 ? true : undefined,
-    )
+    await until('it is not ready', async () => (await status(service, '/readyz')) === 503)
     t.equal(await status(service, '/healthz'), 200)
     const refused = await stream('fast')
     t.equal(refused.status, 503)
@@ -102,9 +99,7 @@ t.test('operating the service', async (t) => {
   await t.test('a second signal cuts what runs: interrupted, and billed for what was said', async (t) => {
     const response = await begun('endless')
     const first = service.stop('SIGTERM')
-    await eventually('it is not ready', async () =>
-      (await status(service, '/readyz')) === 503 ? true : undefined,
-    )
+    await until('it is not ready', async () => (await status(service, '/readyz')) === 503)
     const second = service.stop('SIGTERM')
     const text = (await readUntil(response)).toString('utf8')
     t.notMatch(text, /\[DONE\]|"finish_reason":"/)

@@ -2,14 +2,12 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readRunning } from '../../../src/embedded/data-dir.ts'
-import { eventually, startService, type TestService } from '../../support/service.ts'
+import { startService, type TestService, until } from '../../support/service.ts'
 import { balanceOf, callConfig, rowOf, say, secretsIn, traceOf } from '../support.ts'
 
 /** It stands there a moment after the service runs, once for each start. */
 const banners = (service: TestService, starts: number) =>
-  eventually('the banner', () =>
-    service.output().split('Stop with Ctrl-C').length > starts ? true : undefined,
-  )
+  until('the banner', () => service.output().split('Stop with Ctrl-C').length > starts)
 
 t.test(
   'with an embedded PostgreSQL, the first key stands in run.json and in nothing that is printed',

@@ -4,7 +4,7 @@ import t from 'tap'
 import { Agent } from 'undici'
 import { startEngines } from '../../support/engines.ts'
 import { signIn } from '../../support/manage.ts'
-import { eventually, startService } from '../../support/service.ts'
+import { eventually, startService, until } from '../../support/service.ts'
 import { childrenOf, isRunning } from '../chaos/processes.ts'
 import { callConfig, errorOf, say } from '../support.ts'
 
@@ -47,8 +47,8 @@ t.test('rotation under calls', async (t) => {
   }
   const moreCalls = (clients: ReadonlyArray<ReturnType<typeof client>>, count: number) => {
     const before = clients.map(({ statuses }) => statuses.length)
-    return eventually('each client calls', () =>
-      clients.every(({ statuses }, at) => statuses.length >= before[at]! + count) ? true : undefined,
+    return until('each client calls', () =>
+      clients.every(({ statuses }, at) => statuses.length >= before[at]! + count),
     )
   }
   const call = (key: string) => service.chat(key, { model: 'fast', messages: say('hi') })
@@ -91,14 +91,12 @@ t.test('rotation under calls', async (t) => {
   await t.test('its end is enforced at the instant while PostgreSQL is away', async (t) => {
     const { id, key } = await newKey()
     const rotated = await rotate(id, 2)
-    await eventually('every worker knows both secrets', async () => {
+    await until('every worker knows both secrets', async () => {
       const responses = await Promise.all(
         Array.from({ length: 12 }, (_, at) => call(at % 2 ? key : rotated.key)),
       )
       const { former_secret } = (await owner.send('GET', `/keys/${id}`)).body
       return former_secret.successor_used_at !== null && responses.every(({ status }) => status === 200)
-        ? true
-        : undefined
     })
     await Promise.all(Array.from({ length: 12 }, () => call(key)))
     await engines.stopEngine('postgres')
@@ -116,7 +114,7 @@ t.test('rotation under calls', async (t) => {
     t.equal((await call(rotated.key)).status, 200)
     const gateways = childrenOf(service.pid(), 'gateway')
     for (const pid of gateways) process.kill(pid, 'SIGKILL')
-    await eventually('they are gone', () => (gateways.some(isRunning) ? undefined : true))
+    await until('they are gone', () => !gateways.some(isRunning))
     await eventually('the next ones serve the new secret, and note its use', async () => {
       const response = await call(rotated.key).catch(() => null)
       return response?.status === 200 ? isRefusedEverywhere(key) : undefined
@@ -133,9 +131,9 @@ t.test('rotation under calls', async (t) => {
     t.not(again.key, first.key, 'the secret that nobody used is replaced')
     t.equal((await call(first.key)).status, 401)
     t.equal((await call(again.key)).status, 200)
-    await eventually('its use is noted', async () => {
+    await until('its use is noted', async () => {
       const { status, body } = await owner.send('POST', `/keys/${id}/rotate`, {})
-      return status === 409 && /End the former one first/.test(body.error.message) ? true : undefined
+      return status === 409 && /End the former one first/.test(body.error.message)
     })
     t.equal((await call(key)).status, 200, 'the former one works')
     t.equal((await owner.send('POST', `/keys/${id}/end-former-secret`, {})).status, 200)

@@ -2,7 +2,7 @@ import OpenAI from 'openai'
 import t from 'tap'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually, type LogJson } from '../../support/service.ts'
+import { type LogJson, until } from '../../support/service.ts'
 import { balanceOf, callConfig, secretsIn } from '../support.ts'
 
 const CREDIT = '1000000'
@@ -36,8 +36,9 @@ t.test('the openai SDK', async (t) => {
     const row = (await service.logs(key, (rows) => rows.length === rowsSoFar))[0]!
     balanceSoFar -= parseCredits(row.cost)
     const expected = printCredits(balanceSoFar)
-    await eventually(`the balance fell by ${row.cost} to ${expected}`, async () =>
-      (await balanceOf(service, key)).remaining === expected ? true : undefined,
+    await until(
+      `the balance fell by ${row.cost} to ${expected}`,
+      async () => (await balanceOf(service, key)).remaining === expected,
     )
     return row
   }

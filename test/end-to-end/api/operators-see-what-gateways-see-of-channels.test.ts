@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { FAILURES_IN_A_ROW } from '../../../src/core/routing/circuit-breaker.ts'
 import { tollgate } from '../../src/cli/support.ts'
+import { eventually, until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually } from '../../support/service.ts'
 import { callConfig, say } from '../support.ts'
 
 /** A service is lent to several tests: these channels are this one's alone. */
@@ -88,11 +88,7 @@ t.test('operators', async (t) => {
     })
     t.equal(response.status, 200)
     await response.arrayBuffer()
-    t.ok(
-      await eventually('counted', async () =>
-        Number((await calls())?.[1]) === before + 1 ? true : undefined,
-      ),
-    )
+    await until('counted', async () => Number((await calls())?.[1]) === before + 1)
     t.ok(await has(`tollgate_channel_attempts_total{channel="${PICTURES}",outcome="success"} 1`))
   })
 
@@ -150,7 +146,7 @@ t.test('operators', async (t) => {
     t.match(await metrics(), ofBroken)
     const channels = CONFIG.split(/(?=^ {2}- id: )/m)
     await writeFile(service.configPath, channels.filter((text) => !text.includes(BROKEN!)).join(''))
-    t.ok(await eventually('it is gone', async () => !(await metrics()).includes(ofBroken) || undefined))
+    await until('it is gone', async () => !(await metrics()).includes(ofBroken))
     await writeFile(service.configPath, CONFIG)
   })
 })

@@ -1,7 +1,7 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
+import { eventually, until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually } from '../../support/service.ts'
 import {
   callConfig,
   chatRaw,
@@ -207,7 +207,7 @@ t.test('what the upstream receives', async (t) => {
       upstreamCalls(service).then((calls) => calls.find(({ state }) => state === 'running'))
     const call = await eventually('the upstream is called', running)
     client.abort()
-    await eventually('the upstream sees it', async () => ((await running()) === undefined ? true : undefined))
+    await until('the upstream sees it', async () => (await running()) === undefined)
     t.match(await upstreamCalls(service, call!.request_id!), [{ state: 'client_closed' }])
   })
 

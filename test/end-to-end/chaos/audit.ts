@@ -5,7 +5,7 @@ import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { connect as connectToLog } from '../../../src/clickhouse/connection.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { bookedByDay, loggedByDay } from '../../support/rollup.ts'
-import { eventually, type TestService } from '../../support/service.ts'
+import { type TestService, until } from '../../support/service.ts'
 import { gauge } from './gauge.ts'
 import type { SeenCall } from './load.ts'
 
@@ -46,7 +46,7 @@ async function readRows(service: TestService, awaited: ReadonlySet<string>) {
   const log = connectToLog(clickhouseUrl)
   try {
     let missing: string[] = []
-    await eventually(
+    await until(
       'all is booked and copied',
       async () => {
         const [mark] = await sql<[{ upto: bigint; last: bigint; found: string[] }]>`
@@ -54,11 +54,11 @@ async function readRows(service: TestService, awaited: ReadonlySet<string>) {
             (SELECT coalesce(array_agg(request_id), '{}') FROM usage_rows) AS found FROM usage_copy`
         const found = new Set(mark.found)
         missing = [...awaited].filter((id) => !found.has(id))
-        return missing.length === 0 &&
+        return (
+          missing.length === 0 &&
           mark.upto === mark.last &&
           (await gauge(service, 'tollgate_journal_unbooked')) === 0
-          ? true
-          : undefined
+        )
       },
       BOOKED_BOUND_MS,
     ).catch((error: Error) => {
@@ -146,10 +146,11 @@ async function auditWallets(
       const response = await service.get(key, '/v1/key/balance')
       return ((await response.json()) as { remaining: string }).remaining
     }
-    const agrees = async () => ((await shown()) === expected ? true : undefined)
-    await eventually(`${accountId} is shown ${expected}`, agrees).catch(async () => {
-      t.equal(await shown(), expected, 'the balance that the key is shown is the sum of the ledger')
-    })
+    await until(`${accountId} is shown ${expected}`, async () => (await shown()) === expected).catch(
+      async () => {
+        t.equal(await shown(), expected, 'the balance that the key is shown is the sum of the ledger')
+      },
+    )
   }
 }
 

@@ -6,7 +6,7 @@
 import { writeFile } from 'node:fs/promises'
 import t from 'tap'
 import { connect } from '../../../src/postgres/connection.ts'
-import { eventually, type TestService } from '../../support/service.ts'
+import { type TestService, until } from '../../support/service.ts'
 import { gauge } from './gauge.ts'
 import type { SeenCall } from './load.ts'
 import { isAnswered, isToldDown, readinessForCalls, refusals, underLoad } from './outage.ts'
@@ -72,7 +72,7 @@ for (const seed of seeds())
       )
 
       await engines.startEngine('nats')
-      await eventually('it is booked', async () => (await booked()) >= before + 2 * ENOUGH || undefined)
+      await until('it is booked', async () => (await booked()) >= before + 2 * ENOUGH)
       await more(ENOUGH)
       engines.killEngine('nats')
       await more(ENOUGH)
@@ -87,9 +87,9 @@ for (const seed of seeds())
       await more(ENOUGH)
       t.same(refusals(load.seen), [], 'no known key was refused')
       await engines.startEngine('postgres')
-      await eventually(
+      await until(
         'the unknown key is known',
-        async () => (await balance(service, unknown.key)).status === 200 || undefined,
+        async () => (await balance(service, unknown.key)).status === 200,
       )
       await more(ENOUGH)
       engines.killEngine('postgres')
@@ -99,13 +99,12 @@ for (const seed of seeds())
 
     await t.test('PostgreSQL is down for longer than that', async (t) => {
       await writeFile(service.configPath, SHORT_GRACE + CHAOS_CONFIG)
-      await eventually(
-        'the short grace time is in force',
-        () => service.output().includes('Configuration applied') || undefined,
+      await until('the short grace time is in force', () =>
+        service.output().includes('Configuration applied'),
       )
-      await eventually(
+      await until(
         'PostgreSQL answers again',
-        async () => (await fetch(`${service.baseUrl}/readyz`)).status === 200 || undefined,
+        async () => (await fetch(`${service.baseUrl}/readyz`)).status === 200,
       )
       await engines.stopEngine('postgres')
       await more(1)

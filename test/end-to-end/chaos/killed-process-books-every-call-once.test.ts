@@ -5,8 +5,7 @@
  */
 import t from 'tap'
 import { Random } from '../../simulation/random.ts'
-import { until } from '../../support/eventually.ts'
-import { eventually, startService, type TestService } from '../../support/service.ts'
+import { startService, type TestService, until } from '../../support/service.ts'
 import { audit, type Caller } from './audit.ts'
 import { type SeenCall, startLoad } from './load.ts'
 import { CHAOS_CONFIG, type PlanShape, planOf, seedNote, seeds, TIMEOUT_MS } from './plan.ts'
@@ -40,7 +39,7 @@ const VICTIMS: readonly Victim[] = [
       process.kill(pid, 'SIGKILL')
       // At once: the next start has to cope with what is still ending.
       await service.start()
-      await eventually('its children have ended', () => (children.some(isRunning) ? undefined : true))
+      await until('its children have ended', () => !children.some(isRunning))
     },
   },
   { name: 'a gateway', kill: (service) => killChild(service, 'gateway') },
@@ -52,9 +51,9 @@ async function killChild(service: TestService, role: 'gateway' | 'settler'): Pro
   const [pid] = childrenOf(service.pid(), role)
   if (pid === undefined) throw new Error(`there is no ${role}`)
   process.kill(pid, 'SIGKILL')
-  await eventually('another is in its place', () => {
+  await until('another is in its place', () => {
     const [next] = childrenOf(service.pid(), role)
-    return next === undefined || next === pid ? undefined : true
+    return next !== undefined && next !== pid
   })
 }
 

@@ -9,7 +9,7 @@ import { isFinal, type TaskState } from '../../../schemas/tasks/task.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { connect, type Sql } from '../../../src/postgres/connection.ts'
 import { Random } from '../../simulation/random.ts'
-import { eventually, startService, type TestService } from '../../support/service.ts'
+import { eventually, startService, type TestService, until } from '../../support/service.ts'
 import { letLapse } from '../media/chaos/books.ts'
 import {
   endUpstream,
@@ -95,10 +95,10 @@ async function checkBooks(t: Test, service: TestService, sql: Sql, accountId: st
   const unknown = submits.filter(({ task_id: id }) => id !== null && !known.has(id)).length
   const lost = lines.filter(({ upstream_id }) => upstream_id === null).length
   t.ok(unknown <= lost, 'what was made and is not known here is of a submit that was lost')
-  await eventually('the rows are in the call log', async () => {
+  await until('the rows are in the call log', async () => {
     const [copy] = await sql`
       SELECT copied_upto = (SELECT coalesce(max(id), 0) FROM usage_rows) AS done FROM usage_copy`
-    return copy?.done === true || undefined
+    return copy?.done === true
   })
   const log = openCallLog(service.engines.clickhouseUrl)
   const report = await service.database.verifyWallets(log).finally(() => log.close())
@@ -113,7 +113,7 @@ for (const seed of seeds())
     const sql = connect(service.engines.databaseUrl, { max: 3, name: 'test' })
     t.teardown(() => sql.end())
     const { key, accountId } = await service.newKey(CREDIT)
-    const until = (what: string, isMeant: (lines: readonly Line[]) => boolean) =>
+    const untilLines = (what: string, isMeant: (lines: readonly Line[]) => boolean) =>
       eventually(what, async () => {
         const lines = await linesOf(sql)
         return isMeant(lines) ? lines : undefined
@@ -122,7 +122,7 @@ for (const seed of seeds())
       const lapsing = setInterval(() => void letLapse(sql, NO_UPSTREAM), AGAIN_AFTER_MS)
       const isOver = (lines: readonly Line[]) =>
         lines.length >= count && lines.every(({ state }) => isFinal(state))
-      return until('all have ended', isOver).finally(() => clearInterval(lapsing))
+      return untilLines('all have ended', isOver).finally(() => clearInterval(lapsing))
     }
     const stateOf = (lines: readonly Line[], intent: string) =>
       lines.find((line) => line.intent === intent)?.state
@@ -137,14 +137,14 @@ for (const seed of seeds())
       const cut = Object.entries(steps).map(([intent, [simulate]]) =>
         begun(service, key, intent, simulate).catch(() => null),
       )
-      await until('each is at its step', (lines) =>
+      await untilLines('each is at its step', (lines) =>
         Object.entries(steps).every(([intent, [, state]]) => stateOf(lines, intent) === state),
       )
       const letBook = await holdBooking(sql)
       // Cancelled at its upstream, and the charge for what was used waits to be booked.
       cut.push(post(service, key, `${PATH}/intent-off/cancel`, '').catch(() => null))
       cut.push(begun(service, key, 'intent-done', 'delay=0').catch(() => null))
-      await eventually('two ends wait', async () => (await waitingForBooking(sql)) >= 2 || undefined)
+      await until('two ends wait', async () => (await waitingForBooking(sql)) >= 2)
       await service.kill()
       const killed = { gateway: Date.now(), tasks: Date.now() }
       await Promise.all(cut)

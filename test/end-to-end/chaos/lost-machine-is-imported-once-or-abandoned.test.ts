@@ -12,7 +12,7 @@ import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { startEngines } from '../../support/engines.ts'
 import { signIn } from '../../support/manage.ts'
-import { eventually, startService, TEST_MASTER_KEY, testConfig } from '../../support/service.ts'
+import { eventually, startService, TEST_MASTER_KEY, testConfig, until } from '../../support/service.ts'
 import { say, traceOf } from '../support.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
@@ -120,9 +120,7 @@ await t.test('a lost machine', async (t) => {
     'nor without NATS',
   )
   await engines.startEngine('nats')
-  await eventually('the service is ready again', async () =>
-    (await fetch(`${left.baseUrl}/readyz`)).ok ? true : undefined,
-  )
+  await until('the service is ready again', async () => (await fetch(`${left.baseUrl}/readyz`)).ok)
   await makeSilent(journal.id)
   t.same(await rowsOf(copied), [], 'only the disk had them')
 

@@ -1,7 +1,13 @@
 /** An engine goes away under load and comes back; what all such tests have in common. */
 import type { Test } from 'tap'
 import { Random } from '../../simulation/random.ts'
-import { eventually, type ServiceOptions, startService, type TestService } from '../../support/service.ts'
+import {
+  eventually,
+  type ServiceOptions,
+  startService,
+  type TestService,
+  until,
+} from '../../support/service.ts'
 import { audit, type Caller } from './audit.ts'
 import { gauge } from './gauge.ts'
 import { keepCalling, type SeenCall, type SteadyLoad } from './load.ts'
@@ -32,8 +38,8 @@ export async function underLoad(t: Test, seed: number, options: ServiceOptions =
   t.teardown(() => load.stop())
   const more = async (count: number, isMeant = isAnswered) => {
     const before = load.seen.length
-    const enough = () => (load.seen.slice(before).filter(isMeant).length >= count ? true : undefined)
-    await eventually(`${count} more calls of the kind`, enough)
+    const enough = () => load.seen.slice(before).filter(isMeant).length >= count
+    await until(`${count} more calls of the kind`, enough)
   }
   return {
     service,

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { startEngines } from '../../support/engines.ts'
 import { signIn } from '../../support/manage.ts'
-import { eventually, TEST_MASTER_KEY } from '../../support/service.ts'
+import { eventually, TEST_MASTER_KEY, until } from '../../support/service.ts'
 import { startPostgresPair } from '../../support/standby.ts'
 import { say } from '../support.ts'
 import { refusals, underLoad } from './outage.ts'
@@ -56,13 +56,13 @@ for (const seed of seeds())
     const askers = [ask('capped', () => capped.raw), ask('unknown', () => fresh.pop()?.raw)]
 
     const operator = await signIn(service, { role: 'operator' })
-    await eventually('lists are read from the standby', async () => {
+    await until('lists are read from the standby', async () => {
       t.match(await operator.send('GET', '/users'), { status: 200 })
       const rows = await pair.run(
         'two',
         (sql) => sql`SELECT FROM pg_stat_activity WHERE application_name ~ ' reading$'`,
       )
-      return rows.length > 0 ? true : undefined
+      return rows.length > 0
     })
 
     await more(ENOUGH)
@@ -72,10 +72,8 @@ for (const seed of seeds())
     await pair.promote('two')
     const promotedAt = performance.now()
     await more(ENOUGH)
-    await eventually('calls that ask PostgreSQL are served again', () =>
-      Object.values(asking).every((seen) => seen.some(([at, status]) => at > promotedAt && status === 200))
-        ? true
-        : undefined,
+    await until('calls that ask PostgreSQL are served again', () =>
+      Object.values(asking).every((seen) => seen.some(([at, status]) => at > promotedAt && status === 200)),
     )
     await more(ENOUGH)
     isOver = true
@@ -126,7 +124,8 @@ for (const seed of seeds())
     t.same(JSON.parse(stdout).differences, [], 'a command finds the new primary, and no difference')
     t.equal((await service.chat(capped.raw, body)).status, 200)
     await service.database.revokeKey(capped.key.id)
-    await eventually('the gateway is notified by the new primary', async () =>
-      (await service.chat(capped.raw, body)).status === 401 ? true : undefined,
+    await until(
+      'the gateway is notified by the new primary',
+      async () => (await service.chat(capped.raw, body)).status === 401,
     )
   })

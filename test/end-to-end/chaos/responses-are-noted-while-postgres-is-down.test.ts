@@ -6,7 +6,7 @@
 import t from 'tap'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
 import { connect } from '../../../src/postgres/connection.ts'
-import { eventually, startService } from '../../support/service.ts'
+import { startService, until } from '../../support/service.ts'
 import { configOf, post, simulated } from '../protocols/support.ts'
 import { balanceOf, rowsOf, traceOf } from '../support.ts'
 
@@ -42,10 +42,10 @@ t.test('the note of a response never holds up or fails its call', async (t) => {
   t.match(await next.json(), { previous_response_id: ids[0] })
 
   await service.engines.startEngine('postgres')
-  await eventually('PostgreSQL has the notes', async () => {
+  await until('PostgreSQL has the notes', async () => {
     const rows = await sql<{ id: string }[]>`SELECT id FROM stored_responses`.catch(() => [])
     const noted = new Set(rows.map(({ id }) => id))
-    return ids.every((id) => noted.has(id)) || undefined
+    return ids.every((id) => noted.has(id))
   })
   const rows = await rowsOf(service, key, [...traces, traceOf(next)])
   for (const row of rows) t.match(row, { status: 'success', cost: /[1-9]/ })

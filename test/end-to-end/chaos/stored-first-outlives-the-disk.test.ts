@@ -8,7 +8,7 @@ import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { Random } from '../../simulation/random.ts'
 import { startEngines } from '../../support/engines.ts'
-import { eventually, startService, testConfig } from '../../support/service.ts'
+import { eventually, startService, testConfig, until } from '../../support/service.ts'
 import { say, traceOf } from '../support.ts'
 import { keepCalling } from './load.ts'
 import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'
@@ -31,7 +31,7 @@ for (const seed of seeds())
     const load = keepCalling(lost, keys, new Random(seed), SHAPE)
     t.teardown(() => load.stop())
     const acknowledged = () => load.seen.filter(({ status, end }) => status === 200 && end === 'complete')
-    await eventually('enough calls', () => (acknowledged().length >= ENOUGH ? true : undefined))
+    await until('enough calls', () => acknowledged().length >= ENOUGH)
     await lost.kill()
     rmSync(lost.dataDir, { recursive: true })
     load.stop()
@@ -40,12 +40,12 @@ for (const seed of seeds())
     const ids = acknowledged().map(({ requestId }) => requestId!)
     t.ok(ids.length >= ENOUGH)
     let missing = ids
-    await eventually('every acknowledged call is booked', async () => {
+    await until('every acknowledged call is booked', async () => {
       const rows = await sql<{ request_id: string }[]>`
         SELECT request_id FROM usage_rows WHERE request_id = ANY (${ids}) AND status <> 'interrupted'`
       const found = new Set(rows.map(({ request_id }) => request_id))
       missing = ids.filter((id) => !found.has(id))
-      return missing.length === 0 ? true : undefined
+      return missing.length === 0
     }).catch(() => t.same(missing, []))
     const callLog = openCallLog(engines.clickhouseUrl)
     t.teardown(() => callLog.close())

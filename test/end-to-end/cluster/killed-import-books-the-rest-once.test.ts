@@ -16,8 +16,7 @@ import { openNats } from '../../../src/nats/nats.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { Random } from '../../simulation/random.ts'
 import { startEngines } from '../../support/engines.ts'
-import { until } from '../../support/eventually.ts'
-import { eventually, startService, TEST_MASTER_KEY } from '../../support/service.ts'
+import { startService, TEST_MASTER_KEY, until } from '../../support/service.ts'
 import type { Caller } from '../chaos/audit.ts'
 import { keepCalling } from '../chaos/load.ts'
 import { CHAOS_CONFIG, seedNote, seeds } from '../chaos/plan.ts'
@@ -48,9 +47,7 @@ await t.test('a lost node', async (t) => {
   const acknowledged = () => load.seen.filter(({ status, end }) => status === 200 && end === 'complete')
   const untilMore = async (count: number) => {
     const before = acknowledged().length
-    await eventually(`${count} more calls`, () =>
-      acknowledged().length >= before + count ? true : undefined,
-    )
+    await until(`${count} more calls`, () => acknowledged().length >= before + count)
   }
   await untilMore(20)
   await engines.stopEngine('nats')
@@ -63,15 +60,13 @@ await t.test('a lost node', async (t) => {
   cpSync(directory, copy, { recursive: true })
   rmSync(lost.dataDir, { recursive: true })
   await engines.startEngine('nats')
-  await eventually('the service is ready again', async () =>
-    (await fetch(`${left.baseUrl}/readyz`)).ok ? true : undefined,
-  )
+  await until('the service is ready again', async () => (await fetch(`${left.baseUrl}/readyz`)).ok)
   // An import is refused while a settler has settlements of the journal to book.
   const nats = openNats({ url: engines.natsUrl, name: 'test', log: { info() {}, warn() {}, error() {} } })
   t.teardown(() => nats.close())
-  await eventually('what JetStream has is booked', async () => {
+  await until('what JetStream has is booked', async () => {
     const left = await nats.countSettlements(`${SETTLEMENT_SUBJECT}.>`).catch(() => null)
-    return left === 0 ? true : undefined
+    return left === 0
   })
   await sql`UPDATE journals SET seen_at = now() - interval '6 minutes' WHERE directory = ${directory}`
   const ids = acknowledged().map(({ requestId }) => requestId!)
@@ -131,10 +126,10 @@ await t.test('a lost node', async (t) => {
   t.same(rows, [], 'none of them as interrupted')
   const callLog = openCallLog(engines.clickhouseUrl)
   t.teardown(() => callLog.close())
-  await eventually('all is copied', async () => {
+  await until('all is copied', async () => {
     const [mark] = await sql`
       SELECT copied_upto = (SELECT max(id) FROM usage_rows) AS "isCopied" FROM usage_copy`
-    return mark?.isCopied === true ? true : undefined
+    return mark?.isCopied === true
   })
   t.same((await left.database.verifyWallets(callLog)).differences, [])
 })

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { Random } from '../../simulation/random.ts'
 import { startEngines } from '../../support/engines.ts'
-import { eventually, startService, type TestService } from '../../support/service.ts'
+import { startService, type TestService, until } from '../../support/service.ts'
 import { childrenOf, isRunning } from '../chaos/processes.ts'
 import { callConfig, say } from '../support.ts'
 
@@ -65,10 +65,10 @@ t.test('one account, several gateways', async (t) => {
     const streams = await openStreams(both, 40, key)
     t.equal(streams.count, 10)
     await streams.leave()
-    await eventually('all slots are back', async () => {
+    await until('all slots are back', async () => {
       const again = await openStreams(both, 10, key)
       await again.leave()
-      return again.count === 10 ? true : undefined
+      return again.count === 10
     })
   })
 
@@ -99,11 +99,11 @@ t.test('one account, several gateways', async (t) => {
     }
     await Promise.all(Array.from({ length: LIMIT }, (_, at) => client(both[at % 2]!)))
     const counts: number[] = []
-    await eventually('every slot can be had again', async () => {
+    await until('every slot can be had again', async () => {
       const streams = await openStreams(both, LIMIT + 5, key)
       await streams.leave()
       counts.push(streams.count)
-      return streams.count >= LIMIT ? true : undefined
+      return streams.count >= LIMIT
     })
     t.same(
       counts.filter((count) => count > LIMIT),
@@ -121,15 +121,14 @@ t.test('one account, several gateways', async (t) => {
     const gateways = childrenOf(leading.pid(), 'gateway')
     t.equal(gateways.length, 2)
     for (const pid of gateways) process.kill(pid, 'SIGKILL')
-    await eventually('they are gone', () => (gateways.some(isRunning) ? undefined : true))
+    await until('they are gone', () => !gateways.some(isRunning))
     t.equal(await callMany([other], 20, perMinute), 4)
     const streams = await openStreams([other], 10, slots)
     t.equal(streams.count, 4)
-    await eventually('there are two again', () =>
-      childrenOf(leading.pid(), 'gateway').length === 2 ? true : undefined,
-    )
-    await eventually('which take calls', async () =>
-      (await call(leading, await newKey({ concurrency: 1 })).catch(() => 0)) === 200 ? true : undefined,
+    await until('there are two again', () => childrenOf(leading.pid(), 'gateway').length === 2)
+    await until(
+      'which take calls',
+      async () => (await call(leading, await newKey({ concurrency: 1 })).catch(() => 0)) === 200,
     )
     t.equal(await callMany(both, 20, perMinute), 0)
     t.equal(await callMany([leading], 5, slots), 0)

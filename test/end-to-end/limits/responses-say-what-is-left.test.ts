@@ -1,7 +1,7 @@
 /** Rate limits as a client sees them. */
 import t from 'tap'
+import { until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually } from '../../support/service.ts'
 import { callConfig, errorOf, readUntil, rowOf, say, traceOf } from '../support.ts'
 
 const LIMIT = 20
@@ -141,9 +141,7 @@ t.test('rate limits', async (t) => {
     t.match(message, /concurrency/)
     t.notMatch(message, /requests per minute/)
     await stream.body!.cancel()
-    await eventually('the slot is back', async () =>
-      (await call(key, 'fast')).status === 200 ? true : undefined,
-    )
+    await until('the slot is back', async () => (await call(key, 'fast')).status === 200)
   })
 
   await t.test('the call log has its own limit, for each key', async (t) => {

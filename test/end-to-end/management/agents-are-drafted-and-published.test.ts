@@ -1,6 +1,6 @@
 /** An agent is written, edited as a draft, and published; its key answers by what is in force. */
 import t from 'tap'
-import { eventually } from '../../support/eventually.ts'
+import { until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { signIn } from '../../support/manage.ts'
 import { callConfig, say } from '../support.ts'
@@ -36,7 +36,7 @@ t.test('agents', async (t) => {
   await t.test('nothing is in force before it is published', async (t) => {
     t.equal(await call(), 403)
     t.match((await owner.send('POST', `${path}/publish`, {})).body, { state: 'published', draft: null })
-    await eventually('its key works', async () => (await call()) === 200 || undefined)
+    await until('its key works', async () => (await call()) === 200)
   })
 
   await t.test('a draft changes nothing until it is published, and can be discarded', async (t) => {
@@ -74,13 +74,13 @@ t.test('agents', async (t) => {
     t.equal(await modelOf(trial.key), 'sim-fast', 'without a draft the agent as it is in force')
     const edited = { ...FILE, model: 'slow' }
     await owner.send('PUT', `${path}/draft`, { file: edited })
-    await eventually('the draft answers', async () => (await modelOf(trial.key)) === 'sim-slow' || undefined)
+    await until('the draft answers', async () => (await modelOf(trial.key)) === 'sim-slow')
     t.equal(await modelOf(key.key), 'sim-fast', 'the other keys call what is in force')
     await owner.send('POST', `${path}/unpublish`, {})
-    await eventually('other keys are refused', async () => (await modelOf(key.key)) === '403' || undefined)
+    await until('other keys are refused', async () => (await modelOf(key.key)) === '403')
     t.equal(await modelOf(trial.key), 'sim-slow')
     await owner.send('DELETE', `${path}/draft`)
-    await eventually('the draft is gone', async () => (await modelOf(trial.key)) === 'sim-fast' || undefined)
+    await until('the draft is gone', async () => (await modelOf(trial.key)) === 'sim-fast')
   })
 
   await t.test('a file is replaced without a draft', async (t) => {
@@ -88,9 +88,9 @@ t.test('agents', async (t) => {
     const replaced = await owner.send('PUT', path, { file: { ...FILE, model: 'slow' } })
     t.match(replaced.body, { state: 'published', draft: null, file: { model: 'slow' } })
     t.match(await stranger.send('PUT', path, { file: FILE }), { status: 404 })
-    await eventually('it is in force', async () => {
+    await until('it is in force', async () => {
       const response = await service.chat(key.key, { messages: say('hello'), max_tokens: 2 })
-      return (response.ok && ((await response.json()) as { model: string }).model === 'sim-slow') || undefined
+      return response.ok && ((await response.json()) as { model: string }).model === 'sim-slow'
     })
   })
 
@@ -101,7 +101,7 @@ t.test('agents', async (t) => {
     t.equal(refused.status, 404)
     t.notMatch(refused.body.error.message, account_id, 'a stranger learns no account')
     t.match((await owner.send('POST', `${path}/unpublish`, {})).body, { state: 'draft' })
-    await eventually('its key is refused', async () => (await call()) === 403 || undefined)
+    await until('its key is refused', async () => (await call()) === 403)
     t.match((await owner.send('DELETE', path)).body, { state: 'deleted' })
     t.match(await owner.send('PUT', `${path}/draft`, { file: FILE }), { status: 409 })
     t.match(await owner.send('POST', `${path}/publish`, {}), { status: 409 })

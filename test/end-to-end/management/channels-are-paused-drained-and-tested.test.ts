@@ -6,7 +6,7 @@ import t from 'tap'
 import { tollgate } from '../../src/cli/support.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { signIn } from '../../support/manage.ts'
-import { eventually, TEST_MASTER_KEY } from '../../support/service.ts'
+import { eventually, TEST_MASTER_KEY, until } from '../../support/service.ts'
 import { say, UPSTREAM_KEY, upstreamCalls } from '../support.ts'
 
 /** A service is lent to several tests: these are this one's alone. */
@@ -45,18 +45,18 @@ t.test('operators', async (t) => {
   const received = async () =>
     (await upstreamCalls(service)).filter(({ model }) => model?.startsWith(UPSTREAM)).length
   const isRefused = () =>
-    eventually('refused', async () => {
+    until('refused', async () => {
       const response = await call()
       await response.body?.cancel()
-      return response.status === 503 ? true : undefined
+      return response.status === 503
     })
 
   await t.test('pause a channel: no new call reaches it, the running one ends', async (t) => {
     const running = await call()
     t.equal(running.status, 200)
-    await eventually('in flight', async () => ((await show()).in_flight === 1 ? true : undefined))
+    await until('in flight', async () => (await show()).in_flight === 1)
     t.match(await act('pause'), { id: CHANNEL, state: 'paused', held_by: `user:${operator.user.id}` })
-    t.ok(await isRefused())
+    await isRefused()
     const before = await received()
     for (let i = 0; i < 5; i++) {
       const response = await call()
@@ -65,7 +65,7 @@ t.test('operators', async (t) => {
     }
     t.equal(await received(), before)
     t.match(await running.text(), /\[DONE\]/, 'the running call is whole')
-    await eventually('none in flight', async () => ((await show()).in_flight === 0 ? true : undefined))
+    await until('none in flight', async () => (await show()).in_flight === 0)
     const { processes } = await show()
     t.ok(processes.length >= 2, 'gateways and task workers report it')
     for (const { state } of processes) t.equal(state, 'paused')
@@ -121,7 +121,7 @@ t.test('operators', async (t) => {
       return JSON.parse(stdout)
     }
     t.match(await run('pause', CHANNEL), { id: CHANNEL, state: 'paused' })
-    t.ok(await isRefused())
+    await isRefused()
     const listed = (await run()) as { id: string; state: string }[]
     t.equal(listed.find(({ id }) => id === CHANNEL)?.state, 'paused')
     t.match(await run('test', CHANNEL), { ok: true, model: MODEL })

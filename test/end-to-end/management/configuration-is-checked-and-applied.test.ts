@@ -1,7 +1,7 @@
 /** An operator reads the configuration without its secrets, checks a proposal, and applies it. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { eventually } from '../../support/eventually.ts'
+import { until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { signIn } from '../../support/manage.ts'
 import { testConfig } from '../../support/service.ts'
@@ -55,10 +55,10 @@ t.test('configuration', async (t) => {
       t.match(applied, { status: 200, body: { digest: String } })
       t.match(await apply(dearer, shown.digest), { status: 409 }, 'the file is another one now')
       t.ok(readFileSync(service.configPath, 'utf8').includes('a-secret-of-the-provider'))
-      await eventually('the new price', async () => {
+      await until('the new price', async () => {
         const response = await fetch(`${service.baseUrl}/api/v1/models/public`)
         const { models } = (await response.json()) as { models: { pricing: { input: string } }[] }
-        return models[0]?.pricing.input === '2000000' || undefined
+        return models[0]?.pricing.input === '2000000'
       })
       const [act] = await service.database.listAudit({ subjectId: 'configuration', limit: 1 })
       t.match(act, { action: 'configuration.apply', actor: `user:${operator.user.id}` })

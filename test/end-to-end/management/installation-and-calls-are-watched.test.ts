@@ -1,7 +1,7 @@
 /** Live data: operators watch the installation, customers their calls as they end. */
 import t from 'tap'
 import type { LiveCall, Overview } from '../../../schemas/management/live.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { MANAGE, type ManageClient, signIn } from '../../support/manage.ts'
 import { testConfig } from '../../support/service.ts'
@@ -61,7 +61,7 @@ t.test('live data', async (t) => {
     const requestId = (await call()).headers.get('x-gateway-trace')
     await eventually('the call', () => mine.events.find(({ data }) => data.request_id === requestId))
     await call()
-    await eventually('the second call', () => (mine.events.length >= 2 ? true : undefined))
+    await until('the second call', () => mine.events.length >= 2)
     t.match(mine.events[0], { name: 'call', data: { model: 'fast', status: 'success', cost: String } })
     t.equal(mine.events.length, 2, 'each once')
     t.same(errors.events, [], 'the filter holds')

@@ -1,7 +1,7 @@
 /** A budget of a day covers tasks of images and videos: held at the submit, settled by what was made, given back. */
 import t from 'tap'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { GENERATIONS, withQueuedImages } from './image-support.ts'
 import { checkEntries, checkWallet, clientOf } from './support.ts'
@@ -30,9 +30,9 @@ t.test('budgets of media', async (t) => {
       timezone: 'UTC',
     })
     const spent = (expected: string) =>
-      eventually(`${expected} is spent of the budget, and nothing reserved`, async () => {
+      until(`${expected} is spent of the budget, and nothing reserved`, async () => {
         const [state] = await database.listBudgets(accountId)
-        return (state!.reserved === 0n && printCredits(state!.spent) === expected) || undefined
+        return state!.reserved === 0n && printCredits(state!.spent) === expected
       })
     const submit = async (path: string, body: object): Promise<string> => {
       const { status, body: task } = await client.post(path, body)

@@ -2,7 +2,7 @@
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { startReceiver } from '../../pipelines/notifications/support.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { signIn } from '../../support/manage.ts'
 import { demonstration, newClient } from './support.ts'
@@ -104,7 +104,7 @@ t.test('receivers that are the operator’s own', async (t) => {
     })
     const before = hooks.received.length
     t.match(await owner.send('POST', `/webhook-deliveries/${id}/replay`, {}), { status: 200 })
-    await eventually('it comes again', () => (hooks.received.length > before ? true : undefined))
+    await until('it comes again', () => hooks.received.length > before)
     t.equal(hooks.received.at(-1)!.headers['webhook-id'], event_id)
   })
 
@@ -114,7 +114,7 @@ t.test('receivers that are the operator’s own', async (t) => {
       status: 201,
       body: { type: 'webhook.test', state: 'waiting' },
     })
-    await eventually('the test', () => (hooks.received.length > count ? true : undefined))
+    await until('the test', () => hooks.received.length > count)
     const { body: rotated } = await owner.send('POST', `/webhooks/${made.id}/rotate`, {})
     t.not(rotated.secret, made.secret)
     t.ok(rotated.former_secret_until)

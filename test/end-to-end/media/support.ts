@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
-import { eventually, type LentService, type LogJson } from '../../support/service.ts'
+import { type LentService, type LogJson, until } from '../../support/service.ts'
 import { balanceOf } from '../support.ts'
 
 const DEMONSTRATION = new URL('../../../config/demonstration.yaml', import.meta.url)
@@ -154,11 +154,10 @@ export async function checkWallet(
 ): Promise<void> {
   const used = sum(charges)
   const expected = { remaining: printCredits(sum([paidIn]) - used), used: printCredits(used), held: '0' }
-  await eventually('the wallet is settled', async () =>
-    (await balanceOf(service, key)).held === '0' ? true : undefined,
-  )
-  await eventually('the balance is shown', async () =>
-    (await balanceOf(service, key)).remaining === expected.remaining ? true : undefined,
+  await until('the wallet is settled', async () => (await balanceOf(service, key)).held === '0')
+  await until(
+    'the balance is shown',
+    async () => (await balanceOf(service, key)).remaining === expected.remaining,
   ).catch(() => {})
   t.match(await balanceOf(service, key), expected, 'remaining, used and held')
   const callLog = openCallLog(service.engines.clickhouseUrl)

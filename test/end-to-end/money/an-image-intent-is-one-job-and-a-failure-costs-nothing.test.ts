@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually, type LentService } from '../../support/service.ts'
+import { eventually, type LentService, until } from '../../support/service.ts'
 import { GENERATIONS, postForm, withQueuedImages } from '../media/image-support.ts'
 import {
   type Answer,
@@ -44,7 +44,7 @@ async function cutOff(
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json', ...intent },
     signal: cut.signal,
   }).catch(() => null)
-  await eventually('the upstream has it', async () => (await jobs(service, body.model)) > before || undefined)
+  await until('the upstream has it', async () => (await jobs(service, body.model)) > before)
   cut.abort()
   await lost
 }
@@ -123,17 +123,14 @@ t.test('images', async (t) => {
       signal: open.signal,
     }).catch(() => null)
     const isOpen = ({ model, state }: UpstreamCall) => model === 'sim-sonata-large' && state === 'running'
-    await eventually(
-      'the stream is in flight',
-      async () => (await upstreamCalls(service)).some(isOpen) || undefined,
-    )
+    await until('the stream is in flight', async () => (await upstreamCalls(service)).some(isOpen))
     const refused = await client.post(GENERATIONS, body)
     t.match(refused, { status: 402, body: { error: { code: 'quota_exceeded' } } })
     open.abort()
     await streamed
-    await eventually(
+    await until(
       'the estimate is free again',
-      async () => (await client.post(GENERATIONS, body)).status === 200 || undefined,
+      async () => (await client.post(GENERATIONS, body)).status === 200,
     )
   })
 

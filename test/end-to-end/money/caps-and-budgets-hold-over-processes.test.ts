@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parseCredits } from '../../../schemas/money.ts'
 import { connect } from '../../../src/postgres/connection.ts'
-import { eventually, startService, type TestService } from '../../support/service.ts'
+import { eventually, startService, type TestService, until } from '../../support/service.ts'
 import { ask, CHAT_PROTOCOLS, checkRefused, ERRORS } from '../protocols/support.ts'
 import { callConfig, errorOf, say } from '../support.ts'
 
@@ -82,8 +82,9 @@ t.test('100 parallel calls against a cap for 5, over three processes', async (t)
     return Number(row.count)
   }
   // They may be booked behind the charges.
-  await eventually('each refusal has its row', async () =>
-    (await refusedRows()) >= PARALLEL_CALLS - AFFORDABLE_CALLS ? true : undefined,
+  await until(
+    'each refusal has its row',
+    async () => (await refusedRows()) >= PARALLEL_CALLS - AFFORDABLE_CALLS,
   )
   t.equal(await refusedRows(), PARALLEL_CALLS - AFFORDABLE_CALLS, 'and no more than one')
 
@@ -99,9 +100,7 @@ t.test('100 parallel calls against a cap for 5, over three processes', async (t)
     spent: String(COST * AFFORDABLE_CALLS),
   })
   await database.updateKey(keyId, { spendCap: cap(AFFORDABLE_CALLS + 1) })
-  await eventually('a raised cap is in force', async () =>
-    (await service.chat(key, BODY)).status === 200 ? true : undefined,
-  )
+  await until('a raised cap is in force', async () => (await service.chat(key, BODY)).status === 200)
   await assertBooksAgree(t, keyId, cap(AFFORDABLE_CALLS + 1))
 })
 
@@ -118,11 +117,11 @@ t.test('a balance for 5 of 100 parallel calls, and for one of three, over three 
     [key, '0'],
     [poor, String(COST / 4)],
   ] as const)
-    await eventually('all is charged', async () => {
+    await until('all is charged', async () => {
       const { remaining } = (await (await service.get(each, '/v1/key/balance')).json()) as {
         remaining: string
       }
-      return remaining === left ? true : undefined
+      return remaining === left
     })
   t.same((await database.verifyWallets()).differences, [])
 })
@@ -168,9 +167,9 @@ t.test('a killed service frees what its calls had reserved', async (t) => {
   const body = { ...BODY, model: 'endless', stream: true }
   const { key: poor } = await service.newKey(String(COST))
   const open = [key, key, key, poor].map((each) => service.chat(each, body, FRESH).catch(() => null))
-  await eventually('they are reserved', async () => {
+  await until('they are reserved', async () => {
     const [row] = await sql<[{ count: bigint }]>`SELECT count(*) FROM wallet_reservations`
-    return (await openReservations(keyId)) === 3 && row.count === 1n ? true : undefined
+    return (await openReservations(keyId)) === 3 && row.count === 1n
   })
   t.equal((await service.chat(poor, BODY, FRESH)).status, 402, 'nothing is left of the balance')
   t.equal((await service.chat(key, BODY, FRESH)).status, 402, 'nothing is left for another one')
@@ -178,7 +177,7 @@ t.test('a killed service frees what its calls had reserved', async (t) => {
   await Promise.all(open)
   t.equal(await openReservations(keyId), 3)
   await service.start()
-  await eventually('they are free', async () => ((await openReservations(keyId)) === 0 ? true : undefined))
+  await until('they are free', async () => (await openReservations(keyId)) === 0)
   t.same(await rush(key, 3), [200, 200, 200], 'and all of the cap is there again')
   t.same(await rush(poor, 1), [200], 'and all of the balance')
   await assertBooksAgree(t, keyId, cap(3))
@@ -198,16 +197,16 @@ t.test('a member who is removed, and a key that is revoked, open nothing on any 
   }
   const [revoked, removed] = [await issue(), await issue()]
   const all = async (key: string, status: number) =>
-    countOf(await rush(key, ENOUGH_FOR_BOTH), status) === ENOUGH_FOR_BOTH ? true : undefined
+    countOf(await rush(key, ENOUGH_FOR_BOTH), status) === ENOUGH_FOR_BOTH
   for (const { raw } of [revoked, removed]) t.ok(await all(raw, 200))
   await database.revokeKey(revoked.key.id)
-  await eventually('a revoked key is refused everywhere', () => all(revoked.raw, 401))
+  await until('a revoked key is refused everywhere', () => all(revoked.raw, 401))
   t.ok(await all(removed.raw, 200), 'the other one is not')
   await database.setAccountModels(organizationId, ['endless'])
-  await eventually('what the account may not call is refused everywhere', () => all(removed.raw, 400))
+  await until('what the account may not call is refused everywhere', () => all(removed.raw, 400))
   t.match(await errorOf(await service.chat(removed.raw, BODY)), { code: 'model_not_allowed' })
   await database.removeMember(organizationId, member!)
-  await eventually('the key of a removed member is refused everywhere', () => all(removed.raw, 401))
+  await until('the key of a removed member is refused everywhere', () => all(removed.raw, 401))
 })
 
 /** A caller whose account has a daily budget for so many calls. */
@@ -225,9 +224,9 @@ async function newCaller(calls: number) {
     })
   await put(cap(calls))
   const spent = (expected: bigint) =>
-    eventually('all of it is booked', async () => {
+    until('all of it is booked', async () => {
       const [state] = await database.listBudgets(accountId)
-      return (state?.spent === expected && state.reserved === 0n) || undefined
+      return state?.spent === expected && state.reserved === 0n
     })
   return { key, accountId, put, spent }
 }
@@ -261,9 +260,7 @@ t.test('100 parallel calls against a budget for 5, over three processes', async 
     [50, 80, 100],
   )
   await put(cap(AFFORDABLE_CALLS + 1))
-  await eventually('a raised budget is in force', async () =>
-    (await service.chat(key, BODY)).status === 200 ? true : undefined,
-  )
+  await until('a raised budget is in force', async () => (await service.chat(key, BODY)).status === 200)
   await spent(cap(AFFORDABLE_CALLS + 1))
   t.same((await database.verifyWallets()).differences, [])
 })
@@ -282,9 +279,9 @@ t.test('a killed service frees what its calls had reserved of a budget', async (
   const { key, accountId, spent } = await newCaller(3)
   const body = { ...BODY, model: 'endless', stream: true }
   const open = [1, 2, 3].map(() => service.chat(key, body, FRESH).catch(() => null))
-  await eventually('they are reserved', async () => {
+  await until('they are reserved', async () => {
     const [state] = await database.listBudgets(accountId)
-    return state!.reserved === cap(3) || undefined
+    return state!.reserved === cap(3)
   })
   t.same(await rush(key, 1), [402], 'nothing is left for another one')
   await service.kill()

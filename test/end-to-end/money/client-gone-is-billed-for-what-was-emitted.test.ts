@@ -5,7 +5,7 @@
 import t from 'tap'
 import { serveHttp, textOf } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually, type LentService } from '../../support/service.ts'
+import { eventually, type LentService, until } from '../../support/service.ts'
 import {
   balanceOf,
   callConfig,
@@ -146,9 +146,7 @@ t.test('a client that goes away', async (t) => {
   await t.test('leaves a wallet that its rows add up to', async (t) => {
     const rows = await service.logs(key, (found) => found.length === 5)
     const used = rows.reduce((sum, row) => sum + Number(row.cost), 0)
-    await eventually('all is booked', async () =>
-      (await balanceOf(service, key)).used === String(used) ? true : undefined,
-    )
+    await until('all is booked', async () => (await balanceOf(service, key)).used === String(used))
     t.ok((await service.database.verifyWallets()).ok)
   })
 })

@@ -11,9 +11,9 @@ import { margins } from '../../../schemas/management/calls/usage.ts'
 import { OPERATIONS } from '../../../schemas/management/index.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import { startReceiver } from '../../pipelines/notifications/support.ts'
+import { eventually, until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { MANAGE, signIn } from '../../support/manage.ts'
-import { eventually } from '../../support/service.ts'
 import { ask, type ChannelPlan, configOf, simulated } from '../protocols/support.ts'
 import { rowOf, traceOf, UPSTREAM_KEY } from '../support.ts'
 
@@ -244,7 +244,7 @@ t.test('costs', async (t) => {
     const csv = await get('/v1/logs?format=csv')
     t.match(csv.text, /request_id/)
     t.notMatch(csv.text, SECRET)
-    await eventually('the live calls', async () => (live.text().includes(SOLD) ? true : undefined))
+    await until('the live calls', async () => live.text().includes(SOLD))
     t.notMatch(live.text(), SECRET)
     await live.leave()
   })

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually, type LentService } from '../../support/service.ts'
+import { type LentService, until } from '../../support/service.ts'
 import { ask, baseUrlAt, type ChatProtocol, configOf, PLAIN } from '../protocols/support.ts'
 import { balanceOf, estimatedTokens, readUntil, rowsOf, traceOf, UPSTREAM_KEY } from '../support.ts'
 import {
@@ -205,9 +205,7 @@ t.test('every answer of an upstream', async (t) => {
       return CASES.filter((each) => !isCounted(metrics, each)).map(({ model }) => model)
     }
     // Gateways tell each other what they have counted.
-    await eventually('all is counted', async () =>
-      (await miscounted()).length === 0 ? true : undefined,
-    ).catch(() => undefined)
+    await until('all is counted', async () => (await miscounted()).length === 0).catch(() => undefined)
     t.same(await miscounted(), [])
   })
 })

@@ -9,7 +9,7 @@ import { newId } from '../../../src/core/keys/ids.ts'
 import { priceOf } from '../../../src/core/payments/price.ts'
 import { openProvider } from '../../../src/payments/provider.ts'
 import { connect } from '../../../src/postgres/connection.ts'
-import { eventually, TEST_MASTER_KEY } from '../../support/service.ts'
+import { eventually, TEST_MASTER_KEY, until } from '../../support/service.ts'
 import { balanceOf, type Customer, fillPage, openShop, payAt, startTopUp, untilState } from './support.ts'
 
 const WORKERS = 50
@@ -39,7 +39,7 @@ async function withCard(number: string, { maximum = '5000' } = {}): Promise<Cust
   await payAt(url, number)
   if (number.endsWith('3184') || number.endsWith('3155')) await fillPage(url, { answer: 'confirm' })
   await untilState(customer, id, 'paid')
-  await eventually('the card is known', async () => (await cardsOf(customer)).length > 0 || undefined)
+  await until('the card is known', async () => (await cardsOf(customer)).length > 0)
   const { status } = await customer.client.send('PUT', '/automatic-top-up', {
     account_id: customer.accountId,
     enabled: true,
@@ -123,7 +123,7 @@ t.test('many workers in several processes see the low balance at once: one payme
   const customer = await withCard('4242424242424242')
   await spend(customer, 450n)
   await Promise.all(Array.from({ length: WORKERS }, () => topUpAutomatically(deps)))
-  await eventually('it is booked', async () => (await balanceOf(shop, customer)) === 550n || undefined)
+  await until('it is booked', async () => (await balanceOf(shop, customer)) === 550n)
   for (const child of children) child.send('stop')
   await Promise.all(children.map((child) => once(child, 'exit')))
   const payments = await automaticPaymentsOf(customer)
@@ -248,7 +248,7 @@ for (const [verb, reason] of [
       .data
     const [intent] = await chargesOf(id)
     await control('POST', `/intents/${intent!.id}/${verb}`)
-    await eventually('it is booked', async () => (await balanceOf(shop, customer)) === 0n || undefined)
+    await until('it is booked', async () => (await balanceOf(shop, customer)) === 0n)
     await topUpAutomatically(deps)
     t.match(await automaticOf(customer), { enabled: false, off_reason: reason })
     t.same(await automaticPaymentsOf(customer), [])

@@ -1,7 +1,7 @@
 /** A customer tops up by card, through the vendor's library, the provider's pages and its signed webhooks. */
 import t from 'tap'
+import { eventually, until } from '../../support/eventually.ts'
 import { signIn } from '../../support/manage.ts'
-import { eventually } from '../../support/service.ts'
 import {
   balanceOf,
   FORMER_SECRET,
@@ -70,9 +70,9 @@ t.test('a former secret signs while it is configured; others, and forgeries, are
   await control('PUT', '/faults', { secret: 'whsec_of_somebody' })
   const second = await startTopUp(customer)
   await payAt(second.url)
-  await eventually('it is refused', async () => {
+  await until('it is refused', async () => {
     const { deliveries } = await control('GET', '')
-    return deliveries.some(({ status }) => status === 400) || undefined
+    return deliveries.some(({ status }) => status === 400)
   })
   t.equal((await paymentOf(customer, second.id)).state, 'open')
   await noFaults()
@@ -145,16 +145,10 @@ t.test('refunds and disputes take credits back, below zero where they are spent'
   const books = await control('GET', '')
   const intent = Object.values(books.intents).find(({ metadata }) => metadata.tollgate_payment === id)!
   await control('POST', `/intents/${intent.id}/dispute`)
-  await eventually(
-    'the credits are taken',
-    async () => (await balanceOf(shop, customer)) === -450n || undefined,
-  )
+  await until('the credits are taken', async () => (await balanceOf(shop, customer)) === -450n)
   const [dispute] = Object.values((await control('GET', '')).disputes)
   await control('POST', `/disputes/${dispute!.id}/close?status=won`)
-  await eventually(
-    'they are given back',
-    async () => (await balanceOf(shop, customer)) === -150n || undefined,
-  )
+  await until('they are given back', async () => (await balanceOf(shop, customer)) === -150n)
   t.equal((await customer.client.send('POST', `/payments/${id}/refunds`, { reason: 'mine' })).status, 403)
 })
 
@@ -166,7 +160,7 @@ t.test('a dispute above the payment takes all of its credits', async (t) => {
   const { intents } = await control('GET', '')
   const intent = Object.values(intents).find(({ metadata }) => metadata.tollgate_payment === id)!
   await control('POST', `/intents/${intent.id}/dispute?amount=512`)
-  await eventually('it is taken', async () => (await balanceOf(shop, customer)) === 0n || undefined)
+  await until('it is taken', async () => (await balanceOf(shop, customer)) === 0n)
   t.match(await paymentOf(customer, id), { disputed: '5.00', credits_taken: '500' })
 })
 

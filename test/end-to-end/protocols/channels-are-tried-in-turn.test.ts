@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually } from '../../support/service.ts'
+import { until } from '../../support/service.ts'
 import { rowOf, traceOf, upstreamCalls } from '../support.ts'
 import {
   type AskOptions,
@@ -226,9 +226,9 @@ t.test('channels', async (t) => {
       await reader.read()
       await reader.cancel()
       const requestId = traceOf(response)
-      await eventually('the upstream is let go', async () => {
+      await until('the upstream is let go', async () => {
         const [seen] = await upstreamCalls(service, requestId)
-        return seen?.state === 'client_closed' || undefined
+        return seen?.state === 'client_closed'
       })
       t.match((await upstreamCalls(service, requestId))[0], { model: /^sim-a@/ })
     }

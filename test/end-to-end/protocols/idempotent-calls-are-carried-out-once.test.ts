@@ -1,7 +1,7 @@
 /** A repeated call with one Idempotency-Key is executed once. */
 import postgres from 'postgres'
 import t, { type Test } from 'tap'
-import { eventually, startService } from '../../support/service.ts'
+import { eventually, startService, until } from '../../support/service.ts'
 import { balanceOf, errorOf, readUntil, rowOf, traceOf, upstreamCalls } from '../support.ts'
 import {
   type AskOptions,
@@ -144,10 +144,10 @@ t.test('a call with an Idempotency-Key', async (t) => {
 
         const left = { stream: true, headers: { 'idempotency-key': freshKey() } }
         await leave(await call('slow', left))
-        await eventually('the key is free again', async () => {
+        await until('the key is free again', async () => {
           const again = await call('slow', left)
           await leave(again)
-          return again.status === 200 || undefined
+          return again.status === 200
         })
 
         const refused = { headers: { 'idempotency-key': freshKey() } }
@@ -185,9 +185,9 @@ t.test('a call with an Idempotency-Key', async (t) => {
         INSERT INTO idempotency_records (account_id, key, state, request_hash, request_id, frees_at, expires_at)
         VALUES (${accountId}, ${intent}, 'running', '', 'none', now(), now())`
       left = call(abort.signal).catch(() => null)
-      await eventually('the claim waits', async () => {
+      await until('the claim waits', async () => {
         const waiting = await transaction`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`
-        return waiting.length > 0 || undefined
+        return waiting.length > 0
       })
       abort.abort()
       await left
@@ -263,9 +263,9 @@ t.test('a call with an Idempotency-Key', async (t) => {
       const [paid, ...others] = rows.filter(({ cost }) => cost !== '0')
       t.same([paid?.status, others.length], ['success', 0])
       for (const gateway of [service, other])
-        await eventually('the charge is known to both', async () => {
+        await until('the charge is known to both', async () => {
           const { used } = await balanceOf(gateway, key)
-          return used === paid?.cost || undefined
+          return used === paid?.cost
         })
     }
   })
@@ -282,7 +282,7 @@ t.test('a call with an Idempotency-Key', async (t) => {
     t.match(await errorOf(response), { code: 'service_unavailable', type: 'server_error' })
     t.equal((await call()).status, 200, 'others go on')
     await service.engines.startEngine('postgres')
-    await eventually('it is carried out again', async () => (await call(headers)).status === 200 || undefined)
+    await until('it is carried out again', async () => (await call(headers)).status === 200)
   })
 })
 

@@ -5,7 +5,7 @@ import type { z } from 'zod'
 import type { ChatProtocol, channelEntry, modelEntry } from '../../../schemas/config/catalog.ts'
 import { CHAT_PROTOCOLS } from '../../../schemas/config/catalog.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
-import { eventually, type LentService, type LogJson } from '../../support/service.ts'
+import { type LentService, type LogJson, until } from '../../support/service.ts'
 import { balanceOf, rowOf, UPSTREAM_KEY } from '../support.ts'
 
 export { CHAT_PROTOCOLS, type ChatProtocol }
@@ -255,9 +255,9 @@ export class Books {
     this.#balance -= by
     const wanted = printCredits(this.#balance)
     let seen = ''
-    await eventually('the balance has fallen by the cost', async () => {
+    await until('the balance has fallen by the cost', async () => {
       seen = (await balanceOf(this.#service, this.key)).remaining
-      return seen === wanted || undefined
+      return seen === wanted
     }).catch((error: Error) => {
       throw new Error(`${error.message}: ${wanted} wanted, ${seen} seen`)
     })

@@ -1,9 +1,9 @@
 /** Responses that are made in the background, and conversations, as the openai SDK uses them. */
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
+import { eventually, until } from '../../support/eventually.ts'
 import { serveHttp } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually } from '../../support/service.ts'
 import { Books, configOf, post, simulated } from '../protocols/support.ts'
 import { balanceOf, errorOf, traceOf, UPSTREAM_KEY } from '../support.ts'
 import { asking } from './support.ts'
@@ -122,7 +122,7 @@ t.test('in the background', async (t) => {
   await t.test('one that fails is free unless its upstream reports usage', async (t) => {
     const free = await begin('outcome=fail,delay=0')
     t.match(await ended(free.begun.id), { status: 'failed', error: { code: 'server_error' } })
-    await eventually('it is refunded', async () => (await heldNow()) === '0' || undefined)
+    await until('it is refunded', async () => (await heldNow()) === '0')
     books.free(free.requestId, { status: 'error', error_code: 'server_error' })
     const paid = await begin('outcome=fail,delay=0,usage=always,tokens=5')
     const response = await ended(paid.begun.id)
@@ -196,7 +196,7 @@ t.test('in the background', async (t) => {
       headers: { authorization: `Bearer ${poor.key}`, 'content-type': 'application/json', ...headers },
       signal: cut.signal,
     }).catch(() => null)
-    await eventually('it is held', async () => (await balanceOf(service, poor.key)).held !== '0' || undefined)
+    await until('it is held', async () => (await balanceOf(service, poor.key)).held !== '0')
     cut.abort()
     await lost
     t.equal((await post(service, poor.key, PATH, body)).status, 402)

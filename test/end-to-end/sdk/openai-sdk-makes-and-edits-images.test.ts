@@ -5,8 +5,8 @@ import { LLMock } from '@copilotkit/aimock'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { imageFacts } from '../../../src/core/media/image-size.ts'
+import { until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { eventually } from '../../support/service.ts'
 import { pictureAt } from '../media/image-support.ts'
 import { checkWallet, demonstration, newClient } from '../media/support.ts'
 import { rowOf } from '../support.ts'
@@ -159,9 +159,9 @@ t.test('the OpenAI SDK', async (t) => {
 
   // 2 + 1 + 1 + 2 of the demonstration's; 2 + 1 + 1 + 1 of the stranger's.
   const charges = [...Array(6).fill('12.5'), ...Array(5).fill('3')]
-  await eventually('all is settled', async () => {
+  await until('all is settled', async () => {
     const rows = await service.logs(key, (found) => found.length > 0)
-    return rows.filter(({ status }) => status === 'success').length === 8 || undefined
+    return rows.filter(({ status }) => status === 'success').length === 8
   })
   await checkWallet(t, service, { key }, '1000', charges)
 })

@@ -1,6 +1,6 @@
 /** What the vendors' SDKs are tried against: one model behind each protocol, and things to ask of it. */
 import type { Test } from 'tap'
-import { eventually, type LentService } from '../../support/service.ts'
+import { type LentService, until } from '../../support/service.ts'
 import { type Books, configOf, simulated } from '../protocols/support.ts'
 import { upstreamCalls, upstreamRequest } from '../support.ts'
 
@@ -73,9 +73,9 @@ export async function isChargedForWhatWasSaid(
   requestId: string,
   seen: string,
 ): Promise<void> {
-  await eventually('the upstream was let go', async () => {
+  await until('the upstream was let go', async () => {
     const [call] = await upstreamCalls(service, requestId)
-    return call?.state === 'client_closed' || undefined
+    return call?.state === 'client_closed'
   })
   const row = await books.chargedAsRow(requestId, { status: 'interrupted' })
   t.ok(row.output_tokens >= leastTokens(seen) && row.output_tokens < LONG_TOKENS)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
 import { openNats } from '../../../src/nats/nats.ts'
-import { eventually, startService, testConfig } from '../../support/service.ts'
+import { startService, testConfig, until } from '../../support/service.ts'
 import { gauge } from '../chaos/gauge.ts'
 import { childrenOf, isRunning, type Role } from '../chaos/processes.ts'
 
@@ -33,19 +33,19 @@ const calls = (model: string) => gauge(service, `tollgate_calls_total{model="${m
 const measured = () => gauge(service, 'tollgate_call_duration_seconds_count{model="fast"}')
 
 const replaced = (former: number) =>
-  eventually(
+  until(
     'another gateway serves',
     async () => {
-      if (isRunning(former)) return undefined
+      if (isRunning(former)) return false
       const answer = await fetch(`${service.baseUrl}/healthz`).catch(() => null)
-      return answer?.status === 200 ? true : undefined
+      return answer?.status === 200
     },
     REPLACED_WITHIN_MS,
   )
 
 await t.test('a gateway that is killed leaves what the last scrape read', async (t) => {
   for (let at = 0; at < 3; at++) await (await call('fast')).text()
-  await eventually('three calls', async () => ((await calls('fast')) === 3 ? true : undefined))
+  await until('three calls', async () => (await calls('fast')) === 3)
   for (const times of [1, 2]) {
     const killed = only('gateway')
     process.kill(killed, 'SIGKILL')
@@ -56,7 +56,7 @@ await t.test('a gateway that is killed leaves what the last scrape read', async 
   t.equal(await gauge(service, 'tollgate_draining'), 0, 'gauges are those of now')
   t.equal(await gauge(service, 'tollgate_calls_in_flight'), 0)
   await (await call('fast')).text()
-  await eventually('one more', async () => ((await calls('fast')) === 4 ? true : undefined))
+  await until('one more', async () => (await calls('fast')) === 4)
 })
 
 await t.test('a gateway that drains leaves what nobody has read', async (t) => {
@@ -87,18 +87,16 @@ await t.test('a process that ends after an error leaves what it counted', async 
       const subject = `${SETTLEMENT_SUBJECT}.test`
       nats.publish(subject, 'test.1', Buffer.from('no settlement'), (error) => resolve(error === null))
     })
-  await eventually('the message is stored', async () => ((await isStored()) ? true : undefined))
+  await until('the message is stored', async () => await isStored())
   await service.logs(key, (rows) => rows.some(({ model }) => model === 'film'))
   const malformed = join(service.dataDir, 'malformed-settlements.ndjson')
-  await eventually('it is kept', () => (existsSync(malformed) ? true : undefined))
+  await until('it is kept', () => existsSync(malformed))
   for (const role of ['tasks', 'settler'] as const) {
     const former = only(role)
     process.kill(former, 'SIGUSR2')
-    await eventually('another one runs', () => (isRunning(former) || only(role) === 0 ? undefined : true))
+    await until('another one runs', () => !isRunning(former) && only(role) !== 0)
   }
-  await eventually('it has begun', async () =>
-    (await gauge(service, 'tollgate_log_lag_seconds')) >= 0 ? true : undefined,
-  )
+  await until('it has begun', async () => (await gauge(service, 'tollgate_log_lag_seconds')) >= 0)
   t.same(await counts(), [1, 1])
 })
 

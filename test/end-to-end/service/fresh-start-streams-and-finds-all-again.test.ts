@@ -11,7 +11,7 @@ import { readRunning } from '../../../src/embedded/data-dir.ts'
 import { readPrivateJson } from '../../../src/embedded/private-file.ts'
 import { EngineRecord } from '../../../src/embedded/supervisor.ts'
 import { testDataDir } from '../../support/engines.ts'
-import { eventually, type LogJson } from '../../support/service.ts'
+import { eventually, type LogJson, until } from '../../support/service.ts'
 import { isRunning } from '../chaos/processes.ts'
 import { type ServeProcess, serveProcess } from './serve-process.ts'
 
@@ -87,7 +87,7 @@ const gauge = async (baseUrl: string, line: string): Promise<string | undefined>
 }
 
 const starting = start()
-await eventually('engines are started', () => (existsSync(join(dataDir, 'engines')) ? true : undefined))
+await until('engines are started', () => existsSync(join(dataDir, 'engines')))
 /** Held by us, if nobody else has it; from before the next start on. */
 const holder = createServer()
 await new Promise<void>((resolve) => {
@@ -129,21 +129,17 @@ await t.test('an engine that is killed is logged, comes back, and calls work', a
   t.equal(await up(), '1')
   const record = join(dataDir, 'engines', 'clickhouse.json')
   // Each crash is answered more slowly: in the end it is down for long enough to be seen so.
-  await eventually('metrics tell', async () => {
+  await until('metrics tell', async () => {
     const pid = readPrivateJson(record, EngineRecord)?.process?.pid
     if (pid !== undefined && isRunning(pid)) process.kill(pid, 'SIGKILL')
-    return (await up()) === '0' ? true : undefined
+    return (await up()) === '0'
   })
-  await eventually('the log tells', () =>
-    /"engine":"clickhouse","event":"crashed"/.test(first.serve.stderr()) ? true : undefined,
-  )
+  await until('the log tells', () => /"engine":"clickhouse","event":"crashed"/.test(first.serve.stderr()))
   t.match(await shell(first.call), /\[DONE\]/, 'calls go on')
-  await eventually('it is back', async () => ((await up()) === '1' ? true : undefined))
+  await until('it is back', async () => (await up()) === '1')
   const { request_id: before } = (await lastRow(first.log)) ?? {}
   t.match(await shell(first.call), /\[DONE\]/)
-  await eventually('the log goes on', async () =>
-    (await lastRow(first.log))?.request_id === before ? undefined : true,
-  )
+  await until('the log goes on', async () => (await lastRow(first.log))?.request_id !== before)
 })
 
 await t.test('Ctrl-C stops everything it started', async (t) => {
@@ -168,13 +164,13 @@ await t.test('the next start finds all again, after kill -9 too', async (t) => {
     balance = next.balance
     const before = await eventually('the rows of the run before are there', () => lastRow(next.log))
     t.match(await shell(next.call), /\[DONE\]/)
-    await eventually('the row of this run is there', async () => {
+    await until('the row of this run is there', async () => {
       const row = await lastRow(next.log)
-      return row?.request_id !== before.request_id && row?.status === 'success' ? true : undefined
+      return row?.request_id !== before.request_id && row?.status === 'success'
     })
     const engines = enginePids()
     process.kill(next.serve.pid, end)
     t.equal(await next.serve.ended, end === 'SIGKILL' ? null : 0)
-    await eventually('its engines have ended', () => (engines.some(isRunning) ? undefined : true))
+    await until('its engines have ended', () => !engines.some(isRunning))
   }
 })

@@ -6,7 +6,7 @@ import { makeOld } from '../../src/postgres/partition-support.ts'
 import { newAccount, settlement } from '../../src/postgres/support.ts'
 import { startEngines } from '../../support/engines.ts'
 import { signIn } from '../../support/manage.ts'
-import { eventually, startService, testConfig } from '../../support/service.ts'
+import { startService, testConfig, until } from '../../support/service.ts'
 import { say } from '../support.ts'
 
 const MODELS = { fast: { simulate: 'tokens=2' } }
@@ -45,19 +45,17 @@ t.test('retention', async (t) => {
     await service.stop()
     await makeOld(sql)
     const other = await startService(t, { engines, config: testConfig(MODELS, RETENTION) })
-    await eventually('the month of the old calls is gone', async () =>
+    await until('the month of the old calls is gone', async () =>
       (await other.database.listPartitions()).some(
         ({ name, state }) => name === 'usage_rows_past' && state === 'dropped',
-      )
-        ? true
-        : undefined,
+      ),
     )
     t.match(other.output(), /Retired a month/)
     const { key } = await other.newKey('1000000')
     t.equal((await other.chat(key, { model: 'fast', messages: say('hello') })).status, 200)
-    await eventually('its row is booked', async () => {
+    await until('its row is booked', async () => {
       const [row] = await sql`SELECT count(*) AS rows FROM usage_rows`
-      return Number(row?.rows) === 1 ? true : undefined
+      return Number(row?.rows) === 1
     })
     t.match(await other.database.verifyWallets(), { ok: true })
   })

@@ -6,7 +6,7 @@ import { connect, type TLSSocket } from 'node:tls'
 import t from 'tap'
 import { readRunning } from '../../../src/embedded/data-dir.ts'
 import { testDataDir } from '../../support/engines.ts'
-import { eventually, startService, testConfig } from '../../support/service.ts'
+import { startService, testConfig, until } from '../../support/service.ts'
 import { isHealthy } from './container-health.ts'
 
 const FIXTURES = new URL('../../fixtures/tls/', import.meta.url)
@@ -72,10 +72,7 @@ t.test('listeners', async (t) => {
     t.match(service.baseUrl, /^https:\/\/localhost:\d+$/)
     t.equal(await ask(`${service.baseUrl}/healthz`), '200 ok\n')
     // An engine may be slow to answer while others use the machine.
-    await eventually(
-      'ready',
-      async () => (await ask(`${service.baseUrl}/readyz`)) === '200 ready\n' || undefined,
-    )
+    await until('ready', async () => (await ask(`${service.baseUrl}/readyz`)) === '200 ready\n')
     t.match(await ask(`${service.baseUrl}/metrics`), /^401 /)
     t.match(
       await ask(`${service.baseUrl}/metrics`, { authorization: `Bearer ${TOKEN}` }),
@@ -118,15 +115,13 @@ t.test('listeners', async (t) => {
   await t.test('a renewed certificate is taken up, a broken one is not', async (t) => {
     const before = await fingerprint(service.baseUrl)
     copyFileSync(new URL('test-only-other.crt', FIXTURES), cert)
-    await eventually(
-      'the refusal is logged',
-      () => service.output().includes('Refused the TLS certificate') || undefined,
-    )
+    await until('the refusal is logged', () => service.output().includes('Refused the TLS certificate'))
     t.equal(await fingerprint(service.baseUrl), before)
     install('other')
     // While the listener takes the certificate up it may cut a connection.
-    await eventually('the certificate is taken up', async () =>
-      [before, null].includes(await fingerprint(service.baseUrl).catch(() => null)) ? undefined : true,
+    await until(
+      'the certificate is taken up',
+      async () => ![before, null].includes(await fingerprint(service.baseUrl).catch(() => null)),
     )
   })
 })

@@ -10,7 +10,7 @@ import { connect } from '../../../src/postgres/connection.ts'
 import { startEngines } from '../../support/engines.ts'
 import { signIn } from '../../support/manage.ts'
 import { startPgBouncer } from '../../support/pgbouncer.ts'
-import { eventually, startService, TEST_MASTER_KEY } from '../../support/service.ts'
+import { eventually, startService, TEST_MASTER_KEY, until } from '../../support/service.ts'
 import { GENERATIONS, withQueuedImages } from '../media/image-support.ts'
 import { say, traceOf } from '../support.ts'
 
@@ -53,9 +53,9 @@ await t.test('calls of plain, capped and poor keys are settled', async (t) => {
   const ids: string[] = []
   for (let i = 0; i < CALLS / 3; i++)
     ids.push(...(await Promise.all([call(key, true), call(capped.raw, false), call(capped.raw, true)])))
-  await eventually('all are booked', async () => {
+  await until('all are booked', async () => {
     const rows = await sql`SELECT FROM usage_rows WHERE request_id = ANY (${ids}) AND status = 'success'`
-    return rows.length === ids.length ? true : undefined
+    return rows.length === ids.length
   })
   const { key: poor } = await service.newKey('0')
   t.equal((await service.chat(poor, { model, max_tokens: 20, messages: say('hello') })).status, 402)
@@ -84,7 +84,7 @@ await t.test('a revoked key is refused within a second or so, on notification', 
   const call = () => service.chat(key, { model, max_tokens: 20, messages: say('hello') })
   t.equal((await call()).status, 200)
   t.match(await operator.send('POST', `/keys/${keyId}/revoke`, {}), { status: 200 })
-  await eventually('it is refused', async () => ((await call()).status === 401 ? true : undefined))
+  await until('it is refused', async () => (await call()).status === 401)
 })
 
 await t.test('acts are in the audit record with their actor', async (t) => {

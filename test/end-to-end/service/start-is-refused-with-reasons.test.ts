@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { testDataDir } from '../../support/engines.ts'
-import { eventually, startService } from '../../support/service.ts'
+import { startService, until } from '../../support/service.ts'
 import { childrenOf } from '../chaos/processes.ts'
 import { serveProcess } from './serve-process.ts'
 
@@ -71,7 +71,7 @@ t.test(
     t.match(second.stderr(), `process ${service.pid()}`, 'says who')
     t.match(second.stderr(), service.baseUrl, 'and where')
     t.match(service.baseUrl, /^http:\/\/127\.0\.0\.1:\d+$/, 'run.json has the address on this machine')
-    await eventually('the banner', () => service.output().includes('Stop with Ctrl-C') || undefined)
+    await until('the banner', () => service.output().includes('Stop with Ctrl-C'))
     t.match(service.output(), 'https://gateway.example/v1', 'people see the public one')
     t.match(service.output(), service.baseUrl, 'and the local one')
     t.equal((await fetch(`${service.baseUrl}/healthz`)).status, 200, 'the first one serves on')

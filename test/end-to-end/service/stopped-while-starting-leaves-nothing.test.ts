@@ -7,7 +7,7 @@ import { readRunning } from '../../../src/embedded/data-dir.ts'
 import { readPrivateJson } from '../../../src/embedded/private-file.ts'
 import { EngineRecord } from '../../../src/embedded/supervisor.ts'
 import { testDataDir } from '../../support/engines.ts'
-import { eventually } from '../../support/service-client.ts'
+import { until } from '../../support/eventually.ts'
 import { isRunning } from '../chaos/processes.ts'
 import { serveProcess } from './serve-process.ts'
 
@@ -39,11 +39,7 @@ for (const moment of MOMENTS_MS)
 await t.test('a start afterwards works, and a signal to npm ends it', async (t) => {
   const env = { TOLLGATE_PORT: '0', TOLLGATE_DATA_DIR: dataDir }
   const serve = serveProcess(t, { cwd: ROOT, env, command: ['npm', 'start'] })
-  await eventually(
-    'it is ready',
-    () => serve.stdout().includes('Stop with Ctrl-C') || undefined,
-    START_BOUND_MS,
-  )
+  await until('it is ready', () => serve.stdout().includes('Stop with Ctrl-C'), START_BOUND_MS)
   const pid = readRunning(dataDir)?.pid
   t.type(pid, 'number')
   serve.signal('SIGTERM')

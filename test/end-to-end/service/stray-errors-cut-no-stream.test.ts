@@ -1,6 +1,6 @@
 /** Uncaught errors, in each process of the service. */
 import t from 'tap'
-import { eventually, startService, testConfig } from '../../support/service.ts'
+import { startService, testConfig, until } from '../../support/service.ts'
 import { childrenOf, type Role } from '../chaos/processes.ts'
 
 const UNCAUGHT = 'Uncaught error'
@@ -25,14 +25,14 @@ async function stray(pid: number, count: number): Promise<void> {
     const before = told(UNCAUGHT)
     process.kill(pid, 'SIGUSR2')
     // Signals that wait are one.
-    await eventually('it is logged', () => (told(UNCAUGHT) > before ? true : undefined))
+    await until('it is logged', () => told(UNCAUGHT) > before)
   }
 }
 
 await t.test('in the supervisor: told, and the service goes on', async (t) => {
   const before = told(UNCAUGHT)
   await stray(service.pid(), 2)
-  await eventually('they are logged', () => (told(UNCAUGHT) >= before + 2 ? true : undefined))
+  await until('they are logged', () => told(UNCAUGHT) >= before + 2)
   t.match(service.output(), '"level":"fatal"')
   t.match(service.output(), 'stray 1')
   t.match(service.output(), '"origin":"unhandledRejection"')
@@ -46,9 +46,9 @@ await t.test('in the settler: it is replaced', async (t) => {
   await stray(settler, 1)
   taken = response.headers.get('x-gateway-trace')
   t.match(await text, /\[DONE\]/)
-  await eventually('another settles', () => {
+  await until('another settles', () => {
     const now = only('settler')
-    return now !== 0 && now !== settler ? true : undefined
+    return now !== 0 && now !== settler
   })
 })
 
@@ -59,11 +59,11 @@ await t.test('in a gateway, once: its streams end in order, and another takes it
   t.match(await text, /\[DONE\]/, 'the open stream is finished')
   const serves = async () => {
     const now = only('gateway')
-    if (now === 0 || now === gateway) return undefined
+    if (now === 0 || now === gateway) return false
     const answer = await fetch(`${service.baseUrl}/readyz`).catch(() => null)
-    return answer?.status === 200 ? true : undefined
+    return answer?.status === 200
   }
-  await eventually('another serves', serves, REPLACED_WITHIN_MS)
+  await until('another serves', serves, REPLACED_WITHIN_MS)
   t.match(await (await stream('fast')).text, /\[DONE\]/)
   const requestId = response.headers.get('x-gateway-trace')
   const rows = await service.logs(key, (all) =>

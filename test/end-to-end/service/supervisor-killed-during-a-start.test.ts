@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { startEngines } from '../../support/engines.ts'
-import { eventually, startService } from '../../support/service.ts'
+import { eventually, startService, until } from '../../support/service.ts'
 import { childrenOf, isRunning } from '../chaos/processes.ts'
 
 const END_BOUND_MS = 20_000
@@ -24,7 +24,7 @@ t.test('a gateway that starts ends with its supervisor, and the next start works
   )
   t.teardown(() => isRunning(starting) && process.kill(starting, 'SIGKILL'))
   process.kill(service.pid(), 'SIGKILL')
-  await eventually('it has ended', () => (isRunning(starting) ? undefined : true), END_BOUND_MS)
+  await until('it has ended', () => !isRunning(starting), END_BOUND_MS)
   await engines.startEngine('nats')
   await service.start()
   t.match(await service.get(key, '/v1/key/balance'), { status: 200 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Random } from '../../simulation/random.ts'
 import { startEngines } from '../../support/engines.ts'
-import { eventually, startService, type TestService } from '../../support/service.ts'
+import { startService, type TestService, until } from '../../support/service.ts'
 import { audit, type Caller } from '../chaos/audit.ts'
 import { gauge } from '../chaos/gauge.ts'
 import { type SeenCall, startLoad } from '../chaos/load.ts'
@@ -36,17 +36,17 @@ for (const seed of seeds())
       const long = startLoad(service, keys, [
         ...planOf(random, { ...SHAPE, rampMs: 0, streamMs: [3_000, 4_000] }),
       ])
-      await eventually('streams are open', () => (long.answered >= 10 ? true : undefined))
+      await until('streams are open', () => long.answered >= 10)
       const [victim = 0, other = 0] = gateways
       process.kill(victim, 'SIGKILL')
-      await eventually('it is gone', () => (isRunning(victim) ? undefined : true))
+      await until('it is gone', () => !isRunning(victim))
       const meanwhile = await call(service)
       const unanswered = meanwhile.filter(({ status, end }) => status === null && end !== 'left')
       t.same(unanswered, [], 'later calls are served by the other')
       t.ok(isRunning(other))
-      await eventually('there are two again', () => {
+      await until('there are two again', () => {
         const now = childrenOf(service.pid(), 'gateway')
-        return now.length === 2 && !now.includes(victim) ? true : undefined
+        return now.length === 2 && !now.includes(victim)
       })
       await long.done
       seen.push(...long.seen)
@@ -63,9 +63,7 @@ for (const seed of seeds())
       t.same(journals(service), ['gateway-0', 'gateway-1'])
       await engines.startEngine('nats')
       await service.start({ TOLLGATE_WORKERS: '1' })
-      const isBooked = async () =>
-        (await gauge(service, 'tollgate_journal_unbooked')) === 0 ? true : undefined
-      await eventually('all is booked', isBooked)
+      await until('all is booked', async () => (await gauge(service, 'tollgate_journal_unbooked')) === 0)
       t.equal(await service.stop(), 0)
       t.same(journals(service), ['gateway-0'], 'and its journal is gone')
     })
@@ -81,7 +79,7 @@ for (const seed of seeds())
         env: { TOLLGATE_ROLES: 'settler' },
       })
       t.same(childrenOf(settler.pid(), 'gateway'), [])
-      await eventually('it says so', () => (settler.output().includes('takes no calls') ? true : undefined))
+      await until('it says so', () => settler.output().includes('takes no calls'))
       await call(service)
       await audit(t, service, callers, seen)
       t.equal(await service.stop(), 0)

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { Random } from '../../simulation/random.ts'
-import { eventually, startService, type TestService } from '../../support/service.ts'
+import { eventually, startService, type TestService, until } from '../../support/service.ts'
 import { balanceOf, callConfig, eventsIn, readUntil, rowOf, say, traceOf, upstreamCalls } from '../support.ts'
 import { bookedRows, clientFor, each } from './support.ts'
 
@@ -29,10 +29,8 @@ async function gauge(service: TestService, name: string): Promise<number> {
   return values.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
 }
 
-const isIdle = (service: TestService): Promise<true> =>
-  eventually('no call is in flight', async () =>
-    (await gauge(service, 'tollgate_calls_in_flight')) === 0 ? true : undefined,
-  )
+const isIdle = (service: TestService): Promise<void> =>
+  until('no call is in flight', async () => (await gauge(service, 'tollgate_calls_in_flight')) === 0)
 
 t.test('many at a time, and clients that leave', async (t) => {
   const service = await startService(t, {
@@ -126,9 +124,9 @@ t.test('many at a time, and clients that leave', async (t) => {
       })
       t.ok(admitted < ABORTS, 'some left before their first byte')
       await isIdle(service)
-      await eventually('the upstream has seen every connection close', async () => {
+      await until('the upstream has seen every connection close', async () => {
         const stats = await fetch(`${service.engines.simulatorUrl}/simulator/stats`)
-        return ((await stats.json()) as { running: number }).running === 0 ? true : undefined
+        return ((await stats.json()) as { running: number }).running === 0
       })
 
       const { remaining } = await balanceOf(service, key)

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { eventually, startService, type TestService } from '../../support/service.ts'
+import { eventually, startService, type TestService, until } from '../../support/service.ts'
 import { childrenOf } from '../chaos/processes.ts'
 import { callConfig, rowOf, say, upstreamCalls } from '../support.ts'
 import { upstreamAnswer } from './support.ts'
@@ -89,7 +89,7 @@ async function holdReaders(t: Test, service: TestService, key: string, count: nu
   t.teardown(() => {
     for (const reader of readers) reader.leave()
   })
-  await eventually('the heads have come', () => (readers.every(({ isHeld }) => isHeld) ? true : undefined))
+  await until('the heads have come', () => readers.every(({ isHeld }) => isHeld))
   return readers
 }
 

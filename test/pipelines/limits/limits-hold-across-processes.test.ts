@@ -12,7 +12,7 @@ import type { Decision, Limits, SubjectLimits } from '../../../src/core/limits/l
 import { type MailboxHandlers, openMailbox } from '../../../src/nats/mailbox.ts'
 import { Random } from '../../simulation/random.ts'
 import { startEngines } from '../../support/engines.ts'
-import { eventually } from '../../support/service.ts'
+import { until } from '../../support/eventually.ts'
 
 const engines = await startEngines(t, { only: ['nats'] })
 const silent = { info() {}, warn() {}, error() {}, debug() {} }
@@ -217,7 +217,7 @@ t.test('after 1,000 requests that end at any moment nothing is in flight', async
   }
   for (const permit of permits) permit.close()
   const left = () => both.flatMap((by) => Array.from({ length: 7 }, (_, at) => by.inFlight(`acc${at}`)))
-  await eventually('nothing is in flight anywhere', () => (left().every((n) => n === 0) ? true : undefined))
+  await until('nothing is in flight anywhere', () => left().every((n) => n === 0))
   const again = await askMany(both, 40, 'acc0', MANY)
   t.equal(admitted(again), 20)
 })
@@ -231,10 +231,10 @@ t.test('NATS goes: each decides by itself; it comes back: they decide together',
   t.equal(admitted(await askMany([both[1]], 20, 'alone', perMinute(5))), 5)
   t.ok(admitted(await askMany([both[1]], 1, 'slots', atOnce(8))) === 1)
   await engines.startEngine('nats')
-  await eventually('they have found each other', async () => {
+  await until('they have found each other', async () => {
     const found = await Promise.all(both.map((by) => ask(by, 'probe', perMinute(1_000))))
     const remaining = found.map(({ decision }) => decision.remainingRequests)
-    return Math.abs(remaining[0]! - remaining[1]!) === 1 ? true : undefined
+    return Math.abs(remaining[0]! - remaining[1]!) === 1
   })
   t.equal(admitted(await askMany(both, 20, 'alone', perMinute(11))), 1, 'what each admitted alone is known')
   t.equal(admitted(await askMany(both, 20, 'slots', atOnce(8))), 1, 'and so is what each holds')

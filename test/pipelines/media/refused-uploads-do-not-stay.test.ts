@@ -17,7 +17,7 @@ import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { folderStore } from '../../src/storage/support.ts'
-import { eventually } from '../../support/service.ts'
+import { until } from '../../support/eventually.ts'
 
 const KEY = `sk-tollgate-${'a'.repeat(64)}`
 const PNG = Buffer.from('\x89PNG\r\n\x1a\nrest', 'latin1')
@@ -153,7 +153,7 @@ t.test('a refusal behind the form removes its files', async (t) => {
   const { left, failureOf, refused } = await openEndpoint(t, () => EMPTY)
   for (const [what, parts, message] of refusals) {
     t.match(await failureOf(parts), { message }, what)
-    await eventually('the files are gone', () => (left().length === 0 ? true : undefined))
+    await until('the files are gone', () => left().length === 0)
   }
   t.equal(refused.length, refusals.length)
 })
@@ -175,7 +175,7 @@ t.test('a task that could not be made leaves none, one that was made keeps them'
   const full: readonly Part[] = [...GOOD, ['image', PNG]]
   const failing = await openEndpoint(t, () => throwError(() => new Failure('quota_exceeded', 'No balance.')))
   t.match(await failing.failureOf(full), { code: 'quota_exceeded' })
-  await eventually('the files are gone', () => (failing.left().length === 0 ? true : undefined))
+  await until('the files are gone', () => failing.left().length === 0)
 
   const making = await openEndpoint(t, (order) => taskOf(order))
   await lastValueFrom(making.send(full))
@@ -183,7 +183,7 @@ t.test('a task that could not be made leaves none, one that was made keeps them'
 
   const replayed = await openEndpoint(t, (order) => taskOf(order, 'req_of_the_first'))
   await lastValueFrom(replayed.send(full))
-  await eventually('the files are gone', () => (replayed.left().length === 0 ? true : undefined))
+  await until('the files are gone', () => replayed.left().length === 0)
 })
 
 t.test('a client that leaves: files stay where a task may have them, else not', async (t) => {
@@ -193,13 +193,13 @@ t.test('a client that leaves: files stay where a task may have them, else not', 
     return NEVER
   })
   const sent = send([...GOOD, ['image', PNG]]).subscribe()
-  await eventually('the submit', () => (isSubmitted ? true : undefined))
+  await until('the submit', () => isSubmitted)
   sent.unsubscribe()
   t.equal(left().length, 1)
   send([...GOOD, ['image', PNG]])
     .subscribe()
     .unsubscribe()
-  await eventually('only the first file', () => (left().length === 1 ? true : undefined))
+  await until('only the first file', () => left().length === 1)
 })
 
 t.test('an account has only so much on the way', async (t) => {
@@ -208,7 +208,7 @@ t.test('an account has only so much on the way', async (t) => {
     code: 'rate_limit_exceeded',
     message: /files that this account is sending exceed/,
   })
-  await eventually('the files are gone', () => (never.left().length === 0 ? true : undefined))
+  await until('the files are gone', () => never.left().length === 0)
   const uploads = new Uploads({ files: { delete: async () => undefined }, maxBytes: 100 })
   const [one, two] = [uploads.begin('acc_a'), uploads.begin('acc_a')]
   one.count(80)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { openMail } from '../../../src/mail/mail.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, until } from '../../support/eventually.ts'
 import { startMailServer } from '../../support/mail-server.ts'
 import { startNotifications } from './support.ts'
 
@@ -52,8 +52,9 @@ t.test('events go to those who want them, in their language', async (t) => {
   t.equal(server.to('ada@example.com').length, 1)
   await sql`UPDATE users SET enabled = false WHERE id = ${li.id}`
   await record('key.revoked')
-  await eventually('it is dispatched', async () =>
-    (await sql`SELECT FROM events WHERE dispatched_at IS NULL`).length === 0 ? true : undefined,
+  await until(
+    'it is dispatched',
+    async () => (await sql`SELECT FROM events WHERE dispatched_at IS NULL`).length === 0,
   )
   t.match(await sql`SELECT count(*)::integer FROM deliveries WHERE user_id = ${li.id}`, [{ count: 1 }])
 })
@@ -76,18 +77,18 @@ t.test(
     t.notMatch((await row()).sealed_mail.toString('latin1'), 'secret-token')
     server.answer('later@example.com', 451)
     bench.worker(t, { mail })
-    await eventually('a first attempt', async () => ((await row()).tries === 1 ? true : undefined))
+    await until('a first attempt', async () => (await row()).tries === 1)
     t.match((await row()).attempts, [{ status: 451, error: /did not take it/ }])
     server.answer('later@example.com', 250)
     await sql`UPDATE deliveries SET due_at = now() WHERE address = 'later@example.com'`
     t.match((await mailTo('later@example.com')).text, '#link=secret-token')
-    await eventually('it is recorded', async () => ((await row()).state === 'delivered' ? true : undefined))
+    await until('it is recorded', async () => (await row()).state === 'delivered')
     t.equal((await row()).sealed_mail, null)
     server.answer('never@example.com', 550)
     await send('never@example.com')
-    await eventually('it has failed for good', async () => {
+    await until('it has failed for good', async () => {
       const [found] = await sql`SELECT state FROM deliveries WHERE address = 'never@example.com'`
-      return found!.state === 'failed' ? true : undefined
+      return found!.state === 'failed'
     })
   },
 )
@@ -109,7 +110,7 @@ t.test('a mail outlives a wrong password of the mail server', async (t) => {
     const [found] = await sql`SELECT * FROM deliveries WHERE address = 'patient@example.com'`
     return found!
   }
-  await eventually('a first attempt', async () => ((await row()).tries === 1 ? true : undefined))
+  await until('a first attempt', async () => (await row()).tries === 1)
   t.match(await row(), { state: 'waiting', attempts: [{ status: 535, error: /did not take it/ }] })
   server.answerLogins(235)
   await sql`UPDATE deliveries SET due_at = now() WHERE address = 'patient@example.com'`

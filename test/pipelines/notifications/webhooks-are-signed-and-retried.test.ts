@@ -107,7 +107,7 @@ t.test('an endpoint that fails for five days is switched off with an event', asy
   const { id } = await bench.newEndpoint(accountId, url)
   await sql`UPDATE webhook_endpoints SET failing_since = now() - interval '5 days 1 minute' WHERE id = ${id}`
   await bench.record(accountId)
-  await eventually('it is off', async () => ((await database.showEndpoint(id)).enabled ? undefined : true))
+  await until('it is off', async () => !(await database.showEndpoint(id)).enabled)
   t.match(await sql`SELECT type, data FROM events WHERE subject_id = ${id}`, [
     { type: 'webhook.disabled', data: { endpoint_id: id, url } },
   ])

@@ -10,7 +10,7 @@ import { BudgetView } from '../../../src/core/pricing/budget.ts'
 import { capTotals, WalletView } from '../../../src/core/pricing/wallet.ts'
 import { isAway } from '../../../src/postgres/errors.ts'
 import { newAccount, openFresh, reserveCap, startDatabase } from '../../src/postgres/support.ts'
-import { eventually } from '../../support/service.ts'
+import { until } from '../../support/eventually.ts'
 
 const { engines, database, sql } = await startDatabase(t)
 const CAP = 100n
@@ -71,7 +71,7 @@ t.test('a call goes on once its estimate is reserved, and its end leaves its cos
   t.same([known.view.inFlight, known.cap.inFlight], [60n, 60n], 'from here on it is the call that ends it')
   endReservation(deps, call, 25n)
   t.same([known.cap.inFlight, known.cap.balance], [0n, CAP - 25n])
-  await eventually('the rest is free', async () => ((await reservedFor(call)) === 25n ? true : undefined))
+  await until('the rest is free', async () => (await reservedFor(call)) === 25n)
 })
 
 t.test('what other processes have reserved is not free here', async (t) => {
@@ -97,11 +97,11 @@ t.test('a client that leaves before the answer leaves nothing reserved', async (
     },
   }
   const subscription = reserved({ ...deps, caps: slow }, call).subscribe(() => t.fail('nobody waits for it'))
-  await eventually('it is reserved', async () => ((await reservedFor(call)) === 60n ? true : undefined))
+  await until('it is reserved', async () => (await reservedFor(call)) === 60n)
   subscription.unsubscribe()
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n])
   resolve()
-  await eventually('it is released', async () => ((await reservedFor(call)) === null ? true : undefined))
+  await until('it is released', async () => (await reservedFor(call)) === null)
 })
 
 t.test(
@@ -126,9 +126,7 @@ t.test(
       'nothing of the refused call stays reserved',
     )
     endReservation(deps, call, 25n)
-    await eventually('its cost stays reserved, the rest is free', async () =>
-      (await reserve(35n)) ? true : undefined,
-    )
+    await until('its cost stays reserved, the rest is free', async () => await reserve(35n))
     t.notOk(await reserve(1n))
   },
 )
@@ -137,9 +135,9 @@ t.test('a call that its spend cap refuses leaves nothing reserved in the wallet'
   const { known, admitted } = await newCaller(database, true)
   await reserveCap(database, { keyId: known.key.id, requestId: newId('req'), amount: 50n })
   await t.rejects(firstValueFrom(reserved(deps, admitted(60n))), REFUSED)
-  await eventually('it is released', async () => {
+  await until('it is released', async () => {
     const [row] = await sql<[{ reserved: bigint }]>`SELECT reserved_in(${known.account.id}) AS reserved`
-    return row.reserved === 0n ? true : undefined
+    return row.reserved === 0n
   })
 })
 
@@ -161,16 +159,16 @@ t.test('a statement that fails is no absence of PostgreSQL: the call fails', asy
   const capped = admitted(60n)
   await t.rejects(firstValueFrom(reserved({ ...deps, caps: broken }, capped)), { code: '42883' })
   t.same([known.view.inFlight, known.cap.inFlight], [0n, 0n])
-  await eventually('nothing stays reserved in the wallet', async () => {
+  await until('nothing stays reserved in the wallet', async () => {
     const [row] = await hands<[{ reserved: bigint }]>`SELECT reserved_in(${known.account.id}) AS reserved`
-    return row.reserved === 0n ? true : undefined
+    return row.reserved === 0n
   })
   await hands`ALTER FUNCTION reserve_wallet RENAME TO reserve_no_wallet`
   await t.rejects(firstValueFrom(reserved({ ...deps, caps: broken }, admitted(60n))), { code: '42883' })
   t.same(faults, [])
   await hands`ALTER TABLE cap_reservations RENAME TO no_reservations`
   endReservation({ ...deps, caps: broken }, admitted(60n), 10n)
-  await eventually('what cannot be shrunk is reported', async () => (faults.length > 0 ? true : undefined))
+  await until('what cannot be shrunk is reported', async () => faults.length > 0)
   t.match(faults, [{ code: '42P01' }])
 })
 
@@ -223,7 +221,7 @@ t.test('a budget is reserved over all processes, and a refusal names it', async 
   t.equal(known.view.inFlight, 60n)
   endReservation(deps, call, 25n)
   t.same([budget.inFlight, budget.balance], [0n, CAP - 25n])
-  await eventually('the rest is free', async () => ((await reservedFor(call)) === 25n ? true : undefined))
+  await until('the rest is free', async () => (await reservedFor(call)) === 25n)
   await reserveCap(database, { keyId: known.key.id, requestId: newId('req'), amount: 50n })
   await t.rejects(firstValueFrom(reserved(deps, admitted(60n))), { message: /daily budget/ })
   t.same(refusals, ['budget'])

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
 import type { FetchedFile } from '../../../src/protocols/dialect.ts'
-import { eventually } from '../../support/service.ts'
+import { until } from '../../support/eventually.ts'
 import { RunningCall } from './forward-support.ts'
 
 const LINK = 'https://files.example/a.png'
@@ -17,8 +17,7 @@ t.test('a second attempt has them already', async (t) => {
     return FILES
   }
   const call = new RunningCall({ ...TRANSLATED, channels: ['first', 'second'], fetchFiles })
-  const attempts = (count: number) =>
-    eventually(`attempt ${count}`, async () => (call.attempts.length === count ? true : undefined))
+  const attempts = (count: number) => until(`attempt ${count}`, () => call.attempts.length === count)
   await attempts(1)
   call.attempt.head(503, { 'content-type': 'application/json' })
   call.attempt.data('{}')
@@ -46,7 +45,7 @@ t.test(
       channelFields,
       fetchFiles: async () => FILES,
     })
-    await eventually('the attempt', async () => (call.attempts.length === 1 ? true : undefined))
+    await until('the attempt', async () => call.attempts.length === 1)
     t.match(String(call.attempt.request.body), /"type":"base64","media_type":"image\/png","data":"AAAA"/)
     call.abort()
   },
@@ -97,7 +96,7 @@ t.test('a file that a retry cannot fetch leaves the failure before it', async (t
   call.attempt.head(503, { 'content-type': 'application/json' })
   call.attempt.data('{}')
   call.attempt.end()
-  await eventually('the answer', async () => (call.error === null ? undefined : true))
+  await until('the answer', () => call.error !== null)
   t.match(call.error, { status: 503 })
   t.match(call.settlement, { status: 'error', error_code: 'upstream_error', attempts_count: 1 })
 })

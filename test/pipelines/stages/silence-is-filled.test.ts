@@ -14,7 +14,7 @@ import { MessagesMeter } from '../../../src/protocols/messages/meter.ts'
 import { ResponsesMeter } from '../../../src/protocols/responses/meter.ts'
 import { translatedStream as fromGenerateContent } from '../../src/protocols/generate-content/streams.ts'
 import { translatedStream as fromMessages } from '../../src/protocols/messages/streams.ts'
-import { eventually } from '../../support/service.ts'
+import { until } from '../../support/eventually.ts'
 import { DONE, event, FINISH, RunningCall, word } from './forward-support.ts'
 
 const COMMENT = ': keep-alive\n\n'
@@ -32,7 +32,7 @@ t.test('before the first event: head and comment, and no other attempt from then
   await setTimeout(10 * TIMES.firstMs)
   t.same(call.replies, [], 'not before the upstream has sent its own head')
   call.attempt.head()
-  await eventually('a comment', async () => (comments(call.sent) > 1 ? true : undefined))
+  await until('a comment', async () => comments(call.sent) > 1)
   t.match(call.replies[0], { type: 'head', status: 200 })
   const error = event({ error: { message: 'overloaded' } })
   call.attempt.data(error)
@@ -67,13 +67,13 @@ t.test(
 t.test('a stream that ends in silence, or is left in it', async (t) => {
   const ended = new RunningCall({ ...SECOND, silence })
   ended.attempt.head()
-  await eventually('a comment', async () => (comments(ended.sent) > 0 ? true : undefined))
+  await until('a comment', async () => comments(ended.sent) > 0)
   ended.attempt.end()
   t.match(ended.error, { code: 'upstream_error' })
   t.match(ended.settlement, { status: 'error', cost: '0', attempts_count: 1, ttfb_ms: null })
   const left = new RunningCall({ silence })
   left.attempt.head()
-  await eventually('a comment', async () => (comments(left.sent) > 0 ? true : undefined))
+  await until('a comment', async () => comments(left.sent) > 0)
   left.abort()
   const { sent } = left
   await setTimeout(10 * TIMES.laterMs)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { eventually } from '../../support/service.ts'
+import { until } from '../../support/eventually.ts'
 import { startTasks } from './support.ts'
 
 /** Five seconds of film. */
@@ -22,9 +22,9 @@ t.test(
         t.match(outcome.reason, { code: 'quota_exceeded', status: 402, message: /spend cap/ })
     const charged = made.reduce((sum, { cost }) => sum + (cost ?? 0n), 0n)
     t.ok(charged > 0n)
-    await eventually('all of it is spent', async () => {
+    await until('all of it is spent', async () => {
       const { grant } = await database.showKey(account.keyId)
-      return grant?.spent === charged ? true : undefined
+      return grant?.spent === charged
     })
     t.ok(charged <= 30n * ONE_CREDIT)
     t.equal((await database.verifyWallets()).ok, true)

@@ -10,7 +10,7 @@ import {
   signUp,
 } from '../../../schemas/management/people/sign-in.ts'
 import { BrowserSession, CONFIG } from '../../pipelines/management/browser-session.ts'
-import { eventually } from '../../support/eventually.ts'
+import { until } from '../../support/eventually.ts'
 import { startDatabase } from '../postgres/support.ts'
 import { commandsOn, wiringOn } from './support.ts'
 
@@ -133,9 +133,9 @@ t.test('a change of the name does not undo what another person changes meanwhile
   const renamed = sql.begin(async (holding) => {
     await holding`SELECT FROM users WHERE id = ${id} FOR UPDATE`
     const renaming = database.updateUser(id, { name: 'Francis' })
-    await eventually('the change waits', async () => {
+    await until('the change waits', async () => {
       const rows = await sql`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND state = 'active'`
-      return rows.length > 0 ? true : undefined
+      return rows.length > 0
     })
     await holding`UPDATE users SET enabled = false WHERE id = ${id}`
     return { renaming }

@@ -10,7 +10,7 @@ import { findNatsServer, INSTALLED_NATS_FOLDERS } from '../../../src/embedded/na
 import { freePort } from '../../../src/embedded/ports.ts'
 import { endWithUs, plainEnvironment } from '../../../src/embedded/programs.ts'
 import { Connection } from '../../../src/nats/connection.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, until } from '../../support/eventually.ts'
 
 type KeyPair = ReturnType<typeof nkeys.createUser>
 
@@ -52,15 +52,13 @@ const isRefused = (connection: Connection) =>
 t.test('the seed of an nkey', async (t) => {
   const seed = fileOf('user.nk', user.getSeed())
   const right = open(`?credentials=${seed}`)
-  t.ok(await eventually('it is connected', () => (right.health().isConnected ? true : undefined)))
+  await until('it is connected', () => right.health().isConnected)
   t.ok(await isRefused(open('')))
   t.ok(await isRefused(open(`?credentials=${fileOf('stranger.nk', stranger.getSeed())}`)))
   const late = open(`?credentials=${join(folder, 'late.nk')}`)
-  await eventually('a missing file is named', () =>
-    /late\.nk/.test(late.health().lastError ?? '') ? true : undefined,
-  )
+  await until('a missing file is named', () => /late\.nk/.test(late.health().lastError ?? ''))
   fileOf('late.nk', `${Buffer.from(user.getSeed()).toString()}\n`)
-  t.ok(await eventually('it is connected', () => (late.health().isConnected ? true : undefined)))
+  await until('it is connected', () => late.health().isConnected)
 })
 
 /** A JWT as NATS has them: `about` is the public key of whom it names, signed by the one who answers for that. */
@@ -117,7 +115,7 @@ resolver_preload { ${account.getPublicKey()}: "${accountJwt}" }`,
   const file = (name: string, token: string, holder = user) =>
     `?credentials=${fileOf(name, credsOf(token, holder))}`
   const right = open(file('right.creds', userJwt(account)), at)
-  t.ok(await eventually('it is connected', () => (right.health().isConnected ? true : undefined)))
+  await until('it is connected', () => right.health().isConnected)
   t.ok(await isRefused(open('', at)), 'without credentials')
   t.ok(await isRefused(open(file('other.creds', userJwt(otherAccount)), at)), 'of an unknown account')
   t.ok(

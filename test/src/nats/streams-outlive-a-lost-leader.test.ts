@@ -5,7 +5,7 @@ import { connect } from '@nats-io/transport-node'
 import t, { type Test } from 'tap'
 import { SETTLEMENT_STREAM, SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
 import { openNats } from '../../../src/nats/nats.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, until } from '../../support/eventually.ts'
 import { type NatsCluster, startNatsCluster } from '../../support/nats-cluster.ts'
 
 const MESSAGES = 400
@@ -114,11 +114,7 @@ async function outlivesItsLeader(t: Test): Promise<boolean> {
   if (isOver) return false
   await Promise.all(rest)
   t.equal(stored.size, MESSAGES)
-  await eventually(
-    'every stored message is received',
-    () => (received.size === MESSAGES ? true : undefined),
-    BOUND_MS,
-  )
+  await until('every stored message is received', () => received.size === MESSAGES, BOUND_MS)
   return true
 }
 

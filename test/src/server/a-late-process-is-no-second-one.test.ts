@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { Boot } from '../../../src/server/messages.ts'
 import { ServiceChild } from '../../../src/server/supervisor/children.ts'
-import { eventually } from '../../support/eventually.ts'
+import { until } from '../../support/eventually.ts'
 
 const READY_BOUND_MS = 30_000
 /** Long enough for a child to see that it may be ready, and for another to be started. */
@@ -38,13 +38,13 @@ t.test('is replaced by one process, not by two', async (t) => {
   const started = () => readdirSync(folder).filter((name) => name.startsWith('process-')).length
   await child.start()
   process.kill(child.pid!, 'SIGKILL')
-  await eventually('another process is on its way', () => (started() === 2 ? true : undefined))
+  await until('another process is on its way', () => started() === 2)
 
   writeFileSync(join(folder, 'go'), '')
   const blockedUntil = performance.now() + A_WHILE_MS
   while (performance.now() < blockedUntil);
   giveUp()
-  await eventually('a third one is ready', () => (started() >= 3 && child.isReady ? true : undefined))
+  await until('a third one is ready', () => started() >= 3 && child.isReady)
   await sleep(A_WHILE_MS)
   t.equal(started(), 3)
 })

@@ -4,8 +4,8 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { fileFetcher, MAX_FILES } from '../../../src/server/gateway/fetch-files.ts'
+import { until } from '../../support/eventually.ts'
 import { serveHttp } from '../../support/http-server.ts'
-import { eventually } from '../../support/service.ts'
 
 const NEVER = new AbortController().signal
 const WAIT_MS = 20_000
@@ -56,12 +56,12 @@ t.test('four at a time, and the first failure ends the others', async (t) => {
   const { open, listener, most } = held()
   const fetched = fetchHere(linksTo(await serveHttp(t, listener), 9), WAIT_MS, NEVER)
   const failed = t.rejects(fetched, { message: /status 404/ })
-  await eventually('four downloads', async () => (open.size === 4 ? true : undefined))
+  await until('four downloads', async () => open.size === 4)
   open.get('/0')!.end('x')
-  await eventually('the fifth in its place', async () => (open.has('/4') ? true : undefined))
+  await until('the fifth in its place', async () => open.has('/4'))
   open.get('/2')!.writeHead(404).end()
   await failed
-  await eventually('no download', async () => (open.size === 0 ? true : undefined))
+  await until('no download', async () => open.size === 0)
   t.equal(most(), 4)
   t.notOk(open.has('/5'))
 })
@@ -71,10 +71,10 @@ t.test('a client that leaves ends all of them', async (t) => {
   const client = new AbortController()
   const fetched = fetchHere(linksTo(await serveHttp(t, listener), 9), WAIT_MS, client.signal)
   const failed = t.rejects(fetched)
-  await eventually('four downloads', async () => (open.size === 4 ? true : undefined))
+  await until('four downloads', async () => open.size === 4)
   client.abort()
   await failed
-  await eventually('no download', async () => (open.size === 0 ? true : undefined))
+  await until('no download', async () => open.size === 0)
 })
 
 t.test('what cannot be reached and what is not public read the same', async (t) => {

@@ -4,7 +4,7 @@ import type { TaskState } from '../../../../schemas/tasks/task.ts'
 import { openCallLog } from '../../../../src/clickhouse/call-log.ts'
 import { newId } from '../../../../src/core/keys/ids.ts'
 import type { Sql } from '../../../../src/postgres/connection.ts'
-import { eventually, type TestService } from '../../../support/service.ts'
+import { type TestService, until } from '../../../support/service.ts'
 
 export interface TaskLine {
   readonly id: string
@@ -108,7 +108,7 @@ export async function checkBooks(
       await sql<[{ done: boolean }]>`
         SELECT copied_upto = (SELECT coalesce(max(id), 0) FROM usage_rows) AS done FROM usage_copy`
     )[0].done
-  await eventually('the rows are in the call log', async () => ((await rows()) ? true : undefined))
+  await until('the rows are in the call log', async () => await rows())
   const log = openCallLog(service.engines.clickhouseUrl)
   const report = await service.database.verifyWallets(log).finally(() => log.close())
   t.same(some(report.differences), [], 'the audit of the wallets finds no difference')

@@ -6,7 +6,7 @@ import { printCredits } from '../../../../schemas/money.ts'
 import { openNats } from '../../../../src/nats/nats.ts'
 import type { Sql } from '../../../../src/postgres/connection.ts'
 import { LOCKS } from '../../../../src/postgres/locks.ts'
-import { eventually, type TestService } from '../../../support/service.ts'
+import { eventually, type TestService, until } from '../../../support/service.ts'
 import { childrenOf } from '../../chaos/processes.ts'
 import { givenUp, longAgo, type TaskLine, taskLines } from './books.ts'
 
@@ -65,7 +65,7 @@ export const waitingForBooking = async (sql: Sql): Promise<number> =>
 /** The messages of all tasks once more, as a process that dies after a commit leaves them. */
 export async function tellAgain(service: TestService, tasks: readonly TaskLine[]): Promise<void> {
   const nats = openNats({ url: service.engines.natsUrl, name: 'test', log: SILENT })
-  await eventually('NATS is connected', () => (nats.health().isConnected ? true : undefined))
+  await until('NATS is connected', () => nats.health().isConnected)
   const tell = ({ id }: TaskLine) =>
     new Promise<void>((resolve, reject) => {
       const payload = Buffer.from(JSON.stringify({ task: id, chain: LATER_CHAIN }))
@@ -109,9 +109,9 @@ export async function killChild(service: TestService, role: keyof Killed): Promi
   })
   process.kill(pid!, 'SIGKILL')
   const killedAt = Date.now()
-  await eventually('another is in its place', () => {
+  await until('another is in its place', () => {
     const [next] = childrenOf(service.pid(), role)
-    return next === undefined || next === pid ? undefined : true
+    return next !== undefined && next !== pid
   })
   return { [role]: killedAt }
 }

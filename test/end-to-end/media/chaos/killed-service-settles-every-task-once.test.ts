@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { isFinal } from '../../../../schemas/tasks/task.ts'
 import { connect } from '../../../../src/postgres/connection.ts'
 import { Random } from '../../../simulation/random.ts'
-import { eventually, startService } from '../../../support/service.ts'
+import { startService, until } from '../../../support/service.ts'
 import { seedNote, seeds, TIMEOUT_MS } from '../../chaos/plan.ts'
 import { balanceOf } from '../../support.ts'
 import { demonstration } from '../support.ts'
@@ -81,9 +81,7 @@ for (const seed of seeds())
       await bring(FOLLOWED, 0)
       const letBook = await holdBooking(sql)
       await bring([SETTLING], FOLLOWED.length)
-      await eventually('their ends wait', async () =>
-        (await waitingForBooking(sql)) >= EACH ? true : undefined,
-      )
+      await until('their ends wait', async () => (await waitingForBooking(sql)) >= EACH)
       await service.engines.stopEngine('nats')
       await bring([UNTOLD], FOLLOWED.length + 1)
       await service.kill()

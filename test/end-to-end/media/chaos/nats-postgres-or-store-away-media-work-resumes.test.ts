@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { isFinal } from '../../../../schemas/tasks/task.ts'
 import { connect } from '../../../../src/postgres/connection.ts'
-import { eventually, startService } from '../../../support/service.ts'
+import { startService, until } from '../../../support/service.ts'
 import { demonstration } from '../support.ts'
 import { checkBooks, givenUp, longAgo, type TaskLine } from './books.ts'
 import { untilTasks } from './crashes.ts'
@@ -69,18 +69,18 @@ t.test('engines away', async (t) => {
     // The upstream answers while PostgreSQL is away.
     const slow = [want('film', 'ttft=1500, delay=0'), want('music', 'ttft=1500, delay=0')]
     const asking = insist(...slow)
-    await eventually('they are being submitted', async () => {
+    await until('they are being submitted', async () => {
       const rows = await sql`SELECT 1 FROM tasks WHERE state = 'submitting'`
-      return rows.length === slow.length ? true : undefined
+      return rows.length === slow.length
     })
     await engines.stopEngine('postgres')
     const refused = (await ask(want('film', 'delay=0')))[0]
     t.match(refused, { status: 503, body: { error: { code: 'service_unavailable', message: /Try again/ } } })
-    await eventually('the upstream has answered', async () => {
+    await until('the upstream has answered', async () => {
       const submits = (await (await fetch(`${engines.simulatorUrl}/simulator/calls`)).json()) as {
         state: string
       }[]
-      return submits.every(({ state }) => state !== 'running') ? true : undefined
+      return submits.every(({ state }) => state !== 'running')
     })
     await engines.startEngine('postgres')
     t.same(statusesOf(await asking), [200, 200])

@@ -14,8 +14,8 @@ import {
 } from '../../../../src/postgres/accounts/master-key.ts'
 import { openDatabase } from '../../../../src/postgres/database.ts'
 import { migratedDatabase } from '../../../support/engines.ts'
+import { until } from '../../../support/eventually.ts'
 import { NODE_OPTIONS } from '../../../support/plain-children.ts'
-import { eventually } from '../../../support/service.ts'
 import { ENTRY } from '../../cli/support.ts'
 import { newAccount, openFresh, startDatabase } from '../support.ts'
 
@@ -79,7 +79,7 @@ t.test('the new master key opens what the former one sealed, and finds what it h
   t.match(entry, { action: 'master_key.rotate', after: { keys: 1, end_links: true } })
 
   const marked = await last.createKey({ accountId, name: 'heard' })
-  await eventually('the change', () => changes.includes(`key:${marked.key.id}`) || undefined)
+  await until('the change', () => changes.includes(`key:${marked.key.id}`))
   t.same(changes, [`key:${marked.key.id}`], 'no gateway forgets a key for being sealed again')
   await listening.unlisten()
 })
@@ -128,11 +128,11 @@ t.test('a change that is killed in the middle has changed nothing, and is done b
   await sql.begin(async (blocking) => {
     await blocking`LOCK TABLE audit_entries IN EXCLUSIVE MODE`
     const killed = command()
-    await eventually('the waiting statement', async () => {
+    await until('the waiting statement', async () => {
       const waiting = await sql`
         SELECT FROM pg_locks WHERE relation = 'audit_entries'::regclass AND NOT granted
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-      return waiting.length > 0 || undefined
+      return waiting.length > 0
     })
     t.match(await database.findCredential(database.lookupHash(raw)), { key: { id: key.id } })
     killed.kill('SIGKILL')

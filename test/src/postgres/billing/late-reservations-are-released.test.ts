@@ -2,7 +2,7 @@
 import t from 'tap'
 import { newId } from '../../../../src/core/keys/ids.ts'
 import { DeadlineExceeded } from '../../../../src/postgres/errors.ts'
-import { eventually, until } from '../../../support/eventually.ts'
+import { until } from '../../../support/eventually.ts'
 import { newAccount, startDatabase } from '../support.ts'
 
 const { database, sql, openAnother } = await startDatabase(t)
@@ -45,5 +45,5 @@ for (const [where, underLock] of Object.entries(LOCKS))
       return row.busy === 0n
     }
     await until('the late statement is over', isIdle)
-    await eventually('nothing stays reserved', async () => ((await left()) === 0 ? true : undefined))
+    await until('nothing stays reserved', async () => (await left()) === 0)
   })

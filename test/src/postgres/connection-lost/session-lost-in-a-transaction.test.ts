@@ -6,7 +6,7 @@ import { isTransient } from '../../../../src/postgres/errors.ts'
 import { LOCKS } from '../../../../src/postgres/locks.ts'
 import { retryOnStaleEnd } from '../../../../src/postgres/tasks/stale-end.ts'
 import { inTransaction } from '../../../../src/postgres/transaction.ts'
-import { eventually } from '../../../support/service.ts'
+import { eventually, until } from '../../../support/eventually.ts'
 import { newAccount, startDatabase } from '../support.ts'
 import { move, newVideo } from '../tasks/support.ts'
 
@@ -44,7 +44,7 @@ t.test('a session that the server ends while one statement follows another', asy
       }
     })
     const ended = working.catch((error: unknown) => error)
-    await eventually('the transaction works', () => pid || undefined)
+    await until('the transaction works', () => pid !== 0)
     await retryOnStaleEnd(sql, () => sql`SELECT pg_terminate_backend(${pid}::int, 5000)`)
     const error = await ended
     t.ok(isTransient(error), `is reported as worth another try: ${error}`)
@@ -78,7 +78,7 @@ t.test('PostgreSQL is killed while holds wait for the lock of their wallet', asy
     )
     return row === undefined ? undefined : true
   }
-  await eventually('the wallet is locked', () => isLocked || undefined)
+  await until('the wallet is locked', () => isLocked)
   const task = newVideo(accountId, { hold: ONE_CREDIT })
   const place = () => database.createTask(task)
   const placing = place()
@@ -106,7 +106,7 @@ t.test(
       isLocked = true
       await transaction`SELECT pg_sleep(30)`
     })
-    await eventually('the lock is taken', () => isLocked || undefined)
+    await until('the lock is taken', () => isLocked)
     const end = move(storing, 'stored', {}, 7n)
     const results = Promise.allSettled([locking, database.applyTransition(end)])
     await eventually('the end waits', async () => {

@@ -7,7 +7,7 @@ import { openDatabase } from '../../../../src/postgres/database.ts'
 import { isTransient } from '../../../../src/postgres/errors.ts'
 import { migrate } from '../../../../src/postgres/migrate.ts'
 import { losesCommits } from '../../../../src/postgres/servers/replication.ts'
-import { eventually } from '../../../support/eventually.ts'
+import { eventually, until } from '../../../support/eventually.ts'
 import { type ServerName, startPostgresPair } from '../../../support/standby.ts'
 
 t.setTimeout(180_000)
@@ -89,7 +89,7 @@ t.test('connections that are dropped are opened again', async (t) => {
       (one) =>
         one`SELECT FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)%' AND pid != pg_backend_pid()`,
     )
-  await eventually('it sleeps', async () => ((await backends()).length === 1 ? true : undefined))
+  await until('it sleeps', async () => (await backends()).length === 1)
   dropConnections(sql)
   t.ok(isTransient(await asleep))
   // It may be about to be sent over the other connection, which is closing.
@@ -158,9 +158,9 @@ t.test('the standby takes over from a primary that answers nothing', async (t) =
   await pair.promote('two')
   t.ok(isTransient(await cut), 'a statement under way fails as one to try again')
   await isOn('two')
-  await eventually('the subscription is made again', () => (subscriptions > 1 ? true : undefined))
+  await until('the subscription is made again', () => subscriptions > 1)
   await sql.notify('test', 'hello')
-  await eventually('it is notified', () => (notified.includes('hello') ? true : undefined))
+  await until('it is notified', () => notified.includes('hello'))
 })
 
 t.test('a former primary that comes back as one is not used: its timeline is earlier', async (t) => {
