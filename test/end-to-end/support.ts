@@ -27,6 +27,7 @@ export const traceOf = (response: Response): string => {
 /** One call of the simulated provider, as its control interface shows it. */
 export interface UpstreamCall {
   readonly id: number
+  readonly path: string
   readonly model: string | null
   readonly request_id: string | null
   readonly state: 'running' | 'completed' | 'client_closed' | 'faulted'
@@ -45,22 +46,27 @@ export const upstreamCalls = (service: LentService, requestId?: string): Promise
 
 export interface UpstreamRequest {
   readonly headers: ReadonlyMap<string, string>
-  /** As it came. */
+  /** As they came. */
+  readonly bytes: Buffer
   readonly body: string
+}
+
+/** What the upstream received in one of its calls. */
+export async function receivedIn(service: LentService, { id }: UpstreamCall): Promise<UpstreamRequest> {
+  const kept = await askSimulator<{ headers: [string, string][]; body_base64: string }>(
+    service,
+    `/simulator/calls/${id}/request`,
+  )
+  const headers = new Map(kept.headers.map(([name, value]) => [name.toLowerCase(), value]))
+  const bytes = Buffer.from(kept.body_base64, 'base64')
+  return { headers, bytes, body: bytes.toString('utf8') }
 }
 
 /** What the upstream received for this request, at its only or last attempt. */
 export async function upstreamRequest(service: LentService, requestId: string): Promise<UpstreamRequest> {
   const call = (await upstreamCalls(service, requestId)).at(-1)
   if (call === undefined) throw new Error(`the upstream was never called for ${requestId}`)
-  const kept = await askSimulator<{ headers: [string, string][]; body_base64: string }>(
-    service,
-    `/simulator/calls/${call.id}/request`,
-  )
-  return {
-    headers: new Map(kept.headers.map(([name, value]) => [name.toLowerCase(), value])),
-    body: Buffer.from(kept.body_base64, 'base64').toString('utf8'),
-  }
+  return receivedIn(service, call)
 }
 
 export interface BalanceJson {

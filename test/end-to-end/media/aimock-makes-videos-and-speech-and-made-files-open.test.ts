@@ -10,7 +10,7 @@ import { filmMp4 } from '../../../src/simulator/media/mp4.ts'
 import { complaintsOfDecoder, readMp3, readMp4, readPng } from '../../src/simulator/media/probe.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { rowOf } from '../support.ts'
-import { checkEntries, checkWallet, demonstration, newClient } from './support.ts'
+import { checkEntries, checkWallet, demonstrationWith, newClient } from './support.ts'
 
 const VIDEOS = '/v1/videos/generations'
 const FILM = filmMp4({ widthPixels: 320, heightPixels: 240, seconds: 3 })
@@ -85,12 +85,7 @@ t.test('aimock, and files that open', async (t) => {
   await mock.start()
   t.teardown(() => mock.stop())
   withVideos(mock)
-  const config = demonstration((yaml) =>
-    yaml
-      .replace(/^models:$/m, (line) => line + MODELS)
-      .replace(/^channels:$/m, (line) => line + channelsAt(mock.url)),
-  )
-  const service = await borrowService(t, config)
+  const service = await borrowService(t, demonstrationWith(MODELS, channelsAt(mock.url)))
 
   await t.test('a video of Ark: followed, taken into the store, charged by what it says it is', async (t) => {
     const client = await newClient(service, '100')

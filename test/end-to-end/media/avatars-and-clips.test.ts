@@ -3,12 +3,19 @@ import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { rowOf } from '../support.ts'
 import {
+  ABSENT,
   type Answer,
   checkEntries,
   checkWallet,
+  codeOf,
   demonstration,
+  INVALID,
+  linkTo,
   type MediaClient,
+  messageOf,
+  NOT_ALLOWED,
   newClient,
+  ULID,
 } from './support.ts'
 
 const VIDEOS = '/v1/videos/generations'
@@ -19,20 +26,6 @@ const TEMPLATES = '/v1/videos/clip-templates'
 const LINK = 'https://example.com'
 const AUDIO = `${LINK}/words.mp3`
 const QUICK = 'delay=300,queue=50'
-const ULID = '[0-9A-HJKMNP-TV-Z]{26}'
-
-/** A link that tells the simulated provider how to behave. */
-const linkTo = (name: string, directives: string) =>
-  `${LINK}/${name}?simulate=${encodeURIComponent(directives)}`
-
-const code = ({ status, body }: Answer) => ({
-  status,
-  code: (body.error as { code: string } | undefined)?.code,
-})
-const messageOf = ({ body }: Answer) => (body.error as { message: string }).message
-const invalid = { status: 400, code: 'invalid_request' }
-const absent = { status: 404, code: 'not_found' }
-const forbidden = { status: 403, code: 'model_not_allowed' }
 
 const made = (answer: Answer): string => {
   if (answer.status >= 300) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`)
@@ -64,11 +57,11 @@ t.test('avatars and clips', async (t) => {
     t.match(created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     const speech = { model: 'dh-avatar', avatar: id, audio_url: AUDIO, duration: 4 }
     const early = await client.post(VIDEOS, speech)
-    t.same(code(early), invalid)
+    t.same(codeOf(early), INVALID)
     t.match(messageOf(early), /'avatar'.*not ready/)
     const hoarse = { model: 'dh-avatar', avatar: 'sim-face-jon', voice, text: 'Hello.', duration: 1 }
     t.match(messageOf(await client.post(VIDEOS, hoarse)), /'voice'.*not ready/)
-    t.same(code(await client.ask('DELETE', `${AVATARS}/${id}`)), invalid, 'the record is evidence')
+    t.same(codeOf(await client.ask('DELETE', `${AVATARS}/${id}`)), INVALID, 'the record is evidence')
     t.match((await client.get('/v1/key/balance')).body, { held: '260.55' })
 
     const presets = (await client.get(`${AVATARS}/presets`)).body
@@ -127,18 +120,18 @@ t.test('avatars and clips', async (t) => {
       [{ ...speak, avatar: 'sim-face-jon', voice: 'nobody', duration: 1 }, 'voice'],
     ] as const) {
       const answer = await (body === speech ? stranger : client).post(VIDEOS, body)
-      t.same(code(answer), invalid)
+      t.same(codeOf(answer), INVALID)
       t.match(messageOf(answer), `'${field}'`)
     }
     for (const name of ['', 'a'.repeat(21)])
-      t.same(code(await client.post(AVATARS, { ...request, name })), invalid, `a name of ${name.length}`)
-    t.same(code(await client.post(AVATARS, { name: 'Ada', source_url: 'file:///etc/passwd' })), invalid)
-    t.same(code(await client.post(AVATARS, { ...request, source_kind: 'song' })), invalid)
-    t.same(code(await stranger.get(`${AVATARS}/${id}`)), absent)
-    t.same(code(await stranger.ask('DELETE', `${AVATARS}/${id}`)), absent)
+      t.same(codeOf(await client.post(AVATARS, { ...request, name })), INVALID, `a name of ${name.length}`)
+    t.same(codeOf(await client.post(AVATARS, { name: 'Ada', source_url: 'file:///etc/passwd' })), INVALID)
+    t.same(codeOf(await client.post(AVATARS, { ...request, source_kind: 'song' })), INVALID)
+    t.same(codeOf(await stranger.get(`${AVATARS}/${id}`)), ABSENT)
+    t.same(codeOf(await stranger.ask('DELETE', `${AVATARS}/${id}`)), ABSENT)
     t.match(await client.ask('DELETE', `${AVATARS}/${id}`), { status: 200, body: { id, deleted: true } })
-    t.same(code(await client.get(`${AVATARS}/${id}`)), absent)
-    t.same(code(await client.post(VIDEOS, speech)), invalid, 'what was deleted cannot speak')
+    t.same(codeOf(await client.get(`${AVATARS}/${id}`)), ABSENT)
+    t.same(codeOf(await client.post(VIDEOS, speech)), INVALID, 'what was deleted cannot speak')
     await checkWallet(t, service, client, '1000', ['220.11', '40.44', '7.92', '7.92', '11.88', '7.92'])
   })
 
@@ -233,12 +226,12 @@ t.test('avatars and clips', async (t) => {
     ]
     for (const [body, message] of wrong) {
       const answer = await client.post(VIDEOS, body)
-      t.same(code(answer), invalid, message.source)
+      t.same(codeOf(answer), INVALID, message.source)
       t.match(messageOf(answer), message)
     }
     const stranger = await newClient(service, '100')
-    t.same(code(await stranger.post(VIDEOS, compose)), invalid, "another account's recognition")
-    t.same(code(await stranger.get(`${SUBTITLES}/${asr_id}`)), absent)
+    t.same(codeOf(await stranger.post(VIDEOS, compose)), INVALID, "another account's recognition")
+    t.same(codeOf(await stranger.get(`${SUBTITLES}/${asr_id}`)), ABSENT)
     await checkWallet(t, service, client, '100', ['48'])
   })
 
@@ -272,7 +265,7 @@ t.test('avatars and clips', async (t) => {
     )
     const mute = linkTo('mute.mp4', `${QUICK},outcome=fail,code=no_speech`)
     const silent = await client.post(SUBTITLES, { video_url: mute })
-    t.same(code(silent), invalid, 'nobody speaks')
+    t.same(codeOf(silent), INVALID, 'nobody speaks')
     t.match(await rowOf(service, client.key, silent.trace), {
       status: 'error',
       error_code: 'invalid_request',
@@ -286,16 +279,16 @@ t.test('avatars and clips', async (t) => {
     )
     const done = await client.ended(`${SUBTITLES}/${id}`)
     t.match(done, { id, status: 'succeeded', segments: { length: 4 }, sentences: { length: 4 }, error: null })
-    t.same(code(await client.post(SUBTITLES, { video_url: 'nothing' })), invalid)
+    t.same(codeOf(await client.post(SUBTITLES, { video_url: 'nothing' })), INVALID)
     await checkWallet(t, service, client, '100', [])
   })
 
   await t.test('a key that may not compose clips may use nothing of them', async (t) => {
     const limited = await newClient(service, '100', { allowedModels: ['clip-subtitle', 'demo-video'] })
     for (const path of [TEMPLATES, `${TEMPLATES}/categories`, `${SUBTITLES}/asr_x`])
-      t.same(code(await limited.get(path)), forbidden, path)
-    t.same(code(await limited.post(SUBTITLES, { video_url: AUDIO })), forbidden)
-    t.same(code(await limited.post(VIDEOS, { model: 'clip-compose' })), forbidden)
+      t.same(codeOf(await limited.get(path)), NOT_ALLOWED, path)
+    t.same(codeOf(await limited.post(SUBTITLES, { video_url: AUDIO })), NOT_ALLOWED)
+    t.same(codeOf(await limited.post(VIDEOS, { model: 'clip-compose' })), NOT_ALLOWED)
   })
 
   await t.test('whatever is wrong with a request, its row says which model it was for', async (t) => {
@@ -309,7 +302,7 @@ t.test('avatars and clips', async (t) => {
     ] as const
     const rows = endpoints.map(async ([path, model]) => {
       const refused = await client.post(path, { model: 'other' })
-      t.same(code(refused), invalid)
+      t.same(codeOf(refused), INVALID)
       t.match(await rowOf(service, client.key, refused.trace), { model, status: 'rejected' })
       const { trace } = await broke.post(path, {})
       t.match(await rowOf(service, broke.key, trace), { model, error_code: 'quota_exceeded' })

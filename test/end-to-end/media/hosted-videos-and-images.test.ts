@@ -8,7 +8,7 @@ import { falDialect } from '../../support/media-providers/fal.ts'
 import { ACCESS_KEY, klingDialect, SECRET_KEY } from '../../support/media-providers/kling.ts'
 import { FILM, KEY, startProvider } from '../../support/media-providers/provider.ts'
 import { rowOf } from '../support.ts'
-import { checkEntries, checkWallet, demonstration, newClient } from './support.ts'
+import { checkEntries, checkWallet, demonstrationWith, newClient } from './support.ts'
 
 const VIDEOS = '/v1/videos/generations'
 const IMAGES = '/v1/images/generations'
@@ -40,12 +40,7 @@ const channelsAt = (fal: string, kling: string): string => `
 t.test('fal and Kling behind the service', async (t) => {
   const provider = await startProvider(t, falDialect)
   const kling = await startProvider(t, klingDialect)
-  const config = demonstration((yaml) =>
-    yaml
-      .replace(/^models:$/m, (line) => line + MODELS)
-      .replace(/^channels:$/m, (line) => line + channelsAt(provider.url, kling.url)),
-  )
-  const service = await borrowService(t, config)
+  const service = await borrowService(t, demonstrationWith(MODELS, channelsAt(provider.url, kling.url)))
 
   await t.test('a video: followed, fetched, charged by its own length and size', async (t) => {
     const client = await newClient(service, '100')

@@ -2,8 +2,8 @@
 import { request } from 'node:http'
 import { type ImageFacts, imageFacts } from '../../../src/core/media/image-size.ts'
 import type { LentService } from '../../support/service.ts'
-import { upstreamCalls } from '../support.ts'
-import { type Answer, demonstration, type MediaClient } from './support.ts'
+import { receivedIn, upstreamCalls } from '../support.ts'
+import { type Answer, demonstrationWith, type MediaClient } from './support.ts'
 
 export const GENERATIONS = '/v1/images/generations'
 export const EDITS = '/v1/images/edits'
@@ -22,20 +22,13 @@ const QUEUED_CHANNEL = `
 `
 
 /** With a model whose upstream has a queue, besides those that answer at once. */
-export const withQueuedImages = (): string =>
-  demonstration((yaml) =>
-    yaml
-      .replace(/^models:$/m, (line) => line + QUEUED_MODEL)
-      .replace(/^channels:$/m, (line) => line + QUEUED_CHANNEL),
-  )
+export const withQueuedImages = (): string => demonstrationWith(QUEUED_MODEL, QUEUED_CHANNEL)
 
 /** What the upstream of the newest request for images received. */
 export async function lastSent(service: LentService): Promise<string> {
   const call = (await upstreamCalls(service)).findLast(({ model }) => model !== null)
   if (call === undefined) throw new Error('the upstream was never called')
-  const response = await fetch(`${service.engines.simulatorUrl}/simulator/calls/${call.id}/request`)
-  const { body_base64 } = (await response.json()) as { body_base64: string }
-  return Buffer.from(body_base64, 'base64').toString('latin1')
+  return (await receivedIn(service, call)).bytes.toString('latin1')
 }
 
 export interface LinkedImage {

@@ -1,24 +1,31 @@
 /** Songs and transcripts, from the request to the settled row, with the demonstration's models and prices. */
 import t from 'tap'
-import { sniffMediaType } from '../../../src/core/media/type.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import type { LogJson } from '../../support/service.ts'
-import { rowOf } from '../support.ts'
+import { receivedIn, rowOf, upstreamCalls } from '../support.ts'
 import {
-  type Answer,
+  ABSENT,
   checkEntries,
   checkWallet,
+  codeOf,
   demonstration,
+  INVALID,
   type MediaClient,
+  messageOf,
+  NO_CHANNEL,
+  NO_CREDIT,
+  NO_MODEL,
+  NOT_ALLOWED,
   newClient,
+  RFC_3339,
+  typeBehind,
+  ULID,
 } from './support.ts'
 
 const MUSIC = '/v1/music/generations'
 const TRANSCRIPTS = '/v1/transcripts/extract'
 const SONGS_PRICE = '19.41'
 const TRANSCRIPT_PRICE = '20.22'
-const ULID = '[0-9A-HJKMNP-TV-Z]{26}'
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const DAY_MS = 24 * 60 * 60 * 1000
 
 interface Track {
@@ -31,17 +38,9 @@ interface Track {
 }
 
 const quick = (text: string, more = '') => `${text} [simulate: delay=300,queue=50${more}]`
-const code = ({ status, body }: Answer) => ({ status, code: (body.error as { code?: string })?.code })
-const messageOf = ({ body }: Answer) => (body.error as { message: string }).message
 
 /** The last instant at which a link of the service opens, epoch milliseconds. */
 const expiryOf = (url: string) => Number(new URL(url).searchParams.get('expires')) * 1000
-
-async function typeBehind(url: string): Promise<string | null> {
-  const response = await fetch(url)
-  const bytes = Buffer.from(await response.arrayBuffer())
-  return response.status === 200 ? sniffMediaType(bytes) : null
-}
 
 t.test('music and transcripts', async (t) => {
   const service = await borrowService(t, demonstration())
@@ -54,15 +53,8 @@ t.test('music and transcripts', async (t) => {
   const sent = async (client: MediaClient, body: object) => {
     const answer = await client.post(MUSIC, { model: 'demo-music', ...body })
     t.equal(answer.status, 200)
-    const calls = (await (await fetch(`${service.engines.simulatorUrl}/simulator/calls`)).json()) as {
-      id: number
-      path: string
-    }[]
-    const call = calls.filter(({ path }) => path === '/api/v1/generate').at(-1)!
-    const request = (await (
-      await fetch(`${service.engines.simulatorUrl}/simulator/calls/${call.id}/request`)
-    ).json()) as { body_base64: string }
-    return JSON.parse(Buffer.from(request.body_base64, 'base64').toString()) as Record<string, unknown>
+    const call = (await upstreamCalls(service)).findLast(({ path }) => path === '/api/v1/generate')!
+    return JSON.parse((await receivedIn(service, call)).body) as Record<string, unknown>
   }
 
   await t.test('two songs are held, made, stored, charged at the flat price and found again', async (t) => {
@@ -226,22 +218,16 @@ t.test('music and transcripts', async (t) => {
     ]
     for (const [body, message] of wrong) {
       const answer = await client.post(MUSIC, { model: 'demo-music', ...body })
-      t.match(code(answer), { status: 400, code: 'invalid_request' })
+      t.match(codeOf(answer), INVALID)
       t.match(messageOf(answer), message)
     }
     const cat = { prompt: '🐈'.repeat(200) }
     t.equal((await client.post(MUSIC, { model: 'demo-music', ...cat })).status, 200, 'characters count')
     const prompt = 'a song'
-    t.match(code(await client.post(MUSIC, { model: 'nothing', prompt })), {
-      status: 400,
-      code: 'model_not_found',
-    })
-    t.match(code(await client.post(MUSIC, { model: 'demo-image', prompt })), {
-      status: 503,
-      code: 'no_channel_available',
-    })
+    t.match(codeOf(await client.post(MUSIC, { model: 'nothing', prompt })), NO_MODEL)
+    t.match(codeOf(await client.post(MUSIC, { model: 'demo-image', prompt })), NO_CHANNEL)
     for (const query of ['status=done', 'status=succeeded,queued', 'limit=0', 'limit=101', 'limit=x'])
-      t.match(code(await client.get(`${MUSIC}?${query}`)), { status: 400, code: 'invalid_request' }, query)
+      t.match(codeOf(await client.get(`${MUSIC}?${query}`)), INVALID, query)
   })
 
   await t.test('who may not, cannot pay, or asks for another’s', async (t) => {
@@ -260,14 +246,11 @@ t.test('music and transcripts', async (t) => {
     const songs = await poor.get('/v1/logs?unit_type=music')
     t.match(songs.body.data, [{ request_id: answer.trace }], 'found among songs, though none was made')
     const strict = await newClient(service, '100', { allowedModels: ['video-transcript'] })
-    t.match(code(await strict.post(MUSIC, { model: 'demo-music', prompt: 'x' })), {
-      status: 403,
-      code: 'model_not_allowed',
-    })
+    t.match(codeOf(await strict.post(MUSIC, { model: 'demo-music', prompt: 'x' })), NOT_ALLOWED)
     const owner = await newClient(service, '100')
     const id = await make(owner, { prompt: quick('mine') })
     for (const path of [`${MUSIC}/${id}`, `${MUSIC}/mus_00000000000000000000000000`])
-      t.match(code(await strict.get(path)), { status: 404, code: 'not_found' })
+      t.match(codeOf(await strict.get(path)), ABSENT)
     t.same((await strict.get(MUSIC)).body.data, [])
     const empty = await newClient(service, '0')
     t.equal((await empty.get(MUSIC)).status, 200, 'reading is free')
@@ -343,7 +326,7 @@ t.test('music and transcripts', async (t) => {
     ]
     const answers = await Promise.all(cases.map(([how]) => client.post(TRANSCRIPTS, { url: link(how) })))
     for (const [index, [how, status, word]] of cases.entries())
-      t.match(code(answers[index]!), { status, code: word }, how)
+      t.match(codeOf(answers[index]!), { status, code: word }, how)
     const rows: LogJson[] = await service.logs(client.key, (found) => found.length === cases.length)
     for (const row of rows) t.match(row, { cost: '0', unit_count: null })
     const codes = new Map(rows.map((row) => [row.request_id, row.error_code]))
@@ -355,10 +338,10 @@ t.test('music and transcripts', async (t) => {
   await t.test('a link that is none, too long, or cannot be paid', async (t) => {
     const client = await newClient(service, '100')
     for (const body of [{}, { url: ' ' }, { url: 'x'.repeat(2001) }, { input: 'x'.repeat(2001) }, { url: 5 }])
-      t.match(code(await client.post(TRANSCRIPTS, body)), { status: 400, code: 'invalid_request' })
+      t.match(codeOf(await client.post(TRANSCRIPTS, body)), INVALID)
     const strict = await newClient(service, '100', { allowedModels: ['demo-music'] })
-    t.match(code(await strict.post(TRANSCRIPTS, { url: 'x' })), { status: 403, code: 'model_not_allowed' })
+    t.match(codeOf(await strict.post(TRANSCRIPTS, { url: 'x' })), NOT_ALLOWED)
     const poor = await newClient(service, '20.21')
-    t.match(code(await poor.post(TRANSCRIPTS, { url: 'x' })), { status: 402, code: 'quota_exceeded' })
+    t.match(codeOf(await poor.post(TRANSCRIPTS, { url: 'x' })), NO_CREDIT)
   })
 })

@@ -6,29 +6,34 @@ import t from 'tap'
 import { sniffMediaType } from '../../../src/core/media/type.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually } from '../../support/service.ts'
-import { rowOf } from '../support.ts'
-import { type Answer, checkEntries, checkWallet, demonstration, newClient } from './support.ts'
+import { receivedIn, rowOf, upstreamCalls } from '../support.ts'
+import {
+  ABSENT,
+  type Answer,
+  checkEntries,
+  checkWallet,
+  codeOf,
+  demonstration,
+  INVALID,
+  KEY_REUSED,
+  linkTo,
+  messageOf,
+  NO_CHANNEL,
+  NO_CREDIT,
+  NOT_ALLOWED,
+  newClient,
+  RFC_3339,
+  typeBehind,
+  ULID,
+} from './support.ts'
 
 const SPEECH = '/v1/audio/speech'
 const VOICES = '/v1/audio/voices'
 const MODEL = 'voice-tts-pro'
 const CLONE_PRICE = '40.44'
-const ULID = '[0-9A-HJKMNP-TV-Z]{26}'
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-
-const code = ({ status, body }: Answer) => ({ status, code: (body.error as { code?: string })?.code })
-const messageOf = ({ body }: Answer) => (body.error as { message: string }).message
-const linkTo = (directives: string) =>
-  `https://example.com/ada.mp3?simulate=${encodeURIComponent(directives)}`
 
 /** Without a signature that ends. */
 const isLasting = (url: string) => !new URL(url).searchParams.has('expires')
-
-async function typeBehind(url: string): Promise<string | null> {
-  const response = await fetch(url)
-  const bytes = Buffer.from(await response.arrayBuffer())
-  return response.status === 200 ? sniffMediaType(bytes) : null
-}
 
 /** 125.36 for 1000 characters. */
 const priceOf = (characters: number) => String((characters * 12536) / 100_000)
@@ -40,14 +45,9 @@ t.test('speech and voices', async (t) => {
     return (await response.json()) as { id: string; reference: string; state: string }[]
   }
   const upstreamInput = async (taskId: string) => {
-    const calls = (await (await fetch(`${service.engines.simulatorUrl}/simulator/calls`)).json()) as {
-      id: number
-      path: string
-    }[]
-    for (const { id } of calls.filter(({ path }) => path === '/task/tasks').reverse()) {
-      const response = await fetch(`${service.engines.simulatorUrl}/simulator/calls/${id}/request`)
-      const { body_base64 } = (await response.json()) as { body_base64: string }
-      const body = JSON.parse(Buffer.from(body_base64, 'base64').toString() || '{}')
+    for (const call of (await upstreamCalls(service)).reverse()) {
+      if (call.path !== '/task/tasks') continue
+      const body = JSON.parse((await receivedIn(service, call)).body || '{}')
       if (body.reference === taskId) return body.input as Record<string, unknown>
     }
     throw new Error(`nothing was sent for ${taskId}`)
@@ -66,10 +66,7 @@ t.test('speech and voices', async (t) => {
     const again = await client.post(SPEECH, { model: MODEL, input }, intent)
     t.same(again.body, said.body)
     t.equal(again.headers.get('idempotency-replayed'), 'true')
-    t.match(code(await client.post(SPEECH, { model: MODEL, input: 'Other words.' }, intent)), {
-      status: 409,
-      code: 'idempotency_key_reuse',
-    })
+    t.match(codeOf(await client.post(SPEECH, { model: MODEL, input: 'Other words.' }, intent)), KEY_REUSED)
     const row = await rowOf(service, client.key, said.trace)
     t.match(row, {
       status: 'success',
@@ -208,7 +205,7 @@ t.test('speech and voices', async (t) => {
 
   await t.test('a voice is cloned, speaks at its own speed, and is deleted', async (t) => {
     const client = await newClient(service, '200')
-    const body = { name: 'Ada', audio_url: linkTo('delay=100') }
+    const body = { name: 'Ada', audio_url: linkTo('ada.mp3', 'delay=100') }
     const made = await client.post(VOICES, body, { 'idempotency-key': 'ada-1' })
     t.equal(made.status, 200)
     const { id, created_at } = made.body as { id: string; created_at: string }
@@ -236,24 +233,18 @@ t.test('speech and voices', async (t) => {
     t.match(await upstreamInput(await taskOf(own)), { voice: `voice-${voiced?.id}`, speed: 1.5 })
     const preset = await speak({ voice: 'sim-voice-ada', speed: 1.5 })
     t.match(await upstreamInput(await taskOf(preset)), { voice: 'sim-voice-ada', speed: 1 })
-    t.match(code(await client.post(SPEECH, { model: 'demo-speech', input, voice: id })), {
-      status: 503,
-      code: 'no_channel_available',
-    })
+    t.match(codeOf(await client.post(SPEECH, { model: 'demo-speech', input, voice: id })), NO_CHANNEL)
     t.equal((await client.post(SPEECH, { model: 'demo-speech', input, voice: 'coral' })).status, 200)
 
     const stranger = await newClient(service, '100')
-    t.match(code(await stranger.post(SPEECH, { model: MODEL, input, voice: id })), {
-      status: 400,
-      code: 'invalid_request',
-    })
-    t.match(code(await stranger.get(`${VOICES}/${id}`)), { status: 404, code: 'not_found' })
-    t.match(code(await stranger.ask('DELETE', `${VOICES}/${id}`)), { status: 404, code: 'not_found' })
+    t.match(codeOf(await stranger.post(SPEECH, { model: MODEL, input, voice: id })), INVALID)
+    t.match(codeOf(await stranger.get(`${VOICES}/${id}`)), ABSENT)
+    t.match(codeOf(await stranger.ask('DELETE', `${VOICES}/${id}`)), ABSENT)
 
     t.same((await client.ask('DELETE', `${VOICES}/${id}`)).body, { id, deleted: true })
     const deleted = await client.get(`${VOICES}/${id}`)
     t.match(deleted, { status: 404, body: { error: { message: 'There is no voice with this id.' } } })
-    t.match(code(await speak({ voice: id })), { status: 400, code: 'invalid_request' })
+    t.match(codeOf(await speak({ voice: id })), INVALID)
     t.same((await client.get(VOICES)).body.voices, [])
     const spoken = priceOf([...input].length)
     const other = String(([...input].length * 60) / 1000)
@@ -264,21 +255,18 @@ t.test('speech and voices', async (t) => {
     const client = await newClient(service, '200')
     const pending = await client.post(VOICES, {
       name: 'Mei',
-      audio_url: linkTo('delay=700,queue=100'),
+      audio_url: linkTo('ada.mp3', 'delay=700,queue=100'),
       async: true,
     })
     const id = pending.body.id as string
     t.match(pending, { status: 200, body: { id, name: 'Mei', status: 'pending', error: null } })
     const early = await client.ask('DELETE', `${VOICES}/${id}`)
-    t.match(code(early), { status: 400, code: 'invalid_request' })
+    t.match(codeOf(early), INVALID)
     t.match(messageOf(early), /voice is still being made/)
-    t.match(code(await client.post(SPEECH, { model: MODEL, input: 'Hello.', voice: id })), {
-      status: 400,
-      code: 'invalid_request',
-    })
-    const broken = { name: 'Bad', audio_url: linkTo('delay=100,outcome=fail,code=invalid_input') }
+    t.match(codeOf(await client.post(SPEECH, { model: MODEL, input: 'Hello.', voice: id })), INVALID)
+    const broken = { name: 'Bad', audio_url: linkTo('ada.mp3', 'delay=100,outcome=fail,code=invalid_input') }
     const failed = await client.post(VOICES, broken)
-    t.match(code(failed), { status: 400, code: 'invalid_request' })
+    t.match(codeOf(failed), INVALID)
     const listed = await client.get(VOICES)
     t.match(
       listed.body.voices,
@@ -310,27 +298,21 @@ t.test('speech and voices', async (t) => {
       [SPEECH, { model: MODEL, input, voice: 'voi_00000000000000000000000000' }, /'voice'/],
       [SPEECH, { model: MODEL, input, async: 'yes' }, /'async'/],
       [VOICES, { name: 'Ada' }, /'audio_url'/],
-      [VOICES, { name: '', audio_url: linkTo('') }, /'name'/],
+      [VOICES, { name: '', audio_url: linkTo('ada.mp3', '') }, /'name'/],
       [VOICES, { name: 'Ada', audio_url: 'ftp://example.com/a.mp3' }, /'audio_url'/],
     ]
     for (const [path, body, message] of wrong) {
       const answer = await client.post(path, body)
-      t.match(code(answer), { status: 400, code: 'invalid_request' })
+      t.match(codeOf(answer), INVALID)
       t.match(messageOf(answer), message)
     }
     for (const query of ['status=ready', 'limit=0', 'limit=101'])
-      t.match(code(await client.get(`${SPEECH}?${query}`)), { status: 400, code: 'invalid_request' }, query)
+      t.match(codeOf(await client.get(`${SPEECH}?${query}`)), INVALID, query)
     const strict = await newClient(service, '100', { allowedModels: ['voice-clone-pro'] })
-    t.match(code(await strict.post(SPEECH, { model: MODEL, input })), {
-      status: 403,
-      code: 'model_not_allowed',
-    })
+    t.match(codeOf(await strict.post(SPEECH, { model: MODEL, input })), NOT_ALLOWED)
     const poor = await newClient(service, '0.1')
-    t.match(code(await poor.post(SPEECH, { model: MODEL, input })), { status: 402, code: 'quota_exceeded' })
-    t.match(code(await poor.post(VOICES, { name: 'Ada', audio_url: linkTo('') })), {
-      status: 402,
-      code: 'quota_exceeded',
-    })
+    t.match(codeOf(await poor.post(SPEECH, { model: MODEL, input })), NO_CREDIT)
+    t.match(codeOf(await poor.post(VOICES, { name: 'Ada', audio_url: linkTo('ada.mp3', '') })), NO_CREDIT)
     await checkWallet(t, service, client, '1000', [])
   })
 })

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
+import { sniffMediaType } from '../../../src/core/media/type.ts'
 import { type LentService, type LogJson, until } from '../../support/service.ts'
 import { balanceOf } from '../support.ts'
 
@@ -22,12 +23,48 @@ export const demonstration = (change: (yaml: string) => string = (yaml) => yaml)
       .replaceAll(CHOSEN_CHANNEL, (line) => `${line}-${process.pid}`),
   )
 
+/** The demonstration with more entries of its lists. */
+export const demonstrationWith = (models: string, channels: string): string =>
+  demonstration((yaml) =>
+    yaml.replace(/^models:$/m, (line) => line + models).replace(/^channels:$/m, (line) => line + channels),
+  )
+
 /** What a request was answered. */
 export interface Answer {
   readonly status: number
   readonly body: Record<string, unknown>
   readonly headers: Headers
   readonly trace: string
+}
+
+/** Status and code of a refusal. */
+export const codeOf = ({ status, body }: Answer) => ({
+  status,
+  code: (body.error as { code: string } | undefined)?.code,
+})
+export const messageOf = ({ body }: Answer) => (body.error as { message: string }).message
+
+export const INVALID = { status: 400, code: 'invalid_request' }
+export const NO_MODEL = { status: 400, code: 'model_not_found' }
+export const NO_CREDIT = { status: 402, code: 'quota_exceeded' }
+export const NOT_ALLOWED = { status: 403, code: 'model_not_allowed' }
+export const ABSENT = { status: 404, code: 'not_found' }
+export const KEY_REUSED = { status: 409, code: 'idempotency_key_reuse' }
+export const NOT_CANCELLABLE = { status: 409, code: 'task_not_cancellable' }
+export const NO_CHANNEL = { status: 503, code: 'no_channel_available' }
+
+export const ULID = '[0-9A-HJKMNP-TV-Z]{26}'
+export const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+/** A link that tells the simulated provider how to behave. */
+export const linkTo = (name: string, directives: string) =>
+  `https://example.com/${name}?simulate=${encodeURIComponent(directives)}`
+
+/** Returns the type of what a link opens; null where it opens nothing. */
+export async function typeBehind(url: string): Promise<string | null> {
+  const response = await fetch(url)
+  const bytes = Buffer.from(await response.arrayBuffer())
+  return response.status === 200 ? sniffMediaType(bytes) : null
 }
 
 export interface MediaClient {

@@ -7,12 +7,24 @@ import { TEST_MASTER_KEY } from '../../support/service.ts'
 import { eventually } from '../../support/service-client.ts'
 import { rowOf } from '../support.ts'
 import {
+  ABSENT,
   type Answer,
   checkEntries,
   checkWallet,
+  codeOf,
   demonstration,
+  INVALID,
+  KEY_REUSED,
+  linkTo,
   type MediaClient,
+  messageOf,
+  NO_CHANNEL,
+  NO_CREDIT,
+  NO_MODEL,
+  NOT_ALLOWED,
+  NOT_CANCELLABLE,
   newClient,
+  ULID,
 } from './support.ts'
 
 const VIDEOS = '/v1/videos/generations'
@@ -23,17 +35,6 @@ const LINK = 'https://example.com'
 const AUDIO = `${LINK}/words.mp3`
 const FACE = `${LINK}/face.mp4`
 const QUICK = 'delay=300,queue=50'
-const ULID = '[0-9A-HJKMNP-TV-Z]{26}'
-
-/** A link that tells the simulated provider how to behave. */
-const linkTo = (name: string, directives: string) =>
-  `${LINK}/${name}?simulate=${encodeURIComponent(directives)}`
-
-const code = ({ status, body }: Answer) => ({
-  status,
-  code: (body.error as { code: string } | undefined)?.code,
-})
-const messageOf = ({ body }: Answer) => (body.error as { message: string }).message
 
 /** The prices of the film are planned ones that hold by now; before them it had one price for all resolutions. */
 const asPlanned = (yaml: string): string =>
@@ -73,7 +74,7 @@ t.test('videos', async (t) => {
       t.strictSame(again.body, submitted.body, 'the same intent is answered again')
       t.equal(again.headers.get('idempotency-replayed'), 'true')
       const other = await client.post(VIDEOS, { ...body, duration: 7 }, intent)
-      t.same(code(other), { status: 409, code: 'idempotency_key_reuse' })
+      t.same(codeOf(other), KEY_REUSED)
 
       const task = await ended(client, id)
       t.match(task, { id, status: 'succeeded', model: 'demo-video', created_at, duration_sec: 4.5 })
@@ -184,7 +185,7 @@ t.test('videos', async (t) => {
       prompt: 'A fox',
       resolution: '4k',
     })
-    t.same(code(unpriced), { status: 400, code: 'invalid_request' })
+    t.same(codeOf(unpriced), INVALID)
     t.match(messageOf(unpriced), /'resolution'.*480p, 720p, 1080p/)
     t.match(await rowOf(service, client.key, unpriced.trace), { status: 'rejected', cost: '0' })
     await checkWallet(
@@ -216,19 +217,18 @@ t.test('videos', async (t) => {
       model: 'demo-video-film',
       prompt: '[simulate: outcome=refuse,code=content_policy]',
     })
-    t.same(code(refused), { status: 400, code: 'invalid_request' }, "the upstream's own refusal")
+    t.same(codeOf(refused), INVALID, "the upstream's own refusal")
     const row = await rowOf(service, client.key, refused.trace)
     t.match(row, { status: 'rejected', cost: '0' })
-    const gone404 = { status: 404, code: 'not_found' }
-    t.same(code(await client.get(`${VIDEOS}/${row.task_id}`)), gone404, 'not by the id in the log either')
-    t.same(code(await client.ask('DELETE', `${VIDEOS}/${row.task_id}`)), gone404)
-    t.same(code(await client.ask('DELETE', `${VIDEOS}/${row.task_id}/files`)), gone404)
+    t.same(codeOf(await client.get(`${VIDEOS}/${row.task_id}`)), ABSENT, 'not by the id in the log either')
+    t.same(codeOf(await client.ask('DELETE', `${VIDEOS}/${row.task_id}`)), ABSENT)
+    t.same(codeOf(await client.ask('DELETE', `${VIDEOS}/${row.task_id}/files`)), ABSENT)
     const all = (await client.get(`${VIDEOS}?status=all`)).body.data as { id: string }[]
     t.equal(all.length, 4, 'for the client there is no task that was refused')
     const two = (await client.get(`${VIDEOS}?status=failed,expired&limit=2`)).body
     t.match(two, { has_more: true, data: { length: 2 } })
     for (const query of ['status=done', 'limit=0', 'limit=101', 'limit=x'])
-      t.same(code(await client.get(`${VIDEOS}?${query}`)), { status: 400, code: 'invalid_request' }, query)
+      t.same(codeOf(await client.get(`${VIDEOS}?${query}`)), INVALID, query)
     await checkWallet(t, service, client, '100', [])
   })
 
@@ -243,8 +243,7 @@ t.test('videos', async (t) => {
       make(client, { model: 'demo-video-film', prompt: `[simulate: ${QUICK}]`, duration: 2 }),
     ])
     t.match((await client.get('/v1/key/balance')).body, { held: '48' })
-    const uncancellable = { status: 409, code: 'task_not_cancellable' }
-    t.same(code(await client.ask('DELETE', `${VIDEOS}/${running}`)), uncancellable, 'it runs')
+    t.same(codeOf(await client.ask('DELETE', `${VIDEOS}/${running}`)), NOT_CANCELLABLE, 'it runs')
     for (const [id, held] of [
       [film, '10'],
       [ark, '9'],
@@ -252,7 +251,7 @@ t.test('videos', async (t) => {
       const answer = await client.ask('DELETE', `${VIDEOS}/${id}`)
       t.match(answer, { status: 200, body: { id, status: 'cancelled' } })
       await checkEntries(t, service, client, id, { held, charged: null })
-      t.same(code(await client.ask('DELETE', `${VIDEOS}/${id}`)), uncancellable, 'it is over')
+      t.same(codeOf(await client.ask('DELETE', `${VIDEOS}/${id}`)), NOT_CANCELLABLE, 'it is over')
     }
     await eventually('its provider has it', async () => {
       const [task] = await service.database.readTasks([byHand])
@@ -268,13 +267,12 @@ t.test('videos', async (t) => {
     t.match(JSON.parse(stdout), { state: 'cancelled', provider: 'cancelled it' }, 'by an operator as well')
     await checkEntries(t, service, client, byHand, { held: '10', charged: null })
     t.match(await ended(client, done), { status: 'succeeded' })
-    t.same(code(await client.ask('DELETE', `${VIDEOS}/${done}`)), uncancellable, 'it is made')
+    t.same(codeOf(await client.ask('DELETE', `${VIDEOS}/${done}`)), NOT_CANCELLABLE, 'it is made')
     t.match(await ended(client, running), { status: 'succeeded' }, 'what could not be cancelled goes on')
     const stranger = await newClient(service, '1')
-    const absent = { status: 404, code: 'not_found' }
     for (const id of [done, `vid_${'0'.repeat(26)}`]) {
-      t.same(code(await stranger.get(`${VIDEOS}/${id}`)), absent)
-      t.same(code(await stranger.ask('DELETE', `${VIDEOS}/${id}`)), absent)
+      t.same(codeOf(await stranger.get(`${VIDEOS}/${id}`)), ABSENT)
+      t.same(codeOf(await stranger.ask('DELETE', `${VIDEOS}/${id}`)), ABSENT)
     }
     t.same((await stranger.get(VIDEOS)).body.data, [])
     await checkWallet(t, service, client, '100', ['10', '9'])
@@ -308,26 +306,19 @@ t.test('videos', async (t) => {
     ]
     for (const [body, message] of invalid) {
       const answer = await client.post(VIDEOS, body)
-      t.same(code(answer), { status: 400, code: 'invalid_request' }, message.source)
+      t.same(codeOf(answer), INVALID, message.source)
       t.match(messageOf(answer), message)
     }
     const unknown = await client.post(VIDEOS, { ...video, model: 'no-such' })
-    t.same(code(unknown), { status: 400, code: 'model_not_found' })
+    t.same(codeOf(unknown), NO_MODEL)
     for (const model of ['dh-nope', 'clip-nope']) {
       const absent = await client.post(VIDEOS, { ...video, model })
-      t.same(code(absent), { status: 404, code: 'model_not_found' })
+      t.same(codeOf(absent), { status: 404, code: 'model_not_found' })
       t.match(await rowOf(service, client.key, absent.trace), { model, error_code: 'model_not_found' })
     }
-    t.same(code(await client.post(VIDEOS, { ...video, model: 'sonata-large' })), {
-      status: 503,
-      code: 'no_channel_available',
-    })
+    t.same(codeOf(await client.post(VIDEOS, { ...video, model: 'sonata-large' })), NO_CHANNEL)
     const poor = await client.post(VIDEOS, video)
-    t.same(
-      code(poor),
-      { status: 402, code: 'quota_exceeded' },
-      'twelve seconds are held where none are named',
-    )
+    t.same(codeOf(poor), NO_CREDIT, 'twelve seconds are held where none are named')
     t.match(await rowOf(service, client.key, poor.trace), {
       status: 'rejected',
       cost: '0',
@@ -338,12 +329,11 @@ t.test('videos', async (t) => {
       error_code: 'model_not_found',
     })
     const limited = await newClient(service, '100', { allowedModels: ['sonata-large'] })
-    const forbidden = { status: 403, code: 'model_not_allowed' }
-    t.same(code(await limited.post(VIDEOS, video)), forbidden)
-    t.same(code(await limited.post(AVATARS, { name: 'Ada', source_url: FACE })), forbidden)
+    t.same(codeOf(await limited.post(VIDEOS, video)), NOT_ALLOWED)
+    t.same(codeOf(await limited.post(AVATARS, { name: 'Ada', source_url: FACE })), NOT_ALLOWED)
     const empty = await newClient(service, '0')
     for (const path of [VIDEOS, AVATARS, SUBTITLES])
-      t.same(code(await empty.post(path, {})), { status: 402, code: 'quota_exceeded' }, path)
+      t.same(codeOf(await empty.post(path, {})), NO_CREDIT, path)
     for (const path of [VIDEOS, AVATARS, `${AVATARS}/presets`, TEMPLATES])
       t.equal((await empty.get(path)).status, 200, `${path} is free`)
     await checkWallet(t, service, client, '20', [])

@@ -8,7 +8,7 @@ import { signIn } from '../../support/manage.ts'
 import { falDialect } from '../../support/media-providers/fal.ts'
 import { KEY, startProvider } from '../../support/media-providers/provider.ts'
 import { rowOf } from '../support.ts'
-import { checkEntries, checkWallet, demonstration, newClient } from './support.ts'
+import { checkEntries, checkWallet, demonstrationWith, newClient } from './support.ts'
 
 const VIDEOS = '/v1/videos/generations'
 const MODELS = `
@@ -33,12 +33,7 @@ const channelAt = (fal: string): string => `
 
 t.test('sound', async (t) => {
   const provider = await startProvider(t, falDialect)
-  const config = demonstration((yaml) =>
-    yaml
-      .replace(/^models:$/m, (line) => line + MODELS)
-      .replace(/^channels:$/m, (line) => line + channelAt(provider.url)),
-  )
-  const service = await borrowService(t, config)
+  const service = await borrowService(t, demonstrationWith(MODELS, channelAt(provider.url)))
   const operator = await signIn(service, { role: 'operator' })
 
   const run = async (prompt: string, generate_audio: boolean | null, resolution = '720p') => {
