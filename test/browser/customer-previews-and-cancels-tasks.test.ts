@@ -1,6 +1,7 @@
 /** A customer plays a film that a task made, and cancels a task that is still queued. */
 import t from 'tap'
 import { demonstration } from '../end-to-end/media/support.ts'
+import { post } from '../end-to-end/support.ts'
 import { until } from '../support/eventually.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { button, heading, link, row, signIn, withEachHand } from './support.ts'
@@ -11,15 +12,8 @@ t.test('tasks', async (t) => {
     const user = await signIn(service, page, { name: 'Tess' })
     const { raw } = await service.database.createKey({ accountId: user.accountId, name: 'films' })
     const submit = async (directives: string): Promise<string> => {
-      const response = await fetch(`${service.baseUrl}/v1/videos/generations`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${raw}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          model: 'demo-video',
-          prompt: `A fox [simulate: ${directives}]`,
-          duration: 6,
-        }),
-      })
+      const film = { model: 'demo-video', prompt: `A fox [simulate: ${directives}]`, duration: 6 }
+      const response = await post(service, raw, '/v1/videos/generations', film)
       const body = (await response.json()) as { id: string }
       t.ok(response.ok, JSON.stringify(body))
       return body.id

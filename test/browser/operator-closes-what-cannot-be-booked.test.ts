@@ -1,6 +1,6 @@
 /** An operator closes a payment event that contradicts its payment, and abandons the journal of a machine that is gone. */
 import t from 'tap'
-import { connect } from '../../src/postgres/connection.ts'
+import { connectTo } from '../support/connections.ts'
 import { borrowService } from '../support/lend-services.ts'
 import { button, heading, link, row, STORY_CONFIG, signIn, withEachHand } from './support.ts'
 
@@ -8,8 +8,7 @@ const REFUSAL = 'A refund of 20.00 EUR for a payment of 10.00 EUR'
 
 t.test('integrity', async (t) => {
   const service = await borrowService(t, STORY_CONFIG)
-  const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
-  t.teardown(() => sql.end())
+  const sql = connectTo(t, service.engines.databaseUrl)
 
   await withEachHand(t, 'integrity', async (t, { hand, page, look }) => {
     const event = `evt_${hand.name.replaceAll(' ', '_')}`

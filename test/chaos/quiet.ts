@@ -1,17 +1,14 @@
 /** Waits until nothing is on its way any more, and asks the installation for what the checker needs. */
-import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
+import { tollgate } from '../src/cli/support.ts'
 import { eventually } from '../support/eventually.ts'
-import { TEST_MASTER_KEY } from '../support/service.ts'
+import { commandEnv } from '../support/service.ts'
 import type { Record } from './history.ts'
 import type { Installation } from './installation/installation.ts'
 import type { CallingKey } from './load/keys.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const QUIET_BOUND_MS = 240_000
-const VERIFY_BOUND_MS = 60_000
 /** Longer than any task is planned to last, and any process to start. */
 const SETTLED_MS = 15_000
 const AGED_MS = 600_000
@@ -79,23 +76,8 @@ export async function recordEnd(
   record({ type: 'verify', ...(await verify(installation)) })
 }
 
-function verify({ env, nodes }: Installation): Promise<{ exitCode: number; output: string }> {
-  const ours = {
-    ...process.env,
-    ...env,
-    TOLLGATE_MASTER_KEY: TEST_MASTER_KEY.toString('hex'),
-    TOLLGATE_CONFIG: nodes[0]!.service.configPath,
-  }
-  const words = [MAIN, 'wallet', 'verify', '--json']
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      words,
-      { env: ours, timeout: VERIFY_BOUND_MS, maxBuffer: 2 ** 26 },
-      (error, stdout, stderr) => {
-        const exitCode = error === null ? 0 : Number(error.code ?? 1)
-        resolve({ exitCode, output: stdout + stderr })
-      },
-    )
-  })
+async function verify({ env, nodes }: Installation): Promise<{ exitCode: number; output: string }> {
+  const all = { ...commandEnv(nodes[0]!.service), ...env }
+  const { code, stdout, stderr } = await tollgate(['wallet', 'verify', '--json'], all)
+  return { exitCode: code ?? 1, output: stdout + stderr }
 }

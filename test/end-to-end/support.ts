@@ -101,17 +101,28 @@ export async function rowsOf(
   return requestIds.map((id) => found.get(id)!)
 }
 
-/** Sends these bytes as they are. */
-export const chatRaw = (
-  service: LentService,
+/** Posts a text or bytes as they are, and anything else as JSON. */
+export const post = (
+  service: { readonly baseUrl: string },
   key: string,
-  body: string | Uint8Array<ArrayBuffer>,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+  signal?: AbortSignal,
 ): Promise<Response> =>
-  fetch(`${service.baseUrl}/v1/chat/completions`, {
+  fetch(service.baseUrl + path, {
     method: 'POST',
-    body,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body:
+      typeof body === 'string' || body instanceof Uint8Array
+        ? (body as string | Uint8Array<ArrayBuffer>)
+        : JSON.stringify(body),
+    ...(signal && { signal }),
   })
+
+/** Sends these bytes as they are. */
+export const chatRaw = (service: LentService, key: string, body: string | Uint8Array): Promise<Response> =>
+  post(service, key, '/v1/chat/completions', body)
 
 export interface ErrorJson {
   readonly error: { readonly message: string; readonly type: string; readonly code: string }

@@ -127,6 +127,22 @@ export async function startService(t: Teardown, options: ServiceOptions = {}): P
   return service
 }
 
+/** What a command needs that runs beside a service. */
+export function commandEnv(
+  service: Pick<LentService, 'engines' | 'configPath'> & { readonly dataDir?: string },
+): Record<string, string> {
+  const { engines, configPath, dataDir } = service
+  return {
+    DATABASE_URL: engines.databaseUrl,
+    NATS_URL: engines.natsUrl,
+    CLICKHOUSE_URL: engines.clickhouseUrl,
+    TEST_SIMULATOR_URL: engines.simulatorUrl,
+    TOLLGATE_MASTER_KEY: TEST_MASTER_KEY.toString('hex'),
+    TOLLGATE_CONFIG: configPath,
+    ...(dataDir !== undefined && { TOLLGATE_DATA_DIR: dataDir }),
+  }
+}
+
 /** Where a service with its configuration there prints to. */
 export const outputPathOf = (configPath: string): string => join(dirname(configPath), 'output.log')
 

@@ -11,8 +11,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import { openCallLog } from '../../src/clickhouse/call-log.ts'
 import { connect } from '../../src/postgres/connection.ts'
+import { callLogAt } from '../support/connections.ts'
 import type { startEngines } from '../support/engines.ts'
 import { eventually, startService, type TestService, testConfig, until } from '../support/service.ts'
 
@@ -104,8 +104,7 @@ try {
     )
   await until('all calls are booked', async () => (await booked()) >= made.calls)
   check((await booked()) === made.calls, 'each call has one row')
-  const callLog = openCallLog(engines.clickhouseUrl)
-  t.teardown(() => callLog.close())
+  const callLog = callLogAt(t, engines.clickhouseUrl)
   const differences = await eventually('the log has all rows', async () => {
     const found = (await fresh.database.verifyWallets(callLog)).differences
     return found.length === 0 ? found : undefined

@@ -4,7 +4,7 @@ import t from 'tap'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { testConfig, until } from '../../support/service.ts'
-import { say, traceOf } from '../support.ts'
+import { post, say, traceOf } from '../support.ts'
 
 const BILLING = '/v1/dashboard/billing'
 const WITH_KEY = ['/api/v1/usage', `${BILLING}/subscription`, `${BILLING}/usage`, `${BILLING}/credit_grants`]
@@ -74,11 +74,7 @@ t.test('account and reference', async (t) => {
 
   await t.test('embeddings: 404, and a row that says so', async (t) => {
     const { key } = await service.newKey('5')
-    const response = await fetch(`${service.baseUrl}/v1/embeddings`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}` },
-      body: '{"model":"embed-small","input":"hello"}',
-    })
+    const response = await post(service, key, '/v1/embeddings', { model: 'embed-small', input: 'hello' })
     t.equal(response.status, 404)
     t.match(await response.json(), { error: { code: 'model_not_found', type: 'invalid_request_error' } })
     const rows = await service.logs(key, (rows) => rows.length === 1)

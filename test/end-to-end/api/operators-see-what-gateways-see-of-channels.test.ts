@@ -7,7 +7,7 @@ import { FAILURES_IN_A_ROW } from '../../../src/core/routing/circuit-breaker.ts'
 import { tollgate } from '../../src/cli/support.ts'
 import { eventually, until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { callConfig, say } from '../support.ts'
+import { callConfig, post, say } from '../support.ts'
 
 /** A service is lent to several tests: these channels are this one's alone. */
 const [SOUND, BROKEN, PICTURES, UNUSED] = ['sound', 'broken', 'pictures', 'unused'].map(
@@ -81,11 +81,7 @@ t.test('operators', async (t) => {
     const calls = () =>
       metrics().then((text) => /tollgate_calls_total\{model="image",status="success"\} (\d+)/.exec(text))
     const before = Number((await calls())?.[1] ?? 0)
-    const response = await fetch(`${service.baseUrl}/v1/images/generations`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'image', prompt: 'a fox' }),
-    })
+    const response = await post(service, key, '/v1/images/generations', { model: 'image', prompt: 'a fox' })
     t.equal(response.status, 200)
     await response.arrayBuffer()
     await until('counted', async () => Number((await calls())?.[1]) === before + 1)

@@ -1,9 +1,9 @@
 /** After any chaos: each admitted call has exactly one row, and all books agree. */
 import type { Test } from 'tap'
 import { printCredits } from '../../../schemas/money.ts'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { connect as connectToLog } from '../../../src/clickhouse/connection.ts'
 import { connect } from '../../../src/postgres/connection.ts'
+import { verifyWallets } from '../../support/connections.ts'
 import { bookedByDay, loggedByDay } from '../../support/rollup.ts'
 import { type TestService, until } from '../../support/service.ts'
 import { gauge } from './gauge.ts'
@@ -135,9 +135,7 @@ async function auditWallets(
   callers: readonly Caller[],
   ledger: ReadonlyMap<string, bigint>,
 ): Promise<void> {
-  const callLog = openCallLog(service.engines.clickhouseUrl)
-  const report = await service.database.verifyWallets(callLog)
-  await callLog.close()
+  const report = await verifyWallets(service)
   t.same(report.differences.slice(0, MAX_SHOWN), [], 'the audit of the wallets finds no difference')
   t.ok(report.ok)
   for (const { key, accountId } of callers) {

@@ -5,7 +5,7 @@
  */
 import { writeFile } from 'node:fs/promises'
 import t from 'tap'
-import { connect } from '../../../src/postgres/connection.ts'
+import { connectTo } from '../../support/connections.ts'
 import { type TestService, until } from '../../support/service.ts'
 import { gauge } from './gauge.ts'
 import type { SeenCall } from './load.ts'
@@ -51,8 +51,7 @@ for (const seed of seeds())
     })
 
     await t.test('NATS is down, also at a start of the service, and crashes', async (t) => {
-      const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
-      t.teardown(() => sql.end())
+      const sql = connectTo(t, engines.databaseUrl)
       const booked = async () => Number((await sql`SELECT count(*) FROM usage_rows`)[0]?.count)
       const unbooked = () => gauge(service, 'tollgate_journal_unbooked')
       await engines.stopEngine('nats')

@@ -6,9 +6,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { isFinal, type TaskState } from '../../../schemas/tasks/task.ts'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
-import { connect, type Sql } from '../../../src/postgres/connection.ts'
+import type { Sql } from '../../../src/postgres/connection.ts'
 import { Random } from '../../simulation/random.ts'
+import { connectTo, untilCopied, verifyWallets } from '../../support/connections.ts'
 import { eventually, startService, type TestService, until } from '../../support/service.ts'
 import { letLapse } from '../media/chaos/books.ts'
 import {
@@ -20,8 +20,8 @@ import {
   restart,
   waitingForBooking,
 } from '../media/chaos/crashes.ts'
-import { configOf, post, simulated } from '../protocols/support.ts'
-import { balanceOf } from '../support.ts'
+import { configOf, simulated } from '../protocols/support.ts'
+import { balanceOf, post } from '../support.ts'
 import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 
 const CREDIT = '1000000'
@@ -95,14 +95,8 @@ async function checkBooks(t: Test, service: TestService, sql: Sql, accountId: st
   const unknown = submits.filter(({ task_id: id }) => id !== null && !known.has(id)).length
   const lost = lines.filter(({ upstream_id }) => upstream_id === null).length
   t.ok(unknown <= lost, 'what was made and is not known here is of a submit that was lost')
-  await until('the rows are in the call log', async () => {
-    const [copy] = await sql`
-      SELECT copied_upto = (SELECT coalesce(max(id), 0) FROM usage_rows) AS done FROM usage_copy`
-    return copy?.done === true
-  })
-  const log = openCallLog(service.engines.clickhouseUrl)
-  const report = await service.database.verifyWallets(log).finally(() => log.close())
-  t.same(report.differences, [], 'the audit of the wallets finds no difference')
+  await untilCopied(sql)
+  t.same((await verifyWallets(service)).differences, [], 'the audit of the wallets finds no difference')
 }
 
 t.setTimeout(TIMEOUT_MS)
@@ -110,8 +104,7 @@ for (const seed of seeds())
   await t.test(seedNote(seed), async (t) => {
     const random = new Random(seed)
     const service = await startService(t, { config: CONFIG })
-    const sql = connect(service.engines.databaseUrl, { max: 3, name: 'test' })
-    t.teardown(() => sql.end())
+    const sql = connectTo(t, service.engines.databaseUrl, 3)
     const { key, accountId } = await service.newKey(CREDIT)
     const untilLines = (what: string, isMeant: (lines: readonly Line[]) => boolean) =>
       eventually(what, async () => {

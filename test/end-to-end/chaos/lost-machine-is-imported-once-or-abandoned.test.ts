@@ -2,20 +2,16 @@
  * A gateway is killed and its disk is gone: a copy of its journal is booked once, however often and by whatever way,
  * and what is left is closed. See docs/cluster.md, "A machine that never comes back".
  */
-import { execFile } from 'node:child_process'
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
-import { connect } from '../../../src/postgres/connection.ts'
+import { answerOf } from '../../src/cli/support.ts'
+import { connectTo, verifyWallets } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { signIn } from '../../support/manage.ts'
-import { eventually, startService, TEST_MASTER_KEY, testConfig, until } from '../../support/service.ts'
+import { commandEnv, eventually, startService, testConfig, until } from '../../support/service.ts'
 import { say, traceOf } from '../support.ts'
 
-const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const RESERVED_BALANCE = 'wallet: { exact_below: "1000000" }'
 const CONFIG = testConfig(
   { fast: { simulate: 'tokens=2' }, slow: { simulate: 'tokens=2000,tps=1' } },
@@ -28,8 +24,7 @@ t.setTimeout(240_000)
 const engines = await startEngines(t)
 const lost = await startService(t, { engines, config: CONFIG, env: { TOLLGATE_ROLES: 'gateway' } })
 const left = await startService(t, { engines, config: CONFIG })
-const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
-t.teardown(() => sql.end())
+const sql = connectTo(t, engines.databaseUrl)
 const operator = await signIn(left, { role: 'operator' })
 
 const listed = async () => (await operator.send('GET', '/journals')).body.data
@@ -44,12 +39,7 @@ const makeSilent = (id: string) =>
   sql`UPDATE journals SET seen_at = now() - interval '6 minutes' WHERE id = ${id}`
 
 async function assertBooksAgree(t: Test): Promise<void> {
-  const callLog = openCallLog(engines.clickhouseUrl)
-  try {
-    t.same((await left.database.verifyWallets(callLog)).differences, [])
-  } finally {
-    await callLog.close()
-  }
+  t.same((await verifyWallets(left)).differences, [])
 }
 
 async function call(key: string): Promise<string> {
@@ -68,18 +58,7 @@ async function openStream(key: string): Promise<string> {
 }
 
 /** Runs a command beside the service that is left. */
-async function tollgate(...words: string[]) {
-  const env = {
-    ...process.env,
-    DATABASE_URL: engines.databaseUrl,
-    NATS_URL: engines.natsUrl,
-    CLICKHOUSE_URL: engines.clickhouseUrl,
-    TOLLGATE_MASTER_KEY: TEST_MASTER_KEY.toString('hex'),
-    TOLLGATE_DATA_DIR: left.dataDir,
-  }
-  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...words, '--json'], { env })
-  return JSON.parse(stdout)
-}
+const tollgate = (...words: string[]) => answerOf(words, commandEnv(left))
 
 await t.test('a journal in use is live, and is neither imported nor abandoned', async (t) => {
   const { id, state, directory } = await journalOf(lost)

@@ -2,20 +2,17 @@
  * The PostgreSQL primary is killed in mid-load and its standby promoted: calls go on, and each is booked once.
  * See docs/cluster.md, "PostgreSQL with a standby".
  */
-import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t from 'tap'
+import { answerOf } from '../../src/cli/support.ts'
 import { startEngines } from '../../support/engines.ts'
 import { signIn } from '../../support/manage.ts'
-import { eventually, TEST_MASTER_KEY, until } from '../../support/service.ts'
+import { commandEnv, eventually, until } from '../../support/service.ts'
 import { startPostgresPair } from '../../support/standby.ts'
 import { say } from '../support.ts'
 import { refusals, underLoad } from './outage.ts'
 import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'
 
-const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const ENOUGH = 40
 const PAUSE_MS = 100
 
@@ -111,17 +108,8 @@ for (const seed of seeds())
         processes.some((one) => one.startsWith(`tollgate ${name}`)),
         name,
       )
-    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'wallet', 'verify', '--json'], {
-      env: {
-        ...process.env,
-        DATABASE_URL: pair.bothUrl,
-        NATS_URL: others.natsUrl,
-        CLICKHOUSE_URL: others.clickhouseUrl,
-        TOLLGATE_MASTER_KEY: TEST_MASTER_KEY.toString('hex'),
-        TOLLGATE_CONFIG: service.configPath,
-      },
-    })
-    t.same(JSON.parse(stdout).differences, [], 'a command finds the new primary, and no difference')
+    const report = await answerOf(['wallet', 'verify'], commandEnv(service))
+    t.same(report.differences, [], 'a command finds the new primary, and no difference')
     t.equal((await service.chat(capped.raw, body)).status, 200)
     await service.database.revokeKey(capped.key.id)
     await until(

@@ -5,10 +5,10 @@
  */
 import t from 'tap'
 import { parseCredits, printCredits } from '../../../schemas/money.ts'
-import { connect } from '../../../src/postgres/connection.ts'
+import { connectTo } from '../../support/connections.ts'
 import { startService, until } from '../../support/service.ts'
-import { configOf, post, simulated } from '../protocols/support.ts'
-import { balanceOf, rowsOf, traceOf } from '../support.ts'
+import { configOf, simulated } from '../protocols/support.ts'
+import { balanceOf, post, rowsOf, traceOf } from '../support.ts'
 
 const CREDIT = '1000000'
 const CONFIG = configOf({ kept: {} }, [
@@ -19,8 +19,7 @@ const CALLS = 6
 t.setTimeout(240_000)
 t.test('the note of a response never holds up or fails its call', async (t) => {
   const service = await startService(t, { config: CONFIG, env: { TOLLGATE_WORKERS: '1' } })
-  const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
-  t.teardown(() => sql.end())
+  const sql = connectTo(t, service.engines.databaseUrl)
   const { key } = await service.newKey(CREDIT)
   const ask = (more: object) => post(service, key, '/v1/responses', { model: 'kept', input: 'hi', ...more })
   t.equal((await ask({})).status, 200, 'the key is known')

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { connect, type Sql } from '../../../src/postgres/connection.ts'
 import { retryOnStaleEnd } from '../../../src/postgres/tasks/stale-end.ts'
+import { connectTo } from '../../support/connections.ts'
 import { startService } from '../../support/service.ts'
 import { refusals, underLoad } from './outage.ts'
 import { seedNote, seeds, TIMEOUT_MS } from './plan.ts'
@@ -52,8 +53,7 @@ for (const seed of seeds())
     const { service, load, more, finish } = await underLoad(t, seed)
     await startService(t, { engines: service.engines, env: { TOLLGATE_ROLES: 'settler' } })
     const { databaseUrl } = service.engines
-    const sql = connect(databaseUrl, { max: 1, name: 'test' })
-    t.teardown(() => sql.end({ timeout: 1 }))
+    const sql = connectTo(t, databaseUrl)
     await more(ENOUGH)
     const writers = await sql`
       SELECT DISTINCT client_port FROM pg_stat_activity WHERE application_name = 'tollgate settler'`

@@ -4,9 +4,8 @@
  */
 import { rmSync } from 'node:fs'
 import t from 'tap'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
-import { connect } from '../../../src/postgres/connection.ts'
 import { Random } from '../../simulation/random.ts'
+import { connectTo, verifyWallets } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { eventually, startService, testConfig, until } from '../../support/service.ts'
 import { say, traceOf } from '../support.ts'
@@ -24,8 +23,7 @@ for (const seed of seeds())
     const engines = await startEngines(t)
     const lost = await startService(t, { engines, config: CONFIG, env: { TOLLGATE_ROLES: 'gateway' } })
     const left = await startService(t, { engines, config: CONFIG })
-    const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
-    t.teardown(() => sql.end())
+    const sql = connectTo(t, engines.databaseUrl)
     const keys: string[] = []
     for (let i = 0; i < SHAPE.keys; i++) keys.push((await left.newKey('1000000')).key)
     const load = keepCalling(lost, keys, new Random(seed), SHAPE)
@@ -47,9 +45,7 @@ for (const seed of seeds())
       missing = ids.filter((id) => !found.has(id))
       return missing.length === 0
     }).catch(() => t.same(missing, []))
-    const callLog = openCallLog(engines.clickhouseUrl)
-    t.teardown(() => callLog.close())
-    t.same((await left.database.verifyWallets(callLog)).differences, [])
+    t.same((await verifyWallets(left)).differences, [])
 
     await t.test('without NATS calls are refused, and no answer ends', async (t) => {
       const body = { model: 'cheap', max_tokens: 10, messages: say('hello') }

@@ -2,19 +2,16 @@
  * The disk of a lost machine comes back months later: `tollgate journal import` books what it can, and refuses and keeps
  * calls of months that retention has taken away. See docs/operating.md, "Retention".
  */
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t from 'tap'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { openJournal, type Ticket } from '../../../src/journal/journal.ts'
+import { answerOf } from '../../src/cli/support.ts'
 import { makeOld } from '../../src/postgres/partition-support.ts'
 import { newAccount, openFresh, settlement } from '../../src/postgres/support.ts'
 import { startEngines } from '../../support/engines.ts'
 
-const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const OLD_MS = 8 * 31 * 86_400_000
 const SILENT = { info() {}, warn() {}, error() {} }
 
@@ -91,18 +88,13 @@ await database.recordHeartbeat({
 })
 await sql`UPDATE journals SET seen_at = now() - interval '6 minutes'`
 
-async function importJournal() {
-  const env = {
-    ...process.env,
+const importJournal = () =>
+  answerOf(['journal', 'import', directory], {
     DATABASE_URL: url,
     NATS_URL: engines.natsUrl,
     TOLLGATE_MASTER_KEY: masterKey.toString('hex'),
     TOLLGATE_DATA_DIR: join(engines.dataDir, 'command'),
-  }
-  const words = [MAIN, 'journal', 'import', directory, '--json']
-  const { stdout } = await promisify(execFile)(process.execPath, words, { env })
-  return JSON.parse(stdout)
-}
+  })
 const usedNow = async () => {
   const [wallet] = await sql<[{ used: bigint }]>`SELECT used FROM wallets WHERE account_id = ${account}`
   return wallet.used

@@ -11,12 +11,12 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { openNats } from '../../../src/nats/nats.ts'
 import { connect } from '../../../src/postgres/connection.ts'
 import { Random } from '../../simulation/random.ts'
+import { connectTo, untilCopied, verifyWallets } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
-import { startService, TEST_MASTER_KEY, until } from '../../support/service.ts'
+import { commandEnv, startService, until } from '../../support/service.ts'
 import type { Caller } from '../chaos/audit.ts'
 import { keepCalling } from '../chaos/load.ts'
 import { CHAOS_CONFIG, seedNote, seeds } from '../chaos/plan.ts'
@@ -33,8 +33,7 @@ await t.test('a lost node', async (t) => {
   const engines = await startEngines(t)
   const lost = await startService(t, { engines, config: CHAOS_CONFIG, env: { TOLLGATE_ROLES: 'gateway' } })
   const left = await startService(t, { engines, config: CHAOS_CONFIG })
-  const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
-  t.teardown(() => sql.end())
+  const sql = connectTo(t, engines.databaseUrl)
   const callers: Caller[] = []
   for (let at = 0; at < SHAPE.keys; at++) callers.push(await left.newKey('1000000'))
   const load = keepCalling(
@@ -78,14 +77,7 @@ await t.test('a lost node', async (t) => {
   t.ok(ids.length - booked >= ONLY_ON_DISK / 2, `${ids.length - booked} calls are on the disk alone`)
 
   const start = () => {
-    const env = {
-      ...process.env,
-      DATABASE_URL: engines.databaseUrl,
-      NATS_URL: engines.natsUrl,
-      CLICKHOUSE_URL: engines.clickhouseUrl,
-      TOLLGATE_MASTER_KEY: TEST_MASTER_KEY.toString('hex'),
-      TOLLGATE_DATA_DIR: left.dataDir,
-    }
+    const env = { ...process.env, ...commandEnv(left) }
     const words = [MAIN, 'journal', 'import', copy, '--json']
     const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     t.teardown(() => child.kill('SIGKILL'))
@@ -124,12 +116,6 @@ await t.test('a lost node', async (t) => {
   const rows = await sql<{ status: string }[]>`
     SELECT DISTINCT status FROM usage_rows WHERE request_id = ANY (${ids}) AND status = 'interrupted'`
   t.same(rows, [], 'none of them as interrupted')
-  const callLog = openCallLog(engines.clickhouseUrl)
-  t.teardown(() => callLog.close())
-  await until('all is copied', async () => {
-    const [mark] = await sql`
-      SELECT copied_upto = (SELECT max(id) FROM usage_rows) AS "isCopied" FROM usage_copy`
-    return mark?.isCopied === true
-  })
-  t.same((await left.database.verifyWallets(callLog)).differences, [])
+  await untilCopied(sql)
+  t.same((await verifyWallets(left)).differences, [])
 })

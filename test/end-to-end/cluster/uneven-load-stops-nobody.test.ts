@@ -3,8 +3,8 @@
  * of others are answered, and all books agree. `npm run bench:uneven` measures what they cost.
  */
 import t, { type Test } from 'tap'
-import { connect } from '../../../src/postgres/connection.ts'
 import { Random } from '../../simulation/random.ts'
+import { connectTo } from '../../support/connections.ts'
 import { signIn } from '../../support/manage.ts'
 import { startService } from '../../support/service.ts'
 import { audit, type Caller } from '../chaos/audit.ts'
@@ -84,8 +84,7 @@ await t.test('accounts that begin in the same moment', async (t: Test) => {
 await t.test('one account has very many keys', async (t: Test) => {
   const rich = await service.newKey('1000000')
   callers.push(rich)
-  const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
-  t.teardown(() => sql.end())
+  const sql = connectTo(t, service.engines.databaseUrl)
   await sql`
     INSERT INTO api_keys (id, account_id, name, kind, prefix, key_hash)
     SELECT 'key_' || lpad(n::text, 26, '0'), ${rich.accountId}, 'key ' || n, 'console', rpad('sk-' || n, 20, 'x'),

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { callConfig, errorOf, readUntil, rowOf, say, traceOf } from '../support.ts'
+import { callConfig, errorOf, post, readUntil, rowOf, say, traceOf } from '../support.ts'
 
 const LIMIT = 20
 const MESSAGES = say('hi')
@@ -27,12 +27,6 @@ t.test('rate limits', async (t) => {
   const service = await borrowService(t, config)
   const call = (key: string, model: string, more: object = {}) =>
     service.chat(key, { model, messages: MESSAGES, ...more })
-  const post = (key: string, path: string, body: object) =>
-    fetch(service.baseUrl + path, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { authorization: `Bearer ${key}` },
-    })
   const newKey = async (limits: { requestsPerMinute?: number; concurrency?: number }) => {
     const made = await service.newKey('1000000')
     await service.database.setAccountLimits(made.accountId, limits)
@@ -73,11 +67,11 @@ t.test('rate limits', async (t) => {
     await check('models', service.get(key, '/v1/models'), 200)
     await check('upstream refusal', call(key, 'refused'), 400)
     await check('unknown model', call(key, 'none'), 400)
-    await check('invalid body', post(key, '/v1/chat/completions', []), 400)
-    await check('embeddings', post(key, '/v1/embeddings', { model: 'fast', input: 'x' }), 404)
-    await check('count_tokens', post(key, '/v1/messages/count_tokens', { model: 'none' }), 400)
+    await check('invalid body', post(service, key, '/v1/chat/completions', []), 400)
+    await check('embeddings', post(service, key, '/v1/embeddings', { model: 'fast', input: 'x' }), 404)
+    await check('count_tokens', post(service, key, '/v1/messages/count_tokens', { model: 'none' }), 400)
     const contents = [{ parts: [{ text: 'hi' }] }]
-    await check('generate', post(key, '/v1beta/models/none:generateContent', { contents }), 400)
+    await check('generate', post(service, key, '/v1beta/models/none:generateContent', { contents }), 400)
     const poor = await service.newKey('0')
     await service.database.setAccountLimits(poor.accountId, { requestsPerMinute: 3 })
     const unpaid = await call(poor.key, 'fast')
@@ -119,9 +113,13 @@ t.test('rate limits', async (t) => {
     const row = await rowOf(service, key, traceOf(refused))
     t.match(row, { status: 'rejected', error_code: 'rate_limit_exceeded', model: 'fast', cost: '0' })
 
-    const messages = await post(key, '/v1/messages', { model: 'fast', max_tokens: 5, messages: MESSAGES })
+    const messages = await post(service, key, '/v1/messages', {
+      model: 'fast',
+      max_tokens: 5,
+      messages: MESSAGES,
+    })
     t.match(await messages.json(), { type: 'error', error: { type: 'rate_limit_error' } })
-    const generate = await post(key, '/v1beta/models/fast:generateContent', { contents: [] })
+    const generate = await post(service, key, '/v1beta/models/fast:generateContent', { contents: [] })
     t.match(await generate.json(), { error: { code: 429, status: 'RESOURCE_EXHAUSTED' } })
     t.equal((await service.get(key, '/v1/models')).status, 429)
   })

@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import { AUTH_MESSAGES } from '../../../schemas/failure.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
-import { connect } from '../../../src/postgres/connection.ts'
+import { connectTo } from '../../support/connections.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { type LogJson, testConfig, until } from '../../support/service.ts'
 import { balanceOf, errorOf, say, traceOf } from '../support.ts'
@@ -30,8 +30,7 @@ interface Page {
 t.test('the call log', async (t) => {
   const service = await borrowService(t, testConfig({ fast: { simulate: 'tokens=2' }, other: {} }))
   const { database } = service
-  const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
-  t.teardown(() => sql.end())
+  const sql = connectTo(t, service.engines.databaseUrl)
 
   const { accountId, key: plain } = await service.newKey('100000')
   const another = async (more: Parameters<typeof database.createKey>[0] | object = {}) =>

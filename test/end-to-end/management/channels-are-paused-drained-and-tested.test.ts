@@ -6,7 +6,7 @@ import t from 'tap'
 import { tollgate } from '../../src/cli/support.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { signIn } from '../../support/manage.ts'
-import { eventually, TEST_MASTER_KEY, until } from '../../support/service.ts'
+import { commandEnv, eventually, until } from '../../support/service.ts'
 import { say, UPSTREAM_KEY, upstreamCalls } from '../support.ts'
 
 /** A service is lent to several tests: these are this one's alone. */
@@ -106,15 +106,7 @@ t.test('operators', async (t) => {
   await t.test('do the same on the command line', async (t) => {
     const dir = await mkdtemp(join(tmpdir(), 'tollgate-'))
     t.teardown(() => rm(dir, { recursive: true, force: true }))
-    const env = {
-      TOLLGATE_DATA_DIR: dir,
-      TOLLGATE_CONFIG: service.configPath,
-      TOLLGATE_MASTER_KEY: TEST_MASTER_KEY.toString('base64'),
-      TEST_SIMULATOR_URL: service.engines.simulatorUrl,
-      DATABASE_URL: service.engines.databaseUrl,
-      CLICKHOUSE_URL: service.engines.clickhouseUrl,
-      NATS_URL: service.engines.natsUrl,
-    }
+    const env = { ...commandEnv(service), TOLLGATE_DATA_DIR: dir }
     const run = async (...words: string[]) => {
       const { code, stdout, stderr } = await tollgate(['channels', ...words, '--json'], env)
       t.same({ code, stderr }, { code: 0, stderr: '' })

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { generateManagementToken, shownTokenPrefix, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import { openPasswords } from '../../../src/identity/passwords.ts'
-import { connect } from '../../../src/postgres/connection.ts'
+import { connectTo } from '../../support/connections.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startMailServer } from '../../support/mail-server.ts'
 import { MANAGE, type ManageClient, signIn } from '../../support/manage.ts'
@@ -27,8 +27,7 @@ t.test('mails', async (t) => {
     },
   })
   const { baseUrl } = service
-  const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
-  t.teardown(() => sql.end({ timeout: 1 }))
+  const sql = connectTo(t, service.engines.databaseUrl)
 
   /** Sends a request as a visitor's browser does. */
   const visit = async (path: string, body: object) => {

@@ -8,7 +8,7 @@ import {
   shownTokenPrefix,
   tokenHash,
 } from '../../../src/core/keys/bearer-token.ts'
-import { connect } from '../../../src/postgres/connection.ts'
+import { connectTo } from '../../support/connections.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { MANAGE, signIn } from '../../support/manage.ts'
 import { callConfig, rowsOf, say, traceOf } from '../support.ts'
@@ -165,8 +165,7 @@ t.test('management', async (t) => {
 
   await t.test('a sensitive act needs a fresh proof of identity', async (t) => {
     const { body: key } = await owner.send('POST', '/keys', { account_id, name: 'old' })
-    const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
-    t.teardown(() => sql.end())
+    const sql = connectTo(t, service.engines.databaseUrl)
     const confirmedAgo = (minutes: number) => sql`
       UPDATE sessions SET confirmed_at = now() - make_interval(mins => ${minutes}) WHERE user_id = ${owner.user.id}`
     await confirmedAgo(11)

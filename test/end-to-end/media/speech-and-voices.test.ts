@@ -6,7 +6,7 @@ import t from 'tap'
 import { sniffMediaType } from '../../../src/core/media/type.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { eventually } from '../../support/service.ts'
-import { receivedIn, rowOf, upstreamCalls } from '../support.ts'
+import { post, receivedIn, rowOf, upstreamCalls } from '../support.ts'
 import {
   ABSENT,
   type Answer,
@@ -102,15 +102,16 @@ t.test('speech and voices', async (t) => {
     t.equal(sniffMediaType(Buffer.from(audio.uint8Array)), 'audio/mpeg')
 
     const send = (more: object, accept?: string, intent?: string) =>
-      fetch(service.baseUrl + SPEECH, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${client.key}`,
+      post(
+        service,
+        client.key,
+        SPEECH,
+        { model: MODEL, input, ...more },
+        {
           ...(accept !== undefined && { accept }),
           ...(intent !== undefined && { 'idempotency-key': intent }),
         },
-        body: JSON.stringify({ model: MODEL, input, ...more }),
-      })
+      )
     const said = await send({}, 'audio/*', 'sound-1')
     const sound = Buffer.from(await said.arrayBuffer())
     const again = await send({}, 'audio/*', 'sound-1')
@@ -185,12 +186,7 @@ t.test('speech and voices', async (t) => {
     const client = await newClient(service, '100')
     const input = 'Nobody listens [simulate: delay=900]'
     const cut = new AbortController()
-    const call = fetch(service.baseUrl + SPEECH, {
-      method: 'POST',
-      signal: cut.signal,
-      body: JSON.stringify({ model: MODEL, input }),
-      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
-    })
+    const call = post(service, client.key, SPEECH, { model: MODEL, input }, {}, cut.signal)
     const listed = async () => ((await client.get(SPEECH)).body.data as { id: string }[])[0]
     const { id } = await eventually('the task is there', listed)
     cut.abort()

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { sniffMediaType } from '../../../src/core/media/type.ts'
+import { verifyWallets } from '../../support/connections.ts'
 import { type LentService, type LogJson, until } from '../../support/service.ts'
 import { balanceOf } from '../support.ts'
 
@@ -197,8 +197,6 @@ export async function checkWallet(
     async () => (await balanceOf(service, key)).remaining === expected.remaining,
   ).catch(() => {})
   t.match(await balanceOf(service, key), expected, 'remaining, used and held')
-  const callLog = openCallLog(service.engines.clickhouseUrl)
-  const report = await service.database.verifyWallets(callLog).finally(() => callLog.close())
-  t.same(report.differences, [], 'the audit finds no difference')
+  t.same((await verifyWallets(service)).differences, [], 'the audit finds no difference')
   await checkRefusals(t, service, key)
 }

@@ -14,7 +14,7 @@ import {
   type MediaClient,
   newClient,
 } from '../media/support.ts'
-import { balanceOf, rowOf, say, type UpstreamCall, upstreamCalls } from '../support.ts'
+import { balanceOf, post, rowOf, say, type UpstreamCall, upstreamCalls } from '../support.ts'
 
 const CONFIG = `images: { keep_alive_after_seconds: 0.2 }\n${withQueuedImages()}`
 const MODELS = ['demo-image', 'queued-image'] as const
@@ -38,12 +38,7 @@ async function cutOff(
 ): Promise<void> {
   const before = await jobs(service, body.model)
   const cut = new AbortController()
-  const lost = fetch(service.baseUrl + GENERATIONS, {
-    method: 'POST',
-    body: JSON.stringify(body),
-    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json', ...intent },
-    signal: cut.signal,
-  }).catch(() => null)
+  const lost = post(service, client.key, GENERATIONS, body, intent, cut.signal).catch(() => null)
   await until('the upstream has it', async () => (await jobs(service, body.model)) > before)
   cut.abort()
   await lost
@@ -116,12 +111,7 @@ t.test('images', async (t) => {
     const body = { model: 'demo-image', prompt: 'A field' }
     const open = new AbortController()
     const request = { model: 'sonata-large', max_tokens: 32_768, stream: true, messages: say(NEVER_BEGINS) }
-    const streamed = fetch(`${service.baseUrl}/v1/chat/completions`, {
-      method: 'POST',
-      body: JSON.stringify(request),
-      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
-      signal: open.signal,
-    }).catch(() => null)
+    const streamed = service.chat(client.key, request, { signal: open.signal }).catch(() => null)
     const isOpen = ({ model, state }: UpstreamCall) => model === 'sim-sonata-large' && state === 'running'
     await until('the stream is in flight', async () => (await upstreamCalls(service)).some(isOpen))
     const refused = await client.post(GENERATIONS, body)
@@ -196,11 +186,7 @@ t.test('images', async (t) => {
 
   /** As it came. */
   async function spoken({ key }: MediaClient, body: object, headers: Readonly<Record<string, string>>) {
-    const response = await fetch(service.baseUrl + GENERATIONS, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    })
+    const response = await post(service, key, GENERATIONS, body, headers)
     return { response, text: await response.text() }
   }
 })

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parseCredits } from '../../../schemas/money.ts'
-import { connect } from '../../../src/postgres/connection.ts'
+import { connectTo } from '../../support/connections.ts'
 import { eventually, startService, type TestService, until } from '../../support/service.ts'
 import { ask, CHAT_PROTOCOLS, checkRefused, ERRORS } from '../protocols/support.ts'
 import { callConfig, errorOf, say } from '../support.ts'
@@ -27,8 +27,7 @@ const service = await startService(t, {
   env: { TOLLGATE_WORKERS: '3' },
 })
 const { database } = service
-const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
-t.teardown(() => sql.end())
+const sql = connectTo(t, service.engines.databaseUrl)
 
 const cap = (calls: number) => parseCredits(String(COST * calls))
 const employee = (calls: number) => service.newKey('100000', { kind: 'employee', spendCap: cap(calls) })

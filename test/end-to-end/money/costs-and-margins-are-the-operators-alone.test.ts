@@ -15,7 +15,7 @@ import { eventually, until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { MANAGE, signIn } from '../../support/manage.ts'
 import { ask, type ChannelPlan, configOf, simulated } from '../protocols/support.ts'
-import { rowOf, traceOf, UPSTREAM_KEY } from '../support.ts'
+import { post, rowOf, traceOf, UPSTREAM_KEY } from '../support.ts'
 
 /** A service is lent to several tests: channels and models are this one's alone. */
 const named = (name: string): string => `${name}-${process.pid}`
@@ -124,11 +124,7 @@ t.test('costs', async (t) => {
     image: await painted(),
   }
   async function painted(): Promise<number> {
-    const answer = await fetch(`${service.baseUrl}/v1/images/generations`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: PAINT, prompt: 'a fox', n: 2 }),
-    })
+    const answer = await post(service, key, '/v1/images/generations', { model: PAINT, prompt: 'a fox', n: 2 })
     t.equal(answer.status, 200)
     await answer.text()
     return (await rowOf(service, key, traceOf(answer))).id

@@ -5,9 +5,9 @@
 import t from 'tap'
 import { logDetail } from '../../../schemas/call-log/detail.ts'
 import type { ChannelProtocol } from '../../../schemas/config/catalog.ts'
-import { connect } from '../../../src/postgres/connection.ts'
+import { connectTo } from '../../support/connections.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { ask, CHAT_PROTOCOLS, type ChatProtocol, configOf, simulated } from '../protocols/support.ts'
+import { ask, CHAT_PROTOCOLS, type ChatProtocol, configOf, simulated, WAYS } from '../protocols/support.ts'
 import { traceOf } from '../support.ts'
 
 /** How the upstream, or the client, ends a call. */
@@ -39,9 +39,8 @@ const CALLS: readonly Call[] = CHAT_PROTOCOLS.flatMap((client) =>
 )
 
 /** Chat completions are translated for two others; each protocol passes to its own. */
-const isServed = ({ client, upstream }: Call): boolean =>
-  client === upstream ||
-  (client === 'chat-completions' && (upstream === 'messages' || upstream === 'generate-content'))
+const isServed = (call: Call): boolean =>
+  WAYS.some(([client, upstream]) => client === call.client && upstream === call.upstream)
 
 const channels = CHAT_PROTOCOLS.map((upstream) =>
   simulated(
@@ -85,8 +84,7 @@ t.test('every pair of protocols', async (t) => {
     )
   })
 
-  const sql = connect(service.engines.databaseUrl, { max: 1, name: 'test' })
-  t.teardown(() => sql.end())
+  const sql = connectTo(t, service.engines.databaseUrl)
   const logged = await service.logs(key, (rows) => rows.length >= CALLS.length)
 
   await t.test(

@@ -4,8 +4,8 @@
  */
 import t from 'tap'
 import type { LogSummary } from '../../../schemas/call-log/summary.ts'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { Random } from '../../simulation/random.ts'
+import { verifyWallets } from '../../support/connections.ts'
 import { type LogJson, startService, type TestService } from '../../support/service.ts'
 import { balanceOf, callConfig, readUntil, say, traceOf, UPSTREAM_KEY, upstreamCalls } from '../support.ts'
 
@@ -169,11 +169,6 @@ t.test('a mixed workload', async (t) => {
       used: String(used),
       held: '0',
     })
-    const callLog = openCallLog(service.engines.clickhouseUrl)
-    t.teardown(() => callLog.close())
-    t.match(await service.database.verifyWallets(callLog), {
-      ok: true,
-      differences: { length: 0 },
-    })
+    t.match(await verifyWallets(service), { ok: true, differences: { length: 0 } })
   })
 })

@@ -5,7 +5,7 @@
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { type LentService, until } from '../../support/service.ts'
-import { ask, baseUrlAt, type ChatProtocol, configOf, PLAIN } from '../protocols/support.ts'
+import { ask, baseUrlAt, type ChatProtocol, configOf, PLAIN, WAYS } from '../protocols/support.ts'
 import { balanceOf, estimatedTokens, readUntil, rowsOf, traceOf, UPSTREAM_KEY } from '../support.ts'
 import {
   ANSWERS,
@@ -55,27 +55,19 @@ const TABLE: Readonly<Record<AnswerName, { readonly whole: Outcome; readonly str
   cut: { whole: { ...NONE, code: 'upstream_unreachable' }, streamed: BROKEN },
 }
 
-const PAIRS: readonly (readonly [client: ChatProtocol, upstream: ChatProtocol])[] = [
-  ['chat-completions', 'chat-completions'],
-  ['messages', 'messages'],
-  ['generate-content', 'generate-content'],
-  ['responses', 'responses'],
-  ['chat-completions', 'messages'],
-  ['chat-completions', 'generate-content'],
-]
-const WAYS = ['whole', 'streamed'] as const
+const FORMS = ['whole', 'streamed'] as const
 
 interface Case {
   readonly client: ChatProtocol
   readonly upstream: ChatProtocol
-  readonly way: (typeof WAYS)[number]
+  readonly way: (typeof FORMS)[number]
   readonly answer: AnswerName
   /** Also its channel: nobody else's calls are counted there. */
   readonly model: string
 }
 
-const CASES: readonly Case[] = PAIRS.flatMap(([client, upstream]) =>
-  WAYS.flatMap((way) =>
+const CASES: readonly Case[] = WAYS.flatMap(([client, upstream]) =>
+  FORMS.flatMap((way) =>
     ANSWERS.map((answer) => ({
       client,
       upstream,
@@ -141,7 +133,7 @@ const callAll = (service: LentService, key: string, cases: readonly Case[]): Pro
 t.test('every answer of an upstream', async (t) => {
   const { service, hits } = await startWith(t)
 
-  for (const way of WAYS)
+  for (const way of FORMS)
     await t.test(way, async (t) => {
       const { key } = await service.newKey('100000000')
       const cases = CASES.filter((each) => each.way === way)

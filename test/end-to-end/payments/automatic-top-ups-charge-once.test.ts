@@ -5,10 +5,11 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { topUpAutomatically } from '../../../pipelines/payments/automatic.ts'
-import { newId } from '../../../src/core/keys/ids.ts'
+import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { priceOf } from '../../../src/core/payments/price.ts'
 import { openProvider } from '../../../src/payments/provider.ts'
-import { connect } from '../../../src/postgres/connection.ts'
+import { settlement } from '../../src/postgres/support.ts'
+import { connectTo } from '../../support/connections.ts'
 import { eventually, TEST_MASTER_KEY, until } from '../../support/service.ts'
 import { balanceOf, type Customer, fillPage, openShop, payAt, startTopUp, untilState } from './support.ts'
 
@@ -20,8 +21,7 @@ const ATTEMPTER = fileURLToPath(new URL('./top-up-until-stopped.ts', import.meta
 const shop = await openShop(t, { TOLLGATE_ROLES: 'gateway,settler' })
 const { service, control } = shop
 const { database, engines } = service
-const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
-t.teardown(() => sql.end({ timeout: 1 }))
+const sql = connectTo(t, engines.databaseUrl)
 
 const settings = { secretKey: 'sk_test_shop', webhookSecrets: [], apiUrl: engines.simulatorUrl }
 const deps = {
@@ -67,40 +67,7 @@ const eventsOf = ({ accountId }: Customer) =>
   sql<{ type: string; data: Record<string, unknown> }[]>`
     SELECT type, data FROM events WHERE account_id = ${accountId} ORDER BY created_at`
 const spend = ({ accountId }: Customer, credits: bigint) =>
-  database.bookSettlements([
-    {
-      ...CALL,
-      request_id: newId('req'),
-      account_id: accountId,
-      attempts: [],
-      cost: String(credits * 100_000_000n),
-    },
-  ])
-const CALL = {
-  key_id: 'key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  model: 'fast',
-  protocol: 'chat-completions',
-  stream: false,
-  status: 'success',
-  error_code: null,
-  error_message: null,
-  input_tokens: 1,
-  output_tokens: 1,
-  cached_tokens: 0,
-  cache_write_tokens: 0,
-  reasoning_tokens: 0,
-  server_tool_calls: 0,
-  unit_count: null,
-  unit_type: null,
-  estimate: '0',
-  usage_source: 'upstream',
-  submitted_at: 1,
-  created_at: 1,
-  latency_ms: 1,
-  ttfb_ms: null,
-  channel_id: null,
-  attempts_count: 1,
-} as const
+  database.bookSettlements([settlement(accountId, { cost: String(credits * ONE_CREDIT) })])
 
 function startProcesses(count: number) {
   const children = Array.from({ length: count }, () =>
@@ -137,7 +104,7 @@ t.test('the monthly maximum is never passed', async (t) => {
   const customer = await withCard('4242424242424242', { maximum: '1200' })
   for (let round = 0; round < 5; round++) {
     const { wallet } = await database.showAccount(customer.accountId)
-    await spend(customer, wallet.balance / 100_000_000n)
+    await spend(customer, wallet.balance / ONE_CREDIT)
     await Promise.all(Array.from({ length: 5 }, () => topUpAutomatically(deps)))
   }
   t.equal((await automaticPaymentsOf(customer)).length, 2)

@@ -7,8 +7,8 @@ import t from 'tap'
 import { chunk } from '../../support/event-stream.ts'
 import { serveHttp, textOf } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { rowOf, traceOf } from '../support.ts'
-import { type ChannelPlan, configOf, post } from './support.ts'
+import { post, rowOf, traceOf } from '../support.ts'
+import { type ChannelPlan, configOf } from './support.ts'
 
 /** Credits per million tokens. */
 const PRICING = {
@@ -165,12 +165,7 @@ t.test('platforms', async (t) => {
   /** Reads a stream until it has said the text, leaves, and returns the row. */
   async function leave(path: string, body: object) {
     const leaving = new AbortController()
-    const response = await fetch(service.baseUrl + path, {
-      method: 'POST',
-      signal: leaving.signal,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
+    const response = await post(service, key, path, body, {}, leaving.signal)
     const reader = response.body!.getReader()
     let text = ''
     while (!text.includes(TEXT)) text += Buffer.from((await reader.read()).value!).toString()

@@ -5,22 +5,17 @@
  */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { readUntil, rowsOf, traceOf, upstreamRequest } from '../support.ts'
+import { post, readUntil, rowsOf, traceOf, upstreamRequest } from '../support.ts'
 import {
   ask,
   CHAT_PROTOCOLS,
   type ChatProtocol,
   configOf,
-  post,
   postUntilBroken,
   simulated,
+  WAYS,
 } from './support.ts'
 
-const WAYS = [
-  ...CHAT_PROTOCOLS.map((protocol) => [protocol, protocol] as const),
-  ['chat-completions', 'messages'] as const,
-  ['chat-completions', 'generate-content'] as const,
-]
 /** Behind the first words of every stream, inside an event. */
 const BROKEN_AT = 6001
 const TOKENS_BEFORE_ERROR = 4

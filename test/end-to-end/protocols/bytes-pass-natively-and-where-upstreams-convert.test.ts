@@ -1,16 +1,8 @@
 /** Native, and upstream-side conversion. See docs/api-rules.md, "Protocols and translation". */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { traceOf, upstreamRequest } from '../support.ts'
-import {
-  Books,
-  CHAT_PROTOCOLS,
-  type ChatProtocol,
-  checkTranslation,
-  configOf,
-  post,
-  simulated,
-} from './support.ts'
+import { post, traceOf, upstreamRequest } from '../support.ts'
+import { Books, CHAT_PROTOCOLS, type ChatProtocol, checkTranslation, configOf, simulated } from './support.ts'
 
 /** A client's protocol, by what the channel's own is. Each model is named after its channel. */
 const WAYS: readonly (readonly [client: ChatProtocol, channel: ChatProtocol])[] = [

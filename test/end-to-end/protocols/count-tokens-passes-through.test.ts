@@ -2,8 +2,8 @@
 import t from 'tap'
 import { serveHttp, textOf } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { balanceOf, traceOf, UPSTREAM_KEY, upstreamRequest } from '../support.ts'
-import { checkRefused, configOf, ERRORS, post, simulated } from './support.ts'
+import { balanceOf, post, traceOf, UPSTREAM_KEY, upstreamRequest } from '../support.ts'
+import { checkRefused, configOf, ERRORS, simulated } from './support.ts'
 
 const PATH = '/v1/messages/count_tokens'
 const TOKENS = 321

@@ -1,7 +1,7 @@
 /** Every billed route is 402 at a zero balance. See docs/failure-modes.md, "Money", row 27. */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { balanceOf, upstreamCalls } from '../support.ts'
+import { balanceOf, post, upstreamCalls } from '../support.ts'
 import {
   ask,
   CHAT_PROTOCOLS,
@@ -9,8 +9,8 @@ import {
   checkRefused,
   configOf,
   ERRORS,
-  post,
   simulated,
+  WAYS,
 } from './support.ts'
 
 /** More prompt tokens than anyone would estimate, at 1 credit each. */
@@ -34,9 +34,7 @@ t.test('with an empty wallet', async (t) => {
     ]),
   )
   const ways: readonly (readonly [client: ChatProtocol, model: string])[] = [
-    ...CHAT_PROTOCOLS.map((protocol) => [protocol, protocol] as const),
-    ['chat-completions', 'messages'],
-    ['chat-completions', 'generate-content'],
+    ...WAYS,
     ...CONVERTED.map((protocol) => [protocol, 'converted'] as const),
   ]
 

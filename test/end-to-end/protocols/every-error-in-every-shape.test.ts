@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { closedPort } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import type { LentService } from '../../support/service.ts'
-import { rowsOf, traceOf } from '../support.ts'
+import { post, rowsOf, traceOf } from '../support.ts'
 import {
   type AskOptions,
   ask,
@@ -17,16 +17,10 @@ import {
   ERRORS,
   type Named,
   PLAIN,
-  post,
   simulated,
+  WAYS,
 } from './support.ts'
 
-/** A client's protocol, and what the channel behind it speaks. */
-const WAYS = [
-  ...CHAT_PROTOCOLS.map((protocol) => [protocol, protocol] as const),
-  ['chat-completions', 'messages'] as const,
-  ['chat-completions', 'generate-content'] as const,
-]
 const BODY_LIMIT_BYTES = 32 * 1024 * 1024
 /** Its answer, of so many words, is above what is kept for a replay. */
 const TOO_MANY_WORDS = 200_000
@@ -173,12 +167,7 @@ t.test('every error', async (t) => {
       const slow = { 'idempotency-key': `slow-${name.replaceAll(' ', '-')}` }
       const abort = new AbortController()
       const { path, body } = PLAIN[client](model('slow'), true)
-      const running = await fetch(service.baseUrl + path, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, ...slow },
-        body: JSON.stringify(body),
-        signal: abort.signal,
-      })
+      const running = await post(service, key, path, body, slow, abort.signal)
       t.equal(running.status, 200)
       await rejected(t, ERRORS.inFlight, call('slow', { stream: true, headers: slow }))
       abort.abort()

@@ -2,7 +2,7 @@
 import postgres from 'postgres'
 import t, { type Test } from 'tap'
 import { eventually, startService, until } from '../../support/service.ts'
-import { balanceOf, errorOf, readUntil, rowOf, traceOf, upstreamCalls } from '../support.ts'
+import { balanceOf, errorOf, post, readUntil, rowOf, traceOf, upstreamCalls } from '../support.ts'
 import {
   type AskOptions,
   ask,
@@ -12,15 +12,10 @@ import {
   configOf,
   ERRORS,
   PLAIN,
-  post,
   simulated,
+  WAYS,
 } from './support.ts'
 
-const WAYS = [
-  ...CHAT_PROTOCOLS.map((protocol) => [protocol, protocol] as const),
-  ['chat-completions', 'messages'] as const,
-  ['chat-completions', 'generate-content'] as const,
-]
 const MODELS = {
   plain: 'sim-plain@tokens=20',
   slow: 'sim-slow@tokens=200,tps=200',
@@ -173,9 +168,7 @@ t.test('a call with an Idempotency-Key', async (t) => {
     const intent = freshKey()
     const call = (signal?: AbortSignal) => {
       const { path, body } = PLAIN.messages('messages.slow', true)
-      const headers = { authorization: `Bearer ${key}`, 'idempotency-key': intent }
-      const init = { method: 'POST', headers, body: JSON.stringify(body), ...(signal ? { signal } : {}) }
-      return fetch(service.baseUrl + path, init)
+      return post(service, key, path, body, { 'idempotency-key': intent }, signal)
     }
     const abort = new AbortController()
     let left: Promise<unknown> | undefined

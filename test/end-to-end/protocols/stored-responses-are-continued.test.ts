@@ -1,8 +1,8 @@
 /** Responses that an upstream keeps: a later call goes on with them, at the channel that has them. */
 import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
-import { rowOf, traceOf, upstreamRequest } from '../support.ts'
-import { configOf, post, simulated } from './support.ts'
+import { post, rowOf, traceOf, upstreamRequest } from '../support.ts'
+import { configOf, simulated } from './support.ts'
 
 const ONE = 'sim-one@tokens=8'
 const TWO = 'sim-two@tokens=8'

@@ -6,7 +6,7 @@ import type { ChatProtocol, channelEntry, modelEntry } from '../../../schemas/co
 import { CHAT_PROTOCOLS } from '../../../schemas/config/catalog.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { type LentService, type LogJson, until } from '../../support/service.ts'
-import { balanceOf, rowOf, UPSTREAM_KEY } from '../support.ts'
+import { balanceOf, post, rowOf, UPSTREAM_KEY } from '../support.ts'
 
 export { CHAT_PROTOCOLS, type ChatProtocol }
 
@@ -56,6 +56,13 @@ export const simulated = (
   ...more,
 })
 
+/** A client's protocol, and what the channel behind it speaks: each natively, and each translation. */
+export const WAYS: readonly (readonly [client: ChatProtocol, upstream: ChatProtocol])[] = [
+  ...CHAT_PROTOCOLS.map((protocol) => [protocol, protocol] as const),
+  ['chat-completions', 'messages'],
+  ['chat-completions', 'generate-content'],
+]
+
 interface PlainCall {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
@@ -79,20 +86,6 @@ export const PLAIN: Readonly<Record<ChatProtocol, (model: string, stream: boolea
     path: '/v1/responses',
     body: { model, input: [{ role: 'user', content: 'hi' }], stream },
   }),
-}
-
-export function post(
-  service: { readonly baseUrl: string },
-  key: string,
-  path: string,
-  body: unknown,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Response> {
-  return fetch(service.baseUrl + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  })
 }
 
 /**

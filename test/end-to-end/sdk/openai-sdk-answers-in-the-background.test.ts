@@ -4,8 +4,8 @@ import t, { type Test } from 'tap'
 import { eventually, until } from '../../support/eventually.ts'
 import { serveHttp } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
-import { Books, configOf, post, simulated } from '../protocols/support.ts'
-import { balanceOf, errorOf, traceOf, UPSTREAM_KEY } from '../support.ts'
+import { Books, configOf, simulated } from '../protocols/support.ts'
+import { balanceOf, errorOf, post, traceOf, UPSTREAM_KEY, upstreamCalls } from '../support.ts'
 import { asking } from './support.ts'
 
 const KEEPING = { keeps_responses_days: 30, keeps_conversations: true }
@@ -146,8 +146,7 @@ t.test('in the background', async (t) => {
     t.match(await client.responses.cancel(begun.id), { status: 'cancelled' })
     books.free(requestId, { status: 'error', error_code: 'task_cancelled' })
     t.equal(await heldNow(), '0')
-    const submits = await fetch(`${service.engines.simulatorUrl}/simulator/calls`)
-    const calls = (await submits.json()) as { request_id: string; path: string; state: string }[]
+    const calls = await upstreamCalls(service)
     t.equal(calls.filter(({ path, state }) => path === PATH && state === 'faulted').length, 1)
   })
 
@@ -190,12 +189,7 @@ t.test('in the background', async (t) => {
     const body = { model: 'kept', background: true, max_output_tokens: 64, input }
     const headers = { 'idempotency-key': 'cut' }
     const cut = new AbortController()
-    const lost = fetch(service.baseUrl + PATH, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { authorization: `Bearer ${poor.key}`, 'content-type': 'application/json', ...headers },
-      signal: cut.signal,
-    }).catch(() => null)
+    const lost = post(service, poor.key, PATH, body, headers, cut.signal).catch(() => null)
     await until('it is held', async () => (await balanceOf(service, poor.key)).held !== '0')
     cut.abort()
     await lost

@@ -1,9 +1,9 @@
 /** A settler makes the partitions of coming months at its start, and takes away the months beyond the retention. */
 import t from 'tap'
-import { connect } from '../../../src/postgres/connection.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import { makeOld } from '../../src/postgres/partition-support.ts'
 import { newAccount, settlement } from '../../src/postgres/support.ts'
+import { connectTo } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { signIn } from '../../support/manage.ts'
 import { startService, testConfig, until } from '../../support/service.ts'
@@ -24,8 +24,7 @@ t.setTimeout(240_000)
 t.test('retention', async (t) => {
   const engines = await startEngines(t)
   await migrate(engines.databaseUrl)
-  const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
-  t.teardown(() => sql.end())
+  const sql = connectTo(t, engines.databaseUrl)
   const service = await startService(t, { engines, config: testConfig(MODELS) })
   const accountId = await newAccount(service.database)
   const now = { submitted_at: Date.now(), created_at: Date.now() }

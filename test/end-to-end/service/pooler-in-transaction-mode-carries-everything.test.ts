@@ -2,19 +2,16 @@
  * The service connects to PostgreSQL through PgBouncer in transaction mode: calls, tasks, key changes, jobs and commands
  * work, and each process has at most one direct session. See docs/cluster.md, "A pooler in transaction mode".
  */
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t from 'tap'
-import { connect } from '../../../src/postgres/connection.ts'
+import { answerOf } from '../../src/cli/support.ts'
+import { connectTo } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { signIn } from '../../support/manage.ts'
 import { startPgBouncer } from '../../support/pgbouncer.ts'
-import { eventually, startService, TEST_MASTER_KEY, until } from '../../support/service.ts'
+import { commandEnv, eventually, startService, until } from '../../support/service.ts'
 import { GENERATIONS, withQueuedImages } from '../media/image-support.ts'
 import { say, traceOf } from '../support.ts'
 
-const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const CALLS = 30
 /** More than a start needs. */
 const MANY_TRANSACTIONS = 100
@@ -25,8 +22,7 @@ const engines = await startEngines(t)
 const pooler = await startPgBouncer(t, engines.databaseUrl)
 const env = { DATABASE_URL: pooler.url, DATABASE_SESSION_URL: engines.databaseUrl }
 const service = await startService(t, { engines, config: withQueuedImages(), env })
-const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
-t.teardown(() => sql.end())
+const sql = connectTo(t, engines.databaseUrl)
 const operator = await signIn(service, { role: 'operator' })
 const chatModel = async (key: string): Promise<string> => {
   const { data } = (await (await service.get(key, '/v1/models')).json()) as { data: { id: string }[] }
@@ -95,19 +91,7 @@ await t.test('acts are in the audit record with their actor', async (t) => {
 })
 
 await t.test('commands and jobs run', async (t) => {
-  const tollgate = async (...words: string[]) => {
-    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...words, '--json'], {
-      env: {
-        ...process.env,
-        ...env,
-        NATS_URL: engines.natsUrl,
-        CLICKHOUSE_URL: engines.clickhouseUrl,
-        TOLLGATE_MASTER_KEY: TEST_MASTER_KEY.toString('hex'),
-        TOLLGATE_CONFIG: service.configPath,
-      },
-    })
-    return JSON.parse(stdout)
-  }
+  const tollgate = (...words: string[]) => answerOf(words, { ...commandEnv(service), ...env })
   const { id } = await tollgate('account', 'create', '--name', 'pooled', '--credit', '500')
   const { key } = await tollgate('key', 'create', '--account', id, '--name', 'pooled')
   t.equal((await service.get(key, '/v1/key/balance')).status, 200)

@@ -2,6 +2,7 @@ import t from 'tap'
 import type { Teardown } from '../../support/engines.ts'
 import { serveHttp, textOf } from '../../support/http-server.ts'
 import { eventually, startService, testConfig } from '../../support/service.ts'
+import { upstreamRequest } from '../support.ts'
 
 interface Span {
   traceId: string
@@ -54,13 +55,11 @@ t.test(
     t.equal(attempt.traceId, TRACE_ID, 'so does the attempt')
     t.match(JSON.stringify(call.attributes), requestId!, 'the span names the request')
 
-    const calls = (await (
-      await fetch(`${service.engines.simulatorUrl}/simulator/calls?request_id=${requestId}`)
-    ).json()) as { id: number }[]
-    const received = (await (
-      await fetch(`${service.engines.simulatorUrl}/simulator/calls/${calls[0]!.id}/request`)
-    ).json()) as { headers: [string, string][] }
-    const told = received.headers.find(([name]) => name.toLowerCase() === 'traceparent')
-    t.equal(told?.[1], `00-${TRACE_ID}-${attempt.spanId}-01`, 'the upstream gets the attempt’s span')
+    const { headers } = await upstreamRequest(service, requestId!)
+    t.equal(
+      headers.get('traceparent'),
+      `00-${TRACE_ID}-${attempt.spanId}-01`,
+      'the upstream gets the attempt’s span',
+    )
   },
 )

@@ -6,10 +6,10 @@ import * as billing from '../../../schemas/accounts/billing.ts'
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import { type UsageReport, usageReport } from '../../../schemas/accounts/usage.ts'
 import { parseCredits } from '../../../schemas/money.ts'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'
 import type { Reply } from '../../../src/http/handler.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
+import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { usageText } from '../../support/usage-text.ts'
 import { billingSubscription, billingUsage, creditGrants, usage } from './support.ts'
@@ -99,8 +99,7 @@ t.test('an employee sees its own key, not the wallet of the organization', async
 
 t.test('what was used in a window of time', async (t) => {
   const engines = await startEngines(t, { only: ['clickhouse'] })
-  const callLog = openCallLog(engines.clickhouseUrl)
-  t.teardown(() => callLog.close())
+  const callLog = callLogAt(t, engines.clickhouseUrl)
   const at = (day: number, ms = 0) => Date.UTC(2026, 2, day) + ms
   await callLog.insertCalls({
     token: 'usage-test',

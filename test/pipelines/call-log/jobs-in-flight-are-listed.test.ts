@@ -3,11 +3,11 @@ import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { IN_FLIGHT_MAX_JOBS, type LogPage, logPage } from '../../../schemas/call-log/query.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import type { NewTask, Task } from '../../../src/postgres/tasks/types.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
 import { move, newVideo } from '../../src/postgres/tasks/support.ts'
+import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { logs, type Reader, reader, request } from './support.ts'
 
@@ -16,8 +16,7 @@ const CURSOR_KEY = Buffer.alloc(32, 7)
 t.test('jobs in flight', async (t) => {
   const engines = await startEngines(t, { only: ['postgres', 'clickhouse'], withCallLog: true })
   const { database, openAnother } = await openMigrated(t, engines.databaseUrl)
-  const callLog = openCallLog(engines.clickhouseUrl)
-  t.teardown(() => callLog.close())
+  const callLog = callLogAt(t, engines.clickhouseUrl)
 
   const newAccount = async () => {
     const { account } = await database.createAccount({ name: 'test', credit: 1000n * ONE_CREDIT })

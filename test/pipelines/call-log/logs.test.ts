@@ -1,8 +1,8 @@
 import { lastValueFrom } from 'rxjs'
 import t, { type Test } from 'tap'
 import { type LogPage, logPage } from '../../../schemas/call-log/query.ts'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
+import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { usageText } from '../../support/usage-text.ts'
 import { logs, NO_OPEN_JOBS, type Reader, reader, request } from './support.ts'
@@ -13,8 +13,7 @@ const CURSOR_KEY = Buffer.alloc(32, 7)
 
 t.test('GET /v1/logs', async (t) => {
   const engines = await startEngines(t, { only: ['clickhouse'], withCallLog: true })
-  const callLog = openCallLog(engines.clickhouseUrl)
-  t.teardown(() => callLog.close())
+  const callLog = callLogAt(t, engines.clickhouseUrl)
 
   const mine = reader('acc_a', 'key_a')
   const whole = reader('acc_a', 'key_a', { accountLogs: true })

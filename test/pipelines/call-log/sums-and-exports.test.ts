@@ -8,9 +8,10 @@ import {
   logSummary as summarySchema,
 } from '../../../schemas/call-log/summary.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
+import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import { Random } from '../../simulation/random.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
+import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { type BookedCall, usageText } from '../../support/usage-text.ts'
 import {
@@ -90,8 +91,7 @@ function summed(calls: readonly BookedCall[]) {
 
 t.test('the log summed up and exported', async (t) => {
   const engines = await startEngines(t, { only: ['clickhouse'], withCallLog: true })
-  const callLog = openCallLog(engines.clickhouseUrl)
-  t.teardown(() => callLog.close())
+  const callLog = callLogAt(t, engines.clickhouseUrl)
   const random = new Random(SEED)
   const calls = drawCalls(random)
   await callLog.insertCalls({ token: 'drawn', text: usageText(calls) })

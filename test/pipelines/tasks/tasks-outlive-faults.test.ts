@@ -7,10 +7,10 @@ import t from 'tap'
 import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
-import { connect } from '../../../src/postgres/connection.ts'
 import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
 import type { NewTask, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { everyUnlessBusy } from '../../../src/server/gateway/engine-watch.ts'
+import { connectTo } from '../../support/connections.ts'
 import { until } from '../../support/eventually.ts'
 import { taskOf } from '../media/support.ts'
 import { adapterOf, catalogFor, silent, startTasks, type TestTasks, type TestWorker } from './support.ts'
@@ -163,8 +163,7 @@ t.test(
     t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
     const query = { accountId: account.account.id, kind: 'video', states: null, limit: 9 } as const
     t.match((await database.listTasks(query)).tasks, [{ id }])
-    const sql = connect(tasks.engines.databaseUrl, { max: 1, name: 'test' })
-    t.teardown(() => sql.end())
+    const sql = connectTo(t, tasks.engines.databaseUrl)
     t.match(await sql`SELECT type FROM events WHERE subject_id = ${id}`, [{ type: 'task.failed' }])
     worker.kill()
   },

@@ -35,6 +35,13 @@ export function tollgate(words: readonly string[], env: Record<string, string> =
   })
 }
 
+/** Runs a command that must succeed, and returns its answer. */
+export async function answerOf(words: readonly string[], env: Record<string, string>) {
+  const { code, stdout, stderr } = await tollgate([...words, '--json'], env)
+  if (code !== 0) throw new Error(`tollgate ${words.join(' ')} ended with ${code}: ${stderr}`)
+  return JSON.parse(stdout)
+}
+
 const never = () => {
   throw new Error('this test calls no such command')
 }

@@ -1,9 +1,10 @@
 import { createClient } from '@clickhouse/client'
 import t from 'tap'
-import { type CallLog, openCallLog } from '../../../src/clickhouse/call-log.ts'
+import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
 import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/query.ts'
 import { LIVE_NAMES, tablesOf } from '../../../src/clickhouse/tables/names.ts'
+import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { usageText } from '../../support/usage-text.ts'
 import { BASE_INSTANT, bookedCall } from './support.ts'
@@ -28,8 +29,7 @@ const idsOf = async (log: CallLog, query: Partial<CallPageQuery>): Promise<numbe
 
 t.test('the call log', async (t) => {
   const engines = await startEngines(t, { only: ['clickhouse'] })
-  const log = openCallLog(engines.clickhouseUrl)
-  t.teardown(() => log.close())
+  const log = callLogAt(t, engines.clickhouseUrl)
   const client = createClient({ url: engines.clickhouseUrl })
   t.teardown(() => client.close())
   t.beforeEach(async () => {

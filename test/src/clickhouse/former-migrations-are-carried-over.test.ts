@@ -1,10 +1,10 @@
 /** A call log of the seventeen former migrations becomes one of the present ones: the same tables, and every row. */
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import t from 'tap'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
 import { insertCalls } from '../../../src/clickhouse/tables/insert-calls.ts'
 import { LIVE_NAMES, tablesOf, viewsOf } from '../../../src/clickhouse/tables/names.ts'
+import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { readText } from '../../support/source-files.ts'
 import { usageText } from '../../support/usage-text.ts'
@@ -100,8 +100,7 @@ t.test('an older log is refused, and stays as it is', async (t) => {
   const was = [await describe(), await applied()]
   const message = /up to 016-page-row-call-count.sql, and .* needs all of them up to 017-sum-call-counts.ts/
   await t.rejects(migrate(client), { message })
-  const log = openCallLog(clickhouseUrl)
-  t.teardown(() => log.close())
+  const log = callLogAt(t, clickhouseUrl)
   await t.rejects(log.insertCalls(range(8, 20)), { message })
   t.same([await describe(), await applied()], was)
 })

@@ -1,9 +1,9 @@
 /** A page of years is looked for in steps; it is the page all the same. */
 import t from 'tap'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/query.ts'
 import { pageSteps } from '../../../src/clickhouse/pages/steps.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
+import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { type BookedCall, usageText } from '../../support/usage-text.ts'
 import { bookedCall } from './support.ts'
@@ -58,8 +58,7 @@ t.test('the steps lie side by side and hold the whole window that is left', (t) 
 
 t.test('in the log', async (t) => {
   const engines = await startEngines(t, { only: ['clickhouse'] })
-  const log = openCallLog(engines.clickhouseUrl)
-  t.teardown(() => log.close())
+  const log = callLogAt(t, engines.clickhouseUrl)
 
   // Four years with gaps of months, bursts within a millisecond, and calls of tomorrow.
   const agesInDays = [-1, 0, 0, 0, 1, 2, 31, 31.9, 32, 32.1, 33, 33, 100, 364, 366, 366, 366, 800, 1500]

@@ -1,11 +1,11 @@
 /** The sums by day are those of the calls, whatever is sent twice or breaks off. */
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import t, { type Test } from 'tap'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import { migrate, readMigrations } from '../../../src/clickhouse/migrate.ts'
 import { PAGE_COLUMNS, type PageRow, pageRowOf, toLogRow } from '../../../src/clickhouse/pages/call-row.ts'
 import { insertCalls } from '../../../src/clickhouse/tables/insert-calls.ts'
 import { LIVE_NAMES, tablesOf, viewsOf } from '../../../src/clickhouse/tables/names.ts'
+import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { usageText } from '../../support/usage-text.ts'
 import { BASE_INSTANT, bookedCall } from './support.ts'
@@ -110,8 +110,7 @@ t.test('the sums by day', async (t) => {
     const rows = [bookedCall(1, refused), bookedCall(2, { ...refused, call_count: 1400 }), bookedCall(3)]
     await insertCalls(client, { token: 'usage-1-3', text: usageText(rows) })
     await assertAgree(t, 1402, 'in the sums')
-    const log = openCallLog(engines.clickhouseUrl)
-    t.teardown(() => log.close())
+    const log = callLogAt(t, engines.clickhouseUrl)
     const HOUR_MS = 3_600_000
     for (const hours of [1, 48]) {
       const window = { from: BASE_INSTANT - hours * HOUR_MS, to: BASE_INSTANT + hours * HOUR_MS }

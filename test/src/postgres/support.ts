@@ -3,11 +3,12 @@ import type { Settlement } from '../../../schemas/events/event.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { generateMasterKey } from '../../../src/core/keys/material.ts'
-import { connect, type Sql } from '../../../src/postgres/connection.ts'
+import type { Sql } from '../../../src/postgres/connection.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import { grantService, makeServiceRole } from '../../../src/postgres/roles.ts'
+import { connectTo } from '../../support/connections.ts'
 import { migratedDatabase, startEngines, type TestEngines } from '../../support/engines.ts'
 
 export interface TestDatabase {
@@ -45,8 +46,7 @@ export async function openMigrated(t: Test, url: string): Promise<Omit<TestDatab
     t.teardown(() => database.close())
     return database
   }
-  const sql = connect(url, { max: 2, name: 'test' })
-  t.teardown(() => sql.end({ timeout: 1 }))
+  const sql = connectTo(t, url, 2)
   return { url, serviceUrl, masterKey, sql, openAnother, database: await openAnother() }
 }
 

@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openCallLog } from '../../../src/clickhouse/call-log.ts'
 import type { Boot } from '../../../src/server/messages.ts'
 import { startLogMaintenance } from '../../../src/server/settler/log-retention.ts'
+import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { until } from '../../support/eventually.ts'
 import { usageText } from '../../support/usage-text.ts'
@@ -14,8 +14,7 @@ const DAY_MS = 86_400_000
 
 t.test('the call log is kept as configured', async (t) => {
   const engines = await startEngines(t, { only: ['clickhouse'] })
-  const callLog = openCallLog(engines.clickhouseUrl)
-  t.teardown(() => callLog.close())
+  const callLog = callLogAt(t, engines.clickhouseUrl)
   const ages = [0, 100, 400]
   const calls = ages.map((age, index) => bookedCall(index + 1, { created_at: Date.now() - age * DAY_MS }))
   await callLog.insertCalls({ token: 'usage-1-3', text: usageText(calls) })

@@ -1,10 +1,10 @@
 /** What PostgreSQL and the upstream say of every task, and whether they say the same. */
 import type { Test } from 'tap'
 import type { TaskState } from '../../../../schemas/tasks/task.ts'
-import { openCallLog } from '../../../../src/clickhouse/call-log.ts'
 import { newId } from '../../../../src/core/keys/ids.ts'
 import type { Sql } from '../../../../src/postgres/connection.ts'
-import { type TestService, until } from '../../../support/service.ts'
+import { untilCopied, verifyWallets } from '../../../support/connections.ts'
+import type { TestService } from '../../../support/service.ts'
 
 export interface TaskLine {
   readonly id: string
@@ -103,15 +103,8 @@ export async function checkBooks(
   )
   t.same(some(unkept), [], 'what was delivered is in the store')
   await checkUpstream(t, service, tasks)
-  const rows = async () =>
-    (
-      await sql<[{ done: boolean }]>`
-        SELECT copied_upto = (SELECT coalesce(max(id), 0) FROM usage_rows) AS done FROM usage_copy`
-    )[0].done
-  await until('the rows are in the call log', async () => await rows())
-  const log = openCallLog(service.engines.clickhouseUrl)
-  const report = await service.database.verifyWallets(log).finally(() => log.close())
-  t.same(some(report.differences), [], 'the audit of the wallets finds no difference')
+  await untilCopied(sql)
+  t.same(some((await verifyWallets(service)).differences), [], 'the audit of the wallets finds no difference')
   return tasks
 }
 

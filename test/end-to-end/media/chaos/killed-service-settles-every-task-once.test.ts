@@ -6,8 +6,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { isFinal } from '../../../../schemas/tasks/task.ts'
-import { connect } from '../../../../src/postgres/connection.ts'
 import { Random } from '../../../simulation/random.ts'
+import { connectTo } from '../../../support/connections.ts'
 import { startService, until } from '../../../support/service.ts'
 import { seedNote, seeds, TIMEOUT_MS } from '../../chaos/plan.ts'
 import { balanceOf } from '../../support.ts'
@@ -60,8 +60,7 @@ for (const seed of seeds())
   await t.test(seedNote(seed), async (t) => {
     const random = new Random(seed)
     const service = await startService(t, { config: demonstration() })
-    const sql = connect(service.engines.databaseUrl, { max: 3, name: 'test' })
-    t.teardown(() => sql.end())
+    const sql = connectTo(t, service.engines.databaseUrl, 3)
     const { key, accountId } = await service.newKey(CREDIT)
     const allEnded = async () => {
       const lapsing = setInterval(() => void letLapse(sql, CAN_BE_ASKED), LAPSE_EVERY_MS)

@@ -6,7 +6,7 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { isFinal } from '../../../../schemas/tasks/task.ts'
-import { connect } from '../../../../src/postgres/connection.ts'
+import { connectTo } from '../../../support/connections.ts'
 import { startService, until } from '../../../support/service.ts'
 import { demonstration } from '../support.ts'
 import { checkBooks, givenUp, longAgo, type TaskLine } from './books.ts'
@@ -25,8 +25,7 @@ const statusesOf = (answers: readonly (Answered | null)[]) => answers.map((answe
 t.test('engines away', async (t) => {
   const service = await startService(t, { config: demonstration() })
   const { engines } = service
-  const sql = connect(engines.databaseUrl, { max: 2, name: 'test' })
-  t.teardown(() => sql.end())
+  const sql = connectTo(t, engines.databaseUrl, 2)
   const { key } = await service.newKey('1000000')
   const ask = (...intents: Intent[]) => Promise.all(intents.map((intent) => asked(service, key, intent)))
   const insist = (...intents: Intent[]) =>

@@ -1,10 +1,11 @@
 /** A base filled with pages and their index, without an import: what a search is asked of. */
 import { randomUUID } from 'node:crypto'
-import { connect, type Sql } from '../../../../src/postgres/connection.ts'
+import type { Sql } from '../../../../src/postgres/connection.ts'
 import { openIndexer, type PageIndexer } from '../../../../src/postgres/knowledge/index.ts'
 import { searchPages } from '../../../../src/postgres/knowledge/search.ts'
 import type { ReadableBase } from '../../../../src/postgres/knowledge/types.ts'
 import { inTransaction } from '../../../../src/postgres/transaction.ts'
+import { connectTo } from '../../../support/connections.ts'
 import { startEngines } from '../../../support/engines.ts'
 
 export interface Written {
@@ -22,8 +23,7 @@ interface Teardown {
 /** A pool on an empty database of this program's schema. */
 export async function startDatabase(t: Teardown): Promise<Sql> {
   const { databaseUrl } = await startEngines(t, { only: ['postgres'] })
-  const sql = connect(databaseUrl, { max: 4, name: 'test' })
-  t.teardown(() => sql.end({ timeout: 1 }))
+  const sql = connectTo(t, databaseUrl, 4)
   return sql
 }
 

@@ -3,10 +3,11 @@ import t, { type Test } from 'tap'
 import type { Settlement } from '../../../../schemas/events/event.ts'
 import { ONE_CREDIT } from '../../../../schemas/money.ts'
 import { generateMasterKey } from '../../../../src/core/keys/material.ts'
-import { connect, type Sql } from '../../../../src/postgres/connection.ts'
+import type { Sql } from '../../../../src/postgres/connection.ts'
 import { openDatabase } from '../../../../src/postgres/database.ts'
 import { migrate, readFunctions, readMigrations } from '../../../../src/postgres/migrate.ts'
 import { excessOf, grantService, makeServiceRole, migrateAsOwner } from '../../../../src/postgres/roles.ts'
+import { connectTo } from '../../../support/connections.ts'
 import { freshDatabase, startEngines } from '../../../support/engines.ts'
 import { newAccount, settlement } from '../support.ts'
 
@@ -29,8 +30,7 @@ const ADDED = [
 const SQUASHED = 6
 
 function open(t: Test, url: string): Sql {
-  const sql = connect(url, { max: 1, name: 'test' })
-  t.teardown(() => sql.end({ timeout: 1 }))
+  const sql = connectTo(t, url)
   return sql
 }
 

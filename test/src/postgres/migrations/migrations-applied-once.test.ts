@@ -3,8 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { connect } from '../../../../src/postgres/connection.ts'
 import { migrate, readFunctions, readMigrations } from '../../../../src/postgres/migrate.ts'
+import { connectTo } from '../../../support/connections.ts'
 import { freshDatabase, startEngines } from '../../../support/engines.ts'
 
 const { databaseUrl } = await startEngines(t, { only: ['postgres'] })
@@ -33,8 +33,7 @@ t.test('a migration that fails leaves nothing of itself and those before it', as
   const url = await freshDatabase(databaseUrl)
   const broken = { version: 2, name: '0002_broken', text: 'CREATE TABLE half (); SELECT 1/0', checksum: 'x' }
   await t.rejects(migrate(url, [migrations[0]!, broken], []), { code: '22012' })
-  const sql = connect(url, { max: 1, name: 'test' })
-  t.teardown(() => sql.end())
+  const sql = connectTo(t, url)
   const [half] = await sql`SELECT to_regclass('half') AS name, to_regclass('accounts')::text AS accounts`
   t.same({ ...half }, { name: null, accounts: 'accounts' })
   t.same(await migrate(url), names.slice(1))
@@ -56,8 +55,7 @@ t.test('an edited migration and a newer database are refused', async (t) => {
 t.test('a file of functions is applied again when it has changed, whole or not at all', async (t) => {
   const url = await freshDatabase(databaseUrl)
   await migrate(url)
-  const sql = connect(url, { max: 1, name: 'test' })
-  t.teardown(() => sql.end())
+  const sql = connectTo(t, url)
   const reserved = async () => {
     const [row] = await sql<[{ amount: bigint }]>`SELECT reserved_in('acc_1') AS amount`
     return row.amount

@@ -5,9 +5,9 @@ import type { Settlement } from '../../../../schemas/events/event.ts'
 import { ONE_CREDIT } from '../../../../schemas/money.ts'
 import { generateMasterKey } from '../../../../src/core/keys/material.ts'
 import { bookBatch } from '../../../../src/postgres/billing/booking.ts'
-import { connect } from '../../../../src/postgres/connection.ts'
 import { openDatabase } from '../../../../src/postgres/database.ts'
 import { migrate, readFunctions, readMigrations, type SchemaFile } from '../../../../src/postgres/migrate.ts'
+import { connectTo } from '../../../support/connections.ts'
 import { freshDatabase, startEngines } from '../../../support/engines.ts'
 import { newAccount, settlement } from '../support.ts'
 
@@ -41,8 +41,7 @@ t.test('bookings go on during the migration, and nothing is lost or doubled', as
   const masterKey = generateMasterKey()
   const database = await openDatabase({ url, masterKey })
   t.teardown(() => database.close())
-  const sql = connect(url, { max: 2, name: 'test' })
-  t.teardown(() => sql.end({ timeout: 1 }))
+  const sql = connectTo(t, url, 2)
   const accountId = await newAccount(database)
   const calls: Settlement[] = []
   const book = async () => {
@@ -89,8 +88,7 @@ t.test('bookings go on during the migration, and nothing is lost or doubled', as
 t.test('the tables of before are the partition of the past, with the months that follow', async (t) => {
   const url = await freshDatabase(databaseUrl)
   await migrate(url, readMigrations().slice(0, BEFORE), FUNCTIONS_BEFORE)
-  const sql = connect(url, { max: 1, name: 'test' })
-  t.teardown(() => sql.end({ timeout: 1 }))
+  const sql = connectTo(t, url)
   await sql`INSERT INTO accounts (id, name, kind) VALUES ('acc_1', 'Test', 'personal')`
   await migrate(url)
   const parts = await sql<{ name: string; bound: string }[]>`
