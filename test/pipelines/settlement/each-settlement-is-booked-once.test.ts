@@ -1,10 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
-import type { SchedulerLike } from 'rxjs'
 import t, { type Test } from 'tap'
 import { settlementPublisher } from '../../../pipelines/settlement/publisher.ts'
-import { settler } from '../../../pipelines/settlement/settler.ts'
 import { BOOKED_SUBJECT, SETTLEMENT_STREAM, SETTLEMENT_SUBJECT } from '../../../schemas/events/event.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { openJournal } from '../../../src/journal/journal.ts'
@@ -13,7 +11,7 @@ import type { Nats } from '../../../src/nats/nats.ts'
 import { settlement } from '../../src/postgres/support.ts'
 import { testDataDir } from '../../support/engines.ts'
 import { until } from '../../support/eventually.ts'
-import { admission, hurried, silent, startSettlement } from './support.ts'
+import { admission, clockToSetBack, hurried, NO_NATS, silent, startSettlement } from './support.ts'
 
 const CALLS = 1_000
 
@@ -25,6 +23,14 @@ async function openManager(t: Test) {
   t.teardown(() => connection.close())
   await until('the connection is open', () => connection.current !== null)
   return jetstreamManager(connection.current!)
+}
+/** The stream takes no message of more bytes, until the test is over. */
+async function takesAtMost(t: Test, bytes: number) {
+  const manager = await openManager(t)
+  const withLimit = (max_msg_size: number) => manager.streams.update(SETTLEMENT_STREAM, { max_msg_size })
+  await withLimit(bytes)
+  t.teardown(() => withLimit(-1))
+  return manager
 }
 const isStored = (nats: Nats, subject: string, id: string, payload: Buffer) =>
   new Promise<boolean>((resolve) => {
@@ -173,10 +179,7 @@ t.test('a stream that loses what it had stored is filled again from the journal'
 
 t.test('settlements that the stream does not take are booked, each once', async (t) => {
   const account = await bench.newAccount()
-  const manager = await openManager(t)
-  const withLimit = (max_msg_size: number) => manager.streams.update(SETTLEMENT_STREAM, { max_msg_size })
-  await withLimit(1)
-  t.teardown(() => withLimit(-1))
+  const manager = await takesAtMost(t, 1)
   bench.settler(t)
   bench.settler(t)
   const gateways = [
@@ -192,10 +195,7 @@ t.test('settlements that the stream does not take are booked, each once', async 
 
 t.test('a batch that the stream does not take is booked, though it takes others', async (t) => {
   const account = await bench.newAccount()
-  const manager = await openManager(t)
-  const withLimit = (max_msg_size: number) => manager.streams.update(SETTLEMENT_STREAM, { max_msg_size })
-  await withLimit(10_000)
-  t.teardown(() => withLimit(-1))
+  await takesAtMost(t, 10_000)
   bench.settler(t)
   const gateway = await startGateway(t, { scheduler: hurried })
   const large = await Promise.all(Array.from({ length: 100 }, () => gateway.call(account, 2n)))
@@ -214,15 +214,8 @@ t.test('a batch that the stream does not take is booked, though it takes others'
 t.test('settlements that the stream has and does not deliver are booked', async (t) => {
   const account = await bench.newAccount()
   const nats = connect(t)
-  const booking = settler({
-    // A consumer without a leader.
-    nats: { ...nats, consume: () => () => undefined },
-    database,
-    onBookedRows: () => undefined,
-    onMalformed: () => undefined,
-    log: silent,
-  })
-  t.teardown(() => booking.stop(1_000))
+  // A consumer without a leader.
+  bench.settler(t, { nats: { ...nats, consume: () => () => undefined } })
   const gateway = await startGateway(t, { scheduler: hurried })
   await Promise.all(Array.from({ length: 30 }, () => gateway.call(account, 2n)))
   t.equal(await gateway.publisher.drain(600_000), true)
@@ -232,22 +225,18 @@ t.test('settlements that the stream has and does not deliver are booked', async 
 t.test('a clock that is set back does not put off what is sent without the stream', async (t) => {
   const account = await bench.newAccount()
   const nats = connect(t)
-  let setBackMs = 0
+  const { scheduler, setBack } = clockToSetBack()
   let refusals = 0
   const publish: Nats['publish'] = (_subject, _id, _payload, done) =>
     queueMicrotask(() => {
       refusals++
       done(new Error('The stream has no leader.'))
     })
-  const scheduler: SchedulerLike = {
-    now: () => hurried.now() - setBackMs,
-    schedule: hurried.schedule.bind(hurried),
-  }
   bench.settler(t)
   const gateway = await startGateway(t, { nats: { ...nats, publish }, scheduler })
   await gateway.call(account, 2n)
   await until('the stream refuses', () => refusals > 0)
-  setBackMs = 24 * 3_600_000
+  setBack(24 * 3_600_000)
   // Ten minutes of the hurried clock.
   t.equal(await gateway.publisher.drain(600_000), true)
   t.equal(await bench.usedOf(account), 2n)
@@ -260,10 +249,9 @@ t.test(
     const directory = await testDataDir(t)
     // Nothing gets out of this one before it dies.
     const journal = await openJournal({ directory: `${directory}/journal`, log: silent })
-    const cut = { publish: () => undefined, listen: () => () => undefined, sendDirectly: () => undefined }
     const first = settlementPublisher({
       journal,
-      nats: cut,
+      nats: NO_NATS,
       database,
       onBooked: () => undefined,
       log: silent,
@@ -305,17 +293,13 @@ t.test('a fault after a commit is logged, and what comes after it is booked all 
   const gateway = await startGateway(t)
   const told: string[] = []
   let faults = 0
-  const booking = settler({
-    nats: connect(t),
-    database,
+  const { running: booking } = bench.settler(t, {
     onBookedRows: () => {
       if (faults++ < 2) throw new Error('a fault elsewhere')
     },
-    onMalformed: () => undefined,
     log: { info() {}, warn() {}, error: (_, message) => void told.push(message) },
     scheduler: hurried,
   })
-  t.teardown(() => booking.stop(1_000))
   for (let call = 0; call < 5; call++) {
     await gateway.call(account, 1n)
     t.equal(await gateway.publisher.drain(10_000), true)

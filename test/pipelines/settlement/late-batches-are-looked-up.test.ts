@@ -5,13 +5,12 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SchedulerLike } from 'rxjs'
 import t, { type Test } from 'tap'
 import { BOOKED_SUBJECT } from '../../../schemas/events/event.ts'
 import { diskFiles, type JournalFiles } from '../../../src/journal/files.ts'
 import { testDataDir } from '../../support/engines.ts'
 import { until } from '../../support/eventually.ts'
-import { hurried, startSettlement, type TestGateway } from './support.ts'
+import { clockToSetBack, hurried, startSettlement, type TestGateway } from './support.ts'
 
 /** Half a minute of the hurried clock. */
 const HURRIED_BOUND_MS = 3_000_000
@@ -190,13 +189,9 @@ t.test('a clock that is set back does not put off a look-up', async (t) => {
   const account = await bench.newAccount()
   const { nats } = await deafNats(t)
   bench.settler(t)
-  let setBackMs = 0
-  const scheduler: SchedulerLike = {
-    now: () => hurried.now() - setBackMs,
-    schedule: hurried.schedule.bind(hurried),
-  }
+  const { scheduler, setBack } = clockToSetBack()
   const gateway = await startGateway(t, { nats, isAwaited, scheduler })
   await callOneByOne(gateway, account, 1)
-  setBackMs = 365 * 24 * 3_600_000
+  setBack(365 * 24 * 3_600_000)
   t.equal(await gateway.publisher.drain(HURRIED_BOUND_MS), true)
 })

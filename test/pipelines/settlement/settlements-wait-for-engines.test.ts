@@ -2,15 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
-import type { SchedulerLike } from 'rxjs'
 import t from 'tap'
-import { settler } from '../../../pipelines/settlement/settler.ts'
 import { SETTLEMENT_STREAM } from '../../../schemas/events/event.ts'
 import { BATCH_FULL_SETTLEMENTS } from '../../../src/journal/batches.ts'
 import type { Nats } from '../../../src/nats/nats.ts'
 import { testDataDir } from '../../support/engines.ts'
 import { until } from '../../support/eventually.ts'
-import { hurried, silent, startSettlement } from './support.ts'
+import { clockToSetBack, NO_NATS, silent, startSettlement } from './support.ts'
 
 const { engines, database, connect, gateway: startGateway, ...bench } = await startSettlement(t)
 
@@ -64,12 +62,8 @@ for (const [engine, killedAt, settlers] of [
 t.test('a settler that ends gives what it could not book to the next one', async (t) => {
   const account = await bench.newAccount()
   const gateway = await startGateway(t)
-  const received = settler({
-    nats: connect(t),
+  const { running: received } = bench.settler(t, {
     database: { ...database, bookSettlements: () => Promise.reject(new Error('PostgreSQL is away')) },
-    onBookedRows: () => undefined,
-    onMalformed: () => undefined,
-    log: silent,
   })
   await Promise.all(Array.from({ length: 10 }, () => gateway.call(account, 1n)))
   await until('booking fails', () => received.trouble !== null)
@@ -86,8 +80,7 @@ t.test('what an earlier process left is stored bit by bit where answers wait for
   const directory = await testDataDir(t)
   const BATCHES = 40
   const CALLS = BATCHES * BATCH_FULL_SETTLEMENTS
-  const cut = { publish: () => undefined, listen: () => () => undefined, sendDirectly: () => undefined }
-  const killed = await startGateway(t, { directory, nats: cut })
+  const killed = await startGateway(t, { directory, nats: NO_NATS })
   for (let batch = 0; batch < BATCHES; batch++)
     await Promise.all(Array.from({ length: BATCH_FULL_SETTLEMENTS }, () => killed.call(account, 2n)))
   await killed.abandon()
@@ -141,21 +134,18 @@ t.test(
 
 t.test('answers wait for JetStream no longer where the clock is set back', async (t) => {
   const account = await bench.newAccount()
-  const nats: Pick<Nats, 'publish' | 'listen' | 'sendDirectly'> = {
-    publish: (_subject, _id, _payload, done) => queueMicrotask(() => done(new Error('There is no leader.'))),
-    listen: () => () => undefined,
-    sendDirectly: () => undefined,
-  }
-  let setBackMs = 0
-  const scheduler: SchedulerLike = {
-    now: () => hurried.now() - setBackMs,
-    schedule: hurried.schedule.bind(hurried),
-  }
-  const { call, publisher } = await startGateway(t, { nats, isAwaited: () => true, scheduler })
+  const publish: Nats['publish'] = (_subject, _id, _payload, done) =>
+    queueMicrotask(() => done(new Error('There is no leader.')))
+  const { scheduler, setBack } = clockToSetBack()
+  const { call, publisher } = await startGateway(t, {
+    nats: { ...NO_NATS, publish },
+    isAwaited: () => true,
+    scheduler,
+  })
   const ends: (Error | undefined)[] = []
   await call(account, 1n)
   publisher.whenStored((error) => ends.push(error))
-  setBackMs = 24 * 3_600_000
+  setBack(24 * 3_600_000)
   await call(account, 1n)
   publisher.whenStored((error) => ends.push(error))
   await until('both answers end', () => ends.length === 2)

@@ -9,7 +9,7 @@ import {
   settlementPublisher,
 } from '../../../pipelines/settlement/publisher.ts'
 import type { PipelineLog } from '../../../pipelines/settlement/retrying.ts'
-import { settler } from '../../../pipelines/settlement/settler.ts'
+import { type SettlerDependencies, settler } from '../../../pipelines/settlement/settler.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import {
   type Admission,
@@ -49,6 +49,19 @@ export const hurried: SchedulerLike = {
   },
 }
 
+/** The hurried clock, which can be set back. */
+export function clockToSetBack() {
+  let setBackMs = 0
+  const scheduler: SchedulerLike = {
+    now: () => hurried.now() - setBackMs,
+    schedule: hurried.schedule.bind(hurried),
+  }
+  const setBack = (ms: number) => {
+    setBackMs += ms
+  }
+  return { scheduler, setBack }
+}
+
 /** NATS and PostgreSQL for the tests of one file, and what runs on them until a test ends. */
 export async function startSettlement(t: Test) {
   const engines = await startEngines(t, { only: ['nats', 'postgres'] })
@@ -76,7 +89,20 @@ export async function startSettlement(t: Test) {
     sql,
     connect,
     gateway,
-    settler: (t: Test) => startSettler(t, { nats: connect(t), database }),
+    /** A settler, and the lines that were none. */
+    settler(t: Test, more: Partial<SettlerDependencies> = {}) {
+      const malformed: Malformed[] = []
+      const running = settler({
+        nats: connect(t),
+        database,
+        onBookedRows: () => undefined,
+        onMalformed: (line) => void malformed.push(line),
+        log: silent,
+        ...more,
+      })
+      t.teardown(() => running.stop(1_000))
+      return { running, malformed }
+    },
     newAccount: () => newAccount(database),
     /** The request ids of an account's booked calls. */
     async rowsOf(accountId: string): Promise<string[]> {
@@ -94,6 +120,13 @@ interface GatewayDeps {
   readonly scheduler?: SchedulerLike
   readonly isAwaited?: () => boolean
   readonly log?: PipelineLog
+}
+
+/** What gets nothing out of a gateway. */
+export const NO_NATS: GatewayDeps['nats'] = {
+  publish: () => undefined,
+  listen: () => () => undefined,
+  sendDirectly: () => undefined,
 }
 
 /** Of the journal. */
@@ -148,22 +181,3 @@ export const admission = (requestId: string, accountId: string): Admission => ({
   submitted_at: 1_760_000_000_000,
   estimate: '96000000',
 })
-
-export interface TestSettler {
-  readonly malformed: Malformed[]
-  stop(): Promise<void>
-}
-
-function startSettler(t: Test, of: { nats: Nats; database: Database }): TestSettler {
-  const malformed: Malformed[] = []
-  const running = settler({
-    nats: of.nats,
-    database: of.database,
-    onBookedRows: () => undefined,
-    onMalformed: (line) => void malformed.push(line),
-    log: silent,
-  })
-  const stop = () => running.stop(1_000)
-  t.teardown(stop)
-  return { malformed, stop }
-}
