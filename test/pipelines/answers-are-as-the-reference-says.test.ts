@@ -1,5 +1,5 @@
 /** What the small endpoints answer is what their schemas in the reference say, to the last field. */
-import { lastValueFrom, type Observable } from 'rxjs'
+import type { Observable } from 'rxjs'
 import t from 'tap'
 import type { z } from 'zod'
 import { referenceDocument, referencePage, toPage } from '../../pipelines/openapi.ts'
@@ -15,13 +15,8 @@ import { loadConfigFile } from '../../src/config/load.ts'
 import { WalletView } from '../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../src/core/routing/catalog.ts'
 import type { Reply } from '../../src/http/handler.ts'
+import { fullReply, jsonOf } from '../support/reply-to.ts'
 import { balance, contentModel, contentModels, model, models, publicModels } from './accounts/support.ts'
-
-async function full(reply$: Observable<Reply>) {
-  const reply = await lastValueFrom(reply$)
-  if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
-  return { ...reply, body: String(reply.body), headers: new Map(reply.headers) }
-}
 
 t.test('model discovery and the balance', async (t) => {
   const loaded = loadConfigFile('config/demonstration.yaml', { TOLLGATE_SIMULATOR_URL: 'http://127.0.0.1:1' })
@@ -42,7 +37,7 @@ t.test('model discovery and the balance', async (t) => {
     ['capped', balance({ view: new WalletView(totals), cap: new WalletView(totals) }), keyBalance],
   ]
   for (const [name, reply$, schema] of answers) {
-    const body = JSON.parse((await full(reply$)).body)
+    const body = await jsonOf(reply$)
     // Fields that the schema does not know are left out of what it gives back.
     t.strictSame(schema.parse(body), body, name)
   }
@@ -51,12 +46,12 @@ t.test('model discovery and the balance', async (t) => {
 t.test('the reference is served, and the root leads to a page', async (t) => {
   const document = '{"openapi":"3.1.0"}'
   const reference = { document: async () => document, page: '<p>hello', script: async () => Buffer.alloc(0) }
-  t.match(await full(referenceDocument(reference)), { status: 200, body: document })
-  const page = await full(referencePage(reference))
+  t.match(await fullReply(referenceDocument(reference)), { status: 200, body: document })
+  const page = await fullReply(referencePage(reference))
   t.match(page, { status: 200, body: reference.page })
   t.match(page.headers.get('content-type'), 'text/html')
   t.match(page.headers.get('content-security-policy'), "default-src 'none'")
-  const root = await full(toPage('/docs'))
+  const root = await fullReply(toPage('/docs'))
   t.match(root, { status: 302, body: '' })
   t.equal(root.headers.get('location'), '/docs')
 })

@@ -1,31 +1,14 @@
-import { lastValueFrom, type Observable } from 'rxjs'
 import t from 'tap'
 import { parseCredits } from '../../../schemas/money.ts'
 import { BudgetView } from '../../../src/core/pricing/budget.ts'
-import { WalletView } from '../../../src/core/pricing/wallet.ts'
-import type { Reply } from '../../../src/http/handler.ts'
-import { balance } from './support.ts'
-
-const viewOf = (amounts: { balance: string; held: string; used: string }) =>
-  new WalletView({
-    accountId: 'acc_a',
-    balance: parseCredits(amounts.balance),
-    held: parseCredits(amounts.held),
-    used: parseCredits(amounts.used),
-    version: 1n,
-  })
+import type { WalletView } from '../../../src/core/pricing/wallet.ts'
+import { jsonOf } from '../../support/reply-to.ts'
+import { balance, viewOf } from './support.ts'
 
 const read = (view: WalletView, cap: WalletView | null = null) => jsonOf(balance({ view, cap }))
 
-async function jsonOf(replies: Observable<Reply>): Promise<unknown> {
-  const reply = await lastValueFrom(replies)
-  if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
-  t.equal(reply.status, 200)
-  return JSON.parse(String(reply.body))
-}
-
 t.test('the wallet in decimal strings, and total is the sum', async (t) => {
-  t.strictSame(await read(viewOf({ balance: '100.5', held: '1.25', used: '19.57' })), {
+  t.strictSame(await read(viewOf('100.5', '1.25', '19.57')), {
     object: 'key.balance',
     currency: 'points',
     remaining: '100.5',
@@ -36,15 +19,15 @@ t.test('the wallet in decimal strings, and total is the sum', async (t) => {
 })
 
 t.test('an empty wallet and an overdrawn one answer as well', async (t) => {
-  t.match(await read(viewOf({ balance: '0', held: '0', used: '0' })), { remaining: '0', total: '0' })
-  t.match(await read(viewOf({ balance: '-0.5', held: '0', used: '121.82' })), {
+  t.match(await read(viewOf('0', '0', '0')), { remaining: '0', total: '0' })
+  t.match(await read(viewOf('-0.5', '0', '121.82')), {
     remaining: '-0.5',
     total: '121.32',
   })
 })
 
 t.test('a call that ended and is not booked yet has been paid already', async (t) => {
-  const view = viewOf({ balance: '10', held: '0', used: '5' })
+  const view = viewOf('10', '0', '5')
   const cost = parseCredits('2')
   view.admit(cost, true)
   t.match(await read(view), { remaining: '10', used: '5' }, 'an estimate is no charge')
@@ -68,11 +51,11 @@ t.test(
       },
       starts: [midnight, next],
       totals: {
-        ...viewOf({ balance: '3.5', held: '0', used: '1.5' }).totals,
+        ...viewOf('3.5', '0', '1.5').totals,
         accountId: `bud_a@${midnight}`,
       },
     })
-    const wallet = viewOf({ balance: '100', held: '0', used: '0' })
+    const wallet = viewOf('100', '0', '0')
     budget.at(midnight).admit(parseCredits('2'), true)
     budget.at(midnight).end(parseCredits('2'), parseCredits('0.25'))
     const shown = { id: 'bud_a', scope: 'member', amount: '5', period: 'day', timezone: 'UTC' }
@@ -86,10 +69,10 @@ t.test(
 )
 
 t.test('a capped key shows its cap and what of it is spent, what is not booked yet counted', async (t) => {
-  const cap = viewOf({ balance: '3.5', held: '0', used: '1.5' })
+  const cap = viewOf('3.5', '0', '1.5')
   cap.admit(parseCredits('2'), true)
   cap.end(parseCredits('2'), parseCredits('0.25'))
-  t.match(await read(viewOf({ balance: '100', held: '0', used: '0' }), cap), {
+  t.match(await read(viewOf('100', '0', '0'), cap), {
     remaining: '100',
     spend_cap: '5',
     spent: '1.75',

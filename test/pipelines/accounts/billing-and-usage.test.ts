@@ -1,40 +1,25 @@
 /** What was used, in our own shape and in those of third-party chat clients. */
-import { lastValueFrom, type Observable } from 'rxjs'
 import t, { type Test } from 'tap'
 import type { Account } from '../../../schemas/accounts/account.ts'
 import * as billing from '../../../schemas/accounts/billing.ts'
 import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import { type UsageReport, usageReport } from '../../../schemas/accounts/usage.ts'
 import { parseCredits } from '../../../schemas/money.ts'
-import { WalletView } from '../../../src/core/pricing/wallet.ts'
-import type { Reply } from '../../../src/http/handler.ts'
+import type { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
+import { jsonOf } from '../../support/reply-to.ts'
 import { usageText } from '../../support/usage-text.ts'
-import { billingSubscription, billingUsage, creditGrants, usage } from './support.ts'
+import { billingSubscription, billingUsage, creditGrants, usage, viewOf } from './support.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
 const DAY_MS = 86_400_000
-
-async function bodyOf(reply$: Observable<Reply>): Promise<unknown> {
-  const reply = await lastValueFrom(reply$)
-  if (reply.type !== 'full' || reply.status !== 200) throw new Error(`a reply of type ${reply.type}`)
-  return JSON.parse(String(reply.body))
-}
 
 const of = (id: string, key: Partial<ApiKey> = {}) => ({
   account: { id } as Account,
   key: { kind: 'console', ...key } as ApiKey,
 })
-const viewOf = (balance: string, held: string, used: string) =>
-  new WalletView({
-    accountId: 'acc_a',
-    balance: parseCredits(balance),
-    held: parseCredits(held),
-    used: parseCredits(used),
-    version: 1n,
-  })
 const reading = (view: WalletView, key: Partial<ApiKey> = {}, cap: WalletView | null = null) => ({
   key: { kind: 'console', expiresAt: null, grant: null, ...key } as ApiKey,
   view,
@@ -43,7 +28,7 @@ const reading = (view: WalletView, key: Partial<ApiKey> = {}, cap: WalletView | 
 
 t.test('the wallet in the shapes of chat clients: numbers, and one credit reads as 1', async (t) => {
   const view = viewOf('100.5', '1.25', '19.57')
-  t.strictSame(await bodyOf(billingSubscription(reading(view))), {
+  t.strictSame(await jsonOf(billingSubscription(reading(view))), {
     object: 'billing_subscription',
     has_payment_method: true,
     hard_limit_usd: 121.32,
@@ -51,50 +36,50 @@ t.test('the wallet in the shapes of chat clients: numbers, and one credit reads 
     system_hard_limit_usd: 121.32,
     access_until: 253402300799,
   })
-  t.strictSame(await bodyOf(creditGrants(reading(view))), {
+  t.strictSame(await jsonOf(creditGrants(reading(view))), {
     object: 'credit_summary',
     total_granted: 121.32,
     total_used: 19.57,
     total_available: 100.5,
   })
   const expiring = billingSubscription(reading(view, { expiresAt: new Date('2026-12-31T00:00:00.900Z') }))
-  t.match(await bodyOf(expiring), { access_until: Date.UTC(2026, 11, 31) / 1000 })
+  t.match(await jsonOf(expiring), { access_until: Date.UTC(2026, 11, 31) / 1000 })
 })
 
 t.test('an overdrawn wallet answers as well, and what is not booked yet counts as used', async (t) => {
-  t.match(await bodyOf(creditGrants(reading(viewOf('-0.5', '0', '121.82')))), {
+  t.match(await jsonOf(creditGrants(reading(viewOf('-0.5', '0', '121.82')))), {
     total_granted: 121.32,
     total_available: -0.5,
   })
   const view = viewOf('10', '0', '5')
   view.admit(parseCredits('2'), true)
   view.end(parseCredits('2'), parseCredits('2.00000001'))
-  t.match(await bodyOf(creditGrants(reading(view))), {
+  t.match(await jsonOf(creditGrants(reading(view))), {
     total_granted: 15,
     total_used: 7.00000001,
     total_available: 7.99999999,
   })
-  t.match(await bodyOf(billingSubscription(reading(view))), { hard_limit_usd: 15 })
+  t.match(await jsonOf(billingSubscription(reading(view))), { hard_limit_usd: 15 })
 })
 
 t.test('an employee sees its own key, not the wallet of the organization', async (t) => {
   const wallet = viewOf('1000', '7', '500')
   const capped = reading(wallet, { kind: 'employee' }, viewOf('60', '0', '40'))
-  t.match(await bodyOf(creditGrants(capped)), { total_granted: 100, total_used: 40, total_available: 60 })
-  t.match(await bodyOf(billingSubscription(capped)), { hard_limit_usd: 100 })
+  t.match(await jsonOf(creditGrants(capped)), { total_granted: 100, total_used: 40, total_available: 60 })
+  t.match(await jsonOf(billingSubscription(capped)), { hard_limit_usd: 100 })
   const nobody = { memberId: null, approvedBy: null }
   const spent = parseCredits('3')
   const grant = { keyId: 'key_a', accountId: 'acc_a', ...nobody, spendCap: null, spent, version: 1n }
   const uncapped = reading(wallet, { kind: 'employee', grant })
-  t.match(await bodyOf(creditGrants(uncapped)), {
+  t.match(await jsonOf(creditGrants(uncapped)), {
     total_granted: 1003,
     total_used: 3,
     total_available: 1000,
   })
   const later = { ...uncapped.key, grant: { ...grant, spent: parseCredits('8') } }
   const keys = { showKey: async () => later }
-  t.match(await bodyOf(creditGrants(uncapped, { keys })), { total_granted: 1008, total_used: 8 }, 'as booked')
-  t.match(await bodyOf(billingSubscription(uncapped, { keys })), { hard_limit_usd: 1008 })
+  t.match(await jsonOf(creditGrants(uncapped, { keys })), { total_granted: 1008, total_used: 8 }, 'as booked')
+  t.match(await jsonOf(billingSubscription(uncapped, { keys })), { hard_limit_usd: 1008 })
 })
 
 t.test('what was used in a window of time', async (t) => {
@@ -117,11 +102,11 @@ t.test('what was used in a window of time', async (t) => {
 
   const report = async (query: string, id = 'acc_a', key: Partial<ApiKey> = {}): Promise<UsageReport> => {
     const handler = usage({ callLog, now: () => NOW })
-    return usageReport.parse(await bodyOf(handler(of(id, key), { query })))
+    return usageReport.parse(await jsonOf(handler(of(id, key), { query })))
   }
   const costs = async (query: string, id = 'acc_a', key: Partial<ApiKey> = {}) => {
     const handler = billingUsage({ callLog, now: () => NOW })
-    return billing.billingUsage.parse(await bodyOf(handler(of(id, key), { query })))
+    return billing.billingUsage.parse(await jsonOf(handler(of(id, key), { query })))
   }
   const refused = (t: Test, work: Promise<unknown>, message: RegExp, code = 'invalid_request') =>
     t.rejects(work, { name: 'Failure', code, message })

@@ -1,8 +1,7 @@
-import { lastValueFrom, type Observable } from 'rxjs'
 import t from 'tap'
 import { configFile } from '../../../schemas/config/file.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
-import type { Reply } from '../../../src/http/handler.ts'
+import { jsonOf } from '../../support/reply-to.ts'
 import { contentModel, contentModels, model, models, publicModels } from './support.ts'
 
 const UNTIL = '2026-12-31T00:00:00.000Z'
@@ -56,12 +55,6 @@ const catalog = createCatalog(
   }),
 )
 
-async function bodyOf(reply: Observable<Reply>) {
-  const full = await lastValueFrom(reply)
-  if (full.type !== 'full') throw new Error(`a reply of type ${full.type}`)
-  return { status: full.status, body: JSON.parse(String(full.body)) }
-}
-
 const INSTALLED_AT = new Date(1_772_000_000_789)
 
 const keyFor = (allowedModels: readonly string[] | null, ofAccount: readonly string[] | null = null) => ({
@@ -69,11 +62,10 @@ const keyFor = (allowedModels: readonly string[] | null, ofAccount: readonly str
   account: { allowedModels: ofAccount },
 })
 const listFor = (allowedModels: readonly string[] | null, ofAccount: readonly string[] | null = null) =>
-  bodyOf(models({ catalog: () => catalog, installedAt: INSTALLED_AT })(keyFor(allowedModels, ofAccount)))
+  jsonOf(models({ catalog: () => catalog, installedAt: INSTALLED_AT })(keyFor(allowedModels, ofAccount)))
 
 t.test('GET /v1/models answers one body that both SDKs read', async (t) => {
-  const { status, body } = await listFor(null)
-  t.equal(status, 200)
+  const body = await listFor(null)
   t.strictSame(body, {
     object: 'list',
     data: [
@@ -104,7 +96,7 @@ t.test('GET /v1/models answers one body that both SDKs read', async (t) => {
 
 t.test('GET /v1/models lists what the key may call, aliases understood', async (t) => {
   const ids = async (allowed: readonly string[], ofAccount: readonly string[] | null = null) =>
-    (await listFor(allowed, ofAccount)).body.data.map((model: { id: string }) => model.id)
+    (await listFor(allowed, ofAccount)).data.map((model: { id: string }) => model.id)
   t.strictSame(await ids(['sonata-large-2025', 'upcoming', 'unknown']), ['sonata-large'])
   t.strictSame(
     await ids(['sonata-large', 'voice-tts-pro'], ['voice-tts-pro']),
@@ -112,7 +104,7 @@ t.test('GET /v1/models lists what the key may call, aliases understood', async (
     'of both lists',
   )
   t.strictSame(await ids(['sonata-large'], []), [], 'the account may call none')
-  t.strictSame((await listFor([])).body, {
+  t.strictSame(await listFor([]), {
     object: 'list',
     data: [],
     has_more: false,
@@ -122,9 +114,8 @@ t.test('GET /v1/models lists what the key may call, aliases understood', async (
 })
 
 t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
-  const at = (now: string) => bodyOf(publicModels({ catalog: () => catalog, now: () => Date.parse(now) })())
-  const { status, body } = await at('2026-12-30T23:59:59.999Z')
-  t.equal(status, 200)
+  const at = (now: string) => jsonOf(publicModels({ catalog: () => catalog, now: () => Date.parse(now) })())
+  const body = await at('2026-12-30T23:59:59.999Z')
   const off = {
     vision: false,
     function_tools: false,
@@ -197,7 +188,7 @@ t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
       cache_write: null,
     },
   })
-  const after = (await at(UNTIL)).body.models[0].pricing
+  const after = (await at(UNTIL)).models[0].pricing
   t.match(
     after,
     { discount: null, discount_until: null, input: '12.5' },
@@ -222,7 +213,7 @@ t.test('videos with sound are shown with their prices, and whether they are made
       ],
     }),
   )
-  const { body } = await bodyOf(publicModels({ catalog: () => films, now: () => 0 })())
+  const body = await jsonOf(publicModels({ catalog: () => films, now: () => 0 })())
   const [loud, silent, onePrice] = body.models
   t.match(loud, { videos: { default_audio: true }, pricing: { per_unit: '0.2', variants: null } })
   t.strictSame(loud.pricing.with_audio, { per_unit: null, variants: { '720p': '0.4', '4k': '0.6' } })
@@ -234,11 +225,11 @@ t.test('videos with sound are shown with their prices, and whether they are made
 const deps = { catalog: () => catalog, installedAt: INSTALLED_AT }
 
 t.test('GET /v1/models/{model} answers what the list has of it', async (t) => {
-  const { body: list } = await listFor(null)
+  const list = await listFor(null)
   const show = (path: string, allowed: readonly string[] | null = null) =>
-    bodyOf(model(deps)(keyFor(allowed), `/v1/models/${path}`))
-  for (const listed of list.data) t.strictSame((await show(encodeURIComponent(listed.id))).body, listed)
-  t.equal((await show('sonata-large-2025')).body.id, 'sonata-large', 'by an alias')
+    jsonOf(model(deps)(keyFor(allowed), `/v1/models/${path}`))
+  for (const listed of list.data) t.strictSame(await show(encodeURIComponent(listed.id)), listed)
+  t.equal((await show('sonata-large-2025')).id, 'sonata-large', 'by an alias')
   for (const [path, allowed] of [
     ['unheard-of', null],
     ['upcoming', null],
@@ -251,7 +242,7 @@ t.test('GET /v1/models/{model} answers what the list has of it', async (t) => {
 
 t.test('GET /v1beta/models answers in the shape of its protocol, page by page', async (t) => {
   const list = (query: string, allowed: readonly string[] | null = null) =>
-    bodyOf(contentModels(deps)(keyFor(allowed), query)).then(({ body }) => body)
+    jsonOf(contentModels(deps)(keyFor(allowed), query))
   const sonata = {
     name: 'models/sonata-large',
     displayName: 'Sonata Large',
@@ -267,8 +258,8 @@ t.test('GET /v1beta/models answers in the shape of its protocol, page by page', 
   t.strictSame(await list('', []), { models: [] })
   for (const query of ['pageSize=-1', 'pageSize=x', 'pageToken=nowhere'])
     await t.rejects(list(query), { code: 'invalid_request' }, query)
-  const show = (path: string) => bodyOf(contentModel(deps)(keyFor(null), path))
+  const show = (path: string) => jsonOf(contentModel(deps)(keyFor(null), path))
   for (const name of ['sonata-large', 'models%2Fsonata-large', 'sonata-large-2025'])
-    t.strictSame((await show(`/v1beta/models/${name}`)).body, sonata)
+    t.strictSame(await show(`/v1beta/models/${name}`), sonata)
   await t.rejects(show('/v1beta/models/upcoming'), { code: 'model_not_found', status: 404 })
 })

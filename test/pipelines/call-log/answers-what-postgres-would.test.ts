@@ -4,13 +4,13 @@
  */
 import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
-import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import type { LogPage } from '../../../schemas/call-log/query.ts'
 import { CALL_STATUSES, UNIT_TYPES } from '../../../schemas/call-log/row.ts'
 import type { LogSummary } from '../../../schemas/call-log/summary.ts'
 import { Random } from '../../simulation/random.ts'
 import { newAccount, settlement } from '../../src/postgres/support.ts'
+import { jsonOf } from '../../support/reply-to.ts'
 import { logSummary, logs, reader, receive, request } from './support.ts'
 import { CopyBench } from './usage-copy-support.ts'
 
@@ -274,8 +274,7 @@ t.test('the call log answers what PostgreSQL would', async (t) => {
           ...window.parameters,
           ...(isWide && { scope: 'account', key_id: keyId }),
         })
-        const reply = await lastValueFrom(logSummary({ callLog, now: () => NOW })(who, request(query)))
-        const found: LogSummary = JSON.parse(reply.type === 'full' ? String(reply.body) : '')
+        const found: LogSummary = await jsonOf(logSummary({ callLog, now: () => NOW })(who, request(query)))
         const visible = isWide ? (keyId ?? null) : bench.keyId
         const [whole] = await sumsBy("''", window, visible)
         const none = { requests: 0, cost: '0', input_tokens: 0, output_tokens: 0, cached_tokens: 0 }

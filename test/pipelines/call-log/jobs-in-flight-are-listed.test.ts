@@ -1,5 +1,4 @@
 /** Unfinished asynchronous jobs, on the first page, for keys that may see them. */
-import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { IN_FLIGHT_MAX_JOBS, type LogPage, logPage } from '../../../schemas/call-log/query.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
@@ -9,6 +8,7 @@ import { openMigrated } from '../../src/postgres/support.ts'
 import { move, newVideo } from '../../src/postgres/tasks/support.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
+import { jsonOf } from '../../support/reply-to.ts'
 import { logs, type Reader, reader, request } from './support.ts'
 
 const CURSOR_KEY = Buffer.alloc(32, 7)
@@ -53,9 +53,7 @@ t.test('jobs in flight', async (t) => {
     tasks: Pick<typeof database, 'listOpenJobs'> = database,
   ) => {
     const handler = logs({ callLog, tasks, cursorKey: CURSOR_KEY })
-    const reply = await lastValueFrom(handler(from, request(query)))
-    if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
-    return logPage.parse(JSON.parse(String(reply.body)))
+    return logPage.parse(await jsonOf(handler(from, request(query))))
   }
   const ids = (page: LogPage) => page.in_flight?.map(({ task_id }) => task_id)
 

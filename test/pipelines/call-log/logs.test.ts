@@ -1,9 +1,9 @@
-import { lastValueFrom } from 'rxjs'
 import t, { type Test } from 'tap'
 import { type LogPage, logPage } from '../../../schemas/call-log/query.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
+import { jsonOf } from '../../support/reply-to.ts'
 import { usageText } from '../../support/usage-text.ts'
 import { logs, NO_OPEN_JOBS, type Reader, reader, request } from './support.ts'
 
@@ -19,9 +19,7 @@ t.test('GET /v1/logs', async (t) => {
   const whole = reader('acc_a', 'key_a', { accountLogs: true })
   const read = async (query: string, who: Reader = mine, now: number = NOW): Promise<LogPage> => {
     const handler = logs({ callLog, tasks: NO_OPEN_JOBS, cursorKey: CURSOR_KEY, now: () => now })
-    const reply = await lastValueFrom(handler(who, request(query)))
-    if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
-    return logPage.parse(JSON.parse(String(reply.body)))
+    return logPage.parse(await jsonOf(handler(who, request(query))))
   }
   const ids = async (query: string, who: Reader = mine, now: number = NOW): Promise<number[]> =>
     (await read(query, who, now)).data.map((row) => row.id)

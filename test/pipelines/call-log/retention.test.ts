@@ -2,7 +2,8 @@
 import t from 'tap'
 import { type LogRetentionDeps, logRetention } from '../../../pipelines/call-log/retention.ts'
 import { LIVE_NAMES, tablesOf } from '../../../src/clickhouse/tables/names.ts'
-import { CopyBench, until } from './usage-copy-support.ts'
+import { until } from '../../support/eventually.ts'
+import { CopyBench } from './usage-copy-support.ts'
 
 const DAY_MS = 86_400_000
 const MONTHS = [2024, 2025, 2026].flatMap((year) => [0, 5, 11].map((month) => Date.UTC(year, month, 20)))

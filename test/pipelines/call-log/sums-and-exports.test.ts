@@ -1,5 +1,4 @@
 /** `GET /v1/logs/summary` and the log as CSV: what they say of the calls is what the calls say. */
-import { lastValueFrom } from 'rxjs'
 import t, { type Test } from 'tap'
 import { CALL_STATUSES, LOG_CSV_MAX_ROWS } from '../../../schemas/call-log/row.ts'
 import {
@@ -13,6 +12,7 @@ import { Random } from '../../simulation/random.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
+import { jsonOf } from '../../support/reply-to.ts'
 import { type BookedCall, usageText } from '../../support/usage-text.ts'
 import {
   logSummary,
@@ -100,11 +100,8 @@ t.test('the log summed up and exported', async (t) => {
 
   const summarize = (log: Pick<CallLog, 'summarizeCalls'>, now: () => number = () => NOW) => {
     const handler = logSummary({ callLog: log, now })
-    return async (query: string, who: Reader = mine): Promise<LogSummary> => {
-      const reply = await lastValueFrom(handler(who, request(query)))
-      if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
-      return summarySchema.parse(JSON.parse(String(reply.body)))
-    }
+    return async (query: string, who: Reader = mine): Promise<LogSummary> =>
+      summarySchema.parse(await jsonOf(handler(who, request(query))))
   }
 
   t.test('a summary says what the calls of its window say, wherever the window ends', async (t) => {

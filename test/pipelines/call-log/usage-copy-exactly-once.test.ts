@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import t from 'tap'
 import type { CopierEvent } from '../../../pipelines/call-log/usage-copy.ts'
-import { CopyBench, type KillPoint, until } from './usage-copy-support.ts'
+import { until } from '../../support/eventually.ts'
+import { CopyBench, type KillPoint } from './usage-copy-support.ts'
 
 /** Of seven rows, four of them in the first month: those that the log has when the copier is killed. */
 const LOGGED_AT: Readonly<Record<KillPoint, number>> = {

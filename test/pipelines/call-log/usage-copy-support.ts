@@ -1,7 +1,6 @@
 /** What tests of the way from PostgreSQL to the call log share: rows to copy, copiers to kill, and the audit afterwards. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type ClickHouseClient, createClient } from '@clickhouse/client'
 import type { Test } from 'tap'
@@ -13,22 +12,13 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { newAccount, openMigrated, settlement } from '../../src/postgres/support.ts'
 import { startEngines, type TestEngines } from '../../support/engines.ts'
+import { until } from '../../support/eventually.ts'
 import { bookedByDay, loggedByDay } from '../../support/rollup.ts'
 
 const CHILD = fileURLToPath(new URL('./killed-child.ts', import.meta.url))
-/** A bound for waiting, far above what it takes. */
-const PATIENCE_MS = 90_000
 const DECEMBER_END = Date.UTC(2025, 11, 31, 23, 59, 59, 999)
 const MODELS = ['sonata-large', 'sonata-small', 'étude "n°1"\t\\N'] as const
 const STATUSES = ['success', 'error', 'interrupted'] as const
-
-export async function until(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`)
-    await delay(20)
-  }
-}
 
 /** Where a copier kills itself in `killed-child.ts`, and where a rebuild does. */
 export type KillPoint = 'claimed' | 'between months' | 'inserted'

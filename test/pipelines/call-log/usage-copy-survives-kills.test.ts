@@ -7,7 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { seedNote, seeds, TIMEOUT_MS } from '../../end-to-end/chaos/plan.ts'
 import { Random } from '../../simulation/random.ts'
-import { CopyBench, until } from './usage-copy-support.ts'
+import { until } from '../../support/eventually.ts'
+import { CopyBench } from './usage-copy-support.ts'
 
 const KILLS = [['clickhouse'], ['one copier'], ['clickhouse', 'one copier']] as const
 /** Bookings are so far apart at most: inserts are under way most of the time. */

@@ -4,7 +4,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '@clickhouse/client'
-import { lastValueFrom } from 'rxjs'
 import t, { type Test } from 'tap'
 import type { LogPage } from '../../../schemas/call-log/query.ts'
 import { openCallLog } from '../../../src/clickhouse/call-log.ts'
@@ -12,6 +11,7 @@ import { LIVE_NAMES, tablesOf } from '../../../src/clickhouse/tables/names.ts'
 import { Random } from '../../simulation/random.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
 import { startEngines } from '../../support/engines.ts'
+import { jsonOf } from '../../support/reply-to.ts'
 import { type BookedCall, usageText } from '../../support/usage-text.ts'
 import { logs, NO_OPEN_JOBS, reader, request } from './support.ts'
 
@@ -75,13 +75,8 @@ t.test('walks over the call log', BOUND, async (t) => {
     for (const table of tablesOf(LIVE_NAMES)) await client.command({ query: `TRUNCATE TABLE ${table}` })
   })
 
-  const read = async (query: string, now: number): Promise<LogPage> => {
-    const reply = await lastValueFrom(
-      logs({ callLog, tasks: NO_OPEN_JOBS, cursorKey: CURSOR_KEY, now: () => now })(who, request(query)),
-    )
-    if (reply.type !== 'full') throw new Error(`a reply of type ${reply.type}`)
-    return JSON.parse(String(reply.body))
-  }
+  const read = (query: string, now: number): Promise<LogPage> =>
+    jsonOf(logs({ callLog, tasks: NO_OPEN_JOBS, cursorKey: CURSOR_KEY, now: () => now })(who, request(query)))
   let ranges = 0
   const insert = (calls: readonly BookedCall[]) =>
     callLog.insertCalls({ token: `walk-${++ranges}`, text: usageText(calls) })

@@ -3,6 +3,7 @@ import { Observable, Subject } from 'rxjs'
 import t, { type Test } from 'tap'
 import { withKeepAlive } from '../../../pipelines/media/kept-alive.ts'
 import type { Reply } from '../../../src/http/handler.ts'
+import { until } from '../../src/http/support.ts'
 
 const AT_ONCE = { afterMs: 0, everyMs: 1 }
 const NEVER = { afterMs: 60_000, everyMs: 60_000 }
@@ -18,10 +19,6 @@ function watched(replies: Observable<Reply>) {
     complete: () => ends.push('complete'),
   })
   return { seen, ends, subscription }
-}
-
-async function until(check: () => boolean): Promise<void> {
-  while (!check()) await new Promise((resolve) => setTimeout(resolve, 1))
 }
 
 const bodyOf = (replies: readonly Reply[]): string =>
