@@ -12,9 +12,9 @@ import {
   publicCatalog,
 } from '../../schemas/accounts/models.ts'
 import { loadConfigFile } from '../../src/config/load.ts'
-import { WalletView } from '../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../src/core/routing/catalog.ts'
 import type { Reply } from '../../src/http/handler.ts'
+import { walletView } from '../support/known-key.ts'
 import { fullReply, jsonOf } from '../support/reply-to.ts'
 import { balance, contentModel, contentModels, model, models, publicModels } from './accounts/support.ts'
 
@@ -25,7 +25,7 @@ t.test('model discovery and the balance', async (t) => {
   const deps = { catalog: () => catalog, installedAt: new Date() }
   const account = { allowedModels: null }
   const caller = { key: { allowedModels: null }, account }
-  const totals = { accountId: 'acc_a', balance: 5n, held: 1n, used: 2n, version: 1n }
+  const view = walletView('5', '1', '2')
   const answers: readonly (readonly [string, Observable<Reply>, z.ZodType])[] = [
     ['models', models(deps)({ key: { allowedModels: null }, account }), modelList],
     ['no models', models(deps)({ key: { allowedModels: [] }, account }), modelList],
@@ -33,8 +33,8 @@ t.test('model discovery and the balance', async (t) => {
     ['content models', contentModels(deps)(caller, 'pageSize=2'), contentModelList],
     ['one content model', contentModel(deps)(caller, '/v1beta/models/demo-chat'), contentModelSchema],
     ['catalogue', publicModels(deps)(), publicCatalog],
-    ['balance', balance({ view: new WalletView(totals), cap: null }), keyBalance],
-    ['capped', balance({ view: new WalletView(totals), cap: new WalletView(totals) }), keyBalance],
+    ['balance', balance({ view, cap: null }), keyBalance],
+    ['capped', balance({ view, cap: view }), keyBalance],
   ]
   for (const [name, reply$, schema] of answers) {
     const body = await jsonOf(reply$)

@@ -2,13 +2,14 @@ import t from 'tap'
 import { parseCredits } from '../../../schemas/money.ts'
 import { BudgetView } from '../../../src/core/pricing/budget.ts'
 import type { WalletView } from '../../../src/core/pricing/wallet.ts'
+import { walletView } from '../../support/known-key.ts'
 import { jsonOf } from '../../support/reply-to.ts'
-import { balance, viewOf } from './support.ts'
+import { balance } from './support.ts'
 
 const read = (view: WalletView, cap: WalletView | null = null) => jsonOf(balance({ view, cap }))
 
 t.test('the wallet in decimal strings, and total is the sum', async (t) => {
-  t.strictSame(await read(viewOf('100.5', '1.25', '19.57')), {
+  t.strictSame(await read(walletView('100.5', '1.25', '19.57')), {
     object: 'key.balance',
     currency: 'points',
     remaining: '100.5',
@@ -19,15 +20,15 @@ t.test('the wallet in decimal strings, and total is the sum', async (t) => {
 })
 
 t.test('an empty wallet and an overdrawn one answer as well', async (t) => {
-  t.match(await read(viewOf('0', '0', '0')), { remaining: '0', total: '0' })
-  t.match(await read(viewOf('-0.5', '0', '121.82')), {
+  t.match(await read(walletView('0')), { remaining: '0', total: '0' })
+  t.match(await read(walletView('-0.5', '0', '121.82')), {
     remaining: '-0.5',
     total: '121.32',
   })
 })
 
 t.test('a call that ended and is not booked yet has been paid already', async (t) => {
-  const view = viewOf('10', '0', '5')
+  const view = walletView('10', '0', '5')
   const cost = parseCredits('2')
   view.admit(cost, true)
   t.match(await read(view), { remaining: '10', used: '5' }, 'an estimate is no charge')
@@ -51,11 +52,11 @@ t.test(
       },
       starts: [midnight, next],
       totals: {
-        ...viewOf('3.5', '0', '1.5').totals,
+        ...walletView('3.5', '0', '1.5').totals,
         accountId: `bud_a@${midnight}`,
       },
     })
-    const wallet = viewOf('100', '0', '0')
+    const wallet = walletView('100')
     budget.at(midnight).admit(parseCredits('2'), true)
     budget.at(midnight).end(parseCredits('2'), parseCredits('0.25'))
     const shown = { id: 'bud_a', scope: 'member', amount: '5', period: 'day', timezone: 'UTC' }
@@ -69,10 +70,10 @@ t.test(
 )
 
 t.test('a capped key shows its cap and what of it is spent, what is not booked yet counted', async (t) => {
-  const cap = viewOf('3.5', '0', '1.5')
+  const cap = walletView('3.5', '0', '1.5')
   cap.admit(parseCredits('2'), true)
   cap.end(parseCredits('2'), parseCredits('0.25'))
-  t.match(await read(viewOf('100', '0', '0'), cap), {
+  t.match(await read(walletView('100'), cap), {
     remaining: '100',
     spend_cap: '5',
     spent: '1.75',

@@ -9,9 +9,10 @@ import type { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { bookedCall } from '../../src/clickhouse/support.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
+import { walletView } from '../../support/known-key.ts'
 import { jsonOf } from '../../support/reply-to.ts'
 import { usageText } from '../../support/usage-text.ts'
-import { billingSubscription, billingUsage, creditGrants, usage, viewOf } from './support.ts'
+import { billingSubscription, billingUsage, creditGrants, usage } from './support.ts'
 
 const NOW = Date.UTC(2026, 2, 10, 15, 30, 0, 250)
 const DAY_MS = 86_400_000
@@ -27,7 +28,7 @@ const reading = (view: WalletView, key: Partial<ApiKey> = {}, cap: WalletView | 
 })
 
 t.test('the wallet in the shapes of chat clients: numbers, and one credit reads as 1', async (t) => {
-  const view = viewOf('100.5', '1.25', '19.57')
+  const view = walletView('100.5', '1.25', '19.57')
   t.strictSame(await jsonOf(billingSubscription(reading(view))), {
     object: 'billing_subscription',
     has_payment_method: true,
@@ -47,11 +48,11 @@ t.test('the wallet in the shapes of chat clients: numbers, and one credit reads 
 })
 
 t.test('an overdrawn wallet answers as well, and what is not booked yet counts as used', async (t) => {
-  t.match(await jsonOf(creditGrants(reading(viewOf('-0.5', '0', '121.82')))), {
+  t.match(await jsonOf(creditGrants(reading(walletView('-0.5', '0', '121.82')))), {
     total_granted: 121.32,
     total_available: -0.5,
   })
-  const view = viewOf('10', '0', '5')
+  const view = walletView('10', '0', '5')
   view.admit(parseCredits('2'), true)
   view.end(parseCredits('2'), parseCredits('2.00000001'))
   t.match(await jsonOf(creditGrants(reading(view))), {
@@ -63,8 +64,8 @@ t.test('an overdrawn wallet answers as well, and what is not booked yet counts a
 })
 
 t.test('an employee sees its own key, not the wallet of the organization', async (t) => {
-  const wallet = viewOf('1000', '7', '500')
-  const capped = reading(wallet, { kind: 'employee' }, viewOf('60', '0', '40'))
+  const wallet = walletView('1000', '7', '500')
+  const capped = reading(wallet, { kind: 'employee' }, walletView('60', '0', '40'))
   t.match(await jsonOf(creditGrants(capped)), { total_granted: 100, total_used: 40, total_available: 60 })
   t.match(await jsonOf(billingSubscription(capped)), { hard_limit_usd: 100 })
   const nobody = { memberId: null, approvedBy: null }

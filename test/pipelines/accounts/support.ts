@@ -21,24 +21,12 @@ import {
 } from '../../../pipelines/accounts/model-lists.ts'
 import { answerWithUsage, findUsage, readWindow, type UsageDeps } from '../../../pipelines/accounts/usage.ts'
 import type { Caller } from '../../../pipelines/stages/authenticate.ts'
-import { parseCredits } from '../../../schemas/money.ts'
-import { WalletView } from '../../../src/core/pricing/wallet.ts'
 import type { AllowedModels } from '../../../src/core/routing/catalog.ts'
 import { replyTo } from '../../support/reply-to.ts'
 
 type Known = Caller['known']
 type Reader = Pick<Known, 'key' | 'account'>
 type Query = { readonly query: string }
-
-/** A wallet with these credits, in decimals. */
-export const viewOf = (balance: string, held: string, used: string) =>
-  new WalletView({
-    accountId: 'acc_a',
-    balance: parseCredits(balance),
-    held: parseCredits(held),
-    used: parseCredits(used),
-    version: 1n,
-  })
 
 export const balance = (
   known: Pick<Known, 'view' | 'cap'> & Partial<Pick<Known, 'budgets'>>,

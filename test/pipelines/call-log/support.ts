@@ -11,42 +11,14 @@ import {
 } from '../../../pipelines/call-log/summary.ts'
 import type { Credential } from '../../../schemas/accounts/key.ts'
 import type { Flow, GatewayRequest, HeaderList, Reply } from '../../../src/http/handler.ts'
+import { accountOf, apiKey } from '../../support/known-key.ts'
 import { replyTo } from '../../support/reply-to.ts'
 
 export type Reader = Pick<Credential, 'key' | 'account'>
 
 export const reader = (accountId: string, keyId: string, more: Partial<Credential['key']> = {}): Reader => ({
-  account: {
-    id: accountId,
-    name: accountId,
-    kind: 'personal',
-    enabled: true,
-    requestsPerMinute: null,
-    concurrency: null,
-    allowedModels: null,
-    createdAt: new Date(0),
-  },
-  key: {
-    id: keyId,
-    accountId,
-    name: keyId,
-    kind: 'console',
-    prefix: 'sk-tollgate-0123abcd',
-    allowedModels: null,
-    expiresAt: null,
-    limits: null,
-    allowedAddresses: null,
-    enabled: true,
-    revokedAt: null,
-    agentId: null,
-    grant: null,
-    accountLogs: false,
-    opensDraft: false,
-    revealable: true,
-    formerSecret: null,
-    createdAt: new Date(0),
-    ...more,
-  },
+  account: accountOf({ id: accountId }),
+  key: apiKey({ id: keyId, accountId, name: keyId, ...more }),
 })
 
 /** Where a test is about calls that have ended, and there is no PostgreSQL. */

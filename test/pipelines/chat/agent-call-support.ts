@@ -1,6 +1,5 @@
 /** One call with an agent key through the whole pipeline, between a knowledge base and an upstream of the test's own. */
 import { Subscription } from 'rxjs'
-import type { KnownKey } from '../../../pipelines/accounts/credentials.ts'
 import { type ChatDeps, chat } from '../../../pipelines/chat/chat.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
@@ -9,9 +8,8 @@ import type { ApiKey } from '../../../schemas/accounts/key.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import type { SearchResult, WikiPage } from '../../../schemas/knowledge/wiki.ts'
-import { parseCredits } from '../../../schemas/money.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
-import { WalletView } from '../../../src/core/pricing/wallet.ts'
+import type { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
@@ -20,6 +18,7 @@ import type { Reply } from '../../../src/http/handler.ts'
 import type { Wiki } from '../../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import { chatCompletions } from '../../../src/protocols/chat-completions/native.ts'
+import { accountOf, apiKey, knownKey, walletView } from '../../support/known-key.ts'
 import { ScriptedUpstream } from '../stages/forward-support.ts'
 
 const RAW = generateApiKey()
@@ -128,44 +127,13 @@ export class Call {
     wiki = new OnePageWiki(),
     ...made
   }: Made = {}) {
-    const totals = {
-      accountId: 'acc_a',
-      balance: parseCredits(made.balance ?? '100000000'),
-      held: 0n,
-      used: 0n,
-      version: 1n,
-    }
-    this.view = new WalletView(totals)
-    const key = {
-      id: 'key_a',
-      accountId: 'acc_a',
-      kind: 'agent',
-      agentId: 'agt_a',
-      enabled: true,
-      revokedAt: null,
-      expiresAt: null,
-      allowedModels: null,
-      limits: null,
-      ...made.key,
-    }
-    const account = {
-      id: 'acc_a',
-      enabled: true,
-      requestsPerMinute: null,
-      concurrency: null,
-      allowedModels: made.accountModels ?? null,
-    }
-    const known = {
-      key,
-      account,
-      wallet: totals,
+    this.view = walletView(made.balance ?? '100000000')
+    const known = knownKey({
+      key: apiKey({ kind: 'agent', agentId: 'agt_a', ...made.key }),
+      account: accountOf({ allowedModels: made.accountModels ?? null }),
       view: this.view,
-      cap: null,
-      budgets: [],
       agent,
-      addresses: null,
-      secret: null,
-    } as unknown as KnownKey
+    })
     const deps: Partial<ChatDeps> = {
       credentials: { peek: () => known } as unknown as ChatDeps['credentials'],
       catalog: () => catalog,

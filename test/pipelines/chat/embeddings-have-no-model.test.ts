@@ -2,22 +2,29 @@
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { type EmbeddingsDeps, embeddings } from '../../../pipelines/chat/embeddings.ts'
+import type { KeyKind } from '../../../schemas/accounts/key.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
+import { accountOf, apiKey, knownKey } from '../../support/known-key.ts'
 
 const KEY = `sk-tollgate-${'a'.repeat(64)}`
 
 /** What one request is answered, and the rows that it leaves. */
-async function ask(body: string, { kind = 'console', isLimited = false } = {}) {
+async function ask(
+  body: string,
+  { kind = 'console', isLimited = false }: { kind?: KeyKind; isLimited?: boolean } = {},
+) {
   const refused: Settlement[] = []
-  const key = { id: 'key_a', kind, revokedAt: null, enabled: true, expiresAt: null, limits: null }
-  const account = { id: 'acc_a', enabled: true, requestsPerMinute: isLimited ? 1 : null, concurrency: null }
+  const known = knownKey({
+    key: apiKey({ kind }),
+    account: accountOf({ requestsPerMinute: isLimited ? 1 : null }),
+  })
   const catalog = {
     config: { limits: { requests_per_minute: null, concurrency: null } },
     resolve: (name: string) => (name === 'an-alias' ? { id: 'sonata-large' } : null),
   }
   const deps = {
-    credentials: { peek: () => ({ key, account, addresses: null, secret: null }) },
+    credentials: { peek: () => known },
     catalog: () => catalog,
     limiter: {
       take: (_subjects: object, told: (decisions: object[]) => void) => {

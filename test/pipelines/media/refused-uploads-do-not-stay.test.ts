@@ -12,12 +12,12 @@ import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import { parseCredits } from '../../../schemas/money.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { folderStore } from '../../src/storage/support.ts'
 import { until } from '../../support/eventually.ts'
+import { knownKey, walletView } from '../../support/known-key.ts'
 
 const KEY = `sk-tollgate-${'a'.repeat(64)}`
 const PNG = Buffer.from('\x89PNG\r\n\x1a\nrest', 'latin1')
@@ -81,24 +81,7 @@ async function openEndpoint(t: Test, submit: (order: TaskOrder) => Observable<Ta
   const { store, folder } = await folderStore(t)
   const refused: Settlement[] = []
   let stores = 0
-  const view = { balance: parseCredits('10'), inFlight: 0n }
-  const known = {
-    key: {
-      id: 'key_a',
-      kind: 'console',
-      revokedAt: null,
-      enabled: true,
-      expiresAt: null,
-      allowedModels: null,
-      limits: null,
-    },
-    account: { id: 'acc_a', enabled: true, requestsPerMinute: null, concurrency: null, allowedModels: null },
-    view,
-    cap: null,
-    budgets: [],
-    addresses: null,
-    secret: null,
-  }
+  const known = knownKey({ view: walletView('10') })
   const uploads = new Uploads({ files: store, ...(maxBytes !== undefined && { maxBytes }) })
   const deps = {
     credentials: { peek: () => known },

@@ -3,11 +3,11 @@
  * connection goes on where the end of the body is certain.
  */
 import t, { type Test } from 'tap'
-import type { KnownKey } from '../../../pipelines/accounts/credentials.ts'
 import { answer } from '../../../pipelines/stages/answer.ts'
 import { authenticate } from '../../../pipelines/stages/authenticate.ts'
 import { pipeline } from '../../../pipelines/stages/pipeline.ts'
 import type { Handler } from '../../../src/http/handler.ts'
+import { apiKey, knownKey } from '../../support/known-key.ts'
 import { clientOn, head, isWhole, serve, statusOf, until, whole } from './support.ts'
 
 const MIB = 1024 * 1024
@@ -17,13 +17,7 @@ const CHUNK = Buffer.concat([Buffer.from('10000\r\n'), PIECE, Buffer.from('\r\n'
 
 const keyOf = (letter: string) => `sk-tollgate-${letter.repeat(64)}`
 const [GOOD, REVOKED, NEW, NOBODYS] = ['a', 'b', 'c', 'd'].map(keyOf) as [string, string, string, string]
-const known = (isEnabled: boolean) =>
-  ({
-    key: { revokedAt: null, enabled: isEnabled, expiresAt: null, kind: 'main' },
-    account: { enabled: true },
-    addresses: null,
-    secret: null,
-  }) as unknown as KnownKey
+const known = (enabled: boolean) => knownKey({ key: apiKey({ enabled }) })
 const KNOWN = new Map([
   [GOOD, known(true)],
   [REVOKED, known(false)],

@@ -2,7 +2,7 @@
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { errorReply } from '../../../pipelines/replies/error.ts'
-import type { KeyKind } from '../../../schemas/accounts/key.ts'
+import type { ApiKey, KeyKind } from '../../../schemas/accounts/key.ts'
 import type { Endpoint } from '../../../schemas/endpoints/endpoint.ts'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
@@ -11,18 +11,13 @@ import { generateApiKey } from '../../../src/core/keys/material.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { errorBody, errorShapeOf } from '../../../src/protocols/error-shape.ts'
 import { type RouteDeps, routes } from '../../../src/server/routes/all.ts'
+import { apiKey, knownKey, walletView } from '../../support/known-key.ts'
 
 const RAW = generateApiKey()
 const OPEN = 'POST /v1/chat/completions'
 
-const credential = (kind: KeyKind, more: object = {}) => ({
-  key: { id: 'key_a', kind, enabled: true, revokedAt: null, expiresAt: null, limits: null, ...more },
-  account: { id: 'acc_a', enabled: true, requestsPerMinute: null, concurrency: null },
-  view: { balance: 0n },
-  agent: null,
-  addresses: null,
-  secret: null,
-})
+const credential = (kind: KeyKind, more: Partial<ApiKey> = {}) =>
+  knownKey({ key: apiKey({ kind, ...more }), view: walletView('0') })
 
 /** The service's whole table, with nothing behind it but one known key. */
 function table(known: object) {
