@@ -17,14 +17,10 @@ t.test('a call is that of the agent, down to its row', async (t) => {
     user: 'u',
   })
   const upstream = call.attempts[0]!
-  upstream.head(200, { 'content-type': 'application/json' })
-  upstream.data(
-    JSON.stringify({
-      choices: [{ message: { content: 'yes' } }],
-      usage: { prompt_tokens: 7, completion_tokens: 3 },
-    }),
-  )
-  upstream.end()
+  upstream.answer({
+    choices: [{ message: { content: 'yes' } }],
+    usage: { prompt_tokens: 7, completion_tokens: 3 },
+  })
   t.match(call.row, {
     status: 'success',
     model: 'blind',
@@ -54,14 +50,10 @@ t.test(
       temperature: 0.2,
     })
     const upstream = call.attempts[1]!
-    upstream.head(200, { 'content-type': 'application/json' })
-    upstream.data(
-      JSON.stringify({
-        choices: [{ message: { content: 'yes' } }],
-        usage: { prompt_tokens: 8, completion_tokens: 4 },
-      }),
-    )
-    upstream.end()
+    upstream.answer({
+      choices: [{ message: { content: 'yes' } }],
+      usage: { prompt_tokens: 8, completion_tokens: 4 },
+    })
     t.match(call.row, { status: 'success', model: 'blind', attempts_count: 2 })
     // 8 x 1 + 4 x 2, and 8 x 0.25 + 4 x 0.5
     t.match(call.row, { cost: parseCredits('16').toString(), upstream_cost: parseCredits('4').toString() })

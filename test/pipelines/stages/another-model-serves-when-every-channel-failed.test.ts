@@ -2,31 +2,9 @@
 import t from 'tap'
 import { printCredits } from '../../../schemas/money.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
-import {
-  DONE,
-  FINISH,
-  type ForwardOptions,
-  MODEL,
-  RunningCall,
-  type ScriptedUpstream,
-  STAND_IN,
-  usageChunk,
-  word,
-} from './forward-support.ts'
+import { type ForwardOptions, MODEL, RunningCall, STAND_IN, word } from './forward-support.ts'
 
 const CHAIN: ForwardOptions = { channels: ['first', 'second'], standIns: ['third'] }
-
-function succeed(attempt: ScriptedUpstream): void {
-  attempt.head()
-  attempt.data(word('fine') + FINISH + usageChunk(10, 5) + DONE)
-  attempt.end()
-}
-
-function refuse(attempt: ScriptedUpstream, status: number): void {
-  attempt.head(status, { 'content-type': 'application/json' })
-  attempt.data(JSON.stringify({ error: { message: 'no' } }))
-  attempt.end()
-}
 
 const headOf = (call: RunningCall) => {
   const head = call.replies.find((reply) => reply.type !== 'data')
@@ -35,10 +13,10 @@ const headOf = (call: RunningCall) => {
 
 t.test('every channel failed: the next model answers, is billed by its price, and is named', async (t) => {
   const call = new RunningCall(CHAIN)
-  refuse(call.attempt, 500)
+  call.attempt.refuse(500)
   call.attempt.fail('connect')
   t.equal(call.attempt.request.upstreamModel, 'upstream-name-of-third')
-  succeed(call.attempt)
+  call.attempt.succeed(10, 5)
   t.match(call.settlement, {
     status: 'success',
     model: STAND_IN,
@@ -54,22 +32,18 @@ t.test('every channel failed: the next model answers, is billed by its price, an
 
 t.test('a model that serves itself is not named', async (t) => {
   const call = new RunningCall(CHAIN)
-  succeed(call.attempt)
+  call.attempt.succeed(10, 5)
   t.notOk('x-served-model' in headOf(call))
   t.match(call.settlement, { model: MODEL, cost: (20n * 100_000_000n).toString() })
 })
 
 t.test('a whole answer names the model too', async (t) => {
   const call = new RunningCall({ ...CHAIN, channels: ['first'], request: { stream: false } })
-  refuse(call.attempt, 503)
-  call.attempt.head(200, { 'content-type': 'application/json' })
-  call.attempt.data(
-    JSON.stringify({
-      choices: [{ message: { role: 'assistant', content: 'fine' } }],
-      usage: { prompt_tokens: 1, completion_tokens: 1 },
-    }),
-  )
-  call.attempt.end()
+  call.attempt.refuse(503)
+  call.attempt.answer({
+    choices: [{ message: { role: 'assistant', content: 'fine' } }],
+    usage: { prompt_tokens: 1, completion_tokens: 1 },
+  })
   t.equal(headOf(call)['x-served-model'], STAND_IN)
   t.match(call.settlement, { status: 'success', model: STAND_IN })
 })
@@ -85,7 +59,7 @@ t.test(
     t.match(broken.settlement, { status: 'error', model: MODEL })
 
     const mistaken = new RunningCall({ ...CHAIN, channels: ['first'] })
-    refuse(mistaken.attempt, 400)
+    mistaken.attempt.refuse(400)
     t.equal(mistaken.attempts.length, 1)
 
     const late = new RunningCall({ ...CHAIN, channels: ['first'] })
@@ -97,15 +71,15 @@ t.test(
 
 t.test("a channel that refuses the operator's key has failed", async (t) => {
   const call = new RunningCall({ ...CHAIN, channels: ['first'] })
-  refuse(call.attempt, 401)
-  succeed(call.attempt)
+  call.attempt.refuse(401)
+  call.attempt.succeed(10, 5)
   t.match(call.settlement, { status: 'success', model: STAND_IN })
 })
 
 t.test('each model has its own retries; the budget that all calls share holds', async (t) => {
   const call = new RunningCall({ ...CHAIN, retries: 1, standIns: ['third', 'fourth'] })
-  for (let i = 0; i < 3; i++) refuse(call.attempt, 500)
-  succeed(call.attempt)
+  for (let i = 0; i < 3; i++) call.attempt.refuse(500)
+  call.attempt.succeed(10, 5)
   t.same(
     call.attempts.map(({ request }) => request.channel.id),
     ['first', 'second', 'third', 'fourth'],
@@ -114,7 +88,7 @@ t.test('each model has its own retries; the budget that all calls share holds', 
   const retryBudget = new RetryBudget()
   while (retryBudget.take());
   const poor = new RunningCall({ ...CHAIN, retryBudget })
-  refuse(poor.attempt, 500)
+  poor.attempt.refuse(500)
   t.equal(poor.attempts.length, 1)
   t.match(poor.settlement, { status: 'error', model: MODEL, cost: '0' })
 })
@@ -125,16 +99,16 @@ t.test('the same channel may serve the other model', async (t) => {
     standIns: ['unused'],
     channelFields: { only: { models: { [MODEL]: 'one', [STAND_IN]: 'two' } } },
   })
-  refuse(call.attempt, 500)
+  call.attempt.refuse(500)
   t.match(call.attempt.request, { upstreamModel: 'two', channel: { id: 'only' } })
-  succeed(call.attempt)
+  call.attempt.succeed(10, 5)
   t.match(call.settlement, { model: STAND_IN, channel_id: 'only' })
 })
 
 t.test('all models failed: the last failure is the answer, and nothing is charged', async (t) => {
   const call = new RunningCall({ ...CHAIN, channels: ['first'] })
-  refuse(call.attempt, 500)
-  refuse(call.attempt, 503)
+  call.attempt.refuse(500)
+  call.attempt.refuse(503)
   t.match(call.error, { status: 503 })
   t.match(call.settlement, { status: 'error', cost: '0', attempts_count: 2 })
   t.equal(call.settlements.length, 1)
@@ -145,8 +119,8 @@ t.test('a model that cannot have the request is passed over', async (t) => {
   const request = { messages: [{ role: 'user', content: [sound] }] }
   const translated = { protocol: 'messages' }
   const failed = new RunningCall({ ...CHAIN, request, channelFields: { third: translated } })
-  refuse(failed.attempt, 500)
-  refuse(failed.attempt, 503)
+  failed.attempt.refuse(500)
+  failed.attempt.refuse(503)
   t.equal(failed.attempts.length, 2)
   t.match(failed.error, { status: 503, message: 'no' })
   t.match(failed.settlement, {
@@ -158,9 +132,9 @@ t.test('a model that cannot have the request is passed over', async (t) => {
   })
   t.equal(failed.inFlight, 0)
   const served = new RunningCall({ ...CHAIN, request, channelFields: { second: translated } })
-  refuse(served.attempt, 500)
+  served.attempt.refuse(500)
   t.equal(served.attempt.request.upstreamModel, 'upstream-name-of-third')
-  succeed(served.attempt)
+  served.attempt.succeed(10, 5)
   t.match(served.settlement, { status: 'success', model: STAND_IN, attempts_count: 2 })
   const first = new RunningCall({ ...CHAIN, request, channelFields: { first: translated } })
   t.match(first.error, { code: 'invalid_request' }, 'as before where it is the first that is asked')

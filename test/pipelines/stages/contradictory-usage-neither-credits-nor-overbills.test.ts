@@ -12,12 +12,11 @@ import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pri
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import { chunk } from '../../support/event-stream.ts'
 import { everyRun } from '../../support/every-run.ts'
-import { type ClientCall, DONE, event, MODEL, RunningCall } from './forward-support.ts'
+import { clientCall, DONE, event, RunningCall } from './forward-support.ts'
 
 const SEED = 20_261_124
 const RUNS = 150
 const SAID = 'hello hello hello'
-const messages = [{ role: 'user', content: 'hi' }]
 
 const count: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(null, 0, 1, 5, 40, -1, -101, 1.5, 1e9, 1e9 + 1, 1e300, 'many', true),
@@ -137,16 +136,6 @@ const USUAL: Readonly<Record<ChatProtocol, Form>> = {
       event({ ...generated(SAID, {}), usageMetadata: first }),
       event({ ...generated('', { finishReason: 'STOP' }), usageMetadata: last }),
     ],
-  },
-}
-
-const REQUESTS: Readonly<Record<ChatProtocol, { readonly path: string; readonly body: object }>> = {
-  'chat-completions': { path: '/v1/chat/completions', body: { messages } },
-  messages: { path: '/v1/messages', body: { messages, max_tokens: 100 } },
-  responses: { path: '/v1/responses', body: { input: messages } },
-  'generate-content': {
-    path: `/v1beta/models/${MODEL}:streamGenerateContent`,
-    body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
   },
 }
 
@@ -300,7 +289,6 @@ function check(call: RunningCall, promptBytes: number): void {
 
 for (const [name, { client: protocol, upstream, families, form }] of Object.entries(readers))
   t.test(`usage of ${name}`, async (t) => {
-    const { path, body } = REQUESTS[protocol]
     const usage = USAGES[upstream]
     let suspects = 0
     const run = fc.record({
@@ -312,12 +300,7 @@ for (const [name, { client: protocol, upstream, families, form }] of Object.entr
       seen: fc.nat({ max: 5 }),
     })
     everyRun(t, { numRuns: RUNS, seed: SEED }, [run], ({ first, last, provider, isStream, seen }) => {
-      const client: ClientCall = {
-        protocol,
-        path: isStream ? path : path.replace('streamGenerateContent', 'generateContent'),
-        query: isStream ? 'alt=sse' : '',
-        body: { model: MODEL, stream: isStream, ...body },
-      }
+      const client = clientCall(protocol, 'hi', isStream)
       const call = new RunningCall({
         client,
         upstream,

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
-import { DONE, FINISH, MODEL, RunningCall, usageChunk, word } from './forward-support.ts'
+import { MODEL, RunningCall } from './forward-support.ts'
 
 const costing = (input: string, output: string) => ({
   cost: { [MODEL]: { unit: '1M_tokens', input, output } },
@@ -11,9 +11,7 @@ const costing = (input: string, output: string) => ({
 
 function servedBy(options: ConstructorParameters<typeof RunningCall>[0]): string {
   const call = new RunningCall(options)
-  call.attempt.head()
-  call.attempt.data(word('fine') + FINISH + usageChunk(1, 1) + DONE)
-  call.attempt.end()
+  call.attempt.succeed()
   return call.attempt.request.channel.id
 }
 

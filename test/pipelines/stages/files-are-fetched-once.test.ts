@@ -19,9 +19,7 @@ t.test('a second attempt has them already', async (t) => {
   const call = new RunningCall({ ...TRANSLATED, channels: ['first', 'second'], fetchFiles })
   const attempts = (count: number) => until(`attempt ${count}`, () => call.attempts.length === count)
   await attempts(1)
-  call.attempt.head(503, { 'content-type': 'application/json' })
-  call.attempt.data('{}')
-  call.attempt.end()
+  call.attempt.answer({}, 503)
   await attempts(2)
   t.match(String(call.attempt.request.body), /AAAA/)
   t.equal(fetches, 1)
@@ -77,9 +75,7 @@ t.test('a client that leaves while a retry fetches them does not pay the attempt
     request: { messages: MESSAGES },
     fetchFiles: () => new Promise(() => {}),
   })
-  call.attempt.head(503, { 'content-type': 'application/json' })
-  call.attempt.data('{}')
-  call.attempt.end()
+  call.attempt.answer({}, 503)
   t.equal(call.attempts.length, 1, 'the second waits for its file')
   call.abort()
   t.match(call.settlement, { status: 'interrupted', usage_source: 'none', attempts_count: 1 })
@@ -93,9 +89,7 @@ t.test('a file that a retry cannot fetch leaves the failure before it', async (t
     request: { messages: MESSAGES },
     fetchFiles: async () => Promise.reject(new Failure('invalid_request', 'It cannot be fetched.')),
   })
-  call.attempt.head(503, { 'content-type': 'application/json' })
-  call.attempt.data('{}')
-  call.attempt.end()
+  call.attempt.answer({}, 503)
   await until('the answer', () => call.error !== null)
   t.match(call.error, { status: 503 })
   t.match(call.settlement, { status: 'error', error_code: 'upstream_error', attempts_count: 1 })

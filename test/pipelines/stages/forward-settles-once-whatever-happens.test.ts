@@ -207,9 +207,7 @@ t.test('an upstream that goes on after its attempt is over is not heard', async 
   first.end()
   first.fail('reset')
   const second = call.attempt
-  second.head()
-  second.data(word('early') + FINISH + DONE)
-  second.end()
+  second.stream(word('early') + FINISH + DONE)
   second.data(word('later still'))
   second.end()
   second.fail('reset')

@@ -10,7 +10,7 @@ import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { parseCredits } from '../../../schemas/money.ts'
-import { WalletView } from '../../../src/core/pricing/wallet.ts'
+import type { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
@@ -24,10 +24,10 @@ import {
   type UpstreamHandler,
 } from '../../../src/upstream/client.ts'
 import { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
+import { knownKey, walletView } from '../../support/known-key.ts'
 
 export const MODEL = 'model-a'
 export const ESTIMATE = parseCredits('5')
-const NEVER = new Date(0)
 const SILENCE = new SilenceWatch()
 /** Settles at once whatever the client leaves. */
 const NOT_LATE = new LateUsage()
@@ -114,6 +114,29 @@ export class ScriptedUpstream implements UpstreamCall {
     this.#tellLast(() => this.#handler.onEnd())
   }
 
+  /** Answers with a stream of this text, whole and at once. */
+  stream(text: string): void {
+    this.head()
+    this.data(text)
+    this.end()
+  }
+
+  /** Streams a word and this usage. */
+  succeed(prompt = 1, completion = 1): void {
+    this.stream(word('fine') + FINISH + usageChunk(prompt, completion) + DONE)
+  }
+
+  /** Answers with JSON, in one piece. */
+  answer(body: object, status = 200, headers: Readonly<Record<string, string>> = {}): void {
+    this.head(status, { 'content-type': 'application/json', ...headers })
+    this.data(JSON.stringify(body))
+    this.end()
+  }
+
+  refuse(status: number, message = 'no', headers: Readonly<Record<string, string>> = {}): void {
+    this.answer({ error: { message } }, status, headers)
+  }
+
   fail(kind: UpstreamFailureKind, facts: { headReceived?: boolean; reused?: boolean } = {}): void {
     const { headReceived = false, reused = false } = facts
     this.failWith(new UpstreamFailure(kind, 'as the test says', { sent: true, headReceived, reused }))
@@ -136,7 +159,6 @@ export class ScriptedUpstream implements UpstreamCall {
   }
 }
 
-/** A request in another protocol than chat-completions. */
 export interface ClientCall {
   readonly protocol: ChatProtocol
   readonly path: string
@@ -144,15 +166,37 @@ export interface ClientCall {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-const chatCall = (request: object): ClientCall => ({
-  protocol: 'chat-completions',
-  path: '/v1/chat/completions',
-  query: '',
-  body: { model: MODEL, messages: [{ role: 'user', content: 'hi' }], stream: true, ...request },
-})
+/** A request of a protocol that says `text`, for a stream or not, with further fields. */
+export function clientCall(
+  protocol: ChatProtocol,
+  text: string,
+  stream: boolean,
+  more: object = {},
+): ClientCall {
+  const messages = [{ role: 'user', content: text }]
+  const call = (path: string, body: object): ClientCall => ({
+    protocol,
+    path,
+    query: '',
+    body: { model: MODEL, stream, ...body, ...more },
+  })
+  switch (protocol) {
+    case 'chat-completions':
+      return call('/v1/chat/completions', { messages })
+    case 'messages':
+      return call('/v1/messages', { max_tokens: 9000, messages })
+    case 'responses':
+      return call('/v1/responses', { input: messages })
+    case 'generate-content': {
+      const path = `/v1beta/models/${MODEL}:${stream ? 'streamGenerateContent' : 'generateContent'}`
+      const contents = [{ role: 'user', parts: [{ text }] }]
+      return { protocol, path, query: 'alt=sse', body: { contents, ...more } }
+    }
+  }
+}
 
 export interface ForwardOptions {
-  /** In place of `request`. */
+  /** In place of a stream of chat-completions with `request`. */
   readonly client?: ClientCall
   /** What its channels speak. */
   readonly upstream?: ChatProtocol
@@ -197,13 +241,7 @@ export class RunningCall {
   readonly oddities: Oddities[] = []
   /** What stays reserved in the cap. */
   readonly leftReserved: bigint[] = []
-  readonly view = new WalletView({
-    accountId: 'acc_a',
-    balance: parseCredits('1000'),
-    held: 0n,
-    used: 0n,
-    version: 1n,
-  })
+  readonly view = walletView('1000')
   error: unknown = null
   isComplete = false
   readonly health: ChannelHealth
@@ -213,7 +251,7 @@ export class RunningCall {
   constructor(options: ForwardOptions = {}) {
     const { channels = ['only'], retries = 2, request = {} } = options
     const catalog = catalogOf(channels, retries, options.upstream ?? 'chat-completions', options)
-    const client = options.client ?? chatCall(request)
+    const client = options.client ?? clientCall('chat-completions', 'hi', true, request)
     this.health = options.health ?? new ChannelHealth()
     const deps: ForwardDeps = {
       journal: {
@@ -322,45 +360,7 @@ export class RunningCall {
         submittedAt: Date.now(),
         startedAt: performance.now() - ageMs,
       },
-      known: {
-        key: {
-          id: 'key_a',
-          accountId: 'acc_a',
-          name: 'test',
-          kind: 'console',
-          prefix: 'sk-tollgate-00000000',
-          allowedModels: null,
-          expiresAt: null,
-          limits: null,
-          allowedAddresses: null,
-          enabled: true,
-          revokedAt: null,
-          agentId: null,
-          grant: null,
-          accountLogs: false,
-          opensDraft: false,
-          revealable: true,
-          formerSecret: null,
-          createdAt: NEVER,
-        },
-        account: {
-          id: 'acc_a',
-          name: 'test',
-          kind: 'personal',
-          enabled: true,
-          requestsPerMinute: null,
-          concurrency: null,
-          allowedModels: null,
-          createdAt: NEVER,
-        },
-        wallet: this.view.totals,
-        agent: null,
-        secret: null,
-        view: this.view,
-        cap: cap ?? null,
-        budgets: [],
-        addresses: null,
-      },
+      known: knownKey({ view: this.view, cap: cap ?? null }),
       protocol,
       pin: null,
       call: DIALECTS[protocol].read({ path, query, body }),

@@ -17,19 +17,10 @@ import {
 
 const TWO = { channels: ['first', 'second'] }
 
-function succeed(attempt: ScriptedUpstream): void {
-  attempt.head()
-  attempt.data(word('fine') + FINISH + usageChunk(1, 1) + DONE)
-  attempt.end()
-}
-
 const refuse =
   (status: number, message = 'no') =>
-  (attempt: ScriptedUpstream): void => {
-    attempt.head(status, { 'content-type': 'application/json', 'retry-after': '7' })
-    attempt.data(JSON.stringify({ error: { message } }))
-    attempt.end()
-  }
+  (attempt: ScriptedUpstream): void =>
+    attempt.refuse(status, message, { 'retry-after': '7' })
 
 t.test(
   "out of connections here: told as the gateway's own trouble, and no channel is blamed or tried",
@@ -79,9 +70,7 @@ t.test('what another channel may do better is tried there', async (t) => {
       attempt.data(`: waiting\n\nevent: error\n${event({ error: { message: 'overloaded' } })}${word('late')}`)
     },
     'an error as first event, without an end': (attempt) => {
-      attempt.head()
-      attempt.data(event({ error: { message: 'overloaded' } }).trimEnd())
-      attempt.end()
+      attempt.stream(event({ error: { message: 'overloaded' } }).trimEnd())
     },
     'no event at all': (attempt) => {
       attempt.head()
@@ -92,9 +81,7 @@ t.test('what another channel may do better is tried there', async (t) => {
       attempt.data(word('') + event({ error: { message: 'overloaded' } }) + DONE)
     },
     'neither content nor usage': (attempt) => {
-      attempt.head()
-      attempt.data(word('') + FINISH + DONE)
-      attempt.end()
+      attempt.stream(word('') + FINISH + DONE)
     },
     'a page in place of a stream': page,
     'no body': (attempt) => {
@@ -112,7 +99,7 @@ t.test('what another channel may do better is tried there', async (t) => {
     fail(call.attempt)
     t.equal(call.attempts.length, 2, name)
     t.equal(call.attempts[1]?.request.channel.id, 'second')
-    succeed(call.attempt)
+    call.attempt.succeed()
     t.equal(call.sent, word('fine') + FINISH + DONE, `${name}: nothing of the first`)
     t.match(call.settlement, { status: 'success', attempts_count: 2, channel_id: 'second', input_tokens: 1 })
 
@@ -173,9 +160,7 @@ t.test('after the first byte there is no second attempt, and nothing is added to
   for (const ending of [DONE, FINISH + DONE, FINISH + usageChunk(1, 1) + DONE]) {
     const marked = new RunningCall()
     for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) marked.health.failed('only')
-    marked.attempt.head()
-    marked.attempt.data(word('abcd') + late + ending)
-    marked.attempt.end()
+    marked.attempt.stream(word('abcd') + late + ending)
     t.match(marked.error, { code: 'upstream_error' }, 'an end mark makes no success of it')
     t.match(marked.settlement, { status: 'error', error_message: 'in the middle', output_tokens: 1 })
     t.equal(marked.health.breaker('only'), 'open', 'the breaker counts it')
@@ -203,9 +188,7 @@ t.test('an opening without content goes out at once, and is no answer for that',
   t.match(call.settlement, { status: 'error', cost: '0', attempts_count: 1 })
 
   const whole = new RunningCall(TWO)
-  whole.attempt.head()
-  whole.attempt.data(word('') + FINISH + DONE)
-  whole.attempt.end()
+  whole.attempt.stream(word('') + FINISH + DONE)
   t.equal(whole.attempts.length, 2, 'nothing went out: another channel may answer')
 })
 
@@ -278,7 +261,7 @@ t.test('connections that died together cost no call, no retry and no channel', a
   const calls = Array.from({ length: 20 }, () => new RunningCall({ health, retryBudget }))
   for (const { attempt } of calls) attempt.fail('closed', { reused: true })
   t.equal(health.breaker('only'), 'closed')
-  for (const { attempt } of calls) succeed(attempt)
+  for (const { attempt } of calls) attempt.succeed()
   for (const { settlement } of calls) t.match(settlement, { status: 'success', attempts_count: 2 })
   for (let taken = 0; taken < MIN_RETRIES; taken++) t.ok(retryBudget.take())
 })
@@ -310,8 +293,6 @@ t.test('an error inside a stream passes as it came, without key and host of the 
   t.equal(call.sent, word('fine') + error('[secret] does not take [secret]: naïve'))
   t.match(call.settlement, { status: 'error' })
   const plain = new RunningCall({ channels: ['acme'] })
-  plain.attempt.head()
-  plain.attempt.data(word('fine') + error('busy'))
-  plain.attempt.end()
+  plain.attempt.stream(word('fine') + error('busy'))
   t.equal(plain.sent, word('fine') + error('busy'))
 })

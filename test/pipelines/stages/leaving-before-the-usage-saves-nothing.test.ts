@@ -4,24 +4,9 @@
  */
 import t from 'tap'
 import { LATE_USAGE_MAX_BYTES, LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
-import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
-import { type ClientCall, event, FINISH, MODEL, RunningCall, usageChunk, word } from './forward-support.ts'
+import { clientCall, event, FINISH, RunningCall, usageChunk, word } from './forward-support.ts'
 
 const REPORTED = { status: 'interrupted', input_tokens: 900, output_tokens: 4000, usage_source: 'upstream' }
-const messages = [{ role: 'user', content: 'hi' }]
-const clientCall = (protocol: ChatProtocol, path: string, body: object): ClientCall => ({
-  protocol,
-  path,
-  query: 'alt=sse',
-  body: { model: MODEL, stream: true, ...body },
-})
-const CHAT = clientCall('chat-completions', '/v1/chat/completions', { messages })
-const MESSAGES = clientCall('messages', '/v1/messages', { max_tokens: 9000, messages })
-const GENERATE = clientCall('generate-content', `/v1beta/models/${MODEL}:streamGenerateContent`, {
-  contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
-})
-const RESPONSES = clientCall('responses', '/v1/responses', { input: messages })
-
 const ofMessages = {
   said:
     event({ type: 'message_start', message: { id: 'msg_1', model: 'm' } }) +
@@ -47,19 +32,19 @@ const ofGenerateContent = {
 }
 const STREAMS = [
   {
-    client: CHAT,
+    client: 'chat-completions',
     upstream: 'chat-completions',
     said: word('hello'),
     finish: FINISH,
     goesOn: null,
     usage: usageChunk(900, 4000),
   },
-  { client: MESSAGES, upstream: 'messages', ...ofMessages },
-  { client: CHAT, upstream: 'messages', ...ofMessages },
-  { client: GENERATE, upstream: 'generate-content', ...ofGenerateContent },
-  { client: CHAT, upstream: 'generate-content', ...ofGenerateContent },
+  { client: 'messages', upstream: 'messages', ...ofMessages },
+  { client: 'chat-completions', upstream: 'messages', ...ofMessages },
+  { client: 'generate-content', upstream: 'generate-content', ...ofGenerateContent },
+  { client: 'chat-completions', upstream: 'generate-content', ...ofGenerateContent },
   {
-    client: RESPONSES,
+    client: 'responses',
     upstream: 'responses',
     said: event({ type: 'response.output_text.delta', delta: 'hello' }),
     finish: event({ type: 'response.output_item.done', item: { type: 'message' } }),
@@ -72,10 +57,10 @@ const STREAMS = [
 ] as const
 
 for (const { client, upstream, said, finish, goesOn, usage } of STREAMS)
-  t.test(`${client.protocol} over ${upstream}`, async (t) => {
+  t.test(`${client} over ${upstream}`, async (t) => {
     const lateUsage = new LateUsage()
     const left = (...events: string[]) => {
-      const call = new RunningCall({ client, upstream, lateUsage })
+      const call = new RunningCall({ client: clientCall(client, 'hi', true), upstream, lateUsage })
       call.attempt.head()
       for (const text of events) call.attempt.data(text)
       call.abort()

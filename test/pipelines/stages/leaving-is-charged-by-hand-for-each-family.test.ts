@@ -7,7 +7,7 @@ import t from 'tap'
 import { CHAT_PROVIDERS, type ChatProtocol, type ChatProvider } from '../../../schemas/config/catalog.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import { chunk } from '../../support/event-stream.ts'
-import { MODEL, RunningCall } from './forward-support.ts'
+import { clientCall, RunningCall } from './forward-support.ts'
 
 const PRICING = {
   unit: '1M_tokens',
@@ -17,7 +17,6 @@ const PRICING = {
 }
 /** With what is around it in JSON, 4,000 characters: 1,000 tokens by the gateway's own count. */
 const CONTENT = 'x'.repeat(3970)
-const messages = [{ role: 'user', content: CONTENT }]
 /** Six characters: 2 tokens by the gateway's own count. */
 const WORD = 'Hello '
 
@@ -41,15 +40,9 @@ const PROTOCOLS: Readonly<Partial<Record<ChatProvider, ChatProtocol>>> = {
   gemini: 'generate-content',
   vertex: 'generate-content',
 }
-const REQUESTS = {
-  'chat-completions': { path: '/v1/chat/completions', body: { messages } },
-  messages: { path: '/v1/messages', body: { messages, max_tokens: 9000 } },
-  'generate-content': {
-    path: `/v1beta/models/${MODEL}:streamGenerateContent`,
-    // Shorter by what is longer around it.
-    body: { contents: [{ role: 'user', parts: [{ text: CONTENT.slice(9) }] }] },
-  },
-} as const
+/** What says `CONTENT`; of generate-content it is shorter by what is longer around it. */
+const saying = (protocol: ChatProtocol) =>
+  clientCall(protocol, protocol === 'generate-content' ? CONTENT.slice(9) : CONTENT, true)
 
 /** The events of a family's recorded stream up to the first word. */
 function begun(family: ChatProvider): readonly (string | Buffer)[] {
@@ -62,10 +55,9 @@ function begun(family: ChatProvider): readonly (string | Buffer)[] {
 
 for (const family of CHAT_PROVIDERS)
   t.test(family, async (t) => {
-    const protocol = (PROTOCOLS[family] ?? 'chat-completions') as keyof typeof REQUESTS
-    const { path, body } = REQUESTS[protocol]
+    const protocol = PROTOCOLS[family] ?? 'chat-completions'
     const call = new RunningCall({
-      client: { protocol, path, query: 'alt=sse', body: { model: MODEL, stream: true, ...body } },
+      client: saying(protocol),
       upstream: protocol,
       modelFields: { pricing: PRICING },
       channelFields: { only: { provider: family } },
@@ -81,8 +73,6 @@ for (const family of CHAT_PROVIDERS)
     })
     t.equal(call.attempt.isLeft, true)
   })
-
-const asking = (body: object) => ({ model: MODEL, stream: true, ...body })
 
 const search = { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'x' } }
 const searchBlock = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
@@ -102,13 +92,11 @@ const SEARCHES: Readonly<Record<'responses' | 'messages' | 'generate-content', r
 }
 
 t.test('a search that was made is charged though nothing was reported', async (t) => {
-  const requests = { ...REQUESTS, responses: { path: '/v1/responses', body: { input: messages } } }
   for (const [upstream, events] of Object.entries(SEARCHES))
-    for (const protocol of [upstream, 'chat-completions'] as (keyof typeof requests)[]) {
+    for (const protocol of [upstream, 'chat-completions'] as ChatProtocol[]) {
       if (protocol !== upstream && upstream === 'responses') continue
-      const { path, body } = requests[protocol]
       const call = new RunningCall({
-        client: { protocol, path, query: 'alt=sse', body: asking(body) },
+        client: saying(protocol),
         upstream: upstream as ChatProtocol,
         modelFields: { pricing: PRICING },
       })
@@ -150,19 +138,17 @@ const CARRYING: readonly Carrying[] = [
   // A file may be a text.
   ['responses', user({ type: 'input_file', file_data: `data:text/plain;base64,${BASE64}` }), 0, 0],
 ]
-const PROMPTS: Readonly<Record<ChatProtocol, readonly [field: string, path: string]>> = {
-  'chat-completions': ['messages', '/v1/chat/completions'],
-  messages: ['messages', '/v1/messages'],
-  responses: ['input', '/v1/responses'],
-  'generate-content': ['contents', REQUESTS['generate-content'].path],
+const PROMPT_FIELDS: Readonly<Record<ChatProtocol, string>> = {
+  'chat-completions': 'messages',
+  messages: 'messages',
+  responses: 'input',
+  'generate-content': 'contents',
 }
 
 t.test('pictures and sound in the request count as given by URL, not by their bytes', async (t) => {
   for (const [protocol, prompt, inline, tokens] of CARRYING) {
-    const [field, path] = PROMPTS[protocol]
-    const body = asking({ [field]: prompt, ...(protocol === 'messages' && { max_tokens: 9000 }) })
     const call = new RunningCall({
-      client: { protocol, path, query: 'alt=sse', body },
+      client: clientCall(protocol, '', true, { [PROMPT_FIELDS[protocol]]: prompt }),
       upstream: protocol,
       modelFields: { pricing: PRICING },
     })

@@ -5,25 +5,16 @@
 import t from 'tap'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
-import { type ClientCall, DONE, event, MODEL, RunningCall } from './forward-support.ts'
+import { clientCall, DONE, event, RunningCall } from './forward-support.ts'
 
 const BEYOND = MAX_CONTEXT_TOKENS + 1
-const messages = [{ role: 'user', content: 'hi' }]
 
 interface Way {
-  readonly client: (stream: boolean) => ClientCall
+  readonly client: ChatProtocol
   readonly upstream: ChatProtocol
   readonly whole: (model: string, output: number) => object
   readonly stream: (model: string, output: number) => string
 }
-
-const client = (protocol: ChatProtocol, path: string, body: object) => (stream: boolean) => ({
-  protocol,
-  path: stream ? path : path.replace('streamGenerateContent', 'generateContent'),
-  query: 'alt=sse',
-  body: { model: MODEL, stream, ...body },
-})
-const chat = client('chat-completions', '/v1/chat/completions', { messages })
 
 const ofMessages = {
   upstream: 'messages' as const,
@@ -54,7 +45,7 @@ const response = (model: string, output_tokens: number) => ({
 
 const WAYS: readonly Way[] = [
   {
-    client: chat,
+    client: 'chat-completions',
     upstream: 'chat-completions',
     whole: (model, completion_tokens) => ({
       model,
@@ -67,17 +58,12 @@ const WAYS: readonly Way[] = [
       event({ model, choices: [], usage: { prompt_tokens: 5, completion_tokens } }) +
       DONE,
   },
-  { client: client('messages', '/v1/messages', { max_tokens: 9, messages }), ...ofMessages },
-  { client: chat, ...ofMessages },
+  { client: 'messages', ...ofMessages },
+  { client: 'chat-completions', ...ofMessages },
+  { client: 'generate-content', ...ofGenerateContent },
+  { client: 'chat-completions', ...ofGenerateContent },
   {
-    client: client('generate-content', `/v1beta/models/${MODEL}:streamGenerateContent`, {
-      contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
-    }),
-    ...ofGenerateContent,
-  },
-  { client: chat, ...ofGenerateContent },
-  {
-    client: client('responses', '/v1/responses', { input: messages }),
+    client: 'responses',
     upstream: 'responses',
     whole: response,
     stream: (model, output) =>
@@ -89,41 +75,41 @@ const WAYS: readonly Way[] = [
 
 for (const way of WAYS)
   for (const isStream of [true, false])
-    t.test(
-      `${way.client(isStream).protocol} over ${way.upstream}, ${isStream ? 'stream' : 'whole'}`,
-      async (t) => {
-        const settled = (nameOf: (asked: string) => string, output: number) => {
-          const call = new RunningCall({ client: way.client(isStream), upstream: way.upstream })
-          const { attempt } = call
-          const model = nameOf(attempt.request.upstreamModel)
-          attempt.head(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
-          attempt.data(isStream ? way.stream(model, output) : JSON.stringify(way.whole(model, output)))
-          attempt.end()
-          const { detail = '', ...settlement } = call.settlement
-          const { usage_suspect: us, answered_by_other_model: om } = JSON.parse(detail)
-          return { settlement, us, om, oddities: call.oddities }
-        }
-        const usual = settled((asked) => `${asked}-2026-01-01`, 7)
-        t.match(usual, {
-          settlement: { status: 'success', output_tokens: 7 },
-          us: undefined,
-          om: undefined,
-          oddities: [{ suspect: '', otherModel: '' }],
+    t.test(`${way.client} over ${way.upstream}, ${isStream ? 'stream' : 'whole'}`, async (t) => {
+      const settled = (nameOf: (asked: string) => string, output: number) => {
+        const call = new RunningCall({
+          client: clientCall(way.client, 'hi', isStream),
+          upstream: way.upstream,
         })
+        const { attempt } = call
+        const model = nameOf(attempt.request.upstreamModel)
+        attempt.head(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
+        attempt.data(isStream ? way.stream(model, output) : JSON.stringify(way.whole(model, output)))
+        attempt.end()
+        const { detail = '', ...settlement } = call.settlement
+        const { usage_suspect: us, answered_by_other_model: om } = JSON.parse(detail)
+        return { settlement, us, om, oddities: call.oddities }
+      }
+      const usual = settled((asked) => `${asked}-2026-01-01`, 7)
+      t.match(usual, {
+        settlement: { status: 'success', output_tokens: 7 },
+        us: undefined,
+        om: undefined,
+        oddities: [{ suspect: '', otherModel: '' }],
+      })
 
-        const odd = settled((asked) => `${asked}-mini`, BEYOND)
-        const suspect = `output ${BEYOND} > ${MAX_CONTEXT_TOKENS}`
-        t.match(odd, {
-          // What was delivered is billed; a stream of generate-content says 'hello' twice.
-          settlement: {
-            status: 'success',
-            input_tokens: 5,
-            output_tokens: isStream && way.upstream === 'generate-content' ? 3 : 2,
-          },
-          us: suspect,
-          om: 1,
-          oddities: [{ suspect, otherModel: /-mini$/ }],
-        })
-        t.notMatch(JSON.stringify(odd.settlement), /-mini/, 'the row does not name the upstream’s model')
-      },
-    )
+      const odd = settled((asked) => `${asked}-mini`, BEYOND)
+      const suspect = `output ${BEYOND} > ${MAX_CONTEXT_TOKENS}`
+      t.match(odd, {
+        // What was delivered is billed; a stream of generate-content says 'hello' twice.
+        settlement: {
+          status: 'success',
+          input_tokens: 5,
+          output_tokens: isStream && way.upstream === 'generate-content' ? 3 : 2,
+        },
+        us: suspect,
+        om: 1,
+        oddities: [{ suspect, otherModel: /-mini$/ }],
+      })
+      t.notMatch(JSON.stringify(odd.settlement), /-mini/, 'the row does not name the upstream’s model')
+    })

@@ -2,32 +2,12 @@
 import t from 'tap'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { MAX_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../../src/core/routing/key-pools.ts'
-import {
-  DONE,
-  FINISH,
-  type ForwardOptions,
-  RunningCall,
-  type ScriptedUpstream,
-  usageChunk,
-  word,
-} from './forward-support.ts'
+import { type ForwardOptions, RunningCall } from './forward-support.ts'
 
 const KEYS = ['key-number-one-aaaa', 'key-number-two-bbbb', 'key-number-three-cccc']
 const POOL: ForwardOptions = {
   channels: ['pool'],
   channelFields: { pool: { api_key: KEYS[0], api_keys: KEYS } },
-}
-
-function succeed(attempt: ScriptedUpstream): void {
-  attempt.head()
-  attempt.data(word('fine') + FINISH + usageChunk(1, 1) + DONE)
-  attempt.end()
-}
-
-function refuse(attempt: ScriptedUpstream, status: number, headers: Record<string, string> = {}): void {
-  attempt.head(status, { 'content-type': 'application/json', ...headers })
-  attempt.data(JSON.stringify({ error: { message: 'bad key' } }))
-  attempt.end()
 }
 
 const keysOf = ({ attempts }: RunningCall) => attempts.map(({ request }) => request.channel.api_key)
@@ -37,7 +17,7 @@ t.test('keys are used in turn', async (t) => {
   const used: string[] = []
   for (let i = 0; i < 4; i++) {
     const call = new RunningCall({ ...POOL, health })
-    succeed(call.attempt)
+    call.attempt.succeed()
     used.push(...keysOf(call))
   }
   t.same(used, [...KEYS, KEYS[0]])
@@ -50,8 +30,8 @@ t.test(
       let now = 0
       const health = new ChannelHealth(() => now)
       const call = new RunningCall({ ...POOL, health, retries: 0 })
-      refuse(call.attempt, status)
-      succeed(call.attempt)
+      call.attempt.refuse(status)
+      call.attempt.succeed()
       t.same(keysOf(call), [KEYS[0], KEYS[1]], String(status))
       t.match(call.settlement, { status: 'success', attempts_count: 2, channel_id: 'pool' })
       t.match(call.settlement.attempts[0], { seq: 1 })
@@ -59,7 +39,7 @@ t.test(
       const used = new Set<string | undefined>()
       for (let i = 0; i < 4; i++) {
         const next = new RunningCall({ ...POOL, health })
-        succeed(next.attempt)
+        next.attempt.succeed()
         used.add(keysOf(next)[0])
       }
       t.same([...used].sort(), [KEYS[1], KEYS[2]].sort(), 'it rests')
@@ -78,8 +58,8 @@ t.test('a limited key rests as long as the upstream says', async (t) => {
   let now = 0
   const health = new ChannelHealth(() => now)
   const call = new RunningCall({ ...POOL, health })
-  refuse(call.attempt, 429, { 'retry-after': '7' })
-  succeed(call.attempt)
+  call.attempt.refuse(429, 'no', { 'retry-after': '7' })
+  call.attempt.succeed()
   now = 6_999
   t.not(health.reports()[0]?.keys[0]?.resting_until, null)
   now = 7_000
@@ -90,15 +70,15 @@ t.test('a clock that is set back by hours lets no key rest for hours', async (t)
   let now = 10 * MAX_KEY_REST_MS
   const health = new ChannelHealth(() => now)
   const call = new RunningCall({ ...POOL, health })
-  refuse(call.attempt, 429)
-  succeed(call.attempt)
+  call.attempt.refuse(429)
+  call.attempt.succeed()
   t.not(health.reports()[0]?.keys[0]?.resting_until, null)
   now = 0
   t.equal(health.reports()[0]?.keys[0]?.resting_until, null)
   const used: string[] = []
   for (const _ of KEYS) {
     const next = new RunningCall({ ...POOL, health })
-    succeed(next.attempt)
+    next.attempt.succeed()
     used.push(...keysOf(next))
   }
   t.same(used.sort(), [...KEYS].sort())
@@ -106,16 +86,14 @@ t.test('a clock that is set back by hours lets no key rest for hours', async (t)
 
 t.test('with every key refused the channel has failed, and the client reads nothing of them', async (t) => {
   const call = new RunningCall({ ...POOL, channels: ['pool', 'other'] })
-  for (let i = 0; i < KEYS.length; i++) refuse(call.attempt, 429)
+  for (let i = 0; i < KEYS.length; i++) call.attempt.refuse(429)
   t.same(call.attempt.request.channel.id, 'other', 'the next channel serves')
-  succeed(call.attempt)
+  call.attempt.succeed()
   t.match(call.settlement, { status: 'success', channel_id: 'other', attempts_count: 4 })
 
   const alone = new RunningCall(POOL)
   for (const key of KEYS) {
-    alone.attempt.head(401, { 'content-type': 'application/json' })
-    alone.attempt.data(JSON.stringify({ error: { message: `Incorrect API key provided: ${key}` } }))
-    alone.attempt.end()
+    alone.attempt.refuse(401, `Incorrect API key provided: ${key}`)
   }
   t.same(alone.attempts.length, KEYS.length, 'each key once')
   t.match(alone.error, { code: 'upstream_error' })
@@ -127,7 +105,7 @@ t.test('with every key refused the channel has failed, and the client reads noth
 
 t.test("the customer's own mistake rests no key", async (t) => {
   const call = new RunningCall(POOL)
-  refuse(call.attempt, 400)
+  call.attempt.refuse(400)
   t.equal(call.attempts.length, 1)
   t.match(
     call.health.reports()[0]?.keys.map(({ resting_until }) => resting_until),

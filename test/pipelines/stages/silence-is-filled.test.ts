@@ -56,9 +56,7 @@ t.test(
     call.attempt.data('{}')
     call.attempt.end()
     t.equal(call.attempts.length, 3)
-    call.attempt.head()
-    call.attempt.data(word('abcd') + FINISH + DONE)
-    call.attempt.end()
+    call.attempt.stream(word('abcd') + FINISH + DONE)
     t.equal(call.sent, word('abcd') + FINISH + DONE)
     t.match(call.settlement, { status: 'success', attempts_count: 3 })
   },

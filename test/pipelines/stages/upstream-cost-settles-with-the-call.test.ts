@@ -15,9 +15,7 @@ const ONLY = { only: costing('400000', '900000') }
 const units = (credits: string): string => String(parseCredits(credits))
 
 function answer({ attempt }: RunningCall, text: string): void {
-  attempt.head()
-  attempt.data(text)
-  attempt.end()
+  attempt.stream(text)
 }
 
 t.test('a streamed and a whole answer', async (t) => {
@@ -26,15 +24,11 @@ t.test('a streamed and a whole answer', async (t) => {
   // 100 x 1 + 10 x 2, and 100 x 0.4 + 10 x 0.9
   t.match(streamed.settlement, { cost: units('120'), upstream_cost: units('49') })
   const whole = new RunningCall({ channelFields: ONLY, request: { stream: false } })
-  whole.attempt.head(200, { 'content-type': 'application/json' })
-  whole.attempt.data(
-    JSON.stringify({
-      choices: [{ index: 0, message: { content: 'fine' }, finish_reason: 'stop' }],
-      service_tier: 'flex',
-      usage: { prompt_tokens: 100, completion_tokens: 10, prompt_tokens_details: { cached_tokens: 50 } },
-    }),
-  )
-  whole.attempt.end()
+  whole.attempt.answer({
+    choices: [{ index: 0, message: { content: 'fine' }, finish_reason: 'stop' }],
+    service_tier: 'flex',
+    usage: { prompt_tokens: 100, completion_tokens: 10, prompt_tokens_details: { cached_tokens: 50 } },
+  })
   // (50 x 0.4 + 50 x 0.1 + 10 x 0.9) x 0.5: the model has no factor for the tier, the channel has
   t.match(whole.settlement, { cost: units('120'), upstream_cost: units('17') })
 })
@@ -80,9 +74,7 @@ t.test('another model costs by its own cost, and the attempt that failed nothing
 
 t.test('a call that is not charged costs what was reported of it', async (t) => {
   const refused = new RunningCall({ channelFields: ONLY })
-  refused.attempt.head(400, { 'content-type': 'application/json' })
-  refused.attempt.data('{"error":{"message":"no"}}')
-  refused.attempt.end()
+  refused.attempt.refuse(400)
   t.match(refused.settlement, { cost: '0', upstream_cost: '0' })
   const silent = new RunningCall({ channelFields: ONLY })
   silent.attempt.head()

@@ -13,7 +13,7 @@ import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import { WORDS } from '../../end-to-end/money/upstream-answers.ts'
 import { everyRun } from '../../support/every-run.ts'
-import { type ClientCall, MODEL, RunningCall, type ScriptedUpstream } from './forward-support.ts'
+import { clientCall, RunningCall, type ScriptedUpstream } from './forward-support.ts'
 
 const SEED = 20261123
 const RUNS = 400
@@ -28,29 +28,6 @@ const PAIRS: readonly (readonly [client: ChatProtocol, upstream: ChatProtocol])[
   ['chat-completions', 'messages'],
   ['chat-completions', 'generate-content'],
 ]
-
-function clientCall(protocol: ChatProtocol, text: string, stream: boolean): ClientCall {
-  const messages = [{ role: 'user', content: text }]
-  const call = (path: string, body: object): ClientCall => ({
-    protocol,
-    path,
-    query: '',
-    body: { model: MODEL, stream, ...body },
-  })
-  switch (protocol) {
-    case 'chat-completions':
-      return call('/v1/chat/completions', { messages })
-    case 'messages':
-      return call('/v1/messages', { max_tokens: 9, messages })
-    case 'responses':
-      return call('/v1/responses', { input: messages })
-    case 'generate-content': {
-      const method = stream ? 'streamGenerateContent' : 'generateContent'
-      const contents = [{ role: 'user', parts: [{ text }] }]
-      return { protocol, path: `/v1beta/models/${MODEL}:${method}`, query: 'alt=sse', body: { contents } }
-    }
-  }
-}
 
 /** What one process remembers between calls. */
 const memory = () => ({

@@ -1,32 +1,10 @@
 /** The usage option is left out only where the upstream refuses it, and nothing that a customer sends is the reason. */
 import t from 'tap'
 import { REFUSAL_KEPT_MS, UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
-import {
-  DONE,
-  event,
-  FINISH,
-  type ForwardOptions,
-  MODEL,
-  RunningCall,
-  type ScriptedUpstream,
-  usageChunk,
-  word,
-} from './forward-support.ts'
+import { event, type ForwardOptions, MODEL, RunningCall, type ScriptedUpstream } from './forward-support.ts'
 
 const asks = (attempt: ScriptedUpstream): unknown =>
   JSON.parse(attempt.request.body.toString()).stream_options ?? null
-
-function succeed(attempt: ScriptedUpstream): void {
-  attempt.head()
-  attempt.data(word('fine') + FINISH + usageChunk(1, 1) + DONE)
-  attempt.end()
-}
-
-function refuse(attempt: ScriptedUpstream, body: object, status = 400): void {
-  attempt.head(status, { 'content-type': 'application/json' })
-  attempt.data(JSON.stringify(body))
-  attempt.end()
-}
 
 const openAi = (message: string, param?: string) => ({
   error: { message, type: 'invalid_request_error', param },
@@ -49,16 +27,16 @@ t.test('an upstream that refuses the option is called without it, and that is re
     ['FastAPI inside a message', { object: 'error', message: fastApi('stream_options') }, 422],
     ['FastAPI inside an error', { error: fastApi('stream_options') }, 400],
   ]
-  for (const [what, body, status] of bodies) {
+  for (const [what, body, status = 400] of bodies) {
     const usageOptionRefusals = new UsageOptionRefusals()
     const options: ForwardOptions = { usageOptionRefusals, retries: 0 }
     const first = new RunningCall(options)
     t.strictSame(asks(first.attempt), { include_usage: true })
-    refuse(first.attempt, body, status)
+    first.attempt.answer(body, status)
     t.equal(first.attempts.length, 2, what)
     t.equal(asks(first.attempt), null)
     t.equal(usageOptionRefusals.count(), 0, 'the retry has to prove it')
-    succeed(first.attempt)
+    first.attempt.succeed()
     t.match(first.settlement, { status: 'success', attempts_count: 2 })
     t.equal(usageOptionRefusals.count(), 1)
     t.equal(asks(new RunningCall(options).attempt), null)
@@ -80,7 +58,7 @@ t.test('an error that only mentions the option changes nothing', async (t) => {
   for (const [what, body] of bodies) {
     const usageOptionRefusals = new UsageOptionRefusals()
     const call = new RunningCall({ usageOptionRefusals })
-    refuse(call.attempt, body)
+    call.attempt.answer(body, 400)
     t.equal(call.attempts.length, 1, what)
     t.match(call.error, { status: 400 })
     t.equal(usageOptionRefusals.count(), 0)
@@ -102,7 +80,7 @@ t.test("an error whose words may be the client's changes nothing", async (t) => 
     for (const body of [UNRECOGNIZED, fastApi('stream_options')]) {
       const usageOptionRefusals = new UsageOptionRefusals()
       const call = new RunningCall({ usageOptionRefusals, request })
-      refuse(call.attempt, body)
+      call.attempt.answer(body, 400)
       t.equal(call.attempts.length, 1, what)
       t.equal(usageOptionRefusals.count(), 0)
     }
@@ -111,12 +89,12 @@ t.test("an error whose words may be the client's changes nothing", async (t) => 
 t.test('a retry that is refused as well proves nothing', async (t) => {
   const usageOptionRefusals = new UsageOptionRefusals()
   const call = new RunningCall({ usageOptionRefusals })
-  refuse(call.attempt, UNRECOGNIZED)
-  refuse(call.attempt, UNRECOGNIZED)
+  call.attempt.answer(UNRECOGNIZED, 400)
+  call.attempt.answer(UNRECOGNIZED, 400)
   t.equal(call.attempts.length, 2)
   t.match(call.error, { status: 400 })
   const erred = new RunningCall({ usageOptionRefusals, retries: 0 })
-  refuse(erred.attempt, UNRECOGNIZED)
+  erred.attempt.answer(UNRECOGNIZED, 400)
   erred.attempt.head()
   erred.attempt.data(event({ error: { message: 'overloaded' } }))
   t.match(erred.error, { status: 502 })
@@ -130,8 +108,8 @@ t.test('a refusal is remembered for one channel and model, and for minutes', asy
     () => now,
   )
   const first = new RunningCall({ channels: ['old'], usageOptionRefusals })
-  refuse(first.attempt, UNRECOGNIZED)
-  succeed(first.attempt)
+  first.attempt.answer(UNRECOGNIZED, 400)
+  first.attempt.succeed()
   const other = new RunningCall({ channels: ['new'], usageOptionRefusals })
   t.strictSame(asks(other.attempt), { include_usage: true })
   t.equal(asks(new RunningCall({ channels: ['old'], usageOptionRefusals }).attempt), null)
@@ -146,8 +124,8 @@ t.test('a refusal is reported once, with channel and model', async (t) => {
   const usageOptionRefusals = new UsageOptionRefusals((route) => learned.push(route.upstreamModel))
   for (let i = 0; i < 2; i++) {
     const call = new RunningCall({ channels: ['old'], usageOptionRefusals })
-    if (i === 0) refuse(call.attempt, UNRECOGNIZED)
-    succeed(call.attempt)
+    if (i === 0) call.attempt.answer(UNRECOGNIZED, 400)
+    call.attempt.succeed()
   }
   t.same(learned, ['upstream-name-of-old'])
   t.not(learned[0], MODEL)
