@@ -7,7 +7,7 @@ import { newId } from '../../../src/core/keys/ids.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import type { PageDraft } from '../../../src/postgres/knowledge/types.ts'
 import { importAll } from '../../src/postgres/knowledge/wiki-support.ts'
-import { newVideo } from '../../src/postgres/tasks/support.ts'
+import { created, newVideo } from '../../src/postgres/tasks/support.ts'
 import type { LentService } from '../../support/service.ts'
 
 const FILE = { from: 'url', url: 'https://example.com/a.mp4' }
@@ -32,9 +32,8 @@ export async function tasksOf(
   const ids = new Map<string, string>()
   for (const [kind, job] of Object.entries(JOBS) as [TaskKind, object][]) {
     const id = newId(TASK_RULES[kind].idPrefix)
-    const task = newVideo(accountId, { id, kind, keyId, job: mediaJob.parse(job), isAwaited: false })
-    const { outcome } = await database.createTask(task)
-    if (outcome !== 'created') throw new Error(`the ${kind} was not taken on: ${outcome}`)
+    const wanted = { id, kind, keyId, job: mediaJob.parse(job), isAwaited: false }
+    await created(database, newVideo(accountId, wanted))
     ids.set(kind, id)
   }
   return ids

@@ -3,9 +3,9 @@ import t from 'tap'
 import { IN_FLIGHT_MAX_JOBS, type LogPage, logPage } from '../../../schemas/call-log/query.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
-import type { NewTask, Task } from '../../../src/postgres/tasks/types.ts'
+import type { NewTask } from '../../../src/postgres/tasks/types.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
-import { move, newVideo } from '../../src/postgres/tasks/support.ts'
+import { created, move, newVideo } from '../../src/postgres/tasks/support.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { jsonOf } from '../../support/reply-to.ts'
@@ -26,11 +26,9 @@ t.test('jobs in flight', async (t) => {
   const mine = await newAccount()
   const other = await newAccount()
   let instant = Date.parse('2026-03-10T12:00:00.000Z')
-  const newTask = async (more: Partial<NewTask> & { keyId: string }, accountId = mine.id): Promise<Task> => {
+  const newTask = (more: Partial<NewTask> & { keyId: string }, accountId = mine.id) => {
     instant += 1000
-    const outcome = await database.createTask({ ...newVideo(accountId), submittedAt: instant, ...more })
-    if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
-    return outcome.task
+    return created(database, newVideo(accountId, { submittedAt: instant, ...more }))
   }
   const film = await newTask({ keyId: mine.film.id, hold: 12n * ONE_CREDIT + 1n })
   const song = await newTask({

@@ -23,7 +23,7 @@ import { taskAdapterOf } from '../../../src/server/tasks/adapters.ts'
 import { startSimulator } from '../../../src/simulator/server.ts'
 import { UpstreamClient } from '../../../src/upstream/client.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
-import { newVideo } from '../../src/postgres/tasks/support.ts'
+import { created, newVideo } from '../../src/postgres/tasks/support.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
 import { startEngines } from '../../support/engines.ts'
 import { taskOf } from './support.ts'
@@ -91,12 +91,8 @@ type TestAccount = Awaited<ReturnType<typeof newAccount>>
 const move = (task: Task, event: TaskEvent, changes: TaskChanges = {}) =>
   transitionedTask(deps, task, event, changes)
 
-async function waiting({ account }: TestAccount, channelId = 'studio'): Promise<Task> {
-  const task = newVideo(account.id, { hold: HOLD, model: 'film', channelIds: [channelId] })
-  const outcome = await database.createTask(task)
-  if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
-  return outcome.task
-}
+const waiting = ({ account }: TestAccount, channelId = 'studio') =>
+  created(database, newVideo(account.id, { hold: HOLD, model: 'film', channelIds: [channelId] }))
 
 const claimed = async (account: TestAccount, channelId = 'studio'): Promise<Task> =>
   move(await waiting(account, channelId), 'claimed', { channelId, upstreamModel: 'sim-film' })
@@ -150,15 +146,14 @@ async function responding({ account }: TestAccount, directives: string): Promise
   const text = JSON.stringify({ model: 'kept', background: true, input })
   const body = { from: 'store' as const, key: 'a', media_type: '', bytes: text.length, name: '' }
   const call = { ...CALL, promptBytes: text.length }
-  const made = await database.createTask(
+  const task = await created(
+    database,
     newVideo(account.id, {
       ...{ id: newId('resp'), kind: 'response', hold: HOLD, model: 'kept', channelIds: ['keeper'] },
       job: { work: 'response', body, call, conversation: null, kept_days: 30 },
       price: keptPriceOf(entry, entry.pricing!),
     }),
   )
-  if (made.outcome !== 'created') throw new Error(made.outcome)
-  const { task } = made
   const submit = {
     ...{ job: task.job, upstreamModel: 'sim', reference: task.id },
     urlOf: () => `data:;base64,${Buffer.from(text).toString('base64')}`,

@@ -2,10 +2,9 @@
 import t from 'tap'
 import { WAIT_GRACE_MS } from '../../../pipelines/tasks/end/deadline.ts'
 import { planTransition } from '../../../pipelines/tasks/transition.ts'
-import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { TaskMove } from '../../../src/postgres/tasks/types.ts'
-import { startTasks } from './support.ts'
+import { startTasks, UNTOUCHED } from './support.ts'
 
 const tasks = await startTasks(t)
 const { database, upstream } = tasks
@@ -19,7 +18,7 @@ for (const [model, status, errorCode] of [
     const account = await tasks.newAccount()
     upstream.plans.set(model, { submit: status })
     let claims = 0
-    const worker = tasks.worker({
+    tasks.worker(t, {
       database: {
         ...database,
         async applyTransition(move: TaskMove) {
@@ -38,16 +37,14 @@ for (const [model, status, errorCode] of [
     t.match(ended, { state: 'failed', errorCode, errorMessage: 'no, says the upstream' })
     t.match(ended.attempts, [{ error_message: 'no, says the upstream' }])
     t.equal(upstream.submits.get(id), 1)
-    const [wallet] = await database.readWallets([account.account.id])
-    t.match(wallet, { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
-    worker.kill()
+    t.match(await tasks.walletOf(account), UNTOUCHED)
   })
 
 t.test('a refusal later than its client waits for: the client has an id by then', async (t) => {
   const account = await tasks.newAccount()
   upstream.plans.set('slow files', { submit: 503 })
   let lateMs = 0
-  const worker = tasks.worker({
+  tasks.worker(t, {
     now: () => Date.now() + lateMs,
     database: {
       ...database,
@@ -60,16 +57,14 @@ t.test('a refusal later than its client waits for: the client has an id by then'
   const { id, state, errorCode } = await tasks.submit(tasks.order(account, 'film', 'slow files'))
   t.match({ state, errorCode }, { state: 'failed', errorCode: 'upstream_timeout' })
   t.match(await database.findTask(account.account.id, 'video', id), { state: 'failed' })
-  const [wallet] = await database.readWallets([account.account.id])
-  t.match(wallet, { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
-  worker.kill()
+  t.match(await tasks.walletOf(account), UNTOUCHED)
 })
 
 t.test('a refusal that PostgreSQL does not take at once is kept until it does', async (t) => {
   const account = await tasks.newAccount()
   upstream.plans.set('away', { submit: 422 })
   let faults = 3
-  const worker = tasks.worker({
+  tasks.worker(t, {
     database: {
       ...database,
       async applyTransition(move: TaskMove) {
@@ -84,7 +79,5 @@ t.test('a refusal that PostgreSQL does not take at once is kept until it does', 
   const { call } = await database.findCall(order.caller.request.requestId)
   t.match(call, { status: 'rejected', error_message: 'no, says the upstream', cost: '0' })
   t.equal(upstream.submits.get(call!.task_id!), 1)
-  const [wallet] = await database.readWallets([account.account.id])
-  t.match(wallet, { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
-  worker.kill()
+  t.match(await tasks.walletOf(account), UNTOUCHED)
 })

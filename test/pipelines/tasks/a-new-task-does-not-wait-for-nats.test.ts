@@ -9,7 +9,7 @@ const { database } = tasks
 
 /** A sweep of a process whose clock is ahead. */
 async function sweepLater(ms: number): Promise<void> {
-  const worker = tasks.worker({ now: () => Date.now() + ms })
+  const worker = tasks.worker(t, { now: () => Date.now() + ms })
   worker.kill()
   await worker.swept()
 }

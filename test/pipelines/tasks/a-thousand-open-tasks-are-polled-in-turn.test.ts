@@ -5,7 +5,7 @@ import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { openNats } from '../../../src/nats/nats.ts'
 import { connect } from '../../../src/postgres/connection.ts'
-import { newVideo } from '../../src/postgres/tasks/support.ts'
+import { hold } from '../../src/postgres/tasks/support.ts'
 import { until } from '../../support/eventually.ts'
 import { silent, startTasks } from './support.ts'
 
@@ -23,9 +23,7 @@ const { database, engines } = tasks
 async function acceptedTasks(accountId: string): Promise<string[]> {
   const sql = connect(engines.databaseUrl, { max: 1, name: 'test' })
   const ids = Array.from({ length: TASKS }, () => newId('vid'))
-  const like = newVideo(accountId, { hold: 10n })
-  const outcome = await database.createTask(like)
-  if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
+  const like = await hold(database, accountId, 10n)
   await sql.begin(async (transaction) => {
     await transaction`
       INSERT INTO tasks (id, kind, account_id, key_id, request_id, model, protocol, job, price, hold, is_early, is_awaited,
@@ -72,7 +70,7 @@ t.test('each is polled as often as the others, most of them when they are due', 
   }
   // Two processes share the work.
   const workers = Array.from({ length: WORKERS }, () =>
-    tasks.worker({
+    tasks.worker(t, {
       calls: { ...calls, headersOf: async () => [] },
       database: counting,
       onLateness: (lateMs) => void lateness.push(lateMs),

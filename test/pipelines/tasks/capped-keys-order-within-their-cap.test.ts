@@ -11,7 +11,7 @@ t.test(
   async (t) => {
     const tasks = await startTasks(t)
     const { database } = tasks
-    tasks.worker()
+    tasks.worker(t)
     const account = await tasks.newAccount(1000n, 30n)
     const order = (prompt: string) => tasks.submit(tasks.order(account, 'film', prompt, { until: 'ended' }))
     const outcomes = await Promise.allSettled(['one', 'two', 'three', 'four'].map(order))

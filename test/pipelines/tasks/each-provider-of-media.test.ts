@@ -181,8 +181,6 @@ t.teardown(() => client.close())
 
 const messages = { announce() {}, announceWallets() {} }
 
-const walletOf = async ({ account }: TestAccount) => (await database.readWallets([account.id]))[0]!
-
 /** Answers for Google's token endpoint, whose address is in the code of its library. */
 const authorizerOf = authorizers({
   fetch: async () => Response.json({ access_token: KEY, expires_in: 3600, token_type: 'Bearer' }),
@@ -232,10 +230,7 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
       storage: storageAt(provider.url),
     }
     // Two processes: whichever gets a message works on it, and both may get it.
-    const workers = [tasks.worker({ ...deps, hurry: 100 }), tasks.worker({ ...deps, hurry: 100 })]
-    t.teardown(() => {
-      for (const worker of workers) worker.kill()
-    })
+    const workers = [tasks.worker(t, { ...deps, hurry: 100 }), tasks.worker(t, { ...deps, hurry: 100 })]
 
     const order = (account: TestAccount, name: 'film' | 'picture', prompt: string) => {
       const model = catalog.resolve(name)!
@@ -263,7 +258,7 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
       t.match(ended, { state: 'succeeded', result: { files: [{ role: 'video', key, upstream_url: null }] } })
       t.ok((await storage.read(key, 10_000)).equals(FILM))
       t.equal(printCredits(ended.cost!), String(2.5 * expected.seconds))
-      t.match(await walletOf(account), { held: 0n, used: ended.cost! })
+      t.match(await tasks.walletOf(account), { held: 0n, used: ended.cost! })
       t.equal(jobsOf('good film').length, 1)
     })
 
@@ -288,19 +283,19 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
       const task = await tasks.reached(id, 'unconfirmed', 'succeeded', 'failed', 'refused')
       t.match(task, { state: 'unconfirmed', upstreamId: null })
       await pause(A_WHILE_MS)
-      const later = tasks.worker({ ...deps, now: () => Date.now() + DAY_MS })
+      const later = tasks.worker(t, { ...deps, now: () => Date.now() + DAY_MS })
       later.kill()
       await later.swept()
       t.match(await now(task), { state: 'expired' })
       t.equal(jobsOf('cut off').length, 1)
-      t.match(await walletOf(account), { held: 0n, used: 0n })
+      t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
     })
 
     await t.test('too many requests: refused, and nothing is held', async (t) => {
       const account = await tasks.newAccount()
       t.match(await refusal(account, 'busy'), { status: 429 })
       t.equal(jobsOf('busy').length, 0)
-      t.match(await walletOf(account), { held: 0n, used: 0n })
+      t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
     })
 
     await t.test('refused content is the customer’s to change', async (t) => {
@@ -312,7 +307,7 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
           errorCode: 'content_policy',
         })
       } else t.match(await refusal(account, 'improper'), { status: 400 })
-      t.match(await walletOf(account), { held: 0n, used: 0n })
+      t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
     })
 
     await t.test('a job that failed says why, and costs nothing', async (t) => {
@@ -320,7 +315,7 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
       const { id } = await submitted(account, 'film', 'broken')
       const failed = await tasks.reached(id, 'failed', 'succeeded')
       t.match(failed, { state: 'failed', errorCode: expected.broken, errorMessage: /\w/ })
-      t.match(await walletOf(account), { held: 0n, used: 0n })
+      t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
     })
 
     if (expected.hasStates)
@@ -338,7 +333,7 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
         const account = await tasks.newAccount()
         const { id } = await submitted(account, 'film', 'late')
         t.match(await tasks.reached(id, 'failed', 'expired', 'succeeded'), { state: expected.late })
-        t.match(await walletOf(account), { held: 0n, used: 0n })
+        t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
       })
 
     if (expected.hasLinks !== false)
@@ -358,7 +353,7 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
       const outcome = await cancelled.catch((error: unknown) => error)
       t.match(outcome, expected.canCancel ? { state: 'cancelled' } : { code: 'task_not_cancellable' })
       t.equal(jobsOf('slow')[0]?.isCancelled, expected.canCancel)
-      if (expected.canCancel) t.match(await walletOf(account), { held: 0n, used: 0n })
+      if (expected.canCancel) t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
     })
   })
 }

@@ -16,6 +16,7 @@ import {
 } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { newVideo, PRICE } from '../../src/postgres/tasks/support.ts'
+import { taskOf } from '../media/support.ts'
 
 const NOW = 1_760_000_000_000
 
@@ -25,27 +26,9 @@ function taskIn(state: Task['state'], more: Partial<Task> = {}): Task {
     price: { ...PRICE, perUnit: String((5n * ONE_RATE) / 2n) },
     hold: 30n,
   })
-  return {
-    ...made,
-    state,
-    version: 3,
-    chain: 0,
-    channelId: 'film',
-    upstreamModel: 'film-v1',
-    upstreamId: null,
-    upstreamState: null,
-    result: null,
-    errorCode: null,
-    errorMessage: null,
-    refusedStatus: null,
-    attempts: [],
-    cost: null,
-    acceptedAt: null,
-    endedAt: null,
-    deletedAt: null,
-    touchedAt: NOW,
-    ...more,
-  }
+  const reached = { state, version: 3, chain: 0, channelId: 'film', upstreamModel: 'film-v1', touchedAt: NOW }
+  const unknown = { upstreamId: null, upstreamState: null, acceptedAt: null }
+  return taskOf({ ...made, ...reached, ...unknown, ...more })
 }
 
 /** An end without a result that an upstream reports: a response costs what it has used until then. */

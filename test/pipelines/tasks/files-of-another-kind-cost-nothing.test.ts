@@ -5,7 +5,7 @@ import { mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { isOfRole } from '../../../src/core/media/type.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
-import { startTasks, type TestAccount } from './support.ts'
+import { startTasks } from './support.ts'
 import { FILM, PICTURE } from './upstream.ts'
 
 t.test('kinds of files', async (t) => {
@@ -30,7 +30,7 @@ t.test('kinds of files', async (t) => {
 
 t.test('tasks', async (t) => {
   const tasks = await startTasks(t)
-  const { database, upstream, storage } = tasks
+  const { upstream, storage } = tasks
   const health = new ChannelHealth()
   const stored: string[] = []
   const watched = {
@@ -45,10 +45,8 @@ t.test('tasks', async (t) => {
       return storage.put(...put)
     },
   }
-  const worker = tasks.worker({ health, storage: watched })
-  t.teardown(() => worker.kill())
+  tasks.worker(t, { health, storage: watched })
   const account = await tasks.newAccount()
-  const walletOf = async ({ account: { id } }: TestAccount) => (await database.readWallets([id]))[0]!
   const faultOf = (id: string) => health.activity().get(id)?.lastError?.message
 
   await t.test('a picture where a film was ordered: the task has failed and is paid back', async (t) => {
@@ -62,7 +60,7 @@ t.test('tasks', async (t) => {
       result: { files: { length: 0 } },
     })
     t.match(task.errorMessage, /no video/)
-    t.match(await walletOf(account), { balance: 1000n * ONE_CREDIT, held: 0n })
+    t.match(await tasks.walletOf(account), { balance: 1000n * ONE_CREDIT, held: 0n })
     t.same(stored, [])
     t.equal(upstream.paths.filter((path) => path.includes('/file/')).length, 1, 'it is fetched once')
     t.match(faultOf('reels'), /image\/png in place of a video/)
@@ -79,12 +77,12 @@ t.test('tasks', async (t) => {
   })
 
   await t.test('a film where a picture was ordered: the client that waits is answered so', async (t) => {
-    const before = await walletOf(account)
+    const before = await tasks.walletOf(account)
     upstream.plans.set('moving', { images: [FILM] })
     const task = await tasks.submit(tasks.order(account, 'picture', 'moving'))
     t.match(task, { state: 'failed', errorCode: 'generation_failed', cost: 0n })
     await pause(0)
-    t.equal((await walletOf(account)).balance, before.balance)
+    t.equal((await tasks.walletOf(account)).balance, before.balance)
     t.equal(stored.length, 2)
   })
 })

@@ -7,7 +7,7 @@ import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { NewTask, Task } from '../../../src/postgres/tasks/types.ts'
 import { command, noEngines } from '../../src/cli/support.ts'
 import { openMigrated } from '../../src/postgres/support.ts'
-import { move, newVideo, RESULT } from '../../src/postgres/tasks/support.ts'
+import { created, move, newVideo, RESULT } from '../../src/postgres/tasks/support.ts'
 import { startEngines } from '../../support/engines.ts'
 import { reader, request } from '../call-log/support.ts'
 
@@ -43,15 +43,8 @@ async function newAccount() {
   return { id: account.id, keyId: key.id }
 }
 
-async function newTask(account: { id: string; keyId: string }, more: Partial<NewTask> = {}): Promise<Task> {
-  const outcome = await database.createTask({
-    ...newVideo(account.id, { hold: 5n * ONE_CREDIT }),
-    keyId: account.keyId,
-    ...more,
-  })
-  if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
-  return outcome.task
-}
+const newTask = ({ id, keyId }: { id: string; keyId: string }, more: Partial<NewTask> = {}) =>
+  created(database, newVideo(id, { hold: 5n * ONE_CREDIT, keyId, ...more }))
 
 const callerOf = ({ id, keyId }: { id: string; keyId: string }, query: string): Caller => {
   // A list reads no wallet.

@@ -8,7 +8,7 @@ import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import { TaskWork, type WorkDeps } from '../../../pipelines/tasks/worker/work.ts'
-import type { Account } from '../../../schemas/accounts/account.ts'
+import type { Account, WalletTotals } from '../../../schemas/accounts/account.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
@@ -76,8 +76,8 @@ export interface TestTasks {
   readonly database: Database
   readonly upstream: TestUpstream
   readonly storage: WorkDeps['storage']
-  /** A process that works on tasks. */
-  worker(more?: WorkerChanges): TestWorker
+  /** A process that works on tasks until it or the test ends. */
+  worker(t: Test, more?: WorkerChanges): TestWorker
   order(
     account: TestAccount,
     model: string,
@@ -87,9 +87,13 @@ export interface TestTasks {
   submit(order: TaskOrder, changes?: Partial<SubmitTaskDeps>): Promise<Task>
   /** With a cap: its key is an employee's. */
   newAccount(credits?: bigint, spendCap?: bigint): Promise<TestAccount>
+  walletOf(account: TestAccount): Promise<WalletTotals>
   /** The task once it is there. */
   reached(id: string, ...states: Task['state'][]): Promise<Task>
 }
+
+/** The wallet of a new account that has paid nothing, and of which nothing is held. */
+export const UNTOUCHED = { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n }
 
 export interface TestAccount {
   readonly account: Account
@@ -124,7 +128,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
   t.teardown(() => watch.close())
   const submitDeps = { database, messages, watch, adapterOf, isTransient, onWallet: () => {}, log: silent }
 
-  const worker: TestTasks['worker'] = ({ hurry = HURRY, ...more } = {}) => {
+  const worker: TestTasks['worker'] = (t, { hurry = HURRY, ...more } = {}) => {
     const own = natsOf(t, engines)
     const unmapped: string[] = []
     const ownMessages = taskMessages(own, silent)
@@ -202,6 +206,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
       const cap = capped === null ? null : new WalletView(capped)
       return { account, keyId: key.id, view: new WalletView(wallet), cap }
     },
+    walletOf: async ({ account }) => (await database.readWallets([account.id]))[0]!,
     async reached(id, ...states) {
       for (;;) {
         const [task] = await database.readTasks([id])

@@ -3,7 +3,7 @@ import t from 'tap'
 import { UpstreamRefusal } from '../../../pipelines/chat/forward/upstream-error.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
-import { startTasks } from './support.ts'
+import { startTasks, UNTOUCHED } from './support.ts'
 import { FILM, PICTURE } from './upstream.ts'
 
 const tasks = await startTasks(t)
@@ -11,9 +11,8 @@ const { database, upstream, storage } = tasks
 const health = new ChannelHealth()
 let beyond = 0
 const metrics = { submitted() {}, polled() {}, exceededOrder: () => void beyond++, discarded() {} }
-tasks.worker({ health, metrics })
+tasks.worker(t, { health, metrics })
 
-const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!
 const callOf = async (taskId: string) => (await database.findCall(taskId)).call!
 
 t.test('a film: held, accepted, made, stored, charged by its length', async (t) => {
@@ -26,7 +25,7 @@ t.test('a film: held, accepted, made, stored, charged by its length', async (t) 
     upstreamModel: 'film-v1',
     hold: (ONE_CREDIT * 25n) / 2n,
   })
-  t.match(await walletOf(account.account.id), { held: accepted.hold, used: 0n })
+  t.match(await tasks.walletOf(account), { held: accepted.hold, used: 0n })
   const ended = await tasks.reached(accepted.id, 'succeeded')
   const key = `videos/${accepted.id}.mp4`
   t.match(ended, {
@@ -34,7 +33,7 @@ t.test('a film: held, accepted, made, stored, charged by its length', async (t) 
     result: { files: [{ key, upstream_url: null, media_type: 'video/mp4' }] },
   })
   t.ok((await storage.read(key, 10_000)).equals(FILM))
-  t.match(await walletOf(account.account.id), { held: 0n, used: ONE_CREDIT * 10n })
+  t.match(await tasks.walletOf(account), { held: 0n, used: ONE_CREDIT * 10n })
   const row = await callOf(accepted.id)
   t.match(row, {
     status: 'success',
@@ -108,7 +107,7 @@ t.test('what an upstream refuses is the client’s to hear, and costs nothing', 
   const error = await tasks.submit(order).catch((reason: unknown) => reason)
   t.ok(error instanceof UpstreamRefusal)
   t.match(error, { status: 422, message: 'no, says the upstream' })
-  t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+  t.match(await tasks.walletOf(account), UNTOUCHED)
   const { call, entries } = await database.findCall(order.caller.request.requestId)
   t.match(call, { status: 'rejected', error_message: 'no, says the upstream', cost: '0', attempts_count: 1 })
   t.same(
@@ -191,7 +190,7 @@ t.test('an upstream that fails, lets lapse, or does not know its own state', asy
     unit_count: null,
   })
   t.match(await callOf(lapsing.id), { status: 'error', error_code: 'task_expired', cost: '0' })
-  t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+  t.match(await tasks.walletOf(account), UNTOUCHED)
 })
 
 t.test('a file that cannot be copied keeps the link of the upstream', async (t) => {
@@ -208,7 +207,7 @@ t.test('without enough money nothing is sent', async (t) => {
   const submits = upstream.submits.size
   await t.rejects(tasks.submit(tasks.order(account, 'film', 'poor')), { code: 'quota_exceeded' })
   t.equal(upstream.submits.size, submits)
-  t.match(await walletOf(account.account.id), { balance: ONE_CREDIT, held: 0n })
+  t.match(await tasks.walletOf(account), { balance: ONE_CREDIT, held: 0n })
 })
 
 t.test('the books agree at the end', async (t) => {

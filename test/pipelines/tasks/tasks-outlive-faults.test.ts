@@ -13,7 +13,16 @@ import { everyUnlessBusy } from '../../../src/server/gateway/engine-watch.ts'
 import { connectTo } from '../../support/connections.ts'
 import { until } from '../../support/eventually.ts'
 import { taskOf } from '../media/support.ts'
-import { adapterOf, catalogFor, silent, startTasks, type TestTasks, type TestWorker } from './support.ts'
+import {
+  adapterOf,
+  catalogFor,
+  silent,
+  startTasks,
+  type TestTasks,
+  type TestWorker,
+  UNTOUCHED,
+  type WorkerChanges,
+} from './support.ts'
 
 const HOUR_MS = 3_600_000
 const tasks: TestTasks = await startTasks(t)
@@ -22,11 +31,9 @@ const { database, upstream } = tasks
 const later = (ms: number) => () => Date.now() + ms
 const DAY = later(24 * HOUR_MS + 60_000)
 
-const walletOf = async (accountId: string) => (await database.readWallets([accountId]))[0]!
-
 /** Only sweeps, with the clock of another time: what it finds it works on itself. */
-function laterWorker(now: () => number, more: Parameters<TestTasks['worker']>[0] = {}): TestWorker {
-  const worker = tasks.worker({ now, ...more })
+function laterWorker(now: () => number, more: WorkerChanges = {}): TestWorker {
+  const worker = tasks.worker(t, { now, ...more })
   worker.kill()
   return worker
 }
@@ -34,10 +41,9 @@ function laterWorker(now: () => number, more: Parameters<TestTasks['worker']>[0]
 t.test('a look that fails changes nothing, however often', async (t) => {
   const account = await tasks.newAccount()
   upstream.plans.set('shaky', { states: ['down', 'down', 'running', 'down', 'succeeded'] })
-  const worker = tasks.worker()
+  tasks.worker(t)
   const task = await tasks.submit(tasks.order(account, 'film', 'shaky'))
   t.match(await tasks.reached(task.id, 'succeeded'), { cost: ONE_CREDIT * 10n })
-  worker.kill()
 })
 
 /** A process that dies in the moment in which it would note what the upstream answered. */
@@ -48,7 +54,7 @@ async function killedBehindSubmit(model: string, prompt: string) {
     died = resolve
   })
   const never = new Promise<never>(() => {})
-  const worker = tasks.worker({
+  const worker = tasks.worker(t, {
     database: {
       ...database,
       applyTransition: (move: TaskMove) => {
@@ -78,18 +84,18 @@ t.test('accepted and the id lost: it is looked up by our reference, and never se
   await laterWorker(later(3 * HOUR_MS)).swept()
   t.match((await database.readTasks([id]))[0], { state: 'succeeded', cost: ONE_CREDIT * 10n })
   t.equal(upstream.submits.get(id), 1)
-  t.match(await walletOf(account.account.id), { held: 0n, used: ONE_CREDIT * 10n })
+  t.match(await tasks.walletOf(account), { held: 0n, used: ONE_CREDIT * 10n })
 })
 
 t.test('where the upstream cannot be asked, the deadline gives the money back', async (t) => {
   const { account, id } = await killedBehindSubmit('reel', 'lost for good')
   for (const share of [0.2, 0.5, 0.9]) await laterWorker(later(share * HOUR_MS)).swept()
   t.match((await database.readTasks([id]))[0], { state: 'unconfirmed' })
-  t.match(await walletOf(account.account.id), { held: (ONE_CREDIT * 25n) / 2n })
+  t.match(await tasks.walletOf(account), { held: (ONE_CREDIT * 25n) / 2n })
   await laterWorker(later(1.1 * HOUR_MS)).swept()
   t.match((await database.readTasks([id]))[0], { state: 'expired', cost: 0n })
   t.equal(upstream.submits.get(id), 1)
-  t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+  t.match(await tasks.walletOf(account), UNTOUCHED)
 })
 
 t.test('an answer that got lost with the work in it: failed, and never sent again', async (t) => {
@@ -98,12 +104,12 @@ t.test('an answer that got lost with the work in it: failed, and never sent agai
   await laterWorker(later(20 * 60_000)).swept()
   t.match((await database.readTasks([id]))[0], { state: 'failed', cost: 0n })
   t.equal(upstream.submits.get(id), 1)
-  t.match(await walletOf(account.account.id), { held: 0n, used: 0n })
+  t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
 })
 
 t.test('a submit that was cut, or answered with nonsense, is not sent again either', async (t) => {
   const account = await tasks.newAccount()
-  const worker = tasks.worker()
+  tasks.worker(t)
   upstream.plans.set('cut', { submit: 'cut' })
   upstream.plans.set('nonsense', { submit: 'nonsense' })
   for (const prompt of ['cut', 'nonsense']) {
@@ -114,18 +120,16 @@ t.test('a submit that was cut, or answered with nonsense, is not sent again eith
   const found = await tasks.submit(tasks.order(account, 'film', 'cut'))
   await tasks.reached(found.id, 'succeeded')
   t.equal(upstream.submits.get(found.id), 1)
-  worker.kill()
 })
 
 t.test('a client that waits is answered in time, though a file cannot be copied', async (t) => {
   const account = await tasks.newAccount()
-  const worker = tasks.worker()
+  tasks.worker(t)
   upstream.plans.set('hangs', { hangingFiles: true })
   const order = tasks.order(account, 'film', 'hangs', { until: 'ended', deadlineMs: 2500 })
   const task = await tasks.submit(order)
   t.match(task, { state: 'succeeded', result: { files: [{ key: null, upstream_url: /\/file\/up-/ }] } })
   t.ok(task.endedAt! < task.deadlineAt + 5000)
-  worker.kill()
 })
 
 t.test('what comes once the time of its client is over is free', async (t) => {
@@ -142,11 +146,11 @@ t.test('what comes once the time of its client is over is free', async (t) => {
         return { ...adapter, follow, readSubmit: (...answer) => late(adapter.readSubmit(...answer)) }
       return { ...adapter, follow: { ...follow, readPoll: (...answer) => late(follow.readPoll(...answer)) } }
     }
-    const worker = tasks.worker({ now: () => Date.now() + aheadMs, adapterOf: slow })
+    const worker = tasks.worker(t, { now: () => Date.now() + aheadMs, adapterOf: slow })
     const order = tasks.order(account, model, 'late', { until: 'ended', deadlineMs: 30_000 })
     const task = await tasks.submit(order)
     t.match(task, { state: 'expired', cost: 0n, result: null }, model)
-    t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+    t.match(await tasks.walletOf(account), UNTOUCHED)
     t.match((await database.findCall(task.requestId)).call, { status: 'interrupted', cost: '0' })
     worker.kill()
   }
@@ -156,16 +160,15 @@ t.test(
   'a task that the upstream has not got after all has failed, and its account gets the event',
   async (t) => {
     const account = await tasks.newAccount()
-    const worker = tasks.worker()
+    tasks.worker(t)
     upstream.plans.set('dropped', { submit: 'drop' })
     const { id } = await tasks.submit(tasks.order(account, 'film', 'dropped'))
     t.match(await tasks.reached(id, 'failed', 'refused'), { state: 'failed', errorCode: 'upstream_error' })
-    t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+    t.match(await tasks.walletOf(account), UNTOUCHED)
     const query = { accountId: account.account.id, kind: 'video', states: null, limit: 9 } as const
     t.match((await database.listTasks(query)).tasks, [{ id }])
     const sql = connectTo(t, tasks.engines.databaseUrl)
     t.match(await sql`SELECT type FROM events WHERE subject_id = ${id}`, [{ type: 'task.failed' }])
-    worker.kill()
   },
 )
 
@@ -184,7 +187,7 @@ function slowCopies() {
 t.test('results that are stored too late for the client that waits are free', async (t) => {
   const account = await tasks.newAccount()
   const { begun, come, storage } = slowCopies()
-  const worker = tasks.worker({ storage })
+  const worker = tasks.worker(t, { storage })
   const answered = tasks.submit(
     tasks.order(account, 'film', 'stored late', { until: 'ended', deadlineMs: 1_000 }),
   )
@@ -194,13 +197,12 @@ t.test('results that are stored too late for the client that waits are free', as
   come()
   await until('the worker is done', () => worker.work.held === 0)
   t.match((await database.readTasks([task.id]))[0], { state: 'expired', cost: 0n })
-  t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n, used: 0n })
+  t.match(await tasks.walletOf(account), UNTOUCHED)
   t.match((await database.findCall(task.requestId)).call, {
     status: 'interrupted',
     error_code: 'upstream_timeout',
     cost: '0',
   })
-  worker.kill()
 })
 
 t.test(
@@ -212,7 +214,7 @@ t.test(
     ] as const) {
       const account = await tasks.newAccount()
       const { begun, storage } = slowCopies()
-      const worker = tasks.worker({ storage })
+      const worker = tasks.worker(t, { storage })
       const order = tasks.order(account, 'film', 'dies', { until: ends.until, deadlineMs: 60_000 })
       void tasks.submit(order).catch(() => undefined)
       await begun
@@ -222,7 +224,7 @@ t.test(
       const [task] = await database.readTasks([hold!.ref])
       const cost = ends.state === 'succeeded' ? ONE_CREDIT * 10n : 0n
       t.match(task, { state: ends.state, cost }, ends.until)
-      t.match(await walletOf(account.account.id), { held: 0n, used: cost })
+      t.match(await tasks.walletOf(account), { held: 0n, used: cost })
     }
   },
 )
@@ -230,7 +232,7 @@ t.test(
 t.test('a channel that is removed: its tasks end at their deadline, refunded', async (t) => {
   const account = await tasks.newAccount()
   upstream.plans.set('long', { states: ['running'] })
-  const worker = tasks.worker()
+  const worker = tasks.worker(t)
   const task = await tasks.submit(tasks.order(account, 'reel', 'long'))
   await tasks.reached(task.id, 'running')
   worker.kill()
@@ -239,7 +241,7 @@ t.test('a channel that is removed: its tasks end at their deadline, refunded', a
   t.match((await database.readTasks([task.id]))[0], { state: 'running' })
   await laterWorker(DAY, { catalog: without }).swept()
   t.match((await database.readTasks([task.id]))[0], { state: 'expired' })
-  t.match(await walletOf(account.account.id), { balance: 1000n * ONE_CREDIT, held: 0n })
+  t.match(await tasks.walletOf(account), { balance: 1000n * ONE_CREDIT, held: 0n })
   t.match((await database.findCall(task.id)).call, { status: 'error', error_code: 'task_expired', cost: '0' })
 })
 
@@ -247,16 +249,16 @@ t.test('a model that is removed before anything was sent: refused', async (t) =>
   const account = await tasks.newAccount()
   const order = tasks.order(account, 'reel', 'never sent')
   const waiting = tasks.submit(order).catch((error: unknown) => error)
-  const worker = tasks.worker({ catalog: () => catalogFor(upstream.url, ['reels']) })
+  const worker = tasks.worker(t, { catalog: () => catalogFor(upstream.url, ['reels']) })
   t.match(await waiting, { code: 'no_channel_available' })
   worker.kill()
-  t.match(await walletOf(account.account.id), { held: 0n, used: 0n })
+  t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
 })
 
 t.test('a state that nobody mapped is logged, polled again, and ends at the deadline', async (t) => {
   const account = await tasks.newAccount()
   upstream.plans.set('odd', { states: ['strange'] })
-  const worker = tasks.worker()
+  const worker = tasks.worker(t)
   const task = await tasks.submit(tasks.order(account, 'film', 'odd'))
   await until('the state is logged twice', () => worker.unmapped.length >= 2)
   t.equal(worker.unmapped[0], `${task.id} strange`)
@@ -269,24 +271,23 @@ t.test('a state that nobody mapped is logged, polled again, and ends at the dead
 t.test('the same intent again finds the task that is under way, and its end', async (t) => {
   const account = await tasks.newAccount()
   upstream.plans.set('twice', { states: ['running', 'succeeded'] })
-  const worker = tasks.worker()
+  tasks.worker(t)
   const order = () => tasks.order(account, 'film', 'twice', { key: 'once-only', until: 'ended' })
   const [one, other] = await Promise.all([tasks.submit(order()), tasks.submit(order())])
   t.equal(one.id, other.id)
   t.equal((await tasks.submit(order())).id, one.id, 'and long behind its end')
   t.match(one, { state: 'succeeded' })
   t.equal(upstream.submits.get(one.id), 1)
-  t.match(await walletOf(account.account.id), { used: ONE_CREDIT * 10n, held: 0n })
+  t.match(await tasks.walletOf(account), { used: ONE_CREDIT * 10n, held: 0n })
   const another = tasks.order(account, 'film', 'another', { key: 'once-only' })
   await t.rejects(tasks.submit(another), { code: 'idempotency_key_reuse' })
-  worker.kill()
 })
 
 t.test(
   'made behind an answer that did not come in time: nothing is sent, and the hold is given back',
   async (t) => {
     const account = await tasks.newAccount()
-    const worker = tasks.worker()
+    const worker = tasks.worker(t)
     let late: NewTask | null = null
     const createTask = (task: NewTask) => {
       if (late !== null) return database.createTask(task)
@@ -306,15 +307,14 @@ t.test(
     )
     await worker.swept()
     t.equal(upstream.submits.get(task!.id), undefined)
-    t.match(await walletOf(account.account.id), { used: 0n, held: 0n })
-    worker.kill()
+    t.match(await tasks.walletOf(account), { used: 0n, held: 0n })
   },
 )
 
 t.test('without NATS the work goes on', async (t) => {
   const account = await tasks.newAccount()
   await tasks.engines.stopEngine('nats')
-  const worker = tasks.worker()
+  const worker = tasks.worker(t)
   const sweeping = everyUnlessBusy(200, () => worker.sweep.tasks().catch(() => undefined))
   t.teardown(() => clearInterval(sweeping))
   upstream.plans.set('no answer', { submit: 'hang' })
@@ -362,7 +362,7 @@ t.test('a sweep does not wait for the work on what it finds, and takes on only s
 
 t.test('files whose time is up are removed', async (t) => {
   const account = await tasks.newAccount()
-  const worker = tasks.worker()
+  const worker = tasks.worker(t)
   const task = await tasks.submit(tasks.order(account, 'picture', 'for a day'))
   const key = task.result!.files[0]!.key!
   await worker.sweep.objects()
@@ -370,7 +370,6 @@ t.test('files whose time is up are removed', async (t) => {
   await laterWorker(DAY).sweep.objects()
   await t.rejects(tasks.storage.read(key, 10_000))
   t.same(await database.findExpiredObjects(DAY(), 10), [])
-  worker.kill()
 })
 
 t.test('no hold is left open, and the books agree', async (t) => {

@@ -61,7 +61,7 @@ const WORKS = {
 } as const
 
 const tasks = await startTasks(t)
-const { database, storage } = tasks
+const { storage } = tasks
 const provider = await startProvider(t, minimaxDialect)
 const client = new UpstreamClient()
 t.teardown(() => client.close())
@@ -75,7 +75,6 @@ const calls: MediaCalls = {
   },
 }
 const jobsOf = (prompt: string) => provider.jobs.filter((job) => job.prompt === prompt)
-const walletOf = async ({ account }: TestAccount) => (await database.readWallets([account.id]))[0]!
 
 for (const [protocol, work] of Object.entries(WORKS))
   t.test(protocol, async (t) => {
@@ -94,10 +93,7 @@ for (const [protocol, work] of Object.entries(WORKS))
       }),
     )
     const deps = { adapterOf: mediaAdapterOf, catalog: () => catalog, calls }
-    const workers = [tasks.worker(deps), tasks.worker(deps)]
-    t.teardown(() => {
-      for (const worker of workers) worker.kill()
-    })
+    for (let count = 0; count < 2; count++) tasks.worker(t, deps)
     /** Returns the task once it has ended, or the error that its client gets. */
     const ordered = async (account: TestAccount, prompt: string) => {
       const model = catalog.resolve(MODEL)!
@@ -125,7 +121,7 @@ for (const [protocol, work] of Object.entries(WORKS))
       t.match(ended, { state: 'succeeded', cost, result: work.result })
       if (work.order.kind !== 'image')
         t.ok((await storage.read(ended.result!.files[0]!.key!, 10_000)).equals(SOUND))
-      t.match(await walletOf(account), { held: 0n, used: cost })
+      t.match(await tasks.walletOf(account), { held: 0n, used: cost })
       t.equal(jobsOf(prompt).length, 1)
       if (work.order.kind === 'music')
         t.ok(timeouts.at(-1)! > TASK_RULES.music.submitTimeoutMs, 'it may take longer than a submit')
@@ -137,14 +133,14 @@ for (const [protocol, work] of Object.entries(WORKS))
       t.match(await ordered(account, prompt), work.lost)
       await pause(300)
       t.equal(jobsOf(prompt).length, 1)
-      t.match(await walletOf(account), { held: 0n, used: 0n })
+      t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
     })
 
     await t.test('a refusal costs nothing', async (t) => {
       for (const [fate, refused] of Object.entries(work.refused)) {
         const account = await tasks.newAccount()
         t.match(await ordered(account, `${fate} ${protocol}`), refused, fate)
-        t.match(await walletOf(account), { held: 0n, used: 0n }, fate)
+        t.match(await tasks.walletOf(account), { held: 0n, used: 0n }, fate)
       }
     })
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { agentFile } from '../../../schemas/accounts/agent.ts'
 import { newAccount, settlement, startDatabase } from './support.ts'
-import { newVideo, settle } from './tasks/support.ts'
+import { created, newVideo, settle } from './tasks/support.ts'
 
 const AGENT = agentFile.parse({ name: 'Support', model: 'sonata', persona: 'Be polite.' })
 
@@ -60,10 +60,9 @@ t.test('what a task cost a capped key', async (t) => {
   const accountId = await newAccount(database)
   const cap = { kind: 'employee', spendCap: 1_000n } as const
   const { key } = await database.createKey({ accountId, name: 'capped', ...cap })
-  const made = await database.createTask(newVideo(accountId, { keyId: key.id, hold: 600n }))
-  if (made.outcome !== 'created') throw new Error(made.outcome)
+  const task = await created(database, newVideo(accountId, { keyId: key.id, hold: 600n }))
   t.notOk(heard.includes(`wallet ${key.id}`))
-  await settle(database, made.task, 450n)
+  await settle(database, task, 450n)
   await until(`wallet ${key.id}`)
   t.match(await database.readWallets([key.id]), [{ balance: 550n, used: 450n }])
   await stop()

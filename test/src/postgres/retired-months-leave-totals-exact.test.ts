@@ -10,7 +10,7 @@ import type { Retention } from '../../../src/postgres/partitions/retire.ts'
 import { eventually } from '../../support/eventually.ts'
 import { makeOld, unguarded } from './partition-support.ts'
 import { newAccount, openFresh, settlement, startDatabase } from './support.ts'
-import { giveBack, hold, newVideo, settle } from './tasks/support.ts'
+import { created, giveBack, hold, newVideo, settle } from './tasks/support.ts'
 
 const { engines } = await startDatabase(t)
 const months = { usage_rows: 2, ledger_entries: 2, audit_entries: 2, tasks: 2 }
@@ -105,9 +105,7 @@ t.test('voices and avatars that are ready stay with their customer', async (t) =
             source_kind: 'image',
           }
     const id = newId(kind === 'voice' ? 'voi' : 'ava', Date.now() - 8 * 31 * 86_400_000)
-    const made = await database.createTask(newVideo(accountId, { id, kind, job: mediaJob.parse(job) }))
-    if (made.outcome !== 'created') throw new Error(made.outcome)
-    return made.task
+    return created(database, newVideo(accountId, { id, kind, job: mediaJob.parse(job) }))
   }
   const ready = async (kind: 'voice' | 'avatar') => {
     const task = await make(kind)

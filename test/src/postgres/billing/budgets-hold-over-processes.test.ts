@@ -4,7 +4,7 @@ import type { Budget, BudgetPeriod } from '../../../../schemas/accounts/budget.t
 import { newId } from '../../../../src/core/keys/ids.ts'
 import { CAP_RESERVATION_MINUTES } from '../../../../src/postgres/billing/caps.ts'
 import { newAccount, settlement, startDatabase } from '../support.ts'
-import { giveBack, newVideo, settle } from '../tasks/support.ts'
+import { created, giveBack, newVideo, settle } from '../tasks/support.ts'
 
 const { database, sql, openAnother } = await startDatabase(t)
 const other = await openAnother()
@@ -254,13 +254,12 @@ t.test('a task reserves its hold in the period of its order until it ends', asyn
   const { accountId, keyId } = await newKey()
   const { budget, startsAt } = await put(accountId, { amount: 1_000n })
   const order = (hold: bigint) => database.createTask(newVideo(accountId, { keyId, hold }))
-  const first = await order(600n)
-  const second = await order(300n)
-  if (first.outcome !== 'created' || second.outcome !== 'created') throw new Error('not created')
+  const made = (hold: bigint) => created(database, newVideo(accountId, { keyId, hold }))
+  const [first, second] = [await made(600n), await made(300n)]
   t.match(await order(200n), { outcome: 'over_limit', refusal: { budget: { id: budget.id } } })
   t.match(await stateOf(accountId), { reserved: 900n })
-  await settle(database, first.task, 450n)
-  await giveBack(database, second.task, 'failed')
+  await settle(database, first, 450n)
+  await giveBack(database, second, 'failed')
   t.match(await stateOf(accountId), { spent: 450n, reserved: 0n, startsAt })
   await assertBooksAgree(t)
 })

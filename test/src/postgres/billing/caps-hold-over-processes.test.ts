@@ -3,7 +3,7 @@ import { newId } from '../../../../src/core/keys/ids.ts'
 import { CAP_RESERVATION_MINUTES } from '../../../../src/postgres/billing/caps.ts'
 import { eventually } from '../../../support/service.ts'
 import { newAccount, reserveCap, settlement, startDatabase } from '../support.ts'
-import { giveBack, newVideo, settle } from '../tasks/support.ts'
+import { created, giveBack, newVideo, settle } from '../tasks/support.ts'
 
 const { database, sql, openAnother } = await startDatabase(t)
 const other = await openAnother()
@@ -124,11 +124,7 @@ t.test('a cap that is raised, lowered or taken away holds from then on', async (
 t.test('a task reserves its hold until it ends, however it ends', async (t) => {
   const { accountId, keyId } = await newKey(1_000n)
   const order = (hold: bigint) => database.createTask(newVideo(accountId, { keyId, hold }))
-  const made = async (hold: bigint) => {
-    const outcome = await order(hold)
-    if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
-    return outcome.task
-  }
+  const made = (hold: bigint) => created(database, newVideo(accountId, { keyId, hold }))
   const [first, second] = [await made(600n), await made(300n)]
   t.same(await order(200n), { outcome: 'over_limit', refusal: { by: 'spend_cap' } })
   t.equal(await reserved(keyId), 900n)

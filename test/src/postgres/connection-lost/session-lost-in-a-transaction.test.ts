@@ -8,7 +8,7 @@ import { retryOnStaleEnd } from '../../../../src/postgres/tasks/stale-end.ts'
 import { inTransaction } from '../../../../src/postgres/transaction.ts'
 import { eventually, until } from '../../../support/eventually.ts'
 import { newAccount, startDatabase } from '../support.ts'
-import { move, newVideo } from '../tasks/support.ts'
+import { hold, move, newVideo } from '../tasks/support.ts'
 
 const { engines, database, sql } = await startDatabase(t)
 
@@ -96,9 +96,8 @@ t.test(
   'PostgreSQL is killed while the end of a task waits for the booking lock: it has ended, or it has not',
   async (t) => {
     const accountId = await newAccount(database)
-    const created = await database.createTask(newVideo(accountId, { hold: ONE_CREDIT }))
-    if (created.outcome !== 'created') throw new Error(created.outcome)
-    const claimed = (await database.applyTransition(move(created.task, 'claimed'))).task
+    const task = await hold(database, accountId, ONE_CREDIT)
+    const claimed = (await database.applyTransition(move(task, 'claimed'))).task
     const storing = (await database.applyTransition(move(claimed, 'produced'))).task
     let isLocked = false
     const locking = inTransaction(sql, async (transaction) => {

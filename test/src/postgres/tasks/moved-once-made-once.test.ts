@@ -8,16 +8,12 @@ import type { TaskState } from '../../../../schemas/tasks/task.ts'
 import { parseExactJson } from '../../../../src/core/json/exact.ts'
 import type { NewTask, Task } from '../../../../src/postgres/tasks/types.ts'
 import { newAccount, settlement, startDatabase } from '../support.ts'
-import { move, newVideo, RESULT } from './support.ts'
+import { created, move, newVideo, RESULT } from './support.ts'
 
 const POLLERS = 20
 const { database, sql } = await startDatabase(t)
 
-async function made(accountId: string, more = {}): Promise<Task> {
-  const outcome = await database.createTask(newVideo(accountId, more))
-  if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
-  return outcome.task
-}
+const made = (accountId: string, more = {}) => created(database, newVideo(accountId, more))
 
 async function moved(
   task: Task,

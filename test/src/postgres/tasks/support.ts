@@ -65,17 +65,15 @@ export function newVideo(accountId: string, more: Partial<NewTask> = {}): NewTas
   }
 }
 
-/** Made, with its hold. @throws Error when it was not */
-export async function hold(
-  database: Tasks,
-  accountId: string,
-  amount: bigint,
-  id: string = newId('vid'),
-): Promise<Task> {
-  const outcome = await database.createTask(newVideo(accountId, { id, hold: amount }))
+/** @throws Error when the task is not taken on */
+export async function created(database: Pick<Tasks, 'createTask'>, task: NewTask): Promise<Task> {
+  const outcome = await database.createTask(task)
   if (outcome.outcome !== 'created') throw new Error(outcome.outcome)
   return outcome.task
 }
+
+export const hold = (database: Tasks, accountId: string, amount: bigint, id?: string): Promise<Task> =>
+  created(database, newVideo(accountId, { ...(id !== undefined && { id }), hold: amount }))
 
 /** The work was done, and costs so much. */
 export async function settle(database: Tasks, task: Task, cost: bigint): Promise<WalletTotals> {
