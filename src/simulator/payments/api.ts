@@ -11,7 +11,7 @@ import {
   type WholeAnswer,
 } from '../dialect.ts'
 import { preventsWork } from '../directives/faults.ts'
-import { newId, type PaymentBook } from './book.ts'
+import type { PaymentBook } from './book.ts'
 import { testCard } from './cards.ts'
 import { type FormFields, inner, readFields, textOf, textsOf } from './form.ts'
 import type { Session } from './objects.ts'
@@ -67,9 +67,7 @@ const required = (fields: FormFields, name: string): string => {
 
 const createCustomer: Work = ({ book, fields }) => {
   const customer = {
-    id: newId('cus'),
-    object: 'customer' as const,
-    created: book.now(),
+    ...book.stamp('cus', 'customer'),
     name: textOf(fields, 'name'),
     metadata: textsOf(inner(fields, 'metadata')),
   }
@@ -82,12 +80,11 @@ const createSession: Work = ({ book, fields, origin }) => {
   const customer = the(book.kept.customers, 'customer', required(fields, 'customer')).id
   const price = inner(inner(inner(fields, 'line_items'), '0'), 'price_data')
   const intent = inner(fields, 'payment_intent_data')
-  const id = newId('cs_test')
+  const stamp = book.stamp('cs_test', 'checkout.session')
+  const { id } = stamp
   const isPayment = mode === 'payment'
   const session: Session = {
-    id,
-    object: 'checkout.session',
-    created: book.now(),
+    ...stamp,
     mode,
     customer,
     client_reference_id: textOf(fields, 'client_reference_id'),
@@ -286,7 +283,7 @@ function failureAnswer(failure: SimulatedFailure): WholeAnswer {
     failure instanceof StripeFailure
       ? failure.error
       : { type: failure.status >= 500 ? 'api_error' : 'invalid_request_error', message: failure.message }
-  return jsonAnswer(failure.status, { error }, { ...failure.headers })
+  return jsonAnswer(failure.status, { error }, failure.headers)
 }
 
 export const stripe: Dialect = {

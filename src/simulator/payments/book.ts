@@ -13,6 +13,7 @@ import type {
   Refund,
   Session,
   SessionPlan,
+  Stamped,
 } from './objects.ts'
 
 const API_VERSION = '2025-10-29.clover'
@@ -47,8 +48,6 @@ const NOTHING: Kept = {
   answers: {},
 }
 
-export const newId = (prefix: string): string => `${prefix}_${randomBytes(ID_BYTES).toString('hex')}`
-
 export class PaymentBook {
   readonly kept: Kept
   /** Directives of every request to the payment provider; null: none. */
@@ -70,6 +69,12 @@ export class PaymentBook {
     return Math.floor(Date.now() / MS_PER_SECOND) + this.#ahead
   }
 
+  /** What a new object begins with. */
+  stamp<Kind extends string>(prefix: string, object: Kind): Stamped<Kind> {
+    const id = `${prefix}_${randomBytes(ID_BYTES).toString('hex')}`
+    return { id, object, created: this.now() }
+  }
+
   /** Lets time pass. */
   advance(seconds: number): void {
     this.#ahead += seconds
@@ -84,9 +89,7 @@ export class PaymentBook {
   /** Records an event of an object as it is now, and hands it to the webhooks. */
   tell(type: string, object: PaymentObject, previous?: object): void {
     const event: ProviderEvent = {
-      id: newId('evt'),
-      object: 'event',
-      created: this.now(),
+      ...this.stamp('evt', 'event'),
       type,
       api_version: API_VERSION,
       livemode: false,
@@ -104,9 +107,7 @@ export class PaymentBook {
     expires: { month: number; year: number },
   ): Method {
     const method: Method = {
-      id: newId('pm'),
-      object: 'payment_method',
-      created: this.now(),
+      ...this.stamp('pm', 'payment_method'),
       type: 'card',
       card: { brand, last4: number.slice(-4), exp_month: expires.month, exp_year: expires.year },
       customer,
@@ -121,9 +122,7 @@ export class PaymentBook {
     wanted: Pick<Intent, 'amount' | 'currency' | 'customer' | 'payment_method'> & { metadata: Metadata },
   ): Intent {
     const intent: Intent = {
-      id: newId('pi'),
-      object: 'payment_intent',
-      created: this.now(),
+      ...this.stamp('pi', 'payment_intent'),
       ...wanted,
       status: 'requires_payment_method',
       amount_received: 0,
@@ -138,9 +137,7 @@ export class PaymentBook {
     intent.status = 'succeeded'
     intent.amount_received = intent.amount
     intent.latest_charge = {
-      id: newId('ch'),
-      object: 'charge',
-      created: this.now(),
+      ...this.stamp('ch', 'charge'),
       amount: intent.amount,
       currency: intent.currency,
       payment_intent: intent.id,
@@ -158,9 +155,7 @@ export class PaymentBook {
     if (charge === null || given <= 0 || given > left) return null
     charge.amount_refunded += given
     const refund: Refund = {
-      id: newId('re'),
-      object: 'refund',
-      created: this.now(),
+      ...this.stamp('re', 'refund'),
       amount: given,
       currency: intent.currency,
       payment_intent: intent.id,
@@ -183,9 +178,7 @@ export class PaymentBook {
   /** Opens a dispute; of more than was paid where the rate of exchange has changed. */
   dispute(intent: Intent, amount: number | null): Dispute {
     const dispute: Dispute = {
-      id: newId('du'),
-      object: 'dispute',
-      created: this.now(),
+      ...this.stamp('du', 'dispute'),
       amount: amount ?? intent.amount,
       currency: intent.currency,
       payment_intent: intent.id,

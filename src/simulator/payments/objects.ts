@@ -2,18 +2,21 @@
 
 export type Metadata = Readonly<Record<string, string>>
 
-export type Customer = {
+/** What every object has. */
+export type Stamped<Kind extends string> = {
   readonly id: string
-  readonly object: 'customer'
+  readonly object: Kind
   readonly created: number
+}
+
+type Money = { readonly amount: number; readonly currency: string }
+
+export type Customer = Stamped<'customer'> & {
   readonly name: string | null
   readonly metadata: Metadata
 }
 
-export type Session = {
-  readonly id: string
-  readonly object: 'checkout.session'
-  readonly created: number
+export type Session = Stamped<'checkout.session'> & {
   readonly mode: 'payment' | 'setup'
   readonly customer: string
   readonly client_reference_id: string | null
@@ -37,67 +40,45 @@ export type SessionPlan = {
   waiting: string | null
 }
 
-export type Intent = {
-  readonly id: string
-  readonly object: 'payment_intent'
-  readonly created: number
-  readonly amount: number
-  readonly currency: string
-  readonly customer: string
-  readonly metadata: Metadata
-  readonly payment_method: string | null
-  status: 'requires_payment_method' | 'succeeded' | 'canceled'
-  amount_received: number
-  latest_charge: Charge | null
-}
+export type Intent = Stamped<'payment_intent'> &
+  Money & {
+    readonly customer: string
+    readonly metadata: Metadata
+    readonly payment_method: string | null
+    status: 'requires_payment_method' | 'succeeded' | 'canceled'
+    amount_received: number
+    latest_charge: Charge | null
+  }
 
-export type Charge = {
-  readonly id: string
-  readonly object: 'charge'
-  readonly created: number
-  readonly amount: number
-  readonly currency: string
-  readonly payment_intent: string
-  amount_refunded: number
-  disputed: boolean
-}
+export type Charge = Stamped<'charge'> &
+  Money & {
+    readonly payment_intent: string
+    amount_refunded: number
+    disputed: boolean
+  }
 
-export type Method = {
-  readonly id: string
-  readonly object: 'payment_method'
-  readonly created: number
+export type Method = Stamped<'payment_method'> & {
   readonly type: 'card'
   readonly card: { brand: string; last4: string; exp_month: number; exp_year: number }
   customer: string | null
 }
 
-export type Refund = {
-  readonly id: string
-  readonly object: 'refund'
-  readonly created: number
-  readonly amount: number
-  readonly currency: string
-  readonly payment_intent: string
-  readonly metadata: Metadata
-  status: 'succeeded' | 'failed'
-}
+export type Refund = Stamped<'refund'> &
+  Money & {
+    readonly payment_intent: string
+    readonly metadata: Metadata
+    status: 'succeeded' | 'failed'
+  }
 
-export type Dispute = {
-  readonly id: string
-  readonly object: 'dispute'
-  readonly created: number
-  readonly amount: number
-  readonly currency: string
-  readonly payment_intent: string
-  status: 'needs_response' | 'won' | 'lost'
-}
+export type Dispute = Stamped<'dispute'> &
+  Money & {
+    readonly payment_intent: string
+    status: 'needs_response' | 'won' | 'lost'
+  }
 
 export type PaymentObject = Customer | Session | Intent | Method | Refund | Dispute
 
-export type ProviderEvent = {
-  readonly id: string
-  readonly object: 'event'
-  readonly created: number
+export type ProviderEvent = Stamped<'event'> & {
   readonly type: string
   readonly api_version: string
   readonly livemode: false
