@@ -27,6 +27,12 @@ export function namedModel(name: string, refuse: (model: string) => string | Sim
   throw typeof refusal === 'string' ? new SimulatedFailure(404, 'model_not_found', refusal) : refusal
 }
 
+/** @throws {SimulatedFailure} 401 with the key that is refused; any other is taken, and so is none. */
+export function refuseBadKey({ authorization }: IncomingHttpHeaders): void {
+  if (authorization?.replace(/^Bearer\s+/i, '') !== BAD_KEY) return
+  throw new SimulatedFailure(401, 'invalid_api_key', 'Incorrect API key provided: sim-*****key.')
+}
+
 /** @throws {SimulatedFailure} 401 without a bearer's key, or with the one that is refused. */
 export function requireBearer({ authorization = '' }: IncomingHttpHeaders, message: string): void {
   const key = /^Bearer\s+(\S+)$/i.exec(authorization)?.[1]

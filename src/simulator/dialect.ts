@@ -125,7 +125,7 @@ export class SimulatedFailure extends Error {
 export function jsonAnswer(
   status: number,
   value: unknown,
-  headers: Record<string, string> = {},
+  headers: Readonly<Record<string, string>> = {},
 ): WholeAnswer {
   const body = JSON.stringify(value)
   return {
@@ -136,6 +136,24 @@ export function jsonAnswer(
     tokens: 0,
   }
 }
+
+/** A request that changes nothing more and is answered with this value. */
+export const openedWith = (value: unknown): OpenedRequest => ({ answer: () => jsonAnswer(200, value) })
+
+/** Says failures in JSON, each with this body. */
+export const failuresAs =
+  (bodyOf: (failure: SimulatedFailure) => unknown) =>
+  (failure: SimulatedFailure): WholeAnswer =>
+    jsonAnswer(failure.status, bodyOf(failure), failure.headers)
+
+export const eventStream = (
+  frames: Iterator<Frame, void>,
+  headers: Readonly<Record<string, string>> = {},
+): StreamedAnswer => ({
+  kind: 'streamed',
+  headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', ...headers },
+  frames,
+})
 
 /** The body as a JSON object. @throws {SimulatedFailure} 400 */
 export function jsonObjectOf(body: Buffer): Record<string, unknown> {

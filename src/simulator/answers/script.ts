@@ -258,6 +258,27 @@ function firstTokensOfCalls(calls: readonly ToolCall[], tokens: number): ToolCal
   return kept
 }
 
+/** Tokens of reasoning that are counted and not shown. */
+export const hiddenTokens = ({ choices }: Script): number =>
+  sum(choices.map(({ reasoning, reasoningTokens }) => reasoningTokens - reasoning.length))
+
+/** Draws one of each choice's pieces in turn, until all are drawn. */
+export function* inTurn<Piece>(
+  choices: readonly Iterable<Piece>[],
+): Iterable<readonly [index: number, piece: Piece]> {
+  let speaking = choices.map((pieces, index) => ({ index, pieces: pieces[Symbol.iterator]() }))
+  while (speaking.length > 0) {
+    const stillSpeaking: typeof speaking = []
+    for (const speaker of speaking) {
+      const next = speaker.pieces.next()
+      if (next.done === true) continue
+      stillSpeaking.push(speaker)
+      yield [speaker.index, next.value]
+    }
+    speaking = stillSpeaking
+  }
+}
+
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }

@@ -9,6 +9,7 @@ import {
   jsonAnswer,
   jsonObjectOf,
   type OpenedRequest,
+  openedWith,
   type ReceivedRequest,
   SimulatedFailure,
   type WholeAnswer,
@@ -42,7 +43,7 @@ export const elevenlabs: Dialect = {
     { method: 'GET', path: /^\/v1\/voices$/, open: openList },
     { method: 'DELETE', path: /^\/v1\/voices\/([^/]+)$/, open: openRemoval },
   ],
-  failure: (failure) => jsonAnswer(statusOf(failure), errorBody(failure), { ...failure.headers }),
+  failure: (failure) => jsonAnswer(statusOf(failure), errorBody(failure), failure.headers),
 }
 
 const speech = z.object({
@@ -131,20 +132,18 @@ function openList({ headers, world }: ReceivedRequest): OpenedRequest {
     ...{ labels: {}, description: null, preview_url: null },
   })
   const voices = [...PREMADE.map(shown('premade')), ...world.voices.cloned().map(shown('cloned'))]
-  return plain(() => ({ voices }))
+  return openedWith({ voices })
 }
 
 function openRemoval({ headers, path, world }: ReceivedRequest): OpenedRequest {
   requireKey(headers)
   const voice = path[1] as string
-  return plain(() => {
-    if (!world.voices.remove(voice)) throw noVoice(400, 'voice_does_not_exist', voice)
-    return { status: 'ok' }
-  })
-}
-
-function plain(answer: () => object): OpenedRequest {
-  return { answer: () => jsonAnswer(200, answer()) }
+  return {
+    answer: () => {
+      if (!world.voices.remove(voice)) throw noVoice(400, 'voice_does_not_exist', voice)
+      return jsonAnswer(200, { status: 'ok' })
+    },
+  }
 }
 
 /** @throws {SimulatedFailure} 401 */

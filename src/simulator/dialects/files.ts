@@ -2,7 +2,7 @@
 
 import {
   type Dialect,
-  jsonAnswer,
+  failuresAs,
   type OpenedRequest,
   type ReceivedRequest,
   SimulatedFailure,
@@ -14,7 +14,7 @@ import { laterFault } from '../tasks/task-book.ts'
 export const files: Dialect = {
   name: 'files',
   endpoints: [{ method: 'GET', path: /^\/files\/([A-Za-z0-9_.-]{1,120})$/, open }],
-  failure: (failure) => jsonAnswer(failure.status, { error: failure.message }, { ...failure.headers }),
+  failure: failuresAs(({ message }) => ({ error: message })),
 }
 
 function open({ path, world }: ReceivedRequest): OpenedRequest {

@@ -39,7 +39,7 @@ export const suno: Dialect = {
     { method: 'POST', path: /^\/api\/v1\/generate$/, open: openSubmit },
     { method: 'GET', path: /^\/api\/v1\/generate\/record-info$/, open: openQuery },
   ],
-  failure: (failure) => jsonAnswer(httpStatusOf(failure), errorBody(failure), { ...failure.headers }),
+  failure: (failure) => jsonAnswer(httpStatusOf(failure), errorBody(failure), failure.headers),
 }
 
 const request = z.object({

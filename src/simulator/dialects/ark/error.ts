@@ -1,6 +1,6 @@
 /** The error shape that Ark's interfaces for pictures and films share. */
 
-import { type FailureReason, jsonAnswer, type SimulatedFailure, type WholeAnswer } from '../../dialect.ts'
+import { type FailureReason, failuresAs, type SimulatedFailure } from '../../dialect.ts'
 
 export const NO_KEY = 'The API key in the request is missing or invalid.'
 
@@ -28,6 +28,4 @@ function errorBody({ status, reason, code, message, param }: SimulatedFailure): 
   return { error: { code: code ?? CODES[reason], message, param: param ?? '', type } }
 }
 
-export function errorAnswer(failure: SimulatedFailure): WholeAnswer {
-  return jsonAnswer(failure.status, errorBody(failure), { ...failure.headers })
-}
+export const errorAnswer = failuresAs(errorBody)

@@ -1,15 +1,17 @@
 /** The chat-completions dialect: `POST /v1/chat/completions` and `GET /v1/models` in OpenAI's public shapes. */
 
-import type { IncomingHttpHeaders } from 'node:http'
-import { BAD_KEY, namedModel } from '../../access.ts'
+import { namedModel, refuseBadKey } from '../../access.ts'
 import { type TokenLogprob, wireLogprobs } from '../../answers/logprobs.ts'
-import { type Choice, NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
+import { type Choice, inTurn, NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
 import {
   type Answer,
   type Dialect,
+  eventStream,
+  failuresAs,
   jsonAnswer,
   type OpenedRequest,
+  openedWith,
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
@@ -29,7 +31,7 @@ export const chatCompletions: Dialect = {
     { method: 'POST', path: /^\/v1\/chat\/completions$/, open: openChat },
     { method: 'GET', path: /^\/v1\/models$/, open: openModels },
   ],
-  failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
+  failure: failuresAs(errorBody),
 }
 
 function openModels(request: ReceivedRequest): OpenedRequest {
@@ -40,9 +42,7 @@ function openModels(request: ReceivedRequest): OpenedRequest {
     created: EPOCH_SECONDS,
     owned_by: 'simulator',
   }))
-  return {
-    answer: () => jsonAnswer(200, { object: 'list', data }),
-  }
+  return openedWith({ object: 'list', data })
 }
 
 function openChat(request: ReceivedRequest): OpenedRequest {
@@ -58,11 +58,6 @@ function openChat(request: ReceivedRequest): OpenedRequest {
     directives: [directives, chat.messageDirectives, chat.bodyDirectives],
     answer: (merged) => answerChat(chat, model, merged),
   }
-}
-
-function refuseBadKey(headers: IncomingHttpHeaders): void {
-  if (headers.authorization?.replace(/^Bearer\s+/i, '') !== BAD_KEY) return
-  throw new SimulatedFailure(401, 'invalid_api_key', 'Incorrect API key provided: sim-*****key.')
 }
 
 function answerChat(chat: ChatRequest, model: string, directives: Directives): Answer {
@@ -83,11 +78,7 @@ function answerChat(chat: ChatRequest, model: string, directives: Directives): A
   }
   const head = base('chat.completion.chunk')
   const chunks = new ChunkWriter(head, script, chat.includeUsage, directives)
-  return {
-    kind: 'streamed',
-    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
-    frames: chunks.frames(),
-  }
+  return eventStream(chunks.frames())
 }
 
 /** The fields that every body and chunk begins with: the same for the same script, down to the byte. */
@@ -156,17 +147,9 @@ class ChunkWriter {
       this.#emitted += hidden
       yield this.#chunk(index, `{"role":"assistant","content":${content},"refusal":null}`)
     }
-    let speaking = choices.map((choice, index) => ({ index, deltas: deltasOf(choice) }))
-    while (speaking.length > 0) {
-      const stillSpeaking: typeof speaking = []
-      for (const speaker of speaking) {
-        const delta = speaker.deltas.next()
-        if (delta.done === true) continue
-        stillSpeaking.push(speaker)
-        this.#emitted += delta.value.tokens
-        yield this.#chunk(speaker.index, delta.value.json, delta.value)
-      }
-      speaking = stillSpeaking
+    for (const [index, delta] of inTurn(choices.map(deltasOf))) {
+      this.#emitted += delta.tokens
+      yield this.#chunk(index, delta.json, delta)
     }
     for (const [index, choice] of choices.entries()) {
       const last = index === choices.length - 1
@@ -219,7 +202,7 @@ type Delta = { readonly json: string; readonly tokens: number; readonly logprobs
 const oneToken = (json: string): Delta => ({ json, tokens: 1 })
 
 /** One delta for each token that is sent; what the provider's own tools did counts none. */
-function* deltasOf(choice: Choice): Iterator<Delta, void> {
+function* deltasOf(choice: Choice): Iterable<Delta> {
   for (const token of choice.reasoning) yield oneToken(`{"reasoning_content":${JSON.stringify(token)}}`)
   for (const [index, token] of choice.text.entries()) {
     const delta = oneToken(`{"content":${JSON.stringify(token)}}`)

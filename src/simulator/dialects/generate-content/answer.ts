@@ -1,7 +1,15 @@
 /** Answers of the generate-content dialect: parts, candidates, usage; whole and in chunks. */
 
 import type { Likelihood, TokenLogprob } from '../../answers/logprobs.ts'
-import { type Choice, NO_USAGE, type Script, type ToolCall, type Usage } from '../../answers/script.ts'
+import {
+  type Choice,
+  hiddenTokens,
+  inTurn,
+  NO_USAGE,
+  type Script,
+  type ToolCall,
+  type Usage,
+} from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
 import { isObject } from '../../dialect.ts'
 import type { Directives } from '../../directives/grammar.ts'
@@ -51,33 +59,18 @@ export function* chunksOf(options: AnswerOptions): Iterator<Frame, void> {
     return
   }
   const foot = footOf(options)
-  const hidden = script.choices.reduce(
-    (sum, { reasoning, reasoningTokens }) => sum + reasoningTokens - reasoning.length,
-    0,
-  )
+  const hidden = hiddenTokens(script)
   let soFar = { ...script.usage, completion: hidden, reasoning: hidden }
-  let speaking = script.choices.map((choice, index) => ({
-    index,
-    pieces: piecesOf(choice)[Symbol.iterator](),
-  }))
-  while (speaking.length > 0) {
-    const stillSpeaking: typeof speaking = []
-    for (const speaker of speaking) {
-      const next = speaker.pieces.next()
-      if (next.done === true) continue
-      stillSpeaking.push(speaker)
-      const { part, tokens, reasoning, logprob } = next.value
-      soFar = {
-        ...soFar,
-        completion: soFar.completion + tokens,
-        reasoning: soFar.reasoning + (reasoning ? tokens : 0),
-      }
-      const likely = logprob === undefined ? {} : { logprobsResult: logprobsOf([logprob]) }
-      const candidate = { content: { parts: [part], role: 'model' }, ...likely, index: speaker.index }
-      const usage = usageOnTheWay(soFar, directives)
-      yield { data: JSON.stringify({ candidates: [candidate], ...usage, ...foot }), tokens }
+  for (const [index, { part, tokens, reasoning, logprob }] of inTurn(script.choices.map(piecesOf))) {
+    soFar = {
+      ...soFar,
+      completion: soFar.completion + tokens,
+      reasoning: soFar.reasoning + (reasoning ? tokens : 0),
     }
-    speaking = stillSpeaking
+    const likely = logprob === undefined ? {} : { logprobsResult: logprobsOf([logprob]) }
+    const candidate = { content: { parts: [part], role: 'model' }, ...likely, index }
+    const usage = usageOnTheWay(soFar, directives)
+    yield { data: JSON.stringify({ candidates: [candidate], ...usage, ...foot }), tokens }
   }
   for (const [index, choice] of script.choices.entries()) {
     const parts = lastParts(choice, options)

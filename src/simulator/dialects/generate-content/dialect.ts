@@ -5,6 +5,7 @@ import { promptTokensOf, writeScript } from '../../answers/script.ts'
 import {
   type Answer,
   type Dialect,
+  failuresAs,
   jsonAnswer,
   type OpenedRequest,
   type ReceivedRequest,
@@ -29,7 +30,7 @@ export const generateContent: Dialect = {
       open,
     },
   ],
-  failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
+  failure: failuresAs(errorBody),
 }
 
 function open(request: ReceivedRequest): OpenedRequest {

@@ -21,6 +21,12 @@ type BlockRule = {
 
 const BOTH: readonly Role[] = ['user', 'assistant']
 
+const TOOL_USE: BlockRule = {
+  roles: ['assistant'],
+  fields: ['id', 'name', 'input', 'cache_control', 'caller'],
+  check: checkToolUse,
+}
+
 const RULES: Readonly<Record<string, BlockRule>> = {
   text: { roles: BOTH, fields: ['text', 'cache_control', 'citations'], check: checkText },
   image: { roles: ['user'], fields: ['source', 'cache_control'], check: checkImage },
@@ -34,18 +40,10 @@ const RULES: Readonly<Record<string, BlockRule>> = {
     fields: ['tool_use_id', 'content', 'is_error', 'cache_control'],
     check: checkToolResult,
   },
-  tool_use: {
-    roles: ['assistant'],
-    fields: ['id', 'name', 'input', 'cache_control', 'caller'],
-    check: checkToolUse,
-  },
+  tool_use: TOOL_USE,
   thinking: { roles: ['assistant'], fields: ['thinking', 'signature'], check: checkThinking },
   redacted_thinking: { roles: ['assistant'], fields: ['data'], check: checkRedactedThinking },
-  server_tool_use: {
-    roles: ['assistant'],
-    fields: ['id', 'name', 'input', 'cache_control', 'caller'],
-    check: checkToolUse,
-  },
+  server_tool_use: TOOL_USE,
   web_search_tool_result: {
     roles: ['assistant'],
     fields: ['tool_use_id', 'content', 'cache_control', 'caller'],

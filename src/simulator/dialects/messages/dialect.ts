@@ -2,12 +2,13 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { BAD_KEY, namedModel } from '../../access.ts'
-import { type Choice, promptTokensOf, type Script, writeScript } from '../../answers/script.ts'
+import { type Choice, hiddenTokens, promptTokensOf, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
 import { hexadecimalId, seededRandom, seedOf } from '../../answers/words.ts'
 import {
   type Answer,
   type Dialect,
+  eventStream,
   jsonAnswer,
   type OpenedRequest,
   type ReceivedRequest,
@@ -82,15 +83,7 @@ function answerMessages(request: MessagesRequest, model: string, directives: Dir
     return { ...jsonAnswer(200, body, headers), tokens: script.usage.completion }
   }
   const usage = streamedUsage(script.usage, directives)
-  return {
-    kind: 'streamed',
-    headers: {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-      ...headers,
-    },
-    frames: framesOf({ message, content, ending, usage, hidden: hiddenTokens(script) }),
-  }
+  return eventStream(framesOf({ message, content, ending, usage, hidden: hiddenTokens(script) }), headers)
 }
 
 function endingOf({ finish, stopSequence }: Choice, [first]: readonly string[], word?: string) {
@@ -99,11 +92,6 @@ function endingOf({ finish, stopSequence }: Choice, [first]: readonly string[], 
     stop_reason: reason,
     stop_sequence: reason === 'stop_sequence' ? (stopSequence ?? first ?? null) : null,
   }
-}
-
-/** Reasoning that is counted and not sent. */
-function hiddenTokens({ choices }: Script): number {
-  return choices.reduce((sum, { reasoning, reasoningTokens }) => sum + reasoningTokens - reasoning.length, 0)
 }
 
 type Streamed = {

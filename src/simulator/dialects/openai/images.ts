@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { namedModel, requireBearer } from '../../access.ts'
 import {
   type Dialect,
+  failuresAs,
   jsonAnswer,
   jsonObjectOf,
   type OpenedRequest,
@@ -37,7 +38,7 @@ export const openaiImages: Dialect = {
     { method: 'POST', path: /^\/v1\/images\/generations$/, open: openGeneration },
     { method: 'POST', path: /^\/v1\/images\/edits$/, open: openEdit },
   ],
-  failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
+  failure: failuresAs(errorBody),
 }
 
 const common = {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { namedModel, requireBearer } from '../../access.ts'
 import {
   type Dialect,
-  jsonAnswer,
+  failuresAs,
   jsonObjectOf,
   type OpenedRequest,
   type ReceivedRequest,
@@ -30,7 +30,7 @@ const VOICES = [
 export const openaiSpeech: Dialect = {
   name: NAME,
   endpoints: [{ method: 'POST', path: /^\/v1\/audio\/speech$/, open }],
-  failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
+  failure: failuresAs(errorBody),
 }
 
 const request = z.strictObject({

@@ -1,20 +1,16 @@
 /** Conversations: begun, shown, changed and deleted, and their items. */
+import { refuseBadKey } from '../../access.ts'
 import {
   type Endpoint,
   isObject,
-  jsonAnswer,
   jsonObjectOf,
   type OpenedRequest,
+  openedWith,
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
 import type { Conversation, Item } from '../../kept/conversation-shelf.ts'
 import { checkItems, invalid } from './input.ts'
-import { refuseBadKey } from './kept.ts'
-
-const opened = (value: unknown): OpenedRequest => ({
-  answer: () => jsonAnswer(200, value),
-})
 
 const shown = ({ id, createdAt, metadata }: Conversation) => ({
   id,
@@ -60,30 +56,32 @@ function bodyOf(
 function begin(request: ReceivedRequest): OpenedRequest {
   refuseBadKey(request.headers)
   const { items, metadata } = bodyOf(request, ['items', 'metadata'])
-  return opened(shown(request.world.conversations.begin(items, metadata)))
+  return openedWith(shown(request.world.conversations.begin(items, metadata)))
 }
 
 function change(request: ReceivedRequest): OpenedRequest {
   const found = ofPath(request)
   found.metadata = bodyOf(request, ['metadata']).metadata
-  return opened(shown(found))
+  return openedWith(shown(found))
 }
 
 function remove(request: ReceivedRequest): OpenedRequest {
   const { id } = ofPath(request)
   request.world.conversations.delete(id)
-  return opened({ id, object: 'conversation.deleted', deleted: true })
+  return openedWith({ id, object: 'conversation.deleted', deleted: true })
 }
 
 function addItems(request: ReceivedRequest): OpenedRequest {
   const found = ofPath(request)
-  return opened(listed(request.world.conversations.add(found, bodyOf(request, ['items'], found.items).items)))
+  return openedWith(
+    listed(request.world.conversations.add(found, bodyOf(request, ['items'], found.items).items)),
+  )
 }
 
 /** The newest first, unless asked otherwise. */
 function listItems(request: ReceivedRequest): OpenedRequest {
   const { items } = ofPath(request)
-  return opened(listed(request.query.get('order') === 'asc' ? items : items.toReversed()))
+  return openedWith(listed(request.query.get('order') === 'asc' ? items : items.toReversed()))
 }
 
 function itemOf(request: ReceivedRequest): { found: Conversation; id: string } {
@@ -95,13 +93,13 @@ function itemOf(request: ReceivedRequest): { found: Conversation; id: string } {
 
 function showItem(request: ReceivedRequest): OpenedRequest {
   const { found, id } = itemOf(request)
-  return opened(found.items.find((item) => item.id === id))
+  return openedWith(found.items.find((item) => item.id === id))
 }
 
 function removeItem(request: ReceivedRequest): OpenedRequest {
   const { found, id } = itemOf(request)
   found.items = found.items.filter((item) => item.id !== id)
-  return opened(shown(found))
+  return openedWith(shown(found))
 }
 
 const ALL = /^\/v1\/conversations$/
@@ -111,7 +109,7 @@ const ITEM = /^\/v1\/conversations\/([^/]+)\/items\/([^/]+)$/
 
 export const CONVERSATION_ENDPOINTS: readonly Endpoint[] = [
   { method: 'POST', path: ALL, open: begin },
-  { method: 'GET', path: ONE, open: (request) => opened(shown(ofPath(request))) },
+  { method: 'GET', path: ONE, open: (request) => openedWith(shown(ofPath(request))) },
   { method: 'POST', path: ONE, open: change },
   { method: 'DELETE', path: ONE, open: remove },
   { method: 'GET', path: ITEMS, open: listItems },

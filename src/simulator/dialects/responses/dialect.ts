@@ -1,12 +1,14 @@
 /** The responses dialect: `POST /v1/responses` in OpenAI's public shapes. */
 
-import { namedModel } from '../../access.ts'
+import { namedModel, refuseBadKey } from '../../access.ts'
 import { NO_USAGE, type Script, type Usage, writeScript } from '../../answers/script.ts'
 import type { Frame } from '../../answers/sse.ts'
 import { idOf, seededRandom, seedOf } from '../../answers/words.ts'
 import {
   type Answer,
   type Dialect,
+  eventStream,
+  failuresAs,
   jsonAnswer,
   type OpenedRequest,
   type ReceivedRequest,
@@ -19,7 +21,7 @@ import { takeInBackground } from './background.ts'
 import { CONVERSATION_ENDPOINTS } from './conversations.ts'
 import { invalid, missing } from './input.ts'
 import { type OutputItem, outputItems } from './items.ts'
-import { KEPT_ENDPOINTS, refuseBadKey } from './kept.ts'
+import { KEPT_ENDPOINTS } from './kept.ts'
 import { type ResponsesRequest, readResponsesRequest } from './request.ts'
 
 const EPOCH_SECONDS = 1_735_689_600
@@ -32,7 +34,7 @@ export const responses: Dialect = {
     ...KEPT_ENDPOINTS,
     ...CONVERSATION_ENDPOINTS,
   ],
-  failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
+  failure: failuresAs(errorBody),
   failureFrame: ({ message, param }, eventsBefore) => ({
     event: 'error',
     data: JSON.stringify({
@@ -105,11 +107,8 @@ function answer(request: ResponsesRequest, model: string, directives: Directives
   }
   if (request.isStored) keep(finished.id)
   if (!request.stream) return { ...jsonAnswer(200, finished), tokens: script.usage.completion }
-  return {
-    kind: 'streamed',
-    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
-    frames: framesOf({ ...response, usage: directives.usage === 'early' ? usage : null }, items, finished),
-  }
+  const begun = { ...response, usage: directives.usage === 'early' ? usage : null }
+  return eventStream(framesOf(begun, items, finished))
 }
 
 /** What upstreams behind other services refuse, though the public interface takes it. */

@@ -1,20 +1,14 @@
 /** Responses that are kept: shown, deleted, cancelled, and the items of their input. */
-import type { IncomingHttpHeaders } from 'node:http'
-import { BAD_KEY } from '../../access.ts'
+import { refuseBadKey } from '../../access.ts'
 import {
   type Endpoint,
-  jsonAnswer,
   type OpenedRequest,
+  openedWith,
   type ReceivedRequest,
   SimulatedFailure,
 } from '../../dialect.ts'
 import type { KeptResponse } from '../../kept/response-shelf.ts'
 import { openPoll } from '../../tasks/taken-work.ts'
-
-export function refuseBadKey(headers: IncomingHttpHeaders): void {
-  if (headers.authorization?.replace(/^Bearer\s+/i, '') !== BAD_KEY) return
-  throw new SimulatedFailure(401, 'invalid_api_key', 'Incorrect API key provided: sim-*****key.')
-}
 
 function kept({ path, headers, world }: ReceivedRequest): { id: string; found: KeptResponse } {
   refuseBadKey(headers)
@@ -24,26 +18,22 @@ function kept({ path, headers, world }: ReceivedRequest): { id: string; found: K
   throw new SimulatedFailure(404, 'not_found', `Response with id '${id}' not found.`)
 }
 
-const opened = (value: unknown): OpenedRequest => ({
-  answer: () => jsonAnswer(200, value),
-})
-
 function remove(request: ReceivedRequest): OpenedRequest {
   const { id } = kept(request)
   request.world.responses.delete(id)
-  return opened({ id, object: 'response.deleted', deleted: true })
+  return openedWith({ id, object: 'response.deleted', deleted: true })
 }
 
 function inputItems(request: ReceivedRequest): OpenedRequest {
   const data = kept(request).found.input
-  return opened({ object: 'list', data, first_id: null, last_id: null, has_more: false })
+  return openedWith({ object: 'list', data, first_id: null, last_id: null, has_more: false })
 }
 
 /** One that is made in the background is as far as its task. */
 function show(request: ReceivedRequest): OpenedRequest {
   const { id, found } = kept(request)
   const isTask = request.world.tasks.find(DIALECT, id) !== null
-  return isTask ? openPoll(request, DIALECT, id) : opened(found.response)
+  return isTask ? openPoll(request, DIALECT, id) : openedWith(found.response)
 }
 
 function cancel(request: ReceivedRequest): OpenedRequest {
@@ -54,7 +44,7 @@ function cancel(request: ReceivedRequest): OpenedRequest {
     throw new SimulatedFailure(400, 'invalid_request', 'Cannot cancel a synchronous response.')
   task.cancels += 1
   tasks.end(task, 'cancelled')
-  return opened(task.tell(task))
+  return openedWith(task.tell(task))
 }
 
 const DIALECT = 'responses'

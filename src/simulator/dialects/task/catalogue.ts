@@ -1,6 +1,6 @@
 /** What everybody may use of the simulated studio: avatars, voices, clip templates and their categories. */
 
-import { jsonAnswer, type OpenedRequest, type ReceivedRequest, SimulatedFailure } from '../../dialect.ts'
+import { type OpenedRequest, openedWith, type ReceivedRequest, SimulatedFailure } from '../../dialect.ts'
 import { PRESET_VOICES } from '../../voice-list.ts'
 
 export const PRESET_AVATARS = [
@@ -32,7 +32,7 @@ export function openPresets(request: ReceivedRequest): OpenedRequest {
   if (kind !== 'avatar' && kind !== 'voice')
     throw new SimulatedFailure(400, 'invalid_request', 'kind: it is avatar or voice.', { param: 'kind' })
   const voices = PRESET_VOICES.map(({ id, name }) => ({ id, name }))
-  return listing({ presets: kind === 'avatar' ? PRESET_AVATARS : voices })
+  return openedWith({ presets: kind === 'avatar' ? PRESET_AVATARS : voices })
 }
 
 export function openTemplates({ query, world, origin }: ReceivedRequest): OpenedRequest {
@@ -44,13 +44,9 @@ export function openTemplates({ query, world, origin }: ReceivedRequest): Opened
     const demo_url = world.files.link({ ...DEMO }, options)
     return { style_id, name, cover_url, demo_url, cate_name, scene }
   })
-  return listing({ list })
+  return openedWith({ list })
 }
 
 export function openCategories(): OpenedRequest {
-  return listing({ list: CATEGORIES })
-}
-
-function listing(value: object): OpenedRequest {
-  return { answer: () => jsonAnswer(200, value) }
+  return openedWith({ list: CATEGORIES })
 }

@@ -5,6 +5,7 @@ import { namedModel, requireBearer } from '../../access.ts'
 import {
   type Dialect,
   type FailureReason,
+  failuresAs,
   jsonAnswer,
   jsonObjectOf,
   type OpenedRequest,
@@ -40,7 +41,7 @@ export const task: Dialect = {
     { method: 'GET', path: /^\/task\/clip-templates$/, open: keyed(openTemplates) },
     { method: 'GET', path: /^\/task\/clip-templates\/categories$/, open: keyed(openCategories) },
   ],
-  failure: (failure) => jsonAnswer(failure.status, errorBody(failure), { ...failure.headers }),
+  failure: failuresAs(errorBody),
 }
 
 type Open = (request: ReceivedRequest) => OpenedRequest
