@@ -126,12 +126,7 @@ export const INTERRUPTED_MESSAGE = 'The gateway stopped during the call.'
  */
 export function interruptedSettlement(call: Admission, now: number): Settlement {
   return {
-    request_id: call.request_id,
-    account_id: call.account_id,
-    key_id: call.key_id,
-    model: call.model,
-    protocol: call.protocol,
-    stream: call.stream,
+    ...call,
     status: 'interrupted',
     error_code: null,
     error_message: INTERRUPTED_MESSAGE,
@@ -144,9 +139,7 @@ export function interruptedSettlement(call: Admission, now: number): Settlement 
     unit_count: null,
     unit_type: null,
     cost: '0',
-    estimate: call.estimate,
     usage_source: 'none',
-    submitted_at: call.submitted_at,
     created_at: now,
     latency_ms: Math.max(0, now - call.submitted_at),
     ttfb_ms: null,
