@@ -15,6 +15,13 @@ interface Draft {
 
 const MAX_FILLER = 14
 
+/** Reads a table of facts: a row a line, its columns separated by `|`. */
+export const rowsOf = (table: string): string[][] =>
+  table
+    .trim()
+    .split('\n')
+    .map((line) => line.split('|'))
+
 export const pageOf = (language: Language, random: Random, draft: Draft): BenchPage => ({
   key: `${language}:${draft.key}`,
   language,

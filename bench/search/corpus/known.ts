@@ -1,31 +1,19 @@
 /** Pages and queries from public facts. */
 import type { Random } from '../../harness/random.ts'
 import type { Entry, Language } from './corpus.ts'
-import { asking, nameQueries, pageOf } from './drafts.ts'
+import { asking, nameQueries, pageOf, rowsOf } from './drafts.ts'
 import { CONCEPTS } from './facts/concepts.ts'
 import { COUNTRIES } from './facts/countries.ts'
 import { ELEMENTS } from './facts/elements.ts'
 import { INVENTIONS, RIVERS } from './facts/inventions.ts'
 
-const rowsOf = (table: string): string[][] =>
-  table
-    .trim()
-    .split('\n')
-    .map((line) => line.split('|'))
-
-const COUNTRY_TOPICS = [
-  ['Economy', '经济', 'exports, industry and trade', '出口、工业与贸易', 'business exports', '出口贸易情况'],
-  ['History', '历史', 'kingdoms, wars and treaties', '王朝、战争与条约', 'past kingdoms wars', '王朝和战争'],
-  [
-    'Tourism',
-    '旅游',
-    'beaches, old towns and festivals',
-    '海滩、古城与节庆',
-    'travel festivals beaches',
-    '古城和节庆游玩',
-  ],
-  ['Cuisine', '饮食', 'dishes, spices and bread', '菜肴、香料与面包', 'food dishes spices', '香料和菜肴'],
-] as const
+/** Topics: title and what it is about, each in English and Chinese; then words of a query. */
+const COUNTRY_TOPICS = rowsOf(`
+Economy|经济|exports, industry and trade|出口、工业与贸易|business exports|出口贸易情况
+History|历史|kingdoms, wars and treaties|王朝、战争与条约|past kingdoms wars|王朝和战争
+Tourism|旅游|beaches, old towns and festivals|海滩、古城与节庆|travel festivals beaches|古城和节庆游玩
+Cuisine|饮食|dishes, spices and bread|菜肴、香料与面包|food dishes spices|香料和菜肴
+`) as [string, string, string, string, string, string][]
 
 export function* countryEntries(language: Language, random: Random): Generator<Entry> {
   const isZh = language === 'zh'

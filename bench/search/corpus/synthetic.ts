@@ -1,7 +1,7 @@
 /** Invented companies with people, products and papers. */
 import type { Random } from '../../harness/random.ts'
 import type { BenchPage, Entry, Language } from './corpus.ts'
-import { asking, nameQueries, pageOf } from './drafts.ts'
+import { asking, nameQueries, pageOf, rowsOf } from './drafts.ts'
 import { COUNTRIES } from './facts/countries.ts'
 
 const SYLLABLES =
@@ -16,90 +16,20 @@ const SURNAMES = '王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗'
 const GIVEN = '伟芳娜敏静丽强磊军洋勇艳杰娟涛明超秀霞平刚桂英华玉兰晨曦子涵浩然雨桐思远'
 
 /** Industries: what their products do, and a paraphrase; English and Chinese. */
-const INDUSTRIES = [
-  [
-    'solar energy',
-    '太阳能',
-    'turns sunlight into power',
-    '把阳光转成电力',
-    'electricity from the sun',
-    '用太阳发电',
-  ],
-  [
-    'logistics',
-    '物流',
-    'plans the routes of lorries',
-    '规划货车路线',
-    'route planning for trucks',
-    '卡车路线怎么安排',
-  ],
-  [
-    'medical imaging',
-    '医学影像',
-    'finds tumours in scans',
-    '在扫描图中发现肿瘤',
-    'detect cancer on scans',
-    '扫描图里找癌症',
-  ],
-  [
-    'education',
-    '教育',
-    'teaches pupils mathematics',
-    '教学生数学',
-    'math lessons for children',
-    '孩子数学课',
-  ],
-  [
-    'agriculture',
-    '农业',
-    'waters fields by sensors',
-    '用传感器灌溉农田',
-    'irrigation with sensors',
-    '传感器浇地',
-  ],
-  [
-    'shipbuilding',
-    '造船',
-    'steers ferries without a crew',
-    '无人驾驶渡轮',
-    'autonomous ferry navigation',
-    '渡船自动航行',
-  ],
-  [
-    'payments',
-    '支付',
-    'settles card payments at once',
-    '即时结算银行卡付款',
-    'instant card settlement',
-    '刷卡马上到账',
-  ],
-  [
-    'robotics',
-    '机器人',
-    'packs boxes in warehouses',
-    '在仓库装箱',
-    'warehouse packing robot',
-    '仓库装箱的机器',
-  ],
-  [
-    'weather data',
-    '气象数据',
-    'warns of storms and hail',
-    '预警风暴和冰雹',
-    'storm and hail alerts',
-    '冰雹风暴提醒',
-  ],
-  ['textiles', '纺织', 'dyes cloth without water', '无水染布', 'waterless dyeing of fabric', '不用水染布'],
-  ['recycling', '回收', 'sorts plastic waste', '分拣塑料垃圾', 'plastic sorting', '塑料垃圾分类'],
-  [
-    'cybersecurity',
-    '网络安全',
-    'stops phishing mail',
-    '拦截钓鱼邮件',
-    'phishing protection for email',
-    '防止钓鱼邮件',
-  ],
-] as const
+const INDUSTRIES = rowsOf(`
+solar energy|太阳能|turns sunlight into power|把阳光转成电力|electricity from the sun|用太阳发电
+logistics|物流|plans the routes of lorries|规划货车路线|route planning for trucks|卡车路线怎么安排
+medical imaging|医学影像|finds tumours in scans|在扫描图中发现肿瘤|detect cancer on scans|扫描图里找癌症
+education|教育|teaches pupils mathematics|教学生数学|math lessons for children|孩子数学课
+agriculture|农业|waters fields by sensors|用传感器灌溉农田|irrigation with sensors|传感器浇地
+shipbuilding|造船|steers ferries without a crew|无人驾驶渡轮|autonomous ferry navigation|渡船自动航行
+payments|支付|settles card payments at once|即时结算银行卡付款|instant card settlement|刷卡马上到账
+robotics|机器人|packs boxes in warehouses|在仓库装箱|warehouse packing robot|仓库装箱的机器
+weather data|气象数据|warns of storms and hail|预警风暴和冰雹|storm and hail alerts|冰雹风暴提醒
+textiles|纺织|dyes cloth without water|无水染布|waterless dyeing of fabric|不用水染布
+recycling|回收|sorts plastic waste|分拣塑料垃圾|plastic sorting|塑料垃圾分类
+cybersecurity|网络安全|stops phishing mail|拦截钓鱼邮件|phishing protection for email|防止钓鱼邮件
+`) as [string, string, string, string, string, string][]
 const MONTHS = `January February March April May June July August September October November December`.split(
   ' ',
 )
@@ -110,9 +40,8 @@ const CAUSES = [
   ['a cut fibre cable', '光缆被挖断'],
   ['a memory leak', '内存泄漏'],
 ] as const
-const CAPITALS = COUNTRIES.trim()
-  .split('\n')
-  .map((line) => line.split('|').slice(0, 4) as [string, string, string, string])
+/** Country and capital, each in English and Chinese. */
+const CAPITALS = rowsOf(COUNTRIES) as [string, string, string, string][]
 
 /** Yields companies without end. */
 export function* companyEntries(language: Language, random: Random): Generator<Entry, never> {
