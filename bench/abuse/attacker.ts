@@ -46,7 +46,7 @@ async function sendOnce(): Promise<void> {
   socket.setTimeout(ANSWER_LIMIT_MS, () => socket.destroy())
   socket.write(attack.headIsSlow ? slowHead : head)
   if (attack.headIsSlow) await sendSlowly(socket, slowField, 1)
-  else await sendSlowly(socket, body, attack.pieceBytes || body.length)
+  else await sendSlowly(socket, body, attack.pieceBytes ?? body.length)
   if (isOver) socket.destroy()
   await ended
   sockets.delete(socket)

@@ -7,8 +7,8 @@ export interface Attack {
   readonly key: 'rich' | 'poor' | 'none'
   readonly connections: number
   readonly body: () => Buffer
-  /** Sends so much of the body at a time, with a pause of 10 ms between; 0 sends it at once. */
-  readonly pieceBytes: number
+  /** Sends so much of the body at a time, with a pause of 10 ms between; at once without it. */
+  readonly pieceBytes?: number
   /** In place of chat-completions. */
   readonly path?: string
   /** The head of the request comes byte by byte, with a pause of 10 ms between, and never ends. */
@@ -16,7 +16,6 @@ export interface Attack {
 }
 
 const MIB = 1024 * 1024
-const AT_ONCE = 0
 const SLOWLY_BYTES = 65_536
 
 const chat = (messages: string, more = ''): Buffer =>
@@ -36,35 +35,30 @@ export const ATTACKS: readonly Attack[] = [
     key: 'rich',
     connections: 2,
     body: () => chat(`[{"role":"user","content":[${repeated('{}', 7_000_000)}]}]`),
-    pieceBytes: AT_ONCE,
   },
   {
     name: '100,000 pictures by URL',
     key: 'rich',
     connections: 2,
     body: () => chat(`[{"role":"user","content":[${repeated(picture, 100_000)}]}]`),
-    pieceBytes: AT_ONCE,
   },
   {
     name: '9 MiB without money',
     key: 'poor',
     connections: 2,
     body: () => chat(`[{"role":"user","content":"${'a '.repeat(4.5 * MIB)}"}]`),
-    pieceBytes: AT_ONCE,
   },
   {
     name: '9 MiB of escapes',
     key: 'rich',
     connections: 1,
     body: () => chat(HELLO, `,"user":"${'\\"'.repeat(4.5 * MIB)}","\u00e9":1`),
-    pieceBytes: AT_ONCE,
   },
   {
     name: 'a million levels',
     key: 'rich',
     connections: 2,
     body: () => chat(HELLO, `,"x":${'['.repeat(MIB)}${']'.repeat(MIB)}`),
-    pieceBytes: AT_ONCE,
   },
   {
     name: '20 x 30 MiB without a key, slowly',
@@ -78,7 +72,6 @@ export const ATTACKS: readonly Attack[] = [
     key: 'none',
     connections: 200,
     body: () => Buffer.alloc(0),
-    pieceBytes: AT_ONCE,
     headIsSlow: true,
   },
   {
@@ -86,14 +79,12 @@ export const ATTACKS: readonly Attack[] = [
     key: 'rich',
     connections: 8,
     body: () => Buffer.from('{"model":"no-such-model","messages":[]}'),
-    pieceBytes: AT_ONCE,
   },
   {
     name: '10,000 empty parts in one message',
     key: 'rich',
     connections: 2,
     body: () => chat(`[{"role":"user","content":[${repeated('{}', 10_000)}]}]`),
-    pieceBytes: AT_ONCE,
   },
   {
     name: '10,000 wrong parts of generate-content',
@@ -101,27 +92,23 @@ export const ATTACKS: readonly Attack[] = [
     connections: 2,
     path: GENERATE_CONTENT,
     body: () => Buffer.from(`{"contents":[{"parts":[${repeated('{"text":5}', 10_000)}]}]}`),
-    pieceBytes: AT_ONCE,
   },
   {
     name: '10,000 messages, 1,024 tools, a wrong temperature',
     key: 'rich',
     connections: 2,
     body: () => chat(`[${MESSAGES}]`, `,"tools":[${TOOLS}],"temperature":9`),
-    pieceBytes: AT_ONCE,
   },
   {
     name: '90,000 names',
     key: 'rich',
     connections: 2,
     body: () => chat(HELLO, `,"metadata":{${numbered(90_000, (i) => `"n${i}":1`)}}`),
-    pieceBytes: AT_ONCE,
   },
   {
     name: '90,000 long numbers',
     key: 'rich',
     connections: 2,
     body: () => chat(HELLO, `,"metadata":[${numbered(90_000, (i) => `1.${i}0000000000000000000`)}]`),
-    pieceBytes: AT_ONCE,
   },
 ]
