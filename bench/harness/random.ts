@@ -25,4 +25,14 @@ export class Random {
     if (values.length === 0) throw new RangeError('nothing to pick from')
     return values[this.between(0, values.length)]!
   }
+
+  /** Returns the values in random order. */
+  shuffled<T>(values: Iterable<T>): T[] {
+    const mixed = [...values]
+    for (let at = mixed.length - 1; at > 0; at--) {
+      const other = this.between(0, at + 1)
+      ;[mixed[at], mixed[other]] = [mixed[other]!, mixed[at]!]
+    }
+    return mixed
+  }
 }

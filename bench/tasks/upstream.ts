@@ -81,12 +81,7 @@ const receive = (res: HttpResponse): void => {
 /** Distributes the ends evenly over the time, in random order. */
 const endAll = (spreadMs: number, seed: number): void => {
   const now = Date.now()
-  const random = new Random(seed)
-  const order = [...works.values()]
-  for (let last = order.length - 1; last > 0; last--) {
-    const other = random.between(0, last + 1)
-    ;[order[last], order[other]] = [order[other]!, order[last]!]
-  }
+  const order = new Random(seed).shuffled(works.values())
   order.forEach((work, i) => {
     work.endsAt = now + Math.round((spreadMs * (i + 1)) / order.length)
   })

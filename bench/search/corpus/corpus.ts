@@ -70,7 +70,7 @@ function chooseQueries(entries: readonly Entry[], random: Random): JudgedQuery[]
   return LANGUAGES.flatMap((language) =>
     KINDS.flatMap((kind) => {
       const some = all.filter((query) => query.kind === kind && query.language === language)
-      return shuffled(some, random).slice(0, QUERIES_PER_KIND)
+      return random.shuffled(some).slice(0, QUERIES_PER_KIND)
     }),
   )
 }
@@ -83,13 +83,4 @@ function merged(queries: readonly JudgedQuery[]): JudgedQuery[] {
     byText.set(query.text, before ? { ...before, grades: { ...before.grades, ...query.grades } } : query)
   }
   return [...byText.values()]
-}
-
-function shuffled<T>(values: readonly T[], random: Random): T[] {
-  const mixed = [...values]
-  for (let at = mixed.length - 1; at > 0; at--) {
-    const other = random.between(0, at + 1)
-    ;[mixed[at], mixed[other]] = [mixed[other]!, mixed[at]!]
-  }
-  return mixed
 }
