@@ -1,20 +1,9 @@
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Child } from './children.ts'
 
 const READY_LIMIT_MS = 60_000
 const READY_POLL_MS = 50
-
-/** Returns a free port of 127.0.0.1, for programs that cannot choose one. */
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 
 /** Polls until `ready` returns a value. Throws with the child's last output when it ends or takes too long. */
 export const untilReady = async <T>(

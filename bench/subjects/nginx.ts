@@ -1,8 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '../../src/embedded/ports.ts'
 import { startChild } from '../harness/children.ts'
 import { findNginx, nginxVersion } from '../harness/optional.ts'
-import { accepts, freePort, untilReady } from '../harness/wait.ts'
+import { accepts, untilReady } from '../harness/wait.ts'
 import { FAST, plainEndpoint, type Stage, type Subject, wholeTree } from './subject.ts'
 
 /**

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
+import { freePort } from '../../src/embedded/ports.ts'
 import { startChild } from '../harness/children.ts'
 import { findPackage } from '../harness/optional.ts'
-import { accepts, freePort, untilReady } from '../harness/wait.ts'
+import { accepts, untilReady } from '../harness/wait.ts'
 import { plainEndpoint, SLOW, type Subject, wholeTree } from './subject.ts'
 
 const VERSION = '1.15.2'
