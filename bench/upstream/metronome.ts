@@ -16,25 +16,18 @@ export class Metronome {
   #next = 0
   #ticks = 0
   readonly #startedMs = performance.now()
-  readonly #timer: NodeJS.Timeout
 
   constructor(perSecond: number) {
     const slots = Math.max(1, Math.round(1000 / perSecond / TICK_MS))
     this.#slots = Array.from({ length: slots }, () => new Set<Beating>())
     this.#stride = coprimeNear(slots)
-    this.#timer = setInterval(() => this.#catchUp(), TICK_MS)
+    setInterval(() => this.#catchUp(), TICK_MS)
   }
 
-  /** Adds a stream and returns the function that removes it. */
-  add(stream: Beating): () => void {
+  add(stream: Beating): void {
     const slot = this.#slots[this.#next]!
     this.#next = (this.#next + this.#stride) % this.#slots.length
     slot.add(stream)
-    return () => slot.delete(stream)
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
   }
 
   /** A timer may be late: all slots that are due by the clock run. */

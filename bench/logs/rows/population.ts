@@ -98,8 +98,6 @@ export const MODELS: readonly Model[] = [
   media('organ-music', 0.002, 'music', 'mus', 'mp3'),
 ]
 
-export const UNIT_TYPES_USED = [...new Set(MODELS.flatMap(({ unit }) => (unit === null ? [] : [unit.type])))]
-
 export const STATUS_SHARES = { success: 0.94, error: 0.03, interrupted: 0.018, rejected: 0.012 } as const
 
 export interface ErrorShare {
