@@ -84,18 +84,19 @@ const command = async (env: Environment, ...args: string[]): Promise<Record<stri
 }
 
 /** Creates an account with credit and returns a key of it. */
-const makeKey = async (env: Environment, name: string): Promise<string> => {
-  const account = await command(env, 'account', 'create', '--name', name, '--credit', CREDIT)
+const makeKey = async (env: Environment, name: string, credit = CREDIT): Promise<string> => {
+  const account = await command(env, 'account', 'create', '--name', name, '--credit', credit)
   const key = await command(env, 'key', 'create', '--account', String(account.id), '--name', name)
   return String(key.key)
 }
 
 /** Creates an account without credit at the service in `folder`, and returns a key of it. */
-export const poorKeyOf = async (folder: string): Promise<string> => {
-  const env = { TOLLGATE_DATA_DIR: join(folder, 'data'), TOLLGATE_MASTER_KEY: MASTER_KEY.toString('hex') }
-  const account = await command(env, 'account', 'create', '--name', 'poor', '--credit', '0')
-  return String((await command(env, 'key', 'create', '--account', String(account.id), '--name', 'poor')).key)
-}
+export const poorKeyOf = (folder: string): Promise<string> =>
+  makeKey(
+    { TOLLGATE_DATA_DIR: join(folder, 'data'), TOLLGATE_MASTER_KEY: MASTER_KEY.toString('hex') },
+    'poor',
+    '0',
+  )
 
 const endpointFor = (port: number, key: string, modelSuffix: string): Endpoint => ({
   port,
