@@ -2,6 +2,7 @@
  * Uneven load: what one account with half of all calls costs and what others feel; accounts that begin in the same
  * moment; an account with very many keys. CPU comes from /proc, for every process of the service and its engines.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { cpuNs, residentBytes } from '../harness/proc.ts'
 import { type Quantiles, quantilesOf } from '../harness/statistics.ts'
@@ -46,8 +47,6 @@ interface Work {
   readonly calls?: number
 }
 
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-
 const byRole = (service: Service, of: (pids: readonly number[]) => number) =>
   Object.fromEntries(Object.entries(service.processes()).map(([role, pids]) => [role, of(pids)]))
 
@@ -79,7 +78,7 @@ export async function measure(
       const [row] = await service.sql`SELECT count(*) AS booked FROM usage_rows`
       if (Number(row?.booked) >= made) return
       if (performance.now() > deadline) throw new Error(`${row?.booked} of ${made} calls were booked in time`)
-      await sleep(POLL_MS)
+      await delay(POLL_MS)
     }
   }
 

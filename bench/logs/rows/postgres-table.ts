@@ -82,7 +82,7 @@ export interface TableWanted extends Pick<RowsWanted, 'seed' | 'accounts' | 'tot
   onIndex(index: string): void
 }
 
-/** The server's connection, for `EXPLAIN` and sizes. */
+/** Appends rows, a line each. They are frozen, which only the transaction that created the table may do. */
 const copyIn = async (sql: Sql, rows: Buffer): Promise<void> => {
   const into = await sql.unsafe(`COPY ${TABLE} (${COLUMNS.join(', ')}) FROM STDIN (FREEZE)`).writable()
   if (!into.write(rows)) await once(into, 'drain')

@@ -90,13 +90,11 @@ const MEMORY: Column[] = [
   column('core use %', measured('memory', 'busyPercent')),
 ]
 
-const BLANK = new Set(['–'])
-
 const subjectTable = (results: Results, title: string, columns: Column[]): Table | null => {
   const rows = results.subjects
     .filter(({ skipped }) => skipped === null)
     .map(({ name, title: subject }) => [subject, ...columns.map(({ cell }) => cell(results, name))])
-    .filter((row) => row.slice(1).some((cell) => !BLANK.has(cell)))
+    .filter((row) => row.slice(1).some((cell) => cell !== '–'))
   return rows.length === 0 ? null : { title, columns: ['', ...columns.map((each) => each.title)], rows }
 }
 
