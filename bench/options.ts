@@ -1,4 +1,4 @@
-import { givenOptions, UsageError } from './harness/command-line.ts'
+import { FLAG, givenOptions, TEXT, UsageError } from './harness/command-line.ts'
 
 export interface Options {
   help: boolean
@@ -27,9 +27,7 @@ const names = (list: string): string[] => list.split(',').filter((name) => name 
 
 /** Reads the command line. Throws {@link UsageError} for an unknown option or a name that is not in `known`. */
 export const parseOptions = (args: string[], known: readonly string[]): Options => {
-  const flag = { type: 'boolean' } as const
-  const text = { type: 'string' } as const
-  const values = givenOptions(args, { help: flag, quick: flag, only: text, skip: text, out: text })
+  const values = givenOptions(args, { help: FLAG, quick: FLAG, only: TEXT, skip: TEXT, out: TEXT })
   const only = values.only === undefined ? null : names(values.only)
   const skip = names(values.skip ?? '')
   const stranger = [...(only ?? []), ...skip].find((name) => !known.includes(name))

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { chooseCores, endAll, pin } from '../harness/children.ts'
-import { givenOptions } from '../harness/command-line.ts'
+import { FLAG, givenOptions, TEXT } from '../harness/command-line.ts'
 import { ROOT } from '../harness/machine.ts'
 import { openFilesLimit, residentBytes } from '../harness/proc.ts'
 import { interruptible, type RunFacts, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
@@ -173,7 +173,7 @@ apart; it is not given back at once, so a row may show what the one before it to
 ${tableOf(results)}${before === null ? '' : `\n${tableOf(before)}`}`
 }
 
-const OPTIONS = { before: { type: 'string' }, out: { type: 'string' }, help: { type: 'boolean' } } as const
+const OPTIONS = { before: TEXT, out: TEXT, help: FLAG }
 
 const USAGE = `npm run bench:abuse -- [options]
 

@@ -4,6 +4,10 @@ import { type ParseArgsConfig, parseArgs } from 'node:util'
 /** Wrong usage; the user sees the message. */
 export class UsageError extends Error {}
 
+/** Kinds of options. */
+export const FLAG = { type: 'boolean' } as const
+export const TEXT = { type: 'string' } as const
+
 /** Reads the options. Throws {@link UsageError} for an unknown option and for a positional argument. */
 export const givenOptions = <const Known extends NonNullable<ParseArgsConfig['options']>>(
   args: string[],

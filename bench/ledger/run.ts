@@ -9,7 +9,7 @@ import { verifyWallets } from '../../src/postgres/billing/verify.ts'
 import { connect, type Sql } from '../../src/postgres/connection.ts'
 import { migrate, readMigrations } from '../../src/postgres/migrate.ts'
 import { retirePartitions } from '../../src/postgres/partitions/retire.ts'
-import { givenOptions, wholeNumber } from '../harness/command-line.ts'
+import { FLAG, givenOptions, TEXT, wholeNumber } from '../harness/command-line.ts'
 import { ROOT } from '../harness/machine.ts'
 import { type Control, interruptible, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
 import { enterWorkFolder } from '../harness/work-folder.ts'
@@ -148,14 +148,7 @@ ${found.map(({ what, seconds, longestMs }) => `| ${what} | ${seconds.toFixed(1)}
 `
 
 function parseOptions(args: string[]): Options {
-  const text = { type: 'string' } as const
-  const given = givenOptions(args, {
-    help: { type: 'boolean' },
-    rows: text,
-    prepare: text,
-    data: text,
-    out: text,
-  })
+  const given = givenOptions(args, { help: FLAG, rows: TEXT, prepare: TEXT, data: TEXT, out: TEXT })
   return {
     help: given.help ?? false,
     rows: given.rows === undefined ? DEFAULT_ROWS : wholeNumber('rows', given.rows, LEAST_ROWS, MOST_ROWS),

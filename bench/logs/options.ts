@@ -1,4 +1,4 @@
-import { givenOptions, seedOf, UsageError, wholeNumber } from '../harness/command-line.ts'
+import { FLAG, givenOptions, seedOf, TEXT, UsageError, wholeNumber } from '../harness/command-line.ts'
 
 /** The number of rows and of samples. */
 export interface Size {
@@ -63,18 +63,16 @@ const sizeOf = (quick: boolean, rows: number | null): Size => {
 
 /** Reads the command line. Throws {@link UsageError} for an unknown option or value. */
 export const parseOptions = (args: string[]): Options => {
-  const flag = { type: 'boolean' } as const
-  const text = { type: 'string' } as const
   const values = givenOptions(args, {
-    help: flag,
-    quick: flag,
-    rows: text,
-    'postgres-rows': text,
-    samples: text,
-    seed: text,
-    data: text,
-    keep: flag,
-    out: text,
+    help: FLAG,
+    quick: FLAG,
+    rows: TEXT,
+    'postgres-rows': TEXT,
+    samples: TEXT,
+    seed: TEXT,
+    data: TEXT,
+    keep: FLAG,
+    out: TEXT,
   })
   const given = (name: 'rows' | 'postgres-rows' | 'samples', least: number, most: number) =>
     values[name] === undefined ? null : wholeNumber(name, values[name], least, most)

@@ -1,4 +1,4 @@
-import { givenOptions, seedOf, wholeNumber } from '../harness/command-line.ts'
+import { FLAG, givenOptions, seedOf, TEXT, wholeNumber } from '../harness/command-line.ts'
 
 export interface Options {
   readonly help: boolean
@@ -26,8 +26,7 @@ export const usage = (): string =>
 
 /** Reads the command line. Throws UsageError for an unknown option or value. */
 export const parseOptions = (args: string[]): Options => {
-  const text = { type: 'string' } as const
-  const values = givenOptions(args, { help: { type: 'boolean' }, pages: text, seed: text, out: text })
+  const values = givenOptions(args, { help: FLAG, pages: TEXT, seed: TEXT, out: TEXT })
   return {
     pages:
       values.pages === undefined

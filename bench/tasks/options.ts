@@ -1,4 +1,4 @@
-import { givenOptions, seedOf, wholeNumber } from '../harness/command-line.ts'
+import { FLAG, givenOptions, seedOf, TEXT, wholeNumber } from '../harness/command-line.ts'
 
 export interface Options {
   readonly help: boolean
@@ -33,8 +33,7 @@ export const usage = (): string =>
 
 /** Reads the command line. Throws UsageError for an unknown option or value. */
 export const parseOptions = (args: string[]): Options => {
-  const text = { type: 'string' } as const
-  const values = givenOptions(args, { help: { type: 'boolean' }, tasks: text, seed: text, out: text })
+  const values = givenOptions(args, { help: FLAG, tasks: TEXT, seed: TEXT, out: TEXT })
   const tasks = values.tasks === undefined ? USUAL_TASKS : wholeNumber('tasks', values.tasks, 1, MOST_TASKS)
   return {
     ...(tasks >= FULL_TASKS ? LARGE : SMALL),

@@ -1,4 +1,4 @@
-import { givenOptions, wholeNumber } from '../harness/command-line.ts'
+import { FLAG, givenOptions, TEXT, wholeNumber } from '../harness/command-line.ts'
 
 export interface Options {
   readonly help: boolean
@@ -23,8 +23,7 @@ export const usage = (): string =>
 
 /** Reads the command line. Throws UsageError for an unknown option or value. */
 export const parseOptions = (args: string[]): Options => {
-  const text = { type: 'string' } as const
-  const values = givenOptions(args, { help: { type: 'boolean' }, calls: text, accounts: text, keys: text })
+  const values = givenOptions(args, { help: FLAG, calls: TEXT, accounts: TEXT, keys: TEXT })
   const count = (name: keyof typeof DEFAULTS, least: number, most: number) =>
     values[name] === undefined ? DEFAULTS[name] : wholeNumber(name, values[name], least, most)
   return {
