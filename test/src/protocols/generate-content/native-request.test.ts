@@ -11,23 +11,17 @@ import {
 import { GENERATE_CONTENT_NAMES } from '../../../../src/protocols/request/known-names.ts'
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
 import { everyRun } from '../../../support/every-run.ts'
+import { encodeOptions } from '../encode-options.ts'
 
 const SEED = 3
 const RUNS = 500
 const PATH = '/v1beta/models/ours:generateContent'
 const CONTENTS = '"contents":[{"role":"user","parts":[{"text":"hi"}]}]'
-const OPTIONS: EncodeOptions = {
-  upstreamModel: 'theirs',
-  outputCeiling: 4096,
-  outputLimitField: 'max_tokens',
-  askUsage: true,
-  fetched: new Map(),
-}
 
 const read = (body: string | Buffer, path = PATH, query = '') =>
   generateContentDialect.read({ path, query, body: Buffer.from(body) })
 const wire = (body: string, options: Partial<EncodeOptions> = {}): string =>
-  generateContentNative.encodeRequest(read(body), { ...OPTIONS, ...options }).body.toString()
+  generateContentNative.encodeRequest(read(body), encodeOptions(options)).body.toString()
 
 t.test('model and stream from the path, decoded', async (t) => {
   const rows: readonly (readonly [path: string, model: string, stream: boolean])[] = [
@@ -215,7 +209,10 @@ t.test('whatever the request holds, in whatever spacing: nothing but the limit i
     const after = JSON.parse(wire(sent))
     const expected = JSON.parse(sent)
     if (maxOutputTokens == null)
-      expected.generationConfig = { ...expected.generationConfig, maxOutputTokens: OPTIONS.outputCeiling }
+      expected.generationConfig = {
+        ...expected.generationConfig,
+        maxOutputTokens: encodeOptions().outputCeiling,
+      }
     deepStrictEqual(after, expected)
   })
 })

@@ -2,16 +2,11 @@
 import type { Test } from 'tap'
 import { Failure } from '../../../../schemas/failure.ts'
 import type { ChatCall, EncodeOptions } from '../../../../src/protocols/dialect.ts'
+import { encodeOptions } from '../encode-options.ts'
 import { chatCall } from '../messages/streams.ts'
 import { TO_GENERATE_CONTENT } from './streams.ts'
 
-export const OPTIONS: EncodeOptions = {
-  upstreamModel: 'gemini-2.5-flash',
-  outputCeiling: null,
-  outputLimitField: 'max_tokens',
-  askUsage: true,
-  fetched: new Map(),
-}
+export const OPTIONS = encodeOptions({ upstreamModel: 'gemini-2.5-flash', outputCeiling: null })
 export const REDUCED = { upstreamModel: 'gemini-2.0-flash' }
 export const HI = { role: 'user', content: 'Hi' }
 export const PNG = 'iVBORw0KGgo='

@@ -6,10 +6,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Failure } from '../../../../schemas/failure.ts'
 import { readChatCall } from '../../../../src/protocols/chat-completions/dialect.ts'
-import type { EncodeOptions } from '../../../../src/protocols/dialect.ts'
 import { readGenerateContent } from '../../../../src/simulator/dialects/generate-content/request.ts'
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
 import { everyRun } from '../../../support/every-run.ts'
+import { encodeOptions } from '../encode-options.ts'
 import { TO_GENERATE_CONTENT } from './streams.ts'
 
 const SEED = 35
@@ -18,13 +18,11 @@ const MODELS = ['gemini-2.0-flash', 'gemini-2.5-pro', 'gemini-3-flash', 'other']
 const URL = 'https://example.org/a.png'
 const PNG = 'data:image/png;base64,iVBORw0KGgo='
 
-const optionsFor = (upstreamModel: string): EncodeOptions => ({
-  upstreamModel,
-  outputCeiling: 4096,
-  outputLimitField: 'max_tokens',
-  askUsage: true,
-  fetched: new Map([[URL, { mediaType: 'image/png', base64: 'iVBORw0KGgo=' }]]),
-})
+const optionsFor = (upstreamModel: string) =>
+  encodeOptions({
+    upstreamModel,
+    fetched: new Map([[URL, { mediaType: 'image/png', base64: 'iVBORw0KGgo=' }]]),
+  })
 
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null })
 const text = fc.oneof(

@@ -1,17 +1,11 @@
 /** The messages protocol spoken natively: what is read of a request, and that nothing but the model's id changes in it. */
 import t from 'tap'
 import { Failure } from '../../../../schemas/failure.ts'
-import type { EncodeOptions } from '../../../../src/protocols/dialect.ts'
 import { messagesDialect, messagesNative } from '../../../../src/protocols/messages/dialect.ts'
 import { weighed } from '../chat-completions/reference.ts'
+import { encodeOptions } from '../encode-options.ts'
 
-const OPTIONS: EncodeOptions = {
-  upstreamModel: 'opus-9',
-  outputCeiling: 8192,
-  outputLimitField: 'max_tokens',
-  askUsage: true,
-  fetched: new Map(),
-}
+const OPTIONS = encodeOptions({ upstreamModel: 'opus-9', outputCeiling: 8192 })
 const VALID = { model: 'sonata', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] }
 
 const readText = (body: string, path = '/v1/messages') =>

@@ -2,16 +2,11 @@
 import type { Test } from 'tap'
 import { Failure } from '../../../../schemas/failure.ts'
 import type { ChatCall, EncodeOptions } from '../../../../src/protocols/dialect.ts'
+import { encodeOptions } from '../encode-options.ts'
 import { chatCall, TO_MESSAGES } from './streams.ts'
 
 export const CEILING = 8192
-export const OPTIONS: EncodeOptions = {
-  upstreamModel: 'opus-9',
-  outputCeiling: CEILING,
-  outputLimitField: 'max_tokens',
-  askUsage: true,
-  fetched: new Map(),
-}
+export const OPTIONS = encodeOptions({ upstreamModel: 'opus-9', outputCeiling: CEILING })
 export const HI = { role: 'user', content: 'Hi' }
 export const PNG = 'iVBORw0KGgo='
 

@@ -8,6 +8,7 @@ import { chatCompletionsRequest } from '../../../../schemas/chat/chat-completion
 import { Failure } from '../../../../schemas/failure.ts'
 import { MessagesMeter } from '../../../../src/protocols/messages/meter.ts'
 import { everyRun } from '../../../support/every-run.ts'
+import { OPTIONS } from './request.ts'
 import { chatCall, MESSAGES_STREAMS, runInPieces, TO_MESSAGES, translatedStream } from './streams.ts'
 
 const SEED = 3
@@ -159,11 +160,8 @@ t.test(
         fc.pre(chatCompletionsRequest.safeParse(JSON.parse(JSON.stringify(body))).success)
         try {
           const wire = TO_MESSAGES.encodeRequest(chatCall(body, { outputLimit: outputLimit ?? null }), {
+            ...OPTIONS,
             upstreamModel: body.n === 2 ? 'claude-3-7-sonnet-latest' : 'opus-9',
-            outputCeiling: 8192,
-            outputLimitField: 'max_tokens',
-            askUsage: true,
-            fetched: new Map(),
           })
           const found = faults(JSON.parse(wire.body.toString()))
           if (found.length > 0) throw new Error(found.join(', '))

@@ -4,6 +4,7 @@
  */
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import t from 'tap'
+import { sent, tool } from './request.ts'
 import { chatCall, MESSAGES_STREAMS, runInPieces, TO_MESSAGES, translatedStream } from './streams.ts'
 
 /** The assistant's turn of the recorded stream, as its vendor wants it back. */
@@ -24,25 +25,16 @@ const CHUNKS = runInPieces(translatedStream(), MESSAGES_STREAMS.get('thinking-an
   .map((line) => line.slice('data: '.length))
 
 /** What the upstream gets when the client goes on after `message`. */
-function nextTurn(message: object) {
-  const body = {
+const nextTurn = (message: object) =>
+  sent({
     messages: [
       { role: 'user', content: 'Weather and time?' },
       message,
-      { role: 'tool', tool_call_id: 'toolu_01A', content: 'rain' },
-      { role: 'tool', tool_call_id: 'toolu_01B', content: 'noon' },
+      tool('toolu_01A', 'rain'),
+      tool('toolu_01B', 'noon'),
     ],
     reasoning_effort: 'low',
-  }
-  const wire = TO_MESSAGES.encodeRequest(chatCall(body), {
-    upstreamModel: 'opus-9',
-    outputCeiling: 8192,
-    outputLimitField: 'max_tokens',
-    askUsage: true,
-    fetched: new Map(),
   })
-  return { ...JSON.parse(wire.body.toString()), dropped: wire.dropped }
-}
 
 t.test('echoed from the SDK’s stream', async (t) => {
   const lines = new ReadableStream({

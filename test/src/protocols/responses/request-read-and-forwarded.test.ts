@@ -8,22 +8,16 @@ import { RESPONSES_NAMES } from '../../../../src/protocols/request/known-names.t
 import { responsesDialect, responsesNative } from '../../../../src/protocols/responses/dialect.ts'
 import { ANY_CHARACTER } from '../../../support/any-character.ts'
 import { everyRun } from '../../../support/every-run.ts'
+import { encodeOptions } from '../encode-options.ts'
 
 const SEED = 61
 const RUNS = 500
-const OPTIONS: EncodeOptions = {
-  upstreamModel: 'theirs',
-  outputCeiling: 4096,
-  outputLimitField: 'max_tokens',
-  askUsage: true,
-  fetched: new Map(),
-}
 const INPUT = '"input":[{"role":"user","content":"hi"}]'
 
 const read = (body: string | Buffer) =>
   responsesDialect.read({ path: '/v1/responses', query: '', body: Buffer.from(body) })
 const wire = (body: string, options: Partial<EncodeOptions> = {}): string => {
-  const { body: out, dropped } = responsesNative.encodeRequest(read(body), { ...OPTIONS, ...options })
+  const { body: out, dropped } = responsesNative.encodeRequest(read(body), encodeOptions(options))
   deepStrictEqual(dropped, [])
   return out.toString('utf8')
 }
@@ -154,7 +148,7 @@ t.test("an address for the end is not passed on, and an id is the upstream's", a
     `{"model":"m",${INPUT},"callback_url":"https://example.com/","previous_response_id":"resp_OURS"}`,
   )
   const state = { ...call.state!, upstreamPrevious: 'resp_theirs' }
-  const { body } = responsesNative.encodeRequest({ ...call, state }, OPTIONS)
+  const { body } = responsesNative.encodeRequest({ ...call, state }, encodeOptions())
   t.match(JSON.parse(body.toString()), { previous_response_id: 'resp_theirs' })
   t.notMatch(body.toString(), /callback_url/)
 })

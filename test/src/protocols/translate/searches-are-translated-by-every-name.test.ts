@@ -1,6 +1,7 @@
 /** A search is translated under each name that it may have, and where its options stand in place of a tool. */
 import t from 'tap'
 import { protocolAdapter } from '../../../../src/protocols/registry.ts'
+import { encodeOptions } from '../encode-options.ts'
 import { chatWith } from '../request/plain-requests.ts'
 
 type Upstream = 'messages' | 'generate-content'
@@ -8,13 +9,7 @@ type Upstream = 'messages' | 'generate-content'
 function sent(upstream: Upstream, more: object) {
   const { body, dropped } = protocolAdapter('chat-completions', upstream).encodeRequest(
     chatWith('chat-completions', more),
-    {
-      upstreamModel: 'theirs',
-      outputCeiling: 4096,
-      outputLimitField: 'max_tokens',
-      askUsage: true,
-      fetched: new Map(),
-    },
+    encodeOptions(),
   )
   return { tools: JSON.parse(body.toString()).tools as readonly object[], dropped }
 }

@@ -1,0 +1,11 @@
+/** How the tests of dialects and translations have a request encoded. */
+import type { EncodeOptions } from '../../../src/protocols/dialect.ts'
+
+export const encodeOptions = (more: Partial<EncodeOptions> = {}): EncodeOptions => ({
+  upstreamModel: 'theirs',
+  outputCeiling: 4096,
+  outputLimitField: 'max_tokens',
+  askUsage: true,
+  fetched: new Map(),
+  ...more,
+})
