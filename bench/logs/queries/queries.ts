@@ -54,7 +54,8 @@ const YOUNG_MS = START_MS + SPAN_MS / 100
 /** A share of an account's rows that is certainly older than `LATE_MS`. */
 const SURELY_OLDER = 0.85
 
-const plainPage = (account: Account, from: number, to: number): PageQuery => ({
+/** The first page of an account in a window, without any filter. */
+export const plainPage = (account: Pick<Account, 'id'>, from: number, to: number): PageQuery => ({
   accountId: account.id,
   keyId: null,
   models: null,

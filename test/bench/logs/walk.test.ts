@@ -1,21 +1,9 @@
 import t from 'tap'
 import { type Page, type PageQuery, printPosition, readPosition } from '../../../bench/logs/engines/engine.ts'
+import { plainPage } from '../../../bench/logs/queries/queries.ts'
 import { walkPages } from '../../../bench/logs/queries/walk.ts'
 
-const QUERY: PageQuery = {
-  accountId: 'acc_1',
-  keyId: null,
-  models: null,
-  statuses: null,
-  unitTypes: null,
-  errorCodes: null,
-  ref: null,
-  from: 0,
-  to: 1,
-  order: 'desc',
-  limit: 3,
-  cursor: null,
-}
+const QUERY: PageQuery = { ...plainPage({ id: 'acc_1' }, 0, 1), limit: 3 }
 
 /** An engine whose rows have the numbers up to `rows`; its cursors are the number of rows given so far. */
 const engineOf = (rows: number, change: (page: Page, number: number) => Page = (page) => page) => {

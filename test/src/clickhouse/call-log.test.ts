@@ -7,22 +7,9 @@ import { LIVE_NAMES, tablesOf } from '../../../src/clickhouse/tables/names.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { usageText } from '../../support/usage-text.ts'
-import { BASE_INSTANT, bookedCall } from './support.ts'
+import { BASE_INSTANT, bookedCall, pageOfAll } from './support.ts'
 
-const everything: CallPageQuery = {
-  accountId: 'acc_a',
-  keyId: null,
-  models: null,
-  statuses: null,
-  unitTypes: null,
-  errorCodes: null,
-  ref: null,
-  from: 0,
-  to: BASE_INSTANT * 2,
-  order: 'asc',
-  limit: 50,
-  after: null,
-}
+const everything = pageOfAll({ to: BASE_INSTANT * 2, order: 'asc', limit: 50 })
 
 const idsOf = async (log: CallLog, query: Partial<CallPageQuery>): Promise<number[]> =>
   (await log.findCalls({ ...everything, ...query })).rows.map((row) => row.id)

@@ -6,25 +6,12 @@ import { newId } from '../../../src/core/keys/ids.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
 import { type BookedCall, usageText } from '../../support/usage-text.ts'
-import { bookedCall } from './support.ts'
+import { bookedCall, pageOfAll } from './support.ts'
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 const NOW = Date.UTC(2026, 5, 15, 12)
-const everything: CallPageQuery = {
-  accountId: 'acc_a',
-  keyId: null,
-  models: null,
-  statuses: null,
-  unitTypes: null,
-  errorCodes: null,
-  ref: null,
-  from: 0,
-  to: NOW + 1,
-  order: 'desc',
-  limit: 3,
-  after: null,
-}
+const everything = pageOfAll({ to: NOW + 1, order: 'desc', limit: 3 })
 const ORDERS = ['asc', 'desc'] as const
 
 t.test('the steps lie side by side and hold the whole window that is left', (t) => {

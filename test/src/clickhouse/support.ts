@@ -1,4 +1,5 @@
 /** Calls for the tests of the log: complete, and different only where a test says so. */
+import type { CallPageQuery } from '../../../src/clickhouse/pages/query.ts'
 import type { BookedCall } from '../../support/usage-text.ts'
 
 export const BASE_INSTANT = Date.UTC(2026, 0, 15, 12)
@@ -34,5 +35,19 @@ export const bookedCall = (id: number, more: Partial<BookedCall> = {}): BookedCa
   channel_id: 'primary',
   attempts_count: 1,
   attempts: [],
+  ...more,
+})
+
+/** The first page of all calls of an account, without any filter. */
+export const pageOfAll = (more: Pick<CallPageQuery, 'to' | 'order' | 'limit'>): CallPageQuery => ({
+  accountId: 'acc_a',
+  keyId: null,
+  models: null,
+  statuses: null,
+  unitTypes: null,
+  errorCodes: null,
+  ref: null,
+  from: 0,
+  after: null,
   ...more,
 })
