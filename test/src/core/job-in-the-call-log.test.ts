@@ -5,6 +5,7 @@ import { type MediaJob, mediaJob, type TaskResult, taskResult } from '../../../s
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { detailView } from '../../../src/core/call-log/detail.ts'
 import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/job-facts.ts'
+import { loggedCall } from './logged-call.ts'
 
 const SECRET = 'nobody-reads-this'
 const file = { from: 'url', url: `https://example.com/${SECRET}` } as const
@@ -99,42 +100,14 @@ t.test('what shaped a job and its result are shown', async (t) => {
   t.equal(endpointOfJob(mediaJob.parse({ work: 'image', prompt: '', n: 1, images: [file] })), undefined)
 })
 
-const CALL: CallWithDetail = {
-  object: 'log',
-  id: 7,
-  created_at: '2026-03-10T15:30:02.000Z',
-  submitted_at: '2026-03-10T15:30:00.000Z',
-  key_id: 'key_a',
-  key_name: 'first',
-  key_prefix: 'sk-tollgate-0123abcd',
+const CALL = loggedCall({
   model: 'demo-music',
-  status: 'success',
-  error_code: null,
-  error_message: null,
-  input_tokens: 0,
-  output_tokens: 0,
-  cached_tokens: 0,
-  cache_write_tokens: 0,
-  reasoning_tokens: 0,
-  server_tool_calls: 0,
   unit_count: '1',
   unit_type: 'music',
   cost: '19.41',
-  latency_ms: 2_000,
-  request_id: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
   task_id: 'mus_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  result_urls: [],
-  result_expires_at: null,
-  call_count: 1,
-  attempts_count: null,
-  attempts: [],
   protocol: 'music',
-  stream: false,
-  usageSource: 'upstream',
-  ttfbMs: null,
   estimate: '19.41',
-  channelId: 'acme-eu',
-  upstreamCost: null,
   detail: JSON.stringify({
     ep: '/v1/music/generations',
     rq: [['instrumental', 'true']],
@@ -143,7 +116,7 @@ const CALL: CallWithDetail = {
     a: 98_500,
     pl: '1 generation x 19.41 = 19.41',
   }),
-}
+})
 
 t.test('a row of a task is laid out', async (t) => {
   const laid = (more: Partial<CallWithDetail> = {}) => logDetail.parse(detailView({ ...CALL, ...more }))

@@ -9,45 +9,20 @@ import { detailView } from '../../../src/core/call-log/detail.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
 import { chargeTerms, tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { extraOf, NO_USAGE } from '../../../src/core/pricing/usage.ts'
+import { loggedCall } from './logged-call.ts'
 
-const CALL: CallWithDetail = {
-  object: 'log',
-  id: 7,
-  created_at: '2026-03-10T15:30:02.000Z',
-  submitted_at: '2026-03-10T15:30:00.000Z',
-  key_id: 'key_a',
-  key_name: 'first',
-  key_prefix: 'sk-tollgate-0123abcd',
-  model: 'sonata-large',
-  status: 'success',
-  error_code: null,
-  error_message: null,
+const CALL = loggedCall({
   input_tokens: 300_000,
   output_tokens: 1_000,
   cached_tokens: 100_000,
   cache_write_tokens: 50_000,
-  reasoning_tokens: 0,
   server_tool_calls: 2,
-  unit_count: null,
-  unit_type: null,
   cost: '5.4095',
-  latency_ms: 2_000,
-  request_id: 'req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-  task_id: null,
-  result_urls: [],
-  result_expires_at: null,
-  call_count: 1,
   attempts_count: 1,
-  attempts: [],
-  protocol: 'chat-completions',
   stream: true,
-  usageSource: 'upstream',
   ttfbMs: 400,
   estimate: '20',
-  channelId: 'acme-eu',
-  upstreamCost: null,
-  detail: '',
-}
+})
 const DETAIL: CallDetail = {
   model_as_asked: 'sonata',
   prompt_bytes: 1_200_000,
