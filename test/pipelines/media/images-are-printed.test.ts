@@ -6,7 +6,7 @@ import { imageAnswer, imageSubmitted, imageTask } from '../../../schemas/media/i
 import { mediaJob } from '../../../schemas/media/job.ts'
 import { TASK_STATES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
-import { fileOf, resultOf, SUBMITTED_AT, taskOf } from './support.ts'
+import { fileOf, resultOf, STATUSES, SUBMITTED_AT, taskOf } from './support.ts'
 
 const CREATED_AT = Math.floor(SUBMITTED_AT / 1000)
 const ENDED_AT = SUBMITTED_AT + 5_000
@@ -47,16 +47,9 @@ const made = (...places: readonly string[]): Task =>
   })
 
 t.test('a task in each state', async (t) => {
-  const words: Record<string, string> = {
-    waiting: 'queued',
-    submitting: 'queued',
-    unconfirmed: 'queued',
-    storing: 'running',
-    refused: 'failed',
-  }
   for (const state of TASK_STATES) {
     const printed = await printImageTask(files, imagesOf({ state, errorCode: 'x', errorMessage: 'y' }))
-    t.equal(printed.status, words[state] ?? state, state)
+    t.equal(printed.status, STATUSES[state] ?? state, state)
     t.strictSame(imageTask.parse(printed), printed, 'as the reference says, to the last field')
     const isBad = ['failed', 'expired', 'cancelled', 'refused'].includes(state)
     t.strictSame(printed.error, isBad ? { code: 'x', message: 'y' } : undefined)

@@ -7,6 +7,15 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 
 export const SUBMITTED_AT = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
+/** What clients are told of a state whose name they do not read. */
+export const STATUSES: Readonly<Partial<Record<Task['state'], string>>> = {
+  waiting: 'queued',
+  submitting: 'queued',
+  unconfirmed: 'queued',
+  storing: 'running',
+  refused: 'failed',
+}
+
 /** A video that is queued, unless told otherwise. */
 export function taskOf(more: Partial<Task> = {}): Task {
   return {

@@ -10,7 +10,7 @@ import { avatarRecord } from '../../../schemas/media/avatars.ts'
 import { clipSubtitles, clipSubtitleTask } from '../../../schemas/media/clips.ts'
 import { videoSubmitted, videoTask } from '../../../schemas/media/videos.ts'
 import { TASK_STATES } from '../../../schemas/tasks/task.ts'
-import { fileOf, resultOf, SUBMITTED_AT, taskOf } from './support.ts'
+import { fileOf, resultOf, STATUSES, SUBMITTED_AT, taskOf } from './support.ts'
 
 const CREATED_AT = Math.floor(SUBMITTED_AT / 1000)
 const NOW = SUBMITTED_AT + 3_600_000
@@ -19,16 +19,9 @@ const files = {
 }
 
 t.test('a video in each state', async (t) => {
-  const words: Record<string, string> = {
-    waiting: 'queued',
-    submitting: 'queued',
-    unconfirmed: 'queued',
-    storing: 'running',
-    refused: 'failed',
-  }
   for (const state of TASK_STATES) {
     const printed = await printVideo(files, taskOf({ state }), NOW)
-    t.equal(printed.status, words[state] ?? state, state)
+    t.equal(printed.status, STATUSES[state] ?? state, state)
     t.strictSame(videoTask.parse(printed), printed, 'as the reference says, to the last field')
   }
   const submitted = printSubmittedVideo(taskOf({ state: 'running' }))
