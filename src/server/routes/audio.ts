@@ -1,5 +1,4 @@
 /** Routes of music, speech, voices and transcripts. */
-
 import { type MusicTaskDeps, makeMusic, musicTasks } from '../../../pipelines/media/audio/music.ts'
 import {
   type MakeSpeechDeps,
@@ -17,7 +16,7 @@ import {
 } from '../../../pipelines/media/audio/voices.ts'
 import type { DeleteRecordDeps } from '../../../pipelines/media/delete-record.ts'
 import { type DeleteFilesDeps, deleteFiles } from '../../../pipelines/media/files/delete-files.ts'
-import type { RoutedPath } from './routed.ts'
+import { type RoutedPath, routed } from './routed.ts'
 
 export type AudioRouteDeps = MakeSpeechDeps &
   MusicTaskDeps &
@@ -31,35 +30,14 @@ export function audioRoutes(deps: AudioRouteDeps): readonly RoutedPath[] {
   const music = musicTasks(deps)
   const speech = speechTasks(deps)
   return [
-    {
-      path: '/v1/music/generations',
-      methods: { POST: { handler: makeMusic(deps) }, GET: { handler: music.list } },
-    },
-    {
-      path: '/v1/music/generations/{id}',
-      methods: { GET: { handler: music.show }, DELETE: { handler: music.cancel } },
-    },
-    {
-      path: '/v1/music/generations/{id}/files',
-      methods: { DELETE: { handler: deleteFiles(deps, 'music') } },
-    },
-    {
-      path: '/v1/audio/speech',
-      methods: { POST: { handler: makeSpeech(deps) }, GET: { handler: speech.list } },
-    },
-    {
-      path: '/v1/audio/speech/{id}',
-      methods: { GET: { handler: speech.show }, DELETE: { handler: speech.cancel } },
-    },
-    { path: '/v1/audio/speech/{id}/files', methods: { DELETE: { handler: deleteFiles(deps, 'speech') } } },
-    {
-      path: '/v1/audio/voices',
-      methods: { POST: { handler: cloneVoice(deps) }, GET: { handler: listVoices(deps) } },
-    },
-    {
-      path: '/v1/audio/voices/{id}',
-      methods: { GET: { handler: showVoice(deps) }, DELETE: { handler: deleteVoice(deps) } },
-    },
-    { path: '/v1/transcripts/extract', methods: { POST: { handler: extractTranscript(deps) } } },
+    routed('/v1/music/generations', { POST: makeMusic(deps), GET: music.list }),
+    routed('/v1/music/generations/{id}', { GET: music.show, DELETE: music.cancel }),
+    routed('/v1/music/generations/{id}/files', { DELETE: deleteFiles(deps, 'music') }),
+    routed('/v1/audio/speech', { POST: makeSpeech(deps), GET: speech.list }),
+    routed('/v1/audio/speech/{id}', { GET: speech.show, DELETE: speech.cancel }),
+    routed('/v1/audio/speech/{id}/files', { DELETE: deleteFiles(deps, 'speech') }),
+    routed('/v1/audio/voices', { POST: cloneVoice(deps), GET: listVoices(deps) }),
+    routed('/v1/audio/voices/{id}', { GET: showVoice(deps), DELETE: deleteVoice(deps) }),
+    routed('/v1/transcripts/extract', { POST: extractTranscript(deps) }),
   ]
 }

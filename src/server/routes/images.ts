@@ -8,28 +8,16 @@ import {
   makeImages,
 } from '../../../pipelines/media/images/images.ts'
 import { MAX_FORM_BYTES } from '../../../pipelines/media/inputs/read-form.ts'
-import type { RoutedPath } from './routed.ts'
+import { type RoutedPath, routed } from './routed.ts'
 
 export type ImageRouteDeps = MakeImagesDeps & ImageTaskDeps & DeleteFilesDeps
 
 export function imageRoutes(deps: ImageRouteDeps): readonly RoutedPath[] {
   const images = imageTasks(deps)
   return [
-    {
-      path: '/v1/images/generations',
-      methods: { POST: { handler: makeImages(deps) }, GET: { handler: images.list } },
-    },
-    {
-      path: '/v1/images/generations/{id}',
-      methods: { GET: { handler: images.show }, DELETE: { handler: images.cancel } },
-    },
-    {
-      path: '/v1/images/generations/{id}/files',
-      methods: { DELETE: { handler: deleteFiles(deps, 'image') } },
-    },
-    {
-      path: '/v1/images/edits',
-      methods: { POST: { handler: editImages(deps), maxFormBytes: MAX_FORM_BYTES } },
-    },
+    routed('/v1/images/generations', { POST: makeImages(deps), GET: images.list }),
+    routed('/v1/images/generations/{id}', { GET: images.show, DELETE: images.cancel }),
+    routed('/v1/images/generations/{id}/files', { DELETE: deleteFiles(deps, 'image') }),
+    routed('/v1/images/edits', { POST: editImages(deps) }, { maxFormBytes: MAX_FORM_BYTES }),
   ]
 }

@@ -17,40 +17,30 @@ import {
   type StoredResponsesDeps,
   showResponse,
 } from '../../../pipelines/chat/stored/responses.ts'
-import type { RoutedPath } from './routed.ts'
+import { type RoutedPath, routed } from './routed.ts'
 
 export type StoredRouteDeps = StoredResponsesDeps & ConversationDeps
 
-const CONVERSATION = '/v1/conversations/{id}'
 /** Endpoints of the public interface that are not served; without them here their names were ids. */
 const UNSERVED = ['/v1/responses/input_tokens', '/v1/responses/compact']
 
 export const responseRoutes = (deps: StoredRouteDeps): readonly RoutedPath[] => [
-  ...UNSERVED.map((path) => ({ path, methods: {} })),
-  {
-    path: '/v1/responses/{id}',
-    methods: { GET: { handler: showResponse(deps) }, DELETE: { handler: deleteResponse(deps) } },
-  },
-  { path: '/v1/responses/{id}/input_items', methods: { GET: { handler: listResponseInput(deps) } } },
-  { path: '/v1/responses/{id}/cancel', methods: { POST: { handler: cancelResponse(deps) } } },
-  { path: '/v1/conversations', methods: { POST: { handler: beginConversation(deps) } } },
-  {
-    path: CONVERSATION,
-    methods: {
-      GET: { handler: showConversation(deps) },
-      POST: { handler: changeConversation(deps) },
-      DELETE: { handler: deleteConversation(deps) },
-    },
-  },
-  {
-    path: `${CONVERSATION}/items`,
-    methods: { GET: { handler: listConversationItems(deps) }, POST: { handler: addConversationItems(deps) } },
-  },
-  {
-    path: `${CONVERSATION}/items/{item_id}`,
-    methods: {
-      GET: { handler: showConversationItem(deps) },
-      DELETE: { handler: deleteConversationItem(deps) },
-    },
-  },
+  ...UNSERVED.map((path) => routed(path, {})),
+  routed('/v1/responses/{id}', { GET: showResponse(deps), DELETE: deleteResponse(deps) }),
+  routed('/v1/responses/{id}/input_items', { GET: listResponseInput(deps) }),
+  routed('/v1/responses/{id}/cancel', { POST: cancelResponse(deps) }),
+  routed('/v1/conversations', { POST: beginConversation(deps) }),
+  routed('/v1/conversations/{id}', {
+    GET: showConversation(deps),
+    POST: changeConversation(deps),
+    DELETE: deleteConversation(deps),
+  }),
+  routed('/v1/conversations/{id}/items', {
+    GET: listConversationItems(deps),
+    POST: addConversationItems(deps),
+  }),
+  routed('/v1/conversations/{id}/items/{item_id}', {
+    GET: showConversationItem(deps),
+    DELETE: deleteConversationItem(deps),
+  }),
 ]

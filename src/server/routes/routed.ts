@@ -1,4 +1,5 @@
 /** Paths with what answers them, for families of endpoints that have their own file. */
+import type { Handler } from '../../http/handler.ts'
 import type { Route } from '../../http/route.ts'
 
 export interface RoutedPath {
@@ -8,16 +9,28 @@ export interface RoutedPath {
   readonly methods: Readonly<Record<string, Route>>
 }
 
+/** Returns a path with the handler of each of its methods; `options` are those of all of them. */
+export const routed = (
+  path: string,
+  handlers: Readonly<Record<string, Handler>>,
+  options: Omit<Route, 'handler'> = {},
+): RoutedPath => ({
+  path,
+  methods: Object.fromEntries(
+    Object.entries(handlers).map(([method, handler]) => [method, { handler, ...options }]),
+  ),
+})
+
 const PARAMETER = /\{[^/]+\}/g
 
 /** Returns a function that finds the handlers of a path; an exact path wins over one with a parameter. */
 export function pathRouter(
-  routed: readonly RoutedPath[],
+  paths: readonly RoutedPath[],
 ): (path: string) => RoutedPath['methods'] | undefined {
   const exact = new Map(
-    routed.flatMap(({ path, methods }) => (path.includes('{') ? [] : [[path, methods] as const])),
+    paths.flatMap(({ path, methods }) => (path.includes('{') ? [] : [[path, methods] as const])),
   )
-  const patterns = routed.flatMap(({ path, methods }) =>
+  const patterns = paths.flatMap(({ path, methods }) =>
     path.includes('{') ? [{ pattern: new RegExp(`^${path.replaceAll(PARAMETER, '[^/]+')}$`), methods }] : [],
   )
   return (path) => {

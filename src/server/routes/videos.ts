@@ -1,5 +1,4 @@
 /** Routes below `/v1/videos`. */
-
 import type { DeleteRecordDeps } from '../../../pipelines/media/delete-record.ts'
 import { type DeleteFilesDeps, deleteFiles } from '../../../pipelines/media/files/delete-files.ts'
 import {
@@ -23,7 +22,7 @@ import {
   type VideoTaskDeps,
   videoTasks,
 } from '../../../pipelines/media/videos/videos.ts'
-import type { RoutedPath } from './routed.ts'
+import { type RoutedPath, routed } from './routed.ts'
 
 export type VideoRouteDeps = MakeVideoDeps &
   VideoTaskDeps &
@@ -35,30 +34,15 @@ export type VideoRouteDeps = MakeVideoDeps &
 export function videoRoutes(deps: VideoRouteDeps): readonly RoutedPath[] {
   const videos = videoTasks(deps)
   return [
-    {
-      path: '/v1/videos/generations',
-      methods: { POST: { handler: makeVideo(deps) }, GET: { handler: videos.list } },
-    },
-    {
-      path: '/v1/videos/generations/{id}',
-      methods: { GET: { handler: videos.show }, DELETE: { handler: videos.cancel } },
-    },
-    {
-      path: '/v1/videos/generations/{id}/files',
-      methods: { DELETE: { handler: deleteFiles(deps, 'video') } },
-    },
-    {
-      path: '/v1/videos/avatars',
-      methods: { POST: { handler: registerAvatar(deps) }, GET: { handler: listAvatars(deps) } },
-    },
-    { path: '/v1/videos/avatars/presets', methods: { GET: { handler: listAvatarPresets(deps) } } },
-    {
-      path: '/v1/videos/avatars/{id}',
-      methods: { GET: { handler: showAvatar(deps) }, DELETE: { handler: deleteAvatar(deps) } },
-    },
-    { path: '/v1/videos/clip-templates', methods: { GET: { handler: listClipTemplates(deps) } } },
-    { path: '/v1/videos/clip-templates/categories', methods: { GET: { handler: listClipCategories(deps) } } },
-    { path: '/v1/videos/clip-subtitles', methods: { POST: { handler: recogniseSubtitles(deps) } } },
-    { path: '/v1/videos/clip-subtitles/{id}', methods: { GET: { handler: showSubtitles(deps) } } },
+    routed('/v1/videos/generations', { POST: makeVideo(deps), GET: videos.list }),
+    routed('/v1/videos/generations/{id}', { GET: videos.show, DELETE: videos.cancel }),
+    routed('/v1/videos/generations/{id}/files', { DELETE: deleteFiles(deps, 'video') }),
+    routed('/v1/videos/avatars', { POST: registerAvatar(deps), GET: listAvatars(deps) }),
+    routed('/v1/videos/avatars/presets', { GET: listAvatarPresets(deps) }),
+    routed('/v1/videos/avatars/{id}', { GET: showAvatar(deps), DELETE: deleteAvatar(deps) }),
+    routed('/v1/videos/clip-templates', { GET: listClipTemplates(deps) }),
+    routed('/v1/videos/clip-templates/categories', { GET: listClipCategories(deps) }),
+    routed('/v1/videos/clip-subtitles', { POST: recogniseSubtitles(deps) }),
+    routed('/v1/videos/clip-subtitles/{id}', { GET: showSubtitles(deps) }),
   ]
 }

@@ -11,29 +11,20 @@ import {
   searchWiki,
   showSource,
 } from '../../../pipelines/knowledge/wiki.ts'
-import type { RoutedPath } from './routed.ts'
+import { type RoutedPath, routed } from './routed.ts'
 
 export type WikiRouteDeps = McpDeps & ReadWikiDeps
 
 const WIKI = '/api/v1/ext/wiki'
 
-/** Returns the routes of the wiki. */
-export function wikiRoutes(deps: WikiRouteDeps): readonly RoutedPath[] {
-  const reading = {
-    '/search': searchWiki,
-    '/kbs': listBases,
-    '/tags': listTags,
-    '/tags/{tag}': listByTag,
-    '/pages': readPages,
-    '/pages/{id}': readPage,
-    '/pages/{id}/backlinks': listBacklinks,
-    '/pages/{id}/source': showSource,
-  }
-  return [
-    ...Object.entries(reading).map(([path, read]) => ({
-      path: WIKI + path,
-      methods: { GET: { handler: read(deps) } },
-    })),
-    { path: '/mcp', methods: { POST: { handler: mcp(deps), maxBodyBytes: MCP_MAX_BODY_BYTES } } },
-  ]
-}
+export const wikiRoutes = (deps: WikiRouteDeps): readonly RoutedPath[] => [
+  routed(`${WIKI}/search`, { GET: searchWiki(deps) }),
+  routed(`${WIKI}/kbs`, { GET: listBases(deps) }),
+  routed(`${WIKI}/tags`, { GET: listTags(deps) }),
+  routed(`${WIKI}/tags/{tag}`, { GET: listByTag(deps) }),
+  routed(`${WIKI}/pages`, { GET: readPages(deps) }),
+  routed(`${WIKI}/pages/{id}`, { GET: readPage(deps) }),
+  routed(`${WIKI}/pages/{id}/backlinks`, { GET: listBacklinks(deps) }),
+  routed(`${WIKI}/pages/{id}/source`, { GET: showSource(deps) }),
+  routed('/mcp', { POST: mcp(deps) }, { maxBodyBytes: MCP_MAX_BODY_BYTES }),
+]
