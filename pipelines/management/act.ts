@@ -44,14 +44,20 @@ export interface Act<Deps = object, O extends Operation = Operation> {
 const accountOfInput = async (_: unknown, input: unknown): Promise<string | null> =>
   (input as { account_id?: string }).account_id ?? null
 
+/**
+ * Returns `implement` for acts with these dependencies.
+ * @example const act = implementWith<KeyDeps>()
+ */
+export const implementWith =
+  <Deps>() =>
+  <O extends Operation>(
+    operation: O,
+    run: Act<Deps, O>['run'],
+    accountOf: Act<Deps, O>['accountOf'] = accountOfInput,
+  ): Act<Deps, O> => ({ operation, run, accountOf })
+
 /** Makes the act of an operation. The default account is `account_id` of the input. */
-export function implement<Deps, O extends Operation>(
-  operation: O,
-  run: Act<Deps, O>['run'],
-  accountOf: Act<Deps, O>['accountOf'] = accountOfInput,
-): Act<Deps, O> {
-  return { operation, run, accountOf }
-}
+export const implement = implementWith<object>()
 
 /** Returns the act of an operation among those of its domain. */
 export function actOf<Deps, O extends Operation>(

@@ -14,10 +14,9 @@ import {
   updateAccount,
   viewAccount,
 } from '../../../schemas/management/accounts/accounts.ts'
-import type { Operation } from '../../../schemas/management/operation.ts'
 import type { Credited } from '../../../src/postgres/billing/wallets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { type Act, implement } from '../act.ts'
+import { implementWith } from '../act.ts'
 import { afterOf, page } from '../page.ts'
 import { accountShape, entryShape, walletShape } from '../shapes.ts'
 import { assertKnownModels } from './key-rules.ts'
@@ -26,11 +25,7 @@ export interface AccountDeps {
   readonly config: () => Pick<ConfigFile, 'trial_credit' | 'models'>
 }
 
-const act = <O extends Operation>(
-  operation: O,
-  run: Act<AccountDeps, O>['run'],
-  accountOf?: Act<AccountDeps, O>['accountOf'],
-) => implement<AccountDeps, O>(operation, run, accountOf)
+const act = implementWith<AccountDeps>()
 
 const ofId = async (_: Database, { id }: { readonly id: string }): Promise<string> => id
 

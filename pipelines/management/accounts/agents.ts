@@ -15,7 +15,7 @@ import {
 } from '../../../schemas/management/accounts/agents.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
-import { implement } from '../act.ts'
+import { implementWith } from '../act.ts'
 import { knowledgeWarnings, modelWarnings } from './agent-warnings.ts'
 
 export interface AgentDeps {
@@ -50,12 +50,14 @@ const accountOfAgent = async (database: Database, { id }: { readonly id: string 
   }
 }
 
+const act = implementWith<AgentDeps>()
+
 /** Makes the act that changes one agent. All such operations have the input and the answer of this one. */
 const changing = (
   operation: typeof publishAgent,
   change: (database: Repositories, id: string) => Promise<unknown>,
 ) =>
-  implement<AgentDeps, typeof publishAgent>(
+  act(
     operation,
     (context, { id }) =>
       context.write(async (database) => {
@@ -66,7 +68,7 @@ const changing = (
   )
 
 export const agentActs = [
-  implement<AgentDeps, typeof listAgents>(listAgents, async (context, { account_id: accountId, deleted }) => {
+  act(listAgents, async (context, { account_id: accountId, deleted }) => {
     const agents = await context.database.listAgents(accountId)
     const listed = agents.filter(({ state }) => deleted || state !== 'deleted')
     return {
@@ -74,23 +76,23 @@ export const agentActs = [
       data: await Promise.all(listed.map((agent) => agentShape(context.database, context, agent))),
     }
   }),
-  implement<AgentDeps, typeof showAgent>(
+  act(
     showAgent,
     async (context, { id }) => agentShape(context.database, context, await context.database.showAgent(id)),
     accountOfAgent,
   ),
-  implement<AgentDeps, typeof createAgent>(createAgent, async (context, { account_id: accountId, file }) =>
+  act(createAgent, async (context, { account_id: accountId, file }) =>
     context.write(async (database) =>
       agentShape(database, context, await database.createAgent(accountId, file)),
     ),
   ),
-  implement<AgentDeps, typeof replaceAgent>(
+  act(
     replaceAgent,
     async (context, { id, file }) =>
       context.write(async (database) => agentShape(database, context, await database.updateAgent(id, file))),
     accountOfAgent,
   ),
-  implement<AgentDeps, typeof saveDraft>(
+  act(
     saveDraft,
     async (context, { id, file }) =>
       context.write(async (database) => {

@@ -10,10 +10,9 @@ import {
   showKey,
   updateKey,
 } from '../../../schemas/management/accounts/keys.ts'
-import type { Operation } from '../../../schemas/management/operation.ts'
 import { plainNetwork } from '../../../src/core/keys/address-list.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { type Act, implement } from '../act.ts'
+import { implementWith } from '../act.ts'
 import { isMemberAlone } from '../caller.ts'
 import { visibleKey } from '../calls/calls.ts'
 import { afterOf, page } from '../page.ts'
@@ -35,14 +34,10 @@ export const accountOfKey = async (database: Database, { id }: { id: string }) =
 
 export const withSecret = ({ key, raw }: { key: ApiKey; raw: string }) => ({ ...keyShape(key), key: raw })
 
-const withModels = <O extends Operation>(
-  operation: O,
-  run: Act<ModelDeps, O>['run'],
-  accountOf?: Act<ModelDeps, O>['accountOf'],
-) => implement<ModelDeps, O>(operation, run, accountOf)
+const act = implementWith<ModelDeps>()
 
 export const keyActs = [
-  implement(listKeys, async ({ database, caller }, input) => {
+  act(listKeys, async ({ database, caller }, input) => {
     // A member of an organization lists their keys.
     const keys = await database.listKeys(input.account_id, {
       after: afterOf(input),
@@ -51,7 +46,7 @@ export const keyActs = [
     })
     return page(keys.map(keyShape), input)
   }),
-  withModels(createKey, async (context, input) => {
+  act(createKey, async (context, input) => {
     await assertKnownModels(context, input.allowed_models)
     const wanted = {
       accountId: input.account_id,
@@ -69,7 +64,7 @@ export const keyActs = [
     }
     return withSecret(await context.write((database) => database.createKey(wanted)))
   }),
-  implement(
+  act(
     showKey,
     async (context, { id }) => {
       const key = await context.database.showKey(id)
@@ -78,7 +73,7 @@ export const keyActs = [
     },
     accountOfKey,
   ),
-  withModels(
+  act(
     updateKey,
     async (context, { id, name, enabled, ...input }) => {
       const { write, database, now } = context
@@ -100,15 +95,15 @@ export const keyActs = [
     },
     accountOfKey,
   ),
-  implement(
+  act(
     revealKey,
     async ({ write }, { id }) => withSecret(await write((database) => database.revealKey(id))),
     accountOfKey,
   ),
-  implement(forgetKeys, async ({ write }) => ({
+  act(forgetKeys, async ({ write }) => ({
     forgotten: await write((database) => database.forgetKeys()),
   })),
-  implement(
+  act(
     revokeKey,
     async ({ write }, { id }) => keyShape(await write((database) => database.revokeKey(id))),
     accountOfKey,

@@ -15,7 +15,7 @@ import { printCredits } from '../../../schemas/money.ts'
 import type { Decider } from '../../../src/postgres/accounts/key-requests.ts'
 import type { MemberSpend } from '../../../src/postgres/accounts/members.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
-import { type Context, implement } from '../act.ts'
+import { type Context, implementWith } from '../act.ts'
 import { assertMayActIn } from '../caller.ts'
 import { afterOf, page } from '../page.ts'
 import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
@@ -66,8 +66,10 @@ async function assertRequestOf(database: Repositories, organizationId: string, i
     throw new Failure('not_found', `There is no key request ${id} in ${organizationId}.`)
 }
 
+const act = implementWith<ModelDeps>()
+
 export const organizationActs = [
-  implement(listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
+  act(listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
     const found = await database.listMembers(organizationId, {
       after: afterOf(input),
       limit: input.limit + 1,
@@ -79,14 +81,14 @@ export const organizationActs = [
       data: data.map(({ id: _, email, spent, ...member }) => withSpend(member, { email, spent })),
     }
   }),
-  implement(putMember, async (context, { account_id: organizationId, member_id: accountId, role }) => {
+  act(putMember, async (context, { account_id: organizationId, member_id: accountId, role }) => {
     const member = await context.write(async (database) => {
       await assertOutranks(context, database, organizationId, { member: accountId, role })
       return database.putMember(organizationId, accountId, role)
     })
     return withSpend(member, await context.database.memberSpend(organizationId, accountId))
   }),
-  implement(removeMember, async (context, { account_id: organizationId, member_id: accountId }) => {
+  act(removeMember, async (context, { account_id: organizationId, member_id: accountId }) => {
     // Everyone may leave.
     if (accountId !== context.caller.signedIn?.user.accountId)
       assertMayActIn(context.caller, { ...removeMember, allows: ['owner', 'admin'] }, organizationId)
@@ -96,27 +98,24 @@ export const organizationActs = [
     })
     return withSpend(member, await context.database.memberSpend(organizationId, accountId))
   }),
-  implement(requestKey, async (context, { account_id: organizationId, name, agent_id: agentId, note }) => {
+  act(requestKey, async (context, { account_id: organizationId, name, agent_id: agentId, note }) => {
     const memberId = ownAccount(context)
     const asked = { organizationId, memberId, name, agentId, note }
     return keyRequestShape(await context.write((database) => database.requestKey(asked)))
   }),
-  implement(
-    listKeyRequests,
-    async ({ database, caller }, { account_id: organizationId, state, ...input }) => {
-      const role = caller.roles.get(organizationId)
-      const isDecider = caller.installation !== null || role === 'owner' || role === 'admin'
-      const found = await database.listKeyRequests(organizationId, {
-        // An id that no account has lists nothing.
-        memberId: isDecider ? null : (caller.signedIn?.user.accountId ?? ''),
-        state: state ?? null,
-        after: afterOf(input),
-        limit: input.limit + 1,
-      })
-      return page(found.map(keyRequestShape), input)
-    },
-  ),
-  implement<ModelDeps, typeof approveKey>(approveKey, async (context, input) => {
+  act(listKeyRequests, async ({ database, caller }, { account_id: organizationId, state, ...input }) => {
+    const role = caller.roles.get(organizationId)
+    const isDecider = caller.installation !== null || role === 'owner' || role === 'admin'
+    const found = await database.listKeyRequests(organizationId, {
+      // An id that no account has lists nothing.
+      memberId: isDecider ? null : (caller.signedIn?.user.accountId ?? ''),
+      state: state ?? null,
+      after: afterOf(input),
+      limit: input.limit + 1,
+    })
+    return page(found.map(keyRequestShape), input)
+  }),
+  act(approveKey, async (context, input) => {
     const { account_id: organizationId, id } = input
     await assertKnownModels(context, input.allowed_models)
     const approval = {
@@ -135,7 +134,7 @@ export const organizationActs = [
     })
     return { ...keyShape(issued.key), key: issued.raw, request: keyRequestShape(issued.request) }
   }),
-  implement(denyKey, async (context, { account_id: organizationId, id }) => {
+  act(denyKey, async (context, { account_id: organizationId, id }) => {
     const denied = await context.write(async (database) => {
       await assertRequestOf(database, organizationId, id)
       return database.denyKey(id, deciderOf(context))

@@ -10,7 +10,7 @@ import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { nextCursor, withAttempts } from '../../call-log/page.ts'
 import { readRefund } from '../../call-log/refund.ts'
 import { filtersOf, type LogSearchDeps, placeOf } from '../../call-log/search.ts'
-import { type Context, implement } from '../act.ts'
+import { type Context, implementWith } from '../act.ts'
 import { isMemberAlone } from '../caller.ts'
 
 export interface CallDeps extends Pick<LogSearchDeps, 'cursorKey'> {
@@ -48,8 +48,10 @@ const bucketOf = ({ from, to }: LogWindow): number =>
 
 const instant = (epochMs: number): string => new Date(epochMs).toISOString()
 
+const act = implementWith<CallDeps>()
+
 export const callActs = [
-  implement<CallDeps, typeof listCalls>(listCalls, async (context, input) => {
+  act(listCalls, async (context, input) => {
     const accountId = input.account_id
     const keyId = await visibleKey(context, accountId, input.key_id)
     const place = placeOf(searching(context), accountId, input)
@@ -72,7 +74,7 @@ export const callActs = [
       next_cursor: nextCursor(searching(context), accountId, place, found),
     }
   }),
-  implement<CallDeps, typeof seriesOfCalls>(seriesOfCalls, async (context, input) => {
+  act(seriesOfCalls, async (context, input) => {
     const accountId = input.account_id
     const keyId = await visibleKey(context, accountId, input.key_id)
     const { window: asked } = placeOf(searching(context), accountId, input)
@@ -100,7 +102,7 @@ export const callActs = [
       })),
     }
   }),
-  implement<CallDeps, typeof showCall>(showCall, async (context, { account_id: accountId, id }) => {
+  act(showCall, async (context, { account_id: accountId, id }) => {
     const found = await context.callLog.findCall({ accountId, keyId: null, id })
     // As a call that is not there: a member does not learn of others' calls.
     const call = found !== null && (await maySee(context, accountId, found.key_id)) ? found : null

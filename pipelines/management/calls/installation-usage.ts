@@ -6,7 +6,7 @@ import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { windowOf } from '../../query.ts'
-import { type Context, implement } from '../act.ts'
+import { type Context, implementWith } from '../act.ts'
 import { sumOf, sumsShape } from './usage.ts'
 
 export interface InstallationUsageDeps {
@@ -79,39 +79,38 @@ const totalShape = ({ all, costs }: Summed) => ({ ...sumsShape(sumOf(all)), ...m
 
 const instant = (epochMs: number): string => new Date(epochMs).toISOString()
 
+const act = implementWith<InstallationUsageDeps>()
+
 export const installationUsageActs = [
-  implement<InstallationUsageDeps, typeof showInstallationUsage>(
-    showInstallationUsage,
-    async (context, { account_id: accountId = null, limit, ...input }) => {
-      const { database, now } = context
-      const by = input.by ?? (accountId === null ? 'account' : 'model')
-      const window = windowOf(input, DEFAULT_PERIOD, now)
-      const { from, to } = withCalls(window, now)
-      if (accountId !== null) await database.showAccount(accountId)
-      const before = { from: Math.max(0, from - (to - from)), to: from }
-      const [earlier, found] = await Promise.all([
-        sum(context, { accountId, by: by === 'channel' ? by : 'model', ...before }),
-        sum(context, { accountId, by, from, to }),
-      ])
-      const rows = found.all.slice(0, limit)
-      const costs = Map.groupBy(found.costs, groupOf)
-      const names = await namesOf(context, by, rows)
-      return {
-        object: 'usage' as const,
-        currency: CURRENCY,
-        period_from: instant(window.from),
-        period_to: instant(window.to),
-        account_id: accountId,
-        by,
-        rows: rows.map((row) => ({
-          ...groupShape(row, by, names),
-          ...sumsShape(row),
-          ...marginShape(costs.get(groupOf(row)) ?? []),
-        })),
-        has_more: found.all.length > limit,
-        total: totalShape(found),
-        before: totalShape(earlier),
-      }
-    },
-  ),
+  act(showInstallationUsage, async (context, { account_id: accountId = null, limit, ...input }) => {
+    const { database, now } = context
+    const by = input.by ?? (accountId === null ? 'account' : 'model')
+    const window = windowOf(input, DEFAULT_PERIOD, now)
+    const { from, to } = withCalls(window, now)
+    if (accountId !== null) await database.showAccount(accountId)
+    const before = { from: Math.max(0, from - (to - from)), to: from }
+    const [earlier, found] = await Promise.all([
+      sum(context, { accountId, by: by === 'channel' ? by : 'model', ...before }),
+      sum(context, { accountId, by, from, to }),
+    ])
+    const rows = found.all.slice(0, limit)
+    const costs = Map.groupBy(found.costs, groupOf)
+    const names = await namesOf(context, by, rows)
+    return {
+      object: 'usage' as const,
+      currency: CURRENCY,
+      period_from: instant(window.from),
+      period_to: instant(window.to),
+      account_id: accountId,
+      by,
+      rows: rows.map((row) => ({
+        ...groupShape(row, by, names),
+        ...sumsShape(row),
+        ...marginShape(costs.get(groupOf(row)) ?? []),
+      })),
+      has_more: found.all.length > limit,
+      total: totalShape(found),
+      before: totalShape(earlier),
+    }
+  }),
 ]

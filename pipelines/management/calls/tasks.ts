@@ -18,7 +18,7 @@ import { type CancelDeps, cancelFoundTask } from '../../media/cancel-task.ts'
 import { endTask as endByOperator, NotEndable } from '../../tasks/end/end-task.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import type { TaskMessages } from '../../tasks/worker/messages.ts'
-import { type Context, implement } from '../act.ts'
+import { type Context, implementWith } from '../act.ts'
 import { afterOf, page } from '../page.ts'
 import { taskShape } from '../shapes.ts'
 
@@ -96,18 +96,20 @@ const conflict = (error: unknown): never => {
 const accountOfTask = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await taskOf(database, id, isShown)).accountId
 
+const act = implementWith<TaskDeps>()
+
 export const taskActs = [
-  implement(listTasks, async ({ database }, { account_id: accountId, ...input }) => {
+  act(listTasks, async ({ database }, { account_id: accountId, ...input }) => {
     const query = await queryOf(database, input)
     const tasks = await database.listAllTasks({ ...query, accountId, isShown: true })
     return page(tasks.map(taskShape), input)
   }),
-  implement<TaskDeps, typeof showTask>(
+  act(
     showTask,
     async (context, { id }) => detailOf(context, await taskOf(context.database, id, isShown)),
     accountOfTask,
   ),
-  implement<TaskDeps, typeof cancelTask>(
+  act(
     cancelTask,
     async (context, { id }) => {
       const task = await taskOf(context.database, id, isShown)
@@ -118,41 +120,35 @@ export const taskActs = [
     },
     accountOfTask,
   ),
-  implement(listAllTasks, async ({ database }, { account_id: accountId = null, ...input }) => {
+  act(listAllTasks, async ({ database }, { account_id: accountId = null, ...input }) => {
     const query = await queryOf(database, input)
     return page((await database.listAllTasks({ ...query, accountId })).map(taskShape), input)
   }),
-  implement<TaskDeps, typeof showAnyTask>(showAnyTask, async (context, { id }) =>
+  act(showAnyTask, async (context, { id }) =>
     detailOf(context, await taskOf(context.database, id, () => true)),
   ),
-  implement<Pick<TaskDeps, 'messages' | 'cancelUpstream'>, typeof endTask>(
-    endTask,
-    async ({ database, write, messages, cancelUpstream, now }, { id, as, reason }) => {
-      await taskOf(database, id, () => true)
-      const tasks = {
-        readTasks: database.readTasks,
-        applyTransition: (move: Parameters<Tasks['applyTransition']>[0]) =>
-          write((writing) => writing.applyTransition(move)),
-      }
-      const deps = { database: tasks, messages, cancelUpstream, now: () => now }
-      const { task, provider } = await endByOperator(deps, id, { event: as, reason }).catch(conflict)
-      return { ...taskShape(task), provider }
-    },
-  ),
-  implement<Pick<TaskDeps, 'messages'>, typeof retryTask>(
-    retryTask,
-    async ({ database, write, messages, now }, { id }) => {
-      const task = await taskOf(database, id, () => true)
-      const renewed = await write((writing) => writing.renewTaskChain(id, now))
-      if (renewed === null)
-        throw new Failure(
-          'conflict',
-          task.endedAt === null
-            ? `Task ${id} is being submitted. Try again in a minute.`
-            : `Task ${id} has ended already: it is ${task.state}.`,
-        )
-      messages.publish(renewed)
-      return taskShape(task)
-    },
-  ),
+  act(endTask, async ({ database, write, messages, cancelUpstream, now }, { id, as, reason }) => {
+    await taskOf(database, id, () => true)
+    const tasks = {
+      readTasks: database.readTasks,
+      applyTransition: (move: Parameters<Tasks['applyTransition']>[0]) =>
+        write((writing) => writing.applyTransition(move)),
+    }
+    const deps = { database: tasks, messages, cancelUpstream, now: () => now }
+    const { task, provider } = await endByOperator(deps, id, { event: as, reason }).catch(conflict)
+    return { ...taskShape(task), provider }
+  }),
+  act(retryTask, async ({ database, write, messages, now }, { id }) => {
+    const task = await taskOf(database, id, () => true)
+    const renewed = await write((writing) => writing.renewTaskChain(id, now))
+    if (renewed === null)
+      throw new Failure(
+        'conflict',
+        task.endedAt === null
+          ? `Task ${id} is being submitted. Try again in a minute.`
+          : `Task ${id} has ended already: it is ${task.state}.`,
+      )
+    messages.publish(renewed)
+    return taskShape(task)
+  }),
 ]

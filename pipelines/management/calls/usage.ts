@@ -7,7 +7,7 @@ import type { DailyGroup, DailyUsage } from '../../../src/clickhouse/summaries/d
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { windowOf } from '../../query.ts'
 import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
-import { type Context, implement } from '../act.ts'
+import { type Context, implementWith } from '../act.ts'
 import { keyShape, walletShape } from '../shapes.ts'
 import { visibleKey } from './calls.ts'
 import { runwayDays, spendRate } from './spend-rate.ts'
@@ -91,8 +91,10 @@ const lastDays = (days: number, now: number): LogWindow => ({
 
 const instant = (epochMs: number): string => new Date(epochMs).toISOString()
 
+const act = implementWith<UsageDeps>()
+
 export const usageActs = [
-  implement<UsageDeps, typeof showUsage>(showUsage, async (context, input) => {
+  act(showUsage, async (context, input) => {
     const { account_id: accountId, by } = input
     const keyId = await visibleKey(context, accountId, input.key_id)
     const { from, to } = windowOf(input, '30d', context.now)
@@ -119,7 +121,7 @@ export const usageActs = [
       by_day: daily.map((sums) => ({ date: sums.day, group: sums.group, ...sumsShape(sums) })),
     }
   }),
-  implement<UsageDeps, typeof showHome>(showHome, async (context, { account_id: accountId }) => {
+  act(showHome, async (context, { account_id: accountId }) => {
     const { database, callLog, now } = context
     const [{ wallet }, nearCap, budgets, rows] = await Promise.all([
       database.showAccount(accountId),

@@ -15,11 +15,10 @@ import {
   showChannel,
   testChannel,
 } from '../../../schemas/management/channels.ts'
-import type { Operation } from '../../../schemas/management/operation.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess, maskedTail } from '../../../src/core/routing/channel-access.ts'
 import { keysSeen } from '../../../src/core/routing/key-pools.ts'
-import { type Act, type Context, implement } from '../act.ts'
+import { type Context, implementWith } from '../act.ts'
 import { type ChannelTestDeps, callChannel } from './test-call.ts'
 
 export interface ChannelDeps extends ChannelTestDeps {
@@ -30,8 +29,7 @@ export interface ChannelDeps extends ChannelTestDeps {
 
 type ChannelContext = Context & ChannelDeps
 
-const act = <O extends Operation>(operation: O, run: Act<ChannelDeps, O>['run']) =>
-  implement<ChannelDeps, O>(operation, run)
+const act = implementWith<ChannelDeps>()
 
 /** @throws Failure `not_found` */
 function channelOf({ catalog }: Pick<ChannelDeps, 'catalog'>, id: string): ChannelEntry {

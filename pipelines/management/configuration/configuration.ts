@@ -7,7 +7,7 @@ import {
 } from '../../../schemas/management/configuration.ts'
 import type { EditableConfiguration } from '../../../src/config/edit.ts'
 import type { Problem } from '../../../src/config/problem.ts'
-import { implement } from '../act.ts'
+import { implementWith } from '../act.ts'
 import { differenceOf } from './difference.ts'
 
 export interface ConfigurationDeps {
@@ -32,42 +32,35 @@ function checked(file: EditableConfiguration, text: string) {
   }
 }
 
+const act = implementWith<ConfigurationDeps>()
+
 export const configurationActs = [
-  implement<ConfigurationDeps, typeof showConfiguration>(
-    showConfiguration,
-    async ({ configurationFile, isConfigurationRefused }) => {
-      const { path, text, digest, isWritable } = configurationFile.read()
-      return { path, text, digest, is_writable: isWritable, is_refused: isConfigurationRefused() }
-    },
-  ),
-  implement<ConfigurationDeps, typeof checkConfiguration>(
-    checkConfiguration,
-    async ({ configurationFile }, { text }) => checked(configurationFile, text),
-  ),
-  implement<ConfigurationDeps, typeof applyConfiguration>(
-    applyConfiguration,
-    async ({ configurationFile: file, write }, { text, digest }) => {
-      const before = file.read()
-      if (!before.isWritable)
-        throw new Failure(
-          'conflict',
-          `${before.path} cannot be written by the gateway. Change it where it is deployed from, or set TOLLGATE_CONFIG to a file that the service may write.`,
-        )
-      if (before.digest !== digest)
-        throw new Failure('conflict', 'The configuration file has changed since it was read. Read it again.')
-      const { ok, problems, difference } = checked(file, text)
-      const [first] = problems
-      if (!ok)
-        throw new Failure(
-          'invalid_request',
-          `text: line ${first?.line}, column ${first?.column}: ${first?.field ? `${first.field}: ` : ''}${first?.message}`,
-        )
-      // Within the transaction: the audit record has the act exactly if the file was replaced.
-      await write(async (database) => {
-        await database.recordConfiguration(difference)
-        file.replace(text)
-      })
-      return { digest: file.read().digest, difference }
-    },
-  ),
+  act(showConfiguration, async ({ configurationFile, isConfigurationRefused }) => {
+    const { path, text, digest, isWritable } = configurationFile.read()
+    return { path, text, digest, is_writable: isWritable, is_refused: isConfigurationRefused() }
+  }),
+  act(checkConfiguration, async ({ configurationFile }, { text }) => checked(configurationFile, text)),
+  act(applyConfiguration, async ({ configurationFile: file, write }, { text, digest }) => {
+    const before = file.read()
+    if (!before.isWritable)
+      throw new Failure(
+        'conflict',
+        `${before.path} cannot be written by the gateway. Change it where it is deployed from, or set TOLLGATE_CONFIG to a file that the service may write.`,
+      )
+    if (before.digest !== digest)
+      throw new Failure('conflict', 'The configuration file has changed since it was read. Read it again.')
+    const { ok, problems, difference } = checked(file, text)
+    const [first] = problems
+    if (!ok)
+      throw new Failure(
+        'invalid_request',
+        `text: line ${first?.line}, column ${first?.column}: ${first?.field ? `${first.field}: ` : ''}${first?.message}`,
+      )
+    // Within the transaction: the audit record has the act exactly if the file was replaced.
+    await write(async (database) => {
+      await database.recordConfiguration(difference)
+      file.replace(text)
+    })
+    return { digest: file.read().digest, difference }
+  }),
 ]

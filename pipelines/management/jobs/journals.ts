@@ -2,13 +2,12 @@
 import { SETTLEMENT_SUBJECT, type Settlement } from '../../../schemas/events/event.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { abandonJournal, importJournal, listJournals } from '../../../schemas/management/journals.ts'
-import type { Operation } from '../../../schemas/management/operation.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import type { FoundJournal } from '../../../src/journal/found.ts'
 import type { Admission } from '../../../src/journal/journal.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
 import { decodeSettlements } from '../../settlement/messages.ts'
-import { type Act, type Context, implement } from '../act.ts'
+import { type Context, implementWith } from '../act.ts'
 
 export interface JournalDeps {
   readonly journals: {
@@ -23,8 +22,7 @@ export interface JournalDeps {
 
 type JournalContext = Context & JournalDeps
 
-const act = <O extends Operation>(operation: O, run: Act<JournalDeps, O>['run']) =>
-  implement<JournalDeps, O>(operation, run)
+const act = implementWith<JournalDeps>()
 
 /** The most that `bookSettlements` takes at once. */
 const BOOK_MAX_SETTLEMENTS = 1_000

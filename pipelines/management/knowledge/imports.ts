@@ -19,7 +19,7 @@ import type { Job } from '../../../src/postgres/operation/jobs.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { notStored } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
-import { implement } from '../act.ts'
+import { implementWith } from '../act.ts'
 import { jobProgressShape } from '../jobs/jobs.ts'
 import { accountOfBase } from './bases.ts'
 
@@ -131,8 +131,10 @@ async function importOf(
   return job
 }
 
+const act = implementWith<ImportDeps>()
+
 export const importActs = [
-  implement<ImportDeps, typeof startImport>(
+  act(
     startImport,
     async (context, { id, account_id: given, prune }) => {
       const { caller, database, uploads, write } = context
@@ -156,7 +158,7 @@ export const importActs = [
     async (database, { id, account_id: accountId = null }) =>
       id === DEFAULT_KB_ID ? accountId : accountOfBase(database, { id }),
   ),
-  implement(
+  act(
     listImports,
     async ({ database }, { id, limit }) => ({
       object: 'list' as const,
@@ -164,12 +166,8 @@ export const importActs = [
     }),
     accountOfBase,
   ),
-  implement(
-    showImport,
-    async ({ database }, input) => shapeOf(await importOf(database, input)),
-    accountOfBase,
-  ),
-  implement(
+  act(showImport, async ({ database }, input) => shapeOf(await importOf(database, input)), accountOfBase),
+  act(
     cancelImport,
     async ({ database, write }, input) => {
       const { id } = await importOf(database, input)

@@ -25,7 +25,7 @@ import {
   watchInstallation,
 } from '../../../schemas/management/live.ts'
 import { printCredits } from '../../../schemas/money.ts'
-import { implement } from '../act.ts'
+import { implementWith } from '../act.ts'
 import { visibleKey } from '../calls/calls.ts'
 import { implementStream } from './act.ts'
 import type { LiveEvent } from './events.ts'
@@ -128,10 +128,10 @@ const matching = ({ accountId, keyId, model, statuses }: CallFilter): MonoTypeOp
         (statuses.length === 0 || statuses.includes(call.status))),
   )
 
+const act = implementWith<LiveDeps>()
+
 export const liveActs = [
-  implement<LiveDeps, typeof showInstallation>(showInstallation, async (context) =>
-    installationOf(await reportsOf(context), context.now),
-  ),
+  act(showInstallation, async (context) => installationOf(await reportsOf(context), context.now)),
 ]
 
 export const liveStreams = [

@@ -10,7 +10,7 @@ import {
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { EMAILED_EVENTS, eventsOf, INSTALLATION } from '../../../schemas/notifications/event.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
-import { implement } from '../act.ts'
+import { implementWith } from '../act.ts'
 import { signedInOf } from '../people/sessions.ts'
 
 export interface AlertDeps {
@@ -54,31 +54,28 @@ async function choicesOf(
   }
 }
 
+const act = implementWith<AlertDeps>()
+
 export const alertActs = [
-  implement(showAlerts, async ({ database }, { account_id: accountId }) =>
+  act(showAlerts, async ({ database }, { account_id: accountId }) =>
     alertsShape(accountId, await database.readLowBalance(accountId)),
   ),
-  implement(updateAlerts, ({ write }, { account_id: accountId, balance_low: threshold }) =>
+  act(updateAlerts, ({ write }, { account_id: accountId, balance_low: threshold }) =>
     write(async (writing) => {
       await writing.setLowBalance(accountId, threshold)
       return alertsShape(accountId, threshold)
     }),
   ),
-  implement<AlertDeps, typeof showEmailChoices>(showEmailChoices, (context) =>
-    choicesOf(context.database, signedInOf(context), context.hasMail),
-  ),
-  implement<AlertDeps, typeof updateEmailChoices>(
-    updateEmailChoices,
-    async (context, { account_id: accountId, events }) => {
-      const signedIn = signedInOf(context)
-      if (!notifiable(signedIn).some((one) => one.accountId === accountId))
-        throw new Failure('not_found', `There is no account ${accountId} of which you can be notified.`)
-      const known = eventsOf(accountId)
-      return context.write(async (writing) => {
-        const wanted = known.filter((event) => events.includes(event))
-        await writing.setEmailChoices(signedIn.user.id, accountId, wanted)
-        return choicesOf(writing, signedIn, context.hasMail)
-      })
-    },
-  ),
+  act(showEmailChoices, (context) => choicesOf(context.database, signedInOf(context), context.hasMail)),
+  act(updateEmailChoices, async (context, { account_id: accountId, events }) => {
+    const signedIn = signedInOf(context)
+    if (!notifiable(signedIn).some((one) => one.accountId === accountId))
+      throw new Failure('not_found', `There is no account ${accountId} of which you can be notified.`)
+    const known = eventsOf(accountId)
+    return context.write(async (writing) => {
+      const wanted = known.filter((event) => events.includes(event))
+      await writing.setEmailChoices(signedIn.user.id, accountId, wanted)
+      return choicesOf(writing, signedIn, context.hasMail)
+    })
+  }),
 ]

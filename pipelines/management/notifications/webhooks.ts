@@ -16,7 +16,7 @@ import type { WebhookEndpoint } from '../../../schemas/notifications/delivery.ts
 import { eventsOf, INSTALLATION } from '../../../schemas/notifications/event.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { implement } from '../act.ts'
+import { implementWith } from '../act.ts'
 import { afterOf, page } from '../page.ts'
 import { deliveryShape } from './deliveries.ts'
 
@@ -45,8 +45,10 @@ function assertEvents(accountId: string, events: readonly string[] | null | unde
 const ofEndpoint = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await database.showEndpoint(id)).accountId
 
+const act = implementWith<WebhookDeps>()
+
 export const webhookActs = [
-  implement<WebhookDeps, typeof createWebhook>(
+  act(
     createWebhook,
     async ({ database, write, checkReceiver }, { account_id: accountId, url, description, events }) => {
       if (accountId !== INSTALLATION) await database.showAccount(accountId)
@@ -58,16 +60,12 @@ export const webhookActs = [
       return { ...webhookShape(endpoint), secret }
     },
   ),
-  implement(listWebhooks, async ({ database }, { account_id, ...input }) => {
+  act(listWebhooks, async ({ database }, { account_id, ...input }) => {
     const found = await database.listEndpoints(account_id, { after: afterOf(input), limit: input.limit + 1 })
     return page(found.map(webhookShape), input)
   }),
-  implement(
-    showWebhook,
-    async ({ database }, { id }) => webhookShape(await database.showEndpoint(id)),
-    ofEndpoint,
-  ),
-  implement<WebhookDeps, typeof updateWebhook>(
+  act(showWebhook, async ({ database }, { id }) => webhookShape(await database.showEndpoint(id)), ofEndpoint),
+  act(
     updateWebhook,
     async ({ database, write, checkReceiver }, { id, ...changes }) => {
       assertEvents((await database.showEndpoint(id)).accountId, changes.events)
@@ -76,7 +74,7 @@ export const webhookActs = [
     },
     ofEndpoint,
   ),
-  implement(
+  act(
     deleteWebhook,
     async ({ write }, { id }) => {
       await write((writing) => writing.deleteEndpoint(id))
@@ -84,7 +82,7 @@ export const webhookActs = [
     },
     ofEndpoint,
   ),
-  implement(
+  act(
     rotateWebhook,
     async ({ write }, { id }) => {
       const { endpoint, secret } = await write((writing) => writing.rotateSecret(id))
@@ -92,7 +90,7 @@ export const webhookActs = [
     },
     ofEndpoint,
   ),
-  implement(
+  act(
     testWebhook,
     async ({ database, write }, { id }) => {
       const { accountId, enabled } = await database.showEndpoint(id)
@@ -102,19 +100,19 @@ export const webhookActs = [
     },
     ofEndpoint,
   ),
-  implement(
+  act(
     replayFailed,
     async ({ write }, { id, since }) => ({
       replayed: await write((writing) => writing.replayFailed(id, new Date(since))),
     }),
     ofEndpoint,
   ),
-  implement(revealCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
+  act(revealCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
     await database.showAccount(accountId)
     const secret = await write((writing) => writing.revealCallbackSecret(accountId))
     return { account_id: accountId, secret }
   }),
-  implement(rotateCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
+  act(rotateCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
     await database.showAccount(accountId)
     const { secret } = await write(async (writing) =>
       writing.rotateSecret((await writing.callbackSecret(accountId)).id),

@@ -1,6 +1,5 @@
 /** Acts of saved cards and automatic top-ups. */
 import { Failure } from '../../../schemas/failure.ts'
-import type { Operation } from '../../../schemas/management/operation.ts'
 import {
   listCards,
   removeCard,
@@ -12,12 +11,11 @@ import { printCredits } from '../../../schemas/money.ts'
 import type { AutomaticTopUp, SavedMethod } from '../../../schemas/payments/payment.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import { setupPages } from '../../payments/pages.ts'
-import { type Act, implement } from '../act.ts'
+import { implementWith } from '../act.ts'
 import { consoleBase, customerOf, openCards, type PaymentDeps } from './deps.ts'
 import { assertEnough } from './payments.ts'
 
-const act = <O extends Operation>(operation: O, run: Act<PaymentDeps, O>['run']) =>
-  implement<PaymentDeps, O>(operation, run)
+const act = implementWith<PaymentDeps>()
 
 const cardShape = shapeOf<SavedMethod>
 

@@ -2,7 +2,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { MINIMUM_TOP_UP } from '../../../schemas/accounts/account.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import type { Operation } from '../../../schemas/management/operation.ts'
 import {
   listAllPayments,
   listPayments,
@@ -19,17 +18,13 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
-import { type Act, implement } from '../act.ts'
+import { implementWith } from '../act.ts'
 import { afterOf, page } from '../page.ts'
 import { consoleBase, customerOf, openCards, type PaymentContext, type PaymentDeps } from './deps.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-const act = <O extends Operation>(
-  operation: O,
-  run: Act<PaymentDeps, O>['run'],
-  accountOf?: Act<PaymentDeps, O>['accountOf'],
-) => implement<PaymentDeps, O>(operation, run, accountOf)
+const act = implementWith<PaymentDeps>()
 
 const receiptShape = (receipt: Receipt) => ({
   number: Number(receipt.number),

@@ -1,7 +1,7 @@
 /** The act that downloads a receipt. */
 import { downloadReceipt } from '../../../schemas/management/payments/payments.ts'
 import type { Receipt } from '../../../schemas/payments/payment.ts'
-import { implement } from '../act.ts'
+import { implementWith } from '../act.ts'
 
 export interface ReceiptDeps {
   readonly config: () => { readonly payments: { readonly seller: readonly string[] } | null }
@@ -11,8 +11,10 @@ export interface ReceiptDeps {
 
 const FILE_NAMES = { receipt: 'receipt', credit_note: 'credit-note' } as const
 
+const act = implementWith<ReceiptDeps>()
+
 export const receiptActs = [
-  implement<ReceiptDeps, typeof downloadReceipt>(
+  act(
     downloadReceipt,
     async ({ database, config, printReceipt }, { number }) => {
       const receipt = await database.showReceipt(BigInt(number))

@@ -2,14 +2,13 @@
 import type { Invitation } from '../../../schemas/accounts/people.ts'
 import type { ConfigFile, OidcProvider } from '../../../schemas/config/file.ts'
 import { Failure } from '../../../schemas/failure.ts'
-import type { Operation } from '../../../schemas/management/operation.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
 import { isEmail, normalizeEmail } from '../../../src/core/people/email.ts'
 import { passwordProblem } from '../../../src/core/people/password-policy.ts'
 import { isRecoveryCode, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
 import type { Identity } from '../../../src/identity/identity.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
-import { type Act, type Context, implement } from '../act.ts'
+import { type Context, implementWith } from '../act.ts'
 import type { Visit } from '../endpoint.ts'
 
 export interface UserDeps {
@@ -42,8 +41,7 @@ export const tooLate = (): Failure =>
 const invalid = (message: string): Failure => new Failure('invalid_request', message)
 
 /** Makes the act of an operation of people. */
-export const peopleAct = <O extends Operation>(operation: O, run: Act<PeopleDeps, O>['run']) =>
-  implement<PeopleDeps, O>(operation, run)
+export const peopleAct = implementWith<PeopleDeps>()
 
 /** Returns the session to open for a user. */
 export const newSession = (

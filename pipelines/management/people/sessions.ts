@@ -4,7 +4,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import { showSession, signInByLink, signOut } from '../../../schemas/management/people/sessions.ts'
 import { csrfTokenOf, generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
-import { type Context, implement } from '../act.ts'
+import { type Context, implementWith } from '../act.ts'
 import type { Visit } from '../endpoint.ts'
 import { userShape } from '../shapes.ts'
 
@@ -68,17 +68,17 @@ export async function renewSession(
   return sessionShape((await database.findSession(tokenHash(token)))!, token)
 }
 
+const act = implementWith<SessionDeps>()
+
 export const sessionActs = [
-  implement<SessionDeps, typeof showSession>(showSession, async ({ caller, visit }) =>
-    sessionShape(signedInOf({ caller }), visit.token!),
-  ),
-  implement<SessionDeps, typeof signInByLink>(signInByLink, (context, { token }) =>
+  act(showSession, async ({ caller, visit }) => sessionShape(signedInOf({ caller }), visit.token!)),
+  act(signInByLink, (context, { token }) =>
     startSession(context, (database, hash) => {
       const { userAgent, address } = context.visit
       return database.signInByLink(tokenHash(token), { tokenHash: hash, userAgent, address })
     }),
   ),
-  implement<SessionDeps, typeof signOut>(signOut, async ({ caller, visit, write }) => {
+  act(signOut, async ({ caller, visit, write }) => {
     const { session } = signedInOf({ caller })
     await write((database) => database.endSessions(session.userId, { only: session.id }))
     visit.setToken(null)

@@ -1,6 +1,5 @@
 /** Acts of users and invitations. */
 import { Failure } from '../../../schemas/failure.ts'
-import type { Operation } from '../../../schemas/management/operation.ts'
 import {
   createInvitation,
   createSignInLink,
@@ -19,15 +18,14 @@ import {
 import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import type { NewInvitation } from '../../../src/postgres/people/invitations.ts'
 import { assertMayDecideOn } from '../accounts/ranks.ts'
-import { type Act, type Context, implement } from '../act.ts'
+import { type Context, implementWith } from '../act.ts'
 import { afterOf, page } from '../page.ts'
 import { invitationShape, userShape } from '../shapes.ts'
 import { readEmail, tooMany, type UserDeps } from './rules.ts'
 
 const LINK_MINUTES = 15
 
-const act = <O extends Operation>(operation: O, run: Act<UserDeps, O>['run']) =>
-  implement<UserDeps, O>(operation, run)
+const act = implementWith<UserDeps>()
 
 /** Creates an invitation, and sends it, or returns it with the link to hand on. */
 async function invite(
