@@ -1,7 +1,6 @@
 /** Acts of agents. */
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
-import { Failure } from '../../../schemas/failure.ts'
 import {
   createAgent,
   deleteAgent,
@@ -40,15 +39,8 @@ async function agentShape(database: Reading, { config }: AgentDeps, agent: Agent
   }
 }
 
-const accountOfAgent = async (database: Database, { id }: { readonly id: string }): Promise<string> => {
-  try {
-    return (await database.showAgent(id)).accountId
-  } catch (error) {
-    if ((error as { code?: string }).code === 'agent_not_found')
-      throw new Failure('not_found', `There is no agent ${id}.`)
-    throw error
-  }
-}
+const accountOfAgent = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
+  (await database.showAgent(id)).accountId
 
 const act = implementWith<AgentDeps>()
 

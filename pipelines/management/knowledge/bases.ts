@@ -22,16 +22,8 @@ const MAX_BASES = 100
 
 export const baseShape = shapeOf<KnowledgeBase>
 
-/** Returns the account of a base. @throws Failure `not_found` */
-export async function accountOfBase(database: Database, { id }: { readonly id: string }): Promise<string> {
-  try {
-    return (await database.showBase(id)).accountId
-  } catch (error) {
-    if ((error as { code?: string }).code === 'kb_not_found')
-      throw new Failure('not_found', `There is no knowledge base ${id}.`)
-    throw error
-  }
-}
+export const accountOfBase = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
+  (await database.showBase(id)).accountId
 
 /** Whether the reader is an agent or a member of the account, or another account that the caller administers. */
 async function isNear(
