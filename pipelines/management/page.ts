@@ -1,7 +1,7 @@
 /** Pages of lists, by the id or another key of the last entry of the page before. */
 import { Failure } from '../../schemas/failure.ts'
 
-interface PageInput {
+export interface PageInput {
   readonly limit: number
   readonly cursor?: string | undefined
 }
@@ -14,6 +14,9 @@ export function afterOf({ cursor }: Pick<PageInput, 'cursor'>): string | null {
   if (id !== '' && !id.includes('\0') && Buffer.from(id).toString('base64url') === cursor) return id
   throw new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
 }
+
+/** Returns where a page begins, and to read one entry more than it has. @throws Failure `invalid_request` */
+export const pageAfter = (input: PageInput) => ({ after: afterOf(input), limit: input.limit + 1 })
 
 /** Returns the cursor of the page after the entry of this key. */
 export const cursorAfter = (key: string | number): string => Buffer.from(String(key)).toString('base64url')

@@ -17,7 +17,7 @@ import {
 import type { Credited } from '../../../src/postgres/billing/wallets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../act.ts'
-import { afterOf, page } from '../page.ts'
+import { afterOf, page, pageAfter } from '../page.ts'
 import { accountShape, entryShape, walletShape } from '../shapes.ts'
 import { assertKnownModels } from './key-rules.ts'
 
@@ -45,11 +45,7 @@ export function entryBefore(cursor: string | undefined): bigint | null {
 
 export const accountActs = [
   act(listAccounts, async ({ database }, input) => {
-    const found = await database.listAccounts({
-      search: input.search ?? null,
-      after: afterOf(input),
-      limit: input.limit + 1,
-    })
+    const found = await database.listAccounts({ search: input.search ?? null, ...pageAfter(input) })
     return page(found.map(accountShape), input)
   }),
   act(showAccount, async ({ database }, { id }) => accountShape(await database.showAccount(id)), ofId),

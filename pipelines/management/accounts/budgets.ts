@@ -7,7 +7,7 @@ import type { BudgetState } from '../../../src/postgres/billing/budgets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implement } from '../act.ts'
 import { type Caller, isMemberAlone } from '../caller.ts'
-import { afterOf, page } from '../page.ts'
+import { page, pageAfter } from '../page.ts'
 
 /** Share of a budget from which it is nearly spent. */
 const NEAR_PERCENT = 80n
@@ -84,8 +84,7 @@ export const budgetActs = [
       keyId,
       // Owners, admins and billing see all.
       memberId: isMemberAlone(caller, accountId) ? (caller.signedIn?.user.accountId ?? '') : null,
-      after: afterOf(input),
-      limit: input.limit + 1,
+      ...pageAfter(input),
     })
     return page(found.map(budgetShape), input)
   }),

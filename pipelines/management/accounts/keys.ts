@@ -15,7 +15,7 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../act.ts'
 import { isMemberAlone } from '../caller.ts'
 import { visibleKey } from '../calls/calls.ts'
-import { afterOf, page } from '../page.ts'
+import { page, pageAfter } from '../page.ts'
 import { keyShape } from '../shapes.ts'
 import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
 
@@ -40,8 +40,7 @@ export const keyActs = [
   act(listKeys, async ({ database, caller }, input) => {
     // A member of an organization lists their keys.
     const keys = await database.listKeys(input.account_id, {
-      after: afterOf(input),
-      limit: input.limit + 1,
+      ...pageAfter(input),
       memberId: isMemberAlone(caller, input.account_id) ? (caller.signedIn?.user.accountId ?? '') : null,
     })
     return page(keys.map(keyShape), input)

@@ -17,7 +17,7 @@ import type { MemberSpend } from '../../../src/postgres/accounts/members.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { type Context, implementWith } from '../act.ts'
 import { assertMayActIn } from '../caller.ts'
-import { afterOf, page } from '../page.ts'
+import { page, pageAfter } from '../page.ts'
 import { keyRequestShape, keyShape, memberShape } from '../shapes.ts'
 import { assertKnownModels, expiryOf, type ModelDeps } from './key-rules.ts'
 import { networksOf } from './keys.ts'
@@ -70,16 +70,10 @@ const act = implementWith<ModelDeps>()
 
 export const organizationActs = [
   act(listMembers, async ({ database }, { account_id: organizationId, ...input }) => {
-    const found = await database.listMembers(organizationId, {
-      after: afterOf(input),
-      limit: input.limit + 1,
-    })
-    const members = found.map((member) => ({ ...member, id: member.accountId }))
-    const { data, ...more } = page(members, input)
-    return {
-      ...more,
-      data: data.map(({ id: _, email, spent, ...member }) => withSpend(member, { email, spent })),
-    }
+    const found = await database.listMembers(organizationId, pageAfter(input))
+    // The schema of the answer leaves out the id, by which pages go.
+    const members = found.map((member) => ({ ...withSpend(member, member), id: member.accountId }))
+    return page(members, input)
   }),
   act(putMember, async (context, { account_id: organizationId, member_id: accountId, role }) => {
     const member = await context.write(async (database) => {
@@ -110,8 +104,7 @@ export const organizationActs = [
       // An id that no account has lists nothing.
       memberId: isDecider ? null : (caller.signedIn?.user.accountId ?? ''),
       state: state ?? null,
-      after: afterOf(input),
-      limit: input.limit + 1,
+      ...pageAfter(input),
     })
     return page(found.map(keyRequestShape), input)
   }),

@@ -1,5 +1,4 @@
 /** Acts of management tokens. */
-
 import { Failure } from '../../../schemas/failure.ts'
 import {
   createInstallationToken,
@@ -13,7 +12,7 @@ import type { Scope } from '../../../schemas/management/operation.ts'
 import { generateManagementToken, shownTokenPrefix, tokenHash } from '../../../src/core/keys/bearer-token.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
-import { afterOf, page } from '../page.ts'
+import { type PageInput, page, pageAfter } from '../page.ts'
 import { tokenShape } from '../shapes.ts'
 import { expiryOf } from './key-rules.ts'
 
@@ -45,16 +44,8 @@ async function create({ database, write, caller, now }: Context, accountId: stri
   return { ...tokenShape(made), token }
 }
 
-async function list(
-  { database }: Context,
-  accountId: string | null,
-  input: { readonly limit: number; readonly cursor?: string | undefined },
-) {
-  const found = await database.listManagementTokens(accountId, {
-    after: afterOf(input),
-    limit: input.limit + 1,
-  })
-  return page(found.map(tokenShape), input)
+async function list({ database }: Context, accountId: string | null, input: PageInput) {
+  return page((await database.listManagementTokens(accountId, pageAfter(input))).map(tokenShape), input)
 }
 
 /** An id of the other kind counts as missing. @throws Failure `not_found` */

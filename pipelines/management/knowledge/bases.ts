@@ -1,5 +1,4 @@
 /** Acts of knowledge bases and of those who may read them. */
-
 import { Failure } from '../../../schemas/failure.ts'
 import type { KnowledgeBase } from '../../../schemas/knowledge/wiki.ts'
 import {
@@ -15,7 +14,7 @@ import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
 import type { Caller } from '../caller.ts'
-import { afterOf, page } from '../page.ts'
+import { page, pageAfter } from '../page.ts'
 
 /** Bases that an account may make by itself. Operators may make more. */
 const MAX_BASES = 100
@@ -55,7 +54,7 @@ export const baseActs = [
   }),
   implement(listAllBases, async ({ database }, { account_id: accountId = null, ...input }) => {
     if (accountId !== null) await database.showAccount(accountId)
-    const found = await database.listBases(accountId, { after: afterOf(input), limit: input.limit + 1 })
+    const found = await database.listBases(accountId, pageAfter(input))
     return page(found.map(baseShape), input)
   }),
   implement(showBase, async ({ database }, { id }) => baseShape(await database.showBase(id)), accountOfBase),

@@ -5,7 +5,7 @@ import type { Database } from '../../../src/postgres/database.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
 import { isPageId, printSearch, read } from '../../knowledge/reading.ts'
 import { implement } from '../act.ts'
-import { afterOf, page } from '../page.ts'
+import { page, pageAfter } from '../page.ts'
 
 const MAX_BACKLINKS = 100
 
@@ -22,7 +22,7 @@ async function baseOf(
 export const pageActs = [
   implement(listPages, async ({ database }, input) => {
     const base = await baseOf(database, input)
-    const found = await read(database.listPages(base, { after: afterOf(input), limit: input.limit + 1 }))
+    const found = await read(database.listPages(base, pageAfter(input)))
     const listed = found.map(({ updatedAt, ...entry }) => ({ ...entry, updated_at: updatedAt.toISOString() }))
     return page(listed, input, ({ path }) => path)
   }),

@@ -43,8 +43,9 @@ export const deliveryActs = [
       before: after === null || !/^\d{1,18}$/.test(after) ? null : BigInt(after),
       limit: input.limit + 1,
     })
-    const positions = new Map(records.map(({ id, position }) => [id, String(position)]))
-    return page(records.map(deliveryShape), input, ({ id }) => positions.get(id)!)
+    // The schema of the answer leaves out the position, by which pages go.
+    const listed = records.map((record) => ({ ...deliveryShape(record), position: String(record.position) }))
+    return page(listed, input, ({ position }) => position)
   }),
   implement(
     showDelivery,

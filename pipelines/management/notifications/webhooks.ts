@@ -17,7 +17,7 @@ import { eventsOf, INSTALLATION } from '../../../schemas/notifications/event.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../act.ts'
-import { afterOf, page } from '../page.ts'
+import { page, pageAfter } from '../page.ts'
 import { deliveryShape } from './deliveries.ts'
 
 export interface WebhookDeps {
@@ -61,7 +61,7 @@ export const webhookActs = [
     },
   ),
   act(listWebhooks, async ({ database }, { account_id, ...input }) => {
-    const found = await database.listEndpoints(account_id, { after: afterOf(input), limit: input.limit + 1 })
+    const found = await database.listEndpoints(account_id, pageAfter(input))
     return page(found.map(webhookShape), input)
   }),
   act(showWebhook, async ({ database }, { id }) => webhookShape(await database.showEndpoint(id)), ofEndpoint),

@@ -18,9 +18,9 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { returnPages } from '../../payments/pages.ts'
 import { reconcile } from '../../payments/reconcile.ts'
 import { takeReport } from '../../payments/take-event.ts'
-import { implementWith } from '../act.ts'
-import { afterOf, page } from '../page.ts'
-import { consoleBase, customerOf, openCards, type PaymentContext, type PaymentDeps } from './deps.ts'
+import { type Context, implementWith } from '../act.ts'
+import { afterOf, type PageInput, page } from '../page.ts'
+import { consoleBase, customerOf, openCards, type PaymentDeps } from './deps.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -62,22 +62,11 @@ async function shownPayment(database: Database, id: string) {
   return paymentShape(await database.showPayment(id), await database.listReceipts([id]))
 }
 
-interface PageInput {
-  readonly limit: number
-  readonly cursor?: string | undefined
-}
-
-async function listed(
-  { database }: Pick<PaymentContext, 'database'>,
-  accountId: string | null,
-  input: PageInput,
-) {
+async function listed({ database }: Context, accountId: string | null, input: PageInput) {
   const payments = await database.listPayments({ accountId, before: afterOf(input), limit: input.limit + 1 })
   const receipts = await database.listReceipts(payments.map(({ id }) => id))
-  return page(
-    payments.map((payment) => paymentShape(payment, receipts)),
-    input,
-  )
+  const shown = payments.map((payment) => paymentShape(payment, receipts))
+  return page(shown, input)
 }
 
 /** @throws Failure `invalid_request` under the least top-up */

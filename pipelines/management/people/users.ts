@@ -19,7 +19,7 @@ import { generateToken, tokenHash } from '../../../src/core/keys/bearer-token.ts
 import type { NewInvitation } from '../../../src/postgres/people/invitations.ts'
 import { assertMayDecideOn } from '../accounts/ranks.ts'
 import { type Context, implementWith } from '../act.ts'
-import { afterOf, page } from '../page.ts'
+import { type PageInput, page, pageAfter } from '../page.ts'
 import { invitationShape, userShape } from '../shapes.ts'
 import { readEmail, tooMany, type UserDeps } from './rules.ts'
 
@@ -55,24 +55,15 @@ async function invite(
   return { ...invitationShape(created), url: hasMail ? null : url }
 }
 
-interface PageInput {
-  readonly limit: number
-  readonly cursor?: string | undefined
-}
-
 /** Returns a page of the invitations to an organization, or of those to none, the newest first. */
 async function invitationPage({ database }: Context, accountId: string | null, input: PageInput) {
-  const found = await database.listInvitations(accountId, { after: afterOf(input), limit: input.limit + 1 })
+  const found = await database.listInvitations(accountId, pageAfter(input))
   return page(found.map(invitationShape), input)
 }
 
 export const userActs = [
   act(listUsers, async ({ database }, input) => {
-    const found = await database.listUsers({
-      search: input.search ?? null,
-      after: afterOf(input),
-      limit: input.limit + 1,
-    })
+    const found = await database.listUsers({ search: input.search ?? null, ...pageAfter(input) })
     return page(found.map(userShape), input)
   }),
   act(showUser, async ({ database }, { id }) => userShape(await database.showUser(id))),
