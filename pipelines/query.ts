@@ -21,6 +21,12 @@ export function readQuery<Schema extends z.ZodType>(schema: Schema, query: strin
   throw refusedParameter(String(issue.path[0]), issue.message)
 }
 
+/** Returns the window as answers have it. */
+export const windowShape = ({ from, to }: LogWindow) => ({
+  period_from: new Date(from).toISOString(),
+  period_to: new Date(to).toISOString(),
+})
+
 export interface WindowParameters {
   readonly from?: WindowEnd | undefined
   readonly to?: WindowEnd | undefined

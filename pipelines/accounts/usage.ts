@@ -10,7 +10,7 @@ import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { visibleUsage } from '../call-log/search.ts'
-import { readQuery, windowOf } from '../query.ts'
+import { readQuery, windowOf, windowShape } from '../query.ts'
 import { answerJson } from '../stages/answer.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
 import { type Asked, type Found, find, readParams } from '../stages/find.ts'
@@ -42,11 +42,10 @@ export const findUsage = ({ callLog }: UsageDeps): Stage<WindowCall, TotalsCall>
 /** Answers with the report. */
 export const answerWithUsage = (): Stage<TotalsCall, never> =>
   answerJson(
-    ({ params: { from, to }, found: totals }): UsageReport => ({
+    ({ params: window, found: totals }): UsageReport => ({
       object: 'usage',
       currency: CURRENCY,
-      period_from: new Date(from).toISOString(),
-      period_to: new Date(to).toISOString(),
+      ...windowShape(window),
       total_requests: totals.requests,
       total_cost: printCredits(totals.cost),
       total_input_tokens: totals.inputTokens,

@@ -6,6 +6,7 @@ import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallPage } from '../../src/clickhouse/pages/find-calls.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
 import type { Reply } from '../../src/http/handler.ts'
+import { windowShape } from '../query.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
 import { jsonReply } from '../replies/json.ts'
 import { answer } from '../stages/answer.ts'
@@ -60,8 +61,7 @@ function printPage(
     object: 'list',
     currency: CURRENCY,
     scope: query.scope,
-    period_from: new Date(window.from).toISOString(),
-    period_to: new Date(window.to).toISOString(),
+    ...windowShape(window),
     data: page.rows.map(includesOf(search).includes('attempts') ? withAttempts : withoutAttempts),
     has_more: page.hasMore,
     next_cursor: nextCursor(deps, reader.account.id, search, page),

@@ -15,7 +15,7 @@ import type { CallSummary } from '../../src/clickhouse/summaries/summarize-calls
 import type { CallSums } from '../../src/clickhouse/summaries/summed-rows.ts'
 import { AnswerCache } from '../../src/core/answer-cache.ts'
 import { DAY_MS, type LogWindow } from '../../src/core/call-log/window.ts'
-import { readQuery, refusedParameter, windowOf } from '../query.ts'
+import { readQuery, refusedParameter, windowOf, windowShape } from '../query.ts'
 import { jsonTextReply } from '../replies/json.ts'
 import { answerOnce } from '../stages/answer.ts'
 import type { AuthenticatedCall } from '../stages/authenticate.ts'
@@ -118,8 +118,7 @@ const printSummary = ({ scope }: LogSummaryQuery, window: LogWindow, summary: Ca
   object: 'logs.summary',
   currency: CURRENCY,
   scope,
-  period_from: new Date(window.from).toISOString(),
-  period_to: new Date(window.to).toISOString(),
+  ...windowShape(window),
   total: totalOf(summary),
   status_counts: countsOf(summary),
   by_day: daysOf(summary),

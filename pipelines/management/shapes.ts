@@ -41,7 +41,7 @@ export const entryShape = (entry: LedgerEntry) => ({
   created_at: entry.createdAt.toISOString(),
 })
 
-const instantOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
+export const instantOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
 
 const creditsOrNull = (amount: Credits | null): string | null =>
   amount === null ? null : printCredits(amount)
@@ -90,8 +90,8 @@ export const auditShape = (entry: AuditEntry) => ({
   after: entry.after,
 })
 
-const timeOf = (epochMs: number): string => new Date(epochMs).toISOString()
-const timeOrNull = (epochMs: number | null): string | null => (epochMs === null ? null : timeOf(epochMs))
+export const instantOf = (epochMs: number): string => new Date(epochMs).toISOString()
+const timeOrNull = (epochMs: number | null): string | null => (epochMs === null ? null : instantOf(epochMs))
 
 export const taskShape = (task: Task) => {
   const { code, message } = endingOf(task)
@@ -111,10 +111,10 @@ export const taskShape = (task: Task) => {
     cost: creditsOrNull(task.cost),
     error_code: code,
     error_message: message,
-    created_at: timeOf(task.submittedAt),
+    created_at: instantOf(task.submittedAt),
     accepted_at: timeOrNull(task.acceptedAt),
     ended_at: timeOrNull(task.endedAt),
-    deadline_at: timeOf(task.deadlineAt),
+    deadline_at: instantOf(task.deadlineAt),
     attempts: attemptRows(task),
   }
 }

@@ -8,11 +8,10 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { implement } from '../act.ts'
 import { type Caller, isMemberAlone } from '../caller.ts'
 import { page, pageAfter } from '../page.ts'
+import { instantOf } from '../shapes.ts'
 
 /** Share of a budget from which it is nearly spent. */
 const NEAR_PERCENT = 80n
-
-const instant = (epochMs: number): string => new Date(epochMs).toISOString()
 
 export const budgetShape = ({
   budget,
@@ -34,8 +33,8 @@ export const budgetShape = ({
   timezone: budget.timezone,
   spent: printCredits(spent),
   reserved: printCredits(reserved),
-  period_start: instant(startsAt),
-  resets_at: instant(resetsAt),
+  period_start: instantOf(startsAt),
+  resets_at: instantOf(resetsAt),
   created_at: createdAt.toISOString(),
 })
 

@@ -10,8 +10,10 @@ import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
 import { nextCursor, withAttempts } from '../../call-log/page.ts'
 import { readRefund } from '../../call-log/refund.ts'
 import { filtersOf, type LogSearchDeps, placeOf } from '../../call-log/search.ts'
+import { windowShape } from '../../query.ts'
 import { type Context, implementWith } from '../act.ts'
 import { isMemberAlone } from '../caller.ts'
+import { instantOf } from '../shapes.ts'
 
 export interface CallDeps extends Pick<LogSearchDeps, 'cursorKey'> {
   readonly callLog: Pick<CallLog, 'findCalls' | 'findCall' | 'callSeries'>
@@ -46,8 +48,6 @@ const SERIES_MAX_DAYS = 365
 const bucketOf = ({ from, to }: LogWindow): number =>
   BUCKET_SECONDS.find((seconds) => (to - from) / 1000 / seconds <= MAX_BUCKETS) ?? BUCKET_SECONDS.at(-1)!
 
-const instant = (epochMs: number): string => new Date(epochMs).toISOString()
-
 const act = implementWith<CallDeps>()
 
 export const callActs = [
@@ -67,8 +67,7 @@ export const callActs = [
     })
     return {
       object: 'list' as const,
-      period_from: instant(window.from),
-      period_to: instant(window.to),
+      ...windowShape(window),
       data: found.rows.map(withAttempts),
       has_more: found.hasMore,
       next_cursor: nextCursor(searching(context), accountId, place, found),
@@ -89,11 +88,10 @@ export const callActs = [
       bucketSeconds,
     })
     return {
-      period_from: instant(window.from),
-      period_to: instant(window.to),
+      ...windowShape(window),
       bucket_seconds: bucketSeconds,
       data: points.map(({ at, requests, failed, cost, latencyP50, latencyP99 }) => ({
-        at: instant(at * 1000),
+        at: instantOf(at * 1000),
         requests,
         failed,
         cost: printCredits(cost),

@@ -5,7 +5,7 @@ import { printCredits } from '../../../schemas/money.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
-import { windowOf } from '../../query.ts'
+import { windowOf, windowShape } from '../../query.ts'
 import { type Context, implementWith } from '../act.ts'
 import { sumOf, sumsShape } from './usage.ts'
 
@@ -77,8 +77,6 @@ async function sum({ callLog }: InstallationUsageDeps, query: UsageByQuery): Pro
 
 const totalShape = ({ all, costs }: Summed) => ({ ...sumsShape(sumOf(all)), ...marginShape(costs) })
 
-const instant = (epochMs: number): string => new Date(epochMs).toISOString()
-
 const act = implementWith<InstallationUsageDeps>()
 
 export const installationUsageActs = [
@@ -99,8 +97,7 @@ export const installationUsageActs = [
     return {
       object: 'usage' as const,
       currency: CURRENCY,
-      period_from: instant(window.from),
-      period_to: instant(window.to),
+      ...windowShape(window),
       account_id: accountId,
       by,
       rows: rows.map((row) => ({

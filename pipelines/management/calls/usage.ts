@@ -5,7 +5,7 @@ import { type Credits, printCredits } from '../../../schemas/money.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { DailyGroup, DailyUsage } from '../../../src/clickhouse/summaries/daily-usage.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
-import { windowOf } from '../../query.ts'
+import { windowOf, windowShape } from '../../query.ts'
 import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
 import { type Context, implementWith } from '../act.ts'
 import { keyShape, walletShape } from '../shapes.ts'
@@ -89,8 +89,6 @@ const lastDays = (days: number, now: number): LogWindow => ({
   to: now,
 })
 
-const instant = (epochMs: number): string => new Date(epochMs).toISOString()
-
 const act = implementWith<UsageDeps>()
 
 export const usageActs = [
@@ -111,8 +109,7 @@ export const usageActs = [
     const daily = regrouped(rows, groupOf)
     const groups = [...Map.groupBy(daily, ({ group }) => group)].map(([id, same]) => ({ id, ...sumOf(same) }))
     return {
-      period_from: instant(window.from),
-      period_to: instant(window.to),
+      ...windowShape(window),
       total: sumsShape(sumOf(daily)),
       before: sumsShape(sumOf(before)),
       groups: groups

@@ -10,8 +10,7 @@ import {
 } from '../../../schemas/management/jobs.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
 import { implement } from '../act.ts'
-
-const instant = (at: Date | null): string | null => at?.toISOString() ?? null
+import { instantOrNull } from '../shapes.ts'
 
 /** The shape that jobs of every kind have in common. */
 export const jobProgressShape = ({ id, state, done, total, error, ...job }: Job) => ({
@@ -22,8 +21,8 @@ export const jobProgressShape = ({ id, state, done, total, error, ...job }: Job)
   error,
   created_by: job.createdBy,
   created_at: job.createdAt.toISOString(),
-  started_at: instant(job.startedAt),
-  ended_at: instant(job.endedAt),
+  started_at: instantOrNull(job.startedAt),
+  ended_at: instantOrNull(job.endedAt),
 })
 
 const INTEGRITY_KINDS = ['verify', 'rebuild'] as const

@@ -27,6 +27,7 @@ import {
 import { printCredits } from '../../../schemas/money.ts'
 import { implementWith } from '../act.ts'
 import { visibleKey } from '../calls/calls.ts'
+import { instantOf } from '../shapes.ts'
 import { implementStream } from './act.ts'
 import type { LiveEvent } from './events.ts'
 import { installationOf } from './installation.ts'
@@ -82,11 +83,9 @@ export const overviews = (published: Published): Observable<Overview> =>
     return merge(counted, ticks)
   }).pipe(share())
 
-const instant = (epochMs: number): string => new Date(epochMs).toISOString()
-
 const liveCallOf = (call: Settlement): LiveCall => ({
-  created_at: instant(call.created_at),
-  submitted_at: instant(call.submitted_at),
+  created_at: instantOf(call.created_at),
+  submitted_at: instantOf(call.submitted_at),
   key_id: call.key_id,
   model: call.model,
   status: call.status,

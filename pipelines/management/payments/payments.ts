@@ -13,6 +13,7 @@ import {
 } from '../../../schemas/management/payments/payments.ts'
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/payments/payment.ts'
+import { DAY_MS } from '../../../src/core/call-log/window.ts'
 import { decimalsOf, priceOf, printPrice } from '../../../src/core/payments/price.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { returnPages } from '../../payments/pages.ts'
@@ -21,8 +22,6 @@ import { takeReport } from '../../payments/take-event.ts'
 import { type Context, implementWith } from '../act.ts'
 import { afterOf, type PageInput, page } from '../page.ts'
 import { consoleBase, customerOf, openCards, type PaymentDeps } from './deps.ts'
-
-const DAY_MS = 24 * 60 * 60 * 1000
 
 const act = implementWith<PaymentDeps>()
 

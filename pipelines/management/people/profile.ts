@@ -15,11 +15,9 @@ import {
 } from '../../../schemas/management/people/profile.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
 import { generateRecoveryCodes, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
-import { passkeyShape, userShape } from '../shapes.ts'
+import { instantOrNull, passkeyShape, userShape } from '../shapes.ts'
 import { acceptCode, assertPassword, attempted, peopleAct } from './rules.ts'
 import { renewSession, signedInOf } from './sessions.ts'
-
-const instantOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
 
 export const profileActs = [
   peopleAct(updateProfile, async (context, changes) => {

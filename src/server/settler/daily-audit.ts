@@ -3,13 +3,13 @@
  * how calls were metered; negative balances are counted each minute, for the metrics.
  */
 import { printCredits } from '../../../schemas/money.ts'
+import { DAY_MS } from '../../core/call-log/window.ts'
 import type { AuditedPayments } from '../../postgres/billing/audit-report.ts'
 import type { WalletAudits } from '../../postgres/billing/repository.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 
 const COUNT_INTERVAL_MS = 60_000
-const DAY_MS = 24 * 60 * 60 * 1000
 /** 03:17 UTC: most customers sleep, and the nightly jobs of the full hour are over. */
 const AUDIT_AT_MS = (3 * 60 + 17) * 60_000
 /** Of what differs, as many are named in the line; `wallet verify` names the rest. */
