@@ -30,15 +30,9 @@ export const accountShape = ({ account, wallet }: AccountWithWallet) => ({
 })
 
 export const entryShape = (entry: LedgerEntry) => ({
+  ...shapeOf(entry),
   id: Number(entry.id),
-  account_id: entry.accountId,
-  kind: entry.kind,
   amount: printCredits(entry.amount),
-  ref: entry.ref,
-  note: entry.note,
-  actor: entry.actor,
-  reference: entry.reference,
-  created_at: entry.createdAt.toISOString(),
 })
 
 export const instantOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
@@ -79,15 +73,10 @@ export const invitationShape = shapeOf<Invitation>
 
 export const tokenShape = shapeOf<ManagementToken>
 
-export const auditShape = (entry: AuditEntry) => ({
+export const auditShape = ({ at, ...entry }: AuditEntry) => ({
+  ...shapeOf(entry),
   id: Number(entry.id),
-  created_at: entry.at.toISOString(),
-  actor: entry.actor,
-  action: entry.action,
-  account_id: entry.accountId,
-  subject_id: entry.subjectId,
-  before: entry.before,
-  after: entry.after,
+  created_at: at.toISOString(),
 })
 
 export const instantOf = (epochMs: number): string => new Date(epochMs).toISOString()

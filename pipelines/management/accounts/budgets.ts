@@ -3,6 +3,7 @@ import type { Budget } from '../../../schemas/accounts/budget.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { deleteBudget, listBudgets, putBudget } from '../../../schemas/management/accounts/budgets.ts'
 import { printCredits } from '../../../schemas/money.ts'
+import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { BudgetState } from '../../../src/postgres/billing/budgets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implement } from '../act.ts'
@@ -13,29 +14,16 @@ import { instantOf } from '../shapes.ts'
 /** Share of a budget from which it is nearly spent. */
 const NEAR_PERCENT = 80n
 
-export const budgetShape = ({
-  budget,
-  name,
-  spent,
-  reserved,
-  startsAt,
-  resetsAt,
-  createdAt,
-}: BudgetState) => ({
-  id: budget.id,
-  account_id: budget.accountId,
-  scope: budget.scope,
+export const budgetShape = ({ budget, startsAt, resetsAt, ...state }: BudgetState) => ({
+  ...shapeOf(state),
+  ...shapeOf(budget),
   key_id: budget.scope === 'key' ? budget.subjectId : null,
   member_id: budget.scope === 'member' ? budget.subjectId : null,
-  name,
   amount: printCredits(budget.amount),
-  period: budget.period,
-  timezone: budget.timezone,
-  spent: printCredits(spent),
-  reserved: printCredits(reserved),
+  spent: printCredits(state.spent),
+  reserved: printCredits(state.reserved),
   period_start: instantOf(startsAt),
   resets_at: instantOf(resetsAt),
-  created_at: createdAt.toISOString(),
 })
 
 export const isNearlySpent = ({ budget, spent }: BudgetState): boolean =>

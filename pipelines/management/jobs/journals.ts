@@ -3,6 +3,7 @@ import { SETTLEMENT_SUBJECT, type Settlement } from '../../../schemas/events/eve
 import { Failure } from '../../../schemas/failure.ts'
 import { abandonJournal, importJournal, listJournals } from '../../../schemas/management/journals.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
+import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { FoundJournal } from '../../../src/journal/found.ts'
 import type { Admission } from '../../../src/journal/journal.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
@@ -108,14 +109,10 @@ export const journalActs = [
   act(listJournals, async ({ database }) => ({
     object: 'list' as const,
     data: (await database.listJournals()).map((journal) => ({
-      id: journal.id,
-      node: journal.node,
-      directory: journal.directory,
+      ...shapeOf(journal),
       state: journal.isLive ? ('live' as const) : ('silent' as const),
       last_heartbeat: journal.seenAt.toISOString(),
-      open_calls: journal.openCalls,
       open_estimate: printCredits(journal.openEstimate),
-      unbooked_calls: journal.unbookedCalls,
       unbooked_cost: printCredits(journal.unbookedCost),
     })),
   })),

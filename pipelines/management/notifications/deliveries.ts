@@ -5,6 +5,7 @@ import {
   showDelivery,
 } from '../../../schemas/management/notifications/deliveries.ts'
 import type { DeliveryRecord } from '../../../schemas/notifications/delivery.ts'
+import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { webhookBody } from '../../notifications/attempt.ts'
 import { implement } from '../act.ts'
@@ -13,19 +14,15 @@ import { afterOf, page } from '../page.ts'
 export function deliveryShape(delivery: DeliveryRecord) {
   const last = delivery.attempts.at(-1)
   return {
-    id: delivery.id,
-    account_id: delivery.accountId,
+    ...shapeOf(delivery),
     endpoint_id: delivery.endpointId!,
     url: delivery.target,
     event_id: delivery.event.id,
     type: delivery.event.type,
-    state: delivery.state,
     attempts: delivery.attempts.length,
     last_status: last?.status ?? null,
     last_error: last?.error ?? null,
     next_at: delivery.state === 'waiting' ? delivery.dueAt.toISOString() : null,
-    created_at: delivery.createdAt.toISOString(),
-    ended_at: delivery.endedAt?.toISOString() ?? null,
   }
 }
 
@@ -43,9 +40,7 @@ export const deliveryActs = [
       before: after === null || !/^\d{1,18}$/.test(after) ? null : BigInt(after),
       limit: input.limit + 1,
     })
-    // The schema of the answer leaves out the position, by which pages go.
-    const listed = records.map((record) => ({ ...deliveryShape(record), position: String(record.position) }))
-    return page(listed, input, ({ position }) => position)
+    return page(records.map(deliveryShape), input, ({ position }) => String(position))
   }),
   implement(
     showDelivery,

@@ -14,6 +14,7 @@ import {
 import { type Credits, parseCredits, printCredits } from '../../../schemas/money.ts'
 import { OPEN_STATES, type Payment, type Receipt } from '../../../schemas/payments/payment.ts'
 import { DAY_MS } from '../../../src/core/call-log/window.ts'
+import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import { decimalsOf, priceOf, printPrice } from '../../../src/core/payments/price.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { returnPages } from '../../payments/pages.ts'
@@ -26,33 +27,23 @@ import { consoleBase, customerOf, openCards, type PaymentDeps } from './deps.ts'
 const act = implementWith<PaymentDeps>()
 
 const receiptShape = (receipt: Receipt) => ({
+  ...shapeOf(receipt),
   number: Number(receipt.number),
-  kind: receipt.kind,
   amount: printPrice(receipt),
   credits: printCredits(receipt.credits),
-  issued_at: receipt.issuedAt.toISOString(),
 })
 
 const paymentShape = (payment: Payment, receipts: readonly Receipt[]) => {
   const { currency } = payment
   const isOpen = OPEN_STATES.some((state) => state === payment.state)
   return {
-    id: payment.id,
-    account_id: payment.accountId,
-    kind: payment.kind,
-    state: payment.state,
+    ...shapeOf(payment),
     credits: printCredits(payment.credits),
     amount: printPrice(payment),
-    currency,
     refunded: printPrice({ amount: payment.refunded, currency }),
     disputed: printPrice({ amount: payment.disputed, currency }),
     credits_taken: printCredits(payment.creditsTaken),
     url: isOpen ? payment.url : null,
-    failure_code: payment.failureCode,
-    failure_message: payment.failureMessage,
-    created_by: payment.createdBy,
-    created_at: payment.createdAt.toISOString(),
-    paid_at: payment.paidAt?.toISOString() ?? null,
     receipts: receipts.filter(({ paymentId }) => paymentId === payment.id).map(receiptShape),
   }
 }
