@@ -44,13 +44,15 @@ export function readSettings(env: Environment, folder = process.cwd()): Settings
   const values = parsed.data
   const problems = [
     ...checkMasterKey(values),
-    ...checkOwner(values),
-    ...checkSession(values),
-    ...checkReading(values),
+    ...checkDatabase(values),
     ...checkObjectStore(values),
-    ...checkMail(values),
-    ...checkTls(values),
-    ...checkPayments(values),
+    ...checkPair('SMTP_URL', 'SMTP_FROM', values),
+    ...checkPair('TOLLGATE_TLS_CERT', 'TOLLGATE_TLS_KEY', values),
+    // Commas alone name no secret.
+    ...checkPair('STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET', {
+      ...values,
+      STRIPE_WEBHOOK_SECRET: webhookSecretsOf(values)[0],
+    }),
   ]
   if (problems.length > 0) throw new SettingsError(problems)
   return {
@@ -136,49 +138,33 @@ function tlsFiles(
   return cert && key ? { cert: resolve(folder, cert), key: resolve(folder, key) } : null
 }
 
-function checkTls({ TOLLGATE_TLS_CERT: cert, TOLLGATE_TLS_KEY: key }: EnvironmentValues): SettingProblem[] {
-  if ((cert === undefined) === (key === undefined)) return []
-  const [missing, given] = cert === undefined ? ['CERT', 'KEY'] : ['KEY', 'CERT']
-  return [{ variable: `TOLLGATE_TLS_${missing}`, message: `is required where TOLLGATE_TLS_${given} is set` }]
+/** Variables that go with DATABASE_URL alone, and why. */
+const BESIDE_DATABASE_URL = [
+  ['TOLLGATE_DATABASE_OWNER_URL', 'the embedded PostgreSQL has both roles by itself'],
+  ['DATABASE_SESSION_URL', 'that one leads to the pooler'],
+  ['DATABASE_READ_URL', 'the embedded PostgreSQL has no standby'],
+] as const
+
+function checkDatabase(values: EnvironmentValues): SettingProblem[] {
+  if (values.DATABASE_URL) return []
+  return BESIDE_DATABASE_URL.filter(([variable]) => values[variable]).map(([variable, why]) => ({
+    variable,
+    message: `has no place where DATABASE_URL is not set: ${why}`,
+  }))
 }
 
-function checkSession(values: EnvironmentValues): SettingProblem[] {
-  if (values.DATABASE_URL || !values.DATABASE_SESSION_URL) return []
-  const message = 'has no place where DATABASE_URL is not set: that one leads to the pooler'
-  return [{ variable: 'DATABASE_SESSION_URL', message }]
-}
-
-function checkReading(values: EnvironmentValues): SettingProblem[] {
-  if (values.DATABASE_URL || !values.DATABASE_READ_URL) return []
-  const message = 'has no place where DATABASE_URL is not set: the embedded PostgreSQL has no standby'
-  return [{ variable: 'DATABASE_READ_URL', message }]
-}
-
-function checkOwner(values: EnvironmentValues): SettingProblem[] {
-  if (values.DATABASE_URL || !values.TOLLGATE_DATABASE_OWNER_URL) return []
-  const message =
-    'has no place where DATABASE_URL is not set: the embedded PostgreSQL has both roles by itself'
-  return [{ variable: 'TOLLGATE_DATABASE_OWNER_URL', message }]
-}
-
-function checkMail({ SMTP_URL: url, SMTP_FROM: from }: EnvironmentValues): SettingProblem[] {
-  if ((url === undefined) === (from === undefined)) return []
-  const [missing, given] = url === undefined ? ['URL', 'FROM'] : ['FROM', 'URL']
-  return [{ variable: `SMTP_${missing}`, message: `is required where SMTP_${given} is set` }]
+/** Checks that both variables are given, or neither. */
+function checkPair(a: string, b: string, values: Readonly<Record<string, unknown>>): SettingProblem[] {
+  const hasFirst = values[a] !== undefined
+  if (hasFirst === (values[b] !== undefined)) return []
+  const [given, missing] = hasFirst ? [a, b] : [b, a]
+  return [{ variable: missing, message: `is required where ${given} is set` }]
 }
 
 const webhookSecretsOf = ({ STRIPE_WEBHOOK_SECRET = '' }: EnvironmentValues): string[] =>
   STRIPE_WEBHOOK_SECRET.split(',')
     .map((secret) => secret.trim())
     .filter((secret) => secret !== '')
-
-function checkPayments(values: EnvironmentValues): SettingProblem[] {
-  const hasKey = values.STRIPE_SECRET_KEY !== undefined
-  const hasSecret = webhookSecretsOf(values).length > 0
-  if (hasKey === hasSecret) return []
-  const [missing, given] = hasKey ? ['WEBHOOK_SECRET', 'SECRET_KEY'] : ['SECRET_KEY', 'WEBHOOK_SECRET']
-  return [{ variable: `STRIPE_${missing}`, message: `is required where STRIPE_${given} is set` }]
-}
 
 function payments(values: EnvironmentValues): PaymentSettings | null {
   const { STRIPE_SECRET_KEY: secretKey, STRIPE_API_URL: apiUrl = null } = values
