@@ -97,8 +97,8 @@ function checkStorage({ protocol, provider, storage_uri: folder }: SoundChannel)
   return [{ path: ['storage_uri'], message, atKey: true }]
 }
 
+/** The end of a base URL: the form of its path, and the sentence about another one. */
 interface BaseUrlRule {
-  /** Form of the path. */
   readonly path: RegExp
   readonly message: string
 }
@@ -116,53 +116,29 @@ const UNVERSIONED: BaseUrlRule = {
   message: 'must end before the version',
 }
 
-const BASE_URL_RULES: Readonly<Record<ChannelProtocol, BaseUrlRule | null>> = {
-  'chat-completions': VERSIONED,
-  responses: VERSIONED,
-  messages: UNVERSIONED,
-  'generate-content': UNVERSIONED,
-  'openai-images': V1,
-  'ark-images': API_V3,
-  'ark-video': API_V3,
-  'openai-speech': V1,
-  elevenlabs: UNVERSIONED,
-  suno: UNVERSIONED,
-  fal: UNVERSIONED,
-  replicate: V1,
-  kling: V1,
-  veo: UNVERSIONED,
-  'minimax-images': V1,
-  'minimax-video': V1,
-  'minimax-speech': V1,
-  'minimax-music': V1,
-  dashscope: API_V1,
-  runway: V1,
-  task: null,
-}
-
-/** Paths that the gateway appends: an operator must not write them too. */
-const APPENDED: Readonly<Record<ChannelProtocol, string>> = {
-  'chat-completions': '/chat/completions',
-  responses: '/responses',
-  messages: '/v1/messages',
-  'generate-content': '/v1beta/models',
-  'openai-images': '/images/generations',
-  'ark-images': '/images/generations',
-  'ark-video': '/contents/generations/tasks',
-  'openai-speech': '/audio/speech',
-  elevenlabs: '/v1/text-to-speech',
-  suno: '/api/v1/generate',
-  fal: '',
-  replicate: '/predictions',
-  kling: '',
-  veo: '/v1beta/models',
-  'minimax-images': '/image_generation',
-  'minimax-video': '/video_generation',
-  'minimax-speech': '/t2a_v2',
-  'minimax-music': '/music_generation',
-  dashscope: '/services/aigc',
-  runway: '/tasks',
-  task: '',
+/** The rule for the base URL, and the path that the gateway appends to it: an operator must not write that too. */
+const PATHS: Readonly<Record<ChannelProtocol, readonly [rule: BaseUrlRule | null, appended: string]>> = {
+  'chat-completions': [VERSIONED, '/chat/completions'],
+  responses: [VERSIONED, '/responses'],
+  messages: [UNVERSIONED, '/v1/messages'],
+  'generate-content': [UNVERSIONED, '/v1beta/models'],
+  'openai-images': [V1, '/images/generations'],
+  'ark-images': [API_V3, '/images/generations'],
+  'ark-video': [API_V3, '/contents/generations/tasks'],
+  'openai-speech': [V1, '/audio/speech'],
+  elevenlabs: [UNVERSIONED, '/v1/text-to-speech'],
+  suno: [UNVERSIONED, '/api/v1/generate'],
+  fal: [UNVERSIONED, ''],
+  replicate: [V1, '/predictions'],
+  kling: [V1, ''],
+  veo: [UNVERSIONED, '/v1beta/models'],
+  'minimax-images': [V1, '/image_generation'],
+  'minimax-video': [V1, '/video_generation'],
+  'minimax-speech': [V1, '/t2a_v2'],
+  'minimax-music': [V1, '/music_generation'],
+  dashscope: [API_V1, '/services/aigc'],
+  runway: [V1, '/tasks'],
+  task: [null, ''],
 }
 
 function checkBaseUrl({ base_url, protocol, provider, api_version }: SoundChannel): Finding[] {
@@ -183,11 +159,10 @@ function checkBaseUrl({ base_url, protocol, provider, api_version }: SoundChanne
 }
 
 function checkEnd(path: string, protocol: ChannelProtocol): string[] {
-  const appended = APPENDED[protocol]
+  const [rule, appended] = PATHS[protocol]
   const lastPart = appended.slice(appended.lastIndexOf('/'))
   if (appended !== '' && path.endsWith(lastPart))
     return [`must end before "${appended}": the gateway appends it.`]
-  const rule = BASE_URL_RULES[protocol]
   if (rule === null || rule.path.test(path)) return []
   return [`${rule.message}: for ${protocol} the gateway appends "${appended}".`]
 }
