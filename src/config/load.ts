@@ -18,10 +18,7 @@ import { type Environment, readSource, type Source } from './source.ts'
 
 export const MAX_CONFIG_FILE_BYTES = 8 * 1024 * 1024
 
-export type LoadResult = {
-  /** Distinguishes one content of the file from another; empty when it could not be read. */
-  readonly digest: string
-} & (
+type TextResult =
   | {
       readonly ok: true
       readonly config: ConfigFile
@@ -31,7 +28,11 @@ export type LoadResult = {
       readonly warnings: readonly Problem[]
     }
   | { readonly ok: false; readonly problems: readonly Problem[] }
-)
+
+export type LoadResult = TextResult & {
+  /** Distinguishes one content of the file from another; empty when it could not be read. */
+  readonly digest: string
+}
 
 /** Content of a file; `refusal` is the reason why it is no configuration, whatever its text. */
 export interface ConfigText {
@@ -79,13 +80,9 @@ export function loadConfig(
 export const loadConfigFile = (path: string, env: Environment, parts: ConfigParts = 'all'): LoadResult =>
   loadConfig(readConfigText(path), env, parts)
 
-type TextResult =
-  | { ok: true; config: ConfigFile; variables: ReadonlySet<string>; warnings: readonly Problem[] }
-  | { ok: false; problems: readonly Problem[] }
-
 function loadConfigText(text: string, file: string, env: Environment, parts: ConfigParts): TextResult {
   const read = readSource(text, file, env)
-  const source = parts === 'all' ? filled(read) : withoutChannels(read)
+  const source = parts === 'all' ? { ...read, value: withPresets(read.value) } : withoutChannels(read)
   if (source.problems.length > 0) return { ok: false, problems: source.problems }
   const parsed = configFile.safeParse(withProfile(source.value))
   const formal = parsed.success ? [] : problemsOf(parsed.error.issues, configFile, source)
@@ -102,9 +99,6 @@ function loadConfigText(text: string, file: string, env: Environment, parts: Con
   problems.sort((a, b) => a.line - b.line || a.column - b.column)
   return { ok: false, problems }
 }
-
-/** Fills channels with what the presets of their providers have. */
-const filled = (source: Source): Source => ({ ...source, value: withPresets(source.value) })
 
 function withoutChannels(source: Source): Source {
   const { value } = source
