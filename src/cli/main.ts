@@ -9,14 +9,16 @@ import {
   type ProcessReport,
   processReport,
 } from '../../schemas/config/channel-report.ts'
-import type { ConfigFile } from '../../schemas/config/file.ts'
 import type { Settings } from '../../schemas/config/settings.ts'
 import type { CallLog } from '../clickhouse/call-log.ts'
 import { DEMONSTRATION_FILE, needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
 import { loadConfigFile } from '../config/load.ts'
 import { localUrl, readSettings } from '../config/settings.ts'
 import type { Environment } from '../config/source.ts'
+import type { Catalog } from '../core/routing/catalog.ts'
+import { readRunning } from '../embedded/data-dir.ts'
 import { findInJournals } from '../journal/find-call.ts'
+import type { Nats } from '../nats/nats.ts'
 import type { Provider } from '../payments/provider.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Task } from '../postgres/tasks/types.ts'
@@ -25,15 +27,7 @@ import { ConfigProblems } from './config/config.ts'
 import { findConfigFile, UnknownConfig } from './config/file.ts'
 import type { EngineUrls } from './engines.ts'
 import { run } from './program.ts'
-import type {
-  Books,
-  ChannelHealth,
-  CheckedConfig,
-  LoadOptions,
-  TaskAdmin,
-  WikiBooks,
-  Wiring,
-} from './wiring.ts'
+import type { ChannelHealth, CheckedConfig, LoadOptions, TaskAdmin, WikiBooks, Wiring } from './wiring.ts'
 
 /** Placeholder of the simulated provider's address where only the file is checked. */
 const ANY_SIMULATOR_URL = 'http://127.0.0.1:9'
@@ -57,8 +51,8 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   },
   withDatabase: (work) => withDatabase(env, work),
   withServiceDatabase: (work) => withServiceDatabase(env, work),
-  withBooks: (work) => withBooks(env, work),
-  withUsage: (work) => withStores(env, ({ database, callLog }) => work({ database, log: callLog })),
+  withBooks: (work) => withCallLog(env, work),
+  withUsage: (work) => withCallLog(env, work),
   withLibrary: (work) => withLibrary(env, work),
   withTasks: (work) => withTasks(env, work),
   withChannels: (work) => withChannels(env, work),
@@ -72,7 +66,7 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   findInJournals: (requestId) => findInJournals(join(readSettings(env).dataDir, JOURNAL_FOLDER), requestId),
   openProvider: () => openProvider(env),
   actor: operator,
-  publicUrl: () => publicUrl(readSettings(env)),
+  publicUrl: async () => publicUrl(readSettings(env)),
   confirm: askOnTerminal,
   untilStopped,
 })
@@ -99,22 +93,6 @@ function operator(): string {
   }
 }
 
-async function openDatabase(
-  { databaseUrl: url, masterKey }: EngineUrls,
-  { keys }: Settings,
-): Promise<Database> {
-  if (url === null) throw new Error('There is no PostgreSQL to work on')
-  const { openDatabase: open } = await import('../postgres/database.ts')
-  return open({
-    url,
-    masterKey: await masterKey(),
-    keys,
-    maxConnections: MAX_CONNECTIONS,
-    name: 'tollgate command',
-    actor: operator(),
-  })
-}
-
 async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (database: Database) => Promise<T>): Promise<T> {
   const { withEngines } = await import('./engines.ts')
   const settings = readSettings(env)
@@ -131,11 +109,20 @@ async function withServiceDatabase<T>(
 }
 
 async function onDatabase<T>(
-  urls: EngineUrls,
-  settings: Settings,
+  { databaseUrl: url, masterKey }: EngineUrls,
+  { keys }: Settings,
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
-  const database = await openDatabase(urls, settings)
+  if (url === null) throw new Error('There is no PostgreSQL to work on')
+  const { openDatabase } = await import('../postgres/database.ts')
+  const database = await openDatabase({
+    url,
+    masterKey: await masterKey(),
+    keys,
+    maxConnections: MAX_CONNECTIONS,
+    name: 'tollgate command',
+    actor: operator(),
+  })
   try {
     return await work(database)
   } finally {
@@ -145,40 +132,33 @@ async function onDatabase<T>(
 
 async function withLibrary<T>(env: NodeJS.ProcessEnv, work: (library: WikiBooks) => Promise<T>): Promise<T> {
   const settings = readSettings(env)
-  const [{ withEngines }, { storeOf }, url] = await Promise.all([
-    import('./engines.ts'),
-    import('../storage/open-store.ts'),
-    publicUrl(settings),
-  ])
-  return withEngines(settings, ['postgres'], (urls) =>
-    onDatabase(urls, settings, async (database) => {
-      const store = await storeOf({ ...settings, publicUrl: url, fileLinkKey: database.fileLinkKey })
-      return work({ database, store })
-    }),
+  const base = { ...settings, publicUrl: publicUrl(settings) }
+  const { storeOf } = await import('../storage/open-store.ts')
+  return withDatabase(env, async (database) =>
+    work({ database, store: await storeOf({ ...base, fileLinkKey: database.fileLinkKey }) }),
   )
 }
 
-interface Stores {
-  readonly database: Database
-  readonly callLog: CallLog
-}
-
-async function withStores<T>(env: NodeJS.ProcessEnv, work: (stores: Stores) => Promise<T>): Promise<T> {
+async function withCallLog<T>(
+  env: NodeJS.ProcessEnv,
+  work: (stores: { database: Database; callLog: CallLog }) => Promise<T>,
+): Promise<T> {
   const [{ withEngines }, { openCallLog }] = await Promise.all([
     import('./engines.ts'),
     import('../clickhouse/call-log.ts'),
   ])
   const settings = readSettings(env)
-  return withEngines(settings, ['postgres', 'clickhouse'], async (urls) => {
-    if (urls.clickhouseUrl === null) throw new Error('There is no ClickHouse to work on')
-    const database = await openDatabase(urls, settings)
-    const callLog = openCallLog(urls.clickhouseUrl, clickhouseCluster(env))
-    try {
-      return await work({ database, callLog })
-    } finally {
-      await Promise.all([database.close(), callLog.close()])
-    }
-  })
+  return withEngines(settings, ['postgres', 'clickhouse'], (urls) =>
+    onDatabase(urls, settings, async (database) => {
+      if (urls.clickhouseUrl === null) throw new Error('There is no ClickHouse to work on')
+      const callLog = openCallLog(urls.clickhouseUrl, clickhouseCluster(env))
+      try {
+        return await work({ database, callLog })
+      } finally {
+        await callLog.close()
+      }
+    }),
+  )
 }
 
 /** Returns the cluster of the call log; null also where no configuration is known. */
@@ -192,15 +172,12 @@ function clickhouseCluster(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-const withBooks = <T>(env: NodeJS.ProcessEnv, work: (books: Books) => Promise<T>): Promise<T> =>
-  withStores(env, ({ database, callLog }) => work({ database, log: callLog }))
-
 async function rotateMasterKey(
   env: NodeJS.ProcessEnv,
   options: { readonly endLinks: boolean },
 ): Promise<number | null> {
-  const [{ rotate }, settings] = [await import('./accounts/master-key-rotation.ts'), readSettings(env)]
-  return withDatabase(env, (database) => rotate(database, settings, options))
+  const { rotate } = await import('./accounts/master-key-rotation.ts')
+  return withDatabase(env, (database) => rotate(database, readSettings(env), options))
 }
 
 async function rebuildLog(
@@ -208,32 +185,24 @@ async function rebuildLog(
   onProgress: (progress: RebuildProgress) => void,
 ): Promise<RebuildResult> {
   const { rebuildLog: rebuild } = await import('../../pipelines/call-log/rebuild.ts')
-  return withStores(env, (stores) => rebuild({ ...stores, onProgress }))
+  return withCallLog(env, (stores) => rebuild({ ...stores, onProgress }))
 }
 
 async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {
-  const path = findConfigFile(env)
-  const load = (simulatorUrl: string) => {
-    const loaded = loadConfigFile(path, withSimulator(env, simulatorUrl))
-    if (!loaded.ok) throw new ConfigProblems(loaded.problems)
-    return loaded
-  }
   const { probeChannels } = await import('./config/channel-probe.ts')
-  const probe = (config: ConfigFile) => probeChannels(config.channels)
-  const { variables, config } = load(ANY_SIMULATOR_URL)
-  if (!needsSimulator(variables) || env[SIMULATOR_URL_VARIABLE]) return probe(config)
+  const { variables, config } = serviceConfig(env, ANY_SIMULATOR_URL)
+  if (!needsSimulator(variables) || env[SIMULATOR_URL_VARIABLE]) return probeChannels(config.channels)
   const { withEngines } = await import('./engines.ts')
   return withEngines(readSettings(env), ['simulator'], ({ simulatorUrl }) =>
-    probe(load(simulatorUrl ?? ANY_SIMULATOR_URL).config),
+    probeChannels(serviceConfig(env, simulatorUrl ?? ANY_SIMULATOR_URL).config.channels),
   )
 }
 
 /** Webhooks come to the gateways: a command needs no secret for them. */
 async function openProvider(env: NodeJS.ProcessEnv): Promise<(() => Promise<Provider>) | null> {
-  const [{ lazyProvider }, { paymentSettings }, { readRunning }] = await Promise.all([
+  const [{ lazyProvider }, { paymentSettings }] = await Promise.all([
     import('../payments/provider.ts'),
     import('../payments/settings.ts'),
-    import('../embedded/data-dir.ts'),
   ])
   const { payments, dataDir } = readSettings(env)
   const running = readRunning(dataDir)
@@ -246,87 +215,80 @@ const CONNECT_BOUND_MS = 10_000
 const SURVEY_BOUND_MS = 2_000
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-async function publicUrl({ publicUrl: configured, dataDir, host, port, tls }: Settings): Promise<string> {
+function publicUrl({ publicUrl: configured, dataDir, host, port, tls }: Settings): string {
   if (configured !== null) return configured
-  const { readRunning } = await import('../embedded/data-dir.ts')
   return readRunning(dataDir)?.base_url ?? localUrl(host, port, tls === null ? 'http' : 'https')
 }
 
 /** Returns the address of the running service's NATS, or the configured one; null without either. */
-async function natsUrl({ dataDir, natsUrl: configured }: Settings): Promise<string | null> {
-  const { readRunning } = await import('../embedded/data-dir.ts')
-  return readRunning(dataDir)?.nats_url ?? configured
-}
+const natsUrl = ({ dataDir, natsUrl: configured }: Settings): string | null =>
+  readRunning(dataDir)?.nats_url ?? configured
 
-async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => Promise<T>): Promise<T> {
-  const [url, { openNats }, { taskMessages }] = await Promise.all([
-    natsUrl(readSettings(env)),
-    import('../nats/nats.ts'),
-    import('../../pipelines/tasks/worker/messages.ts'),
-  ])
+/** Runs `work` on the database, and with the NATS of the service; null where its address is not known. */
+async function withNats<T>(
+  env: NodeJS.ProcessEnv,
+  work: (database: Database, nats: Nats | null) => Promise<T>,
+): Promise<T> {
+  const url = natsUrl(readSettings(env))
+  const { openNats } = await import('../nats/nats.ts')
   return withDatabase(env, async (database) => {
-    const cancel = (task: Task) => cancelAtProvider(env, task)
-    // Without a running process no notification is needed: each reads the rows when it starts.
-    if (url === null)
-      return work({
-        database,
-        messages: { publish() {}, announce() {}, announceWallets() {} },
-        cancelUpstream: cancel,
-      })
+    if (url === null) return work(database, null)
     const nats = openNats({ url, name: 'tollgate command line', log: silent })
     try {
       await nats.connected(CONNECT_BOUND_MS)
-      return await work({ database, messages: taskMessages(nats, silent), cancelUpstream: cancel })
+      return await work(database, nats)
     } finally {
       await nats.close()
     }
   })
+}
+
+/** Without a running process no notification is needed: each reads the rows when it starts. */
+const NO_MESSAGES: TaskAdmin['messages'] = { publish() {}, announce() {}, announceWallets() {} }
+
+async function withTasks<T>(env: NodeJS.ProcessEnv, work: (desk: TaskAdmin) => Promise<T>): Promise<T> {
+  const { taskMessages } = await import('../../pipelines/tasks/worker/messages.ts')
+  return withNats(env, (database, nats) =>
+    work({
+      database,
+      messages: nats === null ? NO_MESSAGES : taskMessages(nats, silent),
+      cancelUpstream: (task) => cancelAtProvider(env, task),
+    }),
+  )
 }
 
 async function withJournals<T>(
   env: NodeJS.ProcessEnv,
   work: (database: Database, deps: JournalDeps) => Promise<T>,
 ): Promise<T> {
-  const [url, { openNats }, { journalDeps }] = await Promise.all([
-    natsUrl(readSettings(env)),
-    import('../nats/nats.ts'),
-    import('../server/journal-deps.ts'),
-  ])
-  return withDatabase(env, async (database) => {
-    if (url === null) return work(database, { journals: journalDeps(null, silent) })
-    const nats = openNats({ url, name: 'tollgate command line', log: silent })
-    try {
-      await nats.connected(CONNECT_BOUND_MS)
-      return await work(database, { journals: journalDeps(nats, silent) })
-    } finally {
-      await nats.close()
-    }
-  })
+  const { journalDeps } = await import('../server/journal-deps.ts')
+  return withNats(env, (database, nats) => work(database, { journals: journalDeps(nats, silent) }))
 }
 
-/** @throws ConfigProblems */
-function configWith(env: NodeJS.ProcessEnv, simulatorUrl: string): ConfigFile {
+/** Loads the configuration of the service. @throws ConfigProblems, UnknownConfig */
+function serviceConfig(env: NodeJS.ProcessEnv, simulatorUrl: string) {
   const loaded = loadConfigFile(findConfigFile(env), withSimulator(env, simulatorUrl))
   if (!loaded.ok) throw new ConfigProblems(loaded.problems)
-  return loaded.config
+  return loaded
+}
+
+/** Returns the catalog of the service, with the simulated provider that runs. @throws as `serviceConfig` does */
+async function serviceCatalog(env: NodeJS.ProcessEnv): Promise<Catalog> {
+  const { createCatalog } = await import('../core/routing/catalog.ts')
+  const simulatorUrl = readRunning(readSettings(env).dataDir)?.simulator_url ?? ANY_SIMULATOR_URL
+  return createCatalog(serviceConfig(env, simulatorUrl).config)
 }
 
 async function withChannels<T>(
   env: NodeJS.ProcessEnv,
   work: (database: Database, deps: ChannelDeps) => Promise<T>,
 ): Promise<T> {
-  const [{ openCalls }, { createCatalog }, { readRunning }] = await Promise.all([
-    import('./upstream-calls.ts'),
-    import('../core/routing/catalog.ts'),
-    import('../embedded/data-dir.ts'),
-  ])
-  const settings = readSettings(env)
-  const simulatorUrl = readRunning(settings.dataDir)?.simulator_url ?? ANY_SIMULATOR_URL
-  const catalog = createCatalog(configWith(env, simulatorUrl))
+  const { openCalls } = await import('./upstream-calls.ts')
+  const catalog = await serviceCatalog(env)
   const { openUpstream, close } = openCalls()
   const deps: ChannelDeps = {
     catalog: () => catalog,
-    processReports: () => processReports(settings),
+    processReports: () => processReports(readSettings(env)),
     openUpstream,
   }
   try {
@@ -338,16 +300,12 @@ async function withChannels<T>(
 
 /** Requests a cancel from the provider as the gateway does, with the channels of the service's configuration. */
 async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<void> {
-  const [{ cancelUpstream }, { openCalls }, { taskAdapterOf }, { createCatalog }, { readRunning }] =
-    await Promise.all([
-      import('../../pipelines/tasks/end/cancel-upstream.ts'),
-      import('./upstream-calls.ts'),
-      import('../server/tasks/adapters.ts'),
-      import('../core/routing/catalog.ts'),
-      import('../embedded/data-dir.ts'),
-    ])
-  const simulatorUrl = readRunning(readSettings(env).dataDir)?.simulator_url ?? ANY_SIMULATOR_URL
-  const catalog = createCatalog(configWith(env, simulatorUrl))
+  const [{ cancelUpstream }, { openCalls }, { taskAdapterOf }] = await Promise.all([
+    import('../../pipelines/tasks/end/cancel-upstream.ts'),
+    import('./upstream-calls.ts'),
+    import('../server/tasks/adapters.ts'),
+  ])
+  const catalog = await serviceCatalog(env)
   const { media: calls, close } = openCalls()
   try {
     await cancelUpstream({ calls, adapterOf: taskAdapterOf, catalog: () => catalog }, task)
@@ -357,7 +315,7 @@ async function cancelAtProvider(env: NodeJS.ProcessEnv, task: Task): Promise<voi
 }
 
 async function processReports(settings: Settings): Promise<ProcessReport[] | null> {
-  const url = await natsUrl(settings)
+  const url = natsUrl(settings)
   if (url === null) return null
   const { survey } = await import('../nats/survey.ts')
   const answers = await survey({

@@ -17,12 +17,12 @@ import type { ObjectStore } from '../storage/store.ts'
 
 export interface Books {
   readonly database: Database
-  readonly log: AuditedLog
+  readonly callLog: AuditedLog
 }
 
 export interface UsageBooks {
   readonly database: Database
-  readonly log: Pick<CallLog, 'usageBy' | 'costsBy'>
+  readonly callLog: Pick<CallLog, 'usageBy' | 'costsBy'>
 }
 
 export interface WikiBooks {

@@ -64,10 +64,10 @@ export function addUsageCommand(program: Command, context: Context): void {
         .default('text'),
     )
   const read = (input: InputOf<typeof showInstallationUsage>): Promise<Usage> =>
-    wiring.withUsage(({ database, log }) =>
+    wiring.withUsage(({ database, callLog }) =>
       runCommandAct(wiring, installationUsageActs, showInstallationUsage, input, {
         database,
-        deps: { callLog: log },
+        deps: { callLog },
       }).catch((error: unknown) => {
         if (error instanceof Failure && error.code === 'invalid_request')
           usage.error(`error: ${error.message}`)

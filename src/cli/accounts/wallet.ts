@@ -142,8 +142,8 @@ export function addWalletCommands(program: Command, context: Context): void {
     'wallet verify --json',
     async ({ full: isFull = false }: { full?: boolean }) => {
       const provider = await wiring.openProvider()
-      const verified = await wiring.withBooks(async ({ database, log }) =>
-        verifyBooks({ database, callLog: log, payments: await provider?.(), isFull }),
+      const verified = await wiring.withBooks(async (books) =>
+        verifyBooks({ ...books, payments: await provider?.(), isFull }),
       )
       if (verified.call_log_not_compared !== undefined)
         output.error(

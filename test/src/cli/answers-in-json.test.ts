@@ -10,7 +10,7 @@ import { command, commandsOn, wiringOn } from './support.ts'
 
 const { database, sql } = await startDatabase(t)
 const logged: MonthSum[] = []
-const log: AuditedLog = {
+const callLog: AuditedLog = {
   retainedFrom: async () => 0,
   monthSums: async () => logged,
   bucketSums: async () => logged.map((sum) => ({ ...sum, bucket: 0n })),
@@ -26,7 +26,7 @@ const config = {
   ],
 }
 const wiring = wiringOn(database, config, {
-  withBooks: (work) => work({ database, log }),
+  withBooks: (work) => work({ database, callLog }),
   confirm: async () => null,
 })
 const { json, refused, text } = commandsOn(wiring)
@@ -227,8 +227,8 @@ t.test('wallet verify', async (t) => {
     withBooks: (work) =>
       work({
         database,
-        log: {
-          ...log,
+        callLog: {
+          ...callLog,
           monthSums: async () => {
             throw new Failure('service_unavailable', 'Away.', { internal: 'ClickHouse: refused' })
           },
@@ -261,7 +261,7 @@ t.test('wallet verify', async (t) => {
     ...wiring,
     withBooks: (work) =>
       work({
-        log,
+        callLog,
         database: {
           ...database,
           meteringReport: async () => ({

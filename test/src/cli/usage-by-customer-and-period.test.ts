@@ -34,7 +34,7 @@ const wiring: Wiring = {
   withUsage: (work) =>
     work({
       database,
-      log: {
+      callLog: {
         usageBy: async (query) => {
           asked.push(query)
           return ROWS[query.by]
