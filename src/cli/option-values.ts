@@ -8,10 +8,8 @@ import { CALL_STATUSES, type CallStatus, callStatus } from '../../schemas/call-l
 import { MAX_DAYS } from '../../schemas/management/payments/payments.ts'
 import { type Credits, parseCredits, parseRate, type Rate } from '../../schemas/money.ts'
 
-export const MAX_LEDGER_ENTRIES = 10_000
-export const MAX_AUDIT_ENTRIES = 10_000
-export const MAX_TASKS = 10_000
-export const MAX_TAIL_LINES = 10_000
+/** Of a list that a command prints. */
+const MAX_ENTRIES = 10_000
 
 const timestamp = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
 
@@ -83,17 +81,13 @@ export const addressList = (text: string): string[] =>
 
 export const addressesOrAny = (text: string): string[] | 'any' => (text === 'any' ? text : addressList(text))
 
-export const auditLimit = (text: string): number => wholeNumber(text, MAX_AUDIT_ENTRIES)
-
-export const taskLimit = (text: string): number => wholeNumber(text, MAX_TASKS)
+export const entryLimit = (text: string): number => wholeNumber(text, MAX_ENTRIES)
 
 export const reconciledDays = (text: string): number => wholeNumber(text, MAX_DAYS)
 
-export const ledgerLimit = (text: string): number => wholeNumber(text, MAX_LEDGER_ENTRIES)
-
 /** Reads a number of existing rows to print first; 0 for none. */
 export const tailLines = (text: string): number =>
-  /^0+$/.test(text) ? 0 : wholeNumber(text, MAX_TAIL_LINES, 'or 0')
+  /^0+$/.test(text) ? 0 : wholeNumber(text, MAX_ENTRIES, 'or 0')
 
 function wholeNumber(text: string, max: number, otherwise = ''): number {
   const value = /^\d{1,10}$/.test(text) ? Number(text) : 0

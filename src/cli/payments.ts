@@ -14,7 +14,7 @@ import { closeRefusedEvent, listRefusedEvents } from '../../schemas/management/p
 import { operatorConfig } from './config/config.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from './context.ts'
 import { runnerOf } from './management.ts'
-import { ledgerLimit, noteText, reconciledDays } from './option-values.ts'
+import { entryLimit, noteText, reconciledDays } from './option-values.ts'
 
 const DEFAULT_PAYMENTS = 50
 const FIELDS = [
@@ -59,7 +59,7 @@ export function addPaymentCommands(program: Command, context: Context): void {
       .command('list')
       .description('the newest payments first')
       .option('--account <id>', 'of one account (default: of all)')
-      .option('--limit <n>', 'how many', ledgerLimit, DEFAULT_PAYMENTS),
+      .option('--limit <n>', 'how many', entryLimit, DEFAULT_PAYMENTS),
     'payments list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
     async ({ account, limit }: { account?: string; limit: number }) => {
       const found =

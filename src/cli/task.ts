@@ -8,7 +8,7 @@ import { TASK_KINDS } from '../../schemas/tasks/kinds.ts'
 import { TASK_STATES, type TaskKind } from '../../schemas/tasks/task.ts'
 import { answerRecord, answers, answerTable, type Context } from './context.ts'
 import { runCommandAct, runnerOf } from './management.ts'
-import { taskLimit } from './option-values.ts'
+import { entryLimit } from './option-values.ts'
 
 const DEFAULT_TASKS = 50
 const LIST_FIELDS = [
@@ -62,7 +62,7 @@ export function addTaskCommands(program: Command, context: Context): void {
       .addOption(new Option('--kind <kind>', 'of this kind alone').choices(TASK_KINDS))
       .option('--state <states>', `"${OPEN}", or a comma list of states`, stateList)
       .option('--before <task>', 'the next page: those older than this task')
-      .option('--limit <n>', 'how many', taskLimit, DEFAULT_TASKS),
+      .option('--limit <n>', 'how many', entryLimit, DEFAULT_TASKS),
     'task list --state open --kind video',
     async ({ account, kind, state, before, limit }: ListOptions) => {
       const input = {

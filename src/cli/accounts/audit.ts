@@ -5,7 +5,7 @@ import { listAudit, listInstallationAudit } from '../../../schemas/management/ac
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { answers, type Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
-import { auditLimit, instant } from '../option-values.ts'
+import { entryLimit, instant } from '../option-values.ts'
 import { isObject, type Json, type Paint, painter, printable } from '../output.ts'
 
 const DEFAULT_ENTRIES = 50
@@ -81,7 +81,7 @@ export function addAuditCommand(program: Command, context: Context): void {
       .option('--account <id>', 'of this account')
       .option('--subject <id>', 'of this key, member, request, agent, knowledge base or account')
       .option('--since <time>', 'from this RFC 3339 time on', instant)
-      .option('--limit <n>', 'how many', auditLimit, DEFAULT_ENTRIES),
+      .option('--limit <n>', 'how many', entryLimit, DEFAULT_ENTRIES),
     'audit --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --since 2030-01-31 --limit 20',
     async ({ account, subject, since, limit }: AuditOptions) => {
       const filters = { subject_id: subject, since: since?.toISOString() }

@@ -17,7 +17,7 @@ import { DIFFERENCE_KINDS } from '../../postgres/billing/audit-report.ts'
 import { operatorConfig } from '../config/config.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
-import { credits, ledgerLimit, noteText, signedCredits } from '../option-values.ts'
+import { credits, entryLimit, noteText, signedCredits } from '../option-values.ts'
 import { printTable } from '../output.ts'
 import { assertConfirmed } from './confirm.ts'
 import { printMetering } from './metering-text.ts'
@@ -121,7 +121,7 @@ export function addWalletCommands(program: Command, context: Context): void {
       .command('ledger')
       .description('the newest entries first')
       .argument('<id>', 'account id')
-      .option('--limit <n>', 'how many', ledgerLimit, DEFAULT_LEDGER_ENTRIES),
+      .option('--limit <n>', 'how many', entryLimit, DEFAULT_LEDGER_ENTRIES),
     'wallet ledger acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --limit 20',
     async (id: string, { limit }: { limit: number }) =>
       answerTable(await list(listLedger, { id }, limit), LEDGER_FIELDS),
