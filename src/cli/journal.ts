@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { journalActs } from '../../pipelines/management/jobs/journals.ts'
 import { abandonJournal, importJournal, listJournals } from '../../schemas/management/journals.ts'
 import type { AnswerOf, Operation } from '../../schemas/management/operation.ts'
+import { assertAgreed } from './accounts/confirm.ts'
 import { answerRecord, answers, answerTable, type Context } from './context.ts'
 import { runCommandAct } from './management.ts'
 
@@ -52,10 +53,8 @@ export function addJournalCommands(program: Command, context: Context): void {
       .option('--yes', 'do not ask'),
     'journal abandon sNk3v8ZqPbTr --yes',
     async (id: string, { yes = false }: { yes?: boolean }) => {
-      const question = `Calls that only the disk of the journal ${id} knows are lost. Abandon it? [y/N] `
-      const isAgreed = yes || (await wiring.confirm(question))
-      if (isAgreed === null) throw new Error('Calls may be lost. Name --yes. Nothing was changed.')
-      if (!isAgreed) throw new Error('Nothing was changed.')
+      const question = `Calls that only the disk of the journal ${id} knows are lost. Abandon it?`
+      if (!yes) await assertAgreed(wiring, question, 'Calls may be lost. Name --yes.')
       return answerRecord(await run(abandonJournal, { id }))
     },
   )

@@ -27,10 +27,14 @@ export async function assertConfirmed(
   const limit = operatorConfig(wiring).wallet.confirm_above
   if ((amount < 0n ? -amount : amount) <= limit) return
   const isOver = `This would ${what}, which is more than wallet.confirm_above (${printCredits(limit)})`
-  const answer = await wiring.confirm(`${isOver}. Do it? [y/N] `)
-  if (answer === true) return
-  if (answer === false) throw new Error('Nothing was changed.')
-  throw new Error(`${isOver}. Check the amount and name --yes. Nothing was changed.`)
+  await assertAgreed(wiring, `${isOver}. Do it?`, `${isOver}. Check the amount and name --yes.`)
+}
+
+/** Resolves when the user answers yes. @throws Error else, with `unasked` where there is no terminal */
+export async function assertAgreed({ confirm }: Pick<Wiring, 'confirm'>, question: string, unasked: string) {
+  const answer = await confirm(`${question} [y/N] `)
+  if (answer === null) throw new Error(`${unasked} Nothing was changed.`)
+  if (!answer) throw new Error('Nothing was changed.')
 }
 
 /** Asks on the terminal of this process; returns null where stdin or stderr is none. Only `y` and `yes` confirm. */

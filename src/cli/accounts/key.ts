@@ -29,6 +29,7 @@ import {
   nameText,
   orNull,
 } from '../option-values.ts'
+import { assertAgreed } from './confirm.ts'
 import { addKeyRequestCommands } from './key-requests.ts'
 import { addRotationCommands } from './key-rotation.ts'
 import { keyInWords } from './key-text.ts'
@@ -233,9 +234,7 @@ export function addKeyCommands(program: Command, context: Context): void {
     'key forget --all',
     async ({ yes: isAgreed = false }: { yes?: boolean }) => {
       const question = 'This would delete the encrypted copies of all keys: none could be revealed again'
-      const answer = isAgreed || (await wiring.confirm(`${question}. Do it? [y/N] `))
-      if (answer === null) throw new Error(`${question}. Name --yes. Nothing was changed.`)
-      if (!answer) throw new Error('Nothing was changed.')
+      if (!isAgreed) await assertAgreed(wiring, `${question}. Do it?`, `${question}. Name --yes.`)
       return answerRecord(await run(forgetKeys, {}))
     },
   )
