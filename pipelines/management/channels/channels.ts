@@ -1,11 +1,6 @@
 /** Acts of channels: what the processes report of them, and what operators set them to. */
 import type { ChannelEntry, Strategy } from '../../../schemas/config/catalog.ts'
-import type {
-  ChannelHold,
-  ChannelReport,
-  HeldState,
-  ProcessReport,
-} from '../../../schemas/config/channel-report.ts'
+import type { ChannelHold, HeldState, ProcessReport } from '../../../schemas/config/channel-report.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import {
   drainChannel,
@@ -19,6 +14,7 @@ import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess, maskedTail } from '../../../src/core/routing/channel-access.ts'
 import { keysSeen } from '../../../src/core/routing/key-pools.ts'
 import { type Context, implementWith } from '../act.ts'
+import { joinReports } from './reports.ts'
 import { type ChannelTestDeps, callChannel } from './test-call.ts'
 
 export interface ChannelDeps extends ChannelTestDeps {
@@ -38,17 +34,9 @@ function channelOf({ catalog }: Pick<ChannelDeps, 'catalog'>, id: string): Chann
   return found
 }
 
-const sum = (reports: readonly ChannelReport[], field: 'recent_attempts' | 'recent_failures' | 'in_flight') =>
-  reports.reduce((total, report) => total + report[field], 0)
-
 /** Returns the greatest value that is there; null without one. */
-const greatest = <T extends string | number>(values: readonly (T | null)[]): T | null =>
+const greatest = (values: readonly (number | null)[]): number | null =>
   values.reduce((most, value) => (value !== null && (most === null || value > most) ? value : most), null)
-
-/** Returns the worst breaker of several processes. */
-const worstOf = (reports: readonly ChannelReport[]): ChannelReport['breaker'] =>
-  (['open', 'half-open'] as const).find((breaker) => reports.some((report) => report.breaker === breaker)) ??
-  'closed'
 
 interface Seen {
   /** Null where no process answers. */
@@ -70,17 +58,12 @@ function channelShape(
   { processes, holds, openTasks }: Seen,
 ) {
   const { id, protocol, base_url, models, priority, weight } = channel
-  const located = (processes ?? []).flatMap(({ channels, ...process }) =>
-    channels.filter((report) => report.channel === id).map((report) => ({ process, report })),
-  )
-  const reports = located.map(({ report }) => report)
+  const { located, reports, joined } = joinReports(processes, id)
   const hold = holds.find((held) => held.id === id)
-  const lastAt = greatest(reports.map(({ last_error }) => last_error?.at ?? null))
-  const inFlight = sum(reports, 'in_flight')
+  const { in_flight, recent_attempts: attempts, recent_failures: failures } = joined
   const open = openTasks.get(id) ?? 0
-  const attempts = sum(reports, 'recent_attempts')
-  const failures = sum(reports, 'recent_failures')
   return {
+    ...joined,
     id,
     provider: channel.provider ?? null,
     protocol,
@@ -94,17 +77,11 @@ function channelShape(
     state: hold?.state ?? ('active' as const),
     held_by: hold?.createdBy ?? null,
     held_since: hold?.createdAt.toISOString() ?? null,
-    drained: hold?.state === 'draining' && processes !== null && inFlight === 0 && open === 0,
-    breaker: processes === null || processes.length === 0 ? null : worstOf(reports),
-    in_flight: inFlight,
+    drained: hold?.state === 'draining' && processes !== null && in_flight === 0 && open === 0,
     open_tasks: open,
-    recent_attempts: attempts,
-    recent_failures: failures,
     error_rate: attempts === 0 ? null : failures / attempts,
     latency_p50_ms: greatest(reports.map(({ latency_p50_ms }) => latency_p50_ms)),
     latency_p99_ms: greatest(reports.map(({ latency_p99_ms }) => latency_p99_ms)),
-    last_error:
-      reports.find(({ last_error }) => lastAt !== null && last_error?.at === lastAt)?.last_error ?? null,
     processes: located.map(({ process, report: { channel: _, ...report } }) => ({ ...process, ...report })),
   }
 }
