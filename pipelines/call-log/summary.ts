@@ -22,6 +22,7 @@ import type { AuthenticatedCall } from '../stages/authenticate.ts'
 import { type Asked, type Found, find, readParams } from '../stages/find.ts'
 import type { Call, Stage } from '../stages/stage.ts'
 import { assertReadsLogs, assertVisible, DEFAULT_LOG_PERIOD, type LogReader, visibleCalls } from './search.ts'
+import { sumOf, sumsShape } from './sums.ts'
 
 export interface LogSummaryDeps {
   readonly callLog: Pick<CallLog, 'summarizeCalls'>
@@ -62,19 +63,6 @@ function cacheKey(
 }
 
 const EMPTY: CallSummary = { byStatus: [], byDay: [], byModel: [] }
-
-/** Returns the sum over all statuses: every call has exactly one. */
-function totalOf({ byStatus }: CallSummary): LogSummary['total'] {
-  const sum = (part: (sums: CallSums) => number): number =>
-    byStatus.reduce((total, sums) => total + part(sums), 0)
-  return {
-    requests: sum(({ requests }) => requests),
-    cost: printCredits(byStatus.reduce((total, { cost }) => total + cost, 0n)),
-    input_tokens: sum(({ inputTokens }) => inputTokens),
-    output_tokens: sum(({ outputTokens }) => outputTokens),
-    cached_tokens: sum(({ cachedTokens }) => cachedTokens),
-  }
-}
 
 function countsOf({ byStatus }: CallSummary): LogSummary['status_counts'] {
   const counts = new Map(byStatus.map(({ status, requests }) => [status, requests]))
@@ -119,7 +107,8 @@ const printSummary = ({ scope }: LogSummaryQuery, window: LogWindow, summary: Ca
   currency: CURRENCY,
   scope,
   ...windowShape(window),
-  total: totalOf(summary),
+  // Every call has exactly one status.
+  total: sumsShape(sumOf(summary.byStatus)),
   status_counts: countsOf(summary),
   by_day: daysOf(summary),
   by_model: modelsOf(summary),

@@ -5,9 +5,9 @@ import { printCredits } from '../../../schemas/money.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { CostSums, UsageByQuery, UsageSums } from '../../../src/clickhouse/summaries/usage-by.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
+import { sumOf, sumsShape } from '../../call-log/sums.ts'
 import { windowOf, windowShape } from '../../query.ts'
 import { type Context, implementWith } from '../act.ts'
-import { sumOf, sumsShape } from './usage.ts'
 
 export interface InstallationUsageDeps {
   readonly callLog: Pick<CallLog, 'usageBy' | 'costsBy'>

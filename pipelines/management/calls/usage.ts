@@ -5,6 +5,7 @@ import { type Credits, printCredits } from '../../../schemas/money.ts'
 import type { CallLog } from '../../../src/clickhouse/call-log.ts'
 import type { DailyGroup, DailyUsage } from '../../../src/clickhouse/summaries/daily-usage.ts'
 import { DAY_MS, type LogWindow } from '../../../src/core/call-log/window.ts'
+import { sumOf, sumsShape } from '../../call-log/sums.ts'
 import { windowOf, windowShape } from '../../query.ts'
 import { budgetShape, isNearlySpent } from '../accounts/budgets.ts'
 import { type Context, implementWith } from '../act.ts'
@@ -32,27 +33,6 @@ const COLUMN_OF: Readonly<Record<Dimension, DailyGroup>> = {
   member: 'key_id',
   status: 'status',
 }
-
-export type Sums = Omit<DailyUsage, 'day' | 'group'>
-
-const NOTHING: Sums = { requests: 0, cost: 0n, inputTokens: 0, outputTokens: 0, cachedTokens: 0 }
-
-const added = (a: Sums, b: Sums): Sums => ({
-  requests: a.requests + b.requests,
-  cost: a.cost + b.cost,
-  inputTokens: a.inputTokens + b.inputTokens,
-  outputTokens: a.outputTokens + b.outputTokens,
-  cachedTokens: a.cachedTokens + b.cachedTokens,
-})
-export const sumOf = (rows: readonly Sums[]): Sums => rows.reduce(added, NOTHING)
-
-export const sumsShape = ({ requests, cost, inputTokens, outputTokens, cachedTokens }: Sums) => ({
-  requests,
-  cost: printCredits(cost),
-  input_tokens: inputTokens,
-  output_tokens: outputTokens,
-  cached_tokens: cachedTokens,
-})
 
 const byCost = (a: { readonly cost: Credits }, b: { readonly cost: Credits }): number =>
   a.cost === b.cost ? 0 : a.cost > b.cost ? -1 : 1
