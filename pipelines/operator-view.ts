@@ -1,8 +1,8 @@
 /** `GET /healthz`, `/readyz` and `/metrics`: how the service does, for everybody and for those who run it. */
 import { defer, from, map, type Observable, of } from 'rxjs'
 import { Failure } from '../schemas/failure.ts'
-import type { OperatorAccess } from '../src/core/keys/operator-access.ts'
-import { sameToken } from '../src/core/keys/operator-access.ts'
+import { type OperatorAccess, sameToken } from '../src/core/keys/operator-access.ts'
+import { bearerToken } from '../src/core/keys/presented.ts'
 import type { GatewayRequest, Handler, Reply } from '../src/http/handler.ts'
 
 export interface OperatorViewDeps {
@@ -25,12 +25,10 @@ const text = (status: number, body: string, type = 'text/plain; charset=utf-8'):
   body,
 })
 
-const BEARER = /^bearer +/i
-
 function isOperator(access: OperatorAccess, { header }: Pick<GatewayRequest, 'header'>): boolean {
   if (access === 'open' || access === 'closed') return access === 'open'
-  const authorization = header('authorization')
-  return BEARER.test(authorization) && sameToken(access.token, authorization.replace(BEARER, '').trim())
+  const token = bearerToken(header)
+  return token !== null && sameToken(access.token, token)
 }
 
 export const health: Handler = () => of(text(200, 'ok\n'))

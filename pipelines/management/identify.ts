@@ -2,13 +2,12 @@
 import { from, map } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { isManagementToken, tokenHash } from '../../src/core/keys/bearer-token.ts'
+import { bearerToken } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import { type Call, type Stage, stage } from '../stages/stage.ts'
 import { type Caller, tokenCaller, userCaller, VISITOR } from './caller.ts'
 import { assertFromConsole, type CookieDeps, sessionToken } from './session.ts'
-
-const BEARER = /^bearer +/i
 
 export interface EndpointDeps extends CookieDeps {
   readonly database: Database
@@ -27,9 +26,8 @@ export interface CallerCall extends Call, Identified {}
  * @throws Failure `not_signed_in`
  */
 export async function identified(deps: EndpointDeps, request: GatewayRequest): Promise<Identified> {
-  const authorization = request.header('authorization')
-  if (BEARER.test(authorization)) {
-    const text = authorization.replace(BEARER, '').trim()
+  const text = bearerToken(request.header)
+  if (text !== null) {
     const found = isManagementToken(text) ? await deps.database.findManagementToken(tokenHash(text)) : null
     if (found === null)
       throw new Failure(
@@ -51,7 +49,7 @@ export const identify = (deps: EndpointDeps): Stage<Call, CallerCall> =>
   stage((call) =>
     from(identified(deps, call.request)).pipe(
       map(({ caller, token }) => {
-        if (!BEARER.test(call.request.header('authorization'))) assertFromConsole(call.request, token)
+        if (bearerToken(call.request.header) === null) assertFromConsole(call.request, token)
         return { ...call, caller, token }
       }),
     ),

@@ -14,13 +14,13 @@ export function requestKey(header: HeaderLookup, query: string): string | null {
     const value = header(name)
     if (value !== '') return value
   }
-  return queryKey(query) ?? bearerKey(header)
+  return queryKey(query) ?? bearerToken(header)
 }
 
 /** Returns the key from the two forms that `GET /v1/models` accepts. */
 export function headerKey(header: HeaderLookup): string | null {
   const value = header('x-api-key')
-  return value === '' ? bearerKey(header) : value
+  return value === '' ? bearerToken(header) : value
 }
 
 function queryKey(query: string): string | null {
@@ -39,7 +39,8 @@ export function withoutKey(query: string): string {
   return asked.toString()
 }
 
-function bearerKey(header: HeaderLookup): string | null {
+/** Returns the credential of `Authorization: Bearer`; null without one. */
+export function bearerToken(header: HeaderLookup): string | null {
   const authorization = header('authorization')
   return BEARER.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : null
 }
