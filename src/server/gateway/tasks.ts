@@ -1,17 +1,15 @@
 /** A gateway's end of the task engine: orders become tasks, and their ends are waited for. The work is done elsewhere. */
-
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Credentials } from '../../../pipelines/accounts/credentials.ts'
 import { cancelUpstream } from '../../../pipelines/tasks/end/cancel-upstream.ts'
 import type { EngineDeps } from '../../../pipelines/tasks/engine.ts'
 import { awaitTask, createTask, type SubmitTaskDeps } from '../../../pipelines/tasks/order/create-task.ts'
 import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
-import type { MediaCalls, TaskStorage } from '../../../pipelines/tasks/ports.ts'
 import { drive } from '../../../pipelines/tasks/task.ts'
-import { type TaskMessages, taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
+import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { Authorizer } from '../../auth/authorizer.ts'
-import { type Nats, openNats } from '../../nats/nats.ts'
+import { openNats } from '../../nats/nats.ts'
 import { isTransient } from '../../postgres/errors.ts'
 import type { Tasks } from '../../postgres/tasks/repository.ts'
 import type { Task } from '../../postgres/tasks/types.ts'
@@ -23,21 +21,6 @@ import type { Boot } from '../messages.ts'
 import { taskAdapterOf } from '../tasks/adapters.ts'
 import { taskStorage } from '../tasks/storage.ts'
 
-export interface GatewayTasks {
-  readonly createTask: ReturnType<typeof createTask>
-  readonly awaitTask: ReturnType<typeof awaitTask>
-  /** Calls that an endpoint makes to upstreams of media, such as a cancel. */
-  readonly calls: MediaCalls
-  readonly storage: TaskStorage
-  readonly messages: TaskMessages
-  readonly nats: Nats
-  /** Returns what polls the upstream of a task once, and ends the task where the upstream says so. */
-  driver(deps: Pick<EngineDeps, 'health' | 'metrics' | 'catalog'>): (task: Task) => Promise<unknown>
-  /** Returns what cancels a task at the upstream that has it. */
-  canceller(catalog: EngineDeps['catalog']): (task: Task) => Promise<unknown>
-  close(): Promise<void>
-}
-
 export interface GatewayTasksOptions {
   readonly boot: Boot
   readonly database: Tasks
@@ -48,7 +31,7 @@ export interface GatewayTasksOptions {
   readonly log: Log
 }
 
-export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
+export function openGatewayTasks(options: GatewayTasksOptions) {
   const { boot, database, credentials, log } = options
   // A separate connection: notifications of tasks do not queue behind settlements.
   const nats = openNats({
@@ -86,13 +69,17 @@ export function openGatewayTasks(options: GatewayTasksOptions): GatewayTasks {
   return {
     createTask: createTask(submit),
     awaitTask: awaitTask(submit),
-    driver: (deps) => (task) => drive({ ...engine, ...deps }, task, 0),
-    canceller: (catalog) => (task) => cancelUpstream({ calls, adapterOf: taskAdapterOf, catalog }, task),
+    /** Returns what polls the upstream of a task once, and ends the task where the upstream says so. */
+    driver: (deps: Pick<EngineDeps, 'health' | 'metrics' | 'catalog'>) => (task: Task) =>
+      drive({ ...engine, ...deps }, task, 0),
+    /** Returns what cancels a task at the upstream that has it. */
+    canceller: (catalog: EngineDeps['catalog']) => (task: Task) =>
+      cancelUpstream({ calls, adapterOf: taskAdapterOf, catalog }, task),
+    /** Calls that an endpoint makes to upstreams of media, such as a cancel. */
     calls,
-    storage,
     messages,
     nats,
-    async close() {
+    async close(): Promise<void> {
       watch.close()
       await nats.close()
     },
