@@ -6,7 +6,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { WEBHOOK_PATH } from '../../../pipelines/payments/webhook.ts'
-import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { Settings } from '../../../schemas/config/settings.ts'
 import { DEMONSTRATION_FILE, needsSimulator } from '../../config/demonstration.ts'
 import { loadConfigFile } from '../../config/load.ts'
@@ -39,6 +38,8 @@ import { type ChosenPort, choosePort } from './port.ts'
 import { DRAIN_MS } from './stop-bounds.ts'
 
 const SECRET_BYTES = 32
+/** Placeholder of the simulated provider's address before it runs. */
+const ANY_SIMULATOR_URL = 'http://127.0.0.1:1'
 
 export interface ServeOptions {
   /** Print the address of the service as one JSON value instead of the banner. */
@@ -159,7 +160,7 @@ class Service {
     const settings = this.#settings
     const { signal } = this.#stopping
     // Checked before anything is started: a broken file or a taken port costs no start.
-    const wantsSimulator = this.#wantsSimulator()
+    const wantsSimulator = needsSimulator(this.#loadConfig(ANY_SIMULATOR_URL).variables)
     this.#checkCertificate()
     await this.#choosePort()
     const embedded = this.#embeddedEngines(wantsSimulator)
@@ -174,7 +175,7 @@ class Service {
     // They take a while, the first time above all: the usual port may have been taken meanwhile.
     const { port, isAnother } = await this.#choosePort()
     const ownerBoot = await this.#boot(engines, port, await this.#chooseAdmin())
-    const config = this.#loadConfig(engines.urls.simulatorUrl)
+    const { config } = this.#loadConfig(engines.urls.simulatorUrl)
     const databaseUrl = await prepareDatabase(ownerBoot.databaseUrl, settings, this.#log)
     const boot = {
       ...ownerBoot,
@@ -251,16 +252,11 @@ class Service {
     return { host: admin.host, port }
   }
 
-  #wantsSimulator(): boolean {
-    const loaded = loadConfigFile(this.#configPath, configEnvironment('http://127.0.0.1:1'))
-    if (!loaded.ok) throw new ConfigurationError(loaded.problems)
-    return needsSimulator(loaded.variables)
-  }
-
-  #loadConfig(simulatorUrl: string | null): ConfigFile {
+  /** @throws ConfigurationError */
+  #loadConfig(simulatorUrl: string | null) {
     const loaded = loadConfigFile(this.#configPath, configEnvironment(simulatorUrl))
     if (!loaded.ok) throw new ConfigurationError(loaded.problems)
-    return loaded.config
+    return loaded
   }
 
   #embeddedEngines(wantsSimulator: boolean): EngineName[] {
