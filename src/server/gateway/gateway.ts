@@ -11,7 +11,6 @@ import { channelLists } from '../../../pipelines/media/channel-lists.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import { RefusalLog } from '../../../pipelines/refusal-log.ts'
 import { errorReply } from '../../../pipelines/replies/error.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
 import { editableConfiguration } from '../../config/edit.ts'
@@ -257,10 +256,11 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       onSettled: countSettled(metrics, log),
       onInFlight: (change) => metrics.inFlight(change),
       startTrace: tracer === null ? null : (traceparent) => new CallTrace(tracer, traceparent),
-      // A refused call's model is the client's own text: only a name of the catalog becomes a label.
       onRefused: (settlement) => {
         refusals.record(settlement)
-        count(metrics, settlement, configuration.current().resolve(settlement.model)?.id ?? '')
+        // A refused call's model is the client's own text: only a name of the catalog becomes a label.
+        const model = configuration.current().resolve(settlement.model)?.id ?? ''
+        metrics.call(observationOf(settlement, model))
       },
       callLog,
       cursorKey: database.logCursorKey,
@@ -392,8 +392,5 @@ function observe(metrics: Metrics, journal: GatewayJournal, isDraining: () => bo
   metrics.observe('tollgate_settlement_lag_seconds', () => journal.lagMs() / MS_PER_SECOND)
   metrics.observe('tollgate_draining', () => Number(isDraining()))
 }
-
-const count = (metrics: Metrics, settlement: Settlement, model: string): void =>
-  metrics.call(observationOf(settlement, model))
 
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())
