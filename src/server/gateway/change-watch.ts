@@ -9,11 +9,7 @@ import { everyUnlessBusy } from './engine-watch.ts'
 const WALLET_REFRESH_INTERVAL_MS = 5_000
 const LISTEN_RETRY_MS = 1_000
 
-export interface ChangeWatch {
-  close(): Promise<void>
-}
-
-export function watchChanges(changes: Changes, credentials: Credentials, log: Log): ChangeWatch {
+export function watchChanges(changes: Changes, credentials: Credentials, log: Log) {
   let isClosed = false
   let stopListening: (() => Promise<void>) | null = null
   let listenTimer: NodeJS.Timeout | null = null
@@ -38,7 +34,7 @@ export function watchChanges(changes: Changes, credentials: Credentials, log: Lo
     credentials.refreshWallets(credentials.walletIds),
   )
   return {
-    async close() {
+    async close(): Promise<void> {
       isClosed = true
       clearInterval(refreshing)
       if (listenTimer) clearTimeout(listenTimer)

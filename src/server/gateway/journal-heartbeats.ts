@@ -13,17 +13,12 @@ interface HeldJournal {
   readonly journal: Pick<Journal, 'id' | 'holdings'>
 }
 
-export interface JournalHeartbeats {
-  /** Records what is left; a journal without anything as drained. Never rejects. */
-  close(): Promise<void>
-}
-
 /** Registers the journals before any call is admitted, and sends heartbeats of them until `close`. */
 export async function startHeartbeats(
   database: Pick<Operation, 'recordHeartbeat' | 'recordDrained'>,
   journals: readonly HeldJournal[],
   log: Pick<Log, 'warn'>,
-): Promise<JournalHeartbeats> {
+) {
   const node = hostname()
   const beat = async () => {
     for (const { directory, journal } of journals)
@@ -37,7 +32,8 @@ export async function startHeartbeats(
     }),
   )
   return {
-    async close() {
+    /** Records what is left; a journal without anything as drained. Never rejects. */
+    async close(): Promise<void> {
       clearInterval(timer)
       try {
         await beat()

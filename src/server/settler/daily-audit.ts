@@ -51,10 +51,6 @@ export async function logAudit(
   else log.info(facts, 'Daily wallet verify: ok')
 }
 
-export interface DailyAudit {
-  stop(): void
-}
-
 export interface DailyAuditDeps {
   readonly database: WalletAudits
   /** Null: there is no payment provider. */
@@ -63,7 +59,7 @@ export interface DailyAuditDeps {
   readonly log: LogOutput
 }
 
-export function dailyAudit({ database, openProvider, metrics, log }: DailyAuditDeps): DailyAudit {
+export function dailyAudit({ database, openProvider, metrics, log }: DailyAuditDeps) {
   let negative: number | null = null
   metrics.observe('tollgate_wallets_negative', () => negative)
   const count = () => {
@@ -88,7 +84,7 @@ export function dailyAudit({ database, openProvider, metrics, log }: DailyAuditD
   }
   plan()
   return {
-    stop() {
+    stop(): void {
       clearInterval(counting)
       clearTimeout(auditing)
     },

@@ -1,5 +1,5 @@
 /** Drops old calls from the call log after the configured retention, also when the configuration changes. */
-import { type LogRetention, logRetention } from '../../../pipelines/call-log/retention.ts'
+import { logRetention } from '../../../pipelines/call-log/retention.ts'
 import type { CallLog } from '../../clickhouse/call-log.ts'
 import { type LoadResult, loadConfigFile } from '../../config/load.ts'
 import { printProblem } from '../../config/problem.ts'
@@ -8,22 +8,14 @@ import type { Log } from '../../telemetry/log.ts'
 import { configEnvironment } from '../configuration.ts'
 import type { Boot } from '../messages.ts'
 
-export interface LogMaintenance {
-  stop(): Promise<void>
-}
-
 const daysOf = (loaded: LoadResult): number | null => (loaded.ok ? loaded.config.logs.retention_days : null)
 
 /** Starts the daily maintenance of the call log. Drops nothing while the configuration file cannot be used. */
-export function startLogMaintenance(
-  { configPath, simulatorUrl }: Boot,
-  callLog: CallLog,
-  log: Log,
-): LogMaintenance {
+export function startLogMaintenance({ configPath, simulatorUrl }: Boot, callLog: CallLog, log: Log) {
   const env = configEnvironment(simulatorUrl)
   const loaded = loadConfigFile(configPath, env)
   let retentionDays = daysOf(loaded)
-  const retention: LogRetention = logRetention({
+  const retention = logRetention({
     callLog,
     retentionDays: () => retentionDays,
     onDropped: (months) =>
@@ -47,7 +39,7 @@ export function startLogMaintenance(
   })
   retention.start()
   return {
-    async stop() {
+    async stop(): Promise<void> {
       watch.close()
       await retention.stop()
     },

@@ -19,17 +19,12 @@ export const retentionOf = ({ retention }: Pick<ConfigFile, 'retention'>): Reten
   detaches: retention.mode === 'detach',
 })
 
-export interface PartitionMaintenance {
-  /** Stops; resolves when a running round has ended. */
-  stop(): Promise<void>
-}
-
 /** Starts the rounds. Retires nothing while the configuration file cannot be used. */
 export function maintainPartitions(
   { configPath, simulatorUrl }: Pick<Boot, 'configPath' | 'simulatorUrl'>,
   database: Pick<Partitions, 'makePartitions' | 'retirePartitions'>,
   log: Pick<LogOutput, 'info' | 'warn'>,
-): PartitionMaintenance {
+) {
   async function round(): Promise<void> {
     const made = await database.makePartitions()
     if (made.length > 0) log.info({ partitions: made }, 'Made the partitions of coming months')
@@ -50,7 +45,8 @@ export function maintainPartitions(
   start()
   const timer = setInterval(start, INTERVAL_MS)
   return {
-    async stop() {
+    /** Resolves when a running round has ended. */
+    async stop(): Promise<void> {
       clearInterval(timer)
       await running
     },
