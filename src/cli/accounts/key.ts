@@ -11,7 +11,7 @@ import {
   showKey,
   updateKey,
 } from '../../../schemas/management/accounts/keys.ts'
-import type { AnswerOf, InputOf } from '../../../schemas/management/operation.ts'
+import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { operatorConfig } from '../config/config.ts'
 import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
@@ -132,31 +132,18 @@ interface UpdateOptions {
   addresses?: string[] | 'any'
 }
 
-function changesOf({
-  name,
-  models,
-  expires,
-  enable,
-  disable,
-  accountLogs,
-  spendCap,
-  rpm,
-  concurrency,
-  addresses,
-}: UpdateOptions): Omit<InputOf<typeof updateKey>, 'id'> {
-  return {
-    ...(name === undefined ? {} : { name }),
-    ...(models === undefined ? {} : { allowed_models: orNull(models, 'all') }),
-    ...(expires === undefined ? {} : { expires_at: expires === 'never' ? null : expires.toISOString() }),
-    ...(enable ? { enabled: true } : {}),
-    ...(disable ? { enabled: false } : {}),
-    ...(accountLogs === undefined ? {} : { account_logs: accountLogs === 'on' }),
-    ...(spendCap === undefined ? {} : { spend_cap: spendCap === 'none' ? null : printCredits(spendCap) }),
-    ...(rpm === undefined ? {} : { requests_per_minute: orNull(rpm, 'none') }),
-    ...(concurrency === undefined ? {} : { concurrency: orNull(concurrency, 'none') }),
-    ...(addresses === undefined ? {} : { allowed_addresses: orNull(addresses, 'any') }),
-  }
-}
+/** Returns the changes; undefined for what stays. */
+const changesOf = ({ expires, enable, disable, accountLogs, spendCap, ...options }: UpdateOptions) => ({
+  name: options.name,
+  allowed_models: orNull(options.models, 'all'),
+  expires_at: expires instanceof Date ? expires.toISOString() : orNull(expires, 'never'),
+  enabled: enable ?? (disable ? false : undefined),
+  account_logs: accountLogs && accountLogs === 'on',
+  spend_cap: typeof spendCap === 'bigint' ? printCredits(spendCap) : orNull(spendCap, 'none'),
+  requests_per_minute: orNull(options.rpm, 'none'),
+  concurrency: orNull(options.concurrency, 'none'),
+  allowed_addresses: orNull(options.addresses, 'any'),
+})
 
 function addUpdate(key: Command, context: Context, { run }: Runner): void {
   const update = key
@@ -183,9 +170,8 @@ function addUpdate(key: Command, context: Context, { run }: Runner): void {
     update,
     'key update key_01J8Z3N4V9QKX2T5W7Y0ABCDEF --models all --expires never',
     async (id: string, options: UpdateOptions) => {
-      const changes = changesOf(options)
-      if (Object.keys(changes).length === 0) update.error('error: name at least one option to change')
-      return one(await run(updateKey, { id, ...changes }))
+      if (Object.keys(options).length === 0) update.error('error: name at least one option to change')
+      return one(await run(updateKey, { id, ...changesOf(options) }))
     },
   )
 }
