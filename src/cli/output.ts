@@ -37,12 +37,10 @@ function cell(value: Json): string {
   return printable(String(value))
 }
 
-const alignLeft = (text: string, width: number): string => text.padEnd(width)
-
 function lines(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
   return rows
-    .map((row) => row.map((text, column) => alignLeft(text, widths[column] ?? 0)).join(GAP))
+    .map((row) => row.map((text, column) => text.padEnd(widths[column] ?? 0)).join(GAP))
     .map((line) => `${line.trimEnd()}\n`)
     .join('')
 }
