@@ -1,8 +1,8 @@
-import { type Command, Option } from 'commander'
+import { Option, Command as PlainCommand } from 'commander'
 import { type Json, type JsonObject, printJson, printRecord, printTable } from './output.ts'
 import type { Wiring } from './wiring.ts'
 
-export const INVOCATION = 'npm run -s tollgate --'
+const INVOCATION = 'npm run -s tollgate --'
 
 /** Destination of answers and errors. */
 export interface Output {
@@ -39,24 +39,36 @@ export const answerTable = (
   shown: readonly JsonObject[] = json,
 ): Answer => ({ json, text: () => printTable(shown, fields) })
 
-/**
- * Makes `work` the action of a command that has its description and options already: adds `--json` and the
- * example, and prints the answer. `work` gets the arguments in order, then the options.
- */
-export function answers<Given extends unknown[]>(
-  { output }: Context,
-  command: Command,
-  example: string,
-  work: (...given: Given) => Promise<Answer>,
-): void {
-  command
-    .addOption(new Option('--json', 'print one JSON value'))
-    .addHelpText('after', `\nExample:\n  ${INVOCATION} ${example}`)
-    .action(async (...given: unknown[]) => {
+/** A command that answers. Its own commands are such ones too. */
+export class Command extends PlainCommand {
+  readonly #output: Pick<Output, 'answer'>
+
+  constructor(output: Pick<Output, 'answer'>, name?: string) {
+    super(name)
+    this.#output = output
+  }
+
+  override createCommand(name?: string): Command {
+    return new Command(this.#output, name)
+  }
+
+  /** Adds an example to the help: a command line behind the program's name. */
+  example(words: string): this {
+    return this.addHelpText('after', `\nExample:\n  ${INVOCATION} ${words}`)
+  }
+
+  /**
+   * Makes `work` the action of the command, which has its description and options already: adds `--json`, and prints
+   * the answer. `work` gets the arguments in order, then the options.
+   */
+  answers<Given extends unknown[]>(work: (...given: Given) => Promise<Answer>): this {
+    this.addOption(new Option('--json', 'print one JSON value'))
+    return this.action(async (...given: unknown[]) => {
       // After arguments and options commander gives the command itself.
-      const { json, ...options } = command.opts<{ json?: boolean }>()
+      const { json, ...options } = this.opts<{ json?: boolean }>()
       // The form of the answer is no matter of the work, which may hand all its options on to an act.
       const answer = await work(...([...given.slice(0, -2), options] as Given))
-      output.answer(json ? printJson(answer.json) : answer.text())
+      this.#output.answer(json ? printJson(answer.json) : answer.text())
     })
+  }
 }

@@ -1,11 +1,10 @@
 /** `tollgate journal list|import|abandon`: the journals of gateways, and the end of those that never come back. */
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
 import { journalActs } from '../../pipelines/management/jobs/journals.ts'
 import { abandonJournal, importJournal, listJournals } from '../../schemas/management/journals.ts'
 import type { AnswerOf, Operation } from '../../schemas/management/operation.ts'
 import { assertAgreed } from './accounts/confirm.ts'
-import { answerRecord, answers, answerTable, type Context } from './context.ts'
+import { answerRecord, answerTable, type Command, type Context } from './context.ts'
 import { runCommandAct } from './management.ts'
 
 const FIELDS = [
@@ -20,8 +19,7 @@ const FIELDS = [
   'directory',
 ]
 
-export function addJournalCommands(program: Command, context: Context): void {
-  const { wiring } = context
+export function addJournalCommands(program: Command, { wiring }: Context): void {
   const journal = program
     .command('journal')
     .description('journals of gateways, also of machines that are gone')
@@ -29,33 +27,28 @@ export function addJournalCommands(program: Command, context: Context): void {
     wiring.withJournals((database, deps) =>
       runCommandAct(wiring, journalActs, operation, input, { database, deps }),
     )
-  answers(
-    context,
-    journal.command('list').description('every journal that is not drained; those in use are live'),
-    'journal list',
-    async () => answerTable((await run(listJournals, {})).data, FIELDS),
-  )
-  answers(
-    context,
-    journal
-      .command('import')
-      .description('book the journal that is found on a disk, each call once, however often')
-      .argument('<dir>', 'folder of the journal, such as /mnt/data/journal/gateway-0'),
-    'journal import /mnt/data/journal/gateway-0',
-    async (directory: string) => answerRecord(await run(importJournal, { directory: resolve(directory) })),
-  )
-  answers(
-    context,
-    journal
-      .command('abandon')
-      .description('close a journal that can never come back; what only its disk knew is lost')
-      .argument('<id>', 'journal id')
-      .option('--yes', 'do not ask'),
-    'journal abandon sNk3v8ZqPbTr --yes',
-    async (id: string, { yes = false }: { yes?: boolean }) => {
+  journal
+    .command('list')
+    .description('every journal that is not drained; those in use are live')
+    .example('journal list')
+    .answers(async () => answerTable((await run(listJournals, {})).data, FIELDS))
+  journal
+    .command('import')
+    .description('book the journal that is found on a disk, each call once, however often')
+    .argument('<dir>', 'folder of the journal, such as /mnt/data/journal/gateway-0')
+    .example('journal import /mnt/data/journal/gateway-0')
+    .answers(async (directory: string) =>
+      answerRecord(await run(importJournal, { directory: resolve(directory) })),
+    )
+  journal
+    .command('abandon')
+    .description('close a journal that can never come back; what only its disk knew is lost')
+    .argument('<id>', 'journal id')
+    .option('--yes', 'do not ask')
+    .example('journal abandon sNk3v8ZqPbTr --yes')
+    .answers(async (id: string, { yes = false }: { yes?: boolean }) => {
       const question = `Calls that only the disk of the journal ${id} knows are lost. Abandon it?`
       if (!yes) await assertAgreed(wiring, question, 'Calls may be lost. Name --yes.')
       return answerRecord(await run(abandonJournal, { id }))
-    },
-  )
+    })
 }

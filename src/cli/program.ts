@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander'
+import { CommanderError } from 'commander'
 import { VERSION } from '../server/version.ts'
 import { addAccountCommands } from './accounts/account.ts'
 import { addAuditCommand } from './accounts/audit.ts'
@@ -14,7 +14,7 @@ import { addCatalogueCommands } from './config/catalogue.ts'
 import { addChannelsCommand } from './config/channels.ts'
 import { addConfigCommands } from './config/config.ts'
 import { addProvidersCommand } from './config/providers.ts'
-import type { Context, Output } from './context.ts'
+import { Command, type Context, type Output } from './context.ts'
 import { addJournalCommands } from './journal.ts'
 import { addAgentCommands } from './knowledge/agent.ts'
 import { addKnowledgeCommands } from './knowledge/kb.ts'
@@ -70,13 +70,13 @@ export function buildProgram(
   context: Context,
   serve: (options: { readonly json: boolean }) => Promise<void>,
 ): Command {
-  const program = new Command('tollgate')
+  const program = new Command(context.output, 'tollgate')
     .description('A prepaid gateway in front of many model providers.')
     .version(VERSION, '--version', 'print the version')
     .showHelpAfterError('(--help says how)')
     .exitOverride()
     .configureOutput({ writeOut: context.output.answer, writeErr: context.output.error })
-    .addHelpText('after', '\nExample:\n  npm run -s tollgate -- account list --json')
+    .example('account list --json')
   addAccountCommands(program, context)
   addUserCommands(program, context)
   addWalletCommands(program, context)
@@ -97,13 +97,13 @@ export function buildProgram(
   addAuditCommand(program, context)
   addConfigCommands(program, context)
   addChannelsCommand(program, context)
-  addProvidersCommand(program, context)
+  addProvidersCommand(program)
   addCatalogueCommands(program, context)
   program
     .command('serve')
     .description('run the service; what npm start does')
     .option('--json', 'print where it is as one JSON value once it is up')
-    .addHelpText('after', '\nExample:\n  npm run -s tollgate -- serve')
+    .example('serve')
     .action(({ json = false }: { json?: boolean }) => serve({ json }))
   return program
 }

@@ -1,12 +1,12 @@
 /** `tollgate task …`: the tasks of all accounts, and ending one by hand. */
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { taskActs } from '../../pipelines/management/calls/tasks.ts'
 import { cursorAfter } from '../../pipelines/management/page.ts'
 import { endTask, listAllTasks, retryTask, showAnyTask } from '../../schemas/management/calls/tasks.ts'
 import type { AnswerOf, Operation } from '../../schemas/management/operation.ts'
 import { TASK_KINDS } from '../../schemas/tasks/kinds.ts'
 import { TASK_STATES, type TaskKind } from '../../schemas/tasks/task.ts'
-import { answerRecord, answers, answerTable, type Context } from './context.ts'
+import { answerRecord, answerTable, type Command, type Context } from './context.ts'
 import { runCommandAct, runnerOf } from './management.ts'
 import { entryLimit } from './option-values.ts'
 
@@ -46,25 +46,22 @@ interface ListOptions {
   readonly limit: number
 }
 
-export function addTaskCommands(program: Command, context: Context): void {
-  const { wiring } = context
+export function addTaskCommands(program: Command, { wiring }: Context): void {
   const { list } = runnerOf(wiring, taskActs, () => ({}))
   const task = program
     .command('task')
     .description('videos, images, music and other work that outlives its request')
 
-  answers(
-    context,
-    task
-      .command('list')
-      .description('the newest first, of all accounts or of one')
-      .option('--account <id>', 'of this account alone')
-      .addOption(new Option('--kind <kind>', 'of this kind alone').choices(TASK_KINDS))
-      .option('--state <states>', `"${OPEN}", or a comma list of states`, stateList)
-      .option('--before <task>', 'the next page: those older than this task')
-      .option('--limit <n>', 'how many', entryLimit, DEFAULT_TASKS),
-    'task list --state open --kind video',
-    async ({ account, kind, state, before, limit }: ListOptions) => {
+  task
+    .command('list')
+    .description('the newest first, of all accounts or of one')
+    .option('--account <id>', 'of this account alone')
+    .addOption(new Option('--kind <kind>', 'of this kind alone').choices(TASK_KINDS))
+    .option('--state <states>', `"${OPEN}", or a comma list of states`, stateList)
+    .option('--before <task>', 'the next page: those older than this task')
+    .option('--limit <n>', 'how many', entryLimit, DEFAULT_TASKS)
+    .example('task list --state open --kind video')
+    .answers(async ({ account, kind, state, before, limit }: ListOptions) => {
       const input = {
         account_id: account,
         kind,
@@ -72,23 +69,20 @@ export function addTaskCommands(program: Command, context: Context): void {
         ...(before !== undefined && { cursor: cursorAfter(before) }),
       }
       return answerTable(await list(listAllTasks, input, limit), LIST_FIELDS)
-    },
-  )
+    })
 
-  answers(
-    context,
-    task
-      .command('show')
-      .description('all that is known of a task, with fresh links to what it made')
-      .argument('<id>', 'task id'),
-    'task show vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) =>
+  task
+    .command('show')
+    .description('all that is known of a task, with fresh links to what it made')
+    .argument('<id>', 'task id')
+    .example('task show vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (id: string) =>
       wiring.withLibrary(async ({ database, store: files }) =>
         answerRecord(
           await runCommandAct(wiring, taskActs, showAnyTask, { id }, { database, deps: { files } }),
         ),
       ),
-  )
+    )
 
   const run = <O extends Operation>(operation: O, input: object): Promise<AnswerOf<O>> =>
     wiring.withTasks(({ database, ...deps }) =>
@@ -96,39 +90,32 @@ export function addTaskCommands(program: Command, context: Context): void {
     )
   const end = async (input: object) => answerRecord(await run(endTask, input))
 
-  answers(
-    context,
-    task
-      .command('cancel')
-      .description(
-        'cancel a task for its customer, also at its provider: full refund; what is still made is discarded',
-      )
-      .argument('<id>', 'task id')
-      .option('--reason <text>', 'the customer reads it', reasonText),
-    'task cancel vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    (id: string, { reason = null }: { reason?: string | null }) => end({ id, as: 'cancelled', reason }),
-  )
+  task
+    .command('cancel')
+    .description(
+      'cancel a task for its customer, also at its provider: full refund; what is still made is discarded',
+    )
+    .argument('<id>', 'task id')
+    .option('--reason <text>', 'the customer reads it', reasonText)
+    .example('task cancel vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers((id: string, { reason = null }: { reason?: string | null }) =>
+      end({ id, as: 'cancelled', reason }),
+    )
 
-  answers(
-    context,
-    task
-      .command('fail')
-      .description(
-        'end a task that came to nothing, also at its provider: full refund; what is still made is discarded',
-      )
-      .argument('<id>', 'task id')
-      .requiredOption('--reason <text>', 'the customer reads it', reasonText),
-    'task fail vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF --reason "The provider lost it."',
-    (id: string, { reason }: { reason: string }) => end({ id, as: 'failed', reason }),
-  )
+  task
+    .command('fail')
+    .description(
+      'end a task that came to nothing, also at its provider: full refund; what is still made is discarded',
+    )
+    .argument('<id>', 'task id')
+    .requiredOption('--reason <text>', 'the customer reads it', reasonText)
+    .example('task fail vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF --reason "The provider lost it."')
+    .answers((id: string, { reason }: { reason: string }) => end({ id, as: 'failed', reason }))
 
-  answers(
-    context,
-    task
-      .command('retry')
-      .description('look after a task now: ask its provider again, or store its results again')
-      .argument('<id>', 'task id'),
-    'task retry vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => answerRecord(await run(retryTask, { id })),
-  )
+  task
+    .command('retry')
+    .description('look after a task now: ask its provider again, or store its results again')
+    .argument('<id>', 'task id')
+    .example('task retry vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (id: string) => answerRecord(await run(retryTask, { id })))
 }

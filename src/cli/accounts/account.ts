@@ -1,5 +1,5 @@
 /** `tollgate account …`: who may call at all, and how much at a time. */
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { accountActs } from '../../../pipelines/management/accounts/accounts.ts'
 import { ACCOUNT_KINDS, type AccountKind } from '../../../schemas/accounts/account.ts'
 import {
@@ -11,7 +11,7 @@ import {
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { operatorConfig } from '../config/config.ts'
-import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { type Answer, answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
 import { credits, limitOrNone, modelList, nameText, orNull } from '../option-values.ts'
 
@@ -33,8 +33,7 @@ function one(json: AnswerOf<typeof showAccount>): Answer {
   return answerRecord(json, { ...account, allowed_models, remaining, held, used, total })
 }
 
-export function addAccountCommands(program: Command, context: Context): void {
-  const { wiring } = context
+export function addAccountCommands(program: Command, { wiring }: Context): void {
   const { run, list } = runnerOf(wiring, accountActs, () => ({ config: () => operatorConfig(wiring) }))
   const account = program.command('account').description('accounts and their platform limits')
 
@@ -43,16 +42,14 @@ export function addAccountCommands(program: Command, context: Context): void {
     kind: AccountKind
     credit?: Credits
   }
-  answers(
-    context,
-    account
-      .command('create')
-      .description('a new account with the trial credit')
-      .requiredOption('--name <name>', 'what to call it', nameText)
-      .addOption(new Option('--kind <kind>', 'whose it is').choices(ACCOUNT_KINDS).default('personal'))
-      .option('--credit <credits>', 'another trial credit than the configured one', credits),
-    'account create --name Acme --kind organization --credit 500',
-    async ({ name, kind, credit }: CreateOptions) =>
+  account
+    .command('create')
+    .description('a new account with the trial credit')
+    .requiredOption('--name <name>', 'what to call it', nameText)
+    .addOption(new Option('--kind <kind>', 'whose it is').choices(ACCOUNT_KINDS).default('personal'))
+    .option('--credit <credits>', 'another trial credit than the configured one', credits)
+    .example('account create --name Acme --kind organization --credit 500')
+    .answers(async ({ name, kind, credit }: CreateOptions) =>
       one(
         await run(createAccount, {
           name,
@@ -60,31 +57,35 @@ export function addAccountCommands(program: Command, context: Context): void {
           ...(credit !== undefined && { credit: printCredits(credit) }),
         }),
       ),
-  )
+    )
 
-  answers(context, account.command('list').description('every account'), 'account list', async () => {
-    const json = await list(listAccounts, {})
-    const rows = json.map((row) => ({ ...row, remaining: row.wallet.remaining }))
-    return answerTable(json, LIST_FIELDS, rows)
-  })
+  account
+    .command('list')
+    .description('every account')
+    .example('account list')
+    .answers(async () => {
+      const json = await list(listAccounts, {})
+      const rows = json.map((row) => ({ ...row, remaining: row.wallet.remaining }))
+      return answerTable(json, LIST_FIELDS, rows)
+    })
 
-  answers(
-    context,
-    account.command('show').description('one account with its wallet').argument('<id>', 'account id'),
-    'account show acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => one(await run(showAccount, { id })),
-  )
+  account
+    .command('show')
+    .description('one account with its wallet')
+    .argument('<id>', 'account id')
+    .example('account show acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (id: string) => one(await run(showAccount, { id })))
 
   for (const [name, enabled, description] of [
     ['enable', true, 'let the keys of an account work'],
     ['disable', false, 'refuse every key of an account'],
   ] as const) {
-    answers(
-      context,
-      account.command(name).description(description).argument('<id>', 'account id'),
-      `account ${name} acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF`,
-      async (id: string) => one(await run(updateAccount, { id, enabled })),
-    )
+    account
+      .command(name)
+      .description(description)
+      .argument('<id>', 'account id')
+      .example(`account ${name} acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF`)
+      .answers(async (id: string) => one(await run(updateAccount, { id, enabled })))
   }
 
   interface LimitOptions {
@@ -97,27 +98,21 @@ export function addAccountCommands(program: Command, context: Context): void {
     .argument('<id>', 'account id')
     .option('--rpm <n|none>', 'requests per minute', limitOrNone)
     .option('--concurrency <n|none>', 'calls at the same time', limitOrNone)
-  answers(
-    context,
-    limits,
-    'account limits acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --rpm 600 --concurrency none',
-    async (id: string, { rpm, concurrency }: LimitOptions) => {
-      if (rpm === undefined && concurrency === undefined)
-        limits.error('error: name at least one of --rpm and --concurrency')
-      const changes = { requests_per_minute: orNull(rpm, 'none'), concurrency: orNull(concurrency, 'none') }
-      return one(await run(updateAccount, { id, ...changes }))
-    },
-  )
+    .example('account limits acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --rpm 600 --concurrency none')
+  limits.answers(async (id: string, { rpm, concurrency }: LimitOptions) => {
+    if (rpm === undefined && concurrency === undefined)
+      limits.error('error: name at least one of --rpm and --concurrency')
+    const changes = { requests_per_minute: orNull(rpm, 'none'), concurrency: orNull(concurrency, 'none') }
+    return one(await run(updateAccount, { id, ...changes }))
+  })
 
-  answers(
-    context,
-    account
-      .command('models')
-      .description('set which models any key of an account may call')
-      .argument('<id>', 'account id')
-      .requiredOption('--models <a,b|all|none>', 'model ids', modelList),
-    'account models acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --models sonata-large,sonata-small',
-    async (id: string, { models }: { models: string[] | 'all' }) =>
+  account
+    .command('models')
+    .description('set which models any key of an account may call')
+    .argument('<id>', 'account id')
+    .requiredOption('--models <a,b|all|none>', 'model ids', modelList)
+    .example('account models acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --models sonata-large,sonata-small')
+    .answers(async (id: string, { models }: { models: string[] | 'all' }) =>
       one(await run(updateAccount, { id, allowed_models: orNull(models, 'all') })),
-  )
+    )
 }

@@ -1,9 +1,8 @@
 /** `tollgate audit`: the acts of operators and members, with their time and their changes. */
-import type { Command } from 'commander'
 import { auditActs } from '../../../pipelines/management/accounts/audit.ts'
 import { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
-import { answers, type Context } from '../context.ts'
+import type { Command, Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
 import { entryLimit, instant } from '../option-values.ts'
 import { isObject, type Json, type Paint, painter, printable } from '../output.ts'
@@ -73,17 +72,15 @@ interface AuditOptions {
 
 export function addAuditCommand(program: Command, context: Context): void {
   const { list } = runnerOf(context.wiring, auditActs, () => ({}))
-  answers(
-    context,
-    program
-      .command('audit')
-      .description('administrative acts, the newest first: of a change, what differs before and after')
-      .option('--account <id>', 'of this account')
-      .option('--subject <id>', 'of this key, member, request, agent, knowledge base or account')
-      .option('--since <time>', 'from this RFC 3339 time on', instant)
-      .option('--limit <n>', 'how many', entryLimit, DEFAULT_ENTRIES),
-    'audit --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --since 2030-01-31 --limit 20',
-    async ({ account, subject, since, limit }: AuditOptions) => {
+  program
+    .command('audit')
+    .description('administrative acts, the newest first: of a change, what differs before and after')
+    .option('--account <id>', 'of this account')
+    .option('--subject <id>', 'of this key, member, request, agent, knowledge base or account')
+    .option('--since <time>', 'from this RFC 3339 time on', instant)
+    .option('--limit <n>', 'how many', entryLimit, DEFAULT_ENTRIES)
+    .example('audit --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --since 2030-01-31 --limit 20')
+    .answers(async ({ account, subject, since, limit }: AuditOptions) => {
       const filters = { subject_id: subject, since: since?.toISOString() }
       const entries =
         account === undefined
@@ -91,6 +88,5 @@ export function addAuditCommand(program: Command, context: Context): void {
           : await list(listAudit, { account_id: account, ...filters }, limit)
       const json = entries.map(withJson)
       return { json, text: () => printActs(json, context.output.isColoured) }
-    },
-  )
+    })
 }

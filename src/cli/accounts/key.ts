@@ -1,5 +1,5 @@
 /** `tollgate key …`: API keys. */
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { keyActs } from '../../../pipelines/management/accounts/keys.ts'
 import { KEY_KINDS, type KeyKind } from '../../../schemas/accounts/key.ts'
 import {
@@ -14,7 +14,7 @@ import {
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { operatorConfig } from '../config/config.ts'
-import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { type Answer, answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import { type Runner, runnerOf } from '../management.ts'
 import {
   addressesOrAny,
@@ -64,7 +64,7 @@ interface CreateOptions {
   addresses?: string[]
 }
 
-function addCreate(key: Command, context: Context, { run }: Runner): void {
+function addCreate(key: Command, { run }: Runner): void {
   const create = key
     .command('create')
     .description('a new key; prints it')
@@ -79,10 +79,10 @@ function addCreate(key: Command, context: Context, { run }: Runner): void {
     .option('--rpm <n>', 'requests per minute of this key', keyLimit)
     .option('--concurrency <n>', 'calls of this key at the same time', keyLimit)
     .option('--addresses <a,b>', 'addresses and networks that it works from (default: any)', addressList)
-  answers(
-    context,
-    create,
-    'key create --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --name laptop --models sonata-large,sonata-small',
+    .example(
+      'key create --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --name laptop --models sonata-large,sonata-small',
+    )
+  create.answers(
     async ({
       account,
       name,
@@ -145,7 +145,7 @@ const changesOf = ({ expires, enable, disable, accountLogs, spendCap, ...options
   allowed_addresses: orNull(options.addresses, 'any'),
 })
 
-function addUpdate(key: Command, context: Context, { run }: Runner): void {
+function addUpdate(key: Command, { run }: Runner): void {
   const update = key
     .command('update')
     .description('change a key; in force everywhere within a second. What is not named stays')
@@ -165,15 +165,11 @@ function addUpdate(key: Command, context: Context, { run }: Runner): void {
     .option('--rpm <n|none>', 'requests per minute of this key', limitOrNone)
     .option('--concurrency <n|none>', 'calls of this key at the same time', limitOrNone)
     .option('--addresses <a,b|any>', 'addresses and networks that it works from', addressesOrAny)
-  answers(
-    context,
-    update,
-    'key update key_01J8Z3N4V9QKX2T5W7Y0ABCDEF --models all --expires never',
-    async (id: string, options: UpdateOptions) => {
-      if (Object.keys(options).length === 0) update.error('error: name at least one option to change')
-      return one(await run(updateKey, { id, ...changesOf(options) }))
-    },
-  )
+    .example('key update key_01J8Z3N4V9QKX2T5W7Y0ABCDEF --models all --expires never')
+  update.answers(async (id: string, options: UpdateOptions) => {
+    if (Object.keys(options).length === 0) update.error('error: name at least one option to change')
+    return one(await run(updateKey, { id, ...changesOf(options) }))
+  })
 }
 
 export function addKeyCommands(program: Command, context: Context): void {
@@ -181,50 +177,47 @@ export function addKeyCommands(program: Command, context: Context): void {
   const acts = runnerOf(wiring, keyActs, () => ({ config: () => operatorConfig(wiring) }))
   const { run, list } = acts
   const key = program.command('key').description('API keys')
-  addCreate(key, context, acts)
+  addCreate(key, acts)
 
-  answers(
-    context,
-    key.command('list').description('the keys of an account').requiredOption('--account <id>', 'account id'),
-    'key list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async ({ account }: { account: string }) => {
+  key
+    .command('list')
+    .description('the keys of an account')
+    .requiredOption('--account <id>', 'account id')
+    .example('key list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async ({ account }: { account: string }) => {
       const json = await list(listKeys, { account_id: account })
       return answerTable(json, LIST_FIELDS, json.map(keyInWords))
-    },
-  )
-  answers(
-    context,
-    key.command('show').description('one key, without its secret').argument('<id>', 'key id'),
-    'key show key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => one(await run(showKey, { id })),
-  )
-  answers(
-    context,
-    key.command('reveal').description('print the raw key again').argument('<id>', 'key id'),
-    'key reveal key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => one(await run(revealKey, { id })),
-  )
-  answers(
-    context,
-    key.command('revoke').description('refuse a key for good').argument('<id>', 'key id'),
-    'key revoke key_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => one(await run(revokeKey, { id })),
-  )
-  answers(
-    context,
-    key
-      .command('forget')
-      .description('delete the encrypted copies of keys, for good; the keys go on working')
-      .requiredOption('--all', 'of every key of every account')
-      .option('--yes', 'do not ask'),
-    'key forget --all',
-    async ({ yes: isAgreed = false }: { yes?: boolean }) => {
+    })
+  key
+    .command('show')
+    .description('one key, without its secret')
+    .argument('<id>', 'key id')
+    .example('key show key_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (id: string) => one(await run(showKey, { id })))
+  key
+    .command('reveal')
+    .description('print the raw key again')
+    .argument('<id>', 'key id')
+    .example('key reveal key_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (id: string) => one(await run(revealKey, { id })))
+  key
+    .command('revoke')
+    .description('refuse a key for good')
+    .argument('<id>', 'key id')
+    .example('key revoke key_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (id: string) => one(await run(revokeKey, { id })))
+  key
+    .command('forget')
+    .description('delete the encrypted copies of keys, for good; the keys go on working')
+    .requiredOption('--all', 'of every key of every account')
+    .option('--yes', 'do not ask')
+    .example('key forget --all')
+    .answers(async ({ yes: isAgreed = false }: { yes?: boolean }) => {
       const question = 'This would delete the encrypted copies of all keys: none could be revealed again'
       if (!isAgreed) await assertAgreed(wiring, `${question}. Do it?`, `${question}. Name --yes.`)
       return answerRecord(await run(forgetKeys, {}))
-    },
-  )
-  addUpdate(key, context, acts)
+    })
+  addUpdate(key, acts)
   addRotationCommands(key, context)
   addKeyRequestCommands(key, context)
 }

@@ -1,9 +1,9 @@
 /** `tollgate member …`: who belongs to an organization, and who decides on its keys. */
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { organizationActs } from '../../../pipelines/management/accounts/organizations.ts'
 import { MEMBER_ROLES, type MemberRole } from '../../../schemas/accounts/organization.ts'
 import { listMembers, putMember, removeMember } from '../../../schemas/management/accounts/organizations.ts'
-import { answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
 
 const LIST_FIELDS = ['account_id', 'name', 'email', 'role', 'spent', 'created_at']
@@ -22,27 +22,26 @@ export function addMemberCommands(program: Command, context: Context): void {
   const { run, list } = runnerOf(context.wiring, organizationActs, () => ({}))
   const member = program.command('member').description('members and admins of organizations')
 
-  answers(
-    context,
-    ofMember(member.command('add').description('add a member, or change what a member is')).addOption(
+  ofMember(member.command('add').description('add a member, or change what a member is'))
+    .addOption(
       new Option('--role <role>', 'an owner or admin approves keys').choices(MEMBER_ROLES).default('member'),
-    ),
-    'member add --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN --role admin',
-    async ({ organization, account, role }: MemberOptions & { role: MemberRole }) =>
+    )
+    .example(
+      'member add --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN --role admin',
+    )
+    .answers(async ({ organization, account, role }: MemberOptions & { role: MemberRole }) =>
       answerRecord(await run(putMember, { account_id: organization, member_id: account, role })),
-  )
-  answers(
-    context,
-    ofMember(member.command('remove').description('remove a member, and revoke the keys issued to it')),
-    'member remove --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN',
-    async ({ organization, account }: MemberOptions) =>
+    )
+  ofMember(member.command('remove').description('remove a member, and revoke the keys issued to it'))
+    .example(
+      'member remove --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --account acc_01J8Z3N4V9QKX2T5W7Y0GHJKMN',
+    )
+    .answers(async ({ organization, account }: MemberOptions) =>
       answerRecord(await run(removeMember, { account_id: organization, member_id: account })),
-  )
-  answers(
-    context,
-    ofOrganization(member.command('list').description('the members of an organization')),
-    'member list --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async ({ organization }: Pick<MemberOptions, 'organization'>) =>
+    )
+  ofOrganization(member.command('list').description('the members of an organization'))
+    .example('member list --organization acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async ({ organization }: Pick<MemberOptions, 'organization'>) =>
       answerTable(await list(listMembers, { account_id: organization }), LIST_FIELDS),
-  )
+    )
 }

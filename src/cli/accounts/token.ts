@@ -1,5 +1,5 @@
 /** `tollgate token …`: management tokens, with which programs call the management API. */
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { tokenActs } from '../../../pipelines/management/accounts/tokens.ts'
 import {
   createInstallationToken,
@@ -9,7 +9,7 @@ import {
   revokeInstallationToken,
 } from '../../../schemas/management/accounts/tokens.ts'
 import { SCOPES, type Scope } from '../../../schemas/management/operation.ts'
-import { answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
 import { exactNames, expiry, nameText } from '../option-values.ts'
 import type { JsonObject } from '../output.ts'
@@ -45,49 +45,40 @@ export function addTokenCommands(program: Command, context: Context): void {
     .description('management tokens: programs call the management API with them')
   const ofAccount = (command: Command) =>
     command.option('--account <id>', 'account id (default: the installation)')
-  answers(
-    context,
-    ofAccount(token.command('create').description('a new management token; prints it, this once'))
-      .requiredOption('--name <name>', 'what to call it', nameText)
-      .requiredOption(
-        '--scopes <a,b>',
-        '"read" reads everything but secrets; "keys", "accounts", "billing", "knowledge" and "admin" change what they name',
-        scopeList,
-      )
-      .option('--expires <time>', 'RFC 3339 time from which it is refused (default: never)', expiry),
-    `token create --account ${ACCOUNT} --name deploy --scopes read,keys --expires 2030-01-31`,
-    async ({ account, name, scopes, expires }: CreateOptions) => {
+  ofAccount(token.command('create').description('a new management token; prints it, this once'))
+    .requiredOption('--name <name>', 'what to call it', nameText)
+    .requiredOption(
+      '--scopes <a,b>',
+      '"read" reads everything but secrets; "keys", "accounts", "billing", "knowledge" and "admin" change what they name',
+      scopeList,
+    )
+    .option('--expires <time>', 'RFC 3339 time from which it is refused (default: never)', expiry)
+    .example(`token create --account ${ACCOUNT} --name deploy --scopes read,keys --expires 2030-01-31`)
+    .answers(async ({ account, name, scopes, expires }: CreateOptions) => {
       const wanted = { name, scopes, expires_at: expires?.toISOString() }
       const made =
         account === undefined
           ? await run(createInstallationToken, wanted)
           : await run(createToken, { ...wanted, account_id: account })
       return answerRecord(made, inWords(made))
-    },
-  )
-  answers(
-    context,
-    ofAccount(token.command('list').description('the management tokens, the newest first')),
-    'token list',
-    async ({ account }: { account?: string }) => {
+    })
+  ofAccount(token.command('list').description('the management tokens, the newest first'))
+    .example('token list')
+    .answers(async ({ account }: { account?: string }) => {
       const json =
         account === undefined
           ? await list(listInstallationTokens, {})
           : await list(listTokens, { account_id: account })
       return answerTable(json, LIST_FIELDS, json.map(inWords))
-    },
-  )
-  answers(
-    context,
-    token
-      .command('revoke')
-      .description('refuse a management token for good, at once')
-      .argument('<id>', 'id of the token'),
-    'token revoke mtk_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => {
+    })
+  token
+    .command('revoke')
+    .description('refuse a management token for good, at once')
+    .argument('<id>', 'id of the token')
+    .example('token revoke mtk_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (id: string) => {
       // The installation is above accounts: its act revokes the tokens of all.
       const revoked = await run(revokeInstallationToken, { id })
       return answerRecord(revoked, inWords(revoked))
-    },
-  )
+    })
 }

@@ -1,5 +1,5 @@
 /** `tollgate usage`: what customers used in a window of time, from the sums of the call log. */
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { installationUsageActs } from '../../../pipelines/management/calls/installation-usage.ts'
 import { LOG_PERIODS, type LogPeriod } from '../../../schemas/call-log/row.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -11,7 +11,7 @@ import {
 } from '../../../schemas/management/calls/usage.ts'
 import type { AnswerOf, InputOf } from '../../../schemas/management/operation.ts'
 import { csvRecord } from '../../core/call-log/csv-records.ts'
-import { type Answer, answers, type Context } from '../context.ts'
+import type { Answer, Command, Context } from '../context.ts'
 import { runCommandAct } from '../management.ts'
 import { windowEndText } from '../option-values.ts'
 import { printTable } from '../output.ts'
@@ -40,8 +40,7 @@ interface UsageFlags {
   readonly format: (typeof FORMATS)[number]
 }
 
-export function addUsageCommand(program: Command, context: Context): void {
-  const { wiring, output } = context
+export function addUsageCommand(program: Command, { wiring, output }: Context): void {
   const usage = program
     .command('usage')
     .description('what customers used in a window of time, from the sums of the call log')
@@ -63,6 +62,7 @@ export function addUsageCommand(program: Command, context: Context): void {
         .choices(FORMATS)
         .default('text'),
     )
+    .example('usage --from 2026-10-01 --to 2026-10-31 --by account --format csv')
   const read = (input: InputOf<typeof showInstallationUsage>): Promise<Usage> =>
     wiring.withUsage(({ database, callLog }) =>
       runCommandAct(wiring, installationUsageActs, showInstallationUsage, input, {
@@ -74,24 +74,19 @@ export function addUsageCommand(program: Command, context: Context): void {
         throw error
       }),
     )
-  answers(
-    context,
-    usage,
-    'usage --from 2026-10-01 --to 2026-10-31 --by account --format csv',
-    async ({ account, format, ...input }: UsageFlags): Promise<Answer> => {
-      if ((input.from === undefined) !== (input.to === undefined))
-        usage.error('error: name --from and --to together')
-      const found = await read({ account_id: account, limit: USAGE_MAX_ROWS, ...input })
-      if (found.has_more)
-        output.error(`The first ${USAGE_MAX_ROWS} rows are shown; the total counts those beyond too.\n`)
-      const margins = found.total.upstream_cost === null ? [] : MARGIN_FIELDS
-      const fields = [...GROUP_FIELDS[found.by], ...SUM_FIELDS, ...margins]
-      return {
-        json: found,
-        text: () => (format === 'csv' ? printCsv(found, fields) : printUsage(found, fields)),
-      }
-    },
-  )
+  usage.answers(async ({ account, format, ...input }: UsageFlags): Promise<Answer> => {
+    if ((input.from === undefined) !== (input.to === undefined))
+      usage.error('error: name --from and --to together')
+    const found = await read({ account_id: account, limit: USAGE_MAX_ROWS, ...input })
+    if (found.has_more)
+      output.error(`The first ${USAGE_MAX_ROWS} rows are shown; the total counts those beyond too.\n`)
+    const margins = found.total.upstream_cost === null ? [] : MARGIN_FIELDS
+    const fields = [...GROUP_FIELDS[found.by], ...SUM_FIELDS, ...margins]
+    return {
+      json: found,
+      text: () => (format === 'csv' ? printCsv(found, fields) : printUsage(found, fields)),
+    }
+  })
 }
 
 function printUsage({ period_from, period_to, rows, total }: Usage, fields: readonly string[]): string {

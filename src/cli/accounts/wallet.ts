@@ -1,5 +1,4 @@
 /** `tollgate wallet …`: top-ups, balances, and the audit of the books. */
-import type { Command } from 'commander'
 import { verifyBooks } from '../../../pipelines/jobs/verify.ts'
 import { accountActs } from '../../../pipelines/management/accounts/accounts.ts'
 import { MINIMUM_TOP_UP } from '../../../schemas/accounts/account.ts'
@@ -15,7 +14,7 @@ import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
 import { DIFFERENCE_KINDS } from '../../postgres/billing/audit-report.ts'
 import { operatorConfig } from '../config/config.ts'
-import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { type Answer, answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
 import { credits, entryLimit, noteText, signedCredits } from '../option-values.ts'
 import { printTable } from '../output.ts'
@@ -45,102 +44,92 @@ function credited(json: AnswerOf<typeof topUp>): Answer {
   return answerRecord(json, { ...shown, repeated: 'the reference was booked before; nothing was changed' })
 }
 
-export function addWalletCommands(program: Command, context: Context): void {
-  const { wiring, output, isNegativeAnswer } = context
+export function addWalletCommands(program: Command, { wiring, output, isNegativeAnswer }: Context): void {
   const { run, list } = runnerOf(wiring, accountActs, () => ({ config: () => operatorConfig(wiring) }))
   const wallet = program.command('wallet').description('credits: top up, correct, refund, show, audit')
 
-  answers(
-    context,
-    wallet
-      .command('topup')
-      .description(`add credits; at least ${MINIMUM_TOP_UP}`)
-      .argument('<id>', 'account id')
-      .argument('<amount>', 'credits', credits)
-      .option('--note <text>', 'why, for the ledger', noteText)
-      .option('--reference <text>', REFERENCE, noteText)
-      .option('--yes', 'do not ask, however large the amount is'),
-    'wallet topup acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF 1000 --reference "invoice 17"',
-    async (id: string, amount: Credits, { note, reference, yes: isAgreed = false }: TopUpFlags) => {
+  wallet
+    .command('topup')
+    .description(`add credits; at least ${MINIMUM_TOP_UP}`)
+    .argument('<id>', 'account id')
+    .argument('<amount>', 'credits', credits)
+    .option('--note <text>', 'why, for the ledger', noteText)
+    .option('--reference <text>', REFERENCE, noteText)
+    .option('--yes', 'do not ask, however large the amount is')
+    .example('wallet topup acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF 1000 --reference "invoice 17"')
+    .answers(async (id: string, amount: Credits, { note, reference, yes: isAgreed = false }: TopUpFlags) => {
       const what = `add ${printCredits(amount)} credits to ${id}`
       await assertConfirmed(wiring, { amount, isAgreed, what })
       return credited(await run(topUp, { id, amount: printCredits(amount), note, reference }))
-    },
-  )
+    })
 
-  answers(
-    context,
-    wallet
-      .command('adjust')
-      .description('correct a balance, up or down; it may fall below zero')
-      .argument('<id>', 'account id')
-      .argument('<amount>', 'credits; negative to take away', signedCredits)
-      .requiredOption('--reason <text>', 'why, for the ledger and the audit record', noteText)
-      .option('--reference <text>', REFERENCE, noteText)
-      .option('--yes', 'do not ask, however large the amount is'),
-    'wallet adjust acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF -25.5 --reason "charged twice by mistake"',
-    async (id: string, amount: Credits, { reason, reference, yes: isAgreed = false }: AdjustFlags) => {
-      const what =
-        amount < 0n
-          ? `take ${printCredits(-amount)} credits from ${id}`
-          : `add ${printCredits(amount)} credits to ${id}`
-      await assertConfirmed(wiring, { amount, isAgreed, what })
-      return credited(await run(adjust, { id, amount: printCredits(amount), reason, reference }))
-    },
-  )
+  wallet
+    .command('adjust')
+    .description('correct a balance, up or down; it may fall below zero')
+    .argument('<id>', 'account id')
+    .argument('<amount>', 'credits; negative to take away', signedCredits)
+    .requiredOption('--reason <text>', 'why, for the ledger and the audit record', noteText)
+    .option('--reference <text>', REFERENCE, noteText)
+    .option('--yes', 'do not ask, however large the amount is')
+    .example('wallet adjust acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF -25.5 --reason "charged twice by mistake"')
+    .answers(
+      async (id: string, amount: Credits, { reason, reference, yes: isAgreed = false }: AdjustFlags) => {
+        const what =
+          amount < 0n
+            ? `take ${printCredits(-amount)} credits from ${id}`
+            : `add ${printCredits(amount)} credits to ${id}`
+        await assertConfirmed(wiring, { amount, isAgreed, what })
+        return credited(await run(adjust, { id, amount: printCredits(amount), reason, reference }))
+      },
+    )
 
-  answers(
-    context,
-    wallet
-      .command('refund')
-      .description('give back the charge of one call or task, or a part of it; once')
-      .argument('<id>', 'account id')
-      .argument('<ref>', 'request id or task id')
-      .requiredOption('--reason <text>', 'why, for the ledger and the audit record', noteText)
-      .option('--amount <credits>', 'a part of the charge (default: all of it)', credits),
-    'wallet refund acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF req_01J8Z3N4V9QKX2T5W7Y0GHJKMN --reason "the answer was empty"',
-    async (id: string, ref: string, { reason, amount }: { reason: string; amount?: Credits }) => {
+  wallet
+    .command('refund')
+    .description('give back the charge of one call or task, or a part of it; once')
+    .argument('<id>', 'account id')
+    .argument('<ref>', 'request id or task id')
+    .requiredOption('--reason <text>', 'why, for the ledger and the audit record', noteText)
+    .option('--amount <credits>', 'a part of the charge (default: all of it)', credits)
+    .example(
+      'wallet refund acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF req_01J8Z3N4V9QKX2T5W7Y0GHJKMN --reason "the answer was empty"',
+    )
+    .answers(async (id: string, ref: string, { reason, amount }: { reason: string; amount?: Credits }) => {
       const part = amount === undefined ? null : printCredits(amount)
       return credited(await run(refund, { id, ref, amount: part, reason }))
-    },
-  )
+    })
 
-  answers(
-    context,
-    wallet.command('show').description('what an account has').argument('<id>', 'account id'),
-    'wallet show acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (id: string) => {
+  wallet
+    .command('show')
+    .description('what an account has')
+    .argument('<id>', 'account id')
+    .example('wallet show acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (id: string) => {
       const { wallet } = await run(showAccount, { id })
       return answerRecord(wallet, { ...wallet, ...IN_WORDS })
-    },
-  )
+    })
 
-  answers(
-    context,
-    wallet
-      .command('ledger')
-      .description('the newest entries first')
-      .argument('<id>', 'account id')
-      .option('--limit <n>', 'how many', entryLimit, DEFAULT_LEDGER_ENTRIES),
-    'wallet ledger acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --limit 20',
-    async (id: string, { limit }: { limit: number }) =>
+  wallet
+    .command('ledger')
+    .description('the newest entries first')
+    .argument('<id>', 'account id')
+    .option('--limit <n>', 'how many', entryLimit, DEFAULT_LEDGER_ENTRIES)
+    .example('wallet ledger acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --limit 20')
+    .answers(async (id: string, { limit }: { limit: number }) =>
       answerTable(await list(listLedger, { id }, limit), LEDGER_FIELDS),
-  )
+    )
 
-  answers(
-    context,
-    wallet
-      .command('verify')
-      .description(
-        'audit every wallet: balance and holds against the ledger, ledger against the call log and payments',
-      )
-      .option(
-        '--full',
-        'read everything, and not only what was written since the last one without a difference',
-      )
-      .addHelpText('after', `\nKinds of differences: ${DIFFERENCE_KINDS.join(', ')}`),
-    'wallet verify --json',
-    async ({ full: isFull = false }: { full?: boolean }) => {
+  wallet
+    .command('verify')
+    .description(
+      'audit every wallet: balance and holds against the ledger, ledger against the call log and payments',
+    )
+    .option(
+      '--full',
+      'read everything, and not only what was written since the last one without a difference',
+    )
+    .addHelpText('after', `\nKinds of differences: ${DIFFERENCE_KINDS.join(', ')}`)
+    .example('wallet verify --json')
+    .answers(async ({ full: isFull = false }: { full?: boolean }) => {
       const provider = await wiring.openProvider()
       const verified = await wiring.withBooks(async (books) =>
         verifyBooks({ ...books, payments: await provider?.(), isFull }),
@@ -155,8 +144,7 @@ export function addWalletCommands(program: Command, context: Context): void {
         )
       if (!verified.ok) isNegativeAnswer()
       return { json: verified, text: () => printReport(verified) + printMetering(verified) }
-    },
-  )
+    })
 }
 
 const counted = (count: number, name: string): string => `${count} ${name}${count === 1 ? '' : 's'}`

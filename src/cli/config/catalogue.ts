@@ -1,9 +1,9 @@
 /** `tollgate catalogue diff`: prices of the configuration beside those of a public list. Applies nothing. */
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { ONE_RATE, printRate, type Rate } from '../../../schemas/money.ts'
 import { catalogueDifference, type PriceChange } from '../../core/pricing/catalogue-difference.ts'
 import { readPriceList } from '../../core/pricing/price-list.ts'
-import { answers, type Context } from '../context.ts'
+import type { Command, Context } from '../context.ts'
 import { creditsPerUsd } from '../option-values.ts'
 import { type JsonObject, printable } from '../output.ts'
 import { ConfigProblems } from './config.ts'
@@ -34,10 +34,9 @@ function yamlOf(changes: readonly PriceChange[], isCost: boolean): string {
   return `${isCost ? 'channels' : 'models'}:\n${parts.join('')}`
 }
 
-export function addCatalogueCommands(program: Command, context: Context): void {
-  const { wiring } = context
+export function addCatalogueCommands(program: Command, { wiring }: Context): void {
   const catalogue = program.command('catalogue').description('models and prices of the configuration')
-  const diff = catalogue
+  catalogue
     .command('diff')
     .description(
       'compare with a public price list in the format of LiteLLM or models.dev, and print the changes that it proposes as YAML; nothing is applied',
@@ -49,11 +48,8 @@ export function addCatalogueCommands(program: Command, context: Context): void {
         .default(ONE_RATE, '1'),
     )
     .option('--cost', 'compare what channels cost you, in place of the prices of models')
-  answers(
-    context,
-    diff,
-    'catalogue diff prices.json --per-usd 7.2',
-    async (source: string, { perUsd, cost }: Options) => {
+    .example('catalogue diff prices.json --per-usd 7.2')
+    .answers(async (source: string, { perUsd, cost }: Options) => {
       const ofCosts = cost === true
       const { config, problems } = wiring.loadConfig()
       if (config === null) throw new ConfigProblems(problems)
@@ -73,6 +69,5 @@ export function addCatalogueCommands(program: Command, context: Context): void {
         unlisted.length === 0 ? '' : `# not in the list: ${unlisted.map(printable).join(', ')}\n`
       const text = changes.length === 0 ? '# every listed price is the same\n' : yamlOf(changes, ofCosts)
       return { json, text: () => text + missing }
-    },
-  )
+    })
 }

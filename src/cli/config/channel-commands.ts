@@ -1,5 +1,4 @@
 /** `tollgate channels pause|resume|drain|test`: acts of channels as commands. */
-import type { Command } from 'commander'
 import { channelActs } from '../../../pipelines/management/channels/channels.ts'
 import {
   drainChannel,
@@ -8,7 +7,7 @@ import {
   testChannel,
 } from '../../../schemas/management/channels.ts'
 import type { AnswerOf, Operation } from '../../../schemas/management/operation.ts'
-import { answerRecord, answers, type Context } from '../context.ts'
+import { answerRecord, type Command, type Context } from '../context.ts'
 import { runCommandAct } from '../management.ts'
 
 const CHANNEL = 'openai-main'
@@ -23,34 +22,30 @@ const HOLDS = [
   ['resume', resumeChannel, 'let calls through to a channel again'],
 ] as const
 
-export function addChannelCommands(channels: Command, context: Context): void {
-  const { wiring, isNegativeAnswer } = context
+export function addChannelCommands(channels: Command, { wiring, isNegativeAnswer }: Context): void {
   const run = <O extends Operation>(operation: O, input: object): Promise<AnswerOf<O>> =>
     wiring.withChannels((database, deps) =>
       runCommandAct(wiring, channelActs, operation, input, { database, deps }),
     )
   for (const [name, operation, description] of HOLDS)
-    answers(
-      context,
-      channels.command(name).description(description).argument('<id>', 'channel id'),
-      `channels ${name} ${CHANNEL}`,
-      async (id: string) => {
+    channels
+      .command(name)
+      .description(description)
+      .argument('<id>', 'channel id')
+      .example(`channels ${name} ${CHANNEL}`)
+      .answers(async (id: string) => {
         const { state, drained, in_flight, open_tasks } = await run(operation, { id })
         return answerRecord({ id, state, drained, in_flight, open_tasks })
-      },
-    )
-  answers(
-    context,
-    channels
-      .command('test')
-      .description('send the smallest call to a channel, and say what it costs; exit code 1 where it fails')
-      .argument('<id>', 'channel id')
-      .option('--model <id>', 'model to call (default: the first of the channel)'),
-    `channels test ${CHANNEL}`,
-    async (id: string, { model }: { model?: string }) => {
+      })
+  channels
+    .command('test')
+    .description('send the smallest call to a channel, and say what it costs; exit code 1 where it fails')
+    .argument('<id>', 'channel id')
+    .option('--model <id>', 'model to call (default: the first of the channel)')
+    .example(`channels test ${CHANNEL}`)
+    .answers(async (id: string, { model }: { model?: string }) => {
       const outcome = await run(testChannel, { id, ...(model !== undefined && { model }) })
       if (!outcome.ok) isNegativeAnswer()
       return answerRecord(outcome)
-    },
-  )
+    })
 }

@@ -1,11 +1,10 @@
 /**
  * `tollgate channels`: each channel with its state in the running processes, and whether its host takes connections.
  */
-import type { Command } from 'commander'
 import { joinReports } from '../../../pipelines/management/channels/reports.ts'
 import type { ProcessReport } from '../../../schemas/config/channel-report.ts'
 import { keysSeen } from '../../core/routing/key-pools.ts'
-import { answers, answerTable, type Context } from '../context.ts'
+import { answerTable, type Command, type Context } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 import type { ChannelHealth } from '../wiring.ts'
 import { addChannelCommands } from './channel-commands.ts'
@@ -67,18 +66,19 @@ export function addChannelsCommand(program: Command, context: Context): void {
   const command = program.command('channels').description('upstream channels')
   addChannelCommands(command, context)
   // By itself `channels` lists.
-  const list = command
+  command
     .command('list', { isDefault: true })
     .description(
       'each channel: its state and circuit breaker, attempts and failures of the last five minutes, its last error',
     )
-  answers(context, list, 'channels list', async () => {
-    const [channels, processes] = await Promise.all([wiring.channelHealth(), wiring.processReports()])
-    const views = channels.map((channel) => channelView(channel, processes))
-    return answerTable(
-      views,
-      FIELDS,
-      views.map((view, index) => ({ ...view, keys: keyTexts(channels[index]!, processes) })),
-    )
-  })
+    .example('channels list')
+    .answers(async () => {
+      const [channels, processes] = await Promise.all([wiring.channelHealth(), wiring.processReports()])
+      const views = channels.map((channel) => channelView(channel, processes))
+      return answerTable(
+        views,
+        FIELDS,
+        views.map((view, index) => ({ ...view, keys: keyTexts(channels[index]!, processes) })),
+      )
+    })
 }

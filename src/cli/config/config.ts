@@ -1,8 +1,7 @@
 /** `tollgate config` and `tollgate channels`, and the configuration as other commands read it. */
-import type { Command } from 'commander'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { type Problem, printProblem } from '../../config/problem.ts'
-import { answers, type Context } from '../context.ts'
+import type { Command, Context } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 import type { Wiring } from '../wiring.ts'
 
@@ -24,18 +23,15 @@ export function operatorConfig({ loadConfig }: Pick<Wiring, 'loadConfig'>): Conf
   return config
 }
 
-export function addConfigCommands(program: Command, context: Context): void {
-  const { wiring, isNegativeAnswer } = context
+export function addConfigCommands(program: Command, { wiring, isNegativeAnswer }: Context): void {
   const config = program.command('config').description('the configuration file')
 
-  answers(
-    context,
-    config
-      .command('check')
-      .description('validate; every problem with file, line and field, and warnings')
-      .argument('[file]', 'configuration file (default: the one that the service uses, or would take)'),
-    'config check tollgate.yaml',
-    async (file: string | undefined) => {
+  config
+    .command('check')
+    .description('validate; every problem with file, line and field, and warnings')
+    .argument('[file]', 'configuration file (default: the one that the service uses, or would take)')
+    .example('config check tollgate.yaml')
+    .answers(async (file: string | undefined) => {
       const checked = wiring.loadConfig({ file })
       const { problems, warnings } = checked
       if (problems.length > 0) isNegativeAnswer()
@@ -51,6 +47,5 @@ export function addConfigCommands(program: Command, context: Context): void {
       const sound = () => `ok: ${checked.file}, ${json.models} models, ${json.channels} channels\n${warned()}`
       const broken = () => problems.map((problem) => `${printProblem(problem)}\n`).join('')
       return { json, text: problems.length === 0 ? sound : broken }
-    },
-  )
+    })
 }

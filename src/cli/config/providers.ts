@@ -1,8 +1,7 @@
 /** `tollgate providers`: the presets of `channels[].provider`. */
-import type { Command } from 'commander'
 import { protocolsOf } from '../../channels/providers/provider.ts'
 import { PRESETS, presetFields } from '../../channels/providers/registry.ts'
-import { answers, answerTable, type Context } from '../context.ts'
+import { answerTable, type Command } from '../context.ts'
 import type { JsonObject } from '../output.ts'
 
 /** Fields that a preset leaves to the default, and a base URL that is made of the channel's own fields. */
@@ -23,12 +22,13 @@ const rows = (): JsonObject[] =>
     }),
   )
 
-export function addProvidersCommand(program: Command, context: Context): void {
-  const command = program
+export function addProvidersCommand(program: Command): void {
+  program
     .command('providers')
     .description('the presets of channels: what `provider` fills in, for each protocol of each')
-  answers(context, command, 'providers', async () => {
-    const listed = rows()
-    return answerTable(listed, [...new Set(listed.flatMap(Object.keys))])
-  })
+    .example('providers')
+    .answers(async () => {
+      const listed = rows()
+      return answerTable(listed, [...new Set(listed.flatMap(Object.keys))])
+    })
 }

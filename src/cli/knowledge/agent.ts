@@ -1,5 +1,4 @@
 /** `tollgate agent …`: an organization's configured voices. */
-import type { Command } from 'commander'
 import { type AgentDeps, agentActs } from '../../../pipelines/management/accounts/agents.ts'
 import {
   createAgent,
@@ -12,7 +11,7 @@ import {
 } from '../../../schemas/management/accounts/agents.ts'
 import type { AnswerOf } from '../../../schemas/management/operation.ts'
 import { UnknownConfig } from '../config/file.ts'
-import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { type Answer, answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
 import type { JsonObject } from '../output.ts'
 import { readAgentFile } from './agent-file.ts'
@@ -43,8 +42,7 @@ function one(agent: Agent): Answer {
   return answerRecord(json, { ...fields, persona: shown })
 }
 
-export function addAgentCommands(program: Command, context: Context): void {
-  const { wiring, output } = context
+export function addAgentCommands(program: Command, { wiring, output }: Context): void {
   const agent = program.command('agent').description('agents of an organization')
 
   /** The reason why models are not judged; null where they are. */
@@ -72,58 +70,51 @@ export function addAgentCommands(program: Command, context: Context): void {
     return one(agent)
   }
 
-  answers(
-    context,
-    agent
-      .command('create')
-      .description('a new agent, as a draft')
-      .requiredOption('--account <id>', 'the organization that it belongs to')
-      .requiredOption('--file <path>', 'its YAML file'),
-    'agent create --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --file agent.yaml',
-    async ({ account, file }: { account: string; file: string }) =>
+  agent
+    .command('create')
+    .description('a new agent, as a draft')
+    .requiredOption('--account <id>', 'the organization that it belongs to')
+    .requiredOption('--file <path>', 'its YAML file')
+    .example('agent create --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF --file agent.yaml')
+    .answers(async ({ account, file }: { account: string; file: string }) =>
       judged(await run(createAgent, { account_id: account, file: readAgentFile(file) })),
-  )
-  answers(
-    context,
-    agent
-      .command('update')
-      .description('take up a changed file; in force everywhere within a second')
-      .argument('<id>', 'agent id')
-      .requiredOption('--file <path>', 'its YAML file'),
-    `agent update ${EXAMPLE_ID} --file agent.yaml`,
-    async (id: string, { file }: { file: string }) =>
+    )
+  agent
+    .command('update')
+    .description('take up a changed file; in force everywhere within a second')
+    .argument('<id>', 'agent id')
+    .requiredOption('--file <path>', 'its YAML file')
+    .example(`agent update ${EXAMPLE_ID} --file agent.yaml`)
+    .answers(async (id: string, { file }: { file: string }) =>
       judged(await run(replaceAgent, { id, file: readAgentFile(file) })),
-  )
+    )
 
   for (const [name, operation, shown, description] of [
     ['publish', publishAgent, judged, 'take up the draft of an agent, and let its keys work'],
     ['unpublish', unpublishAgent, one, 'refuse the keys of an agent until it is published again'],
     ['delete', deleteAgent, one, 'end an agent for good: its keys open nothing any more'],
   ] as const)
-    answers(
-      context,
-      agent.command(name).description(description).argument('<id>', 'agent id'),
-      `agent ${name} ${EXAMPLE_ID}`,
-      async (id: string) => shown(await run(operation, { id })),
-    )
-
-  answers(
-    context,
     agent
-      .command('list')
-      .description('the agents of an organization, except deleted ones')
-      .requiredOption('--account <id>', 'account id')
-      .option('--deleted', 'deleted ones too'),
-    'agent list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async ({ account, deleted = false }: { account: string; deleted?: boolean }) => {
+      .command(name)
+      .description(description)
+      .argument('<id>', 'agent id')
+      .example(`agent ${name} ${EXAMPLE_ID}`)
+      .answers(async (id: string) => shown(await run(operation, { id })))
+
+  agent
+    .command('list')
+    .description('the agents of an organization, except deleted ones')
+    .requiredOption('--account <id>', 'account id')
+    .option('--deleted', 'deleted ones too')
+    .example('agent list --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async ({ account, deleted = false }: { account: string; deleted?: boolean }) => {
       const { data } = await run(listAgents, { account_id: account, deleted: String(deleted) })
       return answerTable(data.map(agentShape), LIST_FIELDS)
-    },
-  )
-  answers(
-    context,
-    agent.command('show').description('one agent').argument('<id>', 'agent id'),
-    `agent show ${EXAMPLE_ID}`,
-    async (id: string) => one(await run(showAgent, { id })),
-  )
+    })
+  agent
+    .command('show')
+    .description('one agent')
+    .argument('<id>', 'agent id')
+    .example(`agent show ${EXAMPLE_ID}`)
+    .answers(async (id: string) => one(await run(showAgent, { id })))
 }

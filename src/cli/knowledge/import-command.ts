@@ -1,6 +1,5 @@
 /** Output of `tollgate kb import`. */
 import { join } from 'node:path'
-import type { Command } from 'commander'
 import { REPORTED_ENTRIES, reportOf } from '../../../pipelines/management/knowledge/report.ts'
 import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
 import { newId } from '../../core/keys/ids.ts'
@@ -10,7 +9,7 @@ import { Refusal } from '../../postgres/billing/refusal.ts'
 import type { Wiki } from '../../postgres/knowledge/repository.ts'
 import type { LinkReport } from '../../postgres/knowledge/types.ts'
 import type { FolderOutcome, FolderToImport, ImportProgress } from '../../server/knowledge/import-folder.ts'
-import { type Answer, answers, type Context } from '../context.ts'
+import type { Answer, Command, Context } from '../context.ts'
 import { printable } from '../output.ts'
 
 const TERMINAL_INTERVAL_MS = 200
@@ -31,19 +30,15 @@ interface ImportOptions {
 }
 
 export function addImport(kb: Command, context: Context): void {
-  answers(
-    context,
-    kb
-      .command('import')
-      .description('a folder of Markdown files into a knowledge base')
-      .argument('<dir>', 'folder, with its folders')
-      .requiredOption('--account <id>', 'whose base')
-      .option('--kb <id>', "knowledge base id (default: the account's own)")
-      .option('--prune', 'remove pages whose files are gone; without it they are kept and named')
-      .addHelpText('after', HELP),
-    'kb import --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF ./handbook',
-    (dir: string, options: ImportOptions) => runImport(context, dir, options),
-  )
+  kb.command('import')
+    .description('a folder of Markdown files into a knowledge base')
+    .argument('<dir>', 'folder, with its folders')
+    .requiredOption('--account <id>', 'whose base')
+    .option('--kb <id>', "knowledge base id (default: the account's own)")
+    .option('--prune', 'remove pages whose files are gone; without it they are kept and named')
+    .addHelpText('after', HELP)
+    .example('kb import --account acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF ./handbook')
+    .answers((dir: string, options: ImportOptions) => runImport(context, dir, options))
 }
 
 async function runImport(context: Context, folder: string, options: ImportOptions): Promise<Answer> {

@@ -1,8 +1,8 @@
 /** `tollgate logs …`: calls, for operators. */
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
 import type { OperatorCall } from '../../postgres/call-log/calls.ts'
-import { answers, type Context, INVOCATION } from '../context.ts'
+import type { Command, Context } from '../context.ts'
 import { callStatuses, exactNames, tailLines } from '../option-values.ts'
 import { readFound } from './find.ts'
 import { printFound } from './find-text.ts'
@@ -11,7 +11,6 @@ import { addRebuild } from './rebuild.ts'
 import { follow, showNewest, type TailOutput } from './tail.ts'
 
 const DEFAULT_TAIL_LINES = 10
-const TAIL_EXAMPLE = 'logs tail --status error,interrupted -n 50'
 
 export function addLogsCommands(program: Command, context: Context): void {
   const logs = program
@@ -43,7 +42,7 @@ function addTail(logs: Command, { wiring, output }: Context): void {
     .option('-n, --lines <n>', 'so many of the newest first', tailLines, DEFAULT_TAIL_LINES)
     .option('--no-follow', 'end behind the newest')
     .addOption(new Option('--json', 'print one JSON value a line'))
-    .addHelpText('after', `\nExample:\n  ${INVOCATION} ${TAIL_EXAMPLE}`)
+    .example('logs tail --status error,interrupted -n 50')
     .action(async ({ account, key, model, status, lines, follow: goesOn, json = false }: TailFlags) => {
       const filter = {
         ...(account !== undefined && { accountId: account }),
@@ -72,18 +71,14 @@ function tailOutput(output: Context['output'], json: boolean): TailOutput {
   }
 }
 
-function addFind(logs: Command, context: Context): void {
-  const { wiring } = context
-  answers(
-    context,
-    logs
-      .command('find')
-      .description('all that is known of one call or task')
-      .argument('<ref>', 'request id, task id, or the id of a row'),
-    'logs find req_01J8Z3N4V9QKX2T5W7Y0ABCDEF',
-    async (ref: string) => {
+function addFind(logs: Command, { wiring }: Context): void {
+  logs
+    .command('find')
+    .description('all that is known of one call or task')
+    .argument('<ref>', 'request id, task id, or the id of a row')
+    .example('logs find req_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (ref: string) => {
       const json = await wiring.withDatabase((database) => readFound(database, wiring.findInJournals, ref))
       return { json, text: () => printFound(json) }
-    },
-  )
+    })
 }

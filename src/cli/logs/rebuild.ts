@@ -1,7 +1,6 @@
 /** `tollgate logs rebuild`: rebuilds the call log from the usage rows, which are the truth. */
-import type { Command } from 'commander'
 import type { RebuildProgress } from '../../../pipelines/call-log/rebuild.ts'
-import { answers, type Context } from '../context.ts'
+import type { Command, Context } from '../context.ts'
 
 const PROGRESS_INTERVAL_MS = 1_000
 const MS_PER_SECOND = 1_000
@@ -41,16 +40,13 @@ function progressTo(print: (text: string) => void): (progress: RebuildProgress) 
   }
 }
 
-export function addRebuild(logs: Command, context: Context): void {
-  const { wiring, output } = context
-  answers(
-    context,
-    logs
-      .command('rebuild')
-      .description('rebuild the call log from PostgreSQL, while the service runs')
-      .addHelpText('after', HELP),
-    'logs rebuild',
-    async () => {
+export function addRebuild(logs: Command, { wiring, output }: Context): void {
+  logs
+    .command('rebuild')
+    .description('rebuild the call log from PostgreSQL, while the service runs')
+    .addHelpText('after', HELP)
+    .example('logs rebuild')
+    .answers(async () => {
       const startedAt = performance.now()
       const { rows, dropped } = await wiring.rebuildLog(progressTo(output.error))
       const seconds = Math.round((performance.now() - startedAt) / MS_PER_SECOND)
@@ -59,6 +55,5 @@ export function addRebuild(logs: Command, context: Context): void {
         json: { rows, dropped_by_age: dropped, seconds },
         text: () => `rebuilt: ${counted(rows)} rows in ${duration(seconds)}${left}\n`,
       }
-    },
-  )
+    })
 }

@@ -1,5 +1,5 @@
 /** `tollgate webhook …`: endpoints of webhooks, and what was delivered to them. */
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { deliveryActs } from '../../../pipelines/management/notifications/deliveries.ts'
 import { type WebhookDeps, webhookActs } from '../../../pipelines/management/notifications/webhooks.ts'
 import {
@@ -23,7 +23,7 @@ import { DELIVERY_STATES, type DeliveryState } from '../../../schemas/notificati
 import { EVENT_TYPES, type EventType } from '../../../schemas/notifications/event.ts'
 import { receiverChecker } from '../../fetch/receiver.ts'
 import { operatorConfig } from '../config/config.ts'
-import { type Answer, answerRecord, answers, answerTable, type Context } from '../context.ts'
+import { type Answer, answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import { type Runner, runnerOf } from '../management.ts'
 import { instant } from '../option-values.ts'
 import type { JsonObject } from '../output.ts'
@@ -56,46 +56,40 @@ const filterOf = (events: EventList): EventType[] | null => (events === 'all' ? 
 const accountOption = (command: Command) =>
   command.requiredOption('--account <id>', 'account id, or "installation" for the events of operators')
 
-export function addWebhookCommands(program: Command, context: Context): void {
-  const { wiring } = context
+export function addWebhookCommands(program: Command, { wiring }: Context): void {
   const deps = (): WebhookDeps => ({
     checkReceiver: receiverChecker(() => operatorConfig(wiring).webhooks.private_addresses),
   })
   const runner = runnerOf(wiring, [...webhookActs, ...deliveryActs], deps)
   const webhook = program.command('webhook').description('endpoints to which events are posted')
-  addEndpoints(webhook, context, runner)
-  addDeliveries(webhook, context, runner)
-  addCallbackSecret(webhook, context, runner)
+  addEndpoints(webhook, runner)
+  addDeliveries(webhook, runner)
+  addCallbackSecret(webhook, runner)
 }
 
-function addEndpoints(webhook: Command, context: Context, { run, list }: Runner): void {
+function addEndpoints(webhook: Command, { run, list }: Runner): void {
   interface CreateOptions {
     account: string
     url: string
     events: EventList
     description: string
   }
-  answers(
-    context,
-    accountOption(webhook.command('create').description('a new endpoint; prints its secret, this once'))
-      .requiredOption('--url <url>', 'address of the receiver')
-      .option('--events <a,b>', 'events to post', eventList, 'all')
-      .option('--description <text>', 'what receives there', ''),
-    `webhook create --account ${ACCOUNT} --url https://example.com/hooks`,
-    async ({ account, url, events, description }: CreateOptions) =>
+  accountOption(webhook.command('create').description('a new endpoint; prints its secret, this once'))
+    .requiredOption('--url <url>', 'address of the receiver')
+    .option('--events <a,b>', 'events to post', eventList, 'all')
+    .option('--description <text>', 'what receives there', '')
+    .example(`webhook create --account ${ACCOUNT} --url https://example.com/hooks`)
+    .answers(async ({ account, url, events, description }: CreateOptions) =>
       answerEndpoint(
         await run(createWebhook, { account_id: account, url, events: filterOf(events), description }),
       ),
-  )
-  answers(
-    context,
-    accountOption(webhook.command('list').description('the endpoints of an account')),
-    `webhook list --account ${ACCOUNT}`,
-    async ({ account }: { account: string }) => {
+    )
+  accountOption(webhook.command('list').description('the endpoints of an account'))
+    .example(`webhook list --account ${ACCOUNT}`)
+    .answers(async ({ account }: { account: string }) => {
       const json = await list(listWebhooks, { account_id: account })
       return answerTable(json, ENDPOINT_FIELDS, json.map(inWords))
-    },
-  )
+    })
   interface UpdateOptions {
     url?: string
     events?: EventList
@@ -103,17 +97,15 @@ function addEndpoints(webhook: Command, context: Context, { run, list }: Runner)
     disable?: true
   }
   const update = webhook.command('update')
-  answers(
-    context,
-    update
-      .description('change an endpoint, or switch it on or off')
-      .argument('<id>', 'endpoint id')
-      .option('--url <url>', 'address of the receiver')
-      .option('--events <a,b|all>', 'events to post', eventList)
-      .addOption(new Option('--enable', 'switch it on').conflicts('disable'))
-      .option('--disable', 'switch it off'),
-    `webhook update ${ENDPOINT} --events balance.low,balance.empty`,
-    async (id: string, changes: UpdateOptions) => {
+  update
+    .description('change an endpoint, or switch it on or off')
+    .argument('<id>', 'endpoint id')
+    .option('--url <url>', 'address of the receiver')
+    .option('--events <a,b|all>', 'events to post', eventList)
+    .addOption(new Option('--enable', 'switch it on').conflicts('disable'))
+    .option('--disable', 'switch it off')
+    .example(`webhook update ${ENDPOINT} --events balance.low,balance.empty`)
+    .answers(async (id: string, changes: UpdateOptions) => {
       if (Object.keys(changes).length === 0)
         update.error('error: name at least one of --url, --events, --enable and --disable')
       const { url, events, enable, disable } = changes
@@ -121,63 +113,57 @@ function addEndpoints(webhook: Command, context: Context, { run, list }: Runner)
       return answerEndpoint(
         await run(updateWebhook, { id, url, ...(events && { events: filterOf(events) }), enabled }),
       )
-    },
-  )
+    })
   for (const [name, operation, description, shown] of [
     ['show', showWebhook, 'one endpoint', answerEndpoint],
     ['rotate', rotateWebhook, 'a new secret; the former one signs as well for 24 hours', answerEndpoint],
     ['test', testWebhook, 'post an event "webhook.test"', answerRecord],
     ['delete', deleteWebhook, 'delete an endpoint and its deliveries', answerRecord],
   ] as const)
-    answers(
-      context,
-      webhook.command(name).description(description).argument('<id>', 'endpoint id'),
-      `webhook ${name} ${ENDPOINT}`,
-      async (id: string) => shown((await run(operation, { id })) as JsonObject),
-    )
+    webhook
+      .command(name)
+      .description(description)
+      .argument('<id>', 'endpoint id')
+      .example(`webhook ${name} ${ENDPOINT}`)
+      .answers(async (id: string) => shown((await run(operation, { id })) as JsonObject))
 }
 
-function addDeliveries(webhook: Command, context: Context, { run, list }: Runner): void {
+function addDeliveries(webhook: Command, { run, list }: Runner): void {
   interface DeliveriesOptions {
     account: string
     endpoint?: string
     state?: DeliveryState
   }
-  answers(
-    context,
-    accountOption(webhook.command('deliveries').description('the last deliveries, the newest first'))
-      .option('--endpoint <id>', 'those of one endpoint')
-      .addOption(new Option('--state <state>', 'those in one state').choices(DELIVERY_STATES)),
-    `webhook deliveries --account ${ACCOUNT} --state failed`,
-    async ({ account, endpoint, state }: DeliveriesOptions) => {
+  accountOption(webhook.command('deliveries').description('the last deliveries, the newest first'))
+    .option('--endpoint <id>', 'those of one endpoint')
+    .addOption(new Option('--state <state>', 'those in one state').choices(DELIVERY_STATES))
+    .example(`webhook deliveries --account ${ACCOUNT} --state failed`)
+    .answers(async ({ account, endpoint, state }: DeliveriesOptions) => {
       const filter = { account_id: account, endpoint_id: endpoint, state }
       return answerTable(await list(listDeliveries, filter, MOST_DELIVERIES), DELIVERY_FIELDS)
-    },
-  )
+    })
   for (const [name, operation, description] of [
     ['delivery', showDelivery, 'one delivery, with its body and each attempt'],
     ['replay', replayDelivery, 'send a delivery again'],
   ] as const)
-    answers(
-      context,
-      webhook.command(name).description(description).argument('<id>', 'delivery id'),
-      `webhook ${name} ${DELIVERY}`,
-      async (id: string) => answerRecord((await run(operation, { id })) as JsonObject),
-    )
-  answers(
-    context,
     webhook
-      .command('replay-failed')
-      .description('send again what failed at an endpoint')
-      .argument('<id>', 'endpoint id')
-      .requiredOption('--since <time>', 'from this instant on', instant),
-    `webhook replay-failed ${ENDPOINT} --since 2026-11-24`,
-    async (id: string, { since }: { since: Date }) =>
+      .command(name)
+      .description(description)
+      .argument('<id>', 'delivery id')
+      .example(`webhook ${name} ${DELIVERY}`)
+      .answers(async (id: string) => answerRecord((await run(operation, { id })) as JsonObject))
+  webhook
+    .command('replay-failed')
+    .description('send again what failed at an endpoint')
+    .argument('<id>', 'endpoint id')
+    .requiredOption('--since <time>', 'from this instant on', instant)
+    .example(`webhook replay-failed ${ENDPOINT} --since 2026-11-24`)
+    .answers(async (id: string, { since }: { since: Date }) =>
       answerRecord(await run(replayFailed, { id, since: since.toISOString() })),
-  )
+    )
 }
 
-function addCallbackSecret(webhook: Command, context: Context, { run }: Runner): void {
+function addCallbackSecret(webhook: Command, { run }: Runner): void {
   for (const [name, operation, description] of [
     ['callback-secret', revealCallbackSecret, 'the secret that signs the callbacks of an account’s tasks'],
     [
@@ -186,10 +172,10 @@ function addCallbackSecret(webhook: Command, context: Context, { run }: Runner):
       'another one; the former one signs as well for 24 hours',
     ],
   ] as const)
-    answers(
-      context,
-      webhook.command(name).description(description).argument('<account>', 'account id'),
-      `webhook ${name} ${ACCOUNT}`,
-      async (account: string) => answerRecord(await run(operation, { account_id: account })),
-    )
+    webhook
+      .command(name)
+      .description(description)
+      .argument('<account>', 'account id')
+      .example(`webhook ${name} ${ACCOUNT}`)
+      .answers(async (account: string) => answerRecord(await run(operation, { account_id: account })))
 }

@@ -126,7 +126,7 @@ export function commandsOn(wiring: Wiring) {
   }
 }
 
-type Command = ReturnType<typeof buildProgram>
+type Command = ReturnType<typeof buildProgram>['commands'][number]
 
 /** A command that does something, and the words that name it. */
 export interface NamedCommand {
