@@ -1,7 +1,7 @@
 /** The smallest call to a channel: it proves key, address and model, and costs next to nothing. */
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
-import type { Observable } from 'rxjs'
+import { lastValueFrom, type Observable, tap } from 'rxjs'
 import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { CHAT_PROTOCOLS } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
@@ -14,7 +14,6 @@ import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import { DIALECTS, protocolAdapter } from '../../../src/protocols/registry.ts'
-import type { UpstreamFailure } from '../../../src/upstream/client.ts'
 import type { UpstreamEvent } from '../../../src/upstream/observe.ts'
 import type { UpstreamCallRequest } from '../../chat/forward/deps.ts'
 import { refusedByUpstream } from '../../chat/forward/upstream-error.ts'
@@ -84,28 +83,22 @@ function modelOf({ channel, name, catalog }: TestedChannel) {
   )
 }
 
-/** Collects an answer. */
-function collect(events: Observable<UpstreamEvent>): Promise<{ status: number; body: Buffer }> {
-  return new Promise((resolve, reject) => {
-    let status = 0
-    let length = 0
-    const pieces: Buffer[] = []
-    const running = events.subscribe({
-      next(event) {
-        if (event.type === 'head') {
-          status = event.status
-          return
-        }
-        length += event.bytes.length
-        pieces.push(Buffer.from(event.bytes))
-        if (length <= MAX_ANSWER_BYTES) return
-        running.unsubscribe()
-        reject(new Error(`The answer is longer than ${MAX_ANSWER_BYTES} bytes.`))
-      },
-      error: (failure: UpstreamFailure) => reject(new Error(failure.message)),
-      complete: () => resolve({ status, body: Buffer.concat(pieces, length) }),
-    })
-  })
+/** Collects an answer. @throws UpstreamFailure; Error for an answer that is too long */
+async function collect(events: Observable<UpstreamEvent>): Promise<{ status: number; body: Buffer }> {
+  let status = 0
+  let length = 0
+  const pieces: Buffer[] = []
+  const take = (event: UpstreamEvent) => {
+    if (event.type === 'head') {
+      status = event.status
+      return
+    }
+    length += event.bytes.length
+    if (length > MAX_ANSWER_BYTES) throw new Error(`The answer is longer than ${MAX_ANSWER_BYTES} bytes.`)
+    pieces.push(Buffer.from(event.bytes))
+  }
+  await lastValueFrom(events.pipe(tap(take)), { defaultValue: null })
+  return { status, body: Buffer.concat(pieces, length) }
 }
 
 /**
