@@ -55,4 +55,7 @@ export function printTable(records: readonly JsonObject[], fields: readonly stri
   return lines([fields, ...records.map((record) => fields.map((field) => cell(record[field] ?? null)))])
 }
 
+/** Returns such as `1 page` and `2 pages`. */
+export const counted = (count: number, name: string): string => `${count} ${name}${count === 1 ? '' : 's'}`
+
 export const printJson = (value: Json): string => `${JSON.stringify(value, null, 2)}\n`

@@ -17,7 +17,7 @@ import { operatorConfig } from '../config/config.ts'
 import { type Answer, answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
 import { credits, entryLimit, noteText, signedCredits } from '../option-values.ts'
-import { printTable } from '../output.ts'
+import { counted, printTable } from '../output.ts'
 import { assertConfirmed } from './confirm.ts'
 import { printMetering } from './metering-text.ts'
 
@@ -146,8 +146,6 @@ export function addWalletCommands(program: Command, { wiring, output, isNegative
       return { json: verified, text: () => printReport(verified) + printMetering(verified) }
     })
 }
-
-const counted = (count: number, name: string): string => `${count} ${name}${count === 1 ? '' : 's'}`
 
 function printReport({ ok, since, accounts, entries, differences }: Verified): string {
   const looked = `${counted(accounts, 'account')}, ${entries} ledger ${entries === 1 ? 'entry' : 'entries'}${since === undefined ? '' : ` since ${since}`}`

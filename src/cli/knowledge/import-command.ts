@@ -10,7 +10,7 @@ import type { Wiki } from '../../postgres/knowledge/repository.ts'
 import type { LinkReport } from '../../postgres/knowledge/types.ts'
 import type { FolderOutcome, FolderToImport, ImportProgress } from '../../server/knowledge/import-folder.ts'
 import type { Answer, Command, Context } from '../context.ts'
-import { printable } from '../output.ts'
+import { counted, printable } from '../output.ts'
 
 const TERMINAL_INTERVAL_MS = 200
 const FILE_INTERVAL_MS = 10_000
@@ -87,20 +87,18 @@ function refused(folder: string, problems: readonly FileProblem[]): Answer {
   return {
     json: { ok: false, problems: problems.map((problem) => ({ ...problem })) },
     text: () =>
-      [...problems.map(line), `${plural(files, 'bad file')}; nothing was changed`]
+      [...problems.map(line), `${counted(files, 'bad file')}; nothing was changed`]
         .map((text) => `${text}\n`)
         .join(''),
   }
 }
-
-const plural = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 function imported(baseId: string, outcome: FolderOutcome, links: LinkReport, prune: boolean): Answer {
   const { added, changed, unchanged, gone, pages, ignoredFields } = outcome
   const json = { ok: true, kb_id: baseId, ...reportOf(outcome, links, prune) }
   const text = () =>
     [
-      `imported into ${baseId}: ${added} added, ${changed} changed, ${unchanged} unchanged, ${plural(pages, 'page')} in all`,
+      `imported into ${baseId}: ${added} added, ${changed} changed, ${unchanged} unchanged, ${counted(pages, 'page')} in all`,
       ...some(gone.length, `gone, ${prune ? 'removed' : 'kept: --prune removes them'}`, gone),
       ...some(
         links.unresolved.count,
@@ -115,7 +113,7 @@ function imported(baseId: string, outcome: FolderOutcome, links: LinkReport, pru
       ...some(
         ignoredFields.size,
         'fields of front matter mean nothing here',
-        [...ignoredFields].map(([name, files]) => `${name} (${plural(files, 'file')})`),
+        [...ignoredFields].map(([name, files]) => `${name} (${counted(files, 'file')})`),
       ),
     ]
       .map((line) => `${printable(line)}\n`)
