@@ -4,11 +4,7 @@ import { join, resolve } from 'node:path'
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
 import type { ChannelDeps } from '../../pipelines/management/channels/channels.ts'
 import type { JournalDeps } from '../../pipelines/management/jobs/journals.ts'
-import {
-  CHANNEL_REPORT_SUBJECT,
-  type ProcessReport,
-  processReport,
-} from '../../schemas/config/channel-report.ts'
+import { CHANNEL_REPORT_SUBJECT, type ProcessReport } from '../../schemas/config/channel-report.ts'
 import type { Settings } from '../../schemas/config/settings.ts'
 import type { CallLog } from '../clickhouse/call-log.ts'
 import { DEMONSTRATION_FILE, needsSimulator, SIMULATOR_URL_VARIABLE } from '../config/demonstration.ts'
@@ -22,6 +18,7 @@ import type { Nats } from '../nats/nats.ts'
 import type { Provider } from '../payments/provider.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Task } from '../postgres/tasks/types.ts'
+import { readReports } from '../server/process-reports.ts'
 import { askOnTerminal } from './accounts/confirm.ts'
 import { ConfigProblems } from './config/config.ts'
 import { findConfigFile, UnknownConfig } from './config/file.ts'
@@ -325,7 +322,7 @@ async function processReports(settings: Settings): Promise<ProcessReport[] | nul
     subject: CHANNEL_REPORT_SUBJECT,
     boundMs: SURVEY_BOUND_MS,
   })
-  return answers?.map((answer) => processReport.parse(JSON.parse(answer))) ?? null
+  return readReports(answers)
 }
 
 /** Runs `work` until a signal. A second signal ends the process at once. */

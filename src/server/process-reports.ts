@@ -8,8 +8,10 @@ import type { Nats } from '../nats/nats.ts'
 
 const BOUND_MS = 2_000
 
-/** Returns each process's report; null without an answer. A process of another version may report otherwise: it is left out. */
-export async function processReports(nats: Pick<Nats, 'survey'>): Promise<ProcessReport[] | null> {
-  const answers = await nats.survey(CHANNEL_REPORT_SUBJECT, BOUND_MS)
-  return answers?.flatMap((answer) => processReport.safeParse(JSON.parse(answer)).data ?? []) ?? null
-}
+/** Reads reports. A process of another version may report otherwise: it is left out. */
+export const readReports = (answers: readonly string[] | null): ProcessReport[] | null =>
+  answers?.flatMap((answer) => processReport.safeParse(JSON.parse(answer)).data ?? []) ?? null
+
+/** Returns each process's report; null without an answer. */
+export const processReports = async (nats: Pick<Nats, 'survey'>): Promise<ProcessReport[] | null> =>
+  readReports(await nats.survey(CHANNEL_REPORT_SUBJECT, BOUND_MS))
