@@ -6,13 +6,23 @@ export interface PageInput {
   readonly cursor?: string | undefined
 }
 
+const notACursor = (): Failure => new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
+
 /** Returns the key after which a page begins; null for the first page. @throws Failure `invalid_request` */
 export function afterOf({ cursor }: Pick<PageInput, 'cursor'>): string | null {
   if (cursor === undefined) return null
   const id = Buffer.from(cursor, 'base64url').toString()
   // No key has a NUL, which PostgreSQL's texts cannot contain.
   if (id !== '' && !id.includes('\0') && Buffer.from(id).toString('base64url') === cursor) return id
-  throw new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
+  throw notACursor()
+}
+
+/** Returns the number before which a page of the newest begins, as `afterOf` does. @throws Failure `invalid_request` */
+export function numberBefore(input: Pick<PageInput, 'cursor'>): bigint | null {
+  const after = afterOf(input)
+  if (after === null) return null
+  if (/^\d{1,18}$/.test(after)) return BigInt(after)
+  throw notACursor()
 }
 
 /** Returns where a page begins, and to read one entry more than it has. @throws Failure `invalid_request` */

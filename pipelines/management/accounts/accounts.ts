@@ -17,7 +17,7 @@ import {
 import type { Credited } from '../../../src/postgres/billing/wallets.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { implementWith } from '../act.ts'
-import { afterOf, page, pageAfter } from '../page.ts'
+import { numberBefore, page, pageAfter } from '../page.ts'
 import { accountShape, entryShape, walletShape } from '../shapes.ts'
 import { assertKnownModels } from './key-rules.ts'
 
@@ -34,14 +34,6 @@ const creditedShape = ({ wallet, entry, isRepeated }: Credited) => ({
   entry: entryShape(entry),
   repeated: isRepeated,
 })
-
-/** Returns the id of the ledger before which a page begins. @throws Failure `invalid_request` */
-export function entryBefore(cursor: string | undefined): bigint | null {
-  const after = afterOf({ cursor })
-  if (after === null) return null
-  if (/^\d{1,18}$/.test(after)) return BigInt(after)
-  throw new Failure('invalid_request', 'cursor: is not the next_cursor of a page.')
-}
 
 export const accountActs = [
   act(listAccounts, async ({ database }, input) => {
@@ -104,7 +96,7 @@ export const accountActs = [
   act(
     listLedger,
     async ({ database }, { id, ...input }) => {
-      const before = entryBefore(input.cursor)
+      const before = numberBefore(input)
       const entries = await database.ledgerPage(id, { before, limit: input.limit + 1 })
       return page(entries.map(entryShape), input)
     },

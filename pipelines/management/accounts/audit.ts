@@ -2,30 +2,27 @@
 import { listAudit, listInstallationAudit } from '../../../schemas/management/accounts/audit.ts'
 import type { AuditFilter } from '../../../src/postgres/accounts/audit-record.ts'
 import { type Context, implement } from '../act.ts'
-import { page } from '../page.ts'
+import { numberBefore, type PageInput, page } from '../page.ts'
 import { auditShape } from '../shapes.ts'
-import { entryBefore } from './accounts.ts'
 
 const USER = 'user:'
 
-interface Filters {
+interface Filters extends PageInput {
   readonly action?: string | undefined
   readonly subject_id?: string | undefined
   readonly since?: string | undefined
-  readonly cursor?: string | undefined
-  readonly limit: number
 }
 
 async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, filters: Filters) {
-  const { action, subject_id: subjectId, since, cursor, limit } = filters
-  const before = entryBefore(cursor)
+  const { action, subject_id: subjectId, since } = filters
+  const before = numberBefore(filters)
   const entries = await database.listAudit({
     ...of,
     ...(action !== undefined && { action }),
     ...(subjectId !== undefined && { subjectId }),
     ...(since !== undefined && { since: new Date(since) }),
     ...(before !== null && { before }),
-    limit: limit + 1,
+    limit: filters.limit + 1,
   })
   // Every account has an entry of its creation.
   if (entries.length === 0 && of.accountId !== undefined) await database.showAccount(of.accountId)
@@ -35,7 +32,7 @@ async function list({ database }: Context, of: Pick<AuditFilter, 'accountId'>, f
     ...auditShape(entry),
     actor_name: emails.get(entry.actor.slice(USER.length)) ?? null,
   }))
-  return page(named, { limit })
+  return page(named, filters)
 }
 
 export const auditActs = [
