@@ -9,7 +9,7 @@ import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { webhookBody } from '../../notifications/attempt.ts'
 import { implement } from '../act.ts'
-import { afterOf, page } from '../page.ts'
+import { numberBefore, page } from '../page.ts'
 
 export function deliveryShape(delivery: DeliveryRecord) {
   const last = delivery.attempts.at(-1)
@@ -31,13 +31,12 @@ const ofDelivery = async (database: Database, { id }: { readonly id: string }): 
 
 export const deliveryActs = [
   implement(listDeliveries, async ({ database }, input) => {
-    const after = afterOf(input)
     const records = await database.listDeliveries({
       accountId: input.account_id,
       endpointId: input.endpoint_id ?? null,
       state: input.state ?? null,
       type: input.type ?? null,
-      before: after === null || !/^\d{1,18}$/.test(after) ? null : BigInt(after),
+      before: numberBefore(input),
       limit: input.limit + 1,
     })
     return page(records.map(deliveryShape), input, ({ position }) => String(position))

@@ -1,5 +1,10 @@
 /** `tollgate webhook …`, by the acts of the management API, on a real PostgreSQL. */
 import t from 'tap'
+import { actOf, runAct } from '../../../pipelines/management/act.ts'
+import { commandCaller } from '../../../pipelines/management/caller.ts'
+import { deliveryActs } from '../../../pipelines/management/notifications/deliveries.ts'
+import { cursorAfter } from '../../../pipelines/management/page.ts'
+import { listDeliveries } from '../../../schemas/management/notifications/deliveries.ts'
 import { newAccount, startDatabase } from '../postgres/support.ts'
 import { command, commandsOn, wiringOn } from './support.ts'
 
@@ -55,6 +60,13 @@ t.test('deliveries are listed, shown and sent again', async (t) => {
   t.match(JSON.parse((await json('webhook', 'delivery', test.id)).body), { type: 'webhook.test' })
   t.match(await json('webhook', 'replay', test.id), { state: 'waiting' })
   t.match(await json('webhook', 'replay-failed', id, '--since', '2026-01-01'), { replayed: 0 })
+})
+
+t.test('a cursor of another list is refused: it does not begin the deliveries again', async (t) => {
+  const act = actOf<object, typeof listDeliveries>(deliveryActs, listDeliveries)
+  const input = { account_id: await newAccount(database), cursor: cursorAfter('dlv_x') }
+  const options = { database, deps: {}, caller: commandCaller('operator:test', null), now: Date.now() }
+  await t.rejects(runAct(act, input, options), { code: 'invalid_request' })
 })
 
 t.test('the secret of callbacks is shown and rotated', async (t) => {
