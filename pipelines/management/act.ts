@@ -41,7 +41,8 @@ export interface Act<Deps = object, O extends Operation = Operation> {
   ) => Promise<Given<z.input<O['answer']['schema']>>>
 }
 
-const accountOfInput = async (_: unknown, input: unknown): Promise<string | null> =>
+/** Returns `account_id` of the input. */
+export const accountOfInput = async (_: unknown, input: unknown): Promise<string | null> =>
   (input as { account_id?: string }).account_id ?? null
 
 /**

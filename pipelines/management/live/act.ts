@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { Operation } from '../../../schemas/management/operation.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { AnsweredCall, type Stage, stage } from '../../stages/stage.ts'
-import { type Act, admit, failureOf } from '../act.ts'
+import { type Act, accountOfInput, admit, failureOf } from '../act.ts'
 import type { Caller } from '../caller.ts'
 import type { CallerCall } from '../identify.ts'
 import { eventStream, type LiveEvent } from './events.ts'
@@ -34,11 +34,7 @@ export interface StreamAct<Deps = object, O extends Operation = Operation> {
 export const implementStream = <Deps, O extends Operation>(
   operation: O,
   open: StreamAct<Deps, O>['open'],
-): StreamAct<Deps, O> => ({
-  operation,
-  accountOf: async (_, input) => (input as { account_id?: string }).account_id ?? null,
-  open,
-})
+): StreamAct<Deps, O> => ({ operation, accountOf: accountOfInput, open })
 
 export interface StreamDeps {
   readonly database: Database
