@@ -19,7 +19,7 @@ import { endTask as endByOperator, NotEndable } from '../../tasks/end/end-task.t
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import type { TaskMessages } from '../../tasks/worker/messages.ts'
 import { type Context, implementWith } from '../act.ts'
-import { afterOf, page } from '../page.ts'
+import { afterOf, type PageInput, page } from '../page.ts'
 import { taskShape } from '../shapes.ts'
 
 /** Of a link to a file that is kept for ever. */
@@ -36,12 +36,10 @@ async function taskOf(database: Database, id: string, isSeen: (task: Task) => bo
   return task
 }
 
-interface ListInput {
+interface ListInput extends PageInput {
   readonly kind?: Task['kind'] | undefined
   readonly state?: readonly Task['state'][] | undefined
   readonly open: boolean
-  readonly cursor?: string | undefined
-  readonly limit: number
 }
 
 async function queryOf(
