@@ -46,8 +46,8 @@ export interface CredentialsOptions {
   readonly now?: () => number
 }
 
-export const MAX_KNOWN_KEYS = 100_000
-export const MAX_UNKNOWN_KEYS = 10_000
+const MAX_KNOWN_KEYS = 100_000
+const MAX_UNKNOWN_KEYS = 10_000
 /** A key that does not exist is not read again for this long, unless some key changes. */
 export const UNKNOWN_KEY_TTL_MS = 10_000
 

@@ -8,7 +8,7 @@ import type { RotatedSecret } from '../../schemas/accounts/key.ts'
 import type { Keys } from '../../src/postgres/accounts/repository.ts'
 
 /** A secret whose use was noted is noted again after so long. */
-export const NOTED_MS = 60_000
+const NOTED_MS = 60_000
 export const RETRY_MS = 1_000
 const MAX_SECRETS = 10_000
 

@@ -30,9 +30,9 @@ export interface LogSummaryDeps {
 }
 
 /** Of each gateway process. */
-export const SUMMARY_CACHE_MAX_ENTRIES = 1000
+const SUMMARY_CACHE_MAX_ENTRIES = 1000
 /** An answer has some 70 characters for each day and each model. */
-export const SUMMARY_CACHE_MAX_CHARS = 16 * 1024 * 1024
+const SUMMARY_CACHE_MAX_CHARS = 16 * 1024 * 1024
 
 const MS_PER_SECOND = 1000
 

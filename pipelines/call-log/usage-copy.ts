@@ -28,8 +28,8 @@ import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
 export const INSERT_GAP_MS = 800
 /** Rows that another process booked are found without a call of `wake`. */
 export const POLL_MS = 500
-export const FIRST_RETRY_MS = 250
-export const MAX_RETRY_MS = 5_000
+const FIRST_RETRY_MS = 250
+const MAX_RETRY_MS = 5_000
 
 export type CopierEvent =
   | { readonly event: 'failed'; readonly error: Error; readonly failures: number; readonly retryMs: number }

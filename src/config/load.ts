@@ -16,7 +16,7 @@ import { withProfile } from './profile.ts'
 import { salvage } from './salvage.ts'
 import { type Environment, readSource, type Source } from './source.ts'
 
-export const MAX_CONFIG_FILE_BYTES = 8 * 1024 * 1024
+const MAX_CONFIG_FILE_BYTES = 8 * 1024 * 1024
 
 type TextResult =
   | {

@@ -1,6 +1,6 @@
 /** Limits that `profile: public` sets for unknown customers. Fields that the file sets take precedence. */
 
-export const PUBLIC_PROFILE = {
+const PUBLIC_PROFILE = {
   limits: { requests_per_minute: 600, concurrency: 64 },
   server: { per_address: { connections: 200, unauthenticated_per_minute: 300, buffered_mib: 128 } },
 } as const

@@ -23,7 +23,7 @@ interface Found {
 }
 
 /** Returns whether a field holds a secret. @param path names of the field and of those around it */
-export const isSecretField = (path: readonly string[]): boolean =>
+const isSecretField = (path: readonly string[]): boolean =>
   SECRET_FIELDS.has(path.at(-1) ?? '') || path.slice(0, -1).some((name) => SECRET_SECTIONS.includes(name))
 
 /** The state of a walk: the path, and the places in lists whose entries have no id. */

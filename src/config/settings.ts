@@ -13,7 +13,7 @@ import { nearest } from '../core/suggest.ts'
 import type { Environment } from './source.ts'
 
 /** Used from the working folder when it exists and `TOLLGATE_CONFIG` is not set. */
-export const DEFAULT_CONFIG_FILE = 'tollgate.yaml'
+const DEFAULT_CONFIG_FILE = 'tollgate.yaml'
 
 export interface SettingProblem {
   readonly variable: string

@@ -9,7 +9,7 @@ import type { Environment } from './source.ts'
  * The file is polled rather than watched: one stat a period costs nothing, and it finds a file that an editor writes
  * in place, replaces by rename, or a ConfigMap swaps behind a link, on every file system.
  */
-export const CONFIG_POLL_INTERVAL_MS = 250
+const CONFIG_POLL_INTERVAL_MS = 250
 
 export interface WatchOptions {
   readonly env: Environment

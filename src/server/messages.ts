@@ -2,8 +2,7 @@
 import type { LogLevel, ObjectStoreSettings, Settings } from '../../schemas/config/settings.ts'
 import type { PaymentSettings } from '../../schemas/payments/provider.ts'
 
-export const CHILD_ROLES = ['gateway', 'settler', 'tasks'] as const
-export type ChildRole = (typeof CHILD_ROLES)[number]
+export type ChildRole = 'gateway' | 'settler' | 'tasks'
 
 /** The mark on a child's command line. The role follows, for process lists. */
 export const CHILD_MARK = '--role='

@@ -19,7 +19,7 @@ import { page, pageAfter } from '../page.ts'
 /** Bases that an account may make by itself. Operators may make more. */
 const MAX_BASES = 100
 
-export const baseShape = shapeOf<KnowledgeBase>
+const baseShape = shapeOf<KnowledgeBase>
 
 export const accountOfBase = async (database: Database, { id }: { readonly id: string }): Promise<string> =>
   (await database.showBase(id)).accountId

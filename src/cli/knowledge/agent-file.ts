@@ -13,7 +13,7 @@ const MAX_AGENT_FILE_BYTES = 256 * 1024
 const START = { line: 1, column: 1, field: '' } as const
 
 /** The file cannot be used. */
-export class AgentFileProblems extends Error {
+class AgentFileProblems extends Error {
   constructor(problems: readonly Problem[]) {
     super(['The agent file has problems:', ...problems.map(printProblem)].join('\n'))
     this.name = 'AgentFileProblems'

@@ -13,7 +13,7 @@ import { type JsonObject, printable } from '../output.ts'
 /** Place where a reference was found. */
 export type Place = 'booked' | 'refused' | 'in_journal' | 'in_flight' | 'cut_off' | 'task' | 'ledger_only'
 
-export class NothingFound extends Error {
+class NothingFound extends Error {
   constructor(ref: string, keptSince: Date | null) {
     const gone =
       keptSince === null

@@ -7,7 +7,7 @@ import type { GatewayServer } from '../../http/server.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
 
 /** Renewed certificates overlap with those before them by days. */
-export const CERTIFICATE_CHECK_MS = 2_000
+const CERTIFICATE_CHECK_MS = 2_000
 
 function digestOf({ cert, key }: TlsFiles): string {
   try {

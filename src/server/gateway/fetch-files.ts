@@ -8,7 +8,7 @@ import { DEFAULT_MAX_FILE_BYTES, type FetchedStream, guardedStream } from '../..
 import type { FetchedFile } from '../../protocols/dialect.ts'
 
 export const MAX_FILES = 16
-export const MAX_TOTAL_BYTES = 64 * 1024 * 1024
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024
 const MAX_AT_ONCE = 4
 const MAX_TIMEOUT_MS = 20_000
 const BYTES_PER_MIB = 1024 * 1024

@@ -9,7 +9,7 @@ import type { Boot } from '../messages.ts'
 
 const INTERVAL_MS = 60 * 60 * 1000
 
-export const retentionOf = ({ retention }: Pick<ConfigFile, 'retention'>): Retention => ({
+const retentionOf = ({ retention }: Pick<ConfigFile, 'retention'>): Retention => ({
   months: {
     usage_rows: retention.calls_months,
     ledger_entries: retention.ledger_months,
