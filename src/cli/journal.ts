@@ -2,10 +2,9 @@
 import { resolve } from 'node:path'
 import { journalActs } from '../../pipelines/management/jobs/journals.ts'
 import { abandonJournal, importJournal, listJournals } from '../../schemas/management/journals.ts'
-import type { AnswerOf, Operation } from '../../schemas/management/operation.ts'
 import { assertAgreed } from './accounts/confirm.ts'
 import { answerRecord, answerTable, type Command, type Context } from './context.ts'
-import { runCommandAct } from './management.ts'
+import { runnerOn } from './management.ts'
 
 const FIELDS = [
   'id',
@@ -23,10 +22,7 @@ export function addJournalCommands(program: Command, { wiring }: Context): void 
   const journal = program
     .command('journal')
     .description('journals of gateways, also of machines that are gone')
-  const run = <O extends Operation>(operation: O, input: object): Promise<AnswerOf<O>> =>
-    wiring.withJournals((database, deps) =>
-      runCommandAct(wiring, journalActs, operation, input, { database, deps }),
-    )
+  const { run } = runnerOn(wiring, journalActs, wiring.withJournals)
   journal
     .command('list')
     .description('every journal that is not drained; those in use are live')

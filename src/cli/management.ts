@@ -57,21 +57,29 @@ type EntryOf<O extends Operation> =
 const PAGE_ENTRIES = 200
 
 /** Returns the runner of the acts of one domain, on the database of the service. */
-export function runnerOf<Deps>(
+export const runnerOf = <Deps>(
   wiring: Pick<Wiring, 'actor' | 'withDatabase'>,
   acts: Acts,
   depsOf: () => Deps | Promise<Deps>,
+): Runner =>
+  runnerOn(wiring, acts, async (work) => {
+    const deps = await depsOf()
+    return wiring.withDatabase((database) => work(database, deps))
+  })
+
+/** Returns the runner of the acts of one domain, on the database that `open` opens with their dependencies. */
+export function runnerOn<Deps>(
+  wiring: Pick<Wiring, 'actor'>,
+  acts: Acts,
+  open: <T>(work: (database: Database, deps: Deps) => Promise<T>) => Promise<T>,
 ): Runner {
   return {
-    async run(operation, input, by) {
-      const deps = await depsOf()
-      return wiring.withDatabase((database) =>
+    run: (operation, input, by) =>
+      open((database, deps) =>
         runCommandAct(wiring, acts, operation, input, { database, deps, ...(by !== undefined && { by }) }),
-      )
-    },
-    async list(operation, input, most = Number.POSITIVE_INFINITY) {
-      const deps = await depsOf()
-      return wiring.withDatabase(async (database) => {
+      ),
+    list: (operation, input, most = Number.POSITIVE_INFINITY) =>
+      open(async (database, deps) => {
         const entries: EntryOf<typeof operation>[] = []
         let cursor: string | null = null
         do {
@@ -83,8 +91,7 @@ export function runnerOf<Deps>(
           cursor = next_cursor
         } while (cursor !== null && entries.length < most)
         return entries
-      })
-    },
+      }),
   }
 }
 

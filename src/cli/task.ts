@@ -3,11 +3,11 @@ import { InvalidArgumentError, Option } from 'commander'
 import { taskActs } from '../../pipelines/management/calls/tasks.ts'
 import { cursorAfter } from '../../pipelines/management/page.ts'
 import { endTask, listAllTasks, retryTask, showAnyTask } from '../../schemas/management/calls/tasks.ts'
-import type { AnswerOf, Operation } from '../../schemas/management/operation.ts'
+import type { InputOf } from '../../schemas/management/operation.ts'
 import { TASK_KINDS } from '../../schemas/tasks/kinds.ts'
 import { TASK_STATES, type TaskKind } from '../../schemas/tasks/task.ts'
 import { answerRecord, answerTable, type Command, type Context } from './context.ts'
-import { runCommandAct, runnerOf } from './management.ts'
+import { runCommandAct, runnerOf, runnerOn } from './management.ts'
 import { entryLimit } from './option-values.ts'
 
 const DEFAULT_TASKS = 50
@@ -84,11 +84,10 @@ export function addTaskCommands(program: Command, { wiring }: Context): void {
       ),
     )
 
-  const run = <O extends Operation>(operation: O, input: object): Promise<AnswerOf<O>> =>
-    wiring.withTasks(({ database, ...deps }) =>
-      runCommandAct(wiring, taskActs, operation, input, { database, deps }),
-    )
-  const end = async (input: object) => answerRecord(await run(endTask, input))
+  const { run } = runnerOn(wiring, taskActs, (work) =>
+    wiring.withTasks(({ database, ...deps }) => work(database, deps)),
+  )
+  const end = async (input: InputOf<typeof endTask>) => answerRecord(await run(endTask, input))
 
   task
     .command('cancel')

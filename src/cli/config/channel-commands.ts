@@ -6,9 +6,8 @@ import {
   resumeChannel,
   testChannel,
 } from '../../../schemas/management/channels.ts'
-import type { AnswerOf, Operation } from '../../../schemas/management/operation.ts'
 import { answerRecord, type Command, type Context } from '../context.ts'
-import { runCommandAct } from '../management.ts'
+import { runnerOn } from '../management.ts'
 
 const CHANNEL = 'openai-main'
 
@@ -23,10 +22,7 @@ const HOLDS = [
 ] as const
 
 export function addChannelCommands(channels: Command, { wiring, isNegativeAnswer }: Context): void {
-  const run = <O extends Operation>(operation: O, input: object): Promise<AnswerOf<O>> =>
-    wiring.withChannels((database, deps) =>
-      runCommandAct(wiring, channelActs, operation, input, { database, deps }),
-    )
+  const { run } = runnerOn(wiring, channelActs, wiring.withChannels)
   for (const [name, operation, description] of HOLDS)
     channels
       .command(name)
@@ -44,7 +40,7 @@ export function addChannelCommands(channels: Command, { wiring, isNegativeAnswer
     .option('--model <id>', 'model to call (default: the first of the channel)')
     .example(`channels test ${CHANNEL}`)
     .answers(async (id: string, { model }: { model?: string }) => {
-      const outcome = await run(testChannel, { id, ...(model !== undefined && { model }) })
+      const outcome = await run(testChannel, { id, model })
       if (!outcome.ok) isNegativeAnswer()
       return answerRecord(outcome)
     })
