@@ -1,4 +1,5 @@
 /** Checks the links of a request before an upstream gets them: each leads to a public address, or to this store. */
+import { from, lastValueFrom, mergeMap } from 'rxjs'
 import { Failure } from '../../../schemas/failure.ts'
 import { checkedUrl } from '../../fetch/guarded-fetch.ts'
 import { checkPublicLink, type Resolve } from '../../fetch/public-link.ts'
@@ -45,15 +46,7 @@ export function linkChecker({
       if (!own.some((prefix) => href.startsWith(prefix))) byHost.set(host, url)
     }
     if (byHost.size > MAX_LINKED_HOSTS) throw tooMany(byHost.size)
-    const waiting = [...byHost.values()]
-    const worker = async () => {
-      for (let url = waiting.shift(); url !== undefined; url = waiting.shift())
-        await checkPublicLink(url, resolve)
-    }
-    try {
-      await Promise.all(Array.from({ length: MAX_AT_ONCE }, worker))
-    } finally {
-      waiting.length = 0
-    }
+    const checks = from(byHost.values()).pipe(mergeMap((url) => checkPublicLink(url, resolve), MAX_AT_ONCE))
+    await lastValueFrom(checks, { defaultValue: null })
   }
 }

@@ -2,6 +2,7 @@
  * Fetches the files that a chat request names by URL and that its upstream cannot fetch: guarded, a few at a time, and
  * all ended together. They come back as base64.
  */
+import { from, lastValueFrom, mergeMap } from 'rxjs'
 import type { ForwardDeps } from '../../../pipelines/chat/forward/deps.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { DEFAULT_MAX_FILE_BYTES, type FetchedStream, guardedStream } from '../../fetch/guarded-fetch.ts'
@@ -35,8 +36,8 @@ const tooLarge = (maxBytes: number): Failure =>
 export function fileFetcher(options: FileFetchOptions = {}): ForwardDeps['fetchFiles'] {
   const { isAllowed, maxTotalBytes = MAX_TOTAL_BYTES } = options
   return async (urls, deadlineMs, signal) => {
-    const waiting = [...new Set(urls)]
-    if (waiting.length > MAX_FILES) throw tooMany(waiting.length)
+    const wanted = new Set(urls)
+    if (wanted.size > MAX_FILES) throw tooMany(wanted.size)
     const ended = new AbortController()
     const limits = {
       maxBytes: DEFAULT_MAX_FILE_BYTES,
@@ -55,15 +56,11 @@ export function fileFetcher(options: FileFetchOptions = {}): ForwardDeps['fetchF
       return { mediaType, base64: Buffer.concat(held).toString('base64') }
     }
     const files = new Map<string, FetchedFile>()
-    const worker = async () => {
-      for (let url = waiting.shift(); url !== undefined; url = waiting.shift())
-        files.set(url, await guardedStream(url, limits, take))
-    }
+    const fetchOne = async (url: string) => files.set(url, await guardedStream(url, limits, take))
     try {
-      await Promise.all(Array.from({ length: MAX_AT_ONCE }, worker))
+      await lastValueFrom(from(wanted).pipe(mergeMap(fetchOne, MAX_AT_ONCE)), { defaultValue: null })
       return files
     } finally {
-      waiting.length = 0
       ended.abort()
     }
   }
