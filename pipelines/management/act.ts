@@ -45,19 +45,30 @@ export interface Act<Deps = object, O extends Operation = Operation> {
 export const accountOfInput = async (_: unknown, input: unknown): Promise<string | null> =>
   (input as { account_id?: string }).account_id ?? null
 
+/** Makes the act of an operation. Where no account is named it is `account_id` of the input. */
+interface Implement<Deps> {
+  <O extends Operation>(operation: O, run: Act<Deps, O>['run']): Act<Deps, O>
+  <O extends Operation>(
+    operation: O,
+    accountOf: Act<Deps, O>['accountOf'],
+    run: Act<Deps, O>['run'],
+  ): Act<Deps, O>
+}
+
 /**
  * Returns `implement` for acts with these dependencies.
  * @example const act = implementWith<KeyDeps>()
  */
 export const implementWith =
-  <Deps>() =>
+  <Deps>(): Implement<Deps> =>
   <O extends Operation>(
     operation: O,
-    run: Act<Deps, O>['run'],
-    accountOf: Act<Deps, O>['accountOf'] = accountOfInput,
-  ): Act<Deps, O> => ({ operation, run, accountOf })
+    ...given: [Act<Deps, O>['run']] | [Act<Deps, O>['accountOf'], Act<Deps, O>['run']]
+  ): Act<Deps, O> =>
+    given.length === 1
+      ? { operation, accountOf: accountOfInput, run: given[0] }
+      : { operation, accountOf: given[0], run: given[1] }
 
-/** Makes the act of an operation. The default account is `account_id` of the input. */
 export const implement = implementWith<object>()
 
 /** Returns the act of an operation among those of its domain. */

@@ -40,7 +40,7 @@ export const accountActs = [
     const found = await database.listAccounts({ search: input.search ?? null, ...pageAfter(input) })
     return page(found.map(accountShape), input)
   }),
-  act(showAccount, async ({ database }, { id }) => accountShape(await database.showAccount(id)), ofId),
+  act(showAccount, ofId, async ({ database }, { id }) => accountShape(await database.showAccount(id))),
   act(createAccount, async ({ write, config }, { name, kind, credit = config().trial_credit }) =>
     accountShape(await write((database) => database.createAccount({ name, kind, credit }))),
   ),
@@ -55,11 +55,8 @@ export const accountActs = [
     })
     return accountShape(created)
   }),
-  act(
-    renameAccount,
-    async ({ write }, { id, name }) =>
-      accountShape(await write((database) => database.renameAccount(id, name))),
-    ofId,
+  act(renameAccount, ofId, async ({ write }, { id, name }) =>
+    accountShape(await write((database) => database.renameAccount(id, name))),
   ),
   act(viewAccount, ({ write }, { id }) =>
     write(async (database) => {
@@ -93,13 +90,9 @@ export const accountActs = [
   act(refund, async ({ write }, { id, ref, amount, reason }) =>
     creditedShape(await write((database) => database.refund(id, ref, { amount, reason }))),
   ),
-  act(
-    listLedger,
-    async ({ database }, { id, ...input }) => {
-      const before = numberBefore(input)
-      const entries = await database.ledgerPage(id, { before, limit: input.limit + 1 })
-      return page(entries.map(entryShape), input)
-    },
-    ofId,
-  ),
+  act(listLedger, ofId, async ({ database }, { id, ...input }) => {
+    const before = numberBefore(input)
+    const entries = await database.ledgerPage(id, { before, limit: input.limit + 1 })
+    return page(entries.map(entryShape), input)
+  }),
 ]

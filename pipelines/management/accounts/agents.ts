@@ -49,14 +49,11 @@ const changing = (
   operation: typeof publishAgent,
   change: (database: Repositories, id: string) => Promise<unknown>,
 ) =>
-  act(
-    operation,
-    (context, { id }) =>
-      context.write(async (database) => {
-        await change(database, id)
-        return agentShape(database, context, await database.showAgent(id))
-      }),
-    accountOfAgent,
+  act(operation, accountOfAgent, (context, { id }) =>
+    context.write(async (database) => {
+      await change(database, id)
+      return agentShape(database, context, await database.showAgent(id))
+    }),
   )
 
 export const agentActs = [
@@ -68,30 +65,22 @@ export const agentActs = [
       data: await Promise.all(listed.map((agent) => agentShape(context.database, context, agent))),
     }
   }),
-  act(
-    showAgent,
-    async (context, { id }) => agentShape(context.database, context, await context.database.showAgent(id)),
-    accountOfAgent,
+  act(showAgent, accountOfAgent, async (context, { id }) =>
+    agentShape(context.database, context, await context.database.showAgent(id)),
   ),
   act(createAgent, async (context, { account_id: accountId, file }) =>
     context.write(async (database) =>
       agentShape(database, context, await database.createAgent(accountId, file)),
     ),
   ),
-  act(
-    replaceAgent,
-    async (context, { id, file }) =>
-      context.write(async (database) => agentShape(database, context, await database.updateAgent(id, file))),
-    accountOfAgent,
+  act(replaceAgent, accountOfAgent, async (context, { id, file }) =>
+    context.write(async (database) => agentShape(database, context, await database.updateAgent(id, file))),
   ),
-  act(
-    saveDraft,
-    async (context, { id, file }) =>
-      context.write(async (database) => {
-        await database.saveAgentDraft(id, file)
-        return agentShape(database, context, await database.showAgent(id))
-      }),
-    accountOfAgent,
+  act(saveDraft, accountOfAgent, async (context, { id, file }) =>
+    context.write(async (database) => {
+      await database.saveAgentDraft(id, file)
+      return agentShape(database, context, await database.showAgent(id))
+    }),
   ),
   changing(discardDraft, (database, id) => database.discardAgentDraft(id)),
   changing(publishAgent, (database, id) => database.publishAgent(id)),

@@ -84,11 +84,11 @@ export const budgetActs = [
   }),
   implement(
     deleteBudget,
+    async (database: Database, { id }) => (await database.showBudget(id)).budget.accountId,
     async ({ caller, database, write }, { id }) => {
       const { budget } = await database.showBudget(id)
       assertDecides(caller, budget)
       return budgetShape(await write((writing) => writing.deleteBudget(id)))
     },
-    async (database: Database, { id }) => (await database.showBudget(id)).budget.accountId,
   ),
 ]

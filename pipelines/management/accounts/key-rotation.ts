@@ -5,15 +5,10 @@ import { keyShape } from '../shapes.ts'
 import { accountOfKey, withSecret } from './keys.ts'
 
 export const keyRotationActs = [
-  implement(
-    rotateKey,
-    async ({ write }, { id, grace_seconds }) =>
-      withSecret(await write((database) => database.rotateKey(id, grace_seconds))),
-    accountOfKey,
+  implement(rotateKey, accountOfKey, async ({ write }, { id, grace_seconds }) =>
+    withSecret(await write((database) => database.rotateKey(id, grace_seconds))),
   ),
-  implement(
-    endFormerSecret,
-    async ({ write }, { id }) => keyShape(await write((database) => database.endFormerSecret(id))),
-    accountOfKey,
+  implement(endFormerSecret, accountOfKey, async ({ write }, { id }) =>
+    keyShape(await write((database) => database.endFormerSecret(id))),
   ),
 ]

@@ -63,48 +63,36 @@ export const keyActs = [
     }
     return withSecret(await context.write((database) => database.createKey(wanted)))
   }),
-  act(
-    showKey,
-    async (context, { id }) => {
-      const key = await context.database.showKey(id)
-      await visibleKey(context, key.accountId, id)
-      return keyShape(key)
-    },
-    accountOfKey,
-  ),
-  act(
-    updateKey,
-    async (context, { id, name, enabled, ...input }) => {
-      const { write, database, now } = context
-      const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
-      const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
-      await assertKnownModels(context, allowedModels, async () => (await database.showKey(id)).allowedModels)
-      const changes = {
-        ...(name !== undefined && { name }),
-        ...(allowedModels !== undefined && { allowedModels }),
-        ...(expires_at !== undefined && { expiresAt: expiryOf(expires_at, now) }),
-        ...(enabled !== undefined && { enabled }),
-        ...(accountLogs !== undefined && { accountLogs }),
-        ...(spend_cap !== undefined && { spendCap: spend_cap }),
-        ...(requestsPerMinute !== undefined && { requestsPerMinute }),
-        ...(concurrency !== undefined && { concurrency }),
-        ...(allowed_addresses !== undefined && { allowedAddresses: networksOf(allowed_addresses) }),
-      }
-      return keyShape(await write((writing) => writing.updateKey(id, changes)))
-    },
-    accountOfKey,
-  ),
-  act(
-    revealKey,
-    async ({ write }, { id }) => withSecret(await write((database) => database.revealKey(id))),
-    accountOfKey,
+  act(showKey, accountOfKey, async (context, { id }) => {
+    const key = await context.database.showKey(id)
+    await visibleKey(context, key.accountId, id)
+    return keyShape(key)
+  }),
+  act(updateKey, accountOfKey, async (context, { id, name, enabled, ...input }) => {
+    const { write, database, now } = context
+    const { allowed_models: allowedModels, expires_at, account_logs: accountLogs, spend_cap } = input
+    const { requests_per_minute: requestsPerMinute, concurrency, allowed_addresses } = input
+    await assertKnownModels(context, allowedModels, async () => (await database.showKey(id)).allowedModels)
+    const changes = {
+      ...(name !== undefined && { name }),
+      ...(allowedModels !== undefined && { allowedModels }),
+      ...(expires_at !== undefined && { expiresAt: expiryOf(expires_at, now) }),
+      ...(enabled !== undefined && { enabled }),
+      ...(accountLogs !== undefined && { accountLogs }),
+      ...(spend_cap !== undefined && { spendCap: spend_cap }),
+      ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+      ...(concurrency !== undefined && { concurrency }),
+      ...(allowed_addresses !== undefined && { allowedAddresses: networksOf(allowed_addresses) }),
+    }
+    return keyShape(await write((writing) => writing.updateKey(id, changes)))
+  }),
+  act(revealKey, accountOfKey, async ({ write }, { id }) =>
+    withSecret(await write((database) => database.revealKey(id))),
   ),
   act(forgetKeys, async ({ write }) => ({
     forgotten: await write((database) => database.forgetKeys()),
   })),
-  act(
-    revokeKey,
-    async ({ write }, { id }) => keyShape(await write((database) => database.revokeKey(id))),
-    accountOfKey,
+  act(revokeKey, accountOfKey, async ({ write }, { id }) =>
+    keyShape(await write((database) => database.revokeKey(id))),
   ),
 ]

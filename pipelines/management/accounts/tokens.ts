@@ -58,10 +58,8 @@ const accountOfToken = async (database: Database, { id }: { readonly id: string 
 export const tokenActs = [
   implement(createToken, (context, { account_id, ...wanted }) => create(context, account_id, wanted)),
   implement(listTokens, (context, { account_id, ...input }) => list(context, account_id, input)),
-  implement(
-    revokeToken,
-    async ({ write }, { id }) => tokenShape(await write((database) => database.revokeManagementToken(id))),
-    accountOfToken,
+  implement(revokeToken, accountOfToken, async ({ write }, { id }) =>
+    tokenShape(await write((database) => database.revokeManagementToken(id))),
   ),
   implement(createInstallationToken, (context, wanted) => create(context, null, wanted)),
   implement(listInstallationTokens, (context, input) => list(context, null, input)),

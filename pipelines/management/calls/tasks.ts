@@ -102,22 +102,14 @@ export const taskActs = [
     const tasks = await database.listAllTasks({ ...query, accountId, isShown: true })
     return page(tasks.map(taskShape), input)
   }),
-  act(
-    showTask,
-    async (context, { id }) => detailOf(context, await taskOf(context.database, id, isShown)),
-    accountOfTask,
+  act(showTask, accountOfTask, async (context, { id }) =>
+    detailOf(context, await taskOf(context.database, id, isShown)),
   ),
-  act(
-    cancelTask,
-    async (context, { id }) => {
-      const task = await taskOf(context.database, id, isShown)
-      const now = () => context.now
-      return taskShape(
-        await cancelFoundTask({ ...context, database: transitionsOf(context, task), now }, task),
-      )
-    },
-    accountOfTask,
-  ),
+  act(cancelTask, accountOfTask, async (context, { id }) => {
+    const task = await taskOf(context.database, id, isShown)
+    const now = () => context.now
+    return taskShape(await cancelFoundTask({ ...context, database: transitionsOf(context, task), now }, task))
+  }),
   act(listAllTasks, async ({ database }, { account_id: accountId = null, ...input }) => {
     const query = await queryOf(database, input)
     return page((await database.listAllTasks({ ...query, accountId })).map(taskShape), input)

@@ -57,39 +57,30 @@ export const baseActs = [
     const found = await database.listBases(accountId, pageAfter(input))
     return page(found.map(baseShape), input)
   }),
-  implement(showBase, async ({ database }, { id }) => baseShape(await database.showBase(id)), accountOfBase),
+  implement(showBase, accountOfBase, async ({ database }, { id }) => baseShape(await database.showBase(id))),
   implement(createBase, async (context, { account_id: accountId, name }) => {
     const { caller, database, write } = context
     if (caller.installation !== 'operator' && (await database.listBases(accountId)).length >= MAX_BASES)
       throw new Failure('conflict', `The account has ${MAX_BASES} knowledge bases: delete one first.`)
     return write(async (writing) => baseShape(await writing.createBase(accountId, name)))
   }),
-  implement(
-    grantBase,
-    async (context, { id, reader_id: readerId }) => {
-      const { caller, database, write } = context
-      // A base that is granted to strangers would bring its pages into what their models read.
-      if (
-        caller.installation !== 'operator' &&
-        !(await isNear(context, await accountOfBase(database, { id }), readerId))
+  implement(grantBase, accountOfBase, async (context, { id, reader_id: readerId }) => {
+    const { caller, database, write } = context
+    // A base that is granted to strangers would bring its pages into what their models read.
+    if (
+      caller.installation !== 'operator' &&
+      !(await isNear(context, await accountOfBase(database, { id }), readerId))
+    )
+      throw new Failure(
+        'not_found',
+        `${readerId} is neither an agent nor a member of this account, nor an account of yours. An operator may grant it to others.`,
       )
-        throw new Failure(
-          'not_found',
-          `${readerId} is neither an agent nor a member of this account, nor an account of yours. An operator may grant it to others.`,
-        )
-      return write(async (writing) => baseShape(await writing.grantBase(id, readerId)))
-    },
-    accountOfBase,
+    return write(async (writing) => baseShape(await writing.grantBase(id, readerId)))
+  }),
+  implement(revokeBase, accountOfBase, ({ write }, { id, reader_id: readerId }) =>
+    write(async (writing) => baseShape(await writing.revokeBase(id, readerId))),
   ),
-  implement(
-    revokeBase,
-    ({ write }, { id, reader_id: readerId }) =>
-      write(async (writing) => baseShape(await writing.revokeBase(id, readerId))),
-    accountOfBase,
-  ),
-  implement(
-    deleteBase,
-    ({ write }, { id }) => write(async (writing) => baseShape(await writing.deleteBase(id))),
-    accountOfBase,
+  implement(deleteBase, accountOfBase, ({ write }, { id }) =>
+    write(async (writing) => baseShape(await writing.deleteBase(id))),
   ),
 ]

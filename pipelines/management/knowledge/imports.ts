@@ -136,6 +136,8 @@ const act = implementWith<ImportDeps>()
 export const importActs = [
   act(
     startImport,
+    async (database, { id, account_id: accountId = null }) =>
+      id === DEFAULT_KB_ID ? accountId : accountOfBase(database, { id }),
     async (context, { id, account_id: given, prune }) => {
       const { caller, database, uploads, write } = context
       const isOwn = id === DEFAULT_KB_ID
@@ -155,24 +157,14 @@ export const importActs = [
         await upload.end()
       }
     },
-    async (database, { id, account_id: accountId = null }) =>
-      id === DEFAULT_KB_ID ? accountId : accountOfBase(database, { id }),
   ),
-  act(
-    listImports,
-    async ({ database }, { id, limit }) => ({
-      object: 'list' as const,
-      data: (await database.listJobs({ kinds: ['import'], subjectId: id, limit })).map(shapeOf),
-    }),
-    accountOfBase,
-  ),
-  act(showImport, async ({ database }, input) => shapeOf(await importOf(database, input)), accountOfBase),
-  act(
-    cancelImport,
-    async ({ database, write }, input) => {
-      const { id } = await importOf(database, input)
-      return shapeOf(await write((writing) => writing.cancelJob(id)))
-    },
-    accountOfBase,
-  ),
+  act(listImports, accountOfBase, async ({ database }, { id, limit }) => ({
+    object: 'list' as const,
+    data: (await database.listJobs({ kinds: ['import'], subjectId: id, limit })).map(shapeOf),
+  })),
+  act(showImport, accountOfBase, async ({ database }, input) => shapeOf(await importOf(database, input))),
+  act(cancelImport, accountOfBase, async ({ database, write }, input) => {
+    const { id } = await importOf(database, input)
+    return shapeOf(await write((writing) => writing.cancelJob(id)))
+  }),
 ]

@@ -41,17 +41,11 @@ export const deliveryActs = [
     })
     return page(records.map(deliveryShape), input, ({ position }) => String(position))
   }),
-  implement(
-    showDelivery,
-    async ({ database }, { id }) => {
-      const record = await database.showDelivery(id)
-      return { ...deliveryShape(record), body: webhookBody(record.event), attempts_made: record.attempts }
-    },
-    ofDelivery,
-  ),
-  implement(
-    replayDelivery,
-    async ({ write }, { id }) => deliveryShape(await write((writing) => writing.replayDelivery(id))),
-    ofDelivery,
+  implement(showDelivery, ofDelivery, async ({ database }, { id }) => {
+    const record = await database.showDelivery(id)
+    return { ...deliveryShape(record), body: webhookBody(record.event), attempts_made: record.attempts }
+  }),
+  implement(replayDelivery, ofDelivery, async ({ write }, { id }) =>
+    deliveryShape(await write((writing) => writing.replayDelivery(id))),
   ),
 ]

@@ -64,49 +64,28 @@ export const webhookActs = [
     const found = await database.listEndpoints(account_id, pageAfter(input))
     return page(found.map(webhookShape), input)
   }),
-  act(showWebhook, async ({ database }, { id }) => webhookShape(await database.showEndpoint(id)), ofEndpoint),
-  act(
-    updateWebhook,
-    async ({ database, write, checkReceiver }, { id, ...changes }) => {
-      assertEvents((await database.showEndpoint(id)).accountId, changes.events)
-      if (changes.url !== undefined) await checkReceiver(changes.url)
-      return webhookShape(await write((writing) => writing.updateEndpoint(id, changes)))
-    },
-    ofEndpoint,
-  ),
-  act(
-    deleteWebhook,
-    async ({ write }, { id }) => {
-      await write((writing) => writing.deleteEndpoint(id))
-      return { id, deleted: true as const }
-    },
-    ofEndpoint,
-  ),
-  act(
-    rotateWebhook,
-    async ({ write }, { id }) => {
-      const { endpoint, secret } = await write((writing) => writing.rotateSecret(id))
-      return { ...webhookShape(endpoint), secret }
-    },
-    ofEndpoint,
-  ),
-  act(
-    testWebhook,
-    async ({ database, write }, { id }) => {
-      const { accountId, enabled } = await database.showEndpoint(id)
-      if (!enabled)
-        throw new Failure('conflict', `Webhook endpoint ${id} is switched off: switch it on first.`)
-      return deliveryShape(await write((writing) => writing.testEndpoint({ id, accountId })))
-    },
-    ofEndpoint,
-  ),
-  act(
-    replayFailed,
-    async ({ write }, { id, since }) => ({
-      replayed: await write((writing) => writing.replayFailed(id, new Date(since))),
-    }),
-    ofEndpoint,
-  ),
+  act(showWebhook, ofEndpoint, async ({ database }, { id }) => webhookShape(await database.showEndpoint(id))),
+  act(updateWebhook, ofEndpoint, async ({ database, write, checkReceiver }, { id, ...changes }) => {
+    assertEvents((await database.showEndpoint(id)).accountId, changes.events)
+    if (changes.url !== undefined) await checkReceiver(changes.url)
+    return webhookShape(await write((writing) => writing.updateEndpoint(id, changes)))
+  }),
+  act(deleteWebhook, ofEndpoint, async ({ write }, { id }) => {
+    await write((writing) => writing.deleteEndpoint(id))
+    return { id, deleted: true as const }
+  }),
+  act(rotateWebhook, ofEndpoint, async ({ write }, { id }) => {
+    const { endpoint, secret } = await write((writing) => writing.rotateSecret(id))
+    return { ...webhookShape(endpoint), secret }
+  }),
+  act(testWebhook, ofEndpoint, async ({ database, write }, { id }) => {
+    const { accountId, enabled } = await database.showEndpoint(id)
+    if (!enabled) throw new Failure('conflict', `Webhook endpoint ${id} is switched off: switch it on first.`)
+    return deliveryShape(await write((writing) => writing.testEndpoint({ id, accountId })))
+  }),
+  act(replayFailed, ofEndpoint, async ({ write }, { id, since }) => ({
+    replayed: await write((writing) => writing.replayFailed(id, new Date(since))),
+  })),
   act(revealCallbackSecret, async ({ database, write }, { account_id: accountId }) => {
     await database.showAccount(accountId)
     const secret = await write((writing) => writing.revealCallbackSecret(accountId))

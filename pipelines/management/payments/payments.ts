@@ -111,8 +111,8 @@ export const paymentActs = [
   act(listAllPayments, (context, input) => listed(context, null, input)),
   act(
     showPayment,
-    ({ database }, { id }) => shownPayment(database, id),
     async (database, { id }) => (await database.showPayment(id)).accountId,
+    ({ database }, { id }) => shownPayment(database, id),
   ),
   act(refundPayment, async (context, { id, amount, reason }) => {
     const { database, write, provider, idempotencyKey, log } = await openCards(context)

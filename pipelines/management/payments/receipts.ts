@@ -16,6 +16,7 @@ const act = implementWith<ReceiptDeps>()
 export const receiptActs = [
   act(
     downloadReceipt,
+    async (database, { number }) => (await database.showReceipt(BigInt(number))).accountId,
     async ({ database, config, printReceipt }, { number }) => {
       const receipt = await database.showReceipt(BigInt(number))
       const pdf = await printReceipt(receipt, config().payments?.seller ?? [])
@@ -25,6 +26,5 @@ export const receiptActs = [
         base64: pdf.toString('base64'),
       }
     },
-    async (database, { number }) => (await database.showReceipt(BigInt(number))).accountId,
   ),
 ]
