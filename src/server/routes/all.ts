@@ -29,7 +29,7 @@ import { type ManagementRouteDeps, managementRoutes } from './management.ts'
 import { type ModelRouteDeps, modelRoutes } from './models.ts'
 import { REFERENCE } from './reference.ts'
 import { responseRoutes, type StoredRouteDeps } from './responses.ts'
-import { pathRouter } from './routed.ts'
+import { pathRouter, type RoutedPath, routed } from './routed.ts'
 import { type VideoRouteDeps, videoRoutes } from './videos.ts'
 import { type WikiRouteDeps, wikiRoutes } from './wiki.ts'
 
@@ -53,26 +53,13 @@ export type RouteDeps = ChatDeps &
     readonly console: Console | null
   }
 
-const get = (handler: Handler) => ({ GET: { handler } })
-const post = (handler: Handler) => ({ POST: { handler } })
 /** No key is checked on open routes, and no body is read. */
-const OPEN_MAX_BODY_BYTES = 64 * 1024
+const OPEN = { maxBodyBytes: 64 * 1024 } as const
+/** Pages of the console, and files whose links are signed. */
+const UNCOUNTED = { ...OPEN, addressLimit: 'never' } as const
+const PROBE = { ...UNCOUNTED, isAnsweredWhileDraining: true } as const
 /** An event has one object of the payment provider. */
-const WEBHOOK_MAX_BODY_BYTES = 512 * 1024
-/** Registers a handler that needs no key. */
-const open = (handler: Handler) => ({ GET: { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES } })
-const probe = (handler: Handler) => ({
-  GET: {
-    handler,
-    maxBodyBytes: OPEN_MAX_BODY_BYTES,
-    isAnsweredWhileDraining: true,
-    addressLimit: 'never' as const,
-  },
-})
-/** Registers a handler whose links are signed. */
-const linked = (handler: Handler) => ({
-  GET: { handler, maxBodyBytes: OPEN_MAX_BODY_BYTES, addressLimit: 'never' as const },
-})
+const WEBHOOK = { maxBodyBytes: 512 * 1024, isSameOrigin: true } as const
 
 /** All routes that `schemas/endpoints/index.ts` describes: paths with braces in place of a parameter. */
 export interface Routes extends RouteTable {
@@ -80,7 +67,12 @@ export interface Routes extends RouteTable {
 }
 
 export function routes(deps: RouteDeps): Routes {
-  const ofLog = get(showLog(deps))
+  const log = routed('/v1/logs/{id}', { GET: showLog(deps) })
+  // The key has slashes.
+  const file = routed(`${FILES_PATH}{key}`, { GET: files(deps) }, UNCOUNTED)
+  const pages =
+    deps.console &&
+    routed(CONSOLE_PATH, { GET: consolePage(deps.console) }, { ...UNCOUNTED, isSameOrigin: true })
   const ofModels = modelRoutes(deps)
   const families = [
     ...responseRoutes(deps),
@@ -91,77 +83,64 @@ export function routes(deps: RouteDeps): Routes {
     ...managementRoutes(deps),
   ]
   const familyAt = pathRouter(families)
-  const filesByMethod = linked(files(deps))
-  const pages = deps.console && {
-    GET: {
-      handler: consolePage(deps.console),
-      maxBodyBytes: OPEN_MAX_BODY_BYTES,
-      isSameOrigin: true as const,
-      addressLimit: 'never' as const,
-    },
-  }
-  const byPattern = [[LOG_PATH, ofLog] as const, [FILE_PATH, filesByMethod] as const]
   const matching = (path: string) => {
-    if (LOG_PATTERN.test(path)) return ofLog
-    if (pages && path.startsWith(`${CONSOLE_PATH}/`)) return pages
-    return ofModels.at(path) ?? (path.startsWith(FILES_PATH) ? filesByMethod : familyAt(path))
+    if (LOG_PATTERN.test(path)) return log.methods
+    if (pages && path.startsWith(`${CONSOLE_PATH}/`)) return pages.methods
+    return ofModels.at(path) ?? (path.startsWith(FILES_PATH) ? file.methods : familyAt(path))
   }
-  const byPath = new Map<string, Record<string, Route>>([
-    ['/v1/chat/completions', post(chat(deps, DIALECTS['chat-completions']))],
-    ['/v1/messages', post(chat(deps, DIALECTS.messages))],
-    ['/v1/messages/count_tokens', post(countTokens(deps, 'messages'))],
-    ['/v1/responses', post(chat(deps, DIALECTS.responses))],
-    ['/v1/embeddings', post(embeddings(deps))],
-    ['/api/v1/models/public', open(listPublicModels(deps))],
-    ['/v1/key/balance', get(balance(deps))],
-    ['/v1/dashboard/billing/subscription', get(billingSubscription(deps))],
-    ['/v1/dashboard/billing/usage', get(billingUsage(deps))],
-    ['/v1/dashboard/billing/credit_grants', get(creditGrants(deps))],
-    ['/api/v1/usage', get(usage(deps))],
-    ['/v1/logs', get(listLogs(deps))],
-    ['/v1/logs/summary', get(sumLogs(deps))],
-    [
-      WEBHOOK_PATH,
-      { POST: { handler: paymentWebhook(deps), maxBodyBytes: WEBHOOK_MAX_BODY_BYTES, isSameOrigin: true } },
-    ],
-    ['/openapi.json', open(() => referenceDocument(REFERENCE))],
-    ['/docs', open(() => referencePage(REFERENCE))],
-    [REFERENCE_SCRIPT_PATH, open(() => referenceScript(REFERENCE))],
-    [
-      '/',
-      open((request) => toPage(deps.console && isAtHost(deps.console, request) ? CONSOLE_PATH : '/docs')),
-    ],
-    ...(pages ? [[CONSOLE_PATH, pages] as const] : []),
-    ['/healthz', probe(health)],
-    ['/readyz', probe(readiness(deps))],
-    ['/metrics', probe(metrics(deps))],
-  ])
+  const first: Handler = (request) =>
+    toPage(deps.console && isAtHost(deps.console, request) ? CONSOLE_PATH : '/docs')
+  const exact = [
+    routed('/v1/chat/completions', { POST: chat(deps, DIALECTS['chat-completions']) }),
+    routed('/v1/messages', { POST: chat(deps, DIALECTS.messages) }),
+    routed('/v1/messages/count_tokens', { POST: countTokens(deps, 'messages') }),
+    routed('/v1/responses', { POST: chat(deps, DIALECTS.responses) }),
+    routed('/v1/embeddings', { POST: embeddings(deps) }),
+    routed('/api/v1/models/public', { GET: listPublicModels(deps) }, OPEN),
+    routed('/v1/key/balance', { GET: balance(deps) }),
+    routed('/v1/dashboard/billing/subscription', { GET: billingSubscription(deps) }),
+    routed('/v1/dashboard/billing/usage', { GET: billingUsage(deps) }),
+    routed('/v1/dashboard/billing/credit_grants', { GET: creditGrants(deps) }),
+    routed('/api/v1/usage', { GET: usage(deps) }),
+    routed('/v1/logs', { GET: listLogs(deps) }),
+    routed('/v1/logs/summary', { GET: sumLogs(deps) }),
+    routed(WEBHOOK_PATH, { POST: paymentWebhook(deps) }, WEBHOOK),
+    ...referenceRoutes(OPEN),
+    routed('/', { GET: first }, OPEN),
+    ...(pages ? [pages] : []),
+    ...probes(deps),
+  ]
+  const byPath = tableOf(exact)
   return {
     get: (path) => byPath.get(path) ?? matching(path),
     entries: () => byPath.entries(),
-    endpoints: [
-      ...byPath,
-      ...byPattern,
-      ...[...ofModels.routed, ...families].map(({ path, methods }) => [path, methods] as const),
-    ].flatMap(([path, methods]) => Object.keys(methods).map((method) => ({ method, path }))),
+    endpoints: [...exact, log, file, ...ofModels.routed, ...families].flatMap(({ path, methods }) =>
+      Object.keys(methods).map((method) => ({ method, path })),
+    ),
   }
 }
 
-const LOG_PATH = '/v1/logs/{id}'
 const LOG_PATTERN = /^\/v1\/logs\/[^/]+$/
 
-/** The key has slashes. */
-const FILE_PATH = `${FILES_PATH}{key}`
+const document: Handler = () => referenceDocument(REFERENCE)
+const page: Handler = () => referencePage(REFERENCE)
+const script: Handler = () => referenceScript(REFERENCE)
+
+const referenceRoutes = (options: Omit<Route, 'handler'>): RoutedPath[] => [
+  routed('/openapi.json', { GET: document }, options),
+  routed('/docs', { GET: page }, options),
+  routed(REFERENCE_SCRIPT_PATH, { GET: script }, options),
+]
+
+const probes = (deps: OperatorViewDeps): RoutedPath[] => [
+  routed('/healthz', { GET: health }, PROBE),
+  routed('/readyz', { GET: readiness(deps) }, PROBE),
+  routed('/metrics', { GET: metrics(deps) }, PROBE),
+]
+
+const tableOf = (paths: readonly RoutedPath[]): ReadonlyMap<string, RoutedPath['methods']> =>
+  new Map(paths.map(({ path, methods }) => [path, methods]))
 
 /** Returns the handlers of the operators' listener: those that need no token. */
-export function adminRoutes(deps: OperatorViewDeps): ReadonlyMap<string, Record<string, Route>> {
-  const open: OperatorViewDeps = { ...deps, operatorAccess: () => 'open' }
-  return new Map<string, Record<string, Route>>([
-    ['/healthz', probe(health)],
-    ['/readyz', probe(readiness(open))],
-    ['/metrics', probe(metrics(open))],
-    ['/openapi.json', probe(() => referenceDocument(REFERENCE))],
-    ['/docs', probe(() => referencePage(REFERENCE))],
-    [REFERENCE_SCRIPT_PATH, probe(() => referenceScript(REFERENCE))],
-  ])
-}
+export const adminRoutes = (deps: OperatorViewDeps): RouteTable =>
+  tableOf([...probes({ ...deps, operatorAccess: () => 'open' }), ...referenceRoutes(PROBE)])
