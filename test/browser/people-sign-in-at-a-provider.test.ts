@@ -34,6 +34,7 @@ t.test('a provider', async (t) => {
     await page.getByText('This is your last way to sign in').waitFor()
 
     await hand.press(button(page, 'Sign out'))
+    await heading(page, 'Sign in to Tollgate').waitFor()
     const { account } = await service.database.createAccount({
       name: `Acme of ${name}`,
       kind: 'organization',
