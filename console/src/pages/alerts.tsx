@@ -34,7 +34,7 @@ function Threshold({ accountId, threshold, mayChange }: ThresholdProps) {
       }),
   })
   return (
-    <Form className="flex max-w-md flex-col gap-3 p-4" onSubmit={() => save.mutate()}>
+    <Form className="flex max-w-md flex-col gap-3 p-4" onSubmit={() => mayChange && save.mutate()}>
       <CheckField
         label={t('Notify when the balance is low')}
         checked={isOn}
