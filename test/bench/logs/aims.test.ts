@@ -34,31 +34,28 @@ t.test('what was not measured is neither met nor missed', async (t) => {
   t.same(results([]), Array(8).fill([null, null]))
 })
 
-t.test(
-  'the slowest page of all that Tollgate answers counts, PostgreSQL and other answers do not',
-  async (t) => {
-    const measured = [
-      row('log', 'largest', FIRST_PAGE, 10, 40),
-      row('http', 'median', 'ref', 11, 51),
-      row('log', 'median', 'rare', 12, 90),
-      row('postgres', 'largest', 'rare', 800, 900),
-      row('log', 'largest', 'detail', 30, 300),
-      row('http', 'largest', YEAR, 70, 99),
-      row('log', 'largest', YEAR, 60, 80),
-      row('log', 'median', YEAR, 60, 800),
-    ]
-    const [page, year] = results(measured)
-    t.same(page, [90, false])
-    t.same(year, [99, true])
-    t.same(
-      slowPagesOf(resultsOf(measured)).map(({ question, p99Ms }) => [question, p99Ms]),
-      [
-        ['rare', 90],
-        ['ref', 51],
-      ],
-    )
-  },
-)
+t.test('the slowest page of Tollgate counts, not PostgreSQL and not other answers', async (t) => {
+  const measured = [
+    row('log', 'largest', FIRST_PAGE, 10, 40),
+    row('http', 'median', 'ref', 11, 51),
+    row('log', 'median', 'rare', 12, 90),
+    row('postgres', 'largest', 'rare', 800, 900),
+    row('log', 'largest', 'detail', 30, 300),
+    row('http', 'largest', YEAR, 70, 99),
+    row('log', 'largest', YEAR, 60, 80),
+    row('log', 'median', YEAR, 60, 800),
+  ]
+  const [page, year] = results(measured)
+  t.same(page, [90, false])
+  t.same(year, [99, true])
+  t.same(
+    slowPagesOf(resultsOf(measured)).map(({ question, p99Ms }) => [question, p99Ms]),
+    [
+      ['rare', 90],
+      ['ref', 51],
+    ],
+  )
+})
 
 t.test('the slowest page on the screen counts', async (t) => {
   const browser = { samples: 30, p50Ms: 150, p99Ms: 310, maxMs: 310 }

@@ -76,46 +76,43 @@ t.test('a changed configuration', async (t) => {
     t.equal(row.cost, String(PROMPT_TOKENS + 2 * SLOW_TOKENS))
   })
 
-  await t.test(
-    'that is broken is refused whole, with the reason in the log; the old one stays',
-    async (t) => {
-      const broken = [
-        ['a typing error', callConfig({ fourth: SPOKEN }).replace('pricing:', 'pricings:'), /pricings/],
-        ['no YAML', 'models: [ {', /Configuration refused/],
-        [
-          'an unknown variable',
-          callConfig({ fourth: SPOKEN }).replace('TEST_SIMULATOR_URL', 'NO_SUCH_NAME'),
-          /NO_SUCH_NAME/,
-        ],
-        [
-          'a channel for no model',
-          callConfig({ fourth: SPOKEN }).replace('      fourth:', '      fifth:'),
-          /fifth/,
-        ],
-      ] as const
-      for (const [what, text, reason] of broken) {
-        const before = service.output().length
-        await writeFile(service.configPath, text)
-        const said = await eventually(`${what} is refused`, () => {
-          const added = service.output().slice(before)
-          // Not by the settler, which reads the file too and may come late.
-          return added.includes('Configuration refused; the former one') && reason.test(added)
-            ? added
-            : undefined
-        })
-        t.match(said, reason, what)
-        t.equal((await call('second')).status, 200)
-        t.equal((await call('fourth')).status, 400)
-      }
-      await reconfigure(
-        service,
-        key,
-        () => write({ second: SPOKEN, fourth: SPOKEN }),
-        (ids) => ids.includes('fourth'),
-      )
-      t.equal((await call('fourth')).status, 200, 'mended, it is taken up')
-    },
-  )
+  await t.test('that is broken is refused whole, the reason in the log; the old one stays', async (t) => {
+    const broken = [
+      ['a typing error', callConfig({ fourth: SPOKEN }).replace('pricing:', 'pricings:'), /pricings/],
+      ['no YAML', 'models: [ {', /Configuration refused/],
+      [
+        'an unknown variable',
+        callConfig({ fourth: SPOKEN }).replace('TEST_SIMULATOR_URL', 'NO_SUCH_NAME'),
+        /NO_SUCH_NAME/,
+      ],
+      [
+        'a channel for no model',
+        callConfig({ fourth: SPOKEN }).replace('      fourth:', '      fifth:'),
+        /fifth/,
+      ],
+    ] as const
+    for (const [what, text, reason] of broken) {
+      const before = service.output().length
+      await writeFile(service.configPath, text)
+      const said = await eventually(`${what} is refused`, () => {
+        const added = service.output().slice(before)
+        // Not by the settler, which reads the file too and may come late.
+        return added.includes('Configuration refused; the former one') && reason.test(added)
+          ? added
+          : undefined
+      })
+      t.match(said, reason, what)
+      t.equal((await call('second')).status, 200)
+      t.equal((await call('fourth')).status, 400)
+    }
+    await reconfigure(
+      service,
+      key,
+      () => write({ second: SPOKEN, fourth: SPOKEN }),
+      (ids) => ids.includes('fourth'),
+    )
+    t.equal((await call('fourth')).status, 200, 'mended, it is taken up')
+  })
 
   await t.test('may turn a channel off', async (t) => {
     const off = callConfig({ second: SPOKEN, fifth: SPOKEN }).replace(UPSTREAM_KEY, '""')

@@ -174,19 +174,16 @@ t.test('keys', async (t) => {
     await everywhere(t, 'the first still opens', service, key, 'ok')
   })
 
-  await t.test(
-    'an empty wallet is 402 before anything is read, and a top-up is seen everywhere',
-    async (t) => {
-      const poor = await service.newKey('0')
-      const empty =
-        'The account balance is insufficient for this call: it is 0 credits. Please top up and try again.'
-      await everywhere(t, 'the wallet is empty', service, poor.key, empty)
-      const malformed = await service.chat(poor.key, {}, { body: 'no JSON at all' })
-      t.equal(malformed.status, 402)
-      await service.database.topUp(poor.accountId, 40_440_000_000n)
-      await everywhere(t, 'the top-up is seen', service, poor.key, 'ok')
-    },
-  )
+  await t.test('an empty wallet is 402 before anything is read; a top-up is seen everywhere', async (t) => {
+    const poor = await service.newKey('0')
+    const empty =
+      'The account balance is insufficient for this call: it is 0 credits. Please top up and try again.'
+    await everywhere(t, 'the wallet is empty', service, poor.key, empty)
+    const malformed = await service.chat(poor.key, {}, { body: 'no JSON at all' })
+    t.equal(malformed.status, 402)
+    await service.database.topUp(poor.accountId, 40_440_000_000n)
+    await everywhere(t, 'the top-up is seen', service, poor.key, 'ok')
+  })
 
   await t.test('which models a key may call', async (t) => {
     const limited = await service.newKey('100000', { allowedModels: ['other', 'quick', 'gone'] })

@@ -137,15 +137,12 @@ await t.test('nothing is left: the journal is closed, and no reservation stays',
   t.same(await sql`SELECT ref FROM wallet_reservations`, [])
 })
 
-await t.test(
-  'another import changes nothing, and the books differ in nothing but the refused calls',
-  async (t) => {
-    t.match(await importJournal(), { booked_calls: 0, known_calls: 3, refused_calls: 3, rest_calls: 0 })
-    t.equal(await usedNow(), used + 700n)
-    const { differences } = await database.verifyWallets()
-    t.same(
-      differences.map(({ kind, ref }) => `${kind} ${ref}`).sort(),
-      refused.map((id) => `settlement_unbooked ${id}`),
-    )
-  },
-)
+await t.test('another import changes nothing, and the books differ in the refused calls alone', async (t) => {
+  t.match(await importJournal(), { booked_calls: 0, known_calls: 3, refused_calls: 3, rest_calls: 0 })
+  t.equal(await usedNow(), used + 700n)
+  const { differences } = await database.verifyWallets()
+  t.same(
+    differences.map(({ kind, ref }) => `${kind} ${ref}`).sort(),
+    refused.map((id) => `settlement_unbooked ${id}`),
+  )
+})

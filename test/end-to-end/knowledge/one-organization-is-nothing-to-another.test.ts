@@ -270,16 +270,13 @@ t.test('one account and another', async (t) => {
     t.equal((await asked('default')).status, 200)
   })
 
-  t.test(
-    'a base that is granted is readable, and one that is revoked is as if it were not there',
-    async (t) => {
-      const ask = () => send(askers.organization, questions['search in a base']!, base)
-      await database.grantBase(base, strangers)
-      t.match(await ask(), { status: 200, body: SECRET })
-      const readIn = await service.get(askers.organization, `${WIKI}/pages?ids=${pageId}&kb_id=${base}`)
-      t.match(await readIn.json(), { data: { length: 0 } }, 'a page of another base of the same owner')
-      await database.revokeBase(base, strangers)
-      t.same(await ask(), await send(askers.organization, questions['search in a base']!, nobodysBase))
-    },
-  )
+  t.test('a granted base is readable, and a revoked one is as if it were not there', async (t) => {
+    const ask = () => send(askers.organization, questions['search in a base']!, base)
+    await database.grantBase(base, strangers)
+    t.match(await ask(), { status: 200, body: SECRET })
+    const readIn = await service.get(askers.organization, `${WIKI}/pages?ids=${pageId}&kb_id=${base}`)
+    t.match(await readIn.json(), { data: { length: 0 } }, 'a page of another base of the same owner')
+    await database.revokeBase(base, strangers)
+    t.same(await ask(), await send(askers.organization, questions['search in a base']!, nobodysBase))
+  })
 })

@@ -222,44 +222,41 @@ t.test('the call log', async (t) => {
       }
   })
 
-  await t.test(
-    'cursors: signed, for one account, in one direction; filters are those of the page',
-    async (t) => {
-      for (let i = 0; i < 3; i++) made.set(`more ${i}`, await call(toggled.raw, i === 1 ? 'other' : 'fast'))
-      await service.logs(toggled.raw, (found) => found.length >= made.size, '&scope=account')
-      const { raw: reader } = await another({ accountLogs: true })
-      const page = async (query: string): Promise<Page> =>
-        (await (await get(reader, `/v1/logs?scope=account&${query}`)).json()) as Page
-      const first = await page('limit=1&order=asc')
-      const cursor = first.next_cursor!
-      const at = Math.floor(cursor.length / 3)
-      const changed = cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1)
-      const using = (key: string, query: string) => get(key, `/v1/logs?scope=account&${query}`)
-      await refused(t, await using(reader, `cursor=${changed}`), 400, 'invalid_request', /cursor/)
-      await refused(t, await using(stranger.key, `cursor=${cursor}`), 400, 'invalid_request', /cursor/)
-      await refused(t, await using(reader, `cursor=${cursor}&order=desc`), 400, 'invalid_request', /order/)
-      await refused(
-        t,
-        await using(reader, `cursor=${cursor}&from=2026-01-01`),
-        400,
-        'invalid_request',
-        /together/,
-      )
-      await refused(t, await using(reader, `cursor=${cursor}&period=year`), 400, 'invalid_request', /period/)
-      await refused(t, await using(reader, `cursor=${cursor}&status=x`), 400, 'invalid_request', /status/)
+  await t.test('cursors: signed, for one account, one direction and the filters of the page', async (t) => {
+    for (let i = 0; i < 3; i++) made.set(`more ${i}`, await call(toggled.raw, i === 1 ? 'other' : 'fast'))
+    await service.logs(toggled.raw, (found) => found.length >= made.size, '&scope=account')
+    const { raw: reader } = await another({ accountLogs: true })
+    const page = async (query: string): Promise<Page> =>
+      (await (await get(reader, `/v1/logs?scope=account&${query}`)).json()) as Page
+    const first = await page('limit=1&order=asc')
+    const cursor = first.next_cursor!
+    const at = Math.floor(cursor.length / 3)
+    const changed = cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1)
+    const using = (key: string, query: string) => get(key, `/v1/logs?scope=account&${query}`)
+    await refused(t, await using(reader, `cursor=${changed}`), 400, 'invalid_request', /cursor/)
+    await refused(t, await using(stranger.key, `cursor=${cursor}`), 400, 'invalid_request', /cursor/)
+    await refused(t, await using(reader, `cursor=${cursor}&order=desc`), 400, 'invalid_request', /order/)
+    await refused(
+      t,
+      await using(reader, `cursor=${cursor}&from=2026-01-01`),
+      400,
+      'invalid_request',
+      /together/,
+    )
+    await refused(t, await using(reader, `cursor=${cursor}&period=year`), 400, 'invalid_request', /period/)
+    await refused(t, await using(reader, `cursor=${cursor}&status=x`), 400, 'invalid_request', /status/)
 
-      const rest = await page(`cursor=${cursor}&limit=200`)
-      t.equal(rest.data.length, made.size - 1, 'all others')
-      const narrowed = await page(`cursor=${cursor}&model=other&limit=200`)
-      t.same(
-        narrowed.data.map(({ model }) => model),
-        ['other'],
-        'a filter narrows what is left of the walk',
-      )
-      const own = (await (await get(reader, `/v1/logs?cursor=${cursor}`)).json()) as Page
-      t.same(own.data, [], 'a cursor widens nothing: this key made no call')
-    },
-  )
+    const rest = await page(`cursor=${cursor}&limit=200`)
+    t.equal(rest.data.length, made.size - 1, 'all others')
+    const narrowed = await page(`cursor=${cursor}&model=other&limit=200`)
+    t.same(
+      narrowed.data.map(({ model }) => model),
+      ['other'],
+      'a filter narrows what is left of the walk',
+    )
+    const own = (await (await get(reader, `/v1/logs?cursor=${cursor}`)).json()) as Page
+    t.same(own.data, [], 'a cursor widens nothing: this key made no call')
+  })
 
   await t.test('a window beyond any call is empty', async (t) => {
     const { raw } = await another({ accountLogs: true })

@@ -45,29 +45,26 @@ t.test('configuration', async (t) => {
     t.match(await auditor.send('POST', '/configuration/check', { text: dearer }), { status: 403 })
   })
 
-  await t.test(
-    'what is applied is in force within moments, with its secrets and an audit entry',
-    async (t) => {
-      const apply = (text: string, digest: string) => operator.send('PUT', '/configuration', { text, digest })
-      t.match(await apply('models: [', shown.digest), { status: 400, body: { error: { message: /line/ } } })
-      t.match(await apply(dearer, 'another'), { status: 409 })
-      const applied = await apply(dearer, shown.digest)
-      t.match(applied, { status: 200, body: { digest: String } })
-      t.match(await apply(dearer, shown.digest), { status: 409 }, 'the file is another one now')
-      t.ok(readFileSync(service.configPath, 'utf8').includes('a-secret-of-the-provider'))
-      await until('the new price', async () => {
-        const response = await fetch(`${service.baseUrl}/api/v1/models/public`)
-        const { models } = (await response.json()) as { models: { pricing: { input: string } }[] }
-        return models[0]?.pricing.input === '2000000'
-      })
-      const [act] = await service.database.listAudit({ subjectId: 'configuration', limit: 1 })
-      t.match(act, { action: 'configuration.apply', actor: `user:${operator.user.id}` })
-      t.notMatch(
-        JSON.stringify(act, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
-        'a-secret',
-      )
-    },
-  )
+  await t.test('what is applied is soon in force, with its secrets and an audit entry', async (t) => {
+    const apply = (text: string, digest: string) => operator.send('PUT', '/configuration', { text, digest })
+    t.match(await apply('models: [', shown.digest), { status: 400, body: { error: { message: /line/ } } })
+    t.match(await apply(dearer, 'another'), { status: 409 })
+    const applied = await apply(dearer, shown.digest)
+    t.match(applied, { status: 200, body: { digest: String } })
+    t.match(await apply(dearer, shown.digest), { status: 409 }, 'the file is another one now')
+    t.ok(readFileSync(service.configPath, 'utf8').includes('a-secret-of-the-provider'))
+    await until('the new price', async () => {
+      const response = await fetch(`${service.baseUrl}/api/v1/models/public`)
+      const { models } = (await response.json()) as { models: { pricing: { input: string } }[] }
+      return models[0]?.pricing.input === '2000000'
+    })
+    const [act] = await service.database.listAudit({ subjectId: 'configuration', limit: 1 })
+    t.match(act, { action: 'configuration.apply', actor: `user:${operator.user.id}` })
+    t.notMatch(
+      JSON.stringify(act, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+      'a-secret',
+    )
+  })
 
   await t.test('a key is removed from the middle of a masked list, and the others stay', async (t) => {
     const read = async () => (await operator.send('GET', '/configuration')).body

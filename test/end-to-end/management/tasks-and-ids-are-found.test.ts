@@ -50,39 +50,35 @@ t.test('tasks and search', async (t) => {
     t.match(await owner.send('GET', `/installation/tasks/${older}`), { status: 403 })
   })
 
-  await t.test(
-    'a queued task is cancelled by its owner, with the hold back and an audit entry',
-    async (t) => {
-      const submit = async (directives: string) => {
-        const prompt = `A fox [simulate: ${directives}]`
-        const { body } = await client.post(VIDEOS, { model: 'demo-video', prompt, duration: 6 })
-        const queued = async () =>
-          ['queued', 'running'].includes((await owner.send('GET', `/tasks/${body.id}`)).body.state) ||
-          undefined
-        await eventually(`${body.id} is with its provider`, queued)
-        return body.id as string
-      }
-      const id = await submit('queue=20000')
-      const path = `/tasks/${id}/cancel`
-      t.match(await stranger.send('POST', path, {}), { status: 404 })
-      t.match(await owner.send('POST', path, {}), {
-        status: 200,
-        body: { id, state: 'cancelled', cost: '0' },
-      })
-      t.match(await owner.send('POST', path, {}), { status: 409 }, 'once')
-      const { body } = await owner.send('GET', `/audit?account_id=${account_id}&action=task`)
-      t.match(body.data, [{ action: 'task.cancelled', subject_id: id, actor: `user:${owner.user.id}` }])
+  await t.test('a queued task is cancelled by its owner: hold back, with an audit entry', async (t) => {
+    const submit = async (directives: string) => {
+      const prompt = `A fox [simulate: ${directives}]`
+      const { body } = await client.post(VIDEOS, { model: 'demo-video', prompt, duration: 6 })
+      const queued = async () =>
+        ['queued', 'running'].includes((await owner.send('GET', `/tasks/${body.id}`)).body.state) || undefined
+      await eventually(`${body.id} is with its provider`, queued)
+      return body.id as string
+    }
+    const id = await submit('queue=20000')
+    const path = `/tasks/${id}/cancel`
+    t.match(await stranger.send('POST', path, {}), { status: 404 })
+    t.match(await owner.send('POST', path, {}), {
+      status: 200,
+      body: { id, state: 'cancelled', cost: '0' },
+    })
+    t.match(await owner.send('POST', path, {}), { status: 409 }, 'once')
+    const { body } = await owner.send('GET', `/audit?account_id=${account_id}&action=task`)
+    t.match(body.data, [{ action: 'task.cancelled', subject_id: id, actor: `user:${owner.user.id}` }])
 
-      const running = await submit('queue=50,delay=60000')
-      t.match(await operator.send('POST', `/installation/tasks/${running}/retry`, {}), { status: 200 })
-      t.match(await owner.send('POST', `/installation/tasks/${running}/end`, {}), { status: 403 })
-      const end = { as: 'failed', reason: 'The provider lost it.' }
-      const ended = await operator.send('POST', `/installation/tasks/${running}/end`, end)
-      t.match(ended.body, { state: 'failed', error_message: end.reason, provider: String })
-      t.match(await operator.send('POST', `/installation/tasks/${running}/end`, end), { status: 409 })
-      t.match(await operator.send('POST', `/installation/tasks/${running}/retry`, {}), { status: 409 })
-    },
-  )
+    const running = await submit('queue=50,delay=60000')
+    t.match(await operator.send('POST', `/installation/tasks/${running}/retry`, {}), { status: 200 })
+    t.match(await owner.send('POST', `/installation/tasks/${running}/end`, {}), { status: 403 })
+    const end = { as: 'failed', reason: 'The provider lost it.' }
+    const ended = await operator.send('POST', `/installation/tasks/${running}/end`, end)
+    t.match(ended.body, { state: 'failed', error_message: end.reason, provider: String })
+    t.match(await operator.send('POST', `/installation/tasks/${running}/end`, end), { status: 409 })
+    t.match(await operator.send('POST', `/installation/tasks/${running}/retry`, {}), { status: 409 })
+  })
 
   await t.test('what a task made is there by a fresh link', async (t) => {
     const { body } = await owner.send('GET', `/tasks/${newer}`)

@@ -129,31 +129,28 @@ t.test('images', async (t) => {
     t.strictSame(await sizesOf(answer), ['683x1024'])
   })
 
-  await t.test(
-    'priced by size are held by the size that is asked for, and settled only downward',
-    async (t) => {
-      const tiered = (prompt: string, more: object) => make({ model: 'demo-image-tiered', prompt, ...more })
-      await checkBooks(t, await tiered('Small', { size: '1024x1024' }), '17.79', '17.79', 1)
-      const usual = await tiered('As usual', {})
-      await checkBooks(t, usual, '35.58', '35.58', 1)
-      t.strictSame(await sizesOf(usual), ['2048x2048'])
-      const less = await tiered('Less [simulate: size=1200x1200]', { size: '2048x2048' })
-      await checkBooks(t, less, '35.58', '17.79', 1)
-      const more = await tiered('More [simulate: size=2048x2048]', { size: '1024x1024' })
-      await checkBooks(t, more, '17.79', '17.79', 1)
-      const image = ['https://example.com/one.png', `data:image/png;base64,${picture.toString('base64')}`]
-      const from = await tiered('From two', { size: '1024x1024', image })
-      await checkBooks(t, from, '20.79', '20.79', 1)
-      t.strictSame((await sent()).image, image, 'both go to the upstream')
-      const edited = await client.post(EDITS, {
-        model: 'demo-image-tiered',
-        prompt: 'Night',
-        image,
-        size: '1024x1024',
-      })
-      await checkBooks(t, edited, '20.79', '20.79', 1)
-    },
-  )
+  await t.test('priced by size are held by the requested size, and settled only downward', async (t) => {
+    const tiered = (prompt: string, more: object) => make({ model: 'demo-image-tiered', prompt, ...more })
+    await checkBooks(t, await tiered('Small', { size: '1024x1024' }), '17.79', '17.79', 1)
+    const usual = await tiered('As usual', {})
+    await checkBooks(t, usual, '35.58', '35.58', 1)
+    t.strictSame(await sizesOf(usual), ['2048x2048'])
+    const less = await tiered('Less [simulate: size=1200x1200]', { size: '2048x2048' })
+    await checkBooks(t, less, '35.58', '17.79', 1)
+    const more = await tiered('More [simulate: size=2048x2048]', { size: '1024x1024' })
+    await checkBooks(t, more, '17.79', '17.79', 1)
+    const image = ['https://example.com/one.png', `data:image/png;base64,${picture.toString('base64')}`]
+    const from = await tiered('From two', { size: '1024x1024', image })
+    await checkBooks(t, from, '20.79', '20.79', 1)
+    t.strictSame((await sent()).image, image, 'both go to the upstream')
+    const edited = await client.post(EDITS, {
+      model: 'demo-image-tiered',
+      prompt: 'Night',
+      image,
+      size: '1024x1024',
+    })
+    await checkBooks(t, edited, '20.79', '20.79', 1)
+  })
 
   await t.test('are edited, as JSON and as a form', async (t) => {
     const uri = `data:image/png;base64,${picture.toString('base64')}`

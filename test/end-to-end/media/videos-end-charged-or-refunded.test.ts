@@ -52,118 +52,108 @@ t.test('videos', async (t) => {
   const make = async (client: MediaClient, body: object) => made(await client.post(VIDEOS, body))
   const ended = (client: MediaClient, id: string) => client.ended(`${VIDEOS}/${id}`)
 
-  await t.test(
-    'an ordinary video is held, made, stored, charged by its length and found again',
-    async (t) => {
-      const client = await newClient(service, '100')
-      const body = {
-        model: 'demo-video',
-        prompt: `A fox [simulate: ${QUICK},seconds=4.5]`,
-        duration: 6,
-        seed: 7,
-      }
-      const intent = { 'idempotency-key': 'fox-1' }
-      const submitted = await client.post(VIDEOS, body, intent)
-      t.equal(submitted.status, 200)
-      const id = made(submitted)
-      t.match(id, new RegExp(`^vid_${ULID}$`))
-      const { created_at } = submitted.body
-      t.strictSame(submitted.body, { id, status: 'queued', model: 'demo-video', created_at })
-      t.type(created_at, 'number')
-      const again = await client.post(VIDEOS, body, intent)
-      t.strictSame(again.body, submitted.body, 'the same intent is answered again')
-      t.equal(again.headers.get('idempotency-replayed'), 'true')
-      const other = await client.post(VIDEOS, { ...body, duration: 7 }, intent)
-      t.same(codeOf(other), KEY_REUSED)
+  await t.test('an ordinary video is held, made, stored, charged by length and found again', async (t) => {
+    const client = await newClient(service, '100')
+    const body = {
+      model: 'demo-video',
+      prompt: `A fox [simulate: ${QUICK},seconds=4.5]`,
+      duration: 6,
+      seed: 7,
+    }
+    const intent = { 'idempotency-key': 'fox-1' }
+    const submitted = await client.post(VIDEOS, body, intent)
+    t.equal(submitted.status, 200)
+    const id = made(submitted)
+    t.match(id, new RegExp(`^vid_${ULID}$`))
+    const { created_at } = submitted.body
+    t.strictSame(submitted.body, { id, status: 'queued', model: 'demo-video', created_at })
+    t.type(created_at, 'number')
+    const again = await client.post(VIDEOS, body, intent)
+    t.strictSame(again.body, submitted.body, 'the same intent is answered again')
+    t.equal(again.headers.get('idempotency-replayed'), 'true')
+    const other = await client.post(VIDEOS, { ...body, duration: 7 }, intent)
+    t.same(codeOf(other), KEY_REUSED)
 
+    const task = await ended(client, id)
+    t.match(task, { id, status: 'succeeded', model: 'demo-video', created_at, duration_sec: 4.5 })
+    t.notOk('input_video_duration_sec' in task)
+    const inSevenDays = Date.now() / 1000 + 7 * 24 * 60 * 60
+    t.ok(Math.abs((task.expires_at as number) - inSevenDays) < 60, 'the link opens for seven days')
+    const file = await fetch(task.video_url as string)
+    t.equal(file.headers.get('content-type'), 'video/mp4')
+    t.equal(Buffer.from(await file.arrayBuffer()).toString('latin1', 4, 8), 'ftyp', 'what is there is an MP4')
+    const list = (await client.get(VIDEOS)).body
+    t.match(list, {
+      object: 'list',
+      has_more: false,
+      data: [{ id, status: 'succeeded', duration_sec: 4.5 }],
+    })
+    t.equal((list.data as unknown[]).length, 1, 'one intent is one task')
+
+    await checkEntries(t, service, client, id, { held: '27', charged: '20.25' })
+    t.match(await rowOf(service, client.key, submitted.trace), {
+      status: 'success',
+      model: 'demo-video',
+      cost: '20.25',
+      unit_type: 'video',
+      unit_count: 4.5,
+      task_id: id,
+      attempts_count: null,
+      result_urls: [/\/files\/videos\/vid_/],
+    })
+    await checkWallet(t, service, client, '100', ['20.25'])
+  })
+
+  await t.test('digital humans and motion cost what their grade costs, by the length made', async (t) => {
+    const client = await newClient(service, '1000')
+    const lips = { source_video_url: FACE, duration: 10 }
+    const cases: readonly (readonly [object, string, string])[] = [
+      [
+        { model: 'dh-lipsync', audio_url: linkTo('a.mp3', `${QUICK},seconds=7.25`), ...lips },
+        '40.4',
+        '29.29',
+      ],
+      [
+        { model: 'dh-lipsync-pro', audio_url: linkTo('a.mp3', `${QUICK},no_seconds`), ...lips },
+        '80.9',
+        '80.9',
+      ],
+      [
+        { model: 'dh-lipsync-max', audio_url: linkTo('a.mp3', `${QUICK},seconds=1`), ...lips },
+        '121.3',
+        '12.13',
+      ],
+      ...(['fast', 'standard', 'max'] as const).map((resolution, index): [object, string, string] => [
+        {
+          model: 'dh-motion',
+          source_video_url: linkTo('dance.mp4', `${QUICK},seconds=5,input_seconds=6`),
+          content: [{ type: 'image_url', image_url: { url: `${LINK}/a.png` } }],
+          // Standard is what it is where nothing is said.
+          ...(resolution !== 'standard' && { resolution }),
+          face_count: 1,
+          duration: 4,
+        },
+        ['16.16', '32.36', '48.52'][index]!,
+        ['20.2', '40.45', '60.65'][index]!,
+      ]),
+    ]
+    const ids = await Promise.all(cases.map(([body]) => make(client, body)))
+    for (const [index, id] of ids.entries()) {
+      const [body, held, charged] = cases[index]!
       const task = await ended(client, id)
-      t.match(task, { id, status: 'succeeded', model: 'demo-video', created_at, duration_sec: 4.5 })
-      t.notOk('input_video_duration_sec' in task)
-      const inSevenDays = Date.now() / 1000 + 7 * 24 * 60 * 60
-      t.ok(Math.abs((task.expires_at as number) - inSevenDays) < 60, 'the link opens for seven days')
-      const file = await fetch(task.video_url as string)
-      t.equal(file.headers.get('content-type'), 'video/mp4')
-      t.equal(
-        Buffer.from(await file.arrayBuffer()).toString('latin1', 4, 8),
-        'ftyp',
-        'what is there is an MP4',
-      )
-      const list = (await client.get(VIDEOS)).body
-      t.match(list, {
-        object: 'list',
-        has_more: false,
-        data: [{ id, status: 'succeeded', duration_sec: 4.5 }],
-      })
-      t.equal((list.data as unknown[]).length, 1, 'one intent is one task')
-
-      await checkEntries(t, service, client, id, { held: '27', charged: '20.25' })
-      t.match(await rowOf(service, client.key, submitted.trace), {
-        status: 'success',
-        model: 'demo-video',
-        cost: '20.25',
-        unit_type: 'video',
-        unit_count: 4.5,
-        task_id: id,
-        attempts_count: null,
-        result_urls: [/\/files\/videos\/vid_/],
-      })
-      await checkWallet(t, service, client, '100', ['20.25'])
-    },
-  )
-
-  await t.test(
-    'digital humans and motion cost what their grade costs, by the length that was made',
-    async (t) => {
-      const client = await newClient(service, '1000')
-      const lips = { source_video_url: FACE, duration: 10 }
-      const cases: readonly (readonly [object, string, string])[] = [
-        [
-          { model: 'dh-lipsync', audio_url: linkTo('a.mp3', `${QUICK},seconds=7.25`), ...lips },
-          '40.4',
-          '29.29',
-        ],
-        [
-          { model: 'dh-lipsync-pro', audio_url: linkTo('a.mp3', `${QUICK},no_seconds`), ...lips },
-          '80.9',
-          '80.9',
-        ],
-        [
-          { model: 'dh-lipsync-max', audio_url: linkTo('a.mp3', `${QUICK},seconds=1`), ...lips },
-          '121.3',
-          '12.13',
-        ],
-        ...(['fast', 'standard', 'max'] as const).map((resolution, index): [object, string, string] => [
-          {
-            model: 'dh-motion',
-            source_video_url: linkTo('dance.mp4', `${QUICK},seconds=5,input_seconds=6`),
-            content: [{ type: 'image_url', image_url: { url: `${LINK}/a.png` } }],
-            // Standard is what it is where nothing is said.
-            ...(resolution !== 'standard' && { resolution }),
-            face_count: 1,
-            duration: 4,
-          },
-          ['16.16', '32.36', '48.52'][index]!,
-          ['20.2', '40.45', '60.65'][index]!,
-        ]),
-      ]
-      const ids = await Promise.all(cases.map(([body]) => make(client, body)))
-      for (const [index, id] of ids.entries()) {
-        const [body, held, charged] = cases[index]!
-        const task = await ended(client, id)
-        t.match(task, { status: 'succeeded', model: (body as { model: string }).model, video_url: String })
-        await checkEntries(t, service, client, id, { held, charged })
-      }
-      t.match(await ended(client, ids[3]!), { duration_sec: 5, input_video_duration_sec: 6 })
-      t.notOk('duration_sec' in (await ended(client, ids[1]!)), 'a length that nobody told is not made up')
-      await checkWallet(
-        t,
-        service,
-        client,
-        '1000',
-        cases.map(([, , charged]) => charged),
-      )
-    },
-  )
+      t.match(task, { status: 'succeeded', model: (body as { model: string }).model, video_url: String })
+      await checkEntries(t, service, client, id, { held, charged })
+    }
+    t.match(await ended(client, ids[3]!), { duration_sec: 5, input_video_duration_sec: 6 })
+    t.notOk('duration_sec' in (await ended(client, ids[1]!)), 'a length that nobody told is not made up')
+    await checkWallet(
+      t,
+      service,
+      client,
+      '1000',
+      cases.map(([, , charged]) => charged),
+    )
+  })
 
   await t.test('no field and no flag makes a video longer or larger than what is held', async (t) => {
     const client = await newClient(service, '200')

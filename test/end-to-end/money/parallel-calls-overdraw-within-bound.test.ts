@@ -51,39 +51,33 @@ t.test('parallel calls on a balance for ten', async (t) => {
   const models = { slow: { simulate: 'ttft=20' } }
   const service = await borrowService(t, callConfig(models))
 
-  await t.test(
-    'with estimates in flight reserved, exactly ten are admitted and nothing is overdrawn',
-    async (t) => {
-      const outcome = await rush(service)
-      t.equal(outcome.admitted, AFFORDABLE_CALLS)
-      t.equal(outcome.refused, PARALLEL_CALLS - AFFORDABLE_CALLS)
-      t.equal(await bookedBalance(service, outcome), 0)
-      t.ok(await isRefused(service, outcome.key), 'and every later call is 402')
-    },
-  )
+  await t.test('with estimates reserved, exactly ten are admitted and nothing is overdrawn', async (t) => {
+    const outcome = await rush(service)
+    t.equal(outcome.admitted, AFFORDABLE_CALLS)
+    t.equal(outcome.refused, PARALLEL_CALLS - AFFORDABLE_CALLS)
+    t.equal(await bookedBalance(service, outcome), 0)
+    t.ok(await isRefused(service, outcome.key), 'and every later call is 402')
+  })
 
-  await t.test(
-    'without the reservation, the overdraft is what was admitted before the wallet was empty',
-    async (t) => {
-      const config = callConfig({ ...models, second: {} }, 'wallet: { reserve_in_flight: false }')
-      const { key: reader } = await service.newKey('1')
-      await reconfigure(
-        service,
-        reader,
-        () => writeFile(service.configPath, config),
-        (ids) => ids.includes('second'),
-      )
-      const outcome = await rush(service)
-      t.ok(outcome.admitted >= AFFORDABLE_CALLS)
-      t.equal(outcome.admitted + outcome.refused, PARALLEL_CALLS)
-      t.equal(await bookedBalance(service, outcome), COST * (AFFORDABLE_CALLS - outcome.admitted))
+  await t.test('without reservations, the overdraft is what was admitted before it was empty', async (t) => {
+    const config = callConfig({ ...models, second: {} }, 'wallet: { reserve_in_flight: false }')
+    const { key: reader } = await service.newKey('1')
+    await reconfigure(
+      service,
+      reader,
+      () => writeFile(service.configPath, config),
+      (ids) => ids.includes('second'),
+    )
+    const outcome = await rush(service)
+    t.ok(outcome.admitted >= AFFORDABLE_CALLS)
+    t.equal(outcome.admitted + outcome.refused, PARALLEL_CALLS)
+    t.equal(await bookedBalance(service, outcome), COST * (AFFORDABLE_CALLS - outcome.admitted))
 
-      const admitted = outcome.rows.filter(({ status }) => status === 'success')
-      const ends = admitted.map(({ created_at }) => Date.parse(String(created_at))).sort((a, b) => a - b)
-      const emptyAt = ends[AFFORDABLE_CALLS - 1]!
-      const late = admitted.filter(({ submitted_at }) => Date.parse(String(submitted_at)) > emptyAt)
-      t.same(late, [], 'no call that came after the tenth had ended was admitted')
-      t.ok(await isRefused(service, outcome.key), 'and every later call is 402')
-    },
-  )
+    const admitted = outcome.rows.filter(({ status }) => status === 'success')
+    const ends = admitted.map(({ created_at }) => Date.parse(String(created_at))).sort((a, b) => a - b)
+    const emptyAt = ends[AFFORDABLE_CALLS - 1]!
+    const late = admitted.filter(({ submitted_at }) => Date.parse(String(submitted_at)) > emptyAt)
+    t.same(late, [], 'no call that came after the tenth had ended was admitted')
+    t.ok(await isRefused(service, outcome.key), 'and every later call is 402')
+  })
 })

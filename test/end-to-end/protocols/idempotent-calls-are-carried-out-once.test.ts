@@ -124,42 +124,39 @@ t.test('a call with an Idempotency-Key', async (t) => {
   })
 
   for (const client of CHAT_PROTOCOLS)
-    await t.test(
-      `${client}: is refused while the first one runs, and freed when that ends badly`,
-      async (t) => {
-        const { key } = await service.newKey('1000000')
-        const call = (kind: string, options: AskOptions) =>
-          ask(service, key, client, `${client}.${kind}`, options)
+    await t.test(`${client}: is refused while the first one runs, free when that ends badly`, async (t) => {
+      const { key } = await service.newKey('1000000')
+      const call = (kind: string, options: AskOptions) =>
+        ask(service, key, client, `${client}.${kind}`, options)
 
-        const slow = { stream: true, headers: { 'idempotency-key': freshKey() } }
-        const running = await call('slow', slow)
-        await checkRefused(t, await call('slow', slow), client, ERRORS.inFlight)
-        const whole = await bytesOf(running)
-        t.ok((await bytesOf(await call('slow', slow))).equals(whole), 'replayed once it is complete')
+      const slow = { stream: true, headers: { 'idempotency-key': freshKey() } }
+      const running = await call('slow', slow)
+      await checkRefused(t, await call('slow', slow), client, ERRORS.inFlight)
+      const whole = await bytesOf(running)
+      t.ok((await bytesOf(await call('slow', slow))).equals(whole), 'replayed once it is complete')
 
-        const left = { stream: true, headers: { 'idempotency-key': freshKey() } }
-        await leave(await call('slow', left))
-        await until('the key is free again', async () => {
-          const again = await call('slow', left)
-          await leave(again)
-          return again.status === 200
-        })
+      const left = { stream: true, headers: { 'idempotency-key': freshKey() } }
+      await leave(await call('slow', left))
+      await until('the key is free again', async () => {
+        const again = await call('slow', left)
+        await leave(again)
+        return again.status === 200
+      })
 
-        const refused = { headers: { 'idempotency-key': freshKey() } }
-        t.equal((await call('once_busy', refused)).status, 503)
-        const answered = await call('once_busy', refused)
-        t.equal(answered.status, 200, 'an error does not consume the key')
-        t.equal(answered.headers.get('idempotency-replayed'), null)
-        await answered.arrayBuffer()
+      const refused = { headers: { 'idempotency-key': freshKey() } }
+      t.equal((await call('once_busy', refused)).status, 503)
+      const answered = await call('once_busy', refused)
+      t.equal(answered.status, 200, 'an error does not consume the key')
+      t.equal(answered.headers.get('idempotency-replayed'), null)
+      await answered.arrayBuffer()
 
-        const cut = { stream: true, headers: { 'idempotency-key': freshKey() } }
-        const broken = await readUntil(await call('once_cut', cut))
-        const complete = await call('once_cut', cut)
-        t.equal(complete.headers.get('idempotency-replayed'), null, 'a cut stream does not either')
-        t.ok((await bytesOf(complete)).length > broken.length)
-        t.equal((await call('once_cut', cut)).headers.get('idempotency-replayed'), 'true')
-      },
-    )
+      const cut = { stream: true, headers: { 'idempotency-key': freshKey() } }
+      const broken = await readUntil(await call('once_cut', cut))
+      const complete = await call('once_cut', cut)
+      t.equal(complete.headers.get('idempotency-replayed'), null, 'a cut stream does not either')
+      t.ok((await bytesOf(complete)).length > broken.length)
+      t.equal((await call('once_cut', cut)).headers.get('idempotency-replayed'), 'true')
+    })
 
   await t.test('holds no key for a client that left before it was had', async (t) => {
     const { key, accountId } = await service.newKey('1000000')

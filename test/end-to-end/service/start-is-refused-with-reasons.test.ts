@@ -62,19 +62,16 @@ t.test('an engine of the operator that is not there', async (t) => {
   t.notMatch(serve.stderr(), 'a-secret')
 })
 
-t.test(
-  'a data directory that another service holds, and the address that the command line uses',
-  async (t) => {
-    const service = await startService(t, { env: { TOLLGATE_PUBLIC_URL: 'https://gateway.example' } })
-    const second = serveProcess(t, { cwd: service.dataDir, env: { TOLLGATE_DATA_DIR: service.dataDir } })
-    t.equal(await second.ended, 1)
-    t.match(second.stderr(), `process ${service.pid()}`, 'says who')
-    t.match(second.stderr(), service.baseUrl, 'and where')
-    t.match(service.baseUrl, /^http:\/\/127\.0\.0\.1:\d+$/, 'run.json has the address on this machine')
-    await until('the banner', () => service.output().includes('Stop with Ctrl-C'))
-    t.match(service.output(), 'https://gateway.example/v1', 'people see the public one')
-    t.match(service.output(), service.baseUrl, 'and the local one')
-    t.equal((await fetch(`${service.baseUrl}/healthz`)).status, 200, 'the first one serves on')
-    t.equal(childrenOf(service.pid(), 'gateway').length, 1)
-  },
-)
+t.test('a data directory that another service holds, and the address for the command line', async (t) => {
+  const service = await startService(t, { env: { TOLLGATE_PUBLIC_URL: 'https://gateway.example' } })
+  const second = serveProcess(t, { cwd: service.dataDir, env: { TOLLGATE_DATA_DIR: service.dataDir } })
+  t.equal(await second.ended, 1)
+  t.match(second.stderr(), `process ${service.pid()}`, 'says who')
+  t.match(second.stderr(), service.baseUrl, 'and where')
+  t.match(service.baseUrl, /^http:\/\/127\.0\.0\.1:\d+$/, 'run.json has the address on this machine')
+  await until('the banner', () => service.output().includes('Stop with Ctrl-C'))
+  t.match(service.output(), 'https://gateway.example/v1', 'people see the public one')
+  t.match(service.output(), service.baseUrl, 'and the local one')
+  t.equal((await fetch(`${service.baseUrl}/healthz`)).status, 200, 'the first one serves on')
+  t.equal(childrenOf(service.pid(), 'gateway').length, 1)
+})

@@ -28,38 +28,35 @@ async function startCollector(test: Teardown): Promise<{ url: string; spans: Spa
   return { url, spans }
 }
 
-t.test(
-  'a call becomes a span of the caller’s trace, each attempt a child, and the upstream gets it',
-  async (t) => {
-    const collector = await startCollector(t)
-    const service = await startService(t, {
-      config: testConfig({ fast: {} }),
-      env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' },
-    })
-    const { key } = await service.newKey('1000000')
-    const response = await service.chat(
-      key,
-      { model: 'fast', stream: true, messages: [{ role: 'user', content: 'hi' }] },
-      { headers: { traceparent: `00-${TRACE_ID}-${CLIENT_SPAN}-01` } },
-    )
-    await response.text()
-    const requestId = response.headers.get('x-gateway-trace')
+t.test('a call is a span of the caller’s trace, each attempt a child; the upstream gets it', async (t) => {
+  const collector = await startCollector(t)
+  const service = await startService(t, {
+    config: testConfig({ fast: {} }),
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' },
+  })
+  const { key } = await service.newKey('1000000')
+  const response = await service.chat(
+    key,
+    { model: 'fast', stream: true, messages: [{ role: 'user', content: 'hi' }] },
+    { headers: { traceparent: `00-${TRACE_ID}-${CLIENT_SPAN}-01` } },
+  )
+  await response.text()
+  const requestId = response.headers.get('x-gateway-trace')
 
-    const call = await eventually('the call’s span has come', () =>
-      collector.spans.find((span) => span.parentSpanId === CLIENT_SPAN),
-    )
-    t.equal(call.traceId, TRACE_ID, 'the span belongs to the caller’s trace')
-    const attempt = await eventually('the attempt’s span has come', () =>
-      collector.spans.find((span) => span.parentSpanId === call.spanId),
-    )
-    t.equal(attempt.traceId, TRACE_ID, 'so does the attempt')
-    t.match(JSON.stringify(call.attributes), requestId!, 'the span names the request')
+  const call = await eventually('the call’s span has come', () =>
+    collector.spans.find((span) => span.parentSpanId === CLIENT_SPAN),
+  )
+  t.equal(call.traceId, TRACE_ID, 'the span belongs to the caller’s trace')
+  const attempt = await eventually('the attempt’s span has come', () =>
+    collector.spans.find((span) => span.parentSpanId === call.spanId),
+  )
+  t.equal(attempt.traceId, TRACE_ID, 'so does the attempt')
+  t.match(JSON.stringify(call.attributes), requestId!, 'the span names the request')
 
-    const { headers } = await upstreamRequest(service, requestId!)
-    t.equal(
-      headers.get('traceparent'),
-      `00-${TRACE_ID}-${attempt.spanId}-01`,
-      'the upstream gets the attempt’s span',
-    )
-  },
-)
+  const { headers } = await upstreamRequest(service, requestId!)
+  t.equal(
+    headers.get('traceparent'),
+    `00-${TRACE_ID}-${attempt.spanId}-01`,
+    'the upstream gets the attempt’s span',
+  )
+})

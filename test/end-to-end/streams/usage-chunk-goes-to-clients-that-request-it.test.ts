@@ -62,42 +62,36 @@ t.test('what a client gets of what the upstream sent', async (t) => {
     t.equal(row.cost, String(input + 2 * output))
   }
 
-  await t.test(
-    'asked for, the usage chunk passes, and all bytes are as the upstream sent them',
-    async (t) => {
-      for (const model of ['plain', 'broken_up', 'reasoning', 'always', 'early', 'with_finish', 'none']) {
-        const asked = await ask(t, service, key, {
-          ...STREAM,
-          model,
-          stream_options: { include_usage: true },
-        })
-        t.equal(sha256(asked.body), sha256(asked.upstream.body), model)
-        t.equal(asked.contentType, asked.upstream.contentType)
-        t.match(asked.contentType, 'text/event-stream')
-        if (model === 'plain') {
-          t.match(asked.body.toString(), /"choices":\[\],[^\n]*"usage":\{"prompt_tokens":/)
-          await billed(t, asked.requestId, PROMPT_TOKENS, OUTPUT_TOKENS)
-        }
-      }
-    },
-  )
-
-  await t.test(
-    'not asked for, or refused, the gateway asks all the same and keeps it to itself',
-    async (t) => {
-      const without = [undefined, null, {}, { include_usage: false }, { include_usage: null }]
-      for (const stream_options of without) {
-        const asked = await ask(t, service, key, { ...STREAM, stream_options })
-        t.strictSame(asked.wire.stream_options, { include_usage: true })
-        const whole = asked.upstream.body.toString()
-        t.match(whole, /"usage":\{"prompt_tokens":/, 'the upstream told it')
-        t.equal(asked.body.toString(), withoutUsageChunks(whole))
-        t.notMatch(asked.body.toString(), /prompt_tokens/)
-        t.ok(asked.body.toString().endsWith('data: [DONE]\n\n'))
+  await t.test('asked for, the usage chunk passes, and all bytes are as the upstream’s', async (t) => {
+    for (const model of ['plain', 'broken_up', 'reasoning', 'always', 'early', 'with_finish', 'none']) {
+      const asked = await ask(t, service, key, {
+        ...STREAM,
+        model,
+        stream_options: { include_usage: true },
+      })
+      t.equal(sha256(asked.body), sha256(asked.upstream.body), model)
+      t.equal(asked.contentType, asked.upstream.contentType)
+      t.match(asked.contentType, 'text/event-stream')
+      if (model === 'plain') {
+        t.match(asked.body.toString(), /"choices":\[\],[^\n]*"usage":\{"prompt_tokens":/)
         await billed(t, asked.requestId, PROMPT_TOKENS, OUTPUT_TOKENS)
       }
-    },
-  )
+    }
+  })
+
+  await t.test('not asked for, or refused, the gateway asks and keeps it to itself', async (t) => {
+    const without = [undefined, null, {}, { include_usage: false }, { include_usage: null }]
+    for (const stream_options of without) {
+      const asked = await ask(t, service, key, { ...STREAM, stream_options })
+      t.strictSame(asked.wire.stream_options, { include_usage: true })
+      const whole = asked.upstream.body.toString()
+      t.match(whole, /"usage":\{"prompt_tokens":/, 'the upstream told it')
+      t.equal(asked.body.toString(), withoutUsageChunks(whole))
+      t.notMatch(asked.body.toString(), /prompt_tokens/)
+      t.ok(asked.body.toString().endsWith('data: [DONE]\n\n'))
+      await billed(t, asked.requestId, PROMPT_TOKENS, OUTPUT_TOKENS)
+    }
+  })
 
   await t.test('only the chunk of its own is withheld, in whatever form it comes', async (t) => {
     for (const model of ['broken_up', 'reasoning', 'always', 'early', 'with_finish']) {

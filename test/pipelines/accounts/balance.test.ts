@@ -36,38 +36,35 @@ t.test('a call that ended and is not booked yet has been paid already', async (t
   t.match(await read(view), { remaining: '8', used: '7', total: '15' })
 })
 
-t.test(
-  'budgets show what of them is spent, what is not booked yet counted, and when they reset',
-  async (t) => {
-    const [midnight, next] = [Date.UTC(2026, 10, 24), Date.UTC(2026, 10, 25)]
-    const budget = new BudgetView({
-      budget: {
-        id: 'bud_a',
-        accountId: 'acc_a',
-        scope: 'member',
-        subjectId: 'acc_b',
-        amount: parseCredits('5'),
-        period: 'day',
-        timezone: 'UTC',
-      },
-      starts: [midnight, next],
-      totals: {
-        ...walletView('3.5', '0', '1.5').totals,
-        accountId: `bud_a@${midnight}`,
-      },
-    })
-    const wallet = walletView('100')
-    budget.at(midnight).admit(parseCredits('2'), true)
-    budget.at(midnight).end(parseCredits('2'), parseCredits('0.25'))
-    const shown = { id: 'bud_a', scope: 'member', amount: '5', period: 'day', timezone: 'UTC' }
-    const readAt = (at: number) => jsonOf(balance({ view: wallet, cap: null, budgets: [budget] }, at))
-    t.match(await readAt(next - 1), {
-      remaining: '100',
-      budgets: [{ ...shown, spent: '1.75', resets_at: '2026-11-25T00:00:00.000Z' }],
-    })
-    t.match(await readAt(next), { budgets: [{ ...shown, spent: '0', resets_at: null }] })
-  },
-)
+t.test('budgets show what is spent, what is not booked yet included, and when they reset', async (t) => {
+  const [midnight, next] = [Date.UTC(2026, 10, 24), Date.UTC(2026, 10, 25)]
+  const budget = new BudgetView({
+    budget: {
+      id: 'bud_a',
+      accountId: 'acc_a',
+      scope: 'member',
+      subjectId: 'acc_b',
+      amount: parseCredits('5'),
+      period: 'day',
+      timezone: 'UTC',
+    },
+    starts: [midnight, next],
+    totals: {
+      ...walletView('3.5', '0', '1.5').totals,
+      accountId: `bud_a@${midnight}`,
+    },
+  })
+  const wallet = walletView('100')
+  budget.at(midnight).admit(parseCredits('2'), true)
+  budget.at(midnight).end(parseCredits('2'), parseCredits('0.25'))
+  const shown = { id: 'bud_a', scope: 'member', amount: '5', period: 'day', timezone: 'UTC' }
+  const readAt = (at: number) => jsonOf(balance({ view: wallet, cap: null, budgets: [budget] }, at))
+  t.match(await readAt(next - 1), {
+    remaining: '100',
+    budgets: [{ ...shown, spent: '1.75', resets_at: '2026-11-25T00:00:00.000Z' }],
+  })
+  t.match(await readAt(next), { budgets: [{ ...shown, spent: '0', resets_at: null }] })
+})
 
 t.test('a capped key shows its cap and what of it is spent, what is not booked yet counted', async (t) => {
   const cap = walletView('3.5', '0', '1.5')

@@ -217,64 +217,58 @@ t.test('credentials', async (t) => {
     t.equal(asked(), 2)
   })
 
-  await t.test(
-    'a booking takes the cost out of what is unbooked in the step that brings the totals',
-    async (t) => {
-      const { credentials } = watched(database)
-      const { raw } = await newKey()
-      const { view } = (await credentials.load(raw))!
-      const before = view.balance
-      const cost = parseCredits('0.5')
-      view.admit(cost, true)
-      view.end(cost, cost)
-      t.equal(view.balance, before - cost)
-      const { wallets } = await database.bookSettlements([settlement(account.id, { cost: cost.toString() })])
-      credentials.booked(new Map([[account.id, cost]]), wallets)
-      t.equal(view.balance, before - cost)
-      t.equal(view.unbooked, 0n)
-      credentials.update([{ ...wallets[0]!, balance: 0n, version: 0n }])
-      t.equal(view.balance, before - cost, 'totals that arrive late change nothing')
+  await t.test('a booking takes the cost out of what is unbooked as it brings the totals', async (t) => {
+    const { credentials } = watched(database)
+    const { raw } = await newKey()
+    const { view } = (await credentials.load(raw))!
+    const before = view.balance
+    const cost = parseCredits('0.5')
+    view.admit(cost, true)
+    view.end(cost, cost)
+    t.equal(view.balance, before - cost)
+    const { wallets } = await database.bookSettlements([settlement(account.id, { cost: cost.toString() })])
+    credentials.booked(new Map([[account.id, cost]]), wallets)
+    t.equal(view.balance, before - cost)
+    t.equal(view.unbooked, 0n)
+    credentials.update([{ ...wallets[0]!, balance: 0n, version: 0n }])
+    t.equal(view.balance, before - cost, 'totals that arrive late change nothing')
 
-      await database.topUp(account.id, parseCredits('404.4'))
-      await credentials.refreshWallets([account.id, 'acc_nobody_asked_for'])
-      t.equal(view.balance, before - cost + parseCredits('404.4'))
-    },
-  )
+    await database.topUp(account.id, parseCredits('404.4'))
+    await credentials.refreshWallets([account.id, 'acc_nobody_asked_for'])
+    t.equal(view.balance, before - cost + parseCredits('404.4'))
+  })
 
-  await t.test(
-    'a capped key has a view of what its cap leaves, which bookings and changes keep true',
-    async (t) => {
-      const { credentials } = watched(database)
-      const wanted = { accountId: account.id, name: 'capped', kind: 'employee' } as const
-      const { raw, key } = await database.createKey({ ...wanted, spendCap: parseCredits('5') })
-      const known = (await credentials.load(raw))!
-      t.equal(known.cap?.balance, parseCredits('5'))
-      const [estimate, cost] = [parseCredits('2'), parseCredits('0.5')]
-      known.cap?.admit(estimate, true)
-      known.cap?.end(estimate, cost)
-      const ended = settlement(account.id, { key_id: key.id, cost: cost.toString() })
-      const { wallets } = await database.bookSettlements([ended])
-      const costs = new Map([
-        [account.id, 0n],
-        [key.id, cost],
-      ])
-      credentials.booked(costs, wallets)
-      t.equal(known.cap?.balance, parseCredits('4.5'))
-      t.equal(known.cap?.unbooked, 0n)
+  await t.test('a capped key has a view of what its cap leaves, true after each booking', async (t) => {
+    const { credentials } = watched(database)
+    const wanted = { accountId: account.id, name: 'capped', kind: 'employee' } as const
+    const { raw, key } = await database.createKey({ ...wanted, spendCap: parseCredits('5') })
+    const known = (await credentials.load(raw))!
+    t.equal(known.cap?.balance, parseCredits('5'))
+    const [estimate, cost] = [parseCredits('2'), parseCredits('0.5')]
+    known.cap?.admit(estimate, true)
+    known.cap?.end(estimate, cost)
+    const ended = settlement(account.id, { key_id: key.id, cost: cost.toString() })
+    const { wallets } = await database.bookSettlements([ended])
+    const costs = new Map([
+      [account.id, 0n],
+      [key.id, cost],
+    ])
+    credentials.booked(costs, wallets)
+    t.equal(known.cap?.balance, parseCredits('4.5'))
+    t.equal(known.cap?.unbooked, 0n)
 
-      await database.bookSettlements([{ ...ended, request_id: 'req_of_another_process' }])
-      await credentials.refreshWallets(credentials.walletIds)
-      t.equal(known.cap?.balance, parseCredits('4'), 'read again')
+    await database.bookSettlements([{ ...ended, request_id: 'req_of_another_process' }])
+    await credentials.refreshWallets(credentials.walletIds)
+    t.equal(known.cap?.balance, parseCredits('4'), 'read again')
 
-      await database.updateKey(key.id, { spendCap: parseCredits('1.5') })
-      credentials.changed('key', key.id)
-      t.equal((await credentials.load(raw))?.cap, known.cap, 'a view that is there stays')
-      t.equal(known.cap?.balance, parseCredits('0.5'))
-      await database.updateKey(key.id, { spendCap: null })
-      credentials.changed('key', key.id)
-      t.equal((await credentials.load(raw))?.cap, null)
-    },
-  )
+    await database.updateKey(key.id, { spendCap: parseCredits('1.5') })
+    credentials.changed('key', key.id)
+    t.equal((await credentials.load(raw))?.cap, known.cap, 'a view that is there stays')
+    t.equal(known.cap?.balance, parseCredits('0.5'))
+    await database.updateKey(key.id, { spendCap: null })
+    credentials.changed('key', key.id)
+    t.equal((await credentials.load(raw))?.cap, null)
+  })
 
   await t.test('without PostgreSQL, known keys are served for a time, others are not', async (t) => {
     const { database: doomed } = await openFresh(t, engines)

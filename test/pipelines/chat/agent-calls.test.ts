@@ -38,28 +38,25 @@ t.test('a call is that of the agent, down to its row', async (t) => {
   )
 })
 
-t.test(
-  'another model serves when those of the agent have failed, with its persona, price and cost',
-  async (t) => {
-    const call = new Call({ agent: agentWith({ model: 'failing' }) })
-    t.equal(call.sent.model, 'wire-failing')
-    call.attempts[0]!.fail('connect')
-    t.match(call.sent, {
-      model: 'wire-blind',
-      messages: [{ role: 'system', content: PERSONA }, ...ASK.messages],
-      temperature: 0.2,
-    })
-    const upstream = call.attempts[1]!
-    upstream.answer({
-      choices: [{ message: { content: 'yes' } }],
-      usage: { prompt_tokens: 8, completion_tokens: 4 },
-    })
-    t.match(call.row, { status: 'success', model: 'blind', attempts_count: 2 })
-    // 8 x 1 + 4 x 2, and 8 x 0.25 + 4 x 0.5
-    t.match(call.row, { cost: parseCredits('16').toString(), upstream_cost: parseCredits('4').toString() })
-    t.match(readDetail(call.row.detail ?? ''), { agent: 'agt_a' })
-  },
-)
+t.test('another model serves when those of the agent failed, with its persona, price and cost', async (t) => {
+  const call = new Call({ agent: agentWith({ model: 'failing' }) })
+  t.equal(call.sent.model, 'wire-failing')
+  call.attempts[0]!.fail('connect')
+  t.match(call.sent, {
+    model: 'wire-blind',
+    messages: [{ role: 'system', content: PERSONA }, ...ASK.messages],
+    temperature: 0.2,
+  })
+  const upstream = call.attempts[1]!
+  upstream.answer({
+    choices: [{ message: { content: 'yes' } }],
+    usage: { prompt_tokens: 8, completion_tokens: 4 },
+  })
+  t.match(call.row, { status: 'success', model: 'blind', attempts_count: 2 })
+  // 8 x 1 + 4 x 2, and 8 x 0.25 + 4 x 0.5
+  t.match(call.row, { cost: parseCredits('16').toString(), upstream_cost: parseCredits('4').toString() })
+  t.match(readDetail(call.row.detail ?? ''), { agent: 'agt_a' })
+})
 
 t.test('its knowledge is searched once, and given before the latest message', async (t) => {
   const wiki = new OnePageWiki()

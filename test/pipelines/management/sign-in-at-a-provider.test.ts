@@ -72,15 +72,12 @@ t.before(async () => {
 
 const tokenIn = (url: string) => new URL(url).hash.replace('#invitation=', '')
 
-t.test(
-  'where sign-up is open, a verified email becomes a user, who is found again by the subject',
-  async (t) => {
-    const session = await signIn(browser('open'), 'bob')
-    t.match(session, { user: { email: 'bob@corp.example', name: 'BOB' }, accounts: [{ role: 'owner' }] })
-    const again = await signIn(browser('off'), 'bob')
-    t.equal(again.user.id, session.user.id)
-  },
-)
+t.test('where sign-up is open, a verified email becomes a user, found again by the subject', async (t) => {
+  const session = await signIn(browser('open'), 'bob')
+  t.match(session, { user: { email: 'bob@corp.example', name: 'BOB' }, accounts: [{ role: 'owner' }] })
+  const again = await signIn(browser('off'), 'bob')
+  t.equal(again.user.id, session.user.id)
+})
 
 t.test('a name that no user may have is cut to one', async (t) => {
   const { user } = await signIn(browser('open'), 'eve')

@@ -175,39 +175,36 @@ t.test('any number of people behind one address take up their invitations', asyn
   t.same([...new Set(answers)], ['done'])
 })
 
-t.test(
-  'the token changes at sign-in and at a confirmation, and other sessions end with the password',
-  async (t) => {
-    const [laptop, phone] = [browser(), browser()]
-    await laptop.run(ACTS, signInByPassword, ADA)
-    const first = laptop.token
-    await laptop.run(ACTS, signInByPassword, ADA)
-    t.not(laptop.token, first)
-    const fixed = browser()
-    fixed.token = first
-    t.match(await refusal(fixed.run(ACTS, showSession)), '401 not_signed_in')
+t.test('the token changes at sign-in and confirmation; other sessions end with the password', async (t) => {
+  const [laptop, phone] = [browser(), browser()]
+  await laptop.run(ACTS, signInByPassword, ADA)
+  const first = laptop.token
+  await laptop.run(ACTS, signInByPassword, ADA)
+  t.not(laptop.token, first)
+  const fixed = browser()
+  fixed.token = first
+  t.match(await refusal(fixed.run(ACTS, showSession)), '401 not_signed_in')
 
-    await phone.run(ACTS, signInByPassword, ADA)
-    await sql`UPDATE sessions SET confirmed_at = now() - interval '11 minutes'`
-    t.match(
-      await refusal(laptop.run(ACTS, setPassword, { password: 'one more password' })),
-      '403 reauthentication_required',
-    )
-    t.match(
-      await refusal(laptop.run(ACTS, confirmByPassword, { password: 'wrong password' })),
-      '403 sign_in_failed',
-    )
-    const before = laptop.token
-    const { csrf_token } = await laptop.run(ACTS, showSession)
-    const confirmed = await laptop.run(ACTS, confirmByPassword, { password: PASSWORD })
-    t.not(laptop.token, before)
-    t.not(confirmed.csrf_token, csrf_token)
-    await laptop.run(ACTS, setPassword, { password: 'one more password' })
-    t.match(await laptop.run(ACTS, showSession), { user: { name: 'Ada' } })
-    t.match(await refusal(phone.run(ACTS, showSession)), '401 not_signed_in')
-    await laptop.run(ACTS, setPassword, { password: PASSWORD })
-  },
-)
+  await phone.run(ACTS, signInByPassword, ADA)
+  await sql`UPDATE sessions SET confirmed_at = now() - interval '11 minutes'`
+  t.match(
+    await refusal(laptop.run(ACTS, setPassword, { password: 'one more password' })),
+    '403 reauthentication_required',
+  )
+  t.match(
+    await refusal(laptop.run(ACTS, confirmByPassword, { password: 'wrong password' })),
+    '403 sign_in_failed',
+  )
+  const before = laptop.token
+  const { csrf_token } = await laptop.run(ACTS, showSession)
+  const confirmed = await laptop.run(ACTS, confirmByPassword, { password: PASSWORD })
+  t.not(laptop.token, before)
+  t.not(confirmed.csrf_token, csrf_token)
+  await laptop.run(ACTS, setPassword, { password: 'one more password' })
+  t.match(await laptop.run(ACTS, showSession), { user: { name: 'Ada' } })
+  t.match(await refusal(phone.run(ACTS, showSession)), '401 not_signed_in')
+  await laptop.run(ACTS, setPassword, { password: PASSWORD })
+})
 
 t.test('sessions are listed and ended by their user alone', async (t) => {
   await sql`DELETE FROM sign_in_attempts`

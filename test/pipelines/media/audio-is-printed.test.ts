@@ -57,43 +57,40 @@ t.test('music in each state', async (t) => {
   t.strictSame(musicSubmitted.parse(submitted), submitted)
 })
 
-t.test(
-  'songs with their links: signed for seven days, or the upstream’s own where a copy failed',
-  async (t) => {
-    const result = resultOf({
-      files: [
-        file({ role: 'audio', key: 'music/mus_1-1.mp3', track: 0 }),
-        file({ role: 'cover', key: 'music/mus_1-1-cover.png', track: 0 }),
-        file({ role: 'audio', upstream_url: `${UPSTREAM}/2.mp3`, track: 1 }),
-      ],
-      tracks: [
-        { clip_id: 'c-1', title: 'Bread', lyrics: 'la', seconds: 121.3 },
-        { clip_id: 'c-2', title: null, lyrics: null, seconds: null },
-      ],
-    })
-    const until = NOW + 7 * DAY_MS
-    const { tracks } = await printMusic(files, songs({ state: 'succeeded', result }), NOW)
-    t.strictSame(tracks, [
-      {
-        clip_id: 'c-1',
-        title: 'Bread',
-        duration_sec: 121.3,
-        audio_url: `https://files.test/music/mus_1-1.mp3?until=${until}`,
-        image_url: `https://files.test/music/mus_1-1-cover.png?until=${until}`,
-        lyrics: 'la',
-      },
-      {
-        clip_id: 'c-2',
-        title: null,
-        duration_sec: null,
-        audio_url: `${UPSTREAM}/2.mp3`,
-        image_url: null,
-        lyrics: null,
-      },
-    ])
-    t.strictSame((await printMusic(files, songs({ state: 'storing', result }), NOW)).tracks, [], 'not before')
-  },
-)
+t.test('songs with links: signed for seven days, or the upstream’s own where a copy failed', async (t) => {
+  const result = resultOf({
+    files: [
+      file({ role: 'audio', key: 'music/mus_1-1.mp3', track: 0 }),
+      file({ role: 'cover', key: 'music/mus_1-1-cover.png', track: 0 }),
+      file({ role: 'audio', upstream_url: `${UPSTREAM}/2.mp3`, track: 1 }),
+    ],
+    tracks: [
+      { clip_id: 'c-1', title: 'Bread', lyrics: 'la', seconds: 121.3 },
+      { clip_id: 'c-2', title: null, lyrics: null, seconds: null },
+    ],
+  })
+  const until = NOW + 7 * DAY_MS
+  const { tracks } = await printMusic(files, songs({ state: 'succeeded', result }), NOW)
+  t.strictSame(tracks, [
+    {
+      clip_id: 'c-1',
+      title: 'Bread',
+      duration_sec: 121.3,
+      audio_url: `https://files.test/music/mus_1-1.mp3?until=${until}`,
+      image_url: `https://files.test/music/mus_1-1-cover.png?until=${until}`,
+      lyrics: 'la',
+    },
+    {
+      clip_id: 'c-2',
+      title: null,
+      duration_sec: null,
+      audio_url: `${UPSTREAM}/2.mp3`,
+      image_url: null,
+      lyrics: null,
+    },
+  ])
+  t.strictSame((await printMusic(files, songs({ state: 'storing', result }), NOW)).tracks, [], 'not before')
+})
 
 t.test('what is sung', async (t) => {
   const job = (more: object) => musicJob(musicRequest.parse({ model: 'songs', ...more }))

@@ -61,22 +61,19 @@ t.test('a task in each state', async (t) => {
   t.strictSame(imageSubmitted.parse(submitted), submitted)
 })
 
-t.test(
-  'a task that is done: links open for a day from then on, however late they are asked for',
-  async (t) => {
-    const task = made('images/1.png', THEIRS)
-    t.strictSame(await printImageTask(files, task), {
-      id: task.id,
-      object: 'image.task',
-      model: 'sketch',
-      status: 'succeeded',
-      created_at: CREATED_AT,
-      data: [linkTo('images/1.png'), { url: THEIRS }],
-      expires_at: Math.floor(EXPIRES_AT / 1000),
-    })
-    t.match(await printImageTask(files, made(THEIRS)), { data: [{ url: THEIRS }], expires_at: null })
-  },
-)
+t.test('a task that is done: links open for a day from then on, however late they are read', async (t) => {
+  const task = made('images/1.png', THEIRS)
+  t.strictSame(await printImageTask(files, task), {
+    id: task.id,
+    object: 'image.task',
+    model: 'sketch',
+    status: 'succeeded',
+    created_at: CREATED_AT,
+    data: [linkTo('images/1.png'), { url: THEIRS }],
+    expires_at: Math.floor(EXPIRES_AT / 1000),
+  })
+  t.match(await printImageTask(files, made(THEIRS)), { data: [{ url: THEIRS }], expires_at: null })
+})
 
 t.test('images in the answer itself', async (t) => {
   const answer = await printImages(files, made('images/1.png', 'images/2.png'), true)

@@ -59,39 +59,36 @@ t.test('events go to those who want them, in their language', async (t) => {
   t.match(await sql`SELECT count(*)::integer FROM deliveries WHERE user_id = ${li.id}`, [{ count: 1 }])
 })
 
-t.test(
-  'a mail of the service is sealed until it is sent, and tried again where it can succeed',
-  async (t) => {
-    const send = (address: string) =>
-      database.sendMail(address, {
-        mail: 'recovery',
-        locale: 'en',
-        values: {},
-        link: 'https://gateway.example/console/sign-in#link=secret-token',
-      })
-    await send('later@example.com')
-    const row = async () => {
-      const [found] = await sql`SELECT * FROM deliveries WHERE address = 'later@example.com'`
-      return found!
-    }
-    t.notMatch((await row()).sealed_mail.toString('latin1'), 'secret-token')
-    server.answer('later@example.com', 451)
-    bench.worker(t, { mail })
-    await until('a first attempt', async () => (await row()).tries === 1)
-    t.match((await row()).attempts, [{ status: 451, error: /did not take it/ }])
-    server.answer('later@example.com', 250)
-    await sql`UPDATE deliveries SET due_at = now() WHERE address = 'later@example.com'`
-    t.match((await mailTo('later@example.com')).text, '#link=secret-token')
-    await until('it is recorded', async () => (await row()).state === 'delivered')
-    t.equal((await row()).sealed_mail, null)
-    server.answer('never@example.com', 550)
-    await send('never@example.com')
-    await until('it has failed for good', async () => {
-      const [found] = await sql`SELECT state FROM deliveries WHERE address = 'never@example.com'`
-      return found!.state === 'failed'
+t.test('a mail of the service is sealed until it is sent, and tried again if it can succeed', async (t) => {
+  const send = (address: string) =>
+    database.sendMail(address, {
+      mail: 'recovery',
+      locale: 'en',
+      values: {},
+      link: 'https://gateway.example/console/sign-in#link=secret-token',
     })
-  },
-)
+  await send('later@example.com')
+  const row = async () => {
+    const [found] = await sql`SELECT * FROM deliveries WHERE address = 'later@example.com'`
+    return found!
+  }
+  t.notMatch((await row()).sealed_mail.toString('latin1'), 'secret-token')
+  server.answer('later@example.com', 451)
+  bench.worker(t, { mail })
+  await until('a first attempt', async () => (await row()).tries === 1)
+  t.match((await row()).attempts, [{ status: 451, error: /did not take it/ }])
+  server.answer('later@example.com', 250)
+  await sql`UPDATE deliveries SET due_at = now() WHERE address = 'later@example.com'`
+  t.match((await mailTo('later@example.com')).text, '#link=secret-token')
+  await until('it is recorded', async () => (await row()).state === 'delivered')
+  t.equal((await row()).sealed_mail, null)
+  server.answer('never@example.com', 550)
+  await send('never@example.com')
+  await until('it has failed for good', async () => {
+    const [found] = await sql`SELECT state FROM deliveries WHERE address = 'never@example.com'`
+    return found!.state === 'failed'
+  })
+})
 
 t.test('a mail outlives a wrong password of the mail server', async (t) => {
   const url = server.url.replace('//', '//user:wrong@')

@@ -242,51 +242,48 @@ t.test('a clock that is set back does not put off what is sent without the strea
   t.equal(await bench.usedOf(account), 2n)
 })
 
-t.test(
-  'a gateway that dies leaves its settlements to its successor, and open calls cost nothing',
-  async (t) => {
-    const account = await bench.newAccount()
-    const directory = await testDataDir(t)
-    // Nothing gets out of this one before it dies.
-    const journal = await openJournal({ directory: `${directory}/journal`, log: silent })
-    const first = settlementPublisher({
-      journal,
-      nats: NO_NATS,
-      database,
-      onBooked: () => undefined,
-      log: silent,
-    })
-    const [done, open] = [
-      [newId('req'), newId('req')],
-      [newId('req'), newId('req')],
-    ]
-    const admit = (requestId: string) =>
-      new Promise<void>((resolve) => {
-        const ticket = journal.admit(admission(requestId, account), () => {
-          if (done.includes(requestId))
-            journal.settle(ticket, settlement(account, { request_id: requestId, cost: '9' }))
-          resolve()
-        })
+t.test('a dead gateway leaves its settlements to its successor, and open calls cost nothing', async (t) => {
+  const account = await bench.newAccount()
+  const directory = await testDataDir(t)
+  // Nothing gets out of this one before it dies.
+  const journal = await openJournal({ directory: `${directory}/journal`, log: silent })
+  const first = settlementPublisher({
+    journal,
+    nats: NO_NATS,
+    database,
+    onBooked: () => undefined,
+    log: silent,
+  })
+  const [done, open] = [
+    [newId('req'), newId('req')],
+    [newId('req'), newId('req')],
+  ]
+  const admit = (requestId: string) =>
+    new Promise<void>((resolve) => {
+      const ticket = journal.admit(admission(requestId, account), () => {
+        if (done.includes(requestId))
+          journal.settle(ticket, settlement(account, { request_id: requestId, cost: '9' }))
+        resolve()
       })
-    await Promise.all([...done, ...open].map(admit))
-    await new Promise((resolve) => setImmediate(resolve))
-    first.stop()
+    })
+  await Promise.all([...done, ...open].map(admit))
+  await new Promise((resolve) => setImmediate(resolve))
+  first.stop()
 
-    const gateway = await startGateway(t, { directory })
-    t.match(gateway.journal.recovered, { interrupted: 2, unbooked: 4 })
-    t.equal(gateway.journal.recoveredCost(account), 18n)
-    bench.settler(t)
-    t.equal(await gateway.publisher.drain(10_000), true)
-    const rows = await sql<{ request_id: string; status: string; cost: bigint }[]>`
+  const gateway = await startGateway(t, { directory })
+  t.match(gateway.journal.recovered, { interrupted: 2, unbooked: 4 })
+  t.equal(gateway.journal.recoveredCost(account), 18n)
+  bench.settler(t)
+  t.equal(await gateway.publisher.drain(10_000), true)
+  const rows = await sql<{ request_id: string; status: string; cost: bigint }[]>`
     SELECT request_id, status, cost FROM usage_rows WHERE account_id = ${account}`
-    t.equal(rows.length, 4)
-    for (const { request_id, status, cost } of rows)
-      t.same([status, cost], done.includes(request_id) ? ['success', 9n] : ['interrupted', 0n])
-    t.same(new Set(rows.map(({ request_id }) => request_id)), new Set([...done, ...open]))
-    t.equal(gateway.journal.recoveredCost(account), 0n)
-    t.same((await database.verifyWallets()).differences, [])
-  },
-)
+  t.equal(rows.length, 4)
+  for (const { request_id, status, cost } of rows)
+    t.same([status, cost], done.includes(request_id) ? ['success', 9n] : ['interrupted', 0n])
+  t.same(new Set(rows.map(({ request_id }) => request_id)), new Set([...done, ...open]))
+  t.equal(gateway.journal.recoveredCost(account), 0n)
+  t.same((await database.verifyWallets()).differences, [])
+})
 
 t.test('a fault after a commit is logged, and what comes after it is booked all the same', async (t) => {
   const account = await bench.newAccount()

@@ -107,30 +107,27 @@ t.test('what an earlier process left is stored bit by bit where answers wait for
   t.equal(await bench.usedOf(account), 2n * BigInt(CALLS))
 })
 
-t.test(
-  'answers that wait for JetStream go on while nothing is booked, however long that takes',
-  async (t) => {
-    // More than were ever held in memory, each a message.
-    const CALLS = 1_100
-    const account = await bench.newAccount()
-    const { call, journal, publisher } = await startGateway(t, { isAwaited: () => true })
-    const stored = () =>
-      new Promise<void>((resolve, reject) =>
-        publisher.whenStored((error) => (error === undefined ? resolve() : reject(error))),
-      )
-    const requestIds: string[] = []
-    for (let at = 0; at < CALLS; at++) {
-      requestIds.push(await call(account, 3n))
-      await stored()
-    }
-    t.equal(publisher.inFlight, CALLS, 'each is stored, and none is booked')
-    bench.settler(t)
-    t.equal(await publisher.drain(30_000), true)
-    t.same(new Set(await bench.rowsOf(account)), new Set(requestIds))
-    t.equal(await bench.usedOf(account), 3n * BigInt(CALLS))
-    t.equal(journal.depth().settlementsUnbooked, 0)
-  },
-)
+t.test('answers that wait for JetStream go on while nothing is booked, however long it takes', async (t) => {
+  // More than were ever held in memory, each a message.
+  const CALLS = 1_100
+  const account = await bench.newAccount()
+  const { call, journal, publisher } = await startGateway(t, { isAwaited: () => true })
+  const stored = () =>
+    new Promise<void>((resolve, reject) =>
+      publisher.whenStored((error) => (error === undefined ? resolve() : reject(error))),
+    )
+  const requestIds: string[] = []
+  for (let at = 0; at < CALLS; at++) {
+    requestIds.push(await call(account, 3n))
+    await stored()
+  }
+  t.equal(publisher.inFlight, CALLS, 'each is stored, and none is booked')
+  bench.settler(t)
+  t.equal(await publisher.drain(30_000), true)
+  t.same(new Set(await bench.rowsOf(account)), new Set(requestIds))
+  t.equal(await bench.usedOf(account), 3n * BigInt(CALLS))
+  t.equal(journal.depth().settlementsUnbooked, 0)
+})
 
 t.test('answers wait for JetStream no longer where the clock is set back', async (t) => {
   const account = await bench.newAccount()

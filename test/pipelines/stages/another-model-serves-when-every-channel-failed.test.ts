@@ -48,26 +48,23 @@ t.test('a whole answer names the model too', async (t) => {
   t.match(call.settlement, { status: 'success', model: STAND_IN })
 })
 
-t.test(
-  'no other model serves after the first byte, for a mistake of the customer, or after a timeout',
-  async (t) => {
-    const broken = new RunningCall({ ...CHAIN, channels: ['first'] })
-    broken.attempt.head()
-    broken.attempt.data(word('half'))
-    broken.attempt.fail('reset', { headReceived: true })
-    t.equal(broken.attempts.length, 1)
-    t.match(broken.settlement, { status: 'error', model: MODEL })
+t.test('no other model serves after the first byte, a mistake of the customer, or a timeout', async (t) => {
+  const broken = new RunningCall({ ...CHAIN, channels: ['first'] })
+  broken.attempt.head()
+  broken.attempt.data(word('half'))
+  broken.attempt.fail('reset', { headReceived: true })
+  t.equal(broken.attempts.length, 1)
+  t.match(broken.settlement, { status: 'error', model: MODEL })
 
-    const mistaken = new RunningCall({ ...CHAIN, channels: ['first'] })
-    mistaken.attempt.refuse(400)
-    t.equal(mistaken.attempts.length, 1)
+  const mistaken = new RunningCall({ ...CHAIN, channels: ['first'] })
+  mistaken.attempt.refuse(400)
+  t.equal(mistaken.attempts.length, 1)
 
-    const late = new RunningCall({ ...CHAIN, channels: ['first'] })
-    late.attempt.fail('deadline')
-    t.equal(late.attempts.length, 1)
-    t.match(late.settlement, { status: 'interrupted', model: MODEL })
-  },
-)
+  const late = new RunningCall({ ...CHAIN, channels: ['first'] })
+  late.attempt.fail('deadline')
+  t.equal(late.attempts.length, 1)
+  t.match(late.settlement, { status: 'interrupted', model: MODEL })
+})
 
 t.test("a channel that refuses the operator's key has failed", async (t) => {
   const call = new RunningCall({ ...CHAIN, channels: ['first'] })

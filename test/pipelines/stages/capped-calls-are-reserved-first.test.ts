@@ -104,32 +104,25 @@ t.test('a client that leaves before the answer leaves nothing reserved', async (
   await until('it is released', async () => (await reservedFor(call)) === null)
 })
 
-t.test(
-  'a call of a low balance is reserved in the wallet, with what other processes have reserved',
-  async (t) => {
-    const { known, admitted } = await newCaller(database, true)
-    const accountId = known.account.id
-    const reserve = (amount: bigint) => database.reserveWallet({ accountId, requestId: newId('req'), amount })
-    const free = known.view.balance
-    t.ok(await reserve(free - 60n))
-    const call = admitted(60n)
-    t.equal(await firstValueFrom(reserved(deps, call)), call)
-    const over = admitted(1n)
-    await t.rejects(firstValueFrom(reserved(deps, over)), {
-      code: 'quota_exceeded',
-      message: /balance/,
-    })
-    t.same(refusals, ['wallet'])
-    t.same(
-      [known.view.inFlight, known.cap.inFlight],
-      [60n, 60n],
-      'nothing of the refused call stays reserved',
-    )
-    endReservation(deps, call, 25n)
-    await until('its cost stays reserved, the rest is free', async () => await reserve(35n))
-    t.notOk(await reserve(1n))
-  },
-)
+t.test('a call of a low balance is reserved in the wallet, beside what others have reserved', async (t) => {
+  const { known, admitted } = await newCaller(database, true)
+  const accountId = known.account.id
+  const reserve = (amount: bigint) => database.reserveWallet({ accountId, requestId: newId('req'), amount })
+  const free = known.view.balance
+  t.ok(await reserve(free - 60n))
+  const call = admitted(60n)
+  t.equal(await firstValueFrom(reserved(deps, call)), call)
+  const over = admitted(1n)
+  await t.rejects(firstValueFrom(reserved(deps, over)), {
+    code: 'quota_exceeded',
+    message: /balance/,
+  })
+  t.same(refusals, ['wallet'])
+  t.same([known.view.inFlight, known.cap.inFlight], [60n, 60n], 'nothing of the refused call stays reserved')
+  endReservation(deps, call, 25n)
+  await until('its cost stays reserved, the rest is free', async () => await reserve(35n))
+  t.notOk(await reserve(1n))
+})
 
 t.test('a call that its spend cap refuses leaves nothing reserved in the wallet', async (t) => {
   const { known, admitted } = await newCaller(database, true)

@@ -26,28 +26,25 @@ t.test('a second attempt has them already', async (t) => {
   call.abort()
 })
 
-t.test(
-  'they are fetched for Claude at Bedrock, which takes base64 alone, and not for other channels',
-  async (t) => {
-    const asked = { upstream: 'messages', request: { messages: MESSAGES } } as const
-    const other = new RunningCall({
-      ...asked,
-      fetchFiles: () => Promise.reject(new Error('not to be fetched')),
-    })
-    t.match(String(other.attempt.request.body), LINK)
-    other.abort()
-    const channelFields = { first: { provider: 'bedrock' } } as const
-    const call = new RunningCall({
-      ...asked,
-      channels: ['first'],
-      channelFields,
-      fetchFiles: async () => FILES,
-    })
-    await until('the attempt', async () => call.attempts.length === 1)
-    t.match(String(call.attempt.request.body), /"type":"base64","media_type":"image\/png","data":"AAAA"/)
-    call.abort()
-  },
-)
+t.test('they are fetched for Claude at Bedrock, which takes base64 alone, not for others', async (t) => {
+  const asked = { upstream: 'messages', request: { messages: MESSAGES } } as const
+  const other = new RunningCall({
+    ...asked,
+    fetchFiles: () => Promise.reject(new Error('not to be fetched')),
+  })
+  t.match(String(other.attempt.request.body), LINK)
+  other.abort()
+  const channelFields = { first: { provider: 'bedrock' } } as const
+  const call = new RunningCall({
+    ...asked,
+    channels: ['first'],
+    channelFields,
+    fetchFiles: async () => FILES,
+  })
+  await until('the attempt', async () => call.attempts.length === 1)
+  t.match(String(call.attempt.request.body), /"type":"base64","media_type":"image\/png","data":"AAAA"/)
+  call.abort()
+})
 
 t.test('a client that leaves ends the fetch, and no upstream is called', async (t) => {
   const fetched = Promise.withResolvers<typeof FILES>()

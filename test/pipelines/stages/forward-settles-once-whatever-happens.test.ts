@@ -162,40 +162,37 @@ const withKey =
     return handler({ ...admitted.request, header, hasHeader: (name) => header(name) !== '' })
   }
 
-t.test(
-  'an answer that is charged is kept under its Idempotency-Key, also where its client gets none',
-  async (t) => {
-    for (const stream of [false, true])
-      for (const end of ['left', 'not stored', 'written'] as const) {
-        const records: (StoredReply | 'freed' | null)[] = []
-        const waiting: ((error?: Error) => void)[] = []
-        const onSettle = (written: () => void) => void waiting.push(written)
-        const call = new RunningCall({ request: { stream }, onSettle, answer: withKey(records) })
-        await setImmediate()
-        call.attempt.head(200, stream ? {} : { 'content-type': 'application/json' })
-        call.attempt.data(stream ? word('hi') + FINISH + usageChunk(1, 1) + DONE : WHOLE)
-        call.attempt.end()
-        t.match(call.settlement, { status: 'success' })
-        t.same(records, [])
-        if (end === 'left') call.abort()
-        waiting[0]!(end === 'not stored' ? new Error('no leader') : undefined)
-        await setImmediate()
-        t.match(call.error, end === 'not stored' ? { status: 503 } : null)
-        t.equal(call.isComplete, end === 'written')
-        const [kept] = records as [StoredReply]
-        t.match(kept, { status: 200, headers: [['content-type', /^(text|application)/]] })
-        t.equal(String(kept.body), stream ? word('hi') + FINISH + DONE : WHOLE)
-        t.equal(records.length, 1)
-      }
-    const records: (StoredReply | 'freed' | null)[] = []
-    const left = new RunningCall({ answer: withKey(records) })
-    await setImmediate()
-    left.attempt.head()
-    left.attempt.data(word('hi'))
-    left.abort()
-    t.same(records, ['freed'], 'one that its client has left before its end may be tried again')
-  },
-)
+t.test('a charged answer is kept under its Idempotency-Key, also where its client gets none', async (t) => {
+  for (const stream of [false, true])
+    for (const end of ['left', 'not stored', 'written'] as const) {
+      const records: (StoredReply | 'freed' | null)[] = []
+      const waiting: ((error?: Error) => void)[] = []
+      const onSettle = (written: () => void) => void waiting.push(written)
+      const call = new RunningCall({ request: { stream }, onSettle, answer: withKey(records) })
+      await setImmediate()
+      call.attempt.head(200, stream ? {} : { 'content-type': 'application/json' })
+      call.attempt.data(stream ? word('hi') + FINISH + usageChunk(1, 1) + DONE : WHOLE)
+      call.attempt.end()
+      t.match(call.settlement, { status: 'success' })
+      t.same(records, [])
+      if (end === 'left') call.abort()
+      waiting[0]!(end === 'not stored' ? new Error('no leader') : undefined)
+      await setImmediate()
+      t.match(call.error, end === 'not stored' ? { status: 503 } : null)
+      t.equal(call.isComplete, end === 'written')
+      const [kept] = records as [StoredReply]
+      t.match(kept, { status: 200, headers: [['content-type', /^(text|application)/]] })
+      t.equal(String(kept.body), stream ? word('hi') + FINISH + DONE : WHOLE)
+      t.equal(records.length, 1)
+    }
+  const records: (StoredReply | 'freed' | null)[] = []
+  const left = new RunningCall({ answer: withKey(records) })
+  await setImmediate()
+  left.attempt.head()
+  left.attempt.data(word('hi'))
+  left.abort()
+  t.same(records, ['freed'], 'one that its client has left before its end may be tried again')
+})
 
 t.test('an upstream that goes on after its attempt is over is not heard', async (t) => {
   const call = new RunningCall({ channels: ['first', 'second'] })

@@ -22,24 +22,21 @@ const refuse =
   (attempt: ScriptedUpstream): void =>
     attempt.refuse(status, message, { 'retry-after': '7' })
 
-t.test(
-  "out of connections here: told as the gateway's own trouble, and no channel is blamed or tried",
-  async (t) => {
-    const call = new RunningCall({ channels: ['first', 'second'] })
-    for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) call.health.failed('first')
-    call.attempt.fail('exhausted')
-    t.match(call.error, { code: 'service_unavailable', status: 503, headers: [['retry-after', '1']] })
-    t.match(call.settlement, {
-      status: 'error',
-      error_code: 'service_unavailable',
-      cost: '0',
-      attempts_count: 1,
-    })
-    t.equal(call.health.breaker('first'), 'closed')
-    call.health.failed('first')
-    t.equal(call.health.breaker('first'), 'open', 'nor is it taken for having worked')
-  },
-)
+t.test("out of connections here: the gateway's own trouble, and no channel is blamed or tried", async (t) => {
+  const call = new RunningCall({ channels: ['first', 'second'] })
+  for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) call.health.failed('first')
+  call.attempt.fail('exhausted')
+  t.match(call.error, { code: 'service_unavailable', status: 503, headers: [['retry-after', '1']] })
+  t.match(call.settlement, {
+    status: 'error',
+    error_code: 'service_unavailable',
+    cost: '0',
+    attempts_count: 1,
+  })
+  t.equal(call.health.breaker('first'), 'closed')
+  call.health.failed('first')
+  t.equal(call.health.breaker('first'), 'open', 'nor is it taken for having worked')
+})
 
 function page(attempt: ScriptedUpstream): void {
   attempt.head(200, { 'content-type': 'text/html' })
@@ -238,23 +235,20 @@ t.test('a kept connection that the upstream had closed is replaced by a fresh on
   t.match(call.error, { status: 502, code: 'upstream_unreachable' })
 })
 
-t.test(
-  'what broke later, otherwise, or behind the head was no connection that had been closed',
-  async (t) => {
-    for (const kind of ['deadline', 'head_timeout', 'malformed', 'too_large'] as const) {
-      const call = new RunningCall()
-      call.attempt.fail(kind, { reused: true })
-      t.equal(call.attempts.length, 1, kind)
-    }
-    const late = new RunningCall()
-    const { now } = performance
-    const broke = now.call(performance) + STALE_WITHIN_MS
-    performance.now = () => broke
-    late.attempt.fail('reset', { reused: true })
-    performance.now = now
-    t.equal(late.attempts.length, 1, 'it may have been worked on')
-  },
-)
+t.test('what broke later, otherwise, or behind the head was no connection closed before', async (t) => {
+  for (const kind of ['deadline', 'head_timeout', 'malformed', 'too_large'] as const) {
+    const call = new RunningCall()
+    call.attempt.fail(kind, { reused: true })
+    t.equal(call.attempts.length, 1, kind)
+  }
+  const late = new RunningCall()
+  const { now } = performance
+  const broke = now.call(performance) + STALE_WITHIN_MS
+  performance.now = () => broke
+  late.attempt.fail('reset', { reused: true })
+  performance.now = now
+  t.equal(late.attempts.length, 1, 'it may have been worked on')
+})
 
 t.test('connections that died together cost no call, no retry and no channel', async (t) => {
   const [health, retryBudget] = [new ChannelHealth(), new RetryBudget()]

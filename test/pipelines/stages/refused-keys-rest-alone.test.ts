@@ -23,36 +23,33 @@ t.test('keys are used in turn', async (t) => {
   t.same(used, [...KEYS, KEYS[0]])
 })
 
-t.test(
-  'a refused key rests, the same call goes on with the next, and the channel is not at fault',
-  async (t) => {
-    for (const status of [401, 403, 429]) {
-      let now = 0
-      const health = new ChannelHealth(() => now)
-      const call = new RunningCall({ ...POOL, health, retries: 0 })
-      call.attempt.refuse(status)
-      call.attempt.succeed()
-      t.same(keysOf(call), [KEYS[0], KEYS[1]], String(status))
-      t.match(call.settlement, { status: 'success', attempts_count: 2, channel_id: 'pool' })
-      t.match(call.settlement.attempts[0], { seq: 1 })
-      t.equal(health.reports()[0]?.recent_failures, 0)
-      const used = new Set<string | undefined>()
-      for (let i = 0; i < 4; i++) {
-        const next = new RunningCall({ ...POOL, health })
-        next.attempt.succeed()
-        used.add(keysOf(next)[0])
-      }
-      t.same([...used].sort(), [KEYS[1], KEYS[2]].sort(), 'it rests')
-      t.match(health.reports()[0]?.keys, [
-        { position: 1, refusals: 1, resting_until: /^1970/ },
-        { position: 2, refusals: 0, resting_until: null },
-        { position: 3, refusals: 0, resting_until: null },
-      ])
-      now = REFUSED_KEY_REST_MS + 1
-      t.equal(health.reports()[0]?.keys[0]?.resting_until, null, 'and is used again')
+t.test('a refused key rests, its call goes on with the next, and the channel is not at fault', async (t) => {
+  for (const status of [401, 403, 429]) {
+    let now = 0
+    const health = new ChannelHealth(() => now)
+    const call = new RunningCall({ ...POOL, health, retries: 0 })
+    call.attempt.refuse(status)
+    call.attempt.succeed()
+    t.same(keysOf(call), [KEYS[0], KEYS[1]], String(status))
+    t.match(call.settlement, { status: 'success', attempts_count: 2, channel_id: 'pool' })
+    t.match(call.settlement.attempts[0], { seq: 1 })
+    t.equal(health.reports()[0]?.recent_failures, 0)
+    const used = new Set<string | undefined>()
+    for (let i = 0; i < 4; i++) {
+      const next = new RunningCall({ ...POOL, health })
+      next.attempt.succeed()
+      used.add(keysOf(next)[0])
     }
-  },
-)
+    t.same([...used].sort(), [KEYS[1], KEYS[2]].sort(), 'it rests')
+    t.match(health.reports()[0]?.keys, [
+      { position: 1, refusals: 1, resting_until: /^1970/ },
+      { position: 2, refusals: 0, resting_until: null },
+      { position: 3, refusals: 0, resting_until: null },
+    ])
+    now = REFUSED_KEY_REST_MS + 1
+    t.equal(health.reports()[0]?.keys[0]?.resting_until, null, 'and is used again')
+  }
+})
 
 t.test('a limited key rests as long as the upstream says', async (t) => {
   let now = 0

@@ -43,24 +43,21 @@ t.test('before the first event: head and comment, and no other attempt from then
   t.match(call.settlement, { status: 'error', cost: '0', attempts_count: 1, ttfb_ms: Number })
 })
 
-t.test(
-  'an attempt that failed before its head is tried elsewhere, however long the client waited',
-  async (t) => {
-    const call = new RunningCall({ ...THIRD, silence })
-    await setTimeout(10 * TIMES.firstMs)
-    call.attempt.head(503)
-    call.attempt.end()
-    call.attempt.head(200, { 'content-type': 'application/json' })
-    await setTimeout(10 * TIMES.firstMs)
-    t.same(call.replies, [], 'an answer in one piece is not filled')
-    call.attempt.data('{}')
-    call.attempt.end()
-    t.equal(call.attempts.length, 3)
-    call.attempt.stream(word('abcd') + FINISH + DONE)
-    t.equal(call.sent, word('abcd') + FINISH + DONE)
-    t.match(call.settlement, { status: 'success', attempts_count: 3 })
-  },
-)
+t.test('an attempt that failed before its head is tried elsewhere, however long that took', async (t) => {
+  const call = new RunningCall({ ...THIRD, silence })
+  await setTimeout(10 * TIMES.firstMs)
+  call.attempt.head(503)
+  call.attempt.end()
+  call.attempt.head(200, { 'content-type': 'application/json' })
+  await setTimeout(10 * TIMES.firstMs)
+  t.same(call.replies, [], 'an answer in one piece is not filled')
+  call.attempt.data('{}')
+  call.attempt.end()
+  t.equal(call.attempts.length, 3)
+  call.attempt.stream(word('abcd') + FINISH + DONE)
+  t.equal(call.sent, word('abcd') + FINISH + DONE)
+  t.match(call.settlement, { status: 'success', attempts_count: 3 })
+})
 
 t.test('a stream that ends in silence, or is left in it', async (t) => {
   const ended = new RunningCall({ ...SECOND, silence })

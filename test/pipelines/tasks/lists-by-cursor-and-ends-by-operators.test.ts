@@ -90,34 +90,31 @@ t.test('operators list the tasks of all accounts, page by page', async (t) => {
   t.match(await tollgate('task', 'list', '--before', 'vid_none'), { code: 1, stderr: /no task is vid_none/ })
 })
 
-t.test(
-  'an operator ends a task: full refund, one row, one audit entry, and the processes are notified',
-  async (t) => {
-    for (const [verb, words, state, reason] of [
-      ['cancel', [], 'cancelled', 'The task was cancelled.'],
-      ['fail', ['--reason', 'The provider lost it.'], 'failed', 'The provider lost it.'],
-    ] as const) {
-      const account = await newAccount()
-      const task = await newTask(account)
-      const claimed = await database.applyTransition(move(task, 'claimed'))
-      await database.applyTransition(move(claimed.task, 'accepted'))
-      announced.length = 0
-      const { code, stdout } = await tollgate('task', verb, task.id, ...words, '--json')
-      t.equal(code, 0)
-      t.match(JSON.parse(stdout), { id: task.id, state, cost: '0', error_message: reason })
-      t.match(await walletOf(account.id), { held: 0n, used: 0n, balance: 1000n * ONE_CREDIT })
-      const { call } = await database.findCall(task.id)
-      t.match(call, { status: 'error', cost: '0', error_code: `task_${state}`, error_message: reason })
-      const audit = await database.listAudit({ subjectId: task.id, limit: 10 })
-      t.match(audit, [
-        { action: `task.${state}`, accountId: account.id, before: { state: 'queued' }, after: { state } },
-      ])
-      t.same(announced, [task.id, account.id])
-      t.match(await tollgate('task', verb, task.id, ...words), { code: 1, stderr: /has ended already/ })
-      t.match(await walletOf(account.id), { balance: 1000n * ONE_CREDIT })
-    }
-  },
-)
+t.test('an operator ends a task: full refund, one row, one audit entry, processes notified', async (t) => {
+  for (const [verb, words, state, reason] of [
+    ['cancel', [], 'cancelled', 'The task was cancelled.'],
+    ['fail', ['--reason', 'The provider lost it.'], 'failed', 'The provider lost it.'],
+  ] as const) {
+    const account = await newAccount()
+    const task = await newTask(account)
+    const claimed = await database.applyTransition(move(task, 'claimed'))
+    await database.applyTransition(move(claimed.task, 'accepted'))
+    announced.length = 0
+    const { code, stdout } = await tollgate('task', verb, task.id, ...words, '--json')
+    t.equal(code, 0)
+    t.match(JSON.parse(stdout), { id: task.id, state, cost: '0', error_message: reason })
+    t.match(await walletOf(account.id), { held: 0n, used: 0n, balance: 1000n * ONE_CREDIT })
+    const { call } = await database.findCall(task.id)
+    t.match(call, { status: 'error', cost: '0', error_code: `task_${state}`, error_message: reason })
+    const audit = await database.listAudit({ subjectId: task.id, limit: 10 })
+    t.match(audit, [
+      { action: `task.${state}`, accountId: account.id, before: { state: 'queued' }, after: { state } },
+    ])
+    t.same(announced, [task.id, account.id])
+    t.match(await tollgate('task', verb, task.id, ...words), { code: 1, stderr: /has ended already/ })
+    t.match(await walletOf(account.id), { balance: 1000n * ONE_CREDIT })
+  }
+})
 
 t.test('the provider is asked to cancel what it has, and what it answers is shown', async (t) => {
   const account = await newAccount()

@@ -156,21 +156,18 @@ t.test('what comes once the time of its client is over is free', async (t) => {
   }
 })
 
-t.test(
-  'a task that the upstream has not got after all has failed, and its account gets the event',
-  async (t) => {
-    const account = await tasks.newAccount()
-    tasks.worker(t)
-    upstream.plans.set('dropped', { submit: 'drop' })
-    const { id } = await tasks.submit(tasks.order(account, 'film', 'dropped'))
-    t.match(await tasks.reached(id, 'failed', 'refused'), { state: 'failed', errorCode: 'upstream_error' })
-    t.match(await tasks.walletOf(account), UNTOUCHED)
-    const query = { accountId: account.account.id, kind: 'video', states: null, limit: 9 } as const
-    t.match((await database.listTasks(query)).tasks, [{ id }])
-    const sql = connectTo(t, tasks.engines.databaseUrl)
-    t.match(await sql`SELECT type FROM events WHERE subject_id = ${id}`, [{ type: 'task.failed' }])
-  },
-)
+t.test('a task that the upstream does not have has failed, and its account gets the event', async (t) => {
+  const account = await tasks.newAccount()
+  tasks.worker(t)
+  upstream.plans.set('dropped', { submit: 'drop' })
+  const { id } = await tasks.submit(tasks.order(account, 'film', 'dropped'))
+  t.match(await tasks.reached(id, 'failed', 'refused'), { state: 'failed', errorCode: 'upstream_error' })
+  t.match(await tasks.walletOf(account), UNTOUCHED)
+  const query = { accountId: account.account.id, kind: 'video', states: null, limit: 9 } as const
+  t.match((await database.listTasks(query)).tasks, [{ id }])
+  const sql = connectTo(t, tasks.engines.databaseUrl)
+  t.match(await sql`SELECT type FROM events WHERE subject_id = ${id}`, [{ type: 'task.failed' }])
+})
 
 /** Copies that wait until `come` is called. */
 function slowCopies() {
@@ -205,29 +202,26 @@ t.test('results that are stored too late for the client that waits are free', as
   })
 })
 
-t.test(
-  'a worker dies while it stores: another delivers, unless a client that waits has its error',
-  async (t) => {
-    for (const ends of [
-      { until: 'ended', state: 'expired' },
-      { until: 'accepted', state: 'succeeded' },
-    ] as const) {
-      const account = await tasks.newAccount()
-      const { begun, storage } = slowCopies()
-      const worker = tasks.worker(t, { storage })
-      const order = tasks.order(account, 'film', 'dies', { until: ends.until, deadlineMs: 60_000 })
-      void tasks.submit(order).catch(() => undefined)
-      await begun
-      worker.kill()
-      const { hold } = await database.findCall(order.caller.request.requestId)
-      await laterWorker(later(HOUR_MS)).swept()
-      const [task] = await database.readTasks([hold!.ref])
-      const cost = ends.state === 'succeeded' ? ONE_CREDIT * 10n : 0n
-      t.match(task, { state: ends.state, cost }, ends.until)
-      t.match(await tasks.walletOf(account), { held: 0n, used: cost })
-    }
-  },
-)
+t.test('a worker dies while storing: another delivers, unless a waiting client has its error', async (t) => {
+  for (const ends of [
+    { until: 'ended', state: 'expired' },
+    { until: 'accepted', state: 'succeeded' },
+  ] as const) {
+    const account = await tasks.newAccount()
+    const { begun, storage } = slowCopies()
+    const worker = tasks.worker(t, { storage })
+    const order = tasks.order(account, 'film', 'dies', { until: ends.until, deadlineMs: 60_000 })
+    void tasks.submit(order).catch(() => undefined)
+    await begun
+    worker.kill()
+    const { hold } = await database.findCall(order.caller.request.requestId)
+    await laterWorker(later(HOUR_MS)).swept()
+    const [task] = await database.readTasks([hold!.ref])
+    const cost = ends.state === 'succeeded' ? ONE_CREDIT * 10n : 0n
+    t.match(task, { state: ends.state, cost }, ends.until)
+    t.match(await tasks.walletOf(account), { held: 0n, used: cost })
+  }
+})
 
 t.test('a channel that is removed: its tasks end at their deadline, refunded', async (t) => {
   const account = await tasks.newAccount()
@@ -283,33 +277,30 @@ t.test('the same intent again finds the task that is under way, and its end', as
   await t.rejects(tasks.submit(another), { code: 'idempotency_key_reuse' })
 })
 
-t.test(
-  'made behind an answer that did not come in time: nothing is sent, and the hold is given back',
-  async (t) => {
-    const account = await tasks.newAccount()
-    const worker = tasks.worker(t)
-    let late: NewTask | null = null
-    const createTask = (task: NewTask) => {
-      if (late !== null) return database.createTask(task)
-      late = task
-      return Promise.reject(new DeadlineExceeded(1))
-    }
-    const order = tasks.order(account, 'film', 'late')
-    const changes = { database: { ...database, createTask }, scheduler: new VirtualTimeScheduler() }
-    await t.rejects(tasks.submit(order, changes), { code: 'service_unavailable' })
-    changes.scheduler.flush()
-    const task = late as NewTask | null
-    await tasks.reached(task!.id, 'refused')
-    t.match(
-      await database.createTask(task!),
-      { outcome: 'created', task: { state: 'refused' } },
-      'the late one',
-    )
-    await worker.swept()
-    t.equal(upstream.submits.get(task!.id), undefined)
-    t.match(await tasks.walletOf(account), { used: 0n, held: 0n })
-  },
-)
+t.test('made behind an answer that came too late: nothing is sent, and the hold is given back', async (t) => {
+  const account = await tasks.newAccount()
+  const worker = tasks.worker(t)
+  let late: NewTask | null = null
+  const createTask = (task: NewTask) => {
+    if (late !== null) return database.createTask(task)
+    late = task
+    return Promise.reject(new DeadlineExceeded(1))
+  }
+  const order = tasks.order(account, 'film', 'late')
+  const changes = { database: { ...database, createTask }, scheduler: new VirtualTimeScheduler() }
+  await t.rejects(tasks.submit(order, changes), { code: 'service_unavailable' })
+  changes.scheduler.flush()
+  const task = late as NewTask | null
+  await tasks.reached(task!.id, 'refused')
+  t.match(
+    await database.createTask(task!),
+    { outcome: 'created', task: { state: 'refused' } },
+    'the late one',
+  )
+  await worker.swept()
+  t.equal(upstream.submits.get(task!.id), undefined)
+  t.match(await tasks.walletOf(account), { used: 0n, held: 0n })
+})
 
 t.test('without NATS the work goes on', async (t) => {
   const account = await tasks.newAccount()

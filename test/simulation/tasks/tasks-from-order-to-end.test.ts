@@ -28,7 +28,7 @@ if (given !== undefined) {
   })
 } else {
   t.test(
-    `${RUNS} seeds: every hold resolved, each charge what was delivered, nothing sent twice, nothing left open`,
+    `${RUNS} seeds: every hold resolved, each charge as delivered, nothing sent twice or open`,
     async (t) => {
       t.setTimeout(BOUND_MS)
       const half = RUNS / 2

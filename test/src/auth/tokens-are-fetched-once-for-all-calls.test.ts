@@ -101,24 +101,21 @@ t.test('a refused token is replaced once, however many calls it was refused to',
   t.notOk(access.refused(passes[0]!, 403), 'another refusal is not about the token')
 })
 
-t.test(
-  'a refusal of the token server names no secret, and calls after it fail without another request',
-  async (t) => {
-    const server = await serve(t, (_, response) =>
-      json(response, 401, {
-        error: 'invalid_client',
-        error_description: 'The secret client-secret-1 is wrong.',
-      }),
-    )
-    const { access, problems } = open(entra(server.url), { now: () => 1_700_000_000_000, fetch: undated })
-    const message =
-      'No access to the upstream by azure-entra: the token endpoint answered with status 401: The secret [secret] is wrong.'
-    await t.rejects(authorizationOf(access), { message })
-    await t.rejects(authorizationOf(access), { message })
-    t.equal(server.asked.length, 1)
-    t.equal(problems.length, 1)
-  },
-)
+t.test('a refusal of the token server names no secret, and later calls fail without a request', async (t) => {
+  const server = await serve(t, (_, response) =>
+    json(response, 401, {
+      error: 'invalid_client',
+      error_description: 'The secret client-secret-1 is wrong.',
+    }),
+  )
+  const { access, problems } = open(entra(server.url), { now: () => 1_700_000_000_000, fetch: undated })
+  const message =
+    'No access to the upstream by azure-entra: the token endpoint answered with status 401: The secret [secret] is wrong.'
+  await t.rejects(authorizationOf(access), { message })
+  await t.rejects(authorizationOf(access), { message })
+  t.equal(server.asked.length, 1)
+  t.equal(problems.length, 1)
+})
 
 t.test('a clock that is wrong by five minutes is named', async (t) => {
   const server = await serve(t, (_, response) => json(response, 400, { error: 'invalid_grant' }))

@@ -45,17 +45,14 @@ t.test('a running service names its own, then the data directory remembers it', 
   t.throws(() => findConfigFile(env), gone('that ran last in'))
 })
 
-t.test(
-  'a service of an earlier version does not say; one of the demonstration leaves no memory',
-  async (t) => {
-    const lock = await lockDataDir(dataDir)
-    t.teardown(() => lock.release())
-    lock.writeRunFile(ADDRESS)
-    t.throws(() => findConfigFile(env), UnknownConfig)
-    lock.writeRunFile({ ...ADDRESS, config_file: DEMONSTRATION_FILE })
-    lock.rememberConfig(null)
-    t.equal(findConfigFile(env), DEMONSTRATION_FILE)
-    lock.release()
-    t.equal(findConfigFile(env), DEMONSTRATION_FILE)
-  },
-)
+t.test('a service of an earlier version does not say; a demonstration leaves no memory', async (t) => {
+  const lock = await lockDataDir(dataDir)
+  t.teardown(() => lock.release())
+  lock.writeRunFile(ADDRESS)
+  t.throws(() => findConfigFile(env), UnknownConfig)
+  lock.writeRunFile({ ...ADDRESS, config_file: DEMONSTRATION_FILE })
+  lock.rememberConfig(null)
+  t.equal(findConfigFile(env), DEMONSTRATION_FILE)
+  lock.release()
+  t.equal(findConfigFile(env), DEMONSTRATION_FILE)
+})

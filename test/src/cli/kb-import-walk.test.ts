@@ -68,19 +68,16 @@ t.test("an import that is refused makes no base, and one that is not makes the a
   t.match(await json('kb', 'import', '--account', other, folder), { kb_id: id, unchanged: 1 })
 })
 
-t.test(
-  'of two first imports at a time one makes the base, and the other says that it was late',
-  async (t) => {
-    const other = await newAccount(database)
-    const second = { baseId: newId('kb'), ownerId: other, present: new Map(), prune: false }
-    const drafts = async function* () {
-      await json('kb', 'import', '--account', other, folder)
-      yield []
-    }
-    await t.rejects(database.importPages({ ...second, drafts: drafts() }), { code: 'import_conflict' })
-    t.match(await json('kb', 'list', '--account', other), [{ is_default: true, pages: 1 }])
-  },
-)
+t.test('of two first imports at once one makes the base, and the other says that it was late', async (t) => {
+  const other = await newAccount(database)
+  const second = { baseId: newId('kb'), ownerId: other, present: new Map(), prune: false }
+  const drafts = async function* () {
+    await json('kb', 'import', '--account', other, folder)
+    yield []
+  }
+  await t.rejects(database.importPages({ ...second, drafts: drafts() }), { code: 'import_conflict' })
+  t.match(await json('kb', 'list', '--account', other), [{ is_default: true, pages: 1 }])
+})
 
 t.test('import, and again: only what has changed', async (t) => {
   write('index.md', '# Start\n\nSee [[Holidays]], [[leave|days off]] and [[Nowhere]].\n')

@@ -112,42 +112,39 @@ t.test('a filter that finds little looks back only so far, and says so', async (
   t.same(all.said.notices, [])
 })
 
-t.test(
-  'writers side by side, transactions that stay open: each call once, in the order of ids',
-  async (t) => {
-    const opened = await openFresh(t, engines)
-    const { database, sql, openAnother } = opened
-    const accountId = await newAccount(database)
-    const before = [settlement(accountId), settlement(accountId)]
-    await database.bookSettlements(before)
-    const { said, end } = startTail(t, opened, ['-n', '1'])
-    await until('the newest is there', () => said.calls.length === 1)
+t.test('writers side by side, transactions that stay open: each call once, in order of ids', async (t) => {
+  const opened = await openFresh(t, engines)
+  const { database, sql, openAnother } = opened
+  const accountId = await newAccount(database)
+  const before = [settlement(accountId), settlement(accountId)]
+  await database.bookSettlements(before)
+  const { said, end } = startTail(t, opened, ['-n', '1'])
+  await until('the newest is there', () => said.calls.length === 1)
 
-    const writers = await Promise.all([openAnother(), openAnother(), openAnother()])
-    const booked = await Promise.all(writers.map((writer, seed) => bookBatches(writer, accountId, seed)))
-    // A writer that has its ids and takes its time to commit: the others wait for it.
-    const slow = sql.begin(async (transaction) => {
-      await transaction`SELECT pg_advisory_xact_lock(7811001)`
-      await transaction`SELECT nextval(pg_get_serial_sequence('usage_rows', 'id')) FROM generate_series(1, 5)`
-      await until('the writer behind waits for the lock', async () => {
-        const [row] = await transaction<[{ waiting: boolean }]>`
+  const writers = await Promise.all([openAnother(), openAnother(), openAnother()])
+  const booked = await Promise.all(writers.map((writer, seed) => bookBatches(writer, accountId, seed)))
+  // A writer that has its ids and takes its time to commit: the others wait for it.
+  const slow = sql.begin(async (transaction) => {
+    await transaction`SELECT pg_advisory_xact_lock(7811001)`
+    await transaction`SELECT nextval(pg_get_serial_sequence('usage_rows', 'id')) FROM generate_series(1, 5)`
+    await until('the writer behind waits for the lock', async () => {
+      const [row] = await transaction<[{ waiting: boolean }]>`
           SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted) AS waiting`
-        return row.waiting
-      })
+      return row.waiting
     })
-    const [behind] = await Promise.all([bookBatches(writers[0]!, accountId, 9), slow])
-    const all = 1 + [...booked, behind].flat().length
-    await until('all are there', () => said.calls.length >= all)
-    // What comes last has all before it: one that is shown twice would be among them.
-    const last = settlement(accountId)
-    await database.bookSettlements([last])
-    await until('the last is there', () => said.calls.at(-1)?.request_id === last.request_id)
-    t.equal(await end(), 0)
-    const rows = await sql<{ request_id: string }[]>`SELECT request_id FROM usage_rows ORDER BY id OFFSET 1`
-    t.same(requestIds(said.calls), requestIds(rows))
-    t.same(said.notices, [])
-  },
-)
+  })
+  const [behind] = await Promise.all([bookBatches(writers[0]!, accountId, 9), slow])
+  const all = 1 + [...booked, behind].flat().length
+  await until('all are there', () => said.calls.length >= all)
+  // What comes last has all before it: one that is shown twice would be among them.
+  const last = settlement(accountId)
+  await database.bookSettlements([last])
+  await until('the last is there', () => said.calls.at(-1)?.request_id === last.request_id)
+  t.equal(await end(), 0)
+  const rows = await sql<{ request_id: string }[]>`SELECT request_id FROM usage_rows ORDER BY id OFFSET 1`
+  t.same(requestIds(said.calls), requestIds(rows))
+  t.same(said.notices, [])
+})
 
 async function bookBatches(writer: Database, accountId: string, seed: number): Promise<Settlement[]> {
   const booked: Settlement[] = []

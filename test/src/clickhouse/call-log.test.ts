@@ -24,17 +24,14 @@ t.test('the call log', async (t) => {
     for (const table of tablesOf(LIVE_NAMES)) await client.command({ query: `TRUNCATE TABLE ${table}` })
   })
 
-  t.test(
-    'two processes that start at once migrate without harm, and once more changes nothing',
-    async (t) => {
-      await client.command({ query: 'DROP TABLE calls' })
-      await client.command({ query: 'DROP TABLE tollgate_migrations' })
-      const applied = await Promise.all([migrate(client), migrate(client)])
-      const files = readMigrations().map((migration) => migration.file)
-      t.ok(applied.some((list) => list.length === files.length))
-      t.same(await migrate(client), [])
-    },
-  )
+  t.test('two processes that start at once migrate without harm; once more changes nothing', async (t) => {
+    await client.command({ query: 'DROP TABLE calls' })
+    await client.command({ query: 'DROP TABLE tollgate_migrations' })
+    const applied = await Promise.all([migrate(client), migrate(client)])
+    const files = readMigrations().map((migration) => migration.file)
+    t.ok(applied.some((list) => list.length === files.length))
+    t.same(await migrate(client), [])
+  })
 
   t.test('a row comes back as it was booked', async (t) => {
     const attempts = [
@@ -223,17 +220,14 @@ t.test('the call log', async (t) => {
     t.same(await idsOf(log, {}), [1])
   })
 
-  t.test(
-    'while ClickHouse is stopped a reader gets an error, and what was there is there after',
-    async (t) => {
-      await log.insertCalls({ token: 'kept', text: usageText([bookedCall(1)]) })
-      await engines.stopEngine('clickhouse')
-      await t.rejects(log.findCalls(everything), { name: 'Failure', code: 'service_unavailable' })
-      await t.rejects(log.ping())
-      await engines.startEngine('clickhouse')
-      await log.ping()
-      await log.insertCalls({ token: 'kept', text: usageText([bookedCall(1)]) })
-      t.same(await idsOf(log, {}), [1], 'the range sent before the stop is still known')
-    },
-  )
+  t.test('while ClickHouse is stopped a reader gets an error; what was there is there after', async (t) => {
+    await log.insertCalls({ token: 'kept', text: usageText([bookedCall(1)]) })
+    await engines.stopEngine('clickhouse')
+    await t.rejects(log.findCalls(everything), { name: 'Failure', code: 'service_unavailable' })
+    await t.rejects(log.ping())
+    await engines.startEngine('clickhouse')
+    await log.ping()
+    await log.insertCalls({ token: 'kept', text: usageText([bookedCall(1)]) })
+    t.same(await idsOf(log, {}), [1], 'the range sent before the stop is still known')
+  })
 })

@@ -133,22 +133,19 @@ t.test('inserts have tokens, also for the views, and wait for most replicas', as
   for (const { clickhouse_settings } of one.inserts) t.notOk(clickhouse_settings?.insert_quorum)
 })
 
-t.test(
-  'calls are taken over by statements of few rows, one after the other, which wait for most replicas',
-  async (t) => {
-    const taken = ({ commands }: { commands: readonly Sent[] }) =>
-      commands.filter(({ query }) => query.startsWith('INSERT INTO'))
-    t.match(
-      taken(all).map(({ query_params }) => query_params),
-      [{ account: '', at: '0', id: '0' }, POSITION],
-    )
-    for (const { query, clickhouse_settings } of taken(all)) {
-      t.match(query, /^INSERT INTO calls_rebuilt SELECT .* LIMIT \{rows:UInt32\}$/s)
-      t.match(clickhouse_settings, { insert_quorum: 'auto' })
-    }
-    t.equal(taken(one).length, 2)
-  },
-)
+t.test('calls are taken over by statements of few rows, in turn, which wait for most replicas', async (t) => {
+  const taken = ({ commands }: { commands: readonly Sent[] }) =>
+    commands.filter(({ query }) => query.startsWith('INSERT INTO'))
+  t.match(
+    taken(all).map(({ query_params }) => query_params),
+    [{ account: '', at: '0', id: '0' }, POSITION],
+  )
+  for (const { query, clickhouse_settings } of taken(all)) {
+    t.match(query, /^INSERT INTO calls_rebuilt SELECT .* LIMIT \{rows:UInt32\}$/s)
+    t.match(clickhouse_settings, { insert_quorum: 'auto' })
+  }
+  t.equal(taken(one).length, 2)
+})
 
 t.test('a statement of an unknown form is refused: it would reach one server', async (t) => {
   for (const query of [

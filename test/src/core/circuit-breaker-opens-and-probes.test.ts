@@ -26,31 +26,28 @@ t.test('the last channel stays callable', async (t) => {
   t.same(health.available(['a'], self), ['a'])
 })
 
-t.test(
-  'after its rest one call at a time probes; a failed probe rests longer, a good one ends it',
-  async (t) => {
-    let now = 0
-    const health = new ChannelHealth(() => now)
-    failing(health, 'a')
-    now = OPEN_MS - 1
-    t.same(health.available(BOTH, self), ['b'])
-    now = OPEN_MS
-    t.same(health.available(BOTH, self), BOTH)
-    health.began('a')
-    t.same(health.available(BOTH, self), ['b'], 'a second call does not probe meanwhile')
-    health.failed('a')
-    now += 2 * OPEN_MS - 1
-    t.same(health.available(BOTH, self), ['b'], 'the second rest is twice as long')
-    now += 1
-    health.began('a')
-    health.abandoned('a')
-    t.same(health.available(BOTH, self), BOTH, 'a probe whose client left is tried again')
-    health.began('a')
-    health.succeeded('a')
-    t.same(health.available(BOTH, self), BOTH)
-    t.equal(health.breaker('a'), 'closed')
-  },
-)
+t.test('after its rest one call at a time probes: a failure rests longer, a success ends it', async (t) => {
+  let now = 0
+  const health = new ChannelHealth(() => now)
+  failing(health, 'a')
+  now = OPEN_MS - 1
+  t.same(health.available(BOTH, self), ['b'])
+  now = OPEN_MS
+  t.same(health.available(BOTH, self), BOTH)
+  health.began('a')
+  t.same(health.available(BOTH, self), ['b'], 'a second call does not probe meanwhile')
+  health.failed('a')
+  now += 2 * OPEN_MS - 1
+  t.same(health.available(BOTH, self), ['b'], 'the second rest is twice as long')
+  now += 1
+  health.began('a')
+  health.abandoned('a')
+  t.same(health.available(BOTH, self), BOTH, 'a probe whose client left is tried again')
+  health.began('a')
+  health.succeeded('a')
+  t.same(health.available(BOTH, self), BOTH)
+  t.equal(health.breaker('a'), 'closed')
+})
 
 t.test('a clock that is set back keeps no breaker open, and no probe under way', async (t) => {
   let now = 1_000_000

@@ -188,28 +188,25 @@ t.test('too long, too deep or too much is left to the parser', async (t) => {
   t.ok(agrees(Buffer.from('{"a":1}')), 'and the next one is read as ever')
 })
 
-t.test(
-  'fields are found by their names; an object that readers could differ about is reported',
-  async (t) => {
-    const finder = new FieldFinder(['a', 'bc'])
-    const { a, bc } = finder.place
-    const found = (text: string) =>
-      scanJson(Buffer.from(text), 3, null, (tape) =>
-        tape.find(finder, 0) ? { a: tape.foundValue(a), bc: tape.foundValue(bc) } : null,
-      )
-    const find = (text: string) => found(text) !== null
-    t.same(found('{"x":{"a":1},"bc":[2],"b":3}'), { a: undefined, bc: [2] })
-    t.same(found('{"a":null}'), { a: null, bc: undefined })
-    t.notOk(find('{"a":1,"a":1}'), 'twice')
-    t.notOk(find('{"x":1,"y":2,"x":1}'), 'twice, and not looked for')
-    t.notOk(find('{"\\u0061":1}'), 'escaped')
-    t.notOk(find('[1]'), 'no object')
-    const fields = (count: number) =>
-      JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, i])))
-    t.ok(find(fields(32)))
-    t.notOk(find(fields(33)), 'too many to tell')
-  },
-)
+t.test('fields are found by their names; an object that can be read in two ways is reported', async (t) => {
+  const finder = new FieldFinder(['a', 'bc'])
+  const { a, bc } = finder.place
+  const found = (text: string) =>
+    scanJson(Buffer.from(text), 3, null, (tape) =>
+      tape.find(finder, 0) ? { a: tape.foundValue(a), bc: tape.foundValue(bc) } : null,
+    )
+  const find = (text: string) => found(text) !== null
+  t.same(found('{"x":{"a":1},"bc":[2],"b":3}'), { a: undefined, bc: [2] })
+  t.same(found('{"a":null}'), { a: null, bc: undefined })
+  t.notOk(find('{"a":1,"a":1}'), 'twice')
+  t.notOk(find('{"x":1,"y":2,"x":1}'), 'twice, and not looked for')
+  t.notOk(find('{"\\u0061":1}'), 'escaped')
+  t.notOk(find('[1]'), 'no object')
+  const fields = (count: number) =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, i])))
+  t.ok(find(fields(32)))
+  t.notOk(find(fields(33)), 'too many to tell')
+})
 
 t.test('one text is read at a time', async (t) => {
   const scan = (read: (tape: Tape) => unknown) => scanJson(Buffer.from('[1]'), 1, null, read)

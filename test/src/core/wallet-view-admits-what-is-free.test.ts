@@ -12,19 +12,16 @@ const totals = (balance: bigint, version = 1n): WalletTotals => ({
   version,
 })
 
-t.test(
-  'what is free is the balance less what calls in flight may cost, and all of it may be spent',
-  async (t) => {
-    const view = new WalletView(totals(10n))
-    t.ok(view.admit(4n, true))
-    t.notOk(view.admit(7n, true))
-    t.ok(view.admit(6n, true))
-    t.notOk(view.admit(1n, true))
-    t.ok(view.admit(0n, true), 'what costs nothing fits')
-    t.equal(view.balance, 10n, 'the balance is what it was')
-    t.ok(view.admit(10n, false), 'without the reservation, calls in flight do not count')
-  },
-)
+t.test('free is the balance less what calls in flight may cost, and all of it may be spent', async (t) => {
+  const view = new WalletView(totals(10n))
+  t.ok(view.admit(4n, true))
+  t.notOk(view.admit(7n, true))
+  t.ok(view.admit(6n, true))
+  t.notOk(view.admit(1n, true))
+  t.ok(view.admit(0n, true), 'what costs nothing fits')
+  t.equal(view.balance, 10n, 'the balance is what it was')
+  t.ok(view.admit(10n, false), 'without the reservation, calls in flight do not count')
+})
 
 t.test('what is reserved over all processes: a low balance, and a large part of a high one', async (t) => {
   const afterCall = (wallet: WalletTotals, estimate: bigint, exactBelow: bigint | null = null) => {

@@ -32,19 +32,16 @@ t.test('the folder is made for its owner alone, with spaces in its name or not',
   t.notOk(existsSync(join(dir, 'lock')))
 })
 
-t.test(
-  'a second service gets an error that names who holds the folder, since when, and where it answers',
-  async (t) => {
-    const dir = await testDataDir(t)
-    const { child, says } = await holdElsewhere(t, dir)
-    t.equal(says, 'held')
-    const since = JSON.parse(readFileSync(join(dir, 'lock'), 'utf8')).since
-    await t.rejects(lockDataDir(dir), {
-      pid: child.pid,
-      message: `${dir} is in use: process ${child.pid} has held it since ${since} and answers at http://127.0.0.1:1. Stop that one, or choose another folder with TOLLGATE_DATA_DIR.`,
-    })
-  },
-)
+t.test('a second service gets an error: who holds the folder, since when, where it answers', async (t) => {
+  const dir = await testDataDir(t)
+  const { child, says } = await holdElsewhere(t, dir)
+  t.equal(says, 'held')
+  const since = JSON.parse(readFileSync(join(dir, 'lock'), 'utf8')).since
+  await t.rejects(lockDataDir(dir), {
+    pid: child.pid,
+    message: `${dir} is in use: process ${child.pid} has held it since ${since} and answers at http://127.0.0.1:1. Stop that one, or choose another folder with TOLLGATE_DATA_DIR.`,
+  })
+})
 
 t.test('the same process cannot hold it twice, and can again after letting go', async (t) => {
   const dir = await testDataDir(t)
@@ -69,19 +66,16 @@ t.test('the lock of a killed process is taken over', async (t) => {
   lock.release()
 })
 
-t.test(
-  'a lock whose pid belongs to another process by now is taken over, and so is a broken one',
-  async (t) => {
-    const dir = await testDataDir(t)
-    const since = new Date().toISOString()
-    for (const content of [JSON.stringify({ pid: process.ppid, start: 'another', since }), '', '{"pid":1']) {
-      writeFileSync(join(dir, 'lock'), content)
-      const lock = await lockDataDir(dir)
-      t.match(JSON.parse(readFileSync(join(dir, 'lock'), 'utf8')), identify(process.pid) ?? {})
-      lock.release()
-    }
-  },
-)
+t.test('a lock whose pid is of another process by now is taken over, and so is a broken one', async (t) => {
+  const dir = await testDataDir(t)
+  const since = new Date().toISOString()
+  for (const content of [JSON.stringify({ pid: process.ppid, start: 'another', since }), '', '{"pid":1']) {
+    writeFileSync(join(dir, 'lock'), content)
+    const lock = await lockDataDir(dir)
+    t.match(JSON.parse(readFileSync(join(dir, 'lock'), 'utf8')), identify(process.pid) ?? {})
+    lock.release()
+  }
+})
 
 t.test('of many that find a stale lock at once, one gets it', async (t) => {
   const dir = await testDataDir(t)

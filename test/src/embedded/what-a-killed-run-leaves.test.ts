@@ -103,21 +103,18 @@ t.test('a port that is taken at a new start is replaced by a free one', async (t
   t.not(engines.health().nats?.port, port)
 })
 
-t.test(
-  'a restart waits for its own port however long that is taken, for its address was given out',
-  async (t) => {
-    const engines = await startEngines(t, { only: ['nats'] })
-    const port = engines.health().nats?.port ?? 0
-    await engines.stopEngine('nats')
-    const squatter = createServer()
-    t.teardown(() => squatter.close())
-    await new Promise<void>((resolve) => squatter.listen(port, '127.0.0.1', resolve))
-    const starting = engines.startEngine('nats')
-    while (engines.events.filter(({ event }) => event === 'started').length < 3) {
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    squatter.close()
-    await starting
-    t.match(engines.health().nats, { state: 'ready', port })
-  },
-)
+t.test('a restart waits for its own port however long, for its address was given out', async (t) => {
+  const engines = await startEngines(t, { only: ['nats'] })
+  const port = engines.health().nats?.port ?? 0
+  await engines.stopEngine('nats')
+  const squatter = createServer()
+  t.teardown(() => squatter.close())
+  await new Promise<void>((resolve) => squatter.listen(port, '127.0.0.1', resolve))
+  const starting = engines.startEngine('nats')
+  while (engines.events.filter(({ event }) => event === 'started').length < 3) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  squatter.close()
+  await starting
+  t.match(engines.health().nats, { state: 'ready', port })
+})

@@ -62,29 +62,26 @@ t.test('with every byte at once, one answer at most', async (t) => {
   await until(() => server.inFlight === 0)
 })
 
-t.test(
-  'with the rest later, the answer to the chunked request alone, whole, and the end of the connection',
-  async (t) => {
-    const { port, seen, server } = await serve(t, ROUTES)
-    for (const [line, status] of Object.entries(LINES)) {
-      const client = clientOn(t, port)
-      client.send(`${post(line)}3\r\nabc\r\n0\r\n\r\n`)
-      const isWhole = (text: string) =>
-        /\r\n0\r\nx-gateway-trace: req_\w+\r\n\r\n$/.test(text) ||
-        Number(/content-length: (\d+)/i.exec(text)?.[1] ?? Number.NaN) ===
-          text.length - text.indexOf('\r\n\r\n') - 4
-      const text = await client.until(isWhole)
-      t.ok(isWhole(text), `${line} is answered to the end`)
-      t.equal(statusOf(text), status)
-      t.equal(text.match(/\r\nconnection: close\r\n/gi)?.length, 1, `${line} says once that it is the last`)
-      client.send(SECOND)
-      await client.gone
-      t.equal(client.text.split('HTTP/1.1 ').length, 2, `${line}: nothing else is answered`)
-    }
-    t.notOk(seen.some(({ path }) => path === '/second'))
-    await until(() => server.inFlight === 0)
-  },
-)
+t.test('with the rest later, the whole answer to the chunked request alone, and the end', async (t) => {
+  const { port, seen, server } = await serve(t, ROUTES)
+  for (const [line, status] of Object.entries(LINES)) {
+    const client = clientOn(t, port)
+    client.send(`${post(line)}3\r\nabc\r\n0\r\n\r\n`)
+    const isWhole = (text: string) =>
+      /\r\n0\r\nx-gateway-trace: req_\w+\r\n\r\n$/.test(text) ||
+      Number(/content-length: (\d+)/i.exec(text)?.[1] ?? Number.NaN) ===
+        text.length - text.indexOf('\r\n\r\n') - 4
+    const text = await client.until(isWhole)
+    t.ok(isWhole(text), `${line} is answered to the end`)
+    t.equal(statusOf(text), status)
+    t.equal(text.match(/\r\nconnection: close\r\n/gi)?.length, 1, `${line} says once that it is the last`)
+    client.send(SECOND)
+    await client.gone
+    t.equal(client.text.split('HTTP/1.1 ').length, 2, `${line}: nothing else is answered`)
+  }
+  t.notOk(seen.some(({ path }) => path === '/second'))
+  await until(() => server.inFlight === 0)
+})
 
 t.test('a connection whose client waits is closed by the server', async (t) => {
   const { port } = await serve(t, ROUTES)

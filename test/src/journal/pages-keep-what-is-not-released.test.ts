@@ -33,60 +33,54 @@ t.test('what is kept stays as it was until it is released, whatever comes and go
   })
 })
 
-t.test(
-  'one page serves for ever where all is released in time, and neighbours stand side by side',
-  async (t) => {
-    const pages = new Pages(PAGE_BYTES)
-    const first = pages.copy(Buffer.from('first'))
-    const second = pages.copy(Buffer.from('second'))
-    t.equal(second.page, first.page)
-    t.equal(second.from, first.to)
-    pages.release(first)
-    pages.release(second)
-    const memories = new Set<Buffer>()
-    const MANY = 100
-    for (let at = 0; at < MANY; at++) {
-      const [one, other] = [pages.copy(Buffer.alloc(PAGE_BYTES - 1)), pages.copy(Buffer.alloc(2))]
-      memories.add(one.page.memory).add(other.page.memory)
-      pages.release(one)
-      pages.release(other)
-    }
-    t.ok(memories.size <= 2, `${memories.size} pages for ${2 * MANY} pieces`)
-  },
-)
+t.test('one page serves for ever where all is released in time, neighbours side by side', async (t) => {
+  const pages = new Pages(PAGE_BYTES)
+  const first = pages.copy(Buffer.from('first'))
+  const second = pages.copy(Buffer.from('second'))
+  t.equal(second.page, first.page)
+  t.equal(second.from, first.to)
+  pages.release(first)
+  pages.release(second)
+  const memories = new Set<Buffer>()
+  const MANY = 100
+  for (let at = 0; at < MANY; at++) {
+    const [one, other] = [pages.copy(Buffer.alloc(PAGE_BYTES - 1)), pages.copy(Buffer.alloc(2))]
+    memories.add(one.page.memory).add(other.page.memory)
+    pages.release(one)
+    pages.release(other)
+  }
+  t.ok(memories.size <= 2, `${memories.size} pages for ${2 * MANY} pieces`)
+})
 
-t.test(
-  'a batch says the same until it is confirmed, released or not, whatever comes and goes meanwhile',
-  async (t) => {
-    const journal = await openJournal({ directory: newDirectory(t), log: keepingLog().log })
-    t.teardown(() => journal.close())
-    const open: { batch: JournalBatch; said: string }[] = []
-    const ids: string[] = []
-    for (let round = 0; round < 120; round++) {
-      for (let at = 0; at < 30; at++) {
-        const id = `call-${round}-${at}`
-        journal.settle(null, settlement(id, { error_message: id.repeat(40) }))
-      }
-      await written()
-      for (let batch = journal.take(); batch !== null; batch = journal.take())
-        open.push({ batch, said: Buffer.from(batch.payload()).toString() })
-      // Its page is used again from now on, and its bytes are read back from the file.
-      journal.release(open[round % open.length]!.batch)
-      // The oldest stays open throughout; of the others some are confirmed out of turn.
-      while (open.length > 6) {
-        const [{ batch, said }] = open.splice(1 + (round % 5), 1) as [(typeof open)[0]]
-        if (Buffer.from(batch.payload()).toString() !== said) throw new Error(`${batch.id} was written over`)
-        for (const line of said.trim().split('\n')) ids.push(JSON.parse(line).request_id)
-        journal.confirm(batch)
-      }
+t.test('a batch says the same until it is confirmed, released or not, whatever else comes', async (t) => {
+  const journal = await openJournal({ directory: newDirectory(t), log: keepingLog().log })
+  t.teardown(() => journal.close())
+  const open: { batch: JournalBatch; said: string }[] = []
+  const ids: string[] = []
+  for (let round = 0; round < 120; round++) {
+    for (let at = 0; at < 30; at++) {
+      const id = `call-${round}-${at}`
+      journal.settle(null, settlement(id, { error_message: id.repeat(40) }))
     }
-    for (const { batch, said } of open) {
-      t.equal(Buffer.from(batch.payload()).toString(), said)
+    await written()
+    for (let batch = journal.take(); batch !== null; batch = journal.take())
+      open.push({ batch, said: Buffer.from(batch.payload()).toString() })
+    // Its page is used again from now on, and its bytes are read back from the file.
+    journal.release(open[round % open.length]!.batch)
+    // The oldest stays open throughout; of the others some are confirmed out of turn.
+    while (open.length > 6) {
+      const [{ batch, said }] = open.splice(1 + (round % 5), 1) as [(typeof open)[0]]
+      if (Buffer.from(batch.payload()).toString() !== said) throw new Error(`${batch.id} was written over`)
       for (const line of said.trim().split('\n')) ids.push(JSON.parse(line).request_id)
       journal.confirm(batch)
     }
-    t.equal(new Set(ids).size, 120 * 30, 'each settlement is in a batch')
-    t.equal(ids.length, 120 * 30, 'and in one')
-    t.equal(journal.depth().settlementsUnbooked, 0)
-  },
-)
+  }
+  for (const { batch, said } of open) {
+    t.equal(Buffer.from(batch.payload()).toString(), said)
+    for (const line of said.trim().split('\n')) ids.push(JSON.parse(line).request_id)
+    journal.confirm(batch)
+  }
+  t.equal(new Set(ids).size, 120 * 30, 'each settlement is in a batch')
+  t.equal(ids.length, 120 * 30, 'and in one')
+  t.equal(journal.depth().settlementsUnbooked, 0)
+})

@@ -38,26 +38,23 @@ async function threeCalls(directory: string) {
   })
 }
 
-t.test(
-  'an open call becomes an interrupted row at no charge; what was settled is published again',
-  async (t) => {
-    const directory = newDirectory(t)
-    await threeCalls(directory)
-    const { journal } = await reopen(t, directory)
-    t.match(journal.recovered, { interrupted: 1, unbooked: 3, tornBytes: 0, corruptedBytes: 0 })
-    t.equal(journal.recoveredCost('acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF'), 9_800_000n)
-    const rows = takeAll(journal)
-    t.same(
-      rows.map(({ request_id, status, cost }) => [request_id, status, cost]),
-      [
-        ['one', 'success', '4900000'],
-        ['two', 'success', '4900000'],
-        ['three', 'interrupted', '0'],
-      ],
-    )
-    t.match(rows[2], { usage_source: 'none', attempts_count: null, error_code: null, estimate: '96000000' })
-  },
-)
+t.test('an open call becomes an interrupted row at no charge; what is settled is sent again', async (t) => {
+  const directory = newDirectory(t)
+  await threeCalls(directory)
+  const { journal } = await reopen(t, directory)
+  t.match(journal.recovered, { interrupted: 1, unbooked: 3, tornBytes: 0, corruptedBytes: 0 })
+  t.equal(journal.recoveredCost('acc_01J8Z3N4V9QKX2T5W7Y0ABCDEF'), 9_800_000n)
+  const rows = takeAll(journal)
+  t.same(
+    rows.map(({ request_id, status, cost }) => [request_id, status, cost]),
+    [
+      ['one', 'success', '4900000'],
+      ['two', 'success', '4900000'],
+      ['three', 'interrupted', '0'],
+    ],
+  )
+  t.match(rows[2], { usage_source: 'none', attempts_count: null, error_code: null, estimate: '96000000' })
+})
 
 t.test('opening again and again adds nothing', async (t) => {
   const directory = newDirectory(t)

@@ -36,18 +36,15 @@ async function store(nats: Nats, id: string, text: string): Promise<number> {
   }
 }
 
-t.test(
-  'what is published before there is a connection or a stream is refused, and stored later',
-  async (t) => {
-    const nats = open(t)
-    t.equal(nats.health().isConnected, false)
-    await t.rejects(nats.ping(), /not connected/)
-    await t.rejects(publish(nats, 'early', 'early'), /not connected/)
-    t.ok((await store(nats, 'early', 'early')) >= 1)
-    await nats.ping()
-    t.match(nats.health(), { isConnected: true, losses: 0 })
-  },
-)
+t.test('what is published before there is a connection or stream is refused, and stored later', async (t) => {
+  const nats = open(t)
+  t.equal(nats.health().isConnected, false)
+  await t.rejects(nats.ping(), /not connected/)
+  await t.rejects(publish(nats, 'early', 'early'), /not connected/)
+  t.ok((await store(nats, 'early', 'early')) >= 1)
+  await nats.ping()
+  t.match(nats.health(), { isConnected: true, losses: 0 })
+})
 
 t.test('one id is stored once; a message comes until it is acknowledged', async (t) => {
   const nats = open(t)
@@ -120,34 +117,29 @@ t.test('a consumer is not given more than it works on', async (t) => {
   t.equal(new Set(held.map(({ messageId }) => messageId)).size, 200)
 })
 
-t.test(
-  'notifications reach every listener, and a lost connection reports that some may be missing',
-  async (t) => {
-    const [speaker, one, two] = [open(t), open(t), open(t)]
-    const heard: string[] = []
-    let missed = 0
-    for (const listener of [one, two])
-      listener.listen(
-        'tollgate.test',
-        (payload) => heard.push(Buffer.from(payload).toString()),
-        () => missed++,
-      )
-    await until('all three are connected', () =>
-      [speaker, one, two].every((nats) => nats.health().isConnected),
+t.test('notifications reach every listener; a lost connection says that some may be missing', async (t) => {
+  const [speaker, one, two] = [open(t), open(t), open(t)]
+  const heard: string[] = []
+  let missed = 0
+  for (const listener of [one, two])
+    listener.listen(
+      'tollgate.test',
+      (payload) => heard.push(Buffer.from(payload).toString()),
+      () => missed++,
     )
-    await Promise.all([one.ping(), two.ping()])
-    speaker.announce('tollgate.test', 'hello')
-    await until('both have heard it', () => heard.length === 2)
-    t.equal(missed, 0)
-    engines.killEngine('nats')
-    await until('both know that they missed some', () => missed === 2 && speaker.health().isConnected)
-    await Promise.all([one.ping(), two.ping()])
-    speaker.announce('tollgate.test', 'again')
-    await until('both have heard it again', () => heard.length === 4)
-    t.same(heard, ['hello', 'hello', 'again', 'again'])
-    t.ok(one.health().losses >= 1)
-  },
-)
+  await until('all three are connected', () => [speaker, one, two].every((nats) => nats.health().isConnected))
+  await Promise.all([one.ping(), two.ping()])
+  speaker.announce('tollgate.test', 'hello')
+  await until('both have heard it', () => heard.length === 2)
+  t.equal(missed, 0)
+  engines.killEngine('nats')
+  await until('both know that they missed some', () => missed === 2 && speaker.health().isConnected)
+  await Promise.all([one.ping(), two.ping()])
+  speaker.announce('tollgate.test', 'again')
+  await until('both have heard it again', () => heard.length === 4)
+  t.same(heard, ['hello', 'hello', 'again', 'again'])
+  t.ok(one.health().losses >= 1)
+})
 
 t.test('published while the server is killed again and again: all stored, none twice', async (t) => {
   const nats = open(t)

@@ -187,33 +187,30 @@ t.test('everything is read before, unless an audit of everything has on the day 
   t.same(retired.map(({ name }) => name).sort(), PAST, 'what was audited is not read again')
 })
 
-t.test(
-  'a month waits for its open tasks and for the call log; a detached one stays as a table',
-  async (t) => {
-    const { database, sql } = await openFresh(t, engines)
-    const { one } = await populate(database, sql)
-    const open = await hold(database, one, 30_000_000n, 'vid_open')
-    await unguarded(sql, () => sql`UPDATE tasks SET submitted_at = 0 WHERE id = 'vid_open'`)
-    await sql`UPDATE usage_copy SET copied_upto = 0`
-    const detach = (only: Partial<typeof months>) =>
-      database.retirePartitions({ months: { ...NONE, ...only }, detaches: true })
-    t.match(await detach({ usage_rows: 2 }), {
-      retired: { length: 0 },
-      waiting: [{ reason: /task .* is open/ }],
-    })
-    await giveBack(database, open, 'failed')
-    t.match(await detach({ usage_rows: 2 }), { waiting: [{ reason: /call log does not have all/ }] })
-    await sql`UPDATE usage_copy SET copied_upto = (SELECT max(id) FROM usage_rows)`
-    t.match(await detach({ usage_rows: 2 }), {
-      retired: [{ name: 'usage_rows_past' }],
-      waiting: { length: 0 },
-    })
-    const [left] = await sql`SELECT count(*)::int AS rows FROM usage_rows_past`
-    t.equal(left?.rows, 5)
-    t.match(await database.verifyWallets(), { ok: true }, 'the ledger is kept for longer than the calls')
-    t.match(
-      (await database.listPartitions()).filter(({ state }) => state !== 'attached'),
-      [{ name: 'usage_rows_past', state: 'detached', rows: 5n }],
-    )
-  },
-)
+t.test('a month waits for its open tasks and the call log; a detached one stays as a table', async (t) => {
+  const { database, sql } = await openFresh(t, engines)
+  const { one } = await populate(database, sql)
+  const open = await hold(database, one, 30_000_000n, 'vid_open')
+  await unguarded(sql, () => sql`UPDATE tasks SET submitted_at = 0 WHERE id = 'vid_open'`)
+  await sql`UPDATE usage_copy SET copied_upto = 0`
+  const detach = (only: Partial<typeof months>) =>
+    database.retirePartitions({ months: { ...NONE, ...only }, detaches: true })
+  t.match(await detach({ usage_rows: 2 }), {
+    retired: { length: 0 },
+    waiting: [{ reason: /task .* is open/ }],
+  })
+  await giveBack(database, open, 'failed')
+  t.match(await detach({ usage_rows: 2 }), { waiting: [{ reason: /call log does not have all/ }] })
+  await sql`UPDATE usage_copy SET copied_upto = (SELECT max(id) FROM usage_rows)`
+  t.match(await detach({ usage_rows: 2 }), {
+    retired: [{ name: 'usage_rows_past' }],
+    waiting: { length: 0 },
+  })
+  const [left] = await sql`SELECT count(*)::int AS rows FROM usage_rows_past`
+  t.equal(left?.rows, 5)
+  t.match(await database.verifyWallets(), { ok: true }, 'the ledger is kept for longer than the calls')
+  t.match(
+    (await database.listPartitions()).filter(({ state }) => state !== 'attached'),
+    [{ name: 'usage_rows_past', state: 'detached', rows: 5n }],
+  )
+})

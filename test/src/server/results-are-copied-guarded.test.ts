@@ -32,28 +32,25 @@ async function storage(t: Test, isAllowed?: (address: string) => boolean) {
   return { store, ...taskStorage({ store, ...(isAllowed && { isAllowed }) }) }
 }
 
-t.test(
-  'a result is copied from the channel’s own host, wherever that is, and is what its first bytes say',
-  async (t) => {
-    const own = await host(t, ({ url }, response) => {
-      response.setHeader('content-type', 'application/octet-stream')
-      if (url === '/odd') response.setHeader('content-type', 'audio/opus')
-      response.end(FILES[url ?? ''] ?? MP3)
-    })
-    const { copy, store } = await storage(t)
-    t.same(await copy(`http://${own}/a.png`, 'images/a.png', LIMITS, own), {
-      bytes: PNG.length,
-      mediaType: 'image/png',
-      width: null,
-      height: null,
-    })
-    t.ok((await bytesOf((await store.get('images/a.png'))!.stream)).equals(PNG))
-    const picture = { bytes: PICTURE.length, mediaType: 'image/jpeg', width: 48, height: 32 }
-    t.same(await copy(`http://${own}/b.jpg`, 'images/b.jpg', LIMITS, own), picture, 'and is so large')
-    t.match(await copy(`http://${own}/song`, 'music/a.mp3', LIMITS, own), { mediaType: 'audio/mpeg' })
-    t.match(await copy(`http://${own}/odd`, 'music/b.mp3', LIMITS, own), { mediaType: 'audio/opus' })
-  },
-)
+t.test('a result is copied from the channel’s own host; its first bytes say what it is', async (t) => {
+  const own = await host(t, ({ url }, response) => {
+    response.setHeader('content-type', 'application/octet-stream')
+    if (url === '/odd') response.setHeader('content-type', 'audio/opus')
+    response.end(FILES[url ?? ''] ?? MP3)
+  })
+  const { copy, store } = await storage(t)
+  t.same(await copy(`http://${own}/a.png`, 'images/a.png', LIMITS, own), {
+    bytes: PNG.length,
+    mediaType: 'image/png',
+    width: null,
+    height: null,
+  })
+  t.ok((await bytesOf((await store.get('images/a.png'))!.stream)).equals(PNG))
+  const picture = { bytes: PICTURE.length, mediaType: 'image/jpeg', width: 48, height: 32 }
+  t.same(await copy(`http://${own}/b.jpg`, 'images/b.jpg', LIMITS, own), picture, 'and is so large')
+  t.match(await copy(`http://${own}/song`, 'music/a.mp3', LIMITS, own), { mediaType: 'audio/mpeg' })
+  t.match(await copy(`http://${own}/odd`, 'music/b.mp3', LIMITS, own), { mediaType: 'audio/opus' })
+})
 
 t.test('a result that its store serves compressed is kept as the file that it is', async (t) => {
   const own = await host(t, (_, response) => {
@@ -115,40 +112,37 @@ t.test('what is no file of media is not kept', async (t) => {
   t.equal(await store.head('images/a.png'), null)
 })
 
-t.test(
-  'too large, too slow, cut or not wanted any more: nothing is kept, and the server is let go',
-  async (t) => {
-    let open = 0
-    const own = await host(t, ({ url }, response) => {
-      open++
-      response.on('close', () => open--)
-      if (url === '/told') response.writeHead(200, { 'content-length': LIMITS.maxBytes + 1 })
-      if (url === '/cut') response.writeHead(200, { 'content-length': 200_000 })
-      response.write(PNG)
-      if (url === '/cut') setTimeout(() => response.destroy(), 20)
-      if (url !== '/endless') return
-      const send = (): void => {
-        if (response.destroyed) return
-        if (response.write(Buffer.alloc(65_536))) setImmediate(send)
-        else response.once('drain', send)
-      }
-      send()
-    })
-    const { copy, store } = await storage(t)
-    const from = (path: string, limits = LIMITS, signal?: AbortSignal) =>
-      copy(`http://${own}${path}`, 'images/a.png', limits, own, signal)
-    await t.rejects(from('/told'), { message: /larger than 1048576 bytes/ })
-    await t.rejects(from('/endless'), { message: /larger than 1048576 bytes/ })
-    await t.rejects(from('/silent', { ...LIMITS, timeoutMs: 80 }), { message: /in time/ })
-    await t.rejects(from('/cut'))
-    const abort = new AbortController()
-    setTimeout(() => abort.abort(), 50)
-    await t.rejects(from('/silent', LIMITS, abort.signal))
-    t.equal(await store.head('images/a.png'), null)
-    while (open > 0) await new Promise((resolve) => setTimeout(resolve, 2))
-    t.pass('every connection is closed')
-  },
-)
+t.test('too large, too slow, cut or not wanted: nothing is kept, and the server is let go', async (t) => {
+  let open = 0
+  const own = await host(t, ({ url }, response) => {
+    open++
+    response.on('close', () => open--)
+    if (url === '/told') response.writeHead(200, { 'content-length': LIMITS.maxBytes + 1 })
+    if (url === '/cut') response.writeHead(200, { 'content-length': 200_000 })
+    response.write(PNG)
+    if (url === '/cut') setTimeout(() => response.destroy(), 20)
+    if (url !== '/endless') return
+    const send = (): void => {
+      if (response.destroyed) return
+      if (response.write(Buffer.alloc(65_536))) setImmediate(send)
+      else response.once('drain', send)
+    }
+    send()
+  })
+  const { copy, store } = await storage(t)
+  const from = (path: string, limits = LIMITS, signal?: AbortSignal) =>
+    copy(`http://${own}${path}`, 'images/a.png', limits, own, signal)
+  await t.rejects(from('/told'), { message: /larger than 1048576 bytes/ })
+  await t.rejects(from('/endless'), { message: /larger than 1048576 bytes/ })
+  await t.rejects(from('/silent', { ...LIMITS, timeoutMs: 80 }), { message: /in time/ })
+  await t.rejects(from('/cut'))
+  const abort = new AbortController()
+  setTimeout(() => abort.abort(), 50)
+  await t.rejects(from('/silent', LIMITS, abort.signal))
+  t.equal(await store.head('images/a.png'), null)
+  while (open > 0) await new Promise((resolve) => setTimeout(resolve, 2))
+  t.pass('every connection is closed')
+})
 
 t.test('objects are read whole within a bound, or as they come', async (t) => {
   const { put, read, open, store, ...rest } = await storage(t)

@@ -34,19 +34,16 @@ t.test('every framing says the same events in other bytes', async (t) => {
   t.match(written.get('multiline'), /^data: \{\ndata: {2}"id"/)
 })
 
-t.test(
-  'split=N sends N bytes at a time, each a chunk of its own, between the bytes of a character too',
-  async (t) => {
-    const simulate = { text: '你好 🚲', split: 1 }
-    const answer = await call(url, chatBody('sim', { stream: true, simulate }))
-    const plain = await call(url, chatBody('sim', { stream: true, simulate: { text: simulate.text } }))
-    t.same(answer.body, plain.body)
-    t.equal(answer.wire.toString('latin1').match(/1\r\n.\r\n/gs)?.length, plain.body.length)
-    const whole = await call(url, chatBody('sim@split=100'))
-    t.equal(whole.complete, true)
-    t.same(whole.body, (await call(url, chatBody('sim'))).body)
-  },
-)
+t.test('split=N sends N bytes at a time, each its own chunk, between bytes of a character too', async (t) => {
+  const simulate = { text: '你好 🚲', split: 1 }
+  const answer = await call(url, chatBody('sim', { stream: true, simulate }))
+  const plain = await call(url, chatBody('sim', { stream: true, simulate: { text: simulate.text } }))
+  t.same(answer.body, plain.body)
+  t.equal(answer.wire.toString('latin1').match(/1\r\n.\r\n/gs)?.length, plain.body.length)
+  const whole = await call(url, chatBody('sim@split=100'))
+  t.equal(whole.complete, true)
+  t.same(whole.body, (await call(url, chatBody('sim'))).body)
+})
 
 t.test('one write a token, or with burst one write in all', async (t) => {
   const chunksIn = (wire: Buffer) => wire.toString('latin1').match(/(^|\r\n)[0-9a-f]+\r\ndata/g)?.length

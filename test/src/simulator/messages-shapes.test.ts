@@ -102,30 +102,27 @@ t.test('thinking leads, is signed, and may be omitted or sealed', async (t) => {
   t.match(await think('', { type: 'disabled' }), { content: [{ type: 'text' }] })
 })
 
-t.test(
-  'usage counts the cache apart from the input, and is reported where the directive wants it',
-  async (t) => {
-    const cached = 'prompt_tokens=100,cached=60,cache_write=30,tokens=2'
-    const full = { input_tokens: 10, cache_read_input_tokens: 60, cache_creation_input_tokens: 30 }
-    t.match(jsonOf(await askMessages(url, `@${cached}`)).usage, { ...full, output_tokens: 2 })
-    const told = async (mode: string) => {
-      const events = eventsOf((await askMessages(url, `@${cached},usage=${mode}`, { stream: true })).body)
-      const start = events[0]?.data.message?.usage
-      return [start, ...events.filter(({ event }) => event === 'message_delta').map(({ data }) => data.usage)]
-    }
-    t.match(await told('asked'), [
-      { ...full, output_tokens: 1 },
-      { ...full, output_tokens: 2 },
-    ])
-    t.same(await told('none'), [undefined, undefined])
-    const zero = { input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 }
-    t.match(await told('zero'), [zero, zero])
-    t.match(await told('with_finish'), [zero, { ...full, output_tokens: 2 }])
-    t.match(await told('early'), [{ ...full, output_tokens: 1 }, { output_tokens: 2 }, { output_tokens: 2 }])
-    t.same((await told('early')).slice(1), [{ output_tokens: 2 }, { output_tokens: 2 }])
-    t.notOk('usage' in jsonOf(await askMessages(url, '@usage=none')))
-  },
-)
+t.test('usage counts the cache apart from input, and is reported where the directive wants it', async (t) => {
+  const cached = 'prompt_tokens=100,cached=60,cache_write=30,tokens=2'
+  const full = { input_tokens: 10, cache_read_input_tokens: 60, cache_creation_input_tokens: 30 }
+  t.match(jsonOf(await askMessages(url, `@${cached}`)).usage, { ...full, output_tokens: 2 })
+  const told = async (mode: string) => {
+    const events = eventsOf((await askMessages(url, `@${cached},usage=${mode}`, { stream: true })).body)
+    const start = events[0]?.data.message?.usage
+    return [start, ...events.filter(({ event }) => event === 'message_delta').map(({ data }) => data.usage)]
+  }
+  t.match(await told('asked'), [
+    { ...full, output_tokens: 1 },
+    { ...full, output_tokens: 2 },
+  ])
+  t.same(await told('none'), [undefined, undefined])
+  const zero = { input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 }
+  t.match(await told('zero'), [zero, zero])
+  t.match(await told('with_finish'), [zero, { ...full, output_tokens: 2 }])
+  t.match(await told('early'), [{ ...full, output_tokens: 1 }, { output_tokens: 2 }, { output_tokens: 2 }])
+  t.same((await told('early')).slice(1), [{ output_tokens: 2 }, { output_tokens: 2 }])
+  t.notOk('usage' in jsonOf(await askMessages(url, '@usage=none')))
+})
 
 t.test('an answer ends for the reason that holds, or for the one that is asked for', async (t) => {
   const end = async (directives: string, fields: object = {}) =>

@@ -86,22 +86,19 @@ t.test('every kind delivers real files of what was asked for', async (t) => {
   t.equal(images?.[2]?.url, undefined)
 })
 
-t.test(
-  'two songs come of a generation, and one of them alone has a sound where it is asked to',
-  async (t) => {
-    const song = { prompt: 'Bread', instrumental: false }
-    const whole = await resultOf(client, 'music', song, ',seconds=30')
-    const [first, second] = whole.tracks as unknown as Json[]
-    for (const track of [first, second]) {
-      t.match(track, { clip_id: /\S/, title: /\S/, lyrics: /Bread/, duration_sec: 30 })
-      t.equal(readMp3((await client.get(String(track?.audio_url))).bytes).seconds, 30)
-    }
-    const half = await resultOf(client, 'music', song, ',partial=1')
-    t.match(half.tracks, [{ audio_url: /mp3$/ }, { clip_id: /\S/ }])
-    t.equal(half.tracks?.[1]?.audio_url, undefined)
-    t.equal((await resultOf(client, 'music', song, ',no_seconds')).tracks?.[0]?.duration_sec, undefined)
-  },
-)
+t.test('two songs come of a generation, and one alone has a sound where it is asked to', async (t) => {
+  const song = { prompt: 'Bread', instrumental: false }
+  const whole = await resultOf(client, 'music', song, ',seconds=30')
+  const [first, second] = whole.tracks as unknown as Json[]
+  for (const track of [first, second]) {
+    t.match(track, { clip_id: /\S/, title: /\S/, lyrics: /Bread/, duration_sec: 30 })
+    t.equal(readMp3((await client.get(String(track?.audio_url))).bytes).seconds, 30)
+  }
+  const half = await resultOf(client, 'music', song, ',partial=1')
+  t.match(half.tracks, [{ audio_url: /mp3$/ }, { clip_id: /\S/ }])
+  t.equal(half.tracks?.[1]?.audio_url, undefined)
+  t.equal((await resultOf(client, 'music', song, ',no_seconds')).tracks?.[0]?.duration_sec, undefined)
+})
 
 t.test('a task ends as its directives say, or never', async (t) => {
   const ended = async (directives: string) => {
@@ -140,24 +137,21 @@ t.test('a reference is taken on once', async (t) => {
   t.equal((await client.submits('reference=ref_once')).length, 3)
 })
 
-t.test(
-  'an answer that is cut leaves a task, which its reference finds; a refused one leaves none',
-  async (t) => {
-    const cut = work('lipsync', LIPSYNC, 'sim-studio@accept_then_cut,outcome=stuck')
-    t.ok(await isCut(client.post(TASKS, cut)))
-    const found = await client.get(`${TASKS}?reference=${cut.reference}`)
-    t.match(found, { status: 200, json: { id: /^t-/, state: /queued|running/ } })
-    t.match(await client.submits(`reference=${cut.reference}`), [{ task_id: found.json.id }])
+t.test('an answer that is cut leaves a task, found by its reference; a refused one does not', async (t) => {
+  const cut = work('lipsync', LIPSYNC, 'sim-studio@accept_then_cut,outcome=stuck')
+  t.ok(await isCut(client.post(TASKS, cut)))
+  const found = await client.get(`${TASKS}?reference=${cut.reference}`)
+  t.match(found, { status: 200, json: { id: /^t-/, state: /queued|running/ } })
+  t.match(await client.submits(`reference=${cut.reference}`), [{ task_id: found.json.id }])
 
-    const reset = work('lipsync', LIPSYNC, 'sim-studio@fault=reset:head')
-    t.ok(await isCut(client.post(TASKS, reset)))
-    t.match(await client.submits(`reference=${reset.reference}`), [{ task_id: null }])
-    const missing = await client.get(`${TASKS}?reference=${reset.reference}`)
-    t.match(missing, { status: 404, json: { error: { code: 'not_found' } } })
-    const late = await client.post(TASKS, { ...reset, model: 'sim-studio' })
-    t.equal(late.status, 409, 'what was denied is not taken on later')
-  },
-)
+  const reset = work('lipsync', LIPSYNC, 'sim-studio@fault=reset:head')
+  t.ok(await isCut(client.post(TASKS, reset)))
+  t.match(await client.submits(`reference=${reset.reference}`), [{ task_id: null }])
+  const missing = await client.get(`${TASKS}?reference=${reset.reference}`)
+  t.match(missing, { status: 404, json: { error: { code: 'not_found' } } })
+  const late = await client.post(TASKS, { ...reset, model: 'sim-studio' })
+  t.equal(late.status, 409, 'what was denied is not taken on later')
+})
 
 t.test('faults strike submits, polls, searches and files, each so often as it is said', async (t) => {
   const client = await mediaClient(t)

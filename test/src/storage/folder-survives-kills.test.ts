@@ -29,19 +29,16 @@ t.test('objects of a process that was killed while it wrote are whole or not the
   t.ok(found >= 5, 'what was said to be put is there')
 })
 
-t.test(
-  'what killed uploads have left is cleared away at the next start, and no running one is',
-  async (t) => {
-    const { folder } = await folderStore(t)
-    const parts = join(folder, '.parts')
-    await writeFile(join(parts, 'old'), 'x')
-    await writeFile(join(parts, 'young'), 'x')
-    const yesterday = new Date(Date.now() - 24 * 60 * 60 * 1000)
-    await utimes(join(parts, 'old'), yesterday, yesterday)
-    await FolderStore.open(folder, LINKS)
-    t.same(await readdir(parts), ['young'])
-  },
-)
+t.test('what killed uploads left is cleared away at the next start, and no running one is', async (t) => {
+  const { folder } = await folderStore(t)
+  const parts = join(folder, '.parts')
+  await writeFile(join(parts, 'old'), 'x')
+  await writeFile(join(parts, 'young'), 'x')
+  const yesterday = new Date(Date.now() - 24 * 60 * 60 * 1000)
+  await utimes(join(parts, 'old'), yesterday, yesterday)
+  await FolderStore.open(folder, LINKS)
+  t.same(await readdir(parts), ['young'])
+})
 
 t.test('no two keys meet in one file, and nobody else may read them', async (t) => {
   const { store, folder } = await folderStore(t)

@@ -5,38 +5,35 @@ import { hold, settle } from '../tasks/support.ts'
 
 const { database, sql, openAnother } = await startDatabase(t)
 
-t.test(
-  'bookers and holds on the same wallets in opposite orders: nothing waits for ever, totals exact',
-  async (t) => {
-    const accounts = await Promise.all(Array.from({ length: 8 }, () => newAccount(database)))
-    const bookers = [database, await openAnother(), await openAnother()]
-    const BATCHES = 12
-    const booked: string[] = []
-    const work = bookers.map(async (booker, index) => {
-      for (let batch = 0; batch < BATCHES; batch++) {
-        const order = index % 2 === 0 ? accounts : accounts.toReversed()
-        const calls = order.flatMap((account) => [
-          settlement(account, { cost: '3' }),
-          settlement(account, { cost: '4' }),
-        ])
-        booked.push(...(await booker.bookSettlements(calls)).booked)
-      }
-    })
-    const holding = accounts.map(async (accountId, index) => {
-      for (let round = 0; round < BATCHES; round++) {
-        const ref = `vid_${index}_${round}`
-        const task = await hold(database, accountId, 1000n, ref)
-        if (round % 2 === 0) await settle(database, task, 100n)
-      }
-    })
-    await Promise.all([...work, ...holding])
-    t.equal(new Set(booked).size, bookers.length * BATCHES * accounts.length * 2)
-    const spent = BigInt(bookers.length * BATCHES * 7 + (BATCHES / 2) * 100)
-    for (const wallet of await database.readWallets(accounts))
-      t.match(wallet, { used: spent, held: BigInt(BATCHES / 2) * 1000n }, 'every charge, once')
-    t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
-  },
-)
+t.test('bookers and holds on wallets in opposite orders: nothing waits for ever, totals exact', async (t) => {
+  const accounts = await Promise.all(Array.from({ length: 8 }, () => newAccount(database)))
+  const bookers = [database, await openAnother(), await openAnother()]
+  const BATCHES = 12
+  const booked: string[] = []
+  const work = bookers.map(async (booker, index) => {
+    for (let batch = 0; batch < BATCHES; batch++) {
+      const order = index % 2 === 0 ? accounts : accounts.toReversed()
+      const calls = order.flatMap((account) => [
+        settlement(account, { cost: '3' }),
+        settlement(account, { cost: '4' }),
+      ])
+      booked.push(...(await booker.bookSettlements(calls)).booked)
+    }
+  })
+  const holding = accounts.map(async (accountId, index) => {
+    for (let round = 0; round < BATCHES; round++) {
+      const ref = `vid_${index}_${round}`
+      const task = await hold(database, accountId, 1000n, ref)
+      if (round % 2 === 0) await settle(database, task, 100n)
+    }
+  })
+  await Promise.all([...work, ...holding])
+  t.equal(new Set(booked).size, bookers.length * BATCHES * accounts.length * 2)
+  const spent = BigInt(bookers.length * BATCHES * 7 + (BATCHES / 2) * 100)
+  for (const wallet of await database.readWallets(accounts))
+    t.match(wallet, { used: spent, held: BigInt(BATCHES / 2) * 1000n }, 'every charge, once')
+  t.match(await database.verifyWallets(), { ok: true, differences: { length: 0 } })
+})
 
 t.test('the same batch given to three bookers at once is booked once', async (t) => {
   const account = await newAccount(database)

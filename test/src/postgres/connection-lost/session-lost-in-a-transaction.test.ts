@@ -92,41 +92,38 @@ t.test('PostgreSQL is killed while holds wait for the lock of their wallet', asy
   t.equal((await database.verifyWallets()).ok, true)
 })
 
-t.test(
-  'PostgreSQL is killed while the end of a task waits for the booking lock: it has ended, or it has not',
-  async (t) => {
-    const accountId = await newAccount(database)
-    const task = await hold(database, accountId, ONE_CREDIT)
-    const claimed = (await database.applyTransition(move(task, 'claimed'))).task
-    const storing = (await database.applyTransition(move(claimed, 'produced'))).task
-    let isLocked = false
-    const locking = inTransaction(sql, async (transaction) => {
-      await transaction`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
-      isLocked = true
-      await transaction`SELECT pg_sleep(30)`
-    })
-    await until('the lock is taken', () => isLocked)
-    const end = move(storing, 'stored', {}, 7n)
-    const results = Promise.allSettled([locking, database.applyTransition(end)])
-    await eventually('the end waits', async () => {
-      const [row] = await retryOnStaleEnd(
-        sql,
-        () => sql`SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'`,
-      )
-      return row === undefined ? undefined : true
-    })
-    engines.killEngine('postgres')
-    for (const result of await results) t.equal(result.status, 'rejected')
-    await works(() => database.applyTransition(end))
-    t.match((await database.applyTransition(end)).task, {
-      state: 'succeeded',
-      version: storing.version + 1,
-      cost: 7n,
-    })
-    t.match((await database.readWallets([accountId]))[0], { held: 0n, used: 7n })
-    t.equal((await database.verifyWallets()).ok, true)
-  },
-)
+t.test('PostgreSQL is killed while a task’s end waits for the booking lock: it ended or not', async (t) => {
+  const accountId = await newAccount(database)
+  const task = await hold(database, accountId, ONE_CREDIT)
+  const claimed = (await database.applyTransition(move(task, 'claimed'))).task
+  const storing = (await database.applyTransition(move(claimed, 'produced'))).task
+  let isLocked = false
+  const locking = inTransaction(sql, async (transaction) => {
+    await transaction`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
+    isLocked = true
+    await transaction`SELECT pg_sleep(30)`
+  })
+  await until('the lock is taken', () => isLocked)
+  const end = move(storing, 'stored', {}, 7n)
+  const results = Promise.allSettled([locking, database.applyTransition(end)])
+  await eventually('the end waits', async () => {
+    const [row] = await retryOnStaleEnd(
+      sql,
+      () => sql`SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'`,
+    )
+    return row === undefined ? undefined : true
+  })
+  engines.killEngine('postgres')
+  for (const result of await results) t.equal(result.status, 'rejected')
+  await works(() => database.applyTransition(end))
+  t.match((await database.applyTransition(end)).task, {
+    state: 'succeeded',
+    version: storing.version + 1,
+    cost: 7n,
+  })
+  t.match((await database.readWallets([accountId]))[0], { held: 0n, used: 7n })
+  t.equal((await database.verifyWallets()).ok, true)
+})
 
 t.test('a session that the server ends while the files of a task wait to be removed', async (t) => {
   const accountId = await newAccount(database)

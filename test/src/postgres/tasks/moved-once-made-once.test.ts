@@ -86,85 +86,76 @@ t.test('twenty that end one task at once: one does, and it is charged once', asy
   t.ok((await database.verifyWallets()).ok)
 })
 
-t.test(
-  'twenty that refund, expire and settle at once: one does, and nothing else is left of it',
-  async (t) => {
-    const accountId = await newAccount(database)
-    const running = await moved(await made(accountId), ['claimed'], ['started'])
-    const outcomes = await Promise.all(
-      Array.from({ length: POLLERS }, (_, i) =>
-        database.applyTransition(move(running, (['failed', 'deadline', 'cancelled'] as const)[i % 3]!)),
-      ),
-    )
-    const [winner, ...others] = outcomes.filter(({ outcome }) => outcome === 'moved')
-    t.same(others, [])
-    for (const { task } of outcomes) t.equal(task.state, winner!.task.state)
-    t.match(await walletOf(accountId), { held: 0n, used: 0n, balance: 1000n * ONE_CREDIT })
-    const entries = await sql`SELECT kind, amount FROM ledger_entries WHERE ref = ${running.id} ORDER BY id`
-    t.same(
-      entries.map(({ kind, amount }) => [kind, amount]),
-      [
-        ['hold', -500n],
-        ['refund', 500n],
-      ],
-    )
-    t.ok((await database.verifyWallets()).ok)
-  },
-)
+t.test('twenty that refund, expire and settle at once: one does, and nothing else is left', async (t) => {
+  const accountId = await newAccount(database)
+  const running = await moved(await made(accountId), ['claimed'], ['started'])
+  const outcomes = await Promise.all(
+    Array.from({ length: POLLERS }, (_, i) =>
+      database.applyTransition(move(running, (['failed', 'deadline', 'cancelled'] as const)[i % 3]!)),
+    ),
+  )
+  const [winner, ...others] = outcomes.filter(({ outcome }) => outcome === 'moved')
+  t.same(others, [])
+  for (const { task } of outcomes) t.equal(task.state, winner!.task.state)
+  t.match(await walletOf(accountId), { held: 0n, used: 0n, balance: 1000n * ONE_CREDIT })
+  const entries = await sql`SELECT kind, amount FROM ledger_entries WHERE ref = ${running.id} ORDER BY id`
+  t.same(
+    entries.map(({ kind, amount }) => [kind, amount]),
+    [
+      ['hold', -500n],
+      ['refund', 500n],
+    ],
+  )
+  t.ok((await database.verifyWallets()).ok)
+})
 
-t.test(
-  'one intent makes one task, however many ask at once; another under its key is an error',
-  async (t) => {
-    const accountId = await newAccount(database)
-    const idempotency = { key: 'retry-1', requestHash: Buffer.alloc(32, 1) }
-    const outcomes = await Promise.all(
-      Array.from({ length: 10 }, () => database.createTask(newVideo(accountId, { idempotency }))),
-    )
-    t.equal(outcomes.filter(({ outcome }) => outcome === 'created').length, 1)
-    t.equal(outcomes.filter(({ outcome }) => outcome === 'existing').length, 9)
-    t.equal(new Set(outcomes.map((outcome) => 'task' in outcome && outcome.task.id)).size, 1)
-    const other = { ...idempotency, requestHash: Buffer.alloc(32, 2) }
-    t.same(await database.createTask(newVideo(accountId, { idempotency: other })), { outcome: 'reused_key' })
-    t.match(await walletOf(accountId), { held: 500n })
-    t.equal(
-      (await database.createTask(newVideo(await newAccount(database), { idempotency }))).outcome,
-      'created',
-    )
-  },
-)
+t.test('one intent makes one task, however many ask at once; another of its key is an error', async (t) => {
+  const accountId = await newAccount(database)
+  const idempotency = { key: 'retry-1', requestHash: Buffer.alloc(32, 1) }
+  const outcomes = await Promise.all(
+    Array.from({ length: 10 }, () => database.createTask(newVideo(accountId, { idempotency }))),
+  )
+  t.equal(outcomes.filter(({ outcome }) => outcome === 'created').length, 1)
+  t.equal(outcomes.filter(({ outcome }) => outcome === 'existing').length, 9)
+  t.equal(new Set(outcomes.map((outcome) => 'task' in outcome && outcome.task.id)).size, 1)
+  const other = { ...idempotency, requestHash: Buffer.alloc(32, 2) }
+  t.same(await database.createTask(newVideo(accountId, { idempotency: other })), { outcome: 'reused_key' })
+  t.match(await walletOf(accountId), { held: 500n })
+  t.equal(
+    (await database.createTask(newVideo(await newAccount(database), { idempotency }))).outcome,
+    'created',
+  )
+})
 
 const FAILED: readonly TaskState[] = ['failed', 'expired', 'cancelled', 'refused']
 
-t.test(
-  'a task that came to nothing gives its key up; one that succeeded keeps it for seven days',
-  async (t) => {
-    const accountId = await newAccount(database)
-    const ways = {
-      failed: 'failed',
-      expired: 'deadline',
-      cancelled: 'cancelled',
-      refused: 'refused',
-    } as const
-    const idempotency = { key: 'again', requestHash: Buffer.alloc(32, 1) }
-    for (const state of FAILED) {
-      const claimed = await moved(await made(accountId, { idempotency }), ['claimed'])
-      t.equal(
-        (await database.applyTransition(move(claimed, ways[state as keyof typeof ways]))).task.state,
-        state,
-      )
-    }
-    const storing = await moved(await made(accountId, { idempotency }), ['claimed'], ['produced'])
-    await database.applyTransition(move(storing, 'stored', {}, 1n))
-    t.match(await database.createTask(newVideo(accountId, { idempotency })), {
-      outcome: 'existing',
-      task: { id: storing.id, state: 'succeeded' },
-    })
-    const later = Date.now() + 7 * 24 * 3_600_000 + 1_000
-    const outcome = await database.createTask(newVideo(accountId, { idempotency, submittedAt: later }))
-    t.equal(outcome.outcome, 'created')
-    t.ok((await database.verifyWallets()).ok)
-  },
-)
+t.test('a task that came to nothing gives its key up; one that succeeded keeps it seven days', async (t) => {
+  const accountId = await newAccount(database)
+  const ways = {
+    failed: 'failed',
+    expired: 'deadline',
+    cancelled: 'cancelled',
+    refused: 'refused',
+  } as const
+  const idempotency = { key: 'again', requestHash: Buffer.alloc(32, 1) }
+  for (const state of FAILED) {
+    const claimed = await moved(await made(accountId, { idempotency }), ['claimed'])
+    t.equal(
+      (await database.applyTransition(move(claimed, ways[state as keyof typeof ways]))).task.state,
+      state,
+    )
+  }
+  const storing = await moved(await made(accountId, { idempotency }), ['claimed'], ['produced'])
+  await database.applyTransition(move(storing, 'stored', {}, 1n))
+  t.match(await database.createTask(newVideo(accountId, { idempotency })), {
+    outcome: 'existing',
+    task: { id: storing.id, state: 'succeeded' },
+  })
+  const later = Date.now() + 7 * 24 * 3_600_000 + 1_000
+  const outcome = await database.createTask(newVideo(accountId, { idempotency, submittedAt: later }))
+  t.equal(outcome.outcome, 'created')
+  t.ok((await database.verifyWallets()).ok)
+})
 
 t.test('what came from elsewhere is kept as far as it can be', async (t) => {
   const task = await moved(await made(await newAccount(database)), ['claimed'])
@@ -182,28 +173,25 @@ const rowOf = ({ requestId, submittedAt }: Task) => ({
   cost: '0',
 })
 
-t.test(
-  'a row without cost that is there already stands; a charge has its row all the same, and the hold comes back',
-  async (t) => {
-    const accountId = await newAccount(database)
-    const refused = await moved(await made(accountId), ['claimed'])
-    await database.bookSettlements([settlement(accountId, rowOf(refused))])
-    t.equal((await database.applyTransition(move(refused, 'refused'))).outcome, 'moved')
-    const storing = await moved(await made(accountId), ['claimed'], ['produced'])
-    await database.bookSettlements([settlement(accountId, rowOf(storing))])
-    const ended = await database.applyTransition(move(storing, 'stored', {}, 5n))
-    t.match(ended, { outcome: 'moved', task: { state: 'succeeded' }, wallet: { held: 0n, used: 5n } })
-    const rows = await sql`
+t.test('a row without cost stands; a charge has its row all the same, and the hold is back', async (t) => {
+  const accountId = await newAccount(database)
+  const refused = await moved(await made(accountId), ['claimed'])
+  await database.bookSettlements([settlement(accountId, rowOf(refused))])
+  t.equal((await database.applyTransition(move(refused, 'refused'))).outcome, 'moved')
+  const storing = await moved(await made(accountId), ['claimed'], ['produced'])
+  await database.bookSettlements([settlement(accountId, rowOf(storing))])
+  const ended = await database.applyTransition(move(storing, 'stored', {}, 5n))
+  t.match(ended, { outcome: 'moved', task: { state: 'succeeded' }, wallet: { held: 0n, used: 5n } })
+  const rows = await sql`
       SELECT request_id, cost FROM usage_rows
       WHERE request_id IN (${storing.requestId}, ${storing.id}) ORDER BY cost`
-    t.match(rows, [
-      { request_id: storing.requestId, cost: 0n },
-      { request_id: storing.id, cost: 5n },
-    ])
-    t.match((await database.findCall(storing.id)).call, { cost: '5' })
-    t.ok((await database.verifyWallets()).ok)
-  },
-)
+  t.match(rows, [
+    { request_id: storing.requestId, cost: 0n },
+    { request_id: storing.id, cost: 5n },
+  ])
+  t.match((await database.findCall(storing.id)).call, { cost: '5' })
+  t.ok((await database.verifyWallets()).ok)
+})
 
 t.test('a submit that was refused is no task for its account, unless it has the id already', async (t) => {
   const accountId = await newAccount(database)

@@ -126,40 +126,37 @@ t.test('a search that opens or searches a page that it has found is no other sea
   })
 })
 
-t.test(
-  'xai names its searches of posts in items of two types, or counts all calls in its report',
-  async (t) => {
-    const items = [
-      { type: 'x_search_call', name: 'x_semantic_search', id: 'ctc_1' },
-      { type: 'custom_tool_call', name: 'x_keyword_search', id: 'ctc_2', call_id: 'xs_call_1' },
-      { type: 'custom_tool_call', name: 'mine', id: 'ctc_3' },
-      { type: 'web_search_call', action: { type: 'open_page' } },
-    ]
-    t.match(readItems(t, items, TOKENS, 'xai'), { serverToolCalls: 2, extra: { tools: { web_search: 2 } } })
-    t.match(
-      readItems(t, items, TOKENS),
-      { serverToolCalls: 1 },
-      'elsewhere the client may have a tool so named',
-    )
-    const details = { web_search_calls: 1, x_search_calls: 3, code_interpreter_calls: 2, x_posts_fetched: 90 }
-    const reported = { ...TOKENS, server_side_tool_usage_details: details }
-    t.match(readItems(t, items, reported, 'xai'), {
-      serverToolCalls: 6,
-      extra: { tools: { web_search: 4, code_interpreter: 2 } },
-    })
-    t.match(readItems(t, items, reported, 'openai'), { serverToolCalls: 1 })
-    const none = { ...TOKENS, server_side_tool_usage_details: { web_search_calls: 0, x_search_calls: 0 } }
-    t.match(readItems(t, items, none, 'xai'), { serverToolCalls: 0 }, 'a zero is a report')
-    const chat = protocolAdapter('chat-completions', 'chat-completions')
-    const usage = { prompt_tokens: 1, completion_tokens: 1, server_side_tool_usage_details: details }
-    const body = Buffer.from(JSON.stringify({ choices: [{ message: { content: 'x' } }], usage }))
-    const call = chatWith('chat-completions', {})
-    t.match(chat.readWhole(call, body, 'xai').metered.usage, { serverToolCalls: 6 })
-    const stream = chat.openStream(call, 'xai')
-    stream.push(Buffer.from(`data: ${JSON.stringify({ padding: LONG, choices: [], usage })}\n\n`))
-    t.match(stream.usage, { serverToolCalls: 6 }, 'in a long event')
-  },
-)
+t.test('xai names searches of posts in items of two types, or counts all calls in its report', async (t) => {
+  const items = [
+    { type: 'x_search_call', name: 'x_semantic_search', id: 'ctc_1' },
+    { type: 'custom_tool_call', name: 'x_keyword_search', id: 'ctc_2', call_id: 'xs_call_1' },
+    { type: 'custom_tool_call', name: 'mine', id: 'ctc_3' },
+    { type: 'web_search_call', action: { type: 'open_page' } },
+  ]
+  t.match(readItems(t, items, TOKENS, 'xai'), { serverToolCalls: 2, extra: { tools: { web_search: 2 } } })
+  t.match(
+    readItems(t, items, TOKENS),
+    { serverToolCalls: 1 },
+    'elsewhere the client may have a tool so named',
+  )
+  const details = { web_search_calls: 1, x_search_calls: 3, code_interpreter_calls: 2, x_posts_fetched: 90 }
+  const reported = { ...TOKENS, server_side_tool_usage_details: details }
+  t.match(readItems(t, items, reported, 'xai'), {
+    serverToolCalls: 6,
+    extra: { tools: { web_search: 4, code_interpreter: 2 } },
+  })
+  t.match(readItems(t, items, reported, 'openai'), { serverToolCalls: 1 })
+  const none = { ...TOKENS, server_side_tool_usage_details: { web_search_calls: 0, x_search_calls: 0 } }
+  t.match(readItems(t, items, none, 'xai'), { serverToolCalls: 0 }, 'a zero is a report')
+  const chat = protocolAdapter('chat-completions', 'chat-completions')
+  const usage = { prompt_tokens: 1, completion_tokens: 1, server_side_tool_usage_details: details }
+  const body = Buffer.from(JSON.stringify({ choices: [{ message: { content: 'x' } }], usage }))
+  const call = chatWith('chat-completions', {})
+  t.match(chat.readWhole(call, body, 'xai').metered.usage, { serverToolCalls: 6 })
+  const stream = chat.openStream(call, 'xai')
+  stream.push(Buffer.from(`data: ${JSON.stringify({ padding: LONG, choices: [], usage })}\n\n`))
+  t.match(stream.usage, { serverToolCalls: 6 }, 'in a long event')
+})
 
 /** Reads a grounded answer native and translated, whole and streamed, in both framings; each chunk repeats the grounding. */
 function readGrounded(t: Test, modelVersion: string | undefined, grounding: readonly object[]) {

@@ -14,24 +14,21 @@ t.test('contents alone are passed on byte for byte', async (t) => {
   t.equal(read(body, '/v1beta/models/org%2Fours%3AcountTokens').model, 'org/ours')
 })
 
-t.test(
-  'in a whole request the model is named as the upstream has it, and nothing else changes',
-  async (t) => {
-    const whole = (name: string, model: string) => `{"${name}": {${model} ${CONTENTS},"tools":[{"x":1}] } }`
-    for (const name of ['generateContentRequest', 'generate_content_request'])
-      for (const model of ['', '"model":"models/ours",', '"model": "ours" ,'])
-        for (const [upstream, resource] of [
-          ['theirs', 'models/theirs'],
-          ['tunedModels/t', 'tunedModels/t'],
-        ] as const) {
-          const sent = JSON.parse(counted(whole(name, model), upstream))
-          const asked = JSON.parse(whole(name, model))
-          t.strictSame(sent, { [name]: { ...asked[name], model: resource } })
-        }
-    const exact = counted(`{"generateContentRequest":{"model": "ours" , ${CONTENTS}}}`)
-    t.equal(exact, `{"generateContentRequest":{"model": "models/theirs" , ${CONTENTS}}}`)
-  },
-)
+t.test('in a whole request the model is named as the upstream does, and nothing else changes', async (t) => {
+  const whole = (name: string, model: string) => `{"${name}": {${model} ${CONTENTS},"tools":[{"x":1}] } }`
+  for (const name of ['generateContentRequest', 'generate_content_request'])
+    for (const model of ['', '"model":"models/ours",', '"model": "ours" ,'])
+      for (const [upstream, resource] of [
+        ['theirs', 'models/theirs'],
+        ['tunedModels/t', 'tunedModels/t'],
+      ] as const) {
+        const sent = JSON.parse(counted(whole(name, model), upstream))
+        const asked = JSON.parse(whole(name, model))
+        t.strictSame(sent, { [name]: { ...asked[name], model: resource } })
+      }
+  const exact = counted(`{"generateContentRequest":{"model": "ours" , ${CONTENTS}}}`)
+  t.equal(exact, `{"generateContentRequest":{"model": "models/theirs" , ${CONTENTS}}}`)
+})
 
 t.test('what could be read in two ways is refused', async (t) => {
   const refused: readonly (readonly [body: string, message: RegExp])[] = [

@@ -160,25 +160,22 @@ t.test('Stream: the last chunk may have no parts, no content, no candidates', as
   }
 })
 
-t.test(
-  'Stream: exactly one finish per candidate, and the upstream’s own [DONE] is not a second',
-  async (t) => {
-    t.strictSame(finishes(ended('STOP'), ended('STOP'), ended('STOP')), ['stop'])
-    const two = (finishReason?: string) => ({
-      candidates: [0, 1].map((index) => ({ content: { parts: [{ text: 'x' }] }, index, finishReason })),
-    })
-    t.strictSame(finishes(two(), two('STOP'), two('MAX_TOKENS')), ['length', 'length'])
-    const stream = translatedStream()
-    stream.push(Buffer.from(`data: ${JSON.stringify(ended('STOP'))}\n\ndata: [DONE]\n\n`))
-    t.equal(
-      stream
-        .end()
-        ?.toString()
-        .match(/\[DONE\]/g)?.length,
-      1,
-    )
-  },
-)
+t.test('Stream: exactly one finish per candidate; the upstream’s own [DONE] is not a second', async (t) => {
+  t.strictSame(finishes(ended('STOP'), ended('STOP'), ended('STOP')), ['stop'])
+  const two = (finishReason?: string) => ({
+    candidates: [0, 1].map((index) => ({ content: { parts: [{ text: 'x' }] }, index, finishReason })),
+  })
+  t.strictSame(finishes(two(), two('STOP'), two('MAX_TOKENS')), ['length', 'length'])
+  const stream = translatedStream()
+  stream.push(Buffer.from(`data: ${JSON.stringify(ended('STOP'))}\n\ndata: [DONE]\n\n`))
+  t.equal(
+    stream
+      .end()
+      ?.toString()
+      .match(/\[DONE\]/g)?.length,
+    1,
+  )
+})
 
 t.test('Stream: an end before any finishReason gets no finish and no [DONE]', async (t) => {
   const cut = chunks(said([{ text: 'x' }]))
@@ -188,21 +185,18 @@ t.test('Stream: an end before any finishReason gets no finish and no [DONE]', as
   t.strictSame(finishes(oneOfTwo), [])
 })
 
-t.test(
-  'Stream: an error event, or one that is no JSON, ends it without finish and without [DONE]',
-  async (t) => {
-    const error = { error: { code: 503, message: 'overloaded', status: 'UNAVAILABLE' } }
-    t.strictSame(finishes(said([{ text: 'x' }]), error), [])
-    t.strictSame(finishes(ended('STOP'), error, ended('STOP')), [])
-    for (const payload of [JSON.stringify(error), 'no JSON']) {
-      const stream = translatedStream()
-      t.equal(stream.push(Buffer.from(`data: ${payload}\n\n`)), null)
-      t.equal(stream.end(), null)
-      t.match(stream, { hasBegun: false, isComplete: false })
-      t.match(JSON.parse(stream.firstError!.toString()).error.message, /overloaded|not JSON/)
-    }
-  },
-)
+t.test('Stream: an error event, or one that is no JSON, ends it without finish and [DONE]', async (t) => {
+  const error = { error: { code: 503, message: 'overloaded', status: 'UNAVAILABLE' } }
+  t.strictSame(finishes(said([{ text: 'x' }]), error), [])
+  t.strictSame(finishes(ended('STOP'), error, ended('STOP')), [])
+  for (const payload of [JSON.stringify(error), 'no JSON']) {
+    const stream = translatedStream()
+    t.equal(stream.push(Buffer.from(`data: ${payload}\n\n`)), null)
+    t.equal(stream.end(), null)
+    t.match(stream, { hasBegun: false, isComplete: false })
+    t.match(JSON.parse(stream.firstError!.toString()).error.message, /overloaded|not JSON/)
+  }
+})
 
 t.test('Stream: only a client that asked for usage gets it', async (t) => {
   const call = chatCall({}, { source: { body: Buffer.from('{}'), request: { stream_options: null } } })
@@ -212,26 +206,16 @@ t.test('Stream: only a client that asked for usage gets it', async (t) => {
   t.match(stream, { isComplete: true, usage: { prompt: 10, output: 4 } })
 })
 
-t.test(
-  'whole: an error, or what is no answer, is an error in spite of its status, its bytes kept',
-  async (t) => {
-    const bodies = [
-      '{"error":{"code":500,"message":"m"}}',
-      'no JSON',
-      '{}',
-      '[]',
-      'null',
-      '{"candidates":[]}',
-    ]
-    for (const text of bodies) {
-      const body = Buffer.from(text)
-      const found = TO_GENERATE_CONTENT.readWhole(chatCall(), body)
-      t.equal(found.isAnswer, false, text)
-      t.equal(found.body, body)
-      t.equal(found.metered.characters, 0)
-    }
-  },
-)
+t.test('whole: an error, or what is no answer, is an error despite its status, its bytes kept', async (t) => {
+  const bodies = ['{"error":{"code":500,"message":"m"}}', 'no JSON', '{}', '[]', 'null', '{"candidates":[]}']
+  for (const text of bodies) {
+    const body = Buffer.from(text)
+    const found = TO_GENERATE_CONTENT.readWhole(chatCall(), body)
+    t.equal(found.isAnswer, false, text)
+    t.equal(found.body, body)
+    t.equal(found.metered.characters, 0)
+  }
+})
 
 t.test('whole: several candidates are several choices', async (t) => {
   const candidates = ['one', 'two'].map((text, index) => ({

@@ -4,31 +4,28 @@ import { chatCall } from '../messages/streams.ts'
 import { configOf, OPTIONS, offer, REDUCED, refused, sent, user } from './requests.ts'
 import { TO_GENERATE_CONTENT } from './streams.ts'
 
-t.test(
-  'tools: one tool with all functionDeclarations, the schema as JSON Schema where the model takes it',
-  async (t) => {
-    const parameters = {
-      type: 'object',
-      properties: { a: { $ref: '#/$defs/A' } },
-      additionalProperties: false,
-      $defs: { A: { const: 1 } },
-    }
-    const { tools, dropped } = sent({
-      tools: [offer('a', { description: 'does', parameters }), offer('b'), offer('c', { parameters: {} })],
-    })
-    t.strictSame(tools, [
-      {
-        functionDeclarations: [
-          { name: 'a', description: 'does', parametersJsonSchema: parameters },
-          { name: 'b' },
-          { name: 'c' },
-        ],
-      },
-    ])
-    t.strictSame(dropped, [])
-    refused(t, { tools: [{ type: 'function' }] }, /'tools\[0\].function'/)
-  },
-)
+t.test('tools: one tool with all functionDeclarations, a JSON Schema where the model takes it', async (t) => {
+  const parameters = {
+    type: 'object',
+    properties: { a: { $ref: '#/$defs/A' } },
+    additionalProperties: false,
+    $defs: { A: { const: 1 } },
+  }
+  const { tools, dropped } = sent({
+    tools: [offer('a', { description: 'does', parameters }), offer('b'), offer('c', { parameters: {} })],
+  })
+  t.strictSame(tools, [
+    {
+      functionDeclarations: [
+        { name: 'a', description: 'does', parametersJsonSchema: parameters },
+        { name: 'b' },
+        { name: 'c' },
+      ],
+    },
+  ])
+  t.strictSame(dropped, [])
+  refused(t, { tools: [{ type: 'function' }] }, /'tools\[0\].function'/)
+})
 
 t.test('strict: calls held to their schemas by the mode VALIDATED', async (t) => {
   const tools = [offer('a', { strict: true }), offer('b')]

@@ -150,75 +150,60 @@ t.test('the upstream takes every translation of a conversation that hangs togeth
   })
 })
 
-t.test(
-  'whatever a valid request holds, it is translated, or refused with a message that names the field',
-  async (t) => {
-    const fields = fc.dictionary(
-      fc.constantFrom(
-        ...[
-          'content',
-          'tool_calls',
-          'tool_call_id',
-          'name',
-          'refusal',
-          'thinking_blocks',
-          'type',
-          'text',
-          'image_url',
-        ],
-        ...[
-          'function',
-          'arguments',
-          'id',
-          'extra_content',
-          'google',
-          'thought_signature',
-          'url',
-          'parameters',
-        ],
-      ),
-      fc.oneof(
-        fc.jsonValue({ maxDepth: 2 }),
-        fc.constantFrom('a', '{}', 'function', 'text', 'image_url', PNG),
-      ),
-      { maxKeys: 5, noNullPrototype: true },
-    )
-    const message = fields.chain((more) =>
-      fc.constantFrom('system', 'user', 'assistant', 'tool').map((role) => ({ ...more, role })),
-    )
-    const loose = fc.record(
-      {
-        messages: fc.array(message, { minLength: 1, maxLength: 3 }),
-        tools: fc.array(fields),
-        tool_choice: fc.oneof(fields, fc.string({ maxLength: 4 })),
-        response_format: fields,
-        stop: fc.jsonValue({ maxDepth: 1 }),
-        seed: fc.jsonValue({ maxDepth: 0 }),
-        reasoning_effort: fc.jsonValue({ maxDepth: 0 }),
-        user: fc.jsonValue({ maxDepth: 1 }),
-      },
-      { requiredKeys: ['messages'] },
-    )
-    const outcomes = { translated: 0, refused: 0 }
-    everyRun(t, { seed: SEED, numRuns: RUNS }, [fc.oneof(loose, request), fields], (body, more) => {
-      const mixed = { ...body, ...more, model: 'ours' }
-      try {
-        const call = readChatCall(Buffer.from(JSON.stringify(mixed)))
-        TO_GENERATE_CONTENT.urlsToFetch(call)
-        JSON.parse(TO_GENERATE_CONTENT.encodeRequest(call, optionsFor('gemini-2.0-flash')).body.toString())
-        outcomes.translated++
-      } catch (error) {
-        if (!(error instanceof Failure) || !REFUSALS.has(error.code)) throw error
-        if (
-          !/^(Field '[^']+'|The request body|The tool type '.*') is not (valid: .|known; .)/s.test(
-            error.message,
-          )
+t.test('whatever a valid request holds, it is translated, or refused with the field’s name', async (t) => {
+  const fields = fc.dictionary(
+    fc.constantFrom(
+      ...[
+        'content',
+        'tool_calls',
+        'tool_call_id',
+        'name',
+        'refusal',
+        'thinking_blocks',
+        'type',
+        'text',
+        'image_url',
+      ],
+      ...['function', 'arguments', 'id', 'extra_content', 'google', 'thought_signature', 'url', 'parameters'],
+    ),
+    fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('a', '{}', 'function', 'text', 'image_url', PNG)),
+    { maxKeys: 5, noNullPrototype: true },
+  )
+  const message = fields.chain((more) =>
+    fc.constantFrom('system', 'user', 'assistant', 'tool').map((role) => ({ ...more, role })),
+  )
+  const loose = fc.record(
+    {
+      messages: fc.array(message, { minLength: 1, maxLength: 3 }),
+      tools: fc.array(fields),
+      tool_choice: fc.oneof(fields, fc.string({ maxLength: 4 })),
+      response_format: fields,
+      stop: fc.jsonValue({ maxDepth: 1 }),
+      seed: fc.jsonValue({ maxDepth: 0 }),
+      reasoning_effort: fc.jsonValue({ maxDepth: 0 }),
+      user: fc.jsonValue({ maxDepth: 1 }),
+    },
+    { requiredKeys: ['messages'] },
+  )
+  const outcomes = { translated: 0, refused: 0 }
+  everyRun(t, { seed: SEED, numRuns: RUNS }, [fc.oneof(loose, request), fields], (body, more) => {
+    const mixed = { ...body, ...more, model: 'ours' }
+    try {
+      const call = readChatCall(Buffer.from(JSON.stringify(mixed)))
+      TO_GENERATE_CONTENT.urlsToFetch(call)
+      JSON.parse(TO_GENERATE_CONTENT.encodeRequest(call, optionsFor('gemini-2.0-flash')).body.toString())
+      outcomes.translated++
+    } catch (error) {
+      if (!(error instanceof Failure) || !REFUSALS.has(error.code)) throw error
+      if (
+        !/^(Field '[^']+'|The request body|The tool type '.*') is not (valid: .|known; .)/s.test(
+          error.message,
         )
-          throw error
-        outcomes.refused++
-      }
-    })
-    t.ok(outcomes.translated > RUNS / 10, `${outcomes.translated} translated`)
-    t.ok(outcomes.refused > RUNS / 10, `${outcomes.refused} refused`)
-  },
-)
+      )
+        throw error
+      outcomes.refused++
+    }
+  })
+  t.ok(outcomes.translated > RUNS / 10, `${outcomes.translated} translated`)
+  t.ok(outcomes.refused > RUNS / 10, `${outcomes.refused} refused`)
+})

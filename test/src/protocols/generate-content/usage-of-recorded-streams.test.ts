@@ -48,20 +48,17 @@ for (const [way, streams, open] of WAYS) {
       t.same(usage, expected === null ? null : { ...NO_USAGE, ...expected }, name)
     }
   })
-  t.test(
-    `what an interrupted stream said after the last figure is left to be estimated, ${way}`,
-    async (t) => {
-      const { said } = runInPieces(open(), streams.get('cut-off')!, [])
-      const after = 'is forty-two and th'.length
-      t.match(said, {
-        characters: 'The answer'.length + after,
-        charactersSinceUsage: after,
-        isComplete: false,
-      })
-      const complete = runInPieces(open(), streams.get('usage-cumulative')!, []).said
-      t.match(complete, { charactersSinceUsage: 0, isComplete: true })
-    },
-  )
+  t.test(`what an interrupted stream said after its last figure is to be estimated, ${way}`, async (t) => {
+    const { said } = runInPieces(open(), streams.get('cut-off')!, [])
+    const after = 'is forty-two and th'.length
+    t.match(said, {
+      characters: 'The answer'.length + after,
+      charactersSinceUsage: after,
+      isComplete: false,
+    })
+    const complete = runInPieces(open(), streams.get('usage-cumulative')!, []).said
+    t.match(complete, { charactersSinceUsage: 0, isComplete: true })
+  })
 }
 
 const TEXT = { candidates: [{ content: { parts: [{ text: 'Hello' }] }, finishReason: 'STOP' }] }

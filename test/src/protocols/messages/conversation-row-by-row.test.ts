@@ -259,50 +259,47 @@ t.test('what cannot be translated is refused with the field’s name', async (t)
   refused(t, { stop: 7 }, /^Field 'stop'/)
 })
 
-t.test(
-  'file: PDF and text become documents, by URL too; what the model cannot read is refused',
-  async (t) => {
-    const base64 = (said: string) => Buffer.from(said).toString('base64')
-    const file = (file_data: string, filename?: string) => ({ type: 'file', file: { file_data, filename } })
-    const document = (source: object, title?: string) => ({
-      type: 'document',
-      source,
-      ...(title ? { title } : {}),
-    })
-    const plain = (data: string) => ({ type: 'text', media_type: 'text/plain', data })
-    const { messages } = sent({
-      messages: [
-        {
-          role: 'user',
-          content: [
-            file(`data:text/markdown;base64,${base64('# Ä')}`, 'a.md'),
-            file(`data:application/json;base64,${base64('{}')}`),
-            file(PNG, 'b.PDF'),
-            file('https://example.org/c.pdf'),
-          ],
-        },
-      ],
-    })
-    t.strictSame(messages, [
-      user(
-        document(plain('# Ä'), 'a.md'),
-        document(plain('{}')),
-        document({ type: 'base64', media_type: 'application/pdf', data: PNG }, 'b.PDF'),
-        document({ type: 'url', url: 'https://example.org/c.pdf' }),
-      ),
-    ])
-    const parts = [
-      file('data:application/zip;base64,AAAA'),
-      file(`data:text/plain;base64,${Buffer.from([0xff, 0xfe]).toString('base64')}`),
-      file(PNG, 'no-type'),
-      file('not base64', 'a.pdf'),
-      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
-      { type: 'video_url', video_url: { url: 'https://example.org/a.mp4' } },
-    ]
-    for (const part of parts)
-      refused(t, { messages: [{ role: 'user', content: [part] }] }, /^Field 'messages\[0\]\.content\[0\]/)
-  },
-)
+t.test('file: PDF and text become documents, by URL too; what no model can read is refused', async (t) => {
+  const base64 = (said: string) => Buffer.from(said).toString('base64')
+  const file = (file_data: string, filename?: string) => ({ type: 'file', file: { file_data, filename } })
+  const document = (source: object, title?: string) => ({
+    type: 'document',
+    source,
+    ...(title ? { title } : {}),
+  })
+  const plain = (data: string) => ({ type: 'text', media_type: 'text/plain', data })
+  const { messages } = sent({
+    messages: [
+      {
+        role: 'user',
+        content: [
+          file(`data:text/markdown;base64,${base64('# Ä')}`, 'a.md'),
+          file(`data:application/json;base64,${base64('{}')}`),
+          file(PNG, 'b.PDF'),
+          file('https://example.org/c.pdf'),
+        ],
+      },
+    ],
+  })
+  t.strictSame(messages, [
+    user(
+      document(plain('# Ä'), 'a.md'),
+      document(plain('{}')),
+      document({ type: 'base64', media_type: 'application/pdf', data: PNG }, 'b.PDF'),
+      document({ type: 'url', url: 'https://example.org/c.pdf' }),
+    ),
+  ])
+  const parts = [
+    file('data:application/zip;base64,AAAA'),
+    file(`data:text/plain;base64,${Buffer.from([0xff, 0xfe]).toString('base64')}`),
+    file(PNG, 'no-type'),
+    file('not base64', 'a.pdf'),
+    { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
+    { type: 'video_url', video_url: { url: 'https://example.org/a.mp4' } },
+  ]
+  for (const part of parts)
+    refused(t, { messages: [{ role: 'user', content: [part] }] }, /^Field 'messages\[0\]\.content\[0\]/)
+})
 
 t.test('legacy function_call and function messages: a call and its result', async (t) => {
   const asked = (q: string) => ({

@@ -257,47 +257,44 @@ t.test('response_format json_schema: not by a schema that refers to itself, or e
   t.match(sent(asJson(chain)), { output_config: { format: { type: 'json_schema' } }, dropped: { length: 0 } })
 })
 
-t.test(
-  'response_format json_schema: output_config, without what the vendor refuses in a schema',
-  async (t) => {
-    const { output_config, dropped } = sent(asJson(SCHEMA))
-    t.strictSame(output_config, {
-      format: { type: 'json_schema', schema: { ...SCHEMA, additionalProperties: false } },
-    })
-    t.same(dropped, [])
-    const reduced = sent(
-      asJson({
-        type: 'object',
-        properties: {
-          minimum: { type: 'integer', minimum: 1, enum: [1, 2] },
-          list: { type: 'array', minItems: 1, maxItems: 3, items: { $ref: '#/$defs/one' } },
-          either: {
-            oneOf: [
-              { type: 'string', format: 'date' },
-              { type: 'string', format: 'color' },
-            ],
-          },
-        },
-        $defs: { one: { type: 'object', additionalProperties: { type: 'string' } } },
-      }),
-    )
-    t.strictSame(reduced.output_config.format.schema, {
+t.test('response_format json_schema: output_config, without what the vendor refuses in it', async (t) => {
+  const { output_config, dropped } = sent(asJson(SCHEMA))
+  t.strictSame(output_config, {
+    format: { type: 'json_schema', schema: { ...SCHEMA, additionalProperties: false } },
+  })
+  t.same(dropped, [])
+  const reduced = sent(
+    asJson({
       type: 'object',
       properties: {
-        minimum: { type: 'integer', enum: [1, 2] },
-        list: { type: 'array', minItems: 1, items: { $ref: '#/$defs/one' } },
-        either: { anyOf: [{ type: 'string', format: 'date' }, { type: 'string' }] },
+        minimum: { type: 'integer', minimum: 1, enum: [1, 2] },
+        list: { type: 'array', minItems: 1, maxItems: 3, items: { $ref: '#/$defs/one' } },
+        either: {
+          oneOf: [
+            { type: 'string', format: 'date' },
+            { type: 'string', format: 'color' },
+          ],
+        },
       },
-      $defs: { one: { type: 'object', additionalProperties: false } },
-      additionalProperties: false,
-    })
-    t.same(reduced.dropped, ['response_format (limits of its schema that this model cannot be held to)'])
-    const deep = Array.from({ length: 200 }).reduce<object>((items) => ({ type: 'array', items }), {})
-    refused(t, asJson(deep), /^Field 'response_format\.json_schema\.schema' .* nested too deeply/)
-    for (const format of [{ type: 'json_schema' }, { type: 'json_object' }, { type: 'grammar' }])
-      t.match(sent({ response_format: format }), { output_config: undefined, dropped: ['response_format'] })
-  },
-)
+      $defs: { one: { type: 'object', additionalProperties: { type: 'string' } } },
+    }),
+  )
+  t.strictSame(reduced.output_config.format.schema, {
+    type: 'object',
+    properties: {
+      minimum: { type: 'integer', enum: [1, 2] },
+      list: { type: 'array', minItems: 1, items: { $ref: '#/$defs/one' } },
+      either: { anyOf: [{ type: 'string', format: 'date' }, { type: 'string' }] },
+    },
+    $defs: { one: { type: 'object', additionalProperties: false } },
+    additionalProperties: false,
+  })
+  t.same(reduced.dropped, ['response_format (limits of its schema that this model cannot be held to)'])
+  const deep = Array.from({ length: 200 }).reduce<object>((items) => ({ type: 'array', items }), {})
+  refused(t, asJson(deep), /^Field 'response_format\.json_schema\.schema' .* nested too deeply/)
+  for (const format of [{ type: 'json_schema' }, { type: 'json_object' }, { type: 'grammar' }])
+    t.match(sent({ response_format: format }), { output_config: undefined, dropped: ['response_format'] })
+})
 
 t.test('response_format json_schema: a forced tool where the model takes no output_config', async (t) => {
   const old = { upstreamModel: 'claude-sonnet-4-20250514' }

@@ -82,26 +82,23 @@ for (const [reason, expected] of Object.entries(REASONS))
     t.same(finishes, [expected])
   })
 
-t.test(
-  'usage: prompt_tokens are input, cache read and cache creation; cached_tokens are cache read',
-  async (t) => {
-    const usage = {
-      input_tokens: 1,
-      cache_read_input_tokens: 20,
-      cache_creation_input_tokens: 300,
-      output_tokens: 4000,
-    }
-    const expected = {
-      prompt_tokens: 321,
-      completion_tokens: 4000,
-      total_tokens: 4321,
-      prompt_tokens_details: { cached_tokens: 20, cache_write_tokens: 300 },
-      completion_tokens_details: { reasoning_tokens: 0 },
-    }
-    t.strictSame(whole({ content: [], usage }).value.usage, expected)
-    t.strictSame(chunks(START, ended('end_turn', usage), STOP).at(-2).usage, expected)
-  },
-)
+t.test('usage: prompt_tokens are input, cache read and creation; cached_tokens are cache read', async (t) => {
+  const usage = {
+    input_tokens: 1,
+    cache_read_input_tokens: 20,
+    cache_creation_input_tokens: 300,
+    output_tokens: 4000,
+  }
+  const expected = {
+    prompt_tokens: 321,
+    completion_tokens: 4000,
+    total_tokens: 4321,
+    prompt_tokens_details: { cached_tokens: 20, cache_write_tokens: 300 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+  }
+  t.strictSame(whole({ content: [], usage }).value.usage, expected)
+  t.strictSame(chunks(START, ended('end_turn', usage), STOP).at(-2).usage, expected)
+})
 
 t.test('usage that was not reported is not printed as 0', async (t) => {
   const { value, metered } = whole({ content: [{ type: 'text', text: 'Hi.' }], usage: {} })

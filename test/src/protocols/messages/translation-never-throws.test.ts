@@ -148,34 +148,31 @@ function faults({ max_tokens, messages, tools, tool_choice, thinking, temperatur
   }).flatMap(([fault, isSo]) => (isSo ? [fault] : []))
 }
 
-t.test(
-  'a valid chat-completions request is translated, or refused with a message that names the field',
-  async (t) => {
-    let translated = 0
-    everyRun(
-      t,
-      { seed: SEED, numRuns: RUNS },
-      [request, sometimes(fc.integer({ min: 1, max: 9000 }))],
-      (body, outputLimit) => {
-        fc.pre(chatCompletionsRequest.safeParse(JSON.parse(JSON.stringify(body))).success)
-        try {
-          const wire = TO_MESSAGES.encodeRequest(chatCall(body, { outputLimit: outputLimit ?? null }), {
-            ...OPTIONS,
-            upstreamModel: body.n === 2 ? 'claude-3-7-sonnet-latest' : 'opus-9',
-          })
-          const found = faults(JSON.parse(wire.body.toString()))
-          if (found.length > 0) throw new Error(found.join(', '))
-          translated++
-        } catch (error) {
-          if (!(error instanceof Failure)) throw error
-          return error.code === 'invalid_request' && /^Field '[^']+' is not valid: ./.test(error.message)
-        }
-        return true
-      },
-    )
-    t.ok(translated > RUNS / 3, `${translated} were translated`)
-  },
-)
+t.test('a valid chat-completions request is translated, or refused with the field’s name', async (t) => {
+  let translated = 0
+  everyRun(
+    t,
+    { seed: SEED, numRuns: RUNS },
+    [request, sometimes(fc.integer({ min: 1, max: 9000 }))],
+    (body, outputLimit) => {
+      fc.pre(chatCompletionsRequest.safeParse(JSON.parse(JSON.stringify(body))).success)
+      try {
+        const wire = TO_MESSAGES.encodeRequest(chatCall(body, { outputLimit: outputLimit ?? null }), {
+          ...OPTIONS,
+          upstreamModel: body.n === 2 ? 'claude-3-7-sonnet-latest' : 'opus-9',
+        })
+        const found = faults(JSON.parse(wire.body.toString()))
+        if (found.length > 0) throw new Error(found.join(', '))
+        translated++
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error
+        return error.code === 'invalid_request' && /^Field '[^']+' is not valid: ./.test(error.message)
+      }
+      return true
+    },
+  )
+  t.ok(translated > RUNS / 3, `${translated} were translated`)
+})
 
 const EVENTS = [
   'message_start',

@@ -269,33 +269,30 @@ t.test('whatever a client sends for a schema gives one that is taken', async (t)
   })
 })
 
-t.test(
-  'recursion is bounded: a definition within itself is given twice, then by its type alone',
-  async (t) => {
-    const leaf = { type: 'OBJECT', nullable: true }
-    const node = (next: object) => ({ type: 'OBJECT', properties: { next } })
-    const schema = {
-      type: 'object',
-      properties: { list: { $ref: '#/$defs/node' } },
-      $defs: {
-        node: {
-          type: 'object',
-          properties: { next: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] } },
-        },
+t.test('recursion is bounded: a definition within itself is given twice, then by type alone', async (t) => {
+  const leaf = { type: 'OBJECT', nullable: true }
+  const node = (next: object) => ({ type: 'OBJECT', properties: { next } })
+  const schema = {
+    type: 'object',
+    properties: { list: { $ref: '#/$defs/node' } },
+    $defs: {
+      node: {
+        type: 'object',
+        properties: { next: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] } },
       },
-    }
-    t.strictSame(schemaSubset(schema), {
-      type: 'OBJECT',
-      properties: { list: node({ ...node(leaf), nullable: true }) },
-    })
-    t.strictSame(schemaSubset({ $ref: '#' }), schemaSubset({}))
-    const lists = (levels: number): Schema => ({
-      type: 'ARRAY',
-      items: levels === 0 ? schemaSubset({}) : lists(levels - 1),
-    })
-    t.strictSame(schemaSubset({ type: 'array', items: { $ref: '#' } }), lists(3))
-  },
-)
+    },
+  }
+  t.strictSame(schemaSubset(schema), {
+    type: 'OBJECT',
+    properties: { list: node({ ...node(leaf), nullable: true }) },
+  })
+  t.strictSame(schemaSubset({ $ref: '#' }), schemaSubset({}))
+  const lists = (levels: number): Schema => ({
+    type: 'ARRAY',
+    items: levels === 0 ? schemaSubset({}) : lists(levels - 1),
+  })
+  t.strictSame(schemaSubset({ type: 'array', items: { $ref: '#' } }), lists(3))
+})
 
 t.test('definitions that multiply are cut off', async (t) => {
   const maxBytes = 1_000_000
