@@ -83,16 +83,13 @@ export function openNats({ url, name, log, replicas }: NatsOptions): Nats {
   const settlements = monitor(SETTLEMENTS)
   const tasks = monitor(TASKS)
   const deliveries = monitor(DELIVERIES)
+  const monitors = [settlements, tasks, deliveries]
   const publisher = new Publisher(connection, {
     missing() {
-      settlements.ensure()
-      tasks.ensure()
-      deliveries.ensure()
+      for (const each of monitors) each.ensure()
     },
     repeated() {
-      settlements.check()
-      tasks.check()
-      deliveries.check()
+      for (const each of monitors) each.check()
     },
   })
   return {
@@ -151,9 +148,7 @@ export function openNats({ url, name, log, replicas }: NatsOptions): Nats {
     consumeTasks: (deliver) => tasks.consume(deliver),
     consumeDeliveries: (deliver) => deliveries.consume(deliver),
     async close() {
-      settlements.stop()
-      tasks.stop()
-      deliveries.stop()
+      for (const each of monitors) each.stop()
       await connection.close()
       publisher.close()
     },
