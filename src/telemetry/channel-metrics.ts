@@ -5,6 +5,7 @@ import {
   type BreakerState,
   type ChannelState,
 } from '../../schemas/config/channel-report.ts'
+import type { Register } from './register.ts'
 
 /** Counts of one channel in a process. */
 export interface ChannelCounts {
@@ -19,14 +20,6 @@ export interface ChannelCounts {
 }
 
 const BREAKER_VALUE: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 0.5, open: 1 }
-
-type Register = (
-  name: string,
-  help: string,
-  type: 'counter' | 'gauge',
-  values: () => unknown[],
-  aggregator?: 'sum' | 'max',
-) => void
 
 /** @param read called at each scrape */
 export function registerChannels(register: Register, read: () => readonly ChannelCounts[]): void {

@@ -3,6 +3,7 @@
  * model than was requested. Accounts are no labels: their number has no bound.
  */
 import type { Settlement } from '../../schemas/events/event.ts'
+import type { Register } from './register.ts'
 
 /** Pairs of channel and model beyond this many are counted under empty labels. */
 const MAX_PAIRS = 5_000
@@ -30,8 +31,6 @@ interface PairTotals {
   suspect: number
   otherModel: number
 }
-
-type Register = (name: string, help: string, type: 'counter', values: () => unknown[]) => void
 
 export function registerMetering(register: Register): MeteringMeters {
   /** By channel, then by model. */

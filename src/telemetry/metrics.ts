@@ -2,7 +2,7 @@
  * The metrics of `GET /metrics`. A call adds to plain numbers of this process; only a scrape turns them into
  * Prometheus's text. Processes that share a port exchange snapshots, so that any of them answers for all.
  */
-import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
+import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { CALL_STATUSES, type CallStatus } from '../../schemas/call-log/row.ts'
 import type { Settlement } from '../../schemas/events/event.ts'
 import { type ChannelCounts, registerChannels } from './channel-metrics.ts'
@@ -10,6 +10,7 @@ import { GAUGE_NAMES, GAUGES, type GaugeName } from './gauges.ts'
 import { emptyHistogram, type HistogramValues, observe, samplesOf } from './histogram.ts'
 import { type MeteringMeters, registerMetering } from './metering-metrics.ts'
 import { type RefusalMeters, registerRefusals } from './refusal-metrics.ts'
+import { type Register, registerIn } from './register.ts'
 import { registerTasks, type TaskMeters } from './task-metrics.ts'
 
 /** Upper bounds in seconds. The longest call takes 180 seconds. */
@@ -132,15 +133,13 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
   }
 
   const registry = new Registry()
-  registerCalls(registry, models)
+  const register = registerIn(registry)
+  registerCalls(register, models)
   const channelCounts: (() => readonly ChannelCounts[])[] = []
-  registerChannels(
-    (...metric) => register(registry, ...metric),
-    () => channelCounts.flatMap((read) => read()),
-  )
-  const refusals = registerRefusals((...metric) => register(registry, ...metric))
-  const metering = registerMetering((...metric) => register(registry, ...metric))
-  const tasks = registerTasks((...metric) => register(registry, ...metric))
+  registerChannels(register, () => channelCounts.flatMap((read) => read()))
+  const refusals = registerRefusals(register)
+  const metering = registerMetering(register)
+  const tasks = registerTasks(register)
   registerProcess(registry, version, () => inFlightCalls)
   registerDefaults(registry, hasStreams)
   const readers = registerGauges(registry)
@@ -180,38 +179,18 @@ export function createMetrics(version: string, { hasStreams = false } = {}): Met
   }
 }
 
-/** Registers a metric whose values are computed from the totals when it is read. */
-function register(
-  registry: Registry,
-  name: string,
-  help: string,
-  type: 'counter' | 'gauge' | 'histogram',
-  values: () => unknown[],
-  aggregator: 'sum' | 'max' = 'sum',
-): void {
-  const read = () => ({ name, help, type, aggregator, values: values() })
-  // prom-client takes any object that can be read so, though its types name only its own classes.
-  registry.registerMetric({
-    name,
-    help,
-    type,
-    aggregator,
-    get: async () => read(),
-  } as unknown as Metric)
-}
-
-function registerCalls(registry: Registry, models: ReadonlyMap<string, ModelTotals>): void {
+function registerCalls(register: Register, models: ReadonlyMap<string, ModelTotals>): void {
   const rows = <T>(valuesOf: (totals: ModelTotals, model: string) => T[]) =>
     [...models].flatMap(([model, totals]) => valuesOf(totals, model))
 
-  register(registry, 'tollgate_calls_total', 'Ended calls.', 'counter', () =>
+  register('tollgate_calls_total', 'Ended calls.', 'counter', () =>
     rows(({ calls }, model) =>
       CALL_STATUSES.map((status, index) => ({ labels: { model, status }, value: calls[index]! })).filter(
         ({ value }) => value > 0,
       ),
     ),
   )
-  register(registry, 'tollgate_tokens_total', 'Tokens of ended calls.', 'counter', () =>
+  register('tollgate_tokens_total', 'Tokens of ended calls.', 'counter', () =>
     rows(({ inputTokens, outputTokens }, model) => [
       { labels: { model, direction: 'input' }, value: inputTokens },
       { labels: { model, direction: 'output' }, value: outputTokens },
@@ -219,12 +198,12 @@ function registerCalls(registry: Registry, models: ReadonlyMap<string, ModelTota
   )
   const ttfb = 'tollgate_time_to_first_byte_seconds'
   const ttfbHelp = 'From the request to the first byte sent to the client.'
-  register(registry, ttfb, ttfbHelp, 'histogram', () =>
+  register(ttfb, ttfbHelp, 'histogram', () =>
     rows((totals, model) => samplesOf(ttfb, TTFB_BOUNDS_SECONDS, totals.ttfb, { model })),
   )
   const duration = 'tollgate_call_duration_seconds'
   const durationHelp = 'From the request to the end of the call.'
-  register(registry, duration, durationHelp, 'histogram', () =>
+  register(duration, durationHelp, 'histogram', () =>
     rows((totals, model) => samplesOf(duration, DURATION_BOUNDS_SECONDS, totals.duration, { model })),
   )
 }

@@ -1,14 +1,5 @@
 /** Metrics of refused requests. The reasons are few and fixed; addresses are in the log alone. */
-
-type Register = (name: string, help: string, type: 'counter', values: () => unknown[]) => void
-
-function countByReason(register: Register, name: string, help: string): (reason: string) => void {
-  const refused = new Map<string, number>()
-  register(name, help, 'counter', () =>
-    [...refused].map(([reason, value]) => ({ labels: { reason }, value })),
-  )
-  return (reason) => void refused.set(reason, (refused.get(reason) ?? 0) + 1)
-}
+import { countBy, type Register } from './register.ts'
 
 export interface RefusalMeters {
   /** Counts a request that was refused for its key. */
@@ -20,18 +11,21 @@ export interface RefusalMeters {
 }
 
 export const registerRefusals = (register: Register): RefusalMeters => ({
-  unauthenticated: countByReason(
+  unauthenticated: countBy(
     register,
+    'reason',
     'tollgate_authentication_failures_total',
     'Requests that were refused for their key.',
   ),
-  clientRefused: countByReason(
+  clientRefused: countBy(
     register,
+    'reason',
     'tollgate_client_limit_refusals_total',
     'Requests and connections that were refused for a limit of their client or of the memory for bodies.',
   ),
-  reservationRefused: countByReason(
+  reservationRefused: countBy(
     register,
+    'reason',
     'tollgate_reservation_refusals_total',
     'Calls that were refused because the reservations of all processes left too little for them.',
   ),

@@ -1,5 +1,6 @@
 /** Metrics of work on tasks: attempts at upstreams, and the lateness of polls. */
 import { emptyHistogram, observe, samplesOf } from './histogram.ts'
+import { countBy, type Register } from './register.ts'
 
 /** Upper bounds in seconds. A poll should come within its task's interval. */
 export const LATENESS_BOUNDS_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
@@ -17,26 +18,13 @@ export interface TaskMeters {
   late(lateMs: number): void
 }
 
-type Register = (name: string, help: string, type: 'counter' | 'histogram', values: () => unknown[]) => void
-
 export function registerTasks(register: Register): TaskMeters {
-  const submits = new Map<string, number>()
-  const polls = new Map<string, number>()
   let beyond = 0
   let discarded = 0
   const lateness = emptyHistogram(LATENESS_BOUNDS_SECONDS)
-  const counted = (totals: ReadonlyMap<string, number>) => () =>
-    [...totals].map(([outcome, value]) => ({ labels: { outcome }, value }))
-  const add = (totals: Map<string, number>) => (outcome: string) =>
-    void totals.set(outcome, (totals.get(outcome) ?? 0) + 1)
-
-  register(
-    'tollgate_task_submits_total',
-    'Attempts at submitting tasks to upstreams.',
-    'counter',
-    counted(submits),
-  )
-  register('tollgate_task_polls_total', 'Polls of tasks that upstreams work on.', 'counter', counted(polls))
+  const outcomes = (name: string, help: string) => countBy(register, 'outcome', name, help)
+  const submitted = outcomes('tollgate_task_submits_total', 'Attempts at submitting tasks to upstreams.')
+  const polled = outcomes('tollgate_task_polls_total', 'Polls of tasks that upstreams work on.')
   register(
     'tollgate_task_beyond_order_total',
     'Results that are not what was requested: longer, larger, in greater number, or with files of another kind.',
@@ -55,8 +43,8 @@ export function registerTasks(register: Register): TaskMeters {
     lateness.counts.some((count) => count > 0) ? samplesOf(name, LATENESS_BOUNDS_SECONDS, lateness, {}) : [],
   )
   return {
-    submitted: add(submits),
-    polled: add(polls),
+    submitted,
+    polled,
     exceededOrder: () => void beyond++,
     discarded: () => void discarded++,
     late: (lateMs) => observe(LATENESS_BOUNDS_SECONDS, lateness, lateMs / MS_PER_SECOND),
