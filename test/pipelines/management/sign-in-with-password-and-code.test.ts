@@ -157,21 +157,22 @@ t.test('an attempt that is turned away unchecked does not count', async (t) => {
 })
 
 t.test('any number of people behind one address take up their invitations', async (t) => {
-  const invited = Array.from({ length: 31 }, (_, index) => ({ email: `new${index}@example.com`, index }))
+  const takeUp = async (email: string) => {
+    const invitation = generateToken()
+    await database.createInvitation({
+      tokenHash: tokenHash(invitation),
+      email,
+      accountId: null,
+      role: null,
+      installationRole: null,
+    })
+    return refusal(browser('192.0.2.6').run(ACTS, signUp, { name: 'New', password: PASSWORD, invitation }))
+  }
+  // As many as may be checked at a time; then further ones.
   const answers = await Promise.all(
-    invited.map(async ({ email, index }) => {
-      const invitation = generateToken()
-      await database.createInvitation({
-        tokenHash: tokenHash(invitation),
-        email,
-        accountId: null,
-        role: null,
-        installationRole: null,
-      })
-      await sleep(index * 30)
-      return refusal(browser('192.0.2.6').run(ACTS, signUp, { name: 'New', password: PASSWORD, invitation }))
-    }),
+    Array.from({ length: 30 }, (_, index) => takeUp(`new${index}@example.com`)),
   )
+  answers.push(await takeUp('another@example.com'))
   t.same([...new Set(answers)], ['done'])
 })
 
