@@ -7,7 +7,7 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 
 export const SUBMITTED_AT = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
-/** What clients read of a state whose name they do not know. */
+/** The status that clients see of a state which has another name. */
 export const STATUSES: Readonly<Partial<Record<Task['state'], string>>> = {
   waiting: 'queued',
   submitting: 'queued',
