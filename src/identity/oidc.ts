@@ -57,8 +57,6 @@ export interface OidcPerson {
   readonly name: string | null
 }
 
-export type Oidc = ReturnType<typeof openOidc>
-
 export function openOidc() {
   const known = new Map<string, { readonly at: number; readonly found: Promise<Configuration> }>()
   /** Reads the provider's metadata, and again after an hour or a failure. */

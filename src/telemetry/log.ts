@@ -8,9 +8,6 @@ import type { LogLevel } from '../../schemas/config/settings.ts'
 import { LineOutput } from './line-output.ts'
 import { Scrubber } from './scrub.ts'
 
-/** The field that carries a call's request id, the same as its `x-gateway-trace`. */
-export const REQUEST_ID_FIELD = 'request_id'
-
 type Fields = Readonly<Record<string, unknown>>
 type Write = (fields: Fields, message: string) => void
 
