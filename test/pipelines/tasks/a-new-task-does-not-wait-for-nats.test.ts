@@ -7,9 +7,9 @@ const HOUR_MS = 3_600_000
 const tasks = await startTasks(t)
 const { database } = tasks
 
-/** A sweep of a process whose clock is ahead. */
-async function sweepLater(ms: number): Promise<void> {
-  const worker = tasks.worker(t, { now: () => Date.now() + ms })
+/** A sweep of a process whose clock says this. */
+async function sweepAt(now: number): Promise<void> {
+  const worker = tasks.worker(t, { now: () => now })
   worker.kill()
   await worker.swept()
 }
@@ -24,13 +24,14 @@ t.test('without NATS a new task is taken on within a second', async (t) => {
     return hold?.ref
   })
   const read = async () => (await database.readTasks([id]))[0]
-  await sweepLater(0)
+  const { touchedAt } = (await read())!
+  await sweepAt(touchedAt)
   t.match(await read(), { state: 'waiting' }, 'its message may be on the way to another process')
-  await sweepLater(1_000)
+  await sweepAt(touchedAt + 1_000)
   t.match(await read(), { state: 'queued', chain: 1 })
   t.match(await answer, { id })
-  await sweepLater(2_000)
+  await sweepAt(touchedAt + 2_000)
   t.match(await read(), { state: 'queued', chain: 1 }, 'a poll has time')
-  await sweepLater(HOUR_MS / 2)
+  await sweepAt(Date.now() + HOUR_MS / 2)
   await tasks.reached(id, 'succeeded')
 })
