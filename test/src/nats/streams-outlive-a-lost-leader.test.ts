@@ -75,7 +75,7 @@ const electsAnother = (cluster: NatsCluster, former: string | undefined) =>
     BOUND_MS,
   ).catch(() => false)
 
-/** Kills the leader of a new cluster in mid-load. Returns false where its servers elect no other one. */
+/** Kills the leader of a new cluster in mid-load. Returns false where its servers agree on none, before or after. */
 async function outlivesItsLeader(t: Test): Promise<boolean> {
   // Each time a new cluster: in nats-server 2.9 a consumer can lose its leader for ever after the number of replicas of
   // its stream was raised. See docs/cluster.md, "A NATS cluster".
@@ -104,7 +104,8 @@ async function outlivesItsLeader(t: Test): Promise<boolean> {
       send()
     })
   for (let i = 0; i < BEFORE_THE_LOSS; i++) await publish(`m${i}`)
-  const leader = await leaderOf(cluster)
+  const leader = await leaderOf(cluster).catch(() => null)
+  if (leader === null) return false
   t.match(leader, /^n[123]$/)
   const rest = Array.from({ length: MESSAGES - BEFORE_THE_LOSS }, (_, i) =>
     publish(`m${BEFORE_THE_LOSS + i}`),
@@ -119,7 +120,8 @@ async function outlivesItsLeader(t: Test): Promise<boolean> {
 }
 
 await t.test('a leader is killed in mid-load', async (t) => {
-  // Rarely the servers that are left elect none: such a cluster shows nothing of our messages.
+  // Rarely replicas of a new cluster stay behind, or the servers that are left elect no leader: such a cluster shows
+  // nothing of our messages.
   for (let tries = 1; tries <= MAX_CLUSTERS; tries++) if (await outlivesItsLeader(t)) return
-  t.fail(`no cluster of ${MAX_CLUSTERS} has elected another leader`)
+  t.fail(`no cluster of ${MAX_CLUSTERS} has kept replicas current and elected another leader`)
 })
