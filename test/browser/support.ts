@@ -77,19 +77,19 @@ interface Visit {
   look(name: string, shown?: Page): Promise<void>
 }
 
-/** Tells a story once with each hand, each time in a test and on a page of its own. */
+/** Runs a scenario once with the mouse and once with the keyboard, each time in a new test and on a new page. */
 export async function withEachHand(
   t: Test,
-  story: string,
-  tell: (t: Test, visit: Visit) => Promise<void>,
+  scenario: string,
+  run: (t: Test, visit: Visit) => Promise<void>,
 ): Promise<void> {
   for (const hand of HANDS)
     await t.test(hand.name, (t) =>
-      withPage(t, `${story} ${hand.name}`, (page) => {
+      withPage(t, `${scenario} ${hand.name}`, (page) => {
         const look = async (name: string, shown = page) => {
           if (hand === mouse) await inspectPage(t, shown, name)
         }
-        return tell(t, { hand, page, look })
+        return run(t, { hand, page, look })
       }),
     )
 }

@@ -4,7 +4,7 @@ import { CopyBench } from '../call-log/usage-copy-support.ts'
 
 const bench = await CopyBench.open(t)
 
-t.test('a task’s id and links are in the call log as settled, whatever stands in them', async (t) => {
+t.test('a task’s id and links are in the call log as settled, whatever characters they have', async (t) => {
   const { database, callLog, account } = bench
   const expires = 1_760_600_000_123
   const urls = ['https://files.test/a.png?x=1&y=%20', "https://files.test/it's\\here\t[1],2"]

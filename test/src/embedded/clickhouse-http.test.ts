@@ -25,7 +25,7 @@ t.test('the embedded ClickHouse speaks the HTTP interface of a server', async (t
     return (await client.query(given)).json()
   }
 
-  await t.test('parameters are values, whatever stands in them', async (t) => {
+  await t.test('parameters are values, whatever characters they have', async (t) => {
     const texts = [
       "it's",
       'back\\slash',
