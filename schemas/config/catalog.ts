@@ -243,6 +243,13 @@ const estimateFloors = z.strictObject({
 export const STRATEGIES = ['priority', 'least_latency', 'least_cost'] as const
 export type Strategy = (typeof STRATEGIES)[number]
 
+export const ESTIMATES = ['specified', 'worst_case'] as const
+export type Estimate = (typeof ESTIMATES)[number]
+
+/** `abort` ends the upstream call at once; `read_on` reads it, within limits, to learn what it costs. */
+export const AFTER_CLIENT_LEAVES = ['abort', 'read_on'] as const
+export type AfterClientLeaves = (typeof AFTER_CLIENT_LEAVES)[number]
+
 export const modelEntry = z.strictObject({
   id: name,
   family: z.string().optional(),
@@ -259,6 +266,8 @@ export const modelEntry = z.strictObject({
   estimate: estimateFloors.prefault({}),
   images: imageTraits.optional(),
   videos: videoTraits.optional(),
+  /** Default: that of the installation. */
+  after_client_leaves: z.enum(AFTER_CLIENT_LEAVES).optional(),
   /** Default: that of the whole catalogue. */
   strategy: z.enum(STRATEGIES).optional(),
   /** Models that serve a call when every channel of this one has failed, in order. */
@@ -348,6 +357,8 @@ export const channelEntry = z.strictObject({
     )
     .default({}),
   timeout_seconds: z.number().positive().max(600).default(180),
+  /** Default: that of the installation. */
+  hide_auth_errors: z.boolean().optional(),
   /** Links of clients that lead to addresses which are not public are handed on: the upstream is the operator's own. */
   private_links: z.boolean().default(false),
   /**

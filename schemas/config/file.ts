@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { DEFAULT_CONFIRM_ABOVE, DEFAULT_TRIAL_CREDIT } from '../accounts/account.ts'
 import { creditsText, parseCredits } from '../money.ts'
-import { channelEntry, modelEntry, STRATEGIES } from './catalog.ts'
+import { AFTER_CLIENT_LEAVES, channelEntry, ESTIMATES, modelEntry, STRATEGIES } from './catalog.ts'
 import { paymentsEntry } from './payments.ts'
 
 const limit = z.int().positive().nullable().default(null)
@@ -31,6 +31,9 @@ const MIN_METRICS_TOKEN_CHARS = 16
 /** With inline files. */
 const MAX_BODY_MIB = 32
 const DEFAULT_MAX_BODY_MIB = 10
+
+/** Longer than clients and proxies wait for a byte, it keeps nothing alive. */
+const MAX_KEEP_ALIVE_SECONDS = 300
 
 const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])$/
 
@@ -112,6 +115,17 @@ export const configFile = z.strictObject({
     .prefault({}),
   /** Defaults for every account; null is no limit. */
   limits: z.strictObject({ requests_per_minute: limit, concurrency: limit }).prefault({}),
+  /**
+   * What a chat call may cost: by the formula of the specification, or by all that the request could make the upstream
+   * bill, tools, files and thinking included. See docs/api-rules.md, "Pre-charge".
+   */
+  estimate: z.enum(ESTIMATES).default('specified'),
+  /** An upstream's 401, 402 or 403 about the channel's own key reaches the client as 502. */
+  hide_auth_errors: z.boolean().default(false),
+  /** A stream without an event for this long gets a comment or a ping; null: no byte is added. */
+  keep_alive_seconds: z.int().positive().max(MAX_KEEP_ALIVE_SECONDS).nullable().default(null),
+  /** What happens to the upstream call when the client leaves a stream; a model may say otherwise. */
+  after_client_leaves: z.enum(AFTER_CLIENT_LEAVES).default('abort'),
   /** Of the models that name none. */
   strategy: z.enum(STRATEGIES).default('priority'),
   /** Sign-up: for everyone, for those who were invited, or for none but those whom an operator creates. */
@@ -167,7 +181,11 @@ export const configFile = z.strictObject({
   settlement: z.strictObject({ durability: z.enum(['local', 'cluster']).default('local') }).prefault({}),
   /** Months of the call log that ended so long ago are dropped; null keeps them for ever. PostgreSQL has `retention`. */
   logs: z
-    .strictObject({ retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).nullable().default(null) })
+    .strictObject({
+      retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).nullable().default(null),
+      /** Beyond a number a minute, refused calls of one key, model and reason share a row. */
+      share_refusals: z.boolean().default(false),
+    })
     .prefault({}),
   /** Full months that PostgreSQL keeps besides the current one; null keeps all. */
   retention: z

@@ -2,6 +2,10 @@
 
 const PUBLIC_PROFILE = {
   limits: { requests_per_minute: 600, concurrency: 64 },
+  estimate: 'worst_case',
+  hide_auth_errors: true,
+  keep_alive_seconds: 15,
+  logs: { share_refusals: true },
   server: { per_address: { connections: 200, unauthenticated_per_minute: 300, buffered_mib: 128 } },
 } as const
 
@@ -21,6 +25,21 @@ function filled(
   return result
 }
 
-/** Returns the content of a configuration file with the defaults of its profile. */
-export const withProfile = (value: unknown): unknown =>
-  isGroup(value) && value.profile === 'public' ? filled(value, PUBLIC_PROFILE) : value
+/** Hidden reasoning is what a client that leaves a stream would not pay for. */
+const READ_ON = { after_client_leaves: 'read_on' } as const
+
+const readOnWhereItReasons = (model: unknown): unknown =>
+  isGroup(model) && isGroup(model.capabilities) && model.capabilities.reasoning === true
+    ? filled(model, READ_ON)
+    : model
+
+/**
+ * Returns the content of a configuration file with the defaults of its profile. A file that sets `after_client_leaves`
+ * keeps it for all models that set none.
+ */
+export function withProfile(value: unknown): unknown {
+  if (!isGroup(value) || value.profile !== 'public') return value
+  const { models } = value
+  const areFilled = value.after_client_leaves === undefined && Array.isArray(models)
+  return filled(areFilled ? { ...value, models: models.map(readOnWhereItReasons) } : value, PUBLIC_PROFILE)
+}
