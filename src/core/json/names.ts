@@ -2,7 +2,7 @@
  * Finds names in a JSON text that two readers could take for different fields. Parsers differ: some keep the first of
  * two equal names and some the last, some compare without regard to case, some end a name at its first NUL.
  */
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import { readName, skipSpace, skipString, skipValue } from './fields.ts'
 
 /** A place in a contract and the names that mean something in an object there. A list shares the place of its items. */
@@ -11,6 +11,10 @@ export interface NameSet {
   readonly known: ReadonlyMap<string, NameSet>
   /** The known names by their folded form. */
   readonly folded: ReadonlyMap<string, string>
+  /** The client or the model chooses the names, and nobody reads them: only the same name twice is a fault. */
+  readonly isChosen: boolean
+  /** The place inside a name that is not known, where that is another one. */
+  readonly others?: NameSet
 }
 
 export interface NameFault {
@@ -18,12 +22,15 @@ export interface NameFault {
   readonly why: string
 }
 
-/** Names in other characters than printable ASCII take long to compare: a request has no more of them. */
+/** Names that are read, in other characters than printable ASCII, take long to compare: a request has no more of them. */
 export const MAX_OTHER_NAMES = 5_000
 
 /** Of one object, and, where a client chooses the names, of all together: each is compared with those beside it. */
 export const MAX_FIELDS = 1_024
 export const MAX_CHOSEN_NAMES = 30_000
+
+/** A longer name is compared by its bytes: no name that means something is as long, in any letters. */
+const MAX_FOLDED_BYTES = 256
 
 /** Parsers that assign fields to an object change the object by it. */
 const PROTOTYPE = '__proto__'
@@ -32,8 +39,12 @@ const PLAIN = /^[\x20-\x7e]*$/
 const UNSEEN = /[\p{Cc}\p{Default_Ignorable_Code_Point}\ufffd]/gu
 const CONTROL = /\p{Cc}/u
 
-/** Returns the form by which names are compared: NFKC, without case and invisible characters. */
+/**
+ * Returns the form by which names are compared: NFKC, without case and invisible characters; a name of more than
+ * `MAX_FOLDED_BYTES` bytes unchanged.
+ */
 export function foldedName(name: string): string {
+  if (Buffer.byteLength(name) > MAX_FOLDED_BYTES) return name
   if (PLAIN.test(name)) return name.toLowerCase()
   const letters = [...name.toWellFormed().normalize('NFKC').replace(UNSEEN, '')]
   // Letter by letter: the lower case of a sigma depends on what follows it in the word.
@@ -43,16 +54,27 @@ export function foldedName(name: string): string {
     .normalize('NFKC')
 }
 
-/** Returns a place. `names` are separated by spaces. Names that `inside` lacks may have any content. */
+/** A place where the client or the model chooses the names, at any depth. */
+export const CHOSEN: NameSet = { known: new Map(), folded: new Map(), isChosen: true }
+
+/** A place whose names an upstream reads, and the gateway does not know: two of them must not look alike. */
+const UNLISTED: NameSet = { known: new Map(), folded: new Map(), isChosen: false }
+
+/**
+ * Returns a place. `names` are separated by spaces; names inside those are an upstream's. What is inside a name that the
+ * place lacks nobody reads.
+ */
 export function place(names: string, inside: Readonly<Record<string, NameSet>> = {}): NameSet {
   const all = names.split(/\s+/).filter((name) => name !== '')
-  const known = new Map(all.map((name) => [name, ANYTHING]))
+  const known = new Map(all.map((name) => [name, UNLISTED]))
   for (const [name, under] of Object.entries(inside)) known.set(name, under)
-  return { known, folded: new Map([...known.keys()].map((name) => [foldedName(name), name])) }
+  const folded = new Map([...known.keys()].map((name) => [foldedName(name), name]))
+  return { known, folded, isChosen: false, others: CHOSEN }
 }
 
-/** A place where the client chooses the names: only duplicates are faults. */
-export const ANYTHING: NameSet = { known: new Map(), folded: new Map() }
+/** Returns the part of a place in which the client or the model chooses what is inside of each name. */
+export const chosen = (names: string): Readonly<Record<string, NameSet>> =>
+  Object.fromEntries(names.split(/\s+/).map((name) => [name, CHOSEN]))
 
 /** Returns every known name anywhere in a place, and the one that is known nowhere. */
 export function namesIn(place: NameSet): ReadonlySet<string> {
@@ -78,7 +100,12 @@ const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 
-function nameFault(name: string, folded: string, { known, folded: knownFolded }: NameSet): string | null {
+function nameFault(
+  name: string,
+  folded: string,
+  { isChosen, known, folded: knownFolded }: NameSet,
+): string | null {
+  if (isChosen) return null
   if (name === PROTOTYPE) return 'no field may have this name'
   if (known.size === 0 || known.has(name)) return null
   const meant = knownFolded.get(folded)
@@ -122,12 +149,15 @@ class NameWalker {
       this.path.push(name)
       this.why = this.#excess(name, place)
       if (this.why !== null) return at
-      const folded = foldedName(name)
+      const folded = place.isChosen ? name : foldedName(name)
       this.why = nameFault(name, folded, place) ?? duplicateFault(name, seen.get(folded))
       if (this.why !== null) return at
       seen.set(folded, name)
       // Behind the name and its colon.
-      at = this.value(skipSpace(bytes, skipSpace(bytes, nameEnd) + 1), place.known.get(name) ?? ANYTHING)
+      at = this.value(
+        skipSpace(bytes, skipSpace(bytes, nameEnd) + 1),
+        place.known.get(name) ?? place.others ?? place,
+      )
       if (this.why !== null) return at
       this.path.pop()
       at = skipSpace(bytes, at)
@@ -138,8 +168,8 @@ class NameWalker {
   }
 
   /** Returns the limit that one more name exceeds, or null. */
-  #excess(name: string, { known }: NameSet): string | null {
-    if (!PLAIN.test(name) && ++this.#otherNames > MAX_OTHER_NAMES)
+  #excess(name: string, { isChosen, known }: NameSet): string | null {
+    if (!isChosen && !PLAIN.test(name) && ++this.#otherNames > MAX_OTHER_NAMES)
       return `the body has more than ${MAX_OTHER_NAMES} names that are not in ASCII; send fewer`
     if (known.size === 0 && ++this.#chosenNames > MAX_CHOSEN_NAMES)
       return `the body has more than ${MAX_CHOSEN_NAMES} names of the client's choice; send fewer`

@@ -10,9 +10,9 @@ import {
   mayLoseDigits,
   parseExactJson,
 } from '../../core/json/exact.ts'
-import { ANYTHING, findNameFault, MAX_FIELDS, type NameSet } from '../../core/json/names.ts'
+import { CHOSEN, findNameFault, MAX_FIELDS, type NameSet } from '../../core/json/names.ts'
 import { PLAIN_ISSUES } from '../../core/plain-issues.ts'
-import { placeOf } from './contract-place.ts'
+import { type Definition, definitionOf, placeOf } from './contract-place.ts'
 import { countFault } from './counts.ts'
 
 /** Converts numbers under known names, which are read; numbers elsewhere keep their digits. */
@@ -22,7 +22,7 @@ function withPlainSettings(value: unknown, place: NameSet, isKnown: boolean): un
   if (typeof value !== 'object' || value === null) return value
   const fields = Object.entries(value).map(([name, inner]) => {
     const inside = place.known.get(name)
-    return [name, withPlainSettings(inner, inside ?? ANYTHING, inside !== undefined)] as const
+    return [name, withPlainSettings(inner, inside ?? CHOSEN, inside !== undefined)] as const
   })
   return Object.fromEntries(fields)
 }
@@ -139,72 +139,62 @@ export function invalidField(path: string, why: string): Failure {
   return new Failure('invalid_request', `${what} is not valid: ${why}`)
 }
 
-/** Items of a list that are checked together. A schema reports all that is wrong; one complaint is enough. */
+/** Items of a longer list are checked one by one. A schema reports all that is wrong; one complaint is enough. */
 const CHECKED_TOGETHER = 100
-
-type Path = readonly (string | number)[]
-
-/** Returns the value with no more than the first items of each list. */
-function cut(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || isRawNumber(value)) return value
-  if (Array.isArray(value)) return value.slice(0, CHECKED_TOGETHER).map(cut)
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, cut(inner)]))
-}
-
-/** Yields the lists whose items are not all checked together, at any depth. */
-function* longLists(
-  value: unknown,
-  path: Path = [],
-): Generator<{ readonly path: Path; readonly list: unknown[] }> {
-  if (typeof value !== 'object' || value === null) return
-  if (Array.isArray(value) && value.length > CHECKED_TOGETHER) yield { path, list: value }
-  for (const [name, inner] of Object.entries(value))
-    if (typeof inner === 'object')
-      yield* longLists(inner, [...path, Array.isArray(value) ? Number(name) : name])
-}
-
-/**
- * Returns the value with `piece` in place of the list at `path`. Of other lists it has one item or few, and of the whole
- * one field: each would be checked once for each piece.
- */
-function withPiece(value: unknown, path: Path, piece: readonly unknown[], depth = 0): unknown {
-  const step = path[depth]
-  if (step === undefined) return piece.map(cut)
-  const inner = withPiece((value as Record<string | number, unknown>)[step], path, piece, depth + 1)
-  if (typeof step === 'number') return [inner]
-  return depth === 0 ? { [step]: inner } : { ...(cut(value) as object), [step]: inner }
-}
-
-/** Returns the first complaint about an item of a long list behind its first items. */
-function issueInPieces(
-  schema: ZodType<unknown>,
-  value: unknown,
-  lists: ReturnType<typeof longLists>,
-): Issue | null {
-  for (const { path, list } of lists)
-    for (let from = CHECKED_TOGETHER; from < list.length; from += CHECKED_TOGETHER) {
-      const piece = withPiece(value, path, list.slice(from, from + CHECKED_TOGETHER))
-      for (const complaint of schema.safeParse(piece, PLAIN_ISSUES).error?.issues ?? []) {
-        const issue = deepest(complaint as Issue)
-        const inside = issue.path.slice(path.length)
-        const isInside = path.every((step, at) => issue.path[at] === (typeof step === 'number' ? 0 : step))
-        if (isInside && inside.length > 0)
-          return { ...issue, path: [...path, Number(inside[0]) + from, ...inside.slice(1)] }
-      }
-    }
-  return null
-}
 
 const firstIssue = (schema: ZodType<unknown>, value: unknown): Issue | null => {
   const first = schema.safeParse(value, PLAIN_ISSUES).error?.issues[0]
   return first === undefined ? null : deepest(first as Issue)
 }
 
+const within = (step: string | number, issue: Issue | null): Issue | null =>
+  issue === null ? null : { ...issue, path: [step, ...issue.path] }
+
+/** Returns the alternatives for a list, or for an object: of those that a field tells apart, the one it names. */
+function alternativesFor(value: object, { options = [], discriminator }: Definition): readonly ZodType[] {
+  if (discriminator !== undefined) {
+    const kind = (value as Readonly<Record<string, unknown>>)[discriminator]
+    return options.filter((option) => definitionOf(option).shape?.[discriminator]?.safeParse(kind).success)
+  }
+  const type = Array.isArray(value) ? 'array' : 'object'
+  return options.filter((option) => definitionOf(option).type === type)
+}
+
+/** Returns the first complaint about an item of a long list that the schema knows, at any depth. */
+function issueInLongLists(schema: ZodType, value: unknown): Issue | null {
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) return null
+  const definition = definitionOf(schema)
+  const { shape, element, innerType, in: before, out } = definition
+  if (Array.isArray(value) && element !== undefined) {
+    const isLong = value.length > CHECKED_TOGETHER
+    for (const [index, item] of value.entries()) {
+      const issue = issueInLongLists(element, item) ?? (isLong ? firstIssue(element, item) : null)
+      if (issue !== null) return within(index, issue)
+    }
+  } else if (shape !== undefined)
+    for (const [name, field] of Object.entries(shape)) {
+      const inner = Object.hasOwn(value, name)
+        ? (value as Readonly<Record<string, unknown>>)[name]
+        : undefined
+      const issue = issueInLongLists(field, inner)
+      if (issue !== null) return within(name, issue)
+    }
+  else if (innerType !== undefined) return issueInLongLists(innerType, value)
+  else if (before !== undefined && out !== undefined)
+    // What a transform makes of the value is checked.
+    return definitionOf(before).type === 'transform'
+      ? issueInLongLists(out, before.safeParse(value).data)
+      : issueInLongLists(before, value)
+  else {
+    const [only, ...others] = alternativesFor(value, definition)
+    if (only !== undefined && others.length === 0) return issueInLongLists(only, value)
+  }
+  return null
+}
+
 /** @throws Failure `invalid_request` with the first complaint of `schema` */
 export function readClientJson<T>(schema: ZodType<T>, value: unknown): T {
-  const early = longLists(value).next().done
-    ? null
-    : (firstIssue(schema, cut(value)) ?? issueInPieces(schema, value, longLists(value)))
+  const early = issueInLongLists(schema, value)
   if (early !== null) throw invalidField(pathText(early.path), early.message)
   const parsed = schema.safeParse(value, PLAIN_ISSUES)
   if (parsed.success) return parsed.data

@@ -1,9 +1,9 @@
 /** Derives the names that a contract knows from its schema: the gateway reads fields under these names alone. */
 import type { ZodType } from 'zod'
-import { ANYTHING, type NameSet, place } from '../../core/json/names.ts'
+import { CHOSEN, type NameSet, place } from '../../core/json/names.ts'
 
-/** The parts of a zod schema that are used here; each kind of schema has a few of these. */
-interface Definition {
+/** The parts of a zod schema that are read here; each kind of schema has a few of these. */
+export interface Definition {
   readonly type: string
   readonly shape?: Readonly<Record<string, ZodType>>
   readonly element?: ZodType
@@ -11,9 +11,10 @@ interface Definition {
   readonly in?: ZodType
   readonly out?: ZodType
   readonly options?: readonly ZodType[]
+  readonly discriminator?: string
 }
 
-const definitionOf = (schema: ZodType): Definition => schema.def as unknown as Definition
+export const definitionOf = (schema: ZodType): Definition => schema.def as unknown as Definition
 
 /** Returns the place of bodies under any of several contracts. */
 export function anyOf(places: readonly NameSet[]): NameSet {
@@ -23,13 +24,14 @@ export function anyOf(places: readonly NameSet[]): NameSet {
       const other = inside.get(name)
       inside.set(name, other === undefined ? under : anyOf([other, under]))
     }
-  return inside.size === 0 ? ANYTHING : place('', Object.fromEntries(inside))
+  return inside.size === 0 ? CHOSEN : place('', Object.fromEntries(inside))
 }
 
 function read(schema: ZodType): NameSet {
   const { shape, element, innerType, in: before, out, options } = definitionOf(schema)
-  if (shape !== undefined)
-    return place('', Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, placeOf(field)])))
+  const fields = Object.entries(shape ?? {})
+  if (fields.length > 0)
+    return place('', Object.fromEntries(fields.map(([name, field]) => [name, placeOf(field)])))
   const parts = [element, innerType, before, out, ...(options ?? [])]
   return anyOf(parts.filter((part) => part !== undefined).map(placeOf))
 }

@@ -83,19 +83,17 @@ for (const [protocol, { read, usual }] of Object.entries(PROTOCOLS))
     for (const [name, shown] of variants)
       refused(new RegExp(`'${shown}' is not valid: it differs from '(model|stream)'`), `,"${name}":true`)
     refused(/'__proto__'/, ',"__proto__":{"stream":true}')
-    refused(/'x\.__proto__'/, ',"x":{"__proto__":1}')
-    refused(/'x\.__proto__'/, ',"x":{"__proto\\u005f_":1}')
+    refused(/'__proto__'/, ',"__proto\\u005f_":1')
     refused(/'x.*' is not valid: its name holds a control character/, ',"x\\u0000":1')
     refused(/'x' is not valid: it occurs more than once/, ',"x":1,"x":1')
     refused(/'x' is not valid: it occurs more than once/, ',"x":1,"\\u0078":1')
     refused(/'X' is not valid: it is given together with 'x'/, ',"x":1,"X":1')
-    refused(
-      /'x\.y\[0\]\.k' is not valid: it is given together with '\u212a'/,
-      ',"x":{"y":[{"\u212a":1,"k":2}]}',
-    )
+    refused(/'k' is not valid: it is given together with '\u212a'/, ',"\u212a":1,"k":2')
+    refused(/'x\.y\[0\]\.k' is not valid: it occurs more than once/, ',"x":{"y":[{"k":1,"\\u006b":2}]}')
     refused(/\[0\]\.(content|parts)\[0\]\.Text' is not valid: it differs from 'text'/, '', ',"Text":"ho"')
     refused(/\.x' is not valid: it occurs more than once/, '', ',"x":1,"x":2')
     taken(',"x":{"Model":1,"Ünïcode":2,"":3}')
+    taken(',"x":{"y":[{"\u212a":1,"k":2,"K":3,"__proto__":{"__proto__":4,"a\\u0000":5}}]}')
     taken(',"x_extra":{"a":{"stream":1},"b":{"stream":2}}', ',"x":1')
     if (protocol !== 'agents' && protocol !== 'generate-content')
       refused(/'model'.*more than once/, ',"\\u006dodel":"dear"')
@@ -118,26 +116,87 @@ t.test('chat-completions: stream options hold what is known', async (t) => {
     t.doesNotThrow(() => read(bodyOf(usual, `,"stream":true,"stream_options":${options}`)), options)
 })
 
-t.test('names that the client chooses are compared with each other alone', async (t) => {
-  const schema =
-    '{"type":"object","properties":{"Name":{"type":"string"},"URL":{"Type":"x"},"größe":{}},"additionalProperties":false}'
-  const chat = `,"tools":[{"type":"function","function":{"name":"f","parameters":${schema}}}],"metadata":{"Model":"a"},"logit_bias":{"50256":-100}`
-  t.doesNotThrow(() => readChatCall(bodyOf(PROTOCOLS['chat-completions'].usual, chat)))
-  const format = `,"response_format":{"type":"json_schema","json_schema":{"name":"f","schema":${schema}}}`
-  t.doesNotThrow(() => readChatCall(bodyOf(PROTOCOLS['chat-completions'].usual, format)))
-  t.throws(() => readChatCall(bodyOf(PROTOCOLS['chat-completions'].usual, chat.replace('"URL"', '"NAME"'))), {
-    message:
-      /'tools\[0\]\.function\.parameters\.properties\.NAME' is not valid: it is given together with 'Name'/,
-  })
-  t.throws(
-    () =>
-      readChatCall(bodyOf(PROTOCOLS['chat-completions'].usual, chat.replace('"parameters"', '"Parameters"'))),
-    {
-      message: /'tools\[0\]\.function\.Parameters' is not valid: it differs from 'parameters'/,
-    },
+/** Names of which two readers could take one for another; in places where nobody reads them. */
+const CHOSEN =
+  '{"type":"object","Type":1,"properties":{"Name":{"type":"string"},"NAME":{},"name":{"Model":1,"model":2},"__proto__":{"TYPE":1},"größe":{},"GRÖSSE":{}}}'
+
+/** Where clients and models choose the names: `%` stands for the object with them. */
+const CHOSEN_PLACES: Readonly<Record<keyof typeof PROTOCOLS, readonly string[]>> = {
+  'chat-completions': [
+    '"tools":[{"type":"function","function":{"name":"f","parameters":%}}]',
+    '"functions":[{"name":"f","parameters":%}]',
+    '"response_format":{"type":"json_schema","json_schema":{"name":"f","schema":%}}',
+    '"metadata":%',
+    '"logit_bias":%',
+    '"messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":%}}]}]',
+  ],
+  agents: ['"metadata":%', '"response_format":{"type":"json_schema","json_schema":{"schema":%}}'],
+  messages: [
+    '"tools":[{"name":"f","input_schema":%,"input_examples":[%]}]',
+    '"metadata":%',
+    '"output_config":{"format":{"type":"json_schema","schema":%}}',
+    '"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":%}]}]',
+    '"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"tool_use","input":%}]}]}]',
+  ],
+  count_tokens: ['"tools":[{"name":"f","input_schema":%}]'],
+  responses: [
+    '"tools":[{"type":"function","name":"f","parameters":%}]',
+    '"metadata":%',
+    '"text":{"format":{"type":"json_schema","name":"f","schema":%}}',
+    '"input":[{"type":"function_call","call_id":"a","name":"f","arguments":%}]',
+    '"input":[{"type":"mcp_list_tools","server_label":"a","tools":[{"name":"f","input_schema":%}]}]',
+  ],
+  'generate-content': [
+    '"tools":[{"functionDeclarations":[{"name":"f","parameters":%,"response_json_schema":%}]}]',
+    '"labels":%',
+    '"generationConfig":{"responseJsonSchema":%}',
+    '"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":%}}]}]',
+    '"contents":[{"role":"user","parts":[{"function_response":{"name":"f","response":%}}]}]',
+  ],
+}
+
+t.test('names that clients and models choose may be any, each once', async (t) => {
+  for (const [protocol, places] of Object.entries(CHOSEN_PLACES)) {
+    const { read, usual } = PROTOCOLS[protocol as keyof typeof PROTOCOLS]
+    for (const place of places) {
+      const bodyWith = (object: string) => {
+        const name = /^"(?<name>\w+)"/.exec(place)!.groups!.name!
+        const { [name]: _, ...rest } = JSON.parse(usual.replace(/[@%]/g, ''))
+        const others = JSON.stringify(rest).slice(1)
+        return Buffer.from(`{${place.replaceAll('%', object)}${others === '}' ? '' : ','}${others}`)
+      }
+      t.doesNotThrow(() => read(bodyWith(CHOSEN)), `${protocol} ${place}`)
+      t.throws(
+        () => read(bodyWith('{"type":"object","a":{"b":1,"b":2}}')),
+        { code: 'invalid_request', message: /a\.b' is not valid: it occurs more than once/ },
+        `${protocol} ${place}`,
+      )
+    }
+  }
+})
+
+t.test("the tools' own fields are read, also those that the gateway does not know by name", async (t) => {
+  const refused = (tool: string, message: RegExp) =>
+    t.throws(() => readChatCall(bodyOf(PROTOCOLS['chat-completions'].usual, `,"tools":[${tool}]`)), {
+      message,
+    })
+  refused(
+    '{"type":"function","function":{"name":"f","Parameters":{}}}',
+    /'tools\[0\]\.function\.Parameters' is not valid: it differs from 'parameters'/,
   )
-  const messages = `,"tools":[{"name":"f","input_schema":${schema}}]`
-  t.doesNotThrow(() => PROTOCOLS.messages.read(bodyOf(PROTOCOLS.messages.usual, messages)))
+  refused(
+    '{"type":"web_search","filters":{"allowed_domains":[],"Allowed_Domains":[]}}',
+    /'tools\[0\]\.filters\.Allowed_Domains' is not valid: it is given together with 'allowed_domains'/,
+  )
+  refused('{"type":"function","function":{"name":"f","__proto__":{}}}', /no field may have this name/)
+})
+
+t.test('a name of more than 256 bytes is compared by its bytes, and not refused', async (t) => {
+  const { read, usual } = PROTOCOLS['chat-completions']
+  const long = `Mode${'\u00ad'.repeat(130)}l`
+  t.doesNotThrow(() => read(bodyOf(usual, `,"${long}":1,"${long.toLowerCase()}":2`)))
+  t.throws(() => read(bodyOf(usual, `,"${long}":1,"${long}":2`)), { message: /occurs more than once/ })
+  t.throws(() => read(bodyOf(usual, `,"${long.slice(0, 90)}l":1`)), { message: /differs from 'model'/ })
 })
 
 /** Every name that a contract reads is one of those that must not be written otherwise. */

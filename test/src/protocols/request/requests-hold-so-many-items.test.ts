@@ -66,15 +66,19 @@ for (const [protocol, { list, message, tools }] of Object.entries(FORMS) as [Cha
   })
 
 /** A list of objects with so many names in all. */
-const objectsWith = (count: number, name: string): object[] =>
-  Array.from({ length: Math.ceil(count / MAX_FIELDS) }, (_, at) =>
+const objectsWith = (count: number, name: string, inOne = MAX_FIELDS): object[] =>
+  Array.from({ length: Math.ceil(count / inOne) }, (_, at) =>
     Object.fromEntries(
-      Array.from({ length: Math.min(MAX_FIELDS, count - at * MAX_FIELDS) }, (_, index) => [name + index, 1]),
+      Array.from({ length: Math.min(inOne, count - at * inOne) }, (_, index) => [name + index, 1]),
     ),
   )
 
 t.test('names that are not in ASCII', async (t) => {
-  const named = (count: number) => chatWith('chat-completions', { x: objectsWith(count, 'ä') })
+  // Names inside of a message are read.
+  const named = (count: number) =>
+    chatWith('chat-completions', {
+      messages: objectsWith(count, 'ä', 1_000).map((names) => ({ ...names, role: 'user', content: '' })),
+    })
   t.doesNotThrow(() => named(MAX_OTHER_NAMES))
   t.throws(() => named(MAX_OTHER_NAMES + 1), {
     message: `more than ${MAX_OTHER_NAMES} names that are not in ASCII`,
@@ -142,5 +146,5 @@ t.test('no item is checked more than twice, whatever other lists there are', asy
   )
   const lists = { a: many(2_000, 1), b: many(2_000, 1), c: many(50, 1) }
   t.same(readClientJson(z.object({ a: items, b: items, c: items }), lists), lists)
-  t.equal(checks, 2 * 4_050)
+  t.ok(checks <= 2 * 4_050, `${checks} checks`)
 })
