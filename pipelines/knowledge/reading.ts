@@ -1,7 +1,12 @@
 /** Reads knowledge bases, over REST and over MCP. See docs/api-rules.md, "Knowledge search". */
 import { Failure } from '../../schemas/failure.ts'
 import type { CutPage, SourceLink } from '../../schemas/knowledge/query.ts'
-import { SOURCE_LINK_TTL_SECS, type WikiEntry, type WikiPage } from '../../schemas/knowledge/wiki.ts'
+import {
+  SOURCE_LINK_TTL_SECS,
+  TAG_MAX_CHARS,
+  type WikiEntry,
+  type WikiPage,
+} from '../../schemas/knowledge/wiki.ts'
 import { excerpt } from '../../src/core/search/excerpt.ts'
 import type { Wiki } from '../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase, SearchPage, WikiReader } from '../../src/postgres/knowledge/types.ts'
@@ -47,13 +52,17 @@ const unavailable = (error: Error): never => {
 /** @throws Failure `service_unavailable` where PostgreSQL fails, or takes too long */
 export const read = <T>(answer: Promise<T>): Promise<T> => answer.catch(unavailable)
 
-/** Returns pages by tag; none for a tag that no page can have: PostgreSQL's texts cannot contain NUL. */
+/** A letter with its accents in so many characters can be one character of a page's tag. */
+const CHARS_OF_A_LETTER = 4
+const isTag = (tag: string): boolean => tag.length <= TAG_MAX_CHARS * CHARS_OF_A_LETTER && !tag.includes('\0')
+
+/** Returns pages by tag; none for a tag that no page can have: a long one, or, as PostgreSQL's texts cannot, with NUL. */
 export const readByTag = async (
   { wiki }: WikiDeps,
   bases: readonly ReadableBase[],
   tag: string,
   limit: number,
-): Promise<WikiEntry[]> => (tag.includes('\0') ? [] : read(wiki.pagesByTag(bases, tag, limit)))
+): Promise<WikiEntry[]> => (isTag(tag) ? read(wiki.pagesByTag(bases, tag, limit)) : [])
 
 export const cutPage = ({ body, ...page }: WikiPage, maxChars: number): CutPage => {
   const { text, isCut } = excerpt(body, maxChars)

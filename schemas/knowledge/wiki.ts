@@ -15,6 +15,8 @@ export const REST_LIST_MAX_ENTRIES = 1_000
 export const MCP_LIST_MAX_ENTRIES = 100
 export const SOURCE_LINK_TTL_SECS = 3_600
 export const QUERY_MAX_CHARS = 1_000
+/** Of a page. */
+export const TAG_MAX_CHARS = 100
 
 const pageSource = z.object({
   /** Key of the source file in the object store. */

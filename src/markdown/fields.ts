@@ -1,11 +1,11 @@
 /** Fields of a page's front matter. See docs/knowledge.md, "From a folder to a base". */
+import { TAG_MAX_CHARS } from '../../schemas/knowledge/wiki.ts'
 import { nameKey } from '../core/search/name-key.ts'
 import type { Field, Fields, Value } from './front-matter.ts'
 import { type FileProblem, FileProblemError } from './problem.ts'
 
 export const TITLE_MAX_CHARS = 300
 const SUMMARY_MAX_CHARS = 4_000
-export const TAG_MAX_CHARS = 100
 const LIST_MAX_ITEMS = 200
 const NOTE_MAX_CHARS = 200
 const NUL = '\0'

@@ -2,6 +2,7 @@
 import type { Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
+import { normalizeText } from '../core/normalize-text.ts'
 import { isPageName } from './page.ts'
 import type { FileProblem } from './problem.ts'
 
@@ -82,7 +83,7 @@ class Walk {
   }
 
   #add(path: string, file: string): void {
-    const name = path.normalize('NFC')
+    const name = normalizeText(path, 'NFC')
     if (Buffer.byteLength(name) > PATH_MAX_BYTES)
       this.#problem(path, `Its path has more than ${PATH_MAX_BYTES} bytes. Shorten it.`)
     else if (this.#files.has(name))

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, extname, isAbsolute, join } from 'node:path'
+import { normalizeText } from '../core/normalize-text.ts'
 import type { SourceField } from './fields.ts'
 import { isWithin, type PageFile } from './folder.ts'
 import { fileProblemError } from './problem.ts'
@@ -67,7 +68,7 @@ async function hashOf(file: string): Promise<Buffer> {
 /** Returns `sources/<base id>/<sha256>-<name>`: the same content under the same name is the same object. */
 export function sourceKey(baseId: string, { file, hash }: SourceFile): string {
   const extension = extname(file).replace(UNSAFE, '').slice(0, SAFE_NAME_MAX_CHARS)
-  const name = basename(file, extname(file)).normalize('NFKD').replace(UNSAFE, '-')
+  const name = normalizeText(basename(file, extname(file)), 'NFKD').replace(UNSAFE, '-')
   const safe = name.slice(0, SAFE_NAME_MAX_CHARS - extension.length) + extension
   return `sources/${baseId}/${hash.toString('hex')}-${safe}`
 }

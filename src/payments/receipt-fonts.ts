@@ -3,6 +3,7 @@
  * has all of it, else each character in the first that has it. One that no font has is named by its code point.
  */
 import { fileURLToPath } from 'node:url'
+import { normalizeText } from '../core/normalize-text.ts'
 
 /** @param entry the entry of the package, beside whose folder its fonts are */
 const fontFile = (entry: string, file: string): string =>
@@ -26,7 +27,7 @@ export interface Run {
 /** @param has returns whether a font has a character */
 export function runsOf(line: string, has: (font: string, character: string) => boolean): Run[] {
   // Composed: fonts have the letter with its mark, and the syllable of its parts.
-  const characters = [...line.normalize('NFC')]
+  const characters = [...normalizeText(line, 'NFC')]
   const whole = FILES.find((font) => characters.every((character) => has(font, character)))
   if (whole !== undefined) return [{ text: characters.join(''), font: whole }]
   const runs: Run[] = []

@@ -1,5 +1,6 @@
 /** Decides whether an upstream refuses the option by which the gateway asks a stream for its usage. */
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import { normalizeText } from '../../../src/core/normalize-text.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { RequestSource } from '../../../src/protocols/chat-completions/dialect.ts'
 import type { ChatCall } from '../../../src/protocols/dialect.ts'
@@ -29,7 +30,7 @@ const isOption = (parameter: string): boolean =>
 function mayBeQuoted({ body }: RequestSource): boolean {
   if (body.length > MAX_SEARCHED_BYTES) return true
   const { [OPTION]: _, ...rest } = JSON.parse(body.toString('utf8')) as Record<string, unknown>
-  return JSON.stringify(rest).normalize('NFKC').toLowerCase().includes(OPTION)
+  return normalizeText(JSON.stringify(rest), 'NFKC').toLowerCase().includes(OPTION)
 }
 
 /** Returns whether the upstream refused the option that asks for usage, and nothing of the client's. */

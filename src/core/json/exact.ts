@@ -36,6 +36,7 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
+const ZERO = 0x30
 
 /** So much behind an escaped quote is read character by character. */
 const LOOK_AHEAD_CHARS = 64
@@ -123,11 +124,15 @@ export function canonicalNumber(text: string): string {
   const parts = text.length > MAX_COMPARED_CHARS ? null : NUMBER.exec(text)
   if (parts === null) return text
   const [, sign, whole, fraction = '', exponent = '0'] = parts
-  const digits = `${whole}${fraction}`.replace(/^0+/, '')
-  const significant = digits.replace(/0+$/, '')
-  if (significant === '') return '0'
-  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length)
-  return `${sign}${significant}e${power}`
+  const digits = `${whole}${fraction}`
+  // By loops: a pattern that ends at the last zero is tried from each zero before it.
+  let end = digits.length
+  while (end > 0 && digits.charCodeAt(end - 1) === ZERO) end--
+  if (end === 0) return '0'
+  let start = 0
+  while (digits.charCodeAt(start) === ZERO) start++
+  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - end)
+  return `${sign}${digits.slice(start, end)}e${power}`
 }
 
 const isExact = (value: number, source: string): boolean =>

@@ -3,6 +3,7 @@
  * two equal names and some the last, some compare without regard to case, some end a name at its first NUL.
  */
 import { Buffer } from 'node:buffer'
+import { normalizeText } from '../normalize-text.ts'
 import { readName, skipSpace, skipString, skipValue } from './fields.ts'
 
 /** A place in a contract and the names that mean something in an object there. A list shares the place of its items. */
@@ -46,12 +47,12 @@ const CONTROL = /\p{Cc}/u
 export function foldedName(name: string): string {
   if (Buffer.byteLength(name) > MAX_FOLDED_BYTES) return name
   if (PLAIN.test(name)) return name.toLowerCase()
-  const letters = [...name.toWellFormed().normalize('NFKC').replace(UNSEEN, '')]
+  const letters = [...normalizeText(name.toWellFormed(), 'NFKC').replace(UNSEEN, '')]
   // Letter by letter: the lower case of a sigma depends on what follows it in the word.
-  return letters
-    .map((letter) => [...letter.toUpperCase()].map((upper) => upper.toLowerCase()).join(''))
-    .join('')
-    .normalize('NFKC')
+  const lower = letters.map((letter) =>
+    [...letter.toUpperCase()].map((upper) => upper.toLowerCase()).join(''),
+  )
+  return normalizeText(lower.join(''), 'NFKC')
 }
 
 /** A place where the client or the model chooses the names, at any depth. */

@@ -2,6 +2,7 @@
  * Removes flags from a prompt, such as `--dur 60`: an older form of a field, which some upstreams obey. The charge
  * follows the fields, so flags are removed before a prompt is sent. Pure.
  */
+import { normalizeText } from '../normalize-text.ts'
 
 /** Every dash that parsers or people take for a hyphen. */
 const DASHES = '\\-\\u2010-\\u2015\\u2212\\u2e3a\\u2e3b\\ufe58\\ufe63\\uff0d'
@@ -46,7 +47,7 @@ const GRID_PATTERNS: readonly RegExp[] = [
 
 /** Folds a text as a lenient parser does: one form of each letter, without invisible characters. */
 const folded = (text: string): string =>
-  text.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  normalizeText(text, 'NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
 
 /** Removes the flags. A space replaces each, so that the texts on both sides do not form a flag. */
 const removed = (text: string, patterns: readonly RegExp[]): string =>

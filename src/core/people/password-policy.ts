@@ -1,11 +1,13 @@
 /** Which passwords users may choose: length and rareness alone, after NIST SP 800-63B. */
+
+import { normalizeText } from '../normalize-text.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
 const MIN_PASSWORD_CHARS = 10
 const MAX_PASSWORD_CHARS = 256
 
 /** Returns the form that is hashed: the same password typed on another keyboard has the same characters. */
-export const normalizePassword = (password: string): string => password.normalize('NFKC')
+export const normalizePassword = (password: string): string => normalizeText(password, 'NFKC')
 
 /**
  * Returns the reason why a password is refused, for the user; null where it may be chosen.

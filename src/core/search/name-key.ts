@@ -1,4 +1,5 @@
 /** The form in which titles, aliases, links and tags compare, whatever their spelling. */
+import { normalizeText } from '../normalize-text.ts'
 
 /** In characters, roughly as a reader counts them: longer names are compared by their beginning alone. */
 const NAME_KEY_MAX_CHARS = 300
@@ -10,6 +11,6 @@ const SPACES = /\s+/gu
  * first, since it alone unifies `ß` and `ss`, `ς` and `σ`.
  */
 export function nameKey(name: string): string {
-  const folded = name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
+  const folded = normalizeText(normalizeText(name, 'NFKC').toUpperCase().toLowerCase(), 'NFKC')
   return [...folded.replace(SPACES, ' ').trim()].slice(0, NAME_KEY_MAX_CHARS).join('')
 }

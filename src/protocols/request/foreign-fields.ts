@@ -242,26 +242,29 @@ function isStoredId(name: string, value: unknown, { type }: LooseObject): boolea
   return STORED_FIELDS.has(plainName(name)) && isFull(value)
 }
 
-function findInside(value: unknown, opaque: ReadonlySet<string>, path: Path): FieldFault | null {
+const within = (step: string | number, fault: FieldFault | null): FieldFault | null =>
+  fault === null ? null : { ...fault, path: [step, ...fault.path] }
+
+/** Returns the first fault. Its path is made once it is found: one for each value would cost its depth. */
+function findInside(value: unknown, opaque: ReadonlySet<string>): FieldFault | null {
   if (typeof value !== 'object' || value === null) return null
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      const fault = findInside(item, opaque, [...path, index])
+      const fault = within(index, findInside(item, opaque))
       if (fault !== null) return fault
     }
     return null
   }
   const object = value as LooseObject
   const own = ownFault(object)
-  if (own !== null) return { path: [...path, own[0]], why: own[1] }
+  if (own !== null) return { path: [own[0]], why: own[1] }
   for (const name of Object.keys(object)) {
     if (opaque.has(name)) continue
     const inner = object[name]
-    const at = [...path, name]
-    if (isStoredId(name, inner, object)) return { path: at, why: STORED }
+    if (isStoredId(name, inner, object)) return { path: [name], why: STORED }
     // Of sound that the model made before: it is sent by its id.
-    if (name === 'audio' && isObject(inner) && inner.id != null) return { path: [...at, 'id'], why: STORED }
-    const fault = findInside(inner, opaque, at)
+    if (name === 'audio' && isObject(inner) && inner.id != null) return { path: [name, 'id'], why: STORED }
+    const fault = within(name, findInside(inner, opaque))
     if (fault !== null) return fault
   }
   return null
@@ -276,7 +279,7 @@ function foreignField(protocol: ChatProtocol, request: LooseObject): FieldFault 
   for (const [field, inner] of Object.entries(INNER_FIELDS[protocol]))
     for (const [name, why] of Object.entries(inner))
       if (fieldsOf(request[field])[name] != null) return { path: [field, name], why }
-  return findInside(request, OPAQUE[protocol], [])
+  return findInside(request, OPAQUE[protocol])
 }
 
 /** Returns the contract with a refusal of fields that the client must not set. */

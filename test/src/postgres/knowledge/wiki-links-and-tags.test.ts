@@ -1,5 +1,6 @@
 import t from 'tap'
-import { TAG_MAX_CHARS, TITLE_MAX_CHARS } from '../../../../src/markdown/fields.ts'
+import { TAG_MAX_CHARS } from '../../../../schemas/knowledge/wiki.ts'
+import { TITLE_MAX_CHARS } from '../../../../src/markdown/fields.ts'
 import { newAccount, startDatabase } from '../support.ts'
 import { draft, importAll } from './wiki-support.ts'
 
