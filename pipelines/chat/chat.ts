@@ -57,22 +57,24 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     precharge(deps),
     reserve(deps),
     forward(deps),
-    recordRefusals(deps, (call, failure) => refusedRow(dialect.protocol, call, failure)),
+    recordRefusals(deps, (call, failure) => refusedRow(deps, dialect.protocol, call, failure)),
   )
 
 /** Returns the row of a refused call, from the facts known by then. */
 function refusedRow(
+  { catalog }: Pick<ChatDeps, 'catalog'>,
   protocol: ChatProtocol,
   refused: AuthenticatedCall & Partial<PricedCall>,
   failure: Failure,
 ): RefusedRow {
   const { call, model, known } = refused
   const isOverBalance = failure.code === 'quota_exceeded' && isPriced(refused)
+  const estimate = isOverBalance ? estimateOf(refused, catalog().config.estimate) : undefined
   return {
     protocol,
     model: call?.model ?? known.agent?.file.model,
     stream: call?.stream ?? false,
-    detail: refusedDetail({ call, model, ...(isOverBalance && { estimate: estimateOf(refused) }) }),
+    detail: refusedDetail({ call, model, ...(estimate !== undefined && { estimate }) }),
   }
 }
 

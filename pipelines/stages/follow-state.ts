@@ -111,8 +111,10 @@ function continued<C extends PricedCall>(
       field,
       `the channel that keeps it does not serve the model '${call.requested.id}' now. Use a model of that channel, or send the full history in input.`,
     )
-  const promptBytes = call.call.promptBytes + bytesOfTokens(tokens)
-  return { ...call, routes, call: { ...call.call, promptBytes } }
+  const kept = bytesOfTokens(tokens)
+  const { conversationBytes, promptBytes } = call.call
+  const counted = { conversationBytes: conversationBytes + kept, promptBytes: promptBytes + kept }
+  return { ...call, routes, call: { ...call.call, ...counted, keptTokens: tokens } }
 }
 
 /** Checks what cannot go together. @throws Failure `invalid_request` */

@@ -234,7 +234,7 @@ export const ESTIMATE_OUTPUT_CAP_TOKENS = 32768
 /** Sizes that the pre-charge assumes for parts of a request that only the upstream can measure. */
 const estimateFloors = z.strictObject({
   /** Calls that each server tool of a request makes. */
-  server_tool_calls: z.int().min(0).max(100).default(10),
+  server_tool_calls: z.int().min(0).max(100).default(3),
   /** Tokens of an image, a file and a piece of audio that is given by URL. */
   image_tokens: z.int().min(0).max(1_000_000).default(1600),
   file_tokens: z.int().min(0).max(1_000_000).default(16_000),
