@@ -5,7 +5,7 @@ import type { Handler } from '../../src/http/handler.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
 import { estimateOf, precharge } from '../stages/billing/precharge.ts'
-import { requireBalance } from '../stages/billing/require-balance.ts'
+import { assertBalance, requireBalance } from '../stages/billing/require-balance.ts'
 import { type ReserveDeps, reserve } from '../stages/billing/reserve.ts'
 import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
 import type { IdempotencyDeps } from '../stages/claim.ts'
@@ -41,7 +41,7 @@ export interface ChatDeps
 export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
   pipeline(
     authenticate(deps, { isOpenToAgents: dialect.protocol === 'chat-completions' }),
-    rateLimit(deps),
+    rateLimit(deps, assertBalance),
     requireBalance(deps),
     findAgent(deps),
     applyAgent(),

@@ -61,14 +61,13 @@ export function pipeline<A, B, C, D, E>(
   e: Stage<D, E>,
   end?: RefusalStage,
 ): Handler
-export function pipeline<A, B, C, D, E, F, G>(
+export function pipeline<A, B, C, D, E, F>(
   a: Stage<Call, A>,
   b: Stage<A, B>,
   c: Stage<B, C>,
   d: Stage<C, D>,
   e: Stage<D, E>,
   f: Stage<E, F>,
-  g: Stage<F, G>,
   end?: RefusalStage,
 ): Handler
 export function pipeline<A, B, C, D, E, F, G, H, I, J, K>(

@@ -256,7 +256,9 @@ function checkTiers({ tiers = [] }: SoundPricing): PricingFinding[] {
 function checkDiscount({ discount, discount_until, discount_server_tools }: SoundPricing): PricingFinding[] {
   if (discount === undefined)
     return [
-      ...(discount_until === undefined ? [] : [[['discount_until'], 'needs a discount that it ends.'] as const]),
+      ...(discount_until === undefined
+        ? []
+        : [[['discount_until'], 'needs a discount that it ends.'] as const]),
       ...(discount_server_tools === undefined
         ? []
         : [[['discount_server_tools'], 'needs a discount that it extends.'] as const]),

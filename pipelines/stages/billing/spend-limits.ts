@@ -26,11 +26,7 @@ const SUBJECT_NAMES = {
   account: 'the account',
 } as const
 
-const budgetReached = (
-  { id, amount, period, scope }: Budget,
-  resetsAt: number | null,
-  cost = '',
-): Failure =>
+const budgetReached = ({ id, amount, period, scope }: Budget, resetsAt: number | null, cost = ''): Failure =>
   new Failure(
     'quota_exceeded',
     `The ${PERIOD_NAMES[period]} budget of ${SUBJECT_NAMES[scope]} (${printCredits(amount)} credits, ${id}) leaves too ` +

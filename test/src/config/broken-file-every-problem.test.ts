@@ -317,7 +317,8 @@ channels:
     warnings.map(({ field }) => field),
     ['models[0].pricing', 'models[1].pricing', 'models[2].pricing'],
   )
-  for (const { message } of warnings) t.match(message, /^has no cached_input: cache hits are billed at input x 0\.1/)
+  for (const { message } of warnings)
+    t.match(message, /^has no cached_input: cache hits are billed at input x 0\.1/)
 })
 
 t.test('a fallback is another model that can be called and is priced by tokens', async (t) => {

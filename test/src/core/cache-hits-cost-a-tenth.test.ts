@@ -37,7 +37,9 @@ const catalog = createCatalog(
 
 const hits = (model: string, million = 1, now = 0): string => {
   const prompt = million * 1_000_000
-  return printCredits(tokenCharge(catalog.resolve(model)!.price!, { ...NO_USAGE, prompt, cached: prompt }, now))
+  return printCredits(
+    tokenCharge(catalog.resolve(model)!.price!, { ...NO_USAGE, prompt, cached: prompt }, now),
+  )
 }
 
 t.test('by its own prices, those of its family, or its channel', async (t) => {

@@ -177,10 +177,13 @@ t.test('cache writes cost a quarter more than input, once; hits their own price'
   t.equal(tokenCharge(family, used, 0), 4_04000000n)
 })
 
-t.test('a family with cache writes bills cache hits at a tenth of the input where they have no price', async (t) => {
-  const family = read({ input: '4', output: '0', cache_write: '5', tiers: [] })
-  t.equal(tokenCharge(family, { ...NO_USAGE, prompt: 1_000_000, cached: 1_000_000 }, 0), 40000000n)
-})
+t.test(
+  'a family with cache writes bills cache hits at a tenth of the input where they have no price',
+  async (t) => {
+    const family = read({ input: '4', output: '0', cache_write: '5', tiers: [] })
+    t.equal(tokenCharge(family, { ...NO_USAGE, prompt: 1_000_000, cached: 1_000_000 }, 0), 40000000n)
+  },
+)
 
 t.test('a discount lowers the prices of tokens, and of server tools where it says so', async (t) => {
   const offered = { input: '10', output: '0', server_tool_call: '2.022', discount: '0.5', tiers: [] }

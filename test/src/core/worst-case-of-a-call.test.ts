@@ -63,15 +63,22 @@ t.test('a part given by URL counts as many tokens as the model says', async (t) 
   t.match(worstCase(cheap, { ...call, links }), { prompt: 22 })
 })
 
-t.test('reasoning counts next to the limit of each choice, up to the most that the model writes', async (t) => {
-  const thinking = { ...call, thinkingTokens: 1000 }
-  t.match(worstCase(model, thinking), { output: 1007 })
-  t.match(worstCase(model, { ...thinking, choices: 2 }), { output: 2014 })
-  t.match(worstCase(model, { ...thinking, outputLimit: null }), { output: 32_768 + 1000 })
-  const small = modelEntry.parse({ id: 'm', max_output_tokens: 500 })
-  t.match(worstCase(small, thinking), { output: 500 })
-  t.match(worstCase(small, { ...thinking, outputLimit: 600 }), { output: 600 }, 'but no less than the limit')
-})
+t.test(
+  'reasoning counts next to the limit of each choice, up to the most that the model writes',
+  async (t) => {
+    const thinking = { ...call, thinkingTokens: 1000 }
+    t.match(worstCase(model, thinking), { output: 1007 })
+    t.match(worstCase(model, { ...thinking, choices: 2 }), { output: 2014 })
+    t.match(worstCase(model, { ...thinking, outputLimit: null }), { output: 32_768 + 1000 })
+    const small = modelEntry.parse({ id: 'm', max_output_tokens: 500 })
+    t.match(worstCase(small, thinking), { output: 500 })
+    t.match(
+      worstCase(small, { ...thinking, outputLimit: 600 }),
+      { output: 600 },
+      'but no less than the limit',
+    )
+  },
+)
 
 /** All that the worst case counts besides. */
 const FULL: EstimatedCall = {
@@ -83,16 +90,21 @@ const FULL: EstimatedCall = {
   links: { image: 1, file: 1, audio: 1 },
 }
 
-t.test('the formula of the specification counts the conversation and the output, and nothing else', async (t) => {
-  t.same(specifiedCase(model, FULL), { ...NO_USAGE, prompt: 11, output: 7 })
-  t.match(specifiedCase(model, { ...FULL, choices: 3 }), { output: 21 })
-  t.match(specifiedCase(model, { ...FULL, outputLimit: null }), { output: 32_768 })
-  const usual = modelEntry.parse({ id: 'm', default_max_tokens: 100, max_output_tokens: 9000 })
-  t.match(specifiedCase(usual, { ...FULL, outputLimit: null }), { output: 100 })
-  const pricing = { unit: '1M_tokens', input: '1000000', output: '2000000', reasoning: '9000000' }
-  const price = tokenPrice(modelEntry.parse({ id: 'm', pricing: { ...pricing, server_tool_call: '5' } }).pricing)!
-  t.equal(printCredits(estimateCharge(price, model, FULL, { mode: 'specified', now: 0 })), '25')
-})
+t.test(
+  'the formula of the specification counts the conversation and the output, and nothing else',
+  async (t) => {
+    t.same(specifiedCase(model, FULL), { ...NO_USAGE, prompt: 11, output: 7 })
+    t.match(specifiedCase(model, { ...FULL, choices: 3 }), { output: 21 })
+    t.match(specifiedCase(model, { ...FULL, outputLimit: null }), { output: 32_768 })
+    const usual = modelEntry.parse({ id: 'm', default_max_tokens: 100, max_output_tokens: 9000 })
+    t.match(specifiedCase(usual, { ...FULL, outputLimit: null }), { output: 100 })
+    const pricing = { unit: '1M_tokens', input: '1000000', output: '2000000', reasoning: '9000000' }
+    const price = tokenPrice(
+      modelEntry.parse({ id: 'm', pricing: { ...pricing, server_tool_call: '5' } }).pricing,
+    )!
+    t.equal(printCredits(estimateCharge(price, model, FULL, { mode: 'specified', now: 0 })), '25')
+  },
+)
 
 t.test('the largest part of an estimate is found', async (t) => {
   const fields = { unit: '1M_tokens', input: '1', output: '1', server_tool_call: '2.022' }
