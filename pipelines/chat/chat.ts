@@ -9,6 +9,7 @@ import { assertBalance, requireBalance } from '../stages/billing/require-balance
 import { type ReserveDeps, reserve } from '../stages/billing/reserve.ts'
 import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
 import type { IdempotencyDeps } from '../stages/claim.ts'
+import { type ConversationCallDeps, countInConversation } from '../stages/count-in-conversation.ts'
 import { followState, type StateDeps } from '../stages/follow-state.ts'
 import { forward } from '../stages/forward.ts'
 import { idempotent } from '../stages/idempotency.ts'
@@ -32,6 +33,7 @@ export interface ChatDeps
     IdempotencyDeps,
     LinkDeps,
     StateDeps,
+    ConversationCallDeps,
     BackgroundDeps,
     ReadDeps,
     ReserveDeps,
@@ -53,6 +55,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     idempotent(deps),
     checkLinks(deps),
     searchKnowledge(deps, dialect),
+    countInConversation(deps),
     runInBackground(deps),
     precharge(deps),
     reserve(deps),

@@ -84,7 +84,7 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K>(
   k: Stage<J, K>,
   end?: RefusalStage,
 ): Handler
-export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q>(
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R>(
   a: Stage<Call, A>,
   b: Stage<A, B>,
   c: Stage<B, C>,
@@ -102,6 +102,7 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q>(
   o: Stage<N, O>,
   p: Stage<O, P>,
   q: Stage<P, Q>,
+  r: Stage<Q, R>,
   end?: RefusalStage,
 ): Handler
 export function pipeline(...all: ReadonlyArray<Stage<never, unknown> | RefusalStage | undefined>): Handler {

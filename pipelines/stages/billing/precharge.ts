@@ -12,12 +12,13 @@ import {
   largestPart,
 } from '../../../src/core/pricing/estimate.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
+import type { CountedCall } from '../count-in-conversation.ts'
 import type { PricedCall } from '../select-model.ts'
 import { type Stage, stage } from '../stage.ts'
 import { insufficientBalance } from './require-balance.ts'
 import { admitWithinLimits, isLimited } from './spend-limits.ts'
 
-export interface AdmittedCall extends PricedCall {
+export interface AdmittedCall extends CountedCall {
   /** Reserved in the views of the wallet, of the key's spend cap and of budgets from here on; the end of the call releases it. */
   readonly estimate: Credits
   /** True when the estimate is reserved over all processes before the call goes upstream. */

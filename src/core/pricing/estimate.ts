@@ -133,6 +133,12 @@ export const specifiedCase = (
   output: outputAllowance(model, outputLimit) * choices,
 })
 
+/** Returns what a call that goes on with this one reads of it, where no report says: its prompt and all of its output. */
+export const storedTokens = ({ promptBytes, outputLimit, thinkingTokens = 0 }: StoredCall): number =>
+  estimateInputTokens(promptBytes) + (outputLimit ?? ESTIMATE_OUTPUT_CAP_TOKENS) + thinkingTokens
+
+type StoredCall = Pick<EstimatedCall, 'promptBytes' | 'outputLimit' | 'thinkingTokens'>
+
 /** The formula of an estimate, and the instant (epoch milliseconds) whose prices hold. */
 export interface EstimateOptions {
   readonly mode: Estimate
