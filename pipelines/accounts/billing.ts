@@ -20,6 +20,7 @@ import { answerJson } from '../stages/answer.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
 import { type Asked, type Found, find, readParams } from '../stages/find.ts'
 import { pipeline } from '../stages/pipeline.ts'
+import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
 import type { Call, Stage } from '../stages/stage.ts'
 import type { KnownKey } from './credentials.ts'
 
@@ -93,15 +94,17 @@ export interface BillingUsageDeps {
   readonly now?: () => number
 }
 
+interface ReaderDeps extends AuthenticateDeps, RateDeps {}
+
 /** Reading is free, so no wallet is checked. */
-export const billingSubscription = (deps: GrantDeps & AuthenticateDeps): Handler =>
-  pipeline(authenticate(deps), findSpent(deps), answerWithSubscription())
+export const billingSubscription = (deps: GrantDeps & ReaderDeps): Handler =>
+  pipeline(authenticate(deps), rateLimit(deps), findSpent(deps), answerWithSubscription())
 
-export const creditGrants = (deps: GrantDeps & AuthenticateDeps): Handler =>
-  pipeline(authenticate(deps), findSpent(deps), answerWithGrants())
+export const creditGrants = (deps: GrantDeps & ReaderDeps): Handler =>
+  pipeline(authenticate(deps), rateLimit(deps), findSpent(deps), answerWithGrants())
 
-export const billingUsage = (deps: BillingUsageDeps & AuthenticateDeps): Handler =>
-  pipeline(authenticate(deps), readDays(deps), findCosts(deps), answerWithCosts())
+export const billingUsage = (deps: BillingUsageDeps & ReaderDeps): Handler =>
+  pipeline(authenticate(deps), rateLimit(deps), readDays(deps), findCosts(deps), answerWithCosts())
 
 type DaysCall = AuthenticatedCall & Asked<LogWindow>
 

@@ -127,6 +127,7 @@ function publicPrices(pricing: PricingFields, tokens: TokenPrice | null, now: nu
     service_tiers: printed(pricing.service_tiers),
     minimum: pricing.minimum === undefined ? null : printCredits(pricing.minimum),
     discount: isDiscounted ? price(pricing.discount) : null,
+    ...(isDiscounted && pricing.discount_server_tools === true && { discount_server_tools: true }),
     discount_until: isDiscounted && until !== undefined ? new Date(until).toISOString() : null,
   }
 }

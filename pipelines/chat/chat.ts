@@ -5,10 +5,11 @@ import type { Handler } from '../../src/http/handler.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
 import { estimateOf, precharge } from '../stages/billing/precharge.ts'
-import { requireBalance } from '../stages/billing/require-balance.ts'
+import { assertBalance, requireBalance } from '../stages/billing/require-balance.ts'
 import { type ReserveDeps, reserve } from '../stages/billing/reserve.ts'
 import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
 import type { IdempotencyDeps } from '../stages/claim.ts'
+import { type ConversationCallDeps, countInConversation } from '../stages/count-in-conversation.ts'
 import { followState, type StateDeps } from '../stages/follow-state.ts'
 import { forward } from '../stages/forward.ts'
 import { idempotent } from '../stages/idempotency.ts'
@@ -32,6 +33,7 @@ export interface ChatDeps
     IdempotencyDeps,
     LinkDeps,
     StateDeps,
+    ConversationCallDeps,
     BackgroundDeps,
     ReadDeps,
     ReserveDeps,
@@ -41,7 +43,7 @@ export interface ChatDeps
 export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
   pipeline(
     authenticate(deps, { isOpenToAgents: dialect.protocol === 'chat-completions' }),
-    rateLimit(deps),
+    rateLimit(deps, assertBalance),
     requireBalance(deps),
     findAgent(deps),
     applyAgent(),
@@ -53,26 +55,29 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     idempotent(deps),
     checkLinks(deps),
     searchKnowledge(deps, dialect),
+    countInConversation(deps),
     runInBackground(deps),
     precharge(deps),
     reserve(deps),
     forward(deps),
-    recordRefusals(deps, (call, failure) => refusedRow(dialect.protocol, call, failure)),
+    recordRefusals(deps, (call, failure) => refusedRow(deps, dialect.protocol, call, failure)),
   )
 
 /** Returns the row of a refused call, from the facts known by then. */
 function refusedRow(
+  { catalog }: Pick<ChatDeps, 'catalog'>,
   protocol: ChatProtocol,
   refused: AuthenticatedCall & Partial<PricedCall>,
   failure: Failure,
 ): RefusedRow {
   const { call, model, known } = refused
   const isOverBalance = failure.code === 'quota_exceeded' && isPriced(refused)
+  const estimate = isOverBalance ? estimateOf(refused, catalog().config.estimate) : undefined
   return {
     protocol,
     model: call?.model ?? known.agent?.file.model,
     stream: call?.stream ?? false,
-    detail: refusedDetail({ call, model, ...(isOverBalance && { estimate: estimateOf(refused) }) }),
+    detail: refusedDetail({ call, model, ...(estimate !== undefined && { estimate }) }),
   }
 }
 

@@ -23,7 +23,6 @@ import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { UpstreamFailure } from '../../src/upstream/client.ts'
 import type { UpstreamEvent } from '../../src/upstream/observe.ts'
 import { type AuthenticateDeps, authenticate } from '../stages/authenticate.ts'
-import { type IntentDeps, requireBalance } from '../stages/billing/require-balance.ts'
 import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
@@ -43,7 +42,7 @@ import {
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536
 
-export interface CountTokensDeps extends AuthenticateDeps, RateDeps, ReadDeps, LinkDeps, IntentDeps {
+export interface CountTokensDeps extends AuthenticateDeps, RateDeps, ReadDeps, LinkDeps {
   readonly catalog: () => Catalog
   readonly openCountTokens: (request: CountRequest) => Observable<UpstreamEvent>
 }
@@ -180,7 +179,6 @@ export const countTokens = (deps: CountTokensDeps, protocol: CountingProtocol): 
   pipeline(
     authenticate(deps),
     rateLimit(deps),
-    requireBalance(deps),
     readCall(deps, COUNTINGS[protocol].dialect, COUNTINGS[protocol].reader),
     selectModel(deps),
     checkLinks(deps),

@@ -10,6 +10,7 @@ import type { Task } from '../../src/postgres/tasks/types.ts'
 import { refusedDetail } from '../chat/forward/call-detail.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
 import {
+  assertBalance,
   assertFunds,
   type IntentDeps,
   requireBalance,
@@ -107,7 +108,7 @@ export const mediaCall = <Params extends MediaParams>(
 ): Handler =>
   pipeline(
     authenticate(deps),
-    rateLimit(deps),
+    rateLimit(deps, assertBalance),
     beginUpload(deps),
     requireBalance(deps),
     readRequest(deps, endpoint),

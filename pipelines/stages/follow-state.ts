@@ -1,11 +1,12 @@
 /**
- * Sends a call that goes on with an earlier response or a conversation to the channel that keeps it, and counts its
- * tokens in the estimate; keeps to channels that can answer in the background where the call asks for that. Any other
+ * Sends a call that goes on with an earlier response or a conversation to the channel that keeps it, and counts the tokens
+ * of an earlier response in the estimate; keeps to channels that can answer in the background where the call asks for that. Any other
  * call passes at once. See docs/api-rules.md, "Responses".
  */
 import { map } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { bytesOfTokens } from '../../src/core/pricing/text-tokens.ts'
+import { MAX_CONTEXT_TOKENS } from '../../src/core/pricing/usage-bounds.ts'
 import type { Route } from '../../src/core/routing/catalog.ts'
 import type { StoredConversation } from '../../src/postgres/requests/stored-conversations.ts'
 import type { StoredResponse } from '../../src/postgres/requests/stored-responses.ts'
@@ -24,7 +25,7 @@ export interface StateDeps {
 const noSuchResponse = (id: string): Failure =>
   new Failure('not_found', `There is no response '${id}', or it has expired.`)
 
-const noSuchConversation = (id: string): Failure =>
+export const noSuchConversation = (id: string): Failure =>
   new Failure('not_found', `There is no conversation '${id}'.`)
 
 /** No id has it, and PostgreSQL's texts cannot contain it. */
@@ -99,20 +100,25 @@ function narrowed<C extends PricedCall>(call: C, { field, isMet, why }: Need): C
   return { ...call, routes, fallbacks: [] }
 }
 
+/** Returns the call with the tokens that it reads of what is kept: of unknown ones, all that the model can read. */
+export function withKept<C extends PricedCall>(call: C, tokens: number | null): C {
+  const window = call.model.entry.context_window ?? MAX_CONTEXT_TOKENS
+  const keptTokens = Math.min(tokens ?? window, window)
+  const { conversationBytes, promptBytes } = call.call
+  const kept = bytesOfTokens(keptTokens)
+  const counted = { conversationBytes: conversationBytes + kept, promptBytes: promptBytes + kept, keptTokens }
+  return { ...call, call: { ...call.call, ...counted } }
+}
+
 /** Returns the call with the route to the channel that keeps its past. @throws Failure `invalid_request` */
-function continued<C extends PricedCall>(
-  call: C,
-  { field }: Need,
-  { channelId, tokens }: StoredConversation,
-): C {
+function continued<C extends PricedCall>(call: C, { field }: Need, { channelId }: StoredConversation): C {
   const routes = call.routes.filter(({ channel }) => channel.id === channelId)
   if (routes.length === 0)
     throw refused(
       field,
       `the channel that keeps it does not serve the model '${call.requested.id}' now. Use a model of that channel, or send the full history in input.`,
     )
-  const promptBytes = call.call.promptBytes + bytesOfTokens(tokens)
-  return { ...call, routes, call: { ...call.call, promptBytes } }
+  return { ...call, routes }
 }
 
 /** Checks what cannot go together. @throws Failure `invalid_request` */
@@ -152,8 +158,8 @@ export const followState = <C extends PricedCall>(deps: StateDeps): Stage<C, C> 
       const keeping = narrowed(able, PREVIOUS)
       return fromAbortable(() => storedResponse(deps, accountId, previous)).pipe(
         map((response) => {
-          const next = continued(keeping, PREVIOUS, response)
-          const { upstreamId } = response
+          const { upstreamId, tokens } = response
+          const next = withKept(continued(keeping, PREVIOUS, response), tokens)
           if (upstreamId === previous) return next
           return { ...next, call: { ...next.call, state: { ...state, upstreamPrevious: upstreamId } } }
         }),

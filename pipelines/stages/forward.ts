@@ -18,4 +18,7 @@ export const repliesTo = (deps: ForwardDeps, admitted: AdmittedCall): Observable
 
 /** Answers the call: forwards it, meters the answer as it passes, and settles once. */
 export const forward = (deps: ForwardDeps): Stage<AdmittedCall, never> =>
-  stage((call) => new AnsweredCall(call, repliesTo(deps, call)))
+  stage((call) => {
+    call.inConversation?.handOver()
+    return new AnsweredCall(call, repliesTo(deps, call))
+  })

@@ -61,14 +61,13 @@ export function pipeline<A, B, C, D, E>(
   e: Stage<D, E>,
   end?: RefusalStage,
 ): Handler
-export function pipeline<A, B, C, D, E, F, G>(
+export function pipeline<A, B, C, D, E, F>(
   a: Stage<Call, A>,
   b: Stage<A, B>,
   c: Stage<B, C>,
   d: Stage<C, D>,
   e: Stage<D, E>,
   f: Stage<E, F>,
-  g: Stage<F, G>,
   end?: RefusalStage,
 ): Handler
 export function pipeline<A, B, C, D, E, F, G, H, I, J, K>(
@@ -85,7 +84,7 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K>(
   k: Stage<J, K>,
   end?: RefusalStage,
 ): Handler
-export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q>(
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R>(
   a: Stage<Call, A>,
   b: Stage<A, B>,
   c: Stage<B, C>,
@@ -103,6 +102,7 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q>(
   o: Stage<N, O>,
   p: Stage<O, P>,
   q: Stage<P, Q>,
+  r: Stage<Q, R>,
   end?: RefusalStage,
 ): Handler
 export function pipeline(...all: ReadonlyArray<Stage<never, unknown> | RefusalStage | undefined>): Handler {

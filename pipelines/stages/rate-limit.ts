@@ -15,7 +15,7 @@ import { admits } from '../limits/limited-request.ts'
 import type { Limiter } from '../limits/limits.ts'
 import { ErrorWithHeaders } from '../replies/error.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
-import { type Stage, stage } from './stage.ts'
+import { RefusedCall, type Stage, stage } from './stage.ts'
 
 /** Requests of one key to the call log. */
 const LOG_REQUESTS_PER_MINUTE = 60
@@ -42,8 +42,8 @@ interface Decided extends Scope {
 /** Answers of one kind of request. */
 interface Wording {
   readonly headers: (decided: readonly Decided[]) => HeaderList
-  /** Returns the failure. `headers` are those of every response, and the time of the next try. */
-  readonly refusal: (decided: readonly Decided[], headers: HeaderList) => Failure
+  /** Returns the failure, with the time of the next try. */
+  readonly refusal: (decided: readonly Decided[]) => Failure
 }
 
 /** Returns the limits of the account, or null without any. */
@@ -100,30 +100,30 @@ function callHeaders(decided: readonly Decided[]): HeaderList {
 const retryAfter = (seconds: number) => ['retry-after', String(Math.max(1, seconds))] as const
 
 /** Names the limit that is to be waited for longest. */
-function callRefusal(decided: readonly Decided[], headers: HeaderList): Failure {
+function callRefusal(decided: readonly Decided[]): Failure {
   const [byMinute] = decided.filter(({ decision }) => decision.refusedBy === 'requests').sort(fewerRequests)
   if (byMinute !== undefined) {
     const seconds = secondsOf(byMinute.decision.resetMs)
     return new Failure(
       'rate_limit_exceeded',
       `Rate limit exceeded: requests per minute. This ${byMinute.name} may make ${byMinute.limits.requestsPerMinute}; try again in ${seconds} s.`,
-      { headers: [...headers, retryAfter(seconds)] },
+      { headers: [retryAfter(seconds)] },
     )
   }
   const { name, limits } = decided.find(({ decision }) => decision.refusedBy === 'concurrency')!
   return new Failure(
     'rate_limit_exceeded',
     `Rate limit exceeded: concurrency. At most ${limits.concurrency} requests of this ${name} may be in flight at once.`,
-    { headers: [...headers, retryAfter(CONCURRENCY_RETRY_SECONDS)] },
+    { headers: [retryAfter(CONCURRENCY_RETRY_SECONDS)] },
   )
 }
 
-function logRefusal([decided]: readonly Decided[], headers: HeaderList): Failure {
+function logRefusal([decided]: readonly Decided[]): Failure {
   const seconds = secondsOf(decided!.decision.resetMs)
   return new Failure(
     'logs_rate_limited',
     `The call log answers ${LOG_REQUESTS_PER_MINUTE} requests per minute to a key; try again in ${seconds} s.`,
-    { headers: [...headers, retryAfter(seconds)] },
+    { headers: [retryAfter(seconds)] },
   )
 }
 
@@ -148,19 +148,37 @@ export const addReplyHeaders =
       }),
     )
 
+/** Throws where another refusal goes before that of the limits. */
+type Assertion<C> = (call: C) => void
+
+/** Returns the refusal of a call that is over a limit. */
+function refusalOf<C extends AuthenticatedCall>(
+  call: C,
+  refusal: () => Failure,
+  assert?: Assertion<C>,
+): RefusedCall {
+  try {
+    assert?.(call)
+  } catch (error) {
+    return new RefusedCall(call, error)
+  }
+  return new RefusedCall(call, refusal())
+}
+
 /** Emits the call once it is admitted. Its slots are given back when the call is over. */
 const limited = <C extends AuthenticatedCall>(
   { limiter }: RateDeps,
   call: C,
   scopes: readonly Scope[],
-  wording: Wording,
+  { wording, assert }: { readonly wording: Wording; readonly assert?: Assertion<C> | undefined },
 ): Observable<C> =>
   new Observable((subscriber) => {
     const onDecisions = (decisions: readonly Decision[]) => {
       const decided = scopes.map((scope, index) => ({ ...scope, decision: decisions[index]! }))
-      const replyHeaders = wording.headers(decided)
-      if (!admits(decisions)) return subscriber.error(wording.refusal(decided, replyHeaders))
-      subscriber.next({ ...call, replyHeaders })
+      const counted = { ...call, replyHeaders: wording.headers(decided) }
+      if (!admits(decisions))
+        return subscriber.error(refusalOf(counted, () => wording.refusal(decided), assert))
+      subscriber.next(counted)
       subscriber.complete()
     }
     const permit = limiter.take(scopes, onDecisions)
@@ -169,12 +187,13 @@ const limited = <C extends AuthenticatedCall>(
 
 /**
  * Counts the call against the limits of its key and of its account. Without any it costs nothing here.
- * @throws Failure `rate_limit_exceeded`
+ * @param assert throws what goes before the refusal of a limit: of a paid call, that its wallet is empty
+ * @throws Failure `rate_limit_exceeded`, or what `assert` throws
  */
-export const rateLimit = <C extends AuthenticatedCall>(deps: RateDeps): Stage<C, C> =>
+export const rateLimit = <C extends AuthenticatedCall>(deps: RateDeps, assert?: Assertion<C>): Stage<C, C> =>
   stage((call: C) => {
     const scopes = scopesOf(call.known, deps.catalog())
-    return scopes === null ? call : limited(deps, call, scopes, CALLS)
+    return scopes === null ? call : limited(deps, call, scopes, { wording: CALLS, assert })
   })
 
 const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurrency: null }
@@ -185,5 +204,7 @@ const LOG_LIMITS: Limits = { requestsPerMinute: LOG_REQUESTS_PER_MINUTE, concurr
  */
 export const limitLogReads = <C extends AuthenticatedCall>(deps: RateDeps): Stage<C, C> =>
   stage((call: C) =>
-    limited(deps, call, [{ subject: call.known.key.id, limits: LOG_LIMITS, name: 'API key' }], LOG_READS),
+    limited(deps, call, [{ subject: call.known.key.id, limits: LOG_LIMITS, name: 'API key' }], {
+      wording: LOG_READS,
+    }),
   )

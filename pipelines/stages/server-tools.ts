@@ -31,15 +31,16 @@ export const requireServerTools = <C extends PricedCall>(): Stage<C, C> =>
     const { call, model, protocol, routes } = priced
     const tools = call.builtInTools
     if (tools.length === 0) return priced
+    // Before what the model supports: this rule is the first of the specification's list.
+    if (protocol === 'chat-completions' && !call.stream)
+      throw new Failure(
+        'invalid_request',
+        `The tool '${tools[0]}' works in streams only: set 'stream' to true.`,
+      )
     const missing = tools.find((tool) => !model.entry.capabilities[tool])
     if (missing !== undefined) throw notSupported(missing, model.id)
     const fit = fittingRoutes(routes, tools)
     if (fit.length === 0) throw notSupported(tools[0]!, model.id)
-    if (protocol === 'chat-completions' && !call.stream)
-      throw new Failure(
-        'invalid_request',
-        `The tool '${tools[0]}' works in streams alone: set 'stream' to true.`,
-      )
     const fallbacks = priced.fallbacks
       .filter((other) => tools.every((tool) => other.model.entry.capabilities[tool]))
       .map((other) => ({ ...other, routes: fittingRoutes(other.routes, tools) }))

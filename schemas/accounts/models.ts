@@ -90,7 +90,8 @@ const prices = {
     .nullable()
     .describe('Factors on the whole call, by the service tier in which it is served.'),
   minimum: price.describe('What a call costs at least.'),
-  discount: price.describe('A factor; null when none is in force.'),
+  discount: price.describe('A factor on tokens and units; null when none is in force.'),
+  discount_server_tools: z.boolean().optional().describe('true: the discount holds for server tools too.'),
   discount_until: z.string().nullable(),
 }
 

@@ -110,7 +110,7 @@ export type ServerTool = (typeof SERVER_TOOLS)[number]
 
 /** Credits per 1M tokens of a kind. */
 const kindPrices = {
-  /** Default: the input price. */
+  /** Default: the input price; a tenth of it in a family with cache writes, see `src/core/pricing/cache-hits.ts`. */
   cached_input: rateText.optional(),
   /** Default: the input price x 1.25. */
   cache_write: rateText.optional(),
@@ -171,8 +171,10 @@ const pricingFields = {
     .optional(),
   /** Credits that a call costs at least, if it used anything. */
   minimum: creditsText.refine((credits) => credits >= 0n, 'A minimum is never negative').optional(),
-  /** Factor on everything, such as 0.8. */
+  /** Factor on the prices of tokens and units, such as 0.8. */
   discount: rateText.optional(),
+  /** true: the discount lowers the prices of server tools as well. */
+  discount_server_tools: z.boolean().optional(),
   /** RFC 3339; from this instant on the full price holds. */
   discount_until: instant.optional(),
 }
@@ -232,7 +234,7 @@ export const ESTIMATE_OUTPUT_CAP_TOKENS = 32768
 /** Sizes that the pre-charge assumes for parts of a request that only the upstream can measure. */
 const estimateFloors = z.strictObject({
   /** Calls that each server tool of a request makes. */
-  server_tool_calls: z.int().min(0).max(100).default(10),
+  server_tool_calls: z.int().min(0).max(100).default(3),
   /** Tokens of an image, a file and a piece of audio that is given by URL. */
   image_tokens: z.int().min(0).max(1_000_000).default(1600),
   file_tokens: z.int().min(0).max(1_000_000).default(16_000),

@@ -5,6 +5,7 @@ import { channelEntry, modelEntry } from '../../schemas/config/catalog.ts'
 import { AUTH_SECRETS } from '../../schemas/config/channel-auth.ts'
 import { type ConfigFile, configFile } from '../../schemas/config/file.ts'
 import { withPresets } from '../channels/providers/registry.ts'
+import { cacheWritingModels, lacksCacheHitPrice } from '../core/pricing/cache-hits.ts'
 import { hasAccess } from '../core/routing/channel-access.ts'
 import { checkChannels, namesOf } from './channel-checks.ts'
 import { checkCosts, missingCosts } from './cost-checks.ts'
@@ -128,7 +129,7 @@ const placed = (source: Source, findings: readonly Finding[]): Problem[] =>
 
 const warningsOf = (source: Source, config: ConfigFile): Problem[] =>
   [
-    ...placed(source, [...unservedModels(config), ...missingCosts(config)]),
+    ...placed(source, [...unservedModels(config), ...assumedCacheHits(config), ...missingCosts(config)]),
     ...channelsWithoutKey(source, config),
   ].sort((a, b) => a.line - b.line)
 
@@ -158,6 +159,18 @@ function unservedModels({ models, channels }: ConfigFile): Finding[] {
             message: `No channel serves "${id}": calls are refused. callable: false lists it without a channel.`,
           },
         ]
+      : [],
+  )
+}
+
+/** Finds models whose cache hits have no price in a family with cache writes: they are billed at a tenth of the input. */
+function assumedCacheHits({ models, channels }: ConfigFile): Finding[] {
+  const writesCache = cacheWritingModels(models, channels)
+  const message =
+    'has no cached_input: cache hits are billed at input x 0.1, because the family has cache writes. Set cached_input for another price.'
+  return models.flatMap((model, index): Finding[] =>
+    model.pricing !== undefined && lacksCacheHitPrice(model.pricing) && writesCache(model)
+      ? [{ path: ['models', index, 'pricing'], message, atKey: true }]
       : [],
   )
 }

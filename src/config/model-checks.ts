@@ -198,7 +198,7 @@ function checkAudioPrices(model: SoundModel, { unit, with_audio: priced }: Sound
 const TOKEN_FIELDS = [
   ...(['input', 'output', 'cached_input', 'cache_write', 'cache_write_1h', 'reasoning'] as const),
   ...(['input_audio', 'output_audio', 'output_image', 'server_tool_call', 'server_tools'] as const),
-  ...(['service_tiers', 'minimum'] as const),
+  ...(['service_tiers', 'minimum', 'discount_server_tools'] as const),
 ]
 const UNIT_FIELDS = ['per_unit', 'variants', 'with_audio'] as const
 
@@ -253,9 +253,16 @@ function checkTiers({ tiers = [] }: SoundPricing): PricingFinding[] {
   })
 }
 
-function checkDiscount({ discount, discount_until }: SoundPricing): PricingFinding[] {
+function checkDiscount({ discount, discount_until, discount_server_tools }: SoundPricing): PricingFinding[] {
   if (discount === undefined)
-    return discount_until === undefined ? [] : [[['discount_until'], 'needs a discount that it ends.']]
+    return [
+      ...(discount_until === undefined
+        ? []
+        : [[['discount_until'], 'needs a discount that it ends.'] as const]),
+      ...(discount_server_tools === undefined
+        ? []
+        : [[['discount_server_tools'], 'needs a discount that it extends.'] as const]),
+    ]
   if (discount > 0n && discount <= ONE_RATE) return []
   const message = 'must be above 0 and at most 1: it is the factor on every price, so "0.8" is 20 % off.'
   return [[['discount'], message]]

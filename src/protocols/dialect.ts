@@ -29,8 +29,14 @@ export interface ChatCall {
   /** The explicit output limit, tokens; null when omitted. */
   readonly outputLimit: number | null
   readonly choices: number
-  /** Bytes of the JSON that the pre-charge counts as input. See docs/api-rules.md, "Pre-charge". */
+  /** Bytes of the JSON of the conversation, system prompt included. See docs/api-rules.md, "Pre-charge". */
+  readonly conversationBytes: number
+  /** Bytes of the JSON of all that upstreams make part of the prompt: the conversation, tools and schemas. */
   readonly promptBytes: number
+  /** Tokens of them that an upstream keeps from before; absent where the request is the whole of it. */
+  readonly keptTokens?: number
+  /** Tokens of reasoning that the request asks for; absent without any. */
+  readonly thinkingTokens?: number
   /** Parts given by URL. */
   readonly links: LinkedParts
   /** Requested tools that run at the upstream, each once. */

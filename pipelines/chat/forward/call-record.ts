@@ -14,7 +14,7 @@ import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pri
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
 import {
   boundedUsage,
-  chargedToolCalls,
+  estimatedToolCalls,
   trustedTier,
   trustedUsage,
 } from '../../../src/core/pricing/usage-bounds.ts'
@@ -224,7 +224,7 @@ export class CallRecord {
     return trustedUsage(usage, {
       prompt: estimateInputTokens(call.promptBytes) + linkedTokens(model.entry, call.links),
       output: estimateOutputTokens(this.metered.characters),
-      serverToolCalls: chargedToolCalls(model.entry, call),
+      serverToolCalls: estimatedToolCalls(model.entry, call),
     })
   }
 

@@ -27,7 +27,7 @@ import { CallRecord, type Ending } from './call-record.ts'
 import { attemptMs, msLeft } from './call-time.ts'
 import type { ForwardDeps } from './deps.ts'
 import { RouteChoice } from './route-choice.ts'
-import { afterwards, noteStored } from './stored-response.ts'
+import { afterwards, noteStored, noteUnfinished } from './stored-response.ts'
 import { addedHeaders } from './translation-headers.ts'
 import {
   type AttemptFailure,
@@ -366,6 +366,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     const { settlement, cost, oddities } = this.#record.settle(Date.now(), performance.now())
     endReservation(this.#deps, this.#admitted, cost)
+    noteUnfinished(this.#deps, this.#admitted, this.#record)
     this.#deps.journal.settle(this.#ticket, settlement, written)
     this.#deps.onInFlight(-1)
     this.#deps.onSettled(settlement, oddities, this.#route?.upstreamModel ?? '')

@@ -24,9 +24,9 @@ export interface ResponseNotesDeps {
 
 const keyOf = (accountId: string, id: string): string => `${accountId} ${id}`
 
-/** A note of a conversation alone is written under its name. */
+/** A note of a conversation alone is written under the name of its call. */
 const keyOfNote = ({ accountId, id, conversation }: ResponseToStore): string =>
-  keyOf(accountId, id ?? conversation ?? '')
+  keyOf(accountId, id ?? conversation?.requestId ?? '')
 
 /** One instance a process. */
 export class ResponseNotes {

@@ -77,8 +77,9 @@ export class RouteChoice {
     if (model.strategy === 'least_latency')
       return this.#random() < MEASURING_SHARE ? null : this.#deps.health.latencies.of
     const { call, request } = this.admitted
+    const options = { mode: 'worst_case', now: request.submittedAt } as const
     // Where the operator's own price is not known, it is taken for the customer's.
-    return ({ cost }) => Number(estimateCharge(cost ?? model.price!, model.entry, call, request.submittedAt))
+    return ({ cost }) => Number(estimateCharge(cost ?? model.price!, model.entry, call, options))
   }
 
   /** Notes the time to the first byte of an attempt that succeeded. */

@@ -23,8 +23,9 @@ import { linkedPartsIn } from '../../../src/protocols/request/linked-parts.ts'
 import { freeReply } from '../../media/free-call.ts'
 import type { Caller } from '../../stages/authenticate.ts'
 import type { LinkDeps } from '../../stages/check-links.ts'
-import { type StateDeps, storedConversation } from '../../stages/follow-state.ts'
+import { found, type StateDeps, storedConversation } from '../../stages/follow-state.ts'
 import { notAllowed, selectCallable } from '../../stages/select-model.ts'
+import { UpstreamRefusal } from '../forward/upstream-error.ts'
 import {
   type AskDeps,
   accountOf,
@@ -176,10 +177,19 @@ export const addConversationItems = (deps: ConversationDeps): Handler =>
     const { body } = caller.request
     const { items } = readBody(newItems, body)
     const tokens = await tokensOf(deps, body, items)
-    const reply = await askAbout(deps, caller, { method: 'POST', below: '/items', body })
-    await deps.conversations.addToConversation(accountOf(caller), idOf(caller), tokens)
-    return reply
+    const add = (count: number) =>
+      deps.conversations.addToConversation(accountOf(caller), idOf(caller), count)
+    // Before they are there: what is stored is counted, whatever becomes of this process and of the answer.
+    await found(add(tokens))
+    return askAbout(deps, caller, { method: 'POST', below: '/items', body }).catch(async (error: unknown) => {
+      if (isRefusal(error)) await add(-tokens).catch(() => {})
+      throw error
+    })
   })
+
+/** Returns whether an upstream has refused a request, so that nothing came of it. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof UpstreamRefusal && error.status >= 400 && error.status < 500
 
 const belowItem = ({ request }: Caller): string => `/items/${pathPart(pathStep(request.path, ITEM_PART))}`
 

@@ -15,8 +15,9 @@ import type { ObjectStore } from '../../../src/storage/store.ts'
 import { INPUT_LIFETIME_MS, type StoredFileRef } from '../../media/inputs/store-input.ts'
 import type { Upload } from '../../media/inputs/uploads.ts'
 import { createWithFiles, type MediaCallDeps } from '../../media/media-call.ts'
-import { estimateOf } from '../../stages/billing/precharge.ts'
+import { estimateOf, explainEstimate } from '../../stages/billing/precharge.ts'
 import { assertFunds, covered, type IntentDeps } from '../../stages/billing/require-balance.ts'
+import type { CountedCall } from '../../stages/count-in-conversation.ts'
 import type { PricedCall } from '../../stages/select-model.ts'
 import { AnsweredCall, type Stage, stage } from '../../stages/stage.ts'
 import type { TaskOrder } from '../../tasks/order/order.ts'
@@ -35,13 +36,14 @@ export interface BackgroundDeps
 }
 
 /** @throws Failure as `createTask` of the task engine does */
-export const runInBackground = <C extends PricedCall>(deps: BackgroundDeps): Stage<C, C> =>
+export const runInBackground = <C extends CountedCall>(deps: BackgroundDeps): Stage<C, C> =>
   stage((call: C) => {
     if (call.call.state?.isBackground !== true) return call
     return from(ordered(deps, call)).pipe(
       map(({ order, task }) => {
         const replies = deps.awaitTask(order, task).pipe(concatMap((taken) => showTask(deps, taken)))
         const isOriginal = task.requestId === call.request.requestId
+        if (isOriginal) call.inConversation?.handOver()
         return new AnsweredCall(isOriginal ? call : { ...call, originalRequestId: task.requestId }, replies)
       }),
     )
@@ -52,8 +54,10 @@ async function ordered(deps: BackgroundDeps, call: PricedCall): Promise<{ order:
   const { known } = call
   const callbackUrl = call.call.state?.callbackUrl
   if (callbackUrl !== undefined) await deps.checkCallback(known, callbackUrl)
-  const hold = estimateOf(call)
-  await covered(deps, call, () => assertFunds(call, hold, deps.catalog().config))
+  const { config } = deps.catalog()
+  const hold = estimateOf(call, config.estimate)
+  const explain = () => explainEstimate(call, config.estimate)
+  await covered(deps, call, () => assertFunds(call, hold, config, explain))
   const upload = deps.uploads.begin(known.account.id)
   call.ends.add(() => void upload.end())
   const order = orderOf(call, hold, await storeBody(deps, call, upload))

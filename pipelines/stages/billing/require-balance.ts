@@ -18,8 +18,9 @@ type Refused = Pick<KnownKey, 'key' | 'view'>
 /**
  * Returns the refusal of a call. It names what `GET /v1/key/balance` shows, which agent keys do not open.
  * @param amount what the call may cost; null: nothing is left for any call
+ * @param why the part that most of the amount is for, as `explainEstimate` has it
  */
-export function insufficientBalance({ key, view }: Refused, amount: Credits | null): Failure {
+export function insufficientBalance({ key, view }: Refused, amount: Credits | null, why = ''): Failure {
   const refusal = 'The account balance is insufficient for this call'
   if (key.kind === 'agent') return new Failure('quota_exceeded', `${refusal}. Please top up and try again.`)
   const balance = `${printCredits(view.balance)} credits`
@@ -28,7 +29,7 @@ export function insufficientBalance({ key, view }: Refused, amount: Credits | nu
   const reserved = amount > view.balance ? '' : ', part of which calls under way reserve'
   return new Failure(
     'quota_exceeded',
-    `${refusal}: it may cost up to ${printCredits(amount)} credits, and the balance is ${balance}${reserved}. ` +
+    `${refusal}: it may cost up to ${printCredits(amount)} credits${why}, and the balance is ${balance}${reserved}. ` +
       'Please top up and try again, or ask for less.',
   )
 }
@@ -41,12 +42,18 @@ export function assertBalance({ known, request }: Caller): void {
 
 /**
  * Compares a hold with what is free: the estimates of calls in flight are not.
+ * @param explain see `insufficientBalance`
  * @throws Failure `quota_exceeded`
  */
-export function assertFunds({ known, request }: Caller, hold: Credits, { wallet }: ConfigFile): void {
+export function assertFunds(
+  { known, request }: Caller,
+  hold: Credits,
+  { wallet }: ConfigFile,
+  explain?: () => string,
+): void {
   const { view } = known
   const reserved = wallet.reserve_in_flight ? view.inFlight : 0n
-  if (hold > view.balance - reserved) throw insufficientBalance(known, hold)
+  if (hold > view.balance - reserved) throw insufficientBalance(known, hold, explain?.())
   assertLimitsLeave(known, hold, request.submittedAt)
 }
 

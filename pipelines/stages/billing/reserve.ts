@@ -10,7 +10,7 @@ import type { Credits } from '../../../schemas/money.ts'
 import type { Admission } from '../../../src/journal/journal.ts'
 import type { Reservations } from '../../../src/postgres/billing/repository.ts'
 import { type Stage, stage } from '../stage.ts'
-import type { AdmittedCall } from './precharge.ts'
+import { type AdmittedCall, costNote, explainEstimate } from './precharge.ts'
 import { insufficientBalance } from './require-balance.ts'
 import { endWithinLimits, failureOf, isLimited } from './spend-limits.ts'
 
@@ -79,7 +79,7 @@ async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Prom
   const reservedIn = { journalId: deps.journalId, admission: admissionOf(call) }
   if (isShared && !(await reserveInWallet(deps, call, reservedIn))) {
     deps.onReservationRefused('wallet')
-    throw insufficientBalance(known, estimate)
+    throw insufficientBalance(known, estimate, explainEstimate(call, call.estimateMode))
   }
   if (!isLimited(known)) return
   const { requestId, submittedAt } = request
@@ -92,7 +92,7 @@ async function reserveOverProcesses(deps: ReserveDeps, call: AdmittedCall): Prom
   })
   if (refusal === null) return
   deps.onReservationRefused(refusal.by)
-  throw failureOf(refusal)
+  throw failureOf(refusal, costNote(call, estimate, call.estimateMode))
 }
 
 /** Reserves, then emits the call. Until then a refusal, or a client that leaves, gives back what was admitted here. */

@@ -12,10 +12,11 @@ type Limited = Pick<KnownKey, 'cap' | 'budgets'>
 
 export const isLimited = ({ cap, budgets }: Limited): boolean => cap !== null || budgets.length > 0
 
-const spendCapReached = (): Failure =>
+/** @param cost what the call may cost, as `costNote` has it */
+const spendCapReached = (cost = ''): Failure =>
   new Failure(
     'quota_exceeded',
-    'The spend cap of this API key leaves too little for this call. Ask an admin of the organization to raise it.',
+    `The spend cap of this API key leaves too little for this call${cost}. Ask an admin of the organization to raise it.`,
   )
 
 const PERIOD_NAMES = { day: 'daily', week: 'weekly', month: 'monthly' } as const
@@ -25,27 +26,36 @@ const SUBJECT_NAMES = {
   account: 'the account',
 } as const
 
-const budgetReached = ({ id, amount, period, scope }: Budget, resetsAt: number | null): Failure =>
+const budgetReached = ({ id, amount, period, scope }: Budget, resetsAt: number | null, cost = ''): Failure =>
   new Failure(
     'quota_exceeded',
     `The ${PERIOD_NAMES[period]} budget of ${SUBJECT_NAMES[scope]} (${printCredits(amount)} credits, ${id}) leaves too ` +
-      `little for this call. It resets ${resetsAt === null ? 'at the end of its period' : `at ${new Date(resetsAt).toISOString()}`}. ` +
+      `little for this call${cost}. It resets ${resetsAt === null ? 'at the end of its period' : `at ${new Date(resetsAt).toISOString()}`}. ` +
       'Wait until then, or ask an owner of the account to raise it.',
   )
 
 /** Returns what the client gets for a refused reservation. */
-export const failureOf = (refusal: SpendRefusal): Failure =>
-  refusal.by === 'spend_cap' ? spendCapReached() : budgetReached(refusal.budget, refusal.resetsAt)
+export const failureOf = (refusal: SpendRefusal, cost?: string): Failure =>
+  refusal.by === 'spend_cap' ? spendCapReached(cost) : budgetReached(refusal.budget, refusal.resetsAt, cost)
 
-const reached = (view: BudgetView, at: number): Failure => budgetReached(view.budget, view.resetsAt(at))
+const reached = (view: BudgetView, at: number, cost?: string): Failure =>
+  budgetReached(view.budget, view.resetsAt(at), cost)
 
-/** Reserves the estimate in this process, in all limits or in none; returns the refusal, or null. */
-export function admitWithinLimits({ cap, budgets }: Limited, estimate: Credits, at: number): Failure | null {
-  if (cap !== null && !cap.admit(estimate, true)) return spendCapReached()
+/**
+ * Reserves the estimate in this process, in all limits or in none; returns the refusal, or null.
+ * @param note says what the call may cost
+ */
+export function admitWithinLimits(
+  { cap, budgets }: Limited,
+  estimate: Credits,
+  at: number,
+  note: () => string,
+): Failure | null {
+  if (cap !== null && !cap.admit(estimate, true)) return spendCapReached(note())
   for (const [index, budget] of budgets.entries()) {
     if (budget.at(at).admit(estimate, true)) continue
     endWithinLimits({ cap, budgets: budgets.slice(0, index) }, { estimate, cost: 0n }, at)
-    return reached(budget, at)
+    return reached(budget, at, note())
   }
   return null
 }

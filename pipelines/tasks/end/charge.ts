@@ -12,7 +12,7 @@ import { estimateInputTokens, estimateOutputTokens } from '../../../src/core/pri
 import { NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
 import {
   boundedUsage,
-  chargedToolCalls,
+  estimatedToolCalls,
   trustedTier,
   trustedUsage,
 } from '../../../src/core/pricing/usage-bounds.ts'
@@ -66,7 +66,7 @@ function tokensOwed(
       : trustedUsage(bounded, {
           prompt: estimateInputTokens(call.promptBytes) + linkedTokens(model, call.links),
           output: estimateOutputTokens(response.characters),
-          serverToolCalls: chargedToolCalls(model, call),
+          serverToolCalls: estimatedToolCalls(model, call),
         })
   const { serviceTier: reported } = response
   const serviceTier =

@@ -16,12 +16,16 @@ import type { Fact } from './detail-items.ts'
 
 const MILLION_DECIMALS = 6
 
-/** Factors on every line. */
-const factorsOf = ({ discount, serviceTier }: PriceTerms): Rate[] =>
-  [discount, serviceTier?.factor ?? ONE_RATE].filter((factor) => factor !== ONE_RATE)
+/** Returns the factors on a line. Tools have a discount of their own. */
+const factorsOn = ({ per }: ChargedItem, { discount, toolDiscount, serviceTier }: PriceTerms): Rate[] =>
+  [per === 'each' ? toolDiscount : discount, serviceTier?.factor ?? ONE_RATE].filter(
+    (factor) => factor !== ONE_RATE,
+  )
 
 /** Returns a line. Only the sum of the lines is rounded, to the cost. */
-function line({ count, price, per }: ChargedItem, factors: readonly Rate[]): string {
+function line(item: ChargedItem, terms: PriceTerms): string {
+  const { count, price, per } = item
+  const factors = factorsOn(item, terms)
   const decimals = (1 + factors.length) * RATE_DECIMALS + (per === 'million' ? MILLION_DECIMALS : 0)
   const amount = factors.reduce((product, factor) => product * factor, BigInt(count) * price)
   const times = factors.map((factor) => ` x ${printRate(factor)}`).join('')
@@ -50,7 +54,6 @@ function usageOf(call: CallWithDetail, counts: StoredCounts = {}): TokenUsage {
 
 function tokenLines(usage: TokenUsage, terms: PriceTerms): Fact[] {
   const { discount, serviceTier, minimum, fromPromptTokens } = terms
-  const factors = factorsOf(terms)
   return [
     ['price_tier', fromPromptTokens === 0 ? undefined : `prompts of ${fromPromptTokens} tokens or more`],
     ['discount', discount === ONE_RATE ? undefined : `x ${printRate(discount)}`],
@@ -58,7 +61,7 @@ function tokenLines(usage: TokenUsage, terms: PriceTerms): Fact[] {
       'price_service_tier',
       serviceTier === null ? undefined : `${serviceTier.name}: x ${printRate(serviceTier.factor)}`,
     ],
-    ...chargedItems(usage, terms).map((item): Fact => [`charge_${item.name}`, line(item, factors)]),
+    ...chargedItems(usage, terms).map((item): Fact => [`charge_${item.name}`, line(item, terms)]),
     ['charge_minimum', minimum === 0n ? undefined : `${printCredits(minimum)} at least`],
   ]
 }

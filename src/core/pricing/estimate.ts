@@ -5,12 +5,13 @@
 import { isAscii } from 'node:buffer'
 import {
   ESTIMATE_OUTPUT_CAP_TOKENS,
+  type Estimate,
   type ModelEntry,
   type ServerTool,
 } from '../../../schemas/config/catalog.ts'
 import type { Credits } from '../../../schemas/money.ts'
 import { factorOf, priceAt, type TokenPrice, tokenCharge } from './pricing.ts'
-import { estimateInputTokens, estimatePromptTokens } from './text-tokens.ts'
+import { bytesOfTokens, estimateInputTokens, estimatePromptTokens } from './text-tokens.ts'
 import { extraOf, NO_USAGE, type TokenUsage } from './usage.ts'
 
 /** Counts the bytes of UTF-8 characters behind the first of each: none in ASCII, two in each Chinese character. */
@@ -31,9 +32,16 @@ function outputAllowance(model: ModelEntry, explicitLimit: number | null): numbe
 /** Numbers of parts of a request, by kind. */
 type PartCounts = Readonly<Record<'image' | 'file' | 'audio', number>>
 
-/** The parts of a request that decide its worst case. */
+/** The parts of a request that decide its estimate. */
 export interface EstimatedCall {
+  /** Of the conversation alone, which the specification's formula counts. */
+  readonly conversationBytes: number
+  /** Of the whole prompt. */
   readonly promptBytes: number
+  /** Tokens among these that an upstream keeps from before. */
+  readonly keptTokens?: number
+  /** Tokens of reasoning that the request asks for. */
+  readonly thinkingTokens?: number
   /** Tokens; null when omitted. */
   readonly outputLimit: number | null
   /** The request's `n`. */
@@ -84,50 +92,115 @@ export function unreportedPrompt(
   return text + linkedTokens(model, links)
 }
 
-/**
- * Returns the most calls of tools that the upstream runs itself: both the estimate and the largest charge. The
- * client's own limit lowers it.
- */
-export const maxServerToolCalls = (
+/** Returns the calls of tools, run by the upstream, that the worst case assumes. The client's own limit lowers it. */
+export const assumedToolCalls = (
   { estimate }: Pick<ModelEntry, 'estimate'>,
   { builtInTools, toolCallLimit }: Pick<EstimatedCall, 'builtInTools' | 'toolCallLimit'>,
 ): number => Math.min(builtInTools.length * estimate.server_tool_calls, toolCallLimit ?? Infinity)
 
-/** Returns the worst case that admission compares with the wallet. A summary reads and writes as much as the answer. */
+/**
+ * Returns the output of one choice, reasoning counted next to the limit: upstreams differ in whether it is a part of it.
+ * None is charged beyond the model's `max_output_tokens`.
+ */
+function reasonedOutput(model: ModelEntry, { outputLimit, thinkingTokens = 0 }: EstimatedCall): number {
+  const said = outputAllowance(model, outputLimit)
+  return Math.max(said, Math.min(said + thinkingTokens, model.max_output_tokens ?? Infinity))
+}
+
+/** Returns all that the request could make its upstream bill. A summary reads and writes as much as the answer. */
 export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
-  const { promptBytes, outputLimit, choices, links, compacts = false } = call
+  const { promptBytes, choices, links, compacts = false } = call
   const prompt = estimateInputTokens(promptBytes) + linkedTokens(model, links)
-  const output = outputAllowance(model, outputLimit)
+  const output = reasonedOutput(model, call)
   const counts = {
     ...NO_USAGE,
     prompt,
     output: output * choices,
-    serverToolCalls: maxServerToolCalls(model, call),
+    serverToolCalls: assumedToolCalls(model, call),
   }
   if (!compacts) return counts
   const compaction = { count: 1, largestPrompt: prompt }
   return { ...counts, prompt: 2 * prompt, output: counts.output + output, ...extraOf({ compaction }) }
 }
 
-/** Returns the charge of the worst case, by prices at the instant `now` (epoch milliseconds). */
+/** Returns what the specification's formula counts: the conversation and the output. */
+export const specifiedCase = (
+  model: ModelEntry,
+  { conversationBytes, outputLimit, choices }: EstimatedCall,
+): TokenUsage => ({
+  ...NO_USAGE,
+  prompt: estimateInputTokens(conversationBytes),
+  output: outputAllowance(model, outputLimit) * choices,
+})
+
+/** Returns what a call that goes on with this one reads of it, where no report says: its prompt and all of its output. */
+export const storedTokens = ({ promptBytes, outputLimit, thinkingTokens = 0 }: StoredCall): number =>
+  estimateInputTokens(promptBytes) + (outputLimit ?? ESTIMATE_OUTPUT_CAP_TOKENS) + thinkingTokens
+
+type StoredCall = Pick<EstimatedCall, 'promptBytes' | 'outputLimit' | 'thinkingTokens'>
+
+/** The formula of an estimate, and the instant (epoch milliseconds) whose prices hold. */
+export interface EstimateOptions {
+  readonly mode: Estimate
+  readonly now: number
+}
+
+/** Returns the estimate that admission compares with the wallet, in the dearer of the requested and the usual tier. */
 export function estimateCharge(
   price: TokenPrice,
   model: ModelEntry,
   call: EstimatedCall,
-  now: number,
+  { mode, now }: EstimateOptions,
 ): Credits {
   const current = priceAt(price, now)
-  const usage = worstCase(model, call)
+  const isWorst = mode === 'worst_case'
+  const usage = isWorst ? worstCase(model, call) : specifiedCase(model, call)
   const tier = call.serviceTier
-  if (current.isPlain && (tier === undefined || factorOf(current, tier) === null))
-    return tokenCharge(current, usage, now)
+  const hasOneTier = tier === undefined || factorOf(current, tier) === null
+  if (current.isPlain && hasOneTier) return tokenCharge(current, usage, now)
+  const kinds = isWorst ? dearestKinds(current, model, call, usage) : [usage]
   return dearest(
-    dearestKinds(current, model, call, usage).flatMap((kind) => [
+    kinds.flatMap((kind) => [
       tokenCharge(current, kind, now),
       // The upstream may serve the call in its usual tier all the same.
       ...(tier === undefined ? [] : [tokenCharge(current, kind, now, tier)]),
     ]),
   )
+}
+
+/** Returns the call without one of its parts. */
+const WITHOUT = {
+  prompt: (call) => withoutBytes(call, call.conversationBytes - bytesOfTokens(call.keptTokens ?? 0)),
+  kept: (call) => withoutBytes(call, bytesOfTokens(call.keptTokens ?? 0)),
+  tools_and_schemas: (call) => ({ ...call, promptBytes: call.conversationBytes }),
+  links: (call) => ({ ...call, links: { image: 0, file: 0, audio: 0 } }),
+  output: (call) => ({ ...call, outputLimit: 0 }),
+  thinking: (call) => ({ ...call, thinkingTokens: 0 }),
+  tool_calls: (call) => ({ ...call, toolCallLimit: 0 }),
+  summary: (call) => ({ ...call, compacts: false }),
+} as const satisfies Readonly<Record<string, (call: EstimatedCall) => EstimatedCall>>
+
+/** A part of an estimate, by which a refusal explains it. */
+export type EstimatePart = keyof typeof WITHOUT
+
+const withoutBytes = (call: EstimatedCall, bytes: number): EstimatedCall => ({
+  ...call,
+  conversationBytes: call.conversationBytes - bytes,
+  promptBytes: call.promptBytes - bytes,
+})
+
+/** Returns the part without which a call would be estimated lowest, and by how much lower. */
+export function largestPart(
+  call: EstimatedCall,
+  estimateOf: (call: EstimatedCall) => Credits,
+): { readonly part: EstimatePart; readonly amount: Credits } {
+  const whole = estimateOf(call)
+  let largest: { readonly part: EstimatePart; readonly amount: Credits } = { part: 'prompt', amount: 0n }
+  for (const [part, without] of Object.entries(WITHOUT) as [EstimatePart, (typeof WITHOUT)[EstimatePart]][]) {
+    const amount = whole - estimateOf(without(call))
+    if (amount > largest.amount) largest = { part, amount }
+  }
+  return largest
 }
 
 function dearest(charges: readonly Credits[]): Credits {

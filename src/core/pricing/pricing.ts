@@ -13,7 +13,7 @@ import {
 } from '../../../schemas/money.ts'
 import { pricesInOrder } from './changes.ts'
 import { chargedItems } from './charged-items.ts'
-import { type KindFields, kindRates, type PriceTerms, printPriceTerms } from './terms.ts'
+import { type KindFields, kindRates, type PriceTerms, pricesCacheWrites, printPriceTerms } from './terms.ts'
 import { promptReadAtOnce, type TokenUsage } from './usage.ts'
 
 /**
@@ -65,8 +65,9 @@ const DENOMINATOR = PER_TOKENS * 10n ** BigInt(2 * RATE_DECIMALS - CREDIT_DECIMA
 const commonFactor = (a: bigint, b: bigint): bigint => (b === 0n ? a : commonFactor(b, a % b))
 
 function chargeRule(terms: PriceTerms): ChargeRule {
-  const { input, cached, cacheWrite, output, serverToolCall, discount } = terms
-  const undivided = [input, cached, cacheWrite, output, serverToolCall * PER_TOKENS].map((r) => r * discount)
+  const { input, cached, cacheWrite, output, serverToolCall, discount, toolDiscount } = terms
+  const tokens = [input, cached, cacheWrite, output].map((rate) => rate * discount)
+  const undivided = [...tokens, serverToolCall * PER_TOKENS * toolDiscount]
   const factor = undivided.reduce(commonFactor, DENOMINATOR)
   const values = [...undivided, DENOMINATOR].map((value) => value / factor)
   const isSmall = values.every((value) => value <= Number.MAX_SAFE_INTEGER)
@@ -105,13 +106,16 @@ function priceOf(pricing: PricingFields, next: TokenPrice['next']): TokenPrice |
   if (input === undefined || output === undefined) return null
   const { server_tools: serverTools = {}, minimum = 0n, service_tiers: factors } = pricing
   const base: KindFields = { ...pricing, input, output }
+  const writesCache = [pricing, ...pricing.tiers].some(pricesCacheWrites)
+  const toolDiscount = pricing.discount_server_tools === true ? discount : ONE_RATE
   const rates = (fromPromptTokens: number, fields: KindFields): TokenRates => {
-    const kinds = kindRates(fields)
+    const kinds = kindRates(fields, writesCache)
     const terms = {
       ...{ ...kinds, serverToolCall, serverTools, minimum, fromPromptTokens },
-      ...{ discount: ONE_RATE, serviceTier: null },
+      ...{ discount: ONE_RATE, toolDiscount: ONE_RATE, serviceTier: null },
     }
-    return { fromPromptTokens, full: chargeRule(terms), discounted: chargeRule({ ...terms, discount }) }
+    const lowered = { ...terms, discount, toolDiscount }
+    return { fromPromptTokens, full: chargeRule(terms), discounted: chargeRule(lowered) }
   }
   const tiers = [rates(0, base), ...pricing.tiers.map((tier) => rates(tier.from_prompt_tokens, tier))]
   return {
@@ -176,14 +180,13 @@ const ITEM_DENOMINATOR = DENOMINATOR * 10n ** BigInt(RATE_DECIMALS)
 function itemCharge(terms: PriceTerms, usage: TokenUsage): Credits {
   const items = chargedItems(usage, terms)
   if (items.length === 0) return 0n
-  const sum = items.reduce(
-    (above, { count, price, per }) => above + BigInt(count) * price * (per === 'each' ? PER_TOKENS : 1n),
-    0n,
-  )
-  const factor = terms.discount * (terms.serviceTier?.factor ?? ONE_RATE)
-  const charge = divideHalfUp(sum * factor, ITEM_DENOMINATOR)
-  if (charge < terms.minimum) return terms.minimum
-  return charge
+  const { discount, toolDiscount, serviceTier, minimum } = terms
+  const sum = items.reduce((above, { count, price, per }) => {
+    const factor = per === 'each' ? PER_TOKENS * toolDiscount : discount
+    return above + BigInt(count) * price * factor
+  }, 0n)
+  const charge = divideHalfUp(sum * (serviceTier?.factor ?? ONE_RATE), ITEM_DENOMINATOR)
+  return charge < minimum ? minimum : charge
 }
 
 const freshTokens = (usage: TokenUsage): number => Math.max(0, usage.prompt - usage.cached - usage.cacheWrite)

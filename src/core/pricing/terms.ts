@@ -32,8 +32,10 @@ export interface PriceTerms extends KindRates {
   readonly serverToolCall: Rate
   /** Prices of tools that have their own. */
   readonly serverTools: Readonly<Partial<Record<ServerTool, Rate>>>
-  /** A factor on everything. */
+  /** A factor on the prices of tokens. */
   readonly discount: Rate
+  /** The same on the prices of tools. */
+  readonly toolDiscount: Rate
   /** The service tier by which the upstream served the call, and its factor on everything; null for the usual one. */
   readonly serviceTier: { readonly name: string; readonly factor: Rate } | null
   /** The least that a call costs. */
@@ -44,10 +46,23 @@ export interface PriceTerms extends KindRates {
 /** The prices of kinds as a configuration has them: most may be absent. */
 export type KindFields = Omit<PricingFields['tiers'][number], 'from_prompt_tokens'>
 
-/** Returns the price of each kind of tokens: its own, or the one that stands for it. */
-export const kindRates = (fields: KindFields): KindRates => ({
+type CacheWrites = Pick<KindFields, 'cache_write' | 'cache_write_1h'>
+
+/** Returns whether writing a cache has a price of its own: such a family bills what is read from it at a tenth. */
+export const pricesCacheWrites = ({ cache_write, cache_write_1h }: CacheWrites): boolean =>
+  cache_write !== undefined || cache_write_1h !== undefined
+
+/** Part of the input price that a cache hit costs in a family with cache writes. */
+const CACHE_HIT_PART = 10n
+export const cacheHitRate = (input: Rate): Rate => input / CACHE_HIT_PART
+
+/**
+ * Returns the price of each kind of tokens: its own, or the one that stands for it.
+ * @param writesCache the model's family bills cache writes
+ */
+export const kindRates = (fields: KindFields, writesCache = pricesCacheWrites(fields)): KindRates => ({
   input: fields.input,
-  cached: fields.cached_input ?? fields.input,
+  cached: fields.cached_input ?? (writesCache ? cacheHitRate(fields.input) : fields.input),
   cacheWrite: fields.cache_write ?? (fields.input * 5n) / 4n,
   cacheWrite1h: fields.cache_write_1h ?? fields.input * 2n,
   output: fields.output,
@@ -59,8 +74,8 @@ export const kindRates = (fields: KindFields): KindRates => ({
 })
 
 export function printPriceTerms(terms: PriceTerms): string {
-  const { input, output, serverToolCall, serverTools, discount, serviceTier, minimum, fromPromptTokens } =
-    terms
+  const { input, output, serverToolCall, serverTools, serviceTier, minimum, fromPromptTokens } = terms
+  const { discount, toolDiscount } = terms
   const usual = kindRates({ input, output })
   const tools = Object.entries(serverTools).map(([name, rate]) => [name, printRate(rate)] as const)
   const stored: StoredPrices = {
@@ -77,6 +92,7 @@ export function printPriceTerms(terms: PriceTerms): string {
     ...(serverToolCall !== 0n && { server_tool_call: printRate(serverToolCall) }),
     ...(tools.length > 0 && { server_tools: Object.fromEntries(tools) }),
     ...(discount !== ONE_RATE && { discount: printRate(discount) }),
+    ...(toolDiscount !== discount && { tool_discount: printRate(toolDiscount) }),
     ...(serviceTier !== null && {
       service_tier: serviceTier.name,
       service_tier_factor: printRate(serviceTier.factor),
@@ -113,6 +129,7 @@ export function readPriceTerms(stored: StoredPrices): PriceTerms | null {
       serverToolCall: parseRate(stored.server_tool_call ?? '0'),
       serverTools: Object.fromEntries(tools),
       discount: parseRate(stored.discount ?? '1'),
+      toolDiscount: parseRate(stored.tool_discount ?? stored.discount ?? '1'),
       serviceTier:
         tier === undefined ? null : { name: tier, factor: parseRate(stored.service_tier_factor ?? '1') },
       minimum: parseCredits(stored.minimum ?? '0'),

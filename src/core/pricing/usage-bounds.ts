@@ -4,7 +4,7 @@
  */
 import type { ModelEntry, ServerTool } from '../../../schemas/config/catalog.ts'
 import { ONE_RATE } from '../../../schemas/money.ts'
-import { type EstimatedCall, maxServerToolCalls } from './estimate.ts'
+import { assumedToolCalls, type EstimatedCall } from './estimate.ts'
 import { factorOf, priceAt, type TokenPrice } from './pricing.ts'
 import type { TokenUsage } from './usage.ts'
 
@@ -26,32 +26,27 @@ export type BoundingModel = Pick<ModelEntry, 'context_window' | 'max_output_toke
 export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'builtInTools' | 'toolCallLimit'>
 
 /**
- * Returns the most calls of the upstream's tools that are charged. Some models search unprompted: the upstream's charge
- * for that is charged.
+ * Returns the calls of the upstream's tools that the estimate's formula has for the call. Some models search unprompted.
  */
-export const chargedToolCalls = (model: BoundingModel, call: BoundedCall): number =>
-  call.builtInTools.length === 0 ? model.estimate.server_tool_calls : maxServerToolCalls(model, call)
+export const estimatedToolCalls = (model: BoundingModel, call: BoundedCall): number =>
+  call.builtInTools.length === 0 ? model.estimate.server_tool_calls : assumedToolCalls(model, call)
 
 /** Calls of a tool that a report is believed to count for one call where the client set no limit. */
 const BELIEVED_TOOL_CALLS = 100
 
-/**
- * Returns the usage with as many calls of tools as are charged. More of them are no fault, up to what is believed: the
- * estimate's number is a guess, and the tokens of the report are those that the tools brought.
- */
-function withChargedToolCalls(usage: TokenUsage, call: BoundedCall, most: number): TokenUsage {
-  const believed = call.toolCallLimit ?? BELIEVED_TOOL_CALLS * Math.max(1, call.builtInTools.length)
-  const { serverToolCalls } = usage
-  return serverToolCalls <= most || serverToolCalls > believed ? usage : { ...usage, serverToolCalls: most }
-}
+/** Returns the most calls of the upstream's tools that are charged: the estimate's number is a guess. */
+const mostToolCalls = ({ builtInTools, toolCallLimit }: BoundedCall): number =>
+  toolCallLimit !== null && builtInTools.length > 0
+    ? toolCallLimit
+    : BELIEVED_TOOL_CALLS * Math.max(1, builtInTools.length)
 
 /** Tools whose calls each report has. Those of the others are in no report of messages, though they ran. */
 const COUNTED_TOOLS: ReadonlySet<ServerTool> = new Set(['web_search', 'url_context'])
 
 /** Returns how often the prompt may have been read. */
-function mostReads(usage: TokenUsage, { builtInTools }: BoundedCall, mostToolCalls: number): number {
+function mostReads(usage: TokenUsage, { builtInTools }: BoundedCall, toolCalls: number): number {
   const areCounted = builtInTools.every((tool) => COUNTED_TOOLS.has(tool))
-  return 1 + (areCounted ? Math.min(usage.serverToolCalls, mostToolCalls) : mostToolCalls)
+  return 1 + (areCounted ? Math.min(usage.serverToolCalls, toolCalls) : toolCalls)
 }
 
 /**
@@ -59,10 +54,9 @@ function mostReads(usage: TokenUsage, { builtInTools }: BoundedCall, mostToolCal
  * each of these it may be read to be summarised. The output of each choice and summary keeps to the model's
  * `max_output_tokens`: upstreams differ in what of it they count towards the limit of the request.
  */
-export function boundedUsage(reported: TokenUsage, model: BoundingModel, call: BoundedCall): BoundedUsage {
+export function boundedUsage(usage: TokenUsage, model: BoundingModel, call: BoundedCall): BoundedUsage {
   const window = model.context_window ?? MAX_CONTEXT_TOKENS
-  const serverToolCalls = chargedToolCalls(model, call)
-  const usage = withChargedToolCalls(reported, call, serverToolCalls)
+  const serverToolCalls = mostToolCalls(call)
   const reads = mostReads(usage, call, serverToolCalls)
   const compactions = Math.min(usage.extra?.compaction?.count ?? 0, reads)
   const most = {

@@ -10,6 +10,7 @@ import type {
 } from '../../../schemas/config/catalog.ts'
 import { CHAT_PROTOCOLS, TRANSLATIONS } from '../../../schemas/config/catalog.ts'
 import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { cacheWritingModels, withCacheHits } from '../pricing/cache-hits.ts'
 import { type TokenPrice, tokenPrice } from '../pricing/pricing.ts'
 import { hasAccess } from './channel-access.ts'
 
@@ -90,14 +91,18 @@ const byPriority = (a: Route, b: Route): number =>
 
 /** @param held ids of channels that are paused or draining: no route leads to them */
 export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NONE_HELD): Catalog {
-  const models = config.models.map(
-    (entry): Model => ({
+  const writesCache = cacheWritingModels(config.models, config.channels)
+  const models = config.models.map((given): Model => {
+    const { pricing } = given
+    const isFilled = pricing !== undefined && writesCache(given)
+    const entry = isFilled ? { ...given, pricing: withCacheHits(pricing) } : given
+    return {
       id: entry.id,
       entry,
       price: tokenPrice(entry.pricing),
       strategy: entry.strategy ?? config.strategy,
-    }),
-  )
+    }
+  })
   const byName = new Map<string, Model>()
   for (const model of models) for (const alias of model.entry.aliases) byName.set(alias, model)
   for (const model of models) byName.set(model.id, model)
@@ -106,8 +111,11 @@ export function createCatalog(config: ConfigFile, held: ReadonlySet<string> = NO
   const isOn = (channel: ChannelEntry): boolean => hasAccess(channel) && !held.has(channel.id)
   for (const channel of config.channels.filter(isOn)) {
     for (const [name, upstreamModel] of Object.entries(channel.models)) {
-      const modelId = byName.get(name)?.id ?? name
-      const cost = tokenPrice(channel.cost?.[name])
+      const model = byName.get(name)
+      const modelId = model?.id ?? name
+      const own = channel.cost?.[name]
+      const isFilled = own !== undefined && model !== undefined && writesCache(model.entry)
+      const cost = tokenPrice(isFilled ? withCacheHits(own) : own)
       for (const [client, protocol] of protocolOf(channel)) {
         const route = { channel, upstreamModel, protocol, cost, isTranslated: client !== protocol }
         const byProtocol = routesByModel.get(modelId) ?? new Map<ChannelProtocol, Route[]>()

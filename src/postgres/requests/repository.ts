@@ -9,8 +9,10 @@ import {
 } from './idempotency.ts'
 import {
   addToConversation,
+  beginConversationCall,
   findStoredConversation,
   forgetConversation,
+  purgeConversationCalls,
   storeConversation,
 } from './stored-conversations.ts'
 import {
@@ -25,10 +27,13 @@ export type StoredResponses = ReturnType<typeof openStoredResponses>
 export const openStoredResponses = ({ main }: Pools) => ({
   ...onPool(
     main,
-    { storeResponse, findStoredResponse, storeConversation, findStoredConversation, addToConversation },
+    {
+      ...{ storeResponse, findStoredResponse, storeConversation, findStoredConversation },
+      ...{ addToConversation, beginConversationCall },
+    },
     READ_DEADLINE_MS,
   ),
-  ...onPool(main, { forgetStoredResponse, forgetConversation, purgeStoredResponses }),
+  ...onPool(main, { forgetStoredResponse, forgetConversation, purgeStoredResponses, purgeConversationCalls }),
 })
 
 export type IdempotencyRecords = ReturnType<typeof openIdempotencyRecords>

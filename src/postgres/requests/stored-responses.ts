@@ -1,6 +1,6 @@
 /** Responses that upstreams keep for accounts. See docs/api-rules.md, "Responses". */
 import type { Queryable, Sql } from '../connection.ts'
-import { measureConversation } from './stored-conversations.ts'
+import { type EndedConversationCall, endConversationCall } from './stored-conversations.ts'
 
 /** Expired rows are removed so many at a time. */
 const PURGE_ROWS = 1000
@@ -9,8 +9,8 @@ export interface StoredResponse {
   readonly channelId: string
   /** The upstream's id of it, where the account may have another one. */
   readonly upstreamId: string
-  /** Tokens that a call which goes on with it reads again: of its prompt and of its output. */
-  readonly tokens: number
+  /** Tokens that a call which goes on with it reads again: of its prompt and of its output; null while unknown. */
+  readonly tokens: number | null
 }
 
 export interface ResponseToStore {
@@ -18,18 +18,18 @@ export interface ResponseToStore {
   /** The upstream's; null where it keeps none. */
   readonly id: string | null
   readonly channelId: string
-  readonly tokens: number
+  readonly tokens: number | null
   /** For so long the upstream keeps it. */
   readonly days: number
-  /** The conversation that it is a part of; null without one. */
-  readonly conversation: string | null
+  /** The end of the call in the conversation that it is a part of; null without one. */
+  readonly conversation: Omit<EndedConversationCall, 'accountId'> | null
 }
 
 export async function storeResponse(
   sql: Sql,
   { accountId, id, channelId, tokens, days, conversation }: ResponseToStore,
 ): Promise<void> {
-  if (conversation !== null) await measureConversation(sql, accountId, conversation, tokens)
+  if (conversation !== null) await endConversationCall(sql, { accountId, ...conversation })
   if (id === null) return
   await sql`
     INSERT INTO stored_responses (account_id, id, channel_id, tokens, expires_at)
@@ -44,12 +44,12 @@ export async function findStoredResponse(
   accountId: string,
   id: string,
 ): Promise<StoredResponse | null> {
-  const [row] = await sql<{ channel_id: string; upstream_id: string; tokens: bigint }[]>`
+  const [row] = await sql<{ channel_id: string; upstream_id: string; tokens: bigint | null }[]>`
     SELECT channel_id, coalesce(upstream_id, id) AS upstream_id, tokens FROM stored_responses
     WHERE account_id = ${accountId} AND id = ${id} AND expires_at > now()`
-  return row === undefined
-    ? null
-    : { channelId: row.channel_id, upstreamId: row.upstream_id, tokens: Number(row.tokens) }
+  if (row === undefined) return null
+  const { channel_id: channelId, upstream_id: upstreamId, tokens } = row
+  return { channelId, upstreamId, tokens: tokens === null ? null : Number(tokens) }
 }
 
 /** Removes a response, under all of its ids. */
@@ -74,7 +74,7 @@ export async function noteBackgroundResponse(
 ): Promise<void> {
   await sql`
     INSERT INTO stored_responses (account_id, id, channel_id, tokens, expires_at, task_id, upstream_id)
-    SELECT ${accountId}, id, ${channelId}, 0, now() + make_interval(days => ${days}), ${taskId}, ${upstreamId}
+    SELECT ${accountId}, id, ${channelId}, NULL, now() + make_interval(days => ${days}), ${taskId}, ${upstreamId}
     FROM unnest(ARRAY[${taskId}, ${upstreamId}]) AS id
     ON CONFLICT (account_id, id) DO NOTHING`
 }

@@ -5,6 +5,7 @@ import { periodOfWalletId } from '../../../schemas/accounts/budget.ts'
 import { CHANGES_CHANNEL, type Settlement } from '../../../schemas/events/event.ts'
 import { printCredits } from '../../../schemas/money.ts'
 import { isFinal, TASK_RULES } from '../../../schemas/tasks/task.ts'
+import { storedTokens } from '../../core/pricing/estimate.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
 import { recordAct } from '../accounts/audit-record.ts'
 import type { Booking } from '../billing/booking.ts'
@@ -16,7 +17,7 @@ import { jsonValue } from '../json.ts'
 import { LOCKS } from '../locks.ts'
 import { recordEvent } from '../notifications/outbox.ts'
 import { RETENTION_SECONDS } from '../requests/idempotency.ts'
-import { measureConversation } from '../requests/stored-conversations.ts'
+import { endConversationCall } from '../requests/stored-conversations.ts'
 import { measureBackgroundResponse, noteBackgroundResponse } from '../requests/stored-responses.ts'
 import { inTransaction } from '../transaction.ts'
 import { assignments, type TaskRow, taskOfRow } from './rows.ts'
@@ -158,12 +159,15 @@ async function noteResponse(
 }
 
 /** Notes what a call reads again that goes on with a response, or with the conversation that it belongs to. */
-async function measure(sql: Queryable, { id, job, result, accountId }: Task): Promise<void> {
+async function measure(sql: Queryable, task: Task): Promise<void> {
+  const { id, job, result, accountId, requestId, state } = task
+  if (job.work !== 'response') return
   const usage = result?.response?.usage ?? null
-  if (job.work !== 'response' || usage === null) return
-  const tokens = usage.prompt + usage.output
-  await measureBackgroundResponse(sql, id, tokens)
-  if (job.conversation !== null) await measureConversation(sql, accountId, job.conversation, tokens)
+  const reported = usage === null ? null : usage.prompt + usage.output
+  await measureBackgroundResponse(sql, id, reported ?? storedTokens(job.call))
+  if (job.conversation === null) return
+  const isStored = state !== 'refused'
+  await endConversationCall(sql, { accountId, id: job.conversation, requestId, reported, isStored })
 }
 
 function endingOf({ money, settlement }: TaskMove): Ending | null {

@@ -24,6 +24,7 @@ import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { linkedPartsIn } from '../request/linked-parts.ts'
 import { promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
+import { thinkingOf } from '../request/thinking-tokens.ts'
 import { serverToolsOf } from '../request/tools.ts'
 import {
   type ChangedFields,
@@ -66,13 +67,15 @@ const contract = withoutForeignFields('chat-completions', chatCompletionsRequest
 export function readByContract(body: Buffer): ReadChatRequest {
   const request = readJsonBody(contract, body, CHAT_COMPLETIONS_NAMES)
   const { fields, open } = topLevelFields(body)
-  const messages = fields.get('messages')!
+  const { start, end } = fields.get('messages')!
   return {
     settings: request,
     messages: request.messages.length,
     tools: request.tools?.length ?? null,
     builtInTools: builtInTools(request),
-    promptBytes: messages.end - messages.start + promptFieldBytes('chat-completions', body, fields, request),
+    conversationBytes: end - start,
+    promptBytes: end - start + promptFieldBytes('chat-completions', body, fields, request),
+    ...thinkingOf(request),
     links: linkedPartsIn(request.messages, request.tools ?? []),
     ...requestedTier('chat-completions', request),
     fields: changedFieldsIn(fields),
@@ -101,7 +104,9 @@ export function callOf(body: Buffer, read: ReadChatRequest): ChatCompletionsCall
     wantsUsage: settings.stream_options?.include_usage === true,
     outputLimit: largerOf(settings.max_completion_tokens ?? null, settings.max_tokens ?? null),
     choices: settings.n ?? 1,
+    conversationBytes: read.conversationBytes,
     promptBytes: read.promptBytes,
+    ...(read.thinkingTokens !== undefined && { thinkingTokens: read.thinkingTokens }),
     links: read.links,
     builtInTools: read.builtInTools,
     toolCallLimit: null,

@@ -23,7 +23,7 @@ import {
   type Tape,
   Words,
 } from '../../core/json/scanner/tape.ts'
-import { isObject } from '../loose.ts'
+import { isObject, type LooseObject } from '../loose.ts'
 import { MAX_TOOLS, MAX_UNCOUNTED_NODES } from '../request/counts.ts'
 import { typeOf } from '../request/fast-path-items.ts'
 import {
@@ -35,6 +35,7 @@ import {
 import { CHAT_COMPLETIONS_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, type LinkedParts, NO_LINKS } from '../request/linked-parts.ts'
 import { holdsSchema, isFormat, isPromptField } from '../request/prompt-fields.ts'
+import { isThinkingField, thinkingOf } from '../request/thinking-tokens.ts'
 
 /** The fields that the gateway reads of a request, its messages and tools excepted. */
 export type ChatSettings = Pick<
@@ -72,8 +73,12 @@ export interface ReadChatRequest {
   readonly builtInTools: readonly ServerTool[]
   /** The requested service tier, where it can change the price. */
   readonly serviceTier?: string | undefined
-  /** Bytes of `messages` and of other fields that upstreams make part of the prompt, as they were written. */
+  /** Bytes of `messages`, as they were written. */
+  readonly conversationBytes: number
+  /** Those, and of other fields that upstreams make part of the prompt. */
   readonly promptBytes: number
+  /** Tokens of reasoning that the request asks for; absent without any. */
+  readonly thinkingTokens?: number
   readonly links: LinkedParts
   readonly fields: ChangedFields
   /** Index of the request's opening brace. */
@@ -126,31 +131,37 @@ const isMessage: NodeTest = (tape, node) =>
   isContent(tape, tape.found(MESSAGE.place.content)) &&
   tape.isMissing(tape.found(MESSAGE.place.audio))
 
-const NOT_FREE = -1
-
 /** A service tier that can change the price is read by the contract. */
 const isFree = (rule: FieldRule, field: string, value: unknown): boolean =>
   rule(value) === null && requestedTier('chat-completions', { [field]: value }).serviceTier === undefined
 
-/**
- * Returns the bytes of the prompt outside `messages`; `NOT_FREE` where an unchecked field has a value that it must not
- * have.
- */
-function bytesBesideMessages(tape: Tape, format: unknown): number {
+/** What is read of the fields that no finder looks for. */
+interface OtherFields {
+  /** Bytes of the prompt outside `messages`. */
+  readonly bytes: number
+  readonly thinkingTokens?: number
+}
+
+const NOTHING_SET: LooseObject = {}
+
+/** Returns the rest of the fields; null where one has a value that it must not have. */
+function readOtherFields(tape: Tape, format: unknown): OtherFields | null {
   const end = tape.nodeAfter(0)
   let bytes = 0
+  let thinking = NOTHING_SET
   for (let name = 1; name < end; name = tape.nodeAfter(name + 1)) {
     const field = tape.nameAt(name)
     // They are counted by the contract.
-    if (field === 'functions') return NOT_FREE
+    if (field === 'functions') return null
+    if (isThinkingField(field)) thinking = { ...thinking, [field]: tape.valueAt(name + 1) }
     const rule = ruleOf('chat-completions', field)
-    if (rule !== undefined && !isFree(rule, field, tape.valueAt(name + 1))) return NOT_FREE
+    if (rule !== undefined && !isFree(rule, field, tape.valueAt(name + 1))) return null
     if (!isPromptField('chat-completions', field) || tape.isMissing(name + 1)) continue
     if (isFormat(field) && !holdsSchema(field, format)) continue
     const { start, end: fieldEnd } = tape.spanOf(name + 1)
     bytes += fieldEnd - start
   }
-  return bytes
+  return thinking === NOTHING_SET ? { bytes } : { bytes, ...thinkingOf(thinking) }
 }
 
 const isInteger = (value: unknown, max: number): boolean =>
@@ -217,8 +228,8 @@ function requestOn(tape: Tape): ReadChatRequest | null {
   if (tape.nodeAfter(0) > MAX_UNCOUNTED_NODES || !tape.find(REQUEST, 0)) return null
   const settings = foundSettings(tape)
   if (!hasFastPathSettings(settings)) return null
-  const besideMessages = bytesBesideMessages(tape, settings.response_format)
-  if (besideMessages === NOT_FREE) return null
+  const others = readOtherFields(tape, settings.response_format)
+  if (others === null) return null
   const { place } = REQUEST
   if (!tape.isMissing(tape.found(place.web_search_options))) return null
   const conversation = tape.found(place.messages)
@@ -227,12 +238,16 @@ function requestOn(tape: Tape): ReadChatRequest | null {
   const list = tape.found(place.tools)
   const tools = tape.isMissing(list) ? null : tape.countOf(list, isFunction)
   if (tools === -1 || (tools !== null && tools > MAX_TOOLS)) return null
+  const conversationBytes = tape.endOf(conversation) - tape.startOf(conversation)
+  const { bytes, ...thinking } = others
   return {
     settings,
     messages,
     tools,
     builtInTools: [],
-    promptBytes: tape.endOf(conversation) - tape.startOf(conversation) + besideMessages,
+    conversationBytes,
+    promptBytes: conversationBytes + bytes,
+    ...thinking,
     links: NO_LINKS,
     fields: {
       model: spanAt(tape, tape.found(place.model)),

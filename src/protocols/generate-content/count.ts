@@ -55,6 +55,7 @@ function read({ path, body }: ClientRequest): ChatCall {
     stream: false,
     outputLimit: null,
     choices: 1,
+    conversationBytes: body.length,
     promptBytes: body.length,
     // Links are refused, like all that is stored at the upstream.
     links: NO_LINKS,

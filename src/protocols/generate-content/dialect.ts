@@ -19,6 +19,7 @@ import { requestedTier } from '../request/foreign-fields.ts'
 import { GENERATE_CONTENT_NAMES } from '../request/known-names.ts'
 import { inlinePartsIn } from '../request/linked-parts.ts'
 import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
+import { thinkingOf } from '../request/thinking-tokens.ts'
 import { serverToolsOf } from '../request/tools.ts'
 import { fastPathContents } from './fast-path-items.ts'
 import { GenerateContentMeter, readWholeAnswer } from './meter.ts'
@@ -81,14 +82,16 @@ function readSource(
   body: Buffer,
   { open, fields }: ReadObject,
   framing: Framing,
-): { source: GenerateContentSource; promptBytes: number } {
+): { source: GenerateContentSource } & Pick<ChatCall, 'conversationBytes' | 'promptBytes'> {
   const contents = fields.get('contents')!
   const instruction = eitherName(fields, 'systemInstruction', '')
   const config = eitherName(fields, 'generationConfig', '')
   const isObject = config !== null && body[config.start] === OPEN_BRACE
   const settings = isObject ? configFields(body, config) : NO_FIELDS
   eitherName(settings, 'candidateCount', CONFIG_PATH)
+  const conversationBytes = contents.end - contents.start + bytesOfField(body, instruction)
   return {
+    conversationBytes,
     source: {
       body,
       framing,
@@ -99,10 +102,7 @@ function readSource(
     },
     promptBytes: SCHEMAS.reduce(
       (bytes, name) => bytes + bytesOfField(body, settings.get(name)),
-      contents.end -
-        contents.start +
-        bytesOfField(body, instruction) +
-        promptFieldBytes('generate-content', body, fields, {}),
+      conversationBytes + promptFieldBytes('generate-content', body, fields, {}),
     ),
   }
 }
@@ -132,14 +132,16 @@ export const generateContentDialect: Dialect = {
     const named = request.model ?? called.model
     if (named !== called.model && named !== `models/${called.model}`)
       throw invalidField('model', 'the path names another model; leave it out')
-    const { source, promptBytes } = readSource(body, read, readFraming(query))
+    const { source, conversationBytes, promptBytes } = readSource(body, read, readFraming(query))
     const config = request.generationConfig ?? request.generation_config
     return {
       model: called.model,
       stream: called.method === 'streamGenerateContent',
       outputLimit: config?.maxOutputTokens ?? config?.max_output_tokens ?? null,
       choices: config?.candidateCount ?? config?.candidate_count ?? 1,
+      conversationBytes,
       promptBytes,
+      ...thinkingOf(config ?? {}),
       links: inlinePartsIn(request.contents),
       builtInTools: builtInTools(request),
       toolCallLimit: null,

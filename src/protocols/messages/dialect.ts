@@ -18,8 +18,9 @@ import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier } from '../request/foreign-fields.ts'
 import { MESSAGES_NAMES } from '../request/known-names.ts'
 import { linkedPartsIn } from '../request/linked-parts.ts'
-import { promptFieldBytes } from '../request/prompt-fields.ts'
+import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings, stopPiece } from '../request/settings.ts'
+import { thinkingAmong } from '../request/thinking-tokens.ts'
 import { isCount, serverToolOf, serverToolsOf } from '../request/tools.ts'
 import { fastPathMessages, fastPathTools } from './fast-path-items.ts'
 import { MessagesMeter, readWholeMessage } from './meter.ts'
@@ -65,17 +66,17 @@ function read({ path, body }: ClientRequest): ChatCall {
   const { request, counts, fields } = reader.read(body)
   if (request.thread != null) throw threadRefusal()
   const tools = offeredTools(request)
-  const sizeOf = (name: string): number => {
-    const span = fields.get(name)
-    return span === undefined ? 0 : span.end - span.start
-  }
+  const sizeOf = (name: string): number => bytesOfField(body, fields.get(name))
+  const conversationBytes = sizeOf('messages') + sizeOf('system')
   const source: MessagesSource = { body, fields }
   return {
     model: request.model,
     stream: request.stream === true,
     outputLimit: request.max_tokens ?? null,
     choices: 1,
-    promptBytes: sizeOf('messages') + sizeOf('system') + promptFieldBytes('messages', body, fields, request),
+    conversationBytes,
+    promptBytes: conversationBytes + promptFieldBytes('messages', body, fields, request),
+    ...thinkingAmong(request, request.messages),
     links: linkedPartsIn(request.messages, [...listOf(request.mcp_servers), ...tools]),
     builtInTools: builtInTools(tools, request),
     toolCallLimit: toolCallLimit(tools, request),

@@ -3,7 +3,7 @@ import { FieldFinder, type NodeTest, Words } from '../../core/json/scanner/tape.
 import { isFullText, typeOf } from '../request/fast-path-items.ts'
 import type { FastPathItems } from '../request/fast-path-lists.ts'
 
-const MESSAGE = new FieldFinder(['role', 'content'])
+const MESSAGE = new FieldFinder(['role', 'content', 'output_config'])
 const ROLES = new Words(['user', 'assistant', 'system'])
 const TOOL = new FieldFinder(['type', 'name', 'description', 'input_schema'])
 const CUSTOM = new Words(['custom'])
@@ -23,6 +23,8 @@ export const fastPathMessages: FastPathItems = {
   placeholder: '{"role":"user","content":""}',
   matches(tape, node) {
     if (!tape.find(MESSAGE, node) || !tape.isOneOf(ROLES, tape.found(MESSAGE.place.role))) return false
+    // One that sets the effort of the answer is read.
+    if (tape.found(MESSAGE.place.output_config) !== 0) return false
     const content = tape.found(MESSAGE.place.content)
     return tape.isText(content) || tape.isListOf(content, isBlock)
   },

@@ -20,8 +20,9 @@ import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
 import { LINK_FIELDS, linkedPartsIn } from '../request/linked-parts.ts'
-import { promptFieldBytes } from '../request/prompt-fields.ts'
+import { bytesOfField, promptFieldBytes } from '../request/prompt-fields.ts'
 import { choicePiece, samplingSettings } from '../request/settings.ts'
+import { thinkingOf } from '../request/thinking-tokens.ts'
 import { isCount, serverToolsOf } from '../request/tools.ts'
 import { fastPathInput, fastPathTools } from './fast-path-items.ts'
 import { ResponsesMeter } from './meter.ts'
@@ -99,18 +100,17 @@ function stateOf({
 
 function read({ body }: ClientRequest): ChatCall {
   const { request, counts, fields, open } = reader.read(body)
-  const sizeOf = (name: string): number => {
-    const span = fields.get(name)
-    return span === undefined ? 0 : span.end - span.start
-  }
+  const sizeOf = (name: string): number => bytesOfField(body, fields.get(name))
+  const conversationBytes = sizeOf('input') + sizeOf('instructions')
   const source: ResponsesSource = { body, fields, open }
   return {
     model: request.model,
     stream: request.stream === true,
     outputLimit: request.max_output_tokens ?? null,
     choices: 1,
-    promptBytes:
-      sizeOf('input') + sizeOf('instructions') + promptFieldBytes('responses', body, fields, request),
+    conversationBytes,
+    promptBytes: conversationBytes + promptFieldBytes('responses', body, fields, request),
+    ...thinkingOf(request),
     links: linkedPartsIn(request.input, offeredTools(request)),
     builtInTools: builtInTools(request),
     toolCallLimit: isCount(request.max_tool_calls) ? request.max_tool_calls : null,

@@ -114,6 +114,7 @@ const within = (boundMs: number, work: Promise<unknown>): Promise<unknown> =>
 const purgeExpired = async (database: Database): Promise<void> => {
   await database.purgeIdempotencyRecords()
   await database.purgeStoredResponses()
+  await database.purgeConversationCalls()
   await database.purgeManagementAnswers()
   await database.purgeSessions()
   await database.purgeAttempts()

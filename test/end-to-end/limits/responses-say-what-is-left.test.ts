@@ -65,6 +65,8 @@ t.test('rate limits', async (t) => {
     await check('stream', call(key, 'fast', { stream: true }), 200)
     await check('cut stream', call(key, 'cut', { stream: true }), 200)
     await check('models', service.get(key, '/v1/models'), 200)
+    for (const name of ['subscription', 'usage', 'credit_grants'])
+      await check(name, service.get(key, `/v1/dashboard/billing/${name}`), 200)
     await check('upstream refusal', call(key, 'refused'), 400)
     await check('unknown model', call(key, 'none'), 400)
     await check('invalid body', post(service, key, '/v1/chat/completions', []), 400)
@@ -86,9 +88,46 @@ t.test('rate limits', async (t) => {
     t.same(rateHeaders(response), { 'retry-after': '17' })
   })
 
-  await t.test('balance and billing never count; refusals of the key itself say nothing', async (t) => {
+  await t.test(
+    'an empty wallet is refused before its rate, in every protocol, and counts all the same',
+    async (t) => {
+      const { key, accountId } = await service.newKey('0')
+      await service.database.setAccountLimits(accountId, { requestsPerMinute: 2 })
+      const asked = { model: 'fast', max_tokens: 5, messages: MESSAGES }
+      const contents = [{ parts: [{ text: 'hi' }] }]
+      const first = await call(key, 'fast')
+      t.equal(first.status, 402)
+      t.equal(first.headers.get('x-ratelimit-remaining'), '1', 'it has counted')
+      t.equal((await service.get(key, '/v1/models')).headers.get('x-ratelimit-remaining'), '0')
+      t.equal((await service.get(key, '/v1/models')).status, 429, 'what is free is refused for its rate')
+      for (const [path, body] of [
+        ['/v1/chat/completions', asked],
+        ['/v1/messages', asked],
+        ['/v1/responses', { model: 'fast', input: MESSAGES }],
+        ['/v1beta/models/fast:generateContent', { contents }],
+        ['/v1/images/generations', { model: 'none', prompt: 'x' }],
+        ['/v1/videos/generations', { model: 'none', prompt: 'x' }],
+        ['/v1/music/generations', { model: 'none', prompt: 'x' }],
+        ['/v1/audio/speech', { model: 'none', input: 'x' }],
+        ['/v1/audio/voices', { name: 'x', audio_url: 'https://x.test/a.mp3' }],
+        ['/v1/transcripts/extract', { url: 'https://x.test/a' }],
+        ['/v1/videos/avatars', { name: 'x', source_url: 'https://x.test/a.png' }],
+        ['/v1/videos/clip-subtitles', { video_url: 'https://x.test/a.mp4' }],
+      ] as const) {
+        const refused = await post(service, key, path, body)
+        t.equal(refused.status, 402, path)
+        const { 'x-ratelimit-reset': _, 'x-ratelimit-reset-requests': __, ...rest } = rateHeaders(refused)
+        const counted = { 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '0' }
+        t.match(rest, counted, path)
+        t.notOk('retry-after' in rest, `${path}: waiting does not help`)
+        await refused.text()
+      }
+    },
+  )
+
+  await t.test('the balance never counts; refusals of the key itself say nothing', async (t) => {
     const { key } = await newKey({ requestsPerMinute: 1 })
-    for (const path of ['/v1/key/balance', '/v1/dashboard/billing/subscription', '/api/v1/usage'])
+    for (const path of ['/v1/key/balance', '/api/v1/usage'])
       for (let time = 0; time < 3; time++) {
         const response = await service.get(key, path)
         t.equal(response.status, 200)

@@ -6,7 +6,7 @@ import { balanceOf, callConfig, errorOf, rowsOf, say, traceOf, upstreamCalls } f
 /** 786 KB of them. */
 const LARGE_TOOLS = [{ type: 'function', function: { name: 'f', description: 'x'.repeat(786_000) } }]
 
-t.test('a call whose worst case is over the balance is 402, and no upstream is called', async (t) => {
+t.test('a call whose estimate is over the balance is 402, and no upstream is called', async (t) => {
   const service = await borrowService(t, callConfig({ fast: {} }))
   const { key } = await service.newKey('100')
   const refusals = [
@@ -15,7 +15,6 @@ t.test('a call whose worst case is over the balance is 402, and no upstream is c
     { model: 'fast', messages: say('x'.repeat(500)), max_tokens: 1 },
     { model: 'fast', messages: say('hi'), max_tokens: 10, n: 100 },
     { model: 'fast', messages: say('hi') },
-    { model: 'fast', messages: say('hi'), max_tokens: 1, tools: LARGE_TOOLS },
   ]
   const traces: string[] = []
   for (const body of refusals) {
@@ -24,7 +23,7 @@ t.test('a call whose worst case is over the balance is 402, and no upstream is c
     traces.push(traceOf(response))
     t.match(await errorOf(response), {
       message:
-        /^The account balance is insufficient for this call: it may cost up to \d+(\.\d+)? credits, and the balance is 100 credits\. Please top up and try again, or ask for less\.$/,
+        /^The account balance is insufficient for this call: it may cost up to \d+(\.\d+)? credits, \d+(\.\d+)? of them for (the bytes of messages|an output of max_tokens \d+|an output without a limit: set max_tokens), and the balance is 100 credits\. Please top up and try again, or ask for less\.$/,
       type: 'insufficient_quota',
       code: 'quota_exceeded',
     })
@@ -45,4 +44,24 @@ t.test('a call whose worst case is over the balance is 402, and no upstream is c
   const small = await service.chat(key, { model: 'fast', messages: say('hi'), max_tokens: 5 })
   t.equal(small.status, 200, 'a call that fits goes through on the same balance')
   t.equal((await upstreamCalls(service)).length, 1)
+})
+
+t.test('tools count where the estimate is the worst case, and the refusal names them', async (t) => {
+  const body = { model: 'fast', messages: say('hi'), max_tokens: 1, tools: LARGE_TOOLS }
+  const specified = await borrowService(t, callConfig({ fast: {} }))
+  const { key } = await specified.newKey('100')
+  t.equal(
+    (await specified.chat(key, body)).status,
+    200,
+    'the formula of the specification does not count them',
+  )
+
+  const worst = await borrowService(t, callConfig({ fast: {} }, 'estimate: worst_case'))
+  const { key: other } = await worst.newKey('100')
+  const refused = await worst.chat(other, body)
+  t.equal(refused.status, 402)
+  t.match(
+    (await errorOf(refused)).message,
+    /credits, \d+ of them for the bytes of tools and schemas, and the balance/,
+  )
 })

@@ -71,6 +71,19 @@ t.test('built-in tools', async (t) => {
   /** Error codes by request. */
   const refused = new Map<string, string>()
 
+  await t.test('need a stream, whatever the model supports', async (t) => {
+    for (const model of ['plain', 'unwired'])
+      for (const tool of [SEARCH['chat-completions'], DRAWING])
+        await checkRefused(
+          t,
+          await chat(model, [tool], false),
+          'chat-completions',
+          ERRORS.invalidRequest,
+          /stream/,
+        )
+    t.equal((await chat('plain', [FUNCTION], false)).status, 200, 'function tools do not')
+  })
+
   await t.test('work in streams alone', async (t) => {
     for (const tool of [SEARCH['chat-completions'], DRAWING]) {
       const response = await chat('able.chat-completions', [FUNCTION, tool], false)

@@ -142,7 +142,7 @@ t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
       unit: '1M_tokens',
       input: '12.5',
       output: '100',
-      cached_input: '12.5',
+      cached_input: '1.25',
       cache_write: '15.625',
       cache_write_1h: '25',
       reasoning: '100',
@@ -156,7 +156,7 @@ t.test('GET /api/v1/models/public answers the whole catalog', async (t) => {
       tiers: [
         {
           ...{ from_prompt_tokens: 272_000, input: '25', output: '150' },
-          ...{ cached_input: '25', cache_write: '31.25', cache_write_1h: '50' },
+          ...{ cached_input: '2.5', cache_write: '31.25', cache_write_1h: '50' },
           ...{ reasoning: '150', input_audio: '25', output_audio: '150' },
           ...{ input_image: '25', output_image: '150' },
         },

@@ -5,10 +5,13 @@ import { assertBalance } from '../../../pipelines/stages/billing/require-balance
 import { endReservation, type ReserveDeps, reserve } from '../../../pipelines/stages/billing/reserve.ts'
 import { admitWithinLimits } from '../../../pipelines/stages/billing/spend-limits.ts'
 import type { AnsweredCall, RefusedCall } from '../../../pipelines/stages/stage.ts'
+import { modelEntry } from '../../../schemas/config/catalog.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { BudgetView } from '../../../src/core/pricing/budget.ts'
+import { tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { capTotals, WalletView } from '../../../src/core/pricing/wallet.ts'
 import { isAway } from '../../../src/postgres/errors.ts'
+import { readChatCall } from '../../../src/protocols/chat-completions/dialect.ts'
 import { newAccount, openFresh, reserveCap, startDatabase } from '../../src/postgres/support.ts'
 import { until } from '../../support/eventually.ts'
 
@@ -16,7 +19,15 @@ const { engines, database, sql } = await startDatabase(t)
 const CAP = 100n
 const REFUSED = { code: 'quota_exceeded', message: /spend cap/ }
 
-const CALLED = { model: { id: 'fast' }, protocol: 'chat-completions', call: { stream: false } }
+const entry = modelEntry.parse({ id: 'fast', pricing: { unit: '1M_tokens', input: '1', output: '1' } })
+const body = Buffer.from(JSON.stringify({ model: 'fast', messages: [{ role: 'user', content: 'hi' }] }))
+const CALLED = {
+  model: { id: 'fast', entry, price: tokenPrice(entry.pricing) },
+  fallbacks: [],
+  protocol: 'chat-completions',
+  call: readChatCall(body),
+  estimateMode: 'specified',
+}
 
 /** What a gateway process knows of a key with a cap, and a call of it that is admitted there. */
 async function newCaller(by = database, isShared = false) {
@@ -195,7 +206,7 @@ async function newBudgetedCaller(by = database) {
   }
   const admitted = (estimate: bigint) => {
     const made = call(estimate)
-    const refusal = admitWithinLimits(known, estimate, made.request.submittedAt)
+    const refusal = admitWithinLimits(known, estimate, made.request.submittedAt, () => '')
     if (refusal !== null || !known.view.admit(estimate, true)) throw refusal ?? new Error('not admitted')
     return made
   }

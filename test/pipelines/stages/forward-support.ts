@@ -371,6 +371,7 @@ export class RunningCall {
         .fallbacks(model)
         .map((other) => ({ model: other, routes: catalog.routes(other, protocol) })),
       estimate: ESTIMATE,
+      estimateMode: 'specified',
       isShared: false,
     }
   }

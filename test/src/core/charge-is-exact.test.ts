@@ -42,6 +42,7 @@ interface Offer extends Prices {
   readonly tiers: ReadonlyArray<Prices & { readonly from_prompt_tokens: number }>
   readonly server_tool_call?: string | undefined
   readonly discount?: string | undefined
+  readonly discount_server_tools?: boolean | undefined
 }
 
 /** The charge in fractions. */
@@ -49,20 +50,23 @@ function expectedCharge(offer: Offer, usage: TokenUsage): bigint {
   const above = offer.tiers.filter((tier) => usage.prompt >= tier.from_prompt_tokens)
   const prices = above.sort((a, b) => b.from_prompt_tokens - a.from_prompt_tokens)[0] ?? offer
   const input = decimal(prices.input)
-  const cached = prices.cached_input === undefined ? input : decimal(prices.cached_input)
+  const writesCache = [offer, ...offer.tiers].some(({ cache_write }) => cache_write !== undefined)
+  const hits = writesCache ? times(input, fraction(1n, 10n)) : input
+  const cached = prices.cached_input === undefined ? hits : decimal(prices.cached_input)
   const write =
     prices.cache_write === undefined ? times(input, fraction(5n, 4n)) : decimal(prices.cache_write)
   const million = fraction(1n, 1_000_000n)
   const part = (tokens: number, price: Fraction) => times(times(fraction(BigInt(tokens)), price), million)
   const tools = times(fraction(BigInt(usage.serverToolCalls)), decimal(offer.server_tool_call ?? '0'))
-  const sum = [
+  const tokens = [
     part(usage.prompt - usage.cached - usage.cacheWrite, input),
     part(usage.cached, cached),
     part(usage.cacheWrite, write),
     part(usage.output, decimal(prices.output)),
-    tools,
   ].reduce(plus)
-  return rounded(times(sum, decimal(offer.discount ?? '1')))
+  const discount = decimal(offer.discount ?? '1')
+  const toolDiscount = offer.discount_server_tools === true ? discount : decimal('1')
+  return rounded(plus(times(tokens, discount), times(tools, toolDiscount)))
 }
 
 const read = (offer: Offer) => tokenPrice(pricing.parse({ unit: '1M_tokens', ...offer }))!
@@ -87,6 +91,7 @@ const offer: fc.Arbitrary<Offer> = fc.record({
   }),
   server_tool_call: fc.option(price, { nil: undefined }),
   discount: fc.option(fc.constantFrom('0', '0.5', '0.8', '0.333333333333', '1'), { nil: undefined }),
+  discount_server_tools: fc.option(fc.boolean(), { nil: undefined }),
 })
 /** Around the tiers, and far above them. */
 const promptTokens = fc.oneof(fc.nat(2000), fc.nat(2_000_000))
@@ -170,6 +175,24 @@ t.test('cache writes cost a quarter more than input, once; hits their own price'
   const family = read({ input: '4', output: '0', cached_input: '0.4', tiers: [] })
   const used = { ...NO_USAGE, prompt: 1_000_000, cacheWrite: 400_000, cached: 100_000 }
   t.equal(tokenCharge(family, used, 0), 4_04000000n)
+})
+
+t.test(
+  'a family with cache writes bills cache hits at a tenth of the input where they have no price',
+  async (t) => {
+    const family = read({ input: '4', output: '0', cache_write: '5', tiers: [] })
+    t.equal(tokenCharge(family, { ...NO_USAGE, prompt: 1_000_000, cached: 1_000_000 }, 0), 40000000n)
+  },
+)
+
+t.test('a discount lowers the prices of tokens, and of server tools where it says so', async (t) => {
+  const offered = { input: '10', output: '0', server_tool_call: '2.022', discount: '0.5', tiers: [] }
+  const used = { ...NO_USAGE, prompt: 1_000_000, serverToolCalls: 2 }
+  t.equal(tokenCharge(read(offered), used, 0), 9_04400000n)
+  t.equal(tokenCharge(read({ ...offered, discount_server_tools: true }), used, 0), 7_02200000n)
+  const searched = { ...used, ...extraOf({ tools: { web_search: 2 } }) }
+  const own = { ...offered, server_tools: { web_search: '3' } }
+  t.equal(tokenCharge(read(own), searched, 0), 11_00000000n, 'and those with a separate price')
 })
 
 t.test('a discount ends at its instant', async (t) => {

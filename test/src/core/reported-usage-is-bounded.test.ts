@@ -2,11 +2,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { modelEntry, SERVER_TOOLS } from '../../../schemas/config/catalog.ts'
-import { worstCase } from '../../../src/core/pricing/estimate.ts'
 import { tokenCharge, tokenPrice } from '../../../src/core/pricing/pricing.ts'
 import { extraOf, MAX_REPORTED_TOKENS, NO_USAGE, type TokenUsage } from '../../../src/core/pricing/usage.ts'
 import { boundedUsage, MAX_CONTEXT_TOKENS, trustedUsage } from '../../../src/core/pricing/usage-bounds.ts'
-import { NO_LINKS } from '../../../src/protocols/request/linked-parts.ts'
 
 const pricing = { unit: '1M_tokens', input: '1', output: '2' }
 const plain = modelEntry.parse({ id: 'plain', pricing })
@@ -34,8 +32,8 @@ t.test('what no call can use is cut to its bound, and named', async (t) => {
     [
       { prompt: 16_000, serverToolCalls: 1e9 },
       SEARCH,
-      { prompt: 16_000, serverToolCalls: 10 },
-      'serverToolCalls 1000000000 > 10',
+      { prompt: 16_000, serverToolCalls: 100 },
+      'serverToolCalls 1000000000 > 100',
     ],
     [
       { serverToolCalls: 5 },
@@ -44,7 +42,7 @@ t.test('what no call can use is cut to its bound, and named', async (t) => {
       'serverToolCalls 5 > 2',
     ],
     // A model that searches without being asked to.
-    [{ serverToolCalls: 101 }, ONE, { serverToolCalls: 10 }, 'serverToolCalls 101 > 10'],
+    [{ serverToolCalls: 101 }, ONE, { serverToolCalls: 100 }, 'serverToolCalls 101 > 100'],
   ] as const
   for (const [reported, call, charged, beyond] of cases)
     t.same(boundedUsage(used(reported), small, call), { usage: used(charged), beyond: [beyond] })
@@ -54,18 +52,17 @@ t.test('what no call can use is cut to its bound, and named', async (t) => {
   })
 })
 
-t.test('calls of tools beyond the estimate are no fault without a limit of the client', async (t) => {
+t.test('calls of tools beyond the estimate are charged where the client sets no limit', async (t) => {
   const tokens = { prompt: 20_000, output: 900 }
   const two = { ...ONE, builtInTools: ['web_search', 'mcp'] } as const
-  for (const [call, count, charged] of [
-    [ONE, 11, 10],
-    [SEARCH, 100, 10],
-    [two, 200, 20],
-  ] as const)
-    t.same(boundedUsage(used({ ...tokens, serverToolCalls: count }), small, call), {
-      usage: used({ ...tokens, serverToolCalls: charged }),
-      beyond: [],
-    })
+  for (const [call, count] of [
+    [ONE, 11],
+    [SEARCH, 100],
+    [two, 200],
+  ] as const) {
+    const usage = used({ ...tokens, serverToolCalls: count })
+    t.same(boundedUsage(usage, small, call), { usage, beyond: [] })
+  }
   const { beyond } = boundedUsage(used({ serverToolCalls: 3 }), small, { ...SEARCH, toolCallLimit: 2 })
   t.same(beyond, ['serverToolCalls 3 > 2'])
 })
@@ -79,9 +76,9 @@ t.test('a prompt is read once more behind each tool that the upstream ran', asyn
 t.test('a prompt may be read behind each call of tools that no report counts', async (t) => {
   for (const tool of ['mcp', 'code_interpreter'] as const) {
     const call = { ...ONE, builtInTools: ['web_search', tool] } as const
-    const usage = used({ prompt: 21 * 8000 })
+    const usage = used({ prompt: 201 * 8000 })
     t.same(boundedUsage(usage, small, call), { usage, beyond: [] }, tool)
-    t.same(boundedUsage(used({ prompt: 21 * 8000 + 1 }), small, call).beyond, ['prompt 168001 > 168000'])
+    t.same(boundedUsage(used({ prompt: 201 * 8000 + 1 }), small, call).beyond, ['prompt 1608001 > 1608000'])
     const limited = boundedUsage(used({ prompt: 24_001 }), small, { ...call, toolCallLimit: 2 })
     t.same(limited.beyond, ['prompt 24001 > 24000'])
   }
@@ -100,7 +97,7 @@ t.test('each summary reads the prompt and writes once more, as often as the prom
   t.same(boundedUsage(searched, small, SEARCH).beyond, [])
 })
 
-t.test('bounded usage is within its bounds, and its tools within what was admitted', async (t) => {
+t.test('bounded usage is within its bounds, and its tools within what is believed', async (t) => {
   const count = fc.oneof(fc.nat(20_000), fc.nat(3 * MAX_REPORTED_TOKENS))
   const usage = fc.record({
     prompt: count,
@@ -121,12 +118,13 @@ t.test('bounded usage is within its bounds, and its tools within what was admitt
       const once = boundedUsage(reported, small, call)
       const twice = boundedUsage(once.usage, small, call)
       const { prompt, cached, cacheWrite, output, reasoning, serverToolCalls } = once.usage
-      const admitted = worstCase(small, { ...call, promptBytes: 0, links: NO_LINKS })
+      const believed = 100 * Math.max(1, call.builtInTools.length)
+      const mostCalls = call.builtInTools.length === 0 ? 100 : (call.toolCallLimit ?? believed)
       const isCounted = call.builtInTools.every((tool) => tool === 'web_search' || tool === 'url_context')
       return (
         twice.beyond.length === 0 &&
-        serverToolCalls <= (call.builtInTools.length === 0 ? 10 : admitted.serverToolCalls) &&
-        prompt <= 8000 * (1 + (isCounted ? serverToolCalls : admitted.serverToolCalls)) &&
+        serverToolCalls <= mostCalls &&
+        prompt <= 8000 * (1 + (isCounted ? serverToolCalls : mostCalls)) &&
         output <= 1000 * call.choices &&
         cached + cacheWrite <= prompt &&
         reasoning <= output

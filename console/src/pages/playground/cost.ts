@@ -42,6 +42,7 @@ const fieldsOf = (prices: PublicPrices): PricingFields => ({
   service_tiers: ratesOf(prices.service_tiers),
   minimum: prices.minimum === null ? undefined : parseCredits(prices.minimum),
   discount: rate(prices.discount),
+  discount_server_tools: prices.discount_server_tools,
   discount_until: prices.discount_until ?? undefined,
   pixel_tiers: [],
   tiers: prices.tiers.map(({ from_prompt_tokens, input, output, ...kinds }) => ({

@@ -28,7 +28,7 @@ const EXEMPT: Readonly<Record<string, readonly string[]>> = {
   'calls and their bookings write it': [
     ...['usage_rows', 'usage_copy', 'settlements_refused', 'idempotency_records'],
     ...['holds', 'wallet_reservations', 'cap_reservations', 'budget_periods'],
-    ...['stored_responses', 'stored_conversations', 'stored_objects'],
+    ...['stored_responses', 'stored_conversations', 'conversation_calls', 'stored_objects'],
   ],
   'follows the pages of an import': [
     ...['wiki_staging', 'wiki_links', 'wiki_names', 'wiki_tags', 'wiki_tag_counts'],

@@ -28,6 +28,7 @@ export const chatCall = (body: object = {}, more: Partial<ChatCall> = {}): ChatC
   stream: true,
   outputLimit: null,
   choices: 1,
+  conversationBytes: 0,
   promptBytes: 0,
   links: NO_LINKS,
   settings: '',
