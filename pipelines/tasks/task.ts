@@ -13,9 +13,7 @@ import {
 import type { Task } from '../../src/postgres/tasks/types.ts'
 import { endAtDeadline, isOver } from './end/deadline.ts'
 import type { EngineDeps } from './engine.ts'
-import { lookUpSubmit } from './poll/look-up.ts'
 import { pollUpstream } from './poll/poll-upstream.ts'
-import { endsAt } from './poll/unconfirmed.ts'
 import type { Step, StepResult } from './step.ts'
 import { storeResults } from './store/store-results.ts'
 import { endAbandonedSubmit } from './submit/abandoned-submit.ts'
@@ -25,7 +23,6 @@ import { submitUpstream } from './submit/submit-upstream.ts'
 const STEPS: Readonly<Record<Exclude<TaskState, FinalState>, Step>> = {
   waiting: submitUpstream,
   submitting: endAbandonedSubmit,
-  unconfirmed: lookUpSubmit,
   queued: pollUpstream,
   running: pollUpstream,
   storing: storeResults,
@@ -52,7 +49,7 @@ export async function drive(deps: EngineDeps, loaded: Task, failures: number): P
 }
 
 const waitsForUpstream = ({ state }: Task): boolean =>
-  state === 'queued' || state === 'running' || state === 'unconfirmed' || state === 'submitting'
+  state === 'queued' || state === 'running' || state === 'submitting'
 
 function delayOf({ now }: EngineDeps, { task, delayMs, hasFailed }: StepResult, failures: number): number {
   const rules = TASK_RULES[task.kind]
@@ -60,5 +57,5 @@ function delayOf({ now }: EngineDeps, { task, delayMs, hasFailed }: StepResult, 
   const wanted = delayMs ?? pollDelayMs(rules, age, hasFailed ? failures + 1 : 0)
   // Its time does not end it any more.
   if (task.state === 'storing') return wanted
-  return Math.max(1, Math.min(wanted, endsAt(task) - now()))
+  return Math.max(1, Math.min(wanted, task.deadlineAt - now()))
 }

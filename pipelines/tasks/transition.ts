@@ -1,6 +1,6 @@
 /** What an event does to a task, money and call log included. Pure. */
 import type { TaskPrice } from '../../schemas/media/price.ts'
-import { isFinal, TASK_RULES, type TaskEvent } from '../../schemas/tasks/task.ts'
+import { isFinal, type MoneyEffect, TASK_RULES, type TaskEvent, type TaskState } from '../../schemas/tasks/task.ts'
 import { costOf } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
 import { chargeOfTask } from './end/charge.ts'
@@ -15,6 +15,9 @@ export interface TransitionContext {
   readonly upstreamPrice?: TaskPrice | null
 }
 
+/** A task whose client has its id stays one. */
+const LOST_JOB: { readonly to: TaskState; readonly money: MoneyEffect } = { to: 'failed', money: 'refund' }
+
 /** Null where the event cannot be in the task's state: it changes nothing. */
 export function planTransition(
   task: Task,
@@ -24,8 +27,10 @@ export function planTransition(
 ): TaskMove | null {
   const transition = TASK_RULES[task.kind].transitions[task.state][event]
   if (transition === null) return null
-  const { to, money } = transition
-  const move = { id: task.id, version: task.version, event, to, money, at: now }
+  const { to, money } = event === 'lost' && task.isEarly ? LOST_JOB : transition
+  const isUntold = task.state === 'submitting' && (event === 'lost' || event === 'deadline')
+  const isLost = isUntold || event === 'discarded'
+  const move = { id: task.id, version: task.version, event, to, money, at: now, ...(isLost && { isLost }) }
   // What has ended has its row in the call log already.
   if (!isFinal(to) || isFinal(task.state)) return { ...move, changes, settlement: null }
   const changed = { ...task, ...changes, state: to }

@@ -8,6 +8,7 @@ import * as keys from './accounts/keys.ts'
 import * as organizations from './accounts/organizations.ts'
 import * as tokens from './accounts/tokens.ts'
 import * as calls from './calls/calls.ts'
+import * as lostSubmits from './calls/lost-submits.ts'
 import * as search from './calls/search.ts'
 import * as tasks from './calls/tasks.ts'
 import * as usage from './calls/usage.ts'
@@ -57,6 +58,7 @@ export const OPERATIONS: readonly Operation[] = [
   calls,
   usage,
   tasks,
+  lostSubmits,
   search,
   tokens,
   webhooks,

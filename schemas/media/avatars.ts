@@ -1,6 +1,5 @@
 /** Avatars as clients register and read them. See docs/api-rules.md, "Avatars". */
 import { z } from 'zod'
-import { unconfirmedMessage } from '../tasks/list.ts'
 import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
 
 export const AVATAR_MODEL = 'dh-avatar-create'
@@ -22,7 +21,6 @@ export const avatarRecord = z.object({
   name: z.string(),
   source_kind: z.enum(['image', 'video']),
   status: z.enum(['pending', 'ready', 'failed']),
-  ...unconfirmedMessage,
   error: z.string().nullable(),
   created_at: z.iso.datetime(),
 })

@@ -1,6 +1,5 @@
 /** Clips in requests: recognised subtitles, templates, and compositions of both. See docs/api-rules.md, "Clips". */
 import { z } from 'zod'
-import { unconfirmedMessage } from '../tasks/list.ts'
 import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
 
 export const CLIP_COMPOSE_MODEL = 'clip-compose'
@@ -106,7 +105,6 @@ export const clipSubtitleTask = z.object({
   status: z.enum(['running', 'succeeded', 'failed']),
   ...recognised,
   api_version: z.string(),
-  ...unconfirmedMessage,
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
 })
 

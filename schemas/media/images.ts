@@ -3,7 +3,7 @@
  * them. See docs/api-rules.md, "Images".
  */
 import { z } from 'zod'
-import { taskListOf, unconfirmedMessage } from '../tasks/list.ts'
+import { taskListOf } from '../tasks/list.ts'
 import { callerLink, mediaFields, modelId, textOfAtMost } from './fields.ts'
 
 export const IMAGES_MAX = 10
@@ -136,7 +136,6 @@ export const imageTask = z.object({
   model: z.string(),
   status: imageTaskStatus,
   created_at: z.int().describe('Epoch seconds.'),
-  ...unconfirmedMessage,
   data: z.array(linkedImage).optional().describe('On success.'),
   expires_at: z
     .int()

@@ -1,6 +1,6 @@
 /** Songs in requests and answers. See docs/api-rules.md, "Music". */
 import { z } from 'zod'
-import { taskListOf, unconfirmedMessage } from '../tasks/list.ts'
+import { taskListOf } from '../tasks/list.ts'
 import { charactersIn, isGiven, mediaFields, modelId, textOfAtMost } from './fields.ts'
 
 export const MUSIC_PROMPT_MAX_CHARS = 200
@@ -62,7 +62,6 @@ export const musicTask = z.object({
   model: z.string(),
   status: z.enum(['processing', 'succeeded', 'failed', 'expired', 'cancelled']),
   upstream_status: z.string().nullable().describe("The upstream's own word, once there is one."),
-  ...unconfirmedMessage,
   tracks: z.array(track).describe('One or two songs, as many as the upstream makes; empty until then.'),
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),

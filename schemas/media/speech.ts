@@ -1,6 +1,6 @@
 /** Speech in requests and answers. See docs/api-rules.md, "Speech". */
 import { z } from 'zod'
-import { taskListOf, unconfirmedMessage } from '../tasks/list.ts'
+import { taskListOf } from '../tasks/list.ts'
 import { mediaFields, modelId, textOfAtMost } from './fields.ts'
 
 export const SPEECH_INPUT_MAX_CHARS = 5000
@@ -71,7 +71,6 @@ export const speechTask = z.object({
   duration_sec: z.string().optional().describe('On success, where it is known: a decimal string.'),
   audio_url: z.string().optional().describe('On success. Opens for ever.'),
   created_at: z.iso.datetime(),
-  ...unconfirmedMessage,
   error: z.object({ code: z.string(), message: z.string() }).optional().describe('Why there is no speech.'),
 })
 export type SpeechTask = z.infer<typeof speechTask>

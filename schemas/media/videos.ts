@@ -3,7 +3,7 @@
  * See docs/api-rules.md, "Videos" and "Digital humans".
  */
 import { z } from 'zod'
-import { taskListOf, unconfirmedMessage } from '../tasks/list.ts'
+import { taskListOf } from '../tasks/list.ts'
 import { callerLink, mediaFields, modelId, textOfAtMost } from './fields.ts'
 
 /** Models that do something else than make a film from words and pictures. */
@@ -138,7 +138,6 @@ export const videoTask = z.object({
   status: videoStatus,
   model: z.string(),
   created_at: z.int().describe('Epoch seconds.'),
-  ...unconfirmedMessage,
   video_url: z.string().optional().describe('On success. With a fresh signature in each answer.'),
   expires_at: z
     .int()

@@ -1,6 +1,5 @@
 /** Voices as clients have them cloned and read of them. See docs/api-rules.md, "Voices". */
 import { z } from 'zod'
-import { unconfirmedMessage } from '../tasks/list.ts'
 import { callerLink, mediaFields, textOfAtMost } from './fields.ts'
 
 export const VOICE_MODEL = 'voice-clone-pro'
@@ -22,7 +21,6 @@ export const voiceRecord = z.object({
   id: z.string().describe('What `voice` of speech and of video requests takes.'),
   name: z.string(),
   status: z.enum(['pending', 'ready', 'failed']),
-  ...unconfirmedMessage,
   model: z.string(),
   created_at: z.iso.datetime(),
   error: z.string().nullable(),

@@ -13,17 +13,6 @@ export const outwardStatuses = (kind: TaskKind): readonly string[] => [
   ...new Set(Object.values(TASK_RULES[kind].outward)),
 ]
 
-/** A field of every task that its account reads. */
-export const unconfirmedMessage = {
-  message: z
-    .string()
-    .optional()
-    .describe(
-      'Where the answer to the submit was lost: that the provider has not confirmed the task, and when its hold ends ' +
-        'at the latest. The task can be cancelled once the provider cannot be asked.',
-    ),
-}
-
 /** Returns the schema of a list of tasks. */
 export const taskListOf = <Task extends z.ZodType>(task: Task) =>
   z.object({

@@ -15,8 +15,6 @@ export const TASK_STATES = [
   'waiting',
   /** A process may have sent it: from here on it is never sent again. */
   'submitting',
-  /** The result of the submit is unknown: only the upstream or the deadline decides it. */
-  'unconfirmed',
   'queued',
   'running',
   /** The upstream is done; its results are on the way into the object store. */
@@ -25,7 +23,7 @@ export const TASK_STATES = [
   'failed',
   'expired',
   'cancelled',
-  /** The upstream did not take it on: for the client there is no task. */
+  /** No upstream took it on, or nobody knows whether one did: for the client there is no task. */
   'refused',
 ] as const
 export const taskState = z.enum(TASK_STATES)
@@ -43,7 +41,7 @@ export const TASK_EVENTS = [
   'accepted',
   /** No upstream took it on, and none can have. */
   'refused',
-  /** Sent, and without an answer about the result. */
+  /** Sent, and without an answer that says what became of it: a record for operators names it. */
   'lost',
   /** The upstream reports that it works on it. */
   'started',
@@ -57,7 +55,7 @@ export const TASK_EVENTS = [
   'cancelled',
   /** The deadline has passed, whatever the upstream reports. */
   'deadline',
-  /** The upstream has it after all, and the task has ended: recorded, and nothing else. */
+  /** The upstream has it after all, and the task has ended: operators have a record of it, and nothing else follows. */
   'discarded',
 ] as const
 export type TaskEvent = (typeof TASK_EVENTS)[number]
@@ -95,7 +93,7 @@ const NOTHING: Readonly<Record<TaskEvent, null>> = {
 }
 
 /** Returns an end without a result. Only the record of a late answer from an upstream can follow. */
-const over = (state: 'failed' | 'expired' | 'cancelled') => ({ ...NOTHING, discarded: to(state) })
+const over = (state: Exclude<FinalState, 'succeeded'>) => ({ ...NOTHING, discarded: to(state) })
 
 /**
  * Returns the table. `late` is the state of a task after its deadline; `broken` the effect of an end without a result
@@ -117,24 +115,18 @@ function tableWith(late: 'expired' | 'failed', broken: 'refund' | 'charge' = 're
       cancelled: to('cancelled', 'refund'),
       deadline: ends.deadline,
     },
+    // Nobody but its process ends it, until that is gone: who else could say what was sent?
     submitting: {
       ...NOTHING,
-      ...ends,
       // The former channel certainly did not accept the task: this one is tried next.
       claimed: to('submitting'),
       accepted: to('queued'),
       refused: to('refused', 'release'),
-      lost: to('unconfirmed'),
+      lost: to('refused', 'release'),
       started: to('running'),
       produced: to('storing'),
-    },
-    // Its client has its id: what the upstream has not got after all has failed.
-    unconfirmed: {
-      ...NOTHING,
-      ...ends,
-      accepted: to('queued'),
-      started: to('running'),
-      produced: to('storing'),
+      failed: ends.failed,
+      deadline: ends.deadline,
     },
     queued: { ...NOTHING, ...ends, started: to('running'), produced: to('storing') },
     running: { ...NOTHING, ...ends, produced: to('storing') },
@@ -149,8 +141,7 @@ function tableWith(late: 'expired' | 'failed', broken: 'refund' | 'charge' = 're
     failed: over('failed'),
     expired: over('expired'),
     cancelled: over('cancelled'),
-    // Its submit was never sent, or the process that sent it has heard of every channel that it is refused.
-    refused: NOTHING,
+    refused: over('refused'),
   }
 }
 
@@ -165,7 +156,6 @@ type Outward = Readonly<Record<TaskState, string>>
 const AS_VIDEO: Outward = {
   waiting: 'queued',
   submitting: 'queued',
-  unconfirmed: 'queued',
   queued: 'queued',
   running: 'running',
   storing: 'running',
@@ -180,7 +170,6 @@ const AS_VIDEO: Outward = {
 const inThree = (open: string, done: string): Outward => ({
   waiting: open,
   submitting: open,
-  unconfirmed: open,
   queued: open,
   running: open,
   storing: open,
@@ -196,7 +185,6 @@ const AS_RESPONSE: Outward = {
   ...inThree('in_progress', 'completed'),
   waiting: 'queued',
   submitting: 'queued',
-  unconfirmed: 'queued',
   queued: 'queued',
   cancelled: 'cancelled',
 }
@@ -213,8 +201,6 @@ interface TaskRules {
   readonly outward: Outward
   /** From the request to the end of time for it. */
   readonly deadlineMs: number
-  /** The same for a task that no upstream has confirmed: its client waits no longer for a lost answer. */
-  readonly unconfirmedMs: number
   /** For one attempt at a submit; of an upstream that answers with the result itself, for the whole work. */
   readonly submitTimeoutMs: number
   /** For all attempts at a submit together. */
@@ -232,7 +218,6 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('expired'),
     outward: AS_VIDEO,
     deadlineMs: 30 * MINUTE_MS,
-    unconfirmedMs: 30 * MINUTE_MS,
     submitTimeoutMs: 240 * SECOND_MS,
     ladderTimeoutMs: 280 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -245,7 +230,6 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('expired'),
     outward: AS_VIDEO,
     deadlineMs: DAY_MS,
-    unconfirmedMs: HOUR_MS,
     submitTimeoutMs: 60 * SECOND_MS,
     ladderTimeoutMs: 60 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -258,7 +242,6 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('expired'),
     outward: { ...inThree('processing', 'succeeded'), expired: 'expired', cancelled: 'cancelled' },
     deadlineMs: 30 * MINUTE_MS,
-    unconfirmedMs: 30 * MINUTE_MS,
     submitTimeoutMs: 60 * SECOND_MS,
     ladderTimeoutMs: 60 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -271,7 +254,6 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('failed'),
     outward: inThree('pending', 'succeeded'),
     deadlineMs: 30 * MINUTE_MS,
-    unconfirmedMs: 30 * MINUTE_MS,
     submitTimeoutMs: 180 * SECOND_MS,
     ladderTimeoutMs: 240 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -284,7 +266,6 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('failed'),
     outward: inThree('pending', 'ready'),
     deadlineMs: HOUR_MS,
-    unconfirmedMs: HOUR_MS,
     submitTimeoutMs: 60 * SECOND_MS,
     ladderTimeoutMs: 60 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -297,7 +278,6 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('failed'),
     outward: inThree('pending', 'ready'),
     deadlineMs: 30 * MINUTE_MS,
-    unconfirmedMs: 30 * MINUTE_MS,
     submitTimeoutMs: 180 * SECOND_MS,
     ladderTimeoutMs: 240 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -310,7 +290,6 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('failed'),
     outward: inThree('running', 'succeeded'),
     deadlineMs: 55 * SECOND_MS,
-    unconfirmedMs: 55 * SECOND_MS,
     submitTimeoutMs: 55 * SECOND_MS,
     ladderTimeoutMs: 55 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -323,7 +302,6 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('failed'),
     outward: inThree('running', 'succeeded'),
     deadlineMs: 25 * MINUTE_MS,
-    unconfirmedMs: 25 * MINUTE_MS,
     submitTimeoutMs: 60 * SECOND_MS,
     ladderTimeoutMs: 60 * SECOND_MS,
     pollFirstMs: SECOND_MS,
@@ -336,7 +314,6 @@ export const TASK_RULES: Readonly<Record<TaskKind, TaskRules>> = {
     transitions: tableWith('expired', 'charge'),
     outward: AS_RESPONSE,
     deadlineMs: DAY_MS,
-    unconfirmedMs: HOUR_MS,
     submitTimeoutMs: 60 * SECOND_MS,
     ladderTimeoutMs: 60 * SECOND_MS,
     pollFirstMs: SECOND_MS,

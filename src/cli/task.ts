@@ -1,14 +1,22 @@
 /** `tollgate task …`: the tasks of all accounts, and ending one by hand. */
 import { InvalidArgumentError, Option } from 'commander'
+import { lostSubmitActs } from '../../pipelines/management/calls/lost-submits.ts'
 import { taskActs } from '../../pipelines/management/calls/tasks.ts'
 import { cursorAfter } from '../../pipelines/management/page.ts'
+import {
+  checkLostSubmit,
+  closeLostSubmit,
+  listLostSubmits,
+} from '../../schemas/management/calls/lost-submits.ts'
 import { endTask, listAllTasks, retryTask, showAnyTask } from '../../schemas/management/calls/tasks.ts'
 import type { InputOf } from '../../schemas/management/operation.ts'
+import { printCredits } from '../../schemas/money.ts'
 import { TASK_KINDS } from '../../schemas/tasks/kinds.ts'
 import { TASK_STATES, type TaskKind } from '../../schemas/tasks/task.ts'
 import { answerRecord, answerTable, type Command, type Context } from './context.ts'
 import { runCommandAct, runnerOf, runnerOn } from './management.ts'
-import { entryLimit } from './option-values.ts'
+import { credits, entryLimit, noteText } from './option-values.ts'
+import type { Wiring } from './wiring.ts'
 
 const DEFAULT_TASKS = 50
 const LIST_FIELDS = [
@@ -22,6 +30,18 @@ const LIST_FIELDS = [
   'created_at',
   'ended_at',
   'error_code',
+]
+const LOST_FIELDS = [
+  'id',
+  'state',
+  'account_id',
+  'model',
+  'channel_id',
+  'upstream_id',
+  'cost',
+  'lost_at',
+  'next_check_at',
+  'reason',
 ]
 const OPEN = 'open'
 const MAX_REASON_CHARS = 500
@@ -117,4 +137,39 @@ export function addTaskCommands(program: Command, { wiring }: Context): void {
     .argument('<id>', 'task id')
     .example('task retry vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
     .answers(async (id: string) => answerRecord(await run(retryTask, { id })))
+
+  addLostSubmitCommands(task, wiring)
+}
+
+function addLostSubmitCommands(task: Command, wiring: Wiring): void {
+  const { run, list } = runnerOf(wiring, lostSubmitActs, () => ({}))
+  task
+    .command('lost')
+    .description('submits of which nobody knows what became at their provider, the newest first')
+    .option('--all', 'also those that are closed', false)
+    .option('--limit <n>', 'how many', entryLimit, DEFAULT_TASKS)
+    .example('task lost')
+    .answers(async ({ all, limit }: { all: boolean; limit: number }) =>
+      answerTable(await list(listLostSubmits, { state: all ? 'all' : 'open' }, limit), LOST_FIELDS),
+    )
+
+  task
+    .command('lost-check')
+    .description('ask the provider of a lost submit now, and cancel what it has, where it can')
+    .argument('<id>', 'task id: our reference at the provider')
+    .example('task lost-check vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF')
+    .answers(async (id: string) => answerRecord(await run(checkLostSubmit, { id })))
+
+  task
+    .command('lost-close')
+    .description('close a lost submit that was dealt with, with what it has cost the operator')
+    .argument('<id>', 'task id: our reference at the provider')
+    .requiredOption('--reason <text>', 'what was done about it, for the audit record', noteText)
+    .option('--cost <credits>', 'what the provider bills (default: not known)', credits)
+    .example('task lost-close vid_01J8Z3N4V9QKX2T5W7Y0ABCDEF --cost 12.5 --reason "on the May invoice"')
+    .answers(async (id: string, { reason, cost }: { reason: string; cost?: bigint }) =>
+      answerRecord(
+        await run(closeLostSubmit, { id, reason, cost: cost === undefined ? null : printCredits(cost) }),
+      ),
+    )
 }

@@ -30,7 +30,7 @@ import { openPeople } from './people/repository.ts'
 import { standbyOf } from './reading.ts'
 import { onPool, type Pools, READ_DEADLINE_MS } from './repository.ts'
 import { openIdempotencyRecords, openStoredResponses } from './requests/repository.ts'
-import { openTasks } from './tasks/repository.ts'
+import { openLostSubmits, openTasks } from './tasks/repository.ts'
 import { inTransaction } from './transaction.ts'
 
 const DEFAULT_MAX_CONNECTIONS = 8
@@ -138,6 +138,7 @@ const openRepositories = (pools: Pools, masterKey: KnownMasterKey) => ({
   ...openPartitions(pools),
   ...openPayments(pools),
   ...openTasks(pools),
+    ...openLostSubmits(pools),
   ...openCalls(pools),
   ...openCallCopy(pools),
   ...openWiki(pools),

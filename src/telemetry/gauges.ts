@@ -38,6 +38,11 @@ export const GAUGES = {
     labels: ['kind', 'state'],
     across: 'max',
   },
+  tollgate_lost_submits_open: {
+    help: 'Submits of which nobody knows what became at their provider, as last counted.',
+    labels: [],
+    across: 'max',
+  },
   tollgate_engine_up: {
     help: 'Whether an engine answered when it was last asked: 1 or 0.',
     labels: ['engine'],

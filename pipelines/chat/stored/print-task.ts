@@ -3,7 +3,6 @@ import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { epochSeconds } from '../../media/task-records.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
-import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 
 /** The id is the upstream's once it has one: responses that follow name it so. */
 export function printResponseTask(task: Task): object {
@@ -28,6 +27,5 @@ export function printResponseTask(task: Task): object {
     tool_choice: 'auto',
     tools: [],
     top_p: null,
-    ...withUnconfirmedNote(task),
   }
 }

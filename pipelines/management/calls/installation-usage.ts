@@ -87,7 +87,8 @@ export const installationUsageActs = [
     const { from, to } = withCalls(window, now)
     if (accountId !== null) await database.showAccount(accountId)
     const before = { from: Math.max(0, from - (to - from)), to: from }
-    const [earlier, found] = await Promise.all([
+    const [lost, earlier, found] = await Promise.all([
+      database.sumLostSubmits({ accountId, from, to }),
       sum(context, { accountId, by: by === 'channel' ? by : 'model', ...before }),
       sum(context, { accountId, by, from, to }),
     ])
@@ -108,6 +109,7 @@ export const installationUsageActs = [
       has_more: found.all.length > limit,
       total: totalShape(found),
       before: totalShape(earlier),
+      lost_submits: { submits: lost.submits, upstream_cost: printCredits(lost.cost) },
     }
   }),
 ]

@@ -15,7 +15,6 @@ import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { jsonReply } from '../../replies/json.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
-import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { type MediaCallDeps, mediaCall } from '../media-call.ts'
 import { orderOf } from '../priced-job.ts'
@@ -95,7 +94,6 @@ export async function printMusic(files: Links, task: Task, now: number): Promise
     model,
     status: TASK_RULES[kind].outward[state] as MusicTask['status'],
     upstream_status: upstreamState,
-    ...withUnconfirmedNote(task),
     tracks: state === 'succeeded' ? await printTracks(files, task, now) : [],
     error_code: code,
     error_message: message,

@@ -21,7 +21,6 @@ import type { ObjectStore } from '../../../src/storage/store.ts'
 import { jsonReply } from '../../replies/json.ts'
 import { pacedReply } from '../../replies/paced.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
-import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { failureOf, filesRemoved } from '../failed-task.ts'
 import { unreadable } from '../files/unreadable.ts'
@@ -125,7 +124,6 @@ export function printSpeechTask(files: Links, task: Task): SpeechTask {
     model,
     status: TASK_RULES[kind].outward[state] as SpeechTask['status'],
     characters: charactersOf(task),
-    ...withUnconfirmedNote(task),
     ...(seconds !== null && { duration_sec: decimal(seconds) }),
     ...(audio_url !== null && { audio_url }),
     created_at: new Date(submittedAt).toISOString(),

@@ -18,7 +18,6 @@ import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { jsonReply } from '../../replies/json.ts'
 import type { Caller } from '../../stages/authenticate.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
-import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { type ChannelLists, mergedLists } from '../channel-lists.ts'
 import { type DeleteRecordDeps, deleteRecord } from '../delete-record.ts'
 import { failureOf } from '../failed-task.ts'
@@ -38,7 +37,6 @@ export function printVoice(task: Task): VoiceRecord {
     status: TASK_RULES[kind].outward[state] as VoiceRecord['status'],
     model,
     created_at: new Date(submittedAt).toISOString(),
-    ...withUnconfirmedNote(task),
     error: endingOf(task).message,
   }
 }

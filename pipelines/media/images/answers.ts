@@ -7,7 +7,6 @@ import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
-import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere, KEEPING } from '../../tasks/store/result-files.ts'
 import { filesRemoved } from '../failed-task.ts'
 import { unreadable } from '../files/unreadable.ts'
@@ -50,7 +49,7 @@ export async function printImageTask(files: ImageFiles, task: Task): Promise<Ima
   const { id, object, model, created_at } = HEAD_OF(task)
   const { code, message } = endingOf(task)
   const status = TASK_RULES[task.kind].outward[task.state] as ImageTask['status']
-  const printed = { id, object, model, status, created_at, ...withUnconfirmedNote(task) }
+  const printed = { id, object, model, status, created_at }
   if (code !== null) return { ...printed, error: { code, message: message ?? '' } }
   if (task.state !== 'succeeded') return printed
   const images = imagesOf(task)

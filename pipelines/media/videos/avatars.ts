@@ -14,7 +14,6 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import { jsonReply } from '../../replies/json.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
-import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { type ChannelLists, mergedLists } from '../channel-lists.ts'
 import { type DeleteRecordDeps, deleteRecord } from '../delete-record.ts'
 import { type FreeCallDeps, freeCall } from '../free-call.ts'
@@ -32,7 +31,6 @@ export function printAvatar(task: Task): AvatarRecord {
     name: job.name,
     source_kind: job.source_kind,
     status: TASK_RULES[kind].outward[state] as AvatarRecord['status'],
-    ...withUnconfirmedNote(task),
     error: endingOf(task).message,
     created_at: new Date(submittedAt).toISOString(),
   }

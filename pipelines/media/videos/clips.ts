@@ -20,7 +20,6 @@ import { readQuery } from '../../query.ts'
 import { jsonReply } from '../../replies/json.ts'
 import type { Caller } from '../../stages/authenticate.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
-import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { type ChannelLists, mergedLists } from '../channel-lists.ts'
 import { failureOf } from '../failed-task.ts'
 import { type FreeCallDeps, freeCall } from '../free-call.ts'
@@ -55,7 +54,6 @@ export function printSubtitleTask(task: Task) {
     status: TASK_RULES[kind].outward[state],
     ...recognised(task),
     api_version: CLIP_API_VERSION,
-    ...withUnconfirmedNote(task),
     error: code === null ? null : { code, message },
   }
 }

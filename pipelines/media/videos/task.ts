@@ -6,7 +6,6 @@ import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
 import { endingOf } from '../../tasks/end/settlement.ts'
-import { withUnconfirmedNote } from '../../tasks/poll/unconfirmed.ts'
 import { isThere } from '../../tasks/store/result-files.ts'
 import { epochSeconds } from '../task-records.ts'
 
@@ -43,7 +42,6 @@ export async function printVideo(files: Links, task: Task, now: number): Promise
     status: TASK_RULES[kind].outward[state] as VideoTask['status'],
     model,
     created_at: epochSeconds(submittedAt),
-    ...withUnconfirmedNote(task),
     ...(code !== null && { error: { code, message: message ?? '' } }),
   }
   if (state !== 'succeeded' || result === null) return printed

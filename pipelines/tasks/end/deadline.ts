@@ -1,24 +1,19 @@
 /** The end of a task whose time is over. */
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { type EngineDeps, transitionedTask } from '../engine.ts'
-import { findUpstream } from '../poll/poll-upstream.ts'
-import { endsAt } from '../poll/unconfirmed.ts'
+import { lostBy } from '../submit/refusal.ts'
 
 /** The client that waits for a task has its error so long after the deadline: beyond what the way there and back takes. */
 export const WAIT_GRACE_MS = 10_000
 
 /** Results that are there are stored, however late it is; but for a client that waits, which has its error by then. */
-export function isOver({ now }: Pick<EngineDeps, 'now'>, task: Task): boolean {
-  if (task.state !== 'storing') return now() >= endsAt(task)
-  return task.isAwaited && now() >= task.deadlineAt + WAIT_GRACE_MS
+export function isOver({ now }: Pick<EngineDeps, 'now'>, { state, deadlineAt, isAwaited }: Task): boolean {
+  if (state !== 'storing') return now() >= deadlineAt
+  return isAwaited && now() >= deadlineAt + WAIT_GRACE_MS
 }
 
-/**
- * Ends the task, and returns its current row. An unconfirmed one is looked up once more: the gateway itself may have been
- * away, and the upstream may have the task after all.
- */
-export async function endAtDeadline(deps: EngineDeps, task: Task): Promise<Task> {
-  const found = task.state === 'unconfirmed' ? await findUpstream(deps, task) : null
-  const last = found?.task ?? task
-  return last.version === task.version ? transitionedTask(deps, task, 'deadline') : last
-}
+/** Ends the task, and returns its current row. For a client that has no id yet there is none after a lost submit. */
+export const endAtDeadline = (deps: EngineDeps, task: Task): Promise<Task> =>
+  task.state === 'submitting' && !task.isEarly
+    ? transitionedTask(deps, task, 'lost', lostBy('upstream_timeout'))
+    : transitionedTask(deps, task, 'deadline')

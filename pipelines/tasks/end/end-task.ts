@@ -46,6 +46,8 @@ export async function endTask(
     const [task] = await database.readTasks([id])
     if (task === undefined) throw new NotEndable(`There is no task ${id}.`)
     if (isFinal(task.state)) throw new NotEndable(`Task ${id} has ended already: it is ${task.state}.`)
+    if (task.state === 'submitting')
+      throw new NotEndable(`Task ${id} is being submitted. Try again in a minute.`)
     if (TASK_RULES[task.kind].transitions[task.state][event] === null)
       throw new NotEndable(
         `Task ${id} cannot be ended while it is ${task.state}: its results are there and are being stored.`,
@@ -65,7 +67,7 @@ export async function endTask(
 /** Asks once the task has ended here: a provider that does not answer cannot keep a customer's money. */
 async function providerOf({ cancelUpstream }: EndTaskDeps, task: Task): Promise<string> {
   if (task.state === 'waiting') return 'never had it'
-  if (task.upstreamId === null) return 'was not asked: it has not confirmed the task'
+  if (task.upstreamId === null) return 'was not asked: it has given the task no id'
   return cancelUpstream(task).then(
     () => 'cancelled it',
     (error: Error) => `did not cancel it: ${error.message}`,

@@ -19,13 +19,13 @@ import { requestHash } from '../../../src/core/json/canonical.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { withoutKey } from '../../../src/core/keys/presented.ts'
 import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
-import type { CreateTaskOutcome, NewTask, Task } from '../../../src/postgres/tasks/types.ts'
+import type { CreateTaskOutcome, NewTask, Task, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
 import { insufficientBalance } from '../../stages/billing/require-balance.ts'
 import { failureOf } from '../../stages/billing/spend-limits.ts'
 import { WAIT_GRACE_MS } from '../end/deadline.ts'
 import type { AdapterOf } from '../ports.ts'
-import { refusalOf } from '../submit/refusal.ts'
+import { lostBy, refusalOf } from '../submit/refusal.ts'
 import { planTransition, refusedUnsent } from '../transition.ts'
 import type { TaskMessages } from '../worker/messages.ts'
 import type { TaskOrder } from './order.ts'
@@ -181,15 +181,20 @@ function reached(deps: SubmitTaskDeps, isEnd: boolean, task: Task): Observable<T
 }
 
 /**
- * Ends a task that no worker took in time: nothing that was not sent yet will be. A client that waits for the result gets a
- * timeout, which is free, so the task ends here whatever a worker is about to do.
+ * Returns the end of a task at the end of its client's wait. Nothing that was not sent yet will be, and what was sent
+ * without an answer makes no task. A client that waits for the result gets a timeout, which is free. Null: it goes on.
  */
+function endOfWait(task: Task, isEnd: boolean, now: number): TaskMove | null {
+  if (task.state === 'submitting') return planTransition(task, 'lost', lostBy('upstream_timeout'), { now })
+  return refusedUnsent(task, now) ?? (isEnd ? planTransition(task, 'deadline', {}, { now }) : null)
+}
+
+/** Ends a task whose client has waited long enough, whatever a worker is about to do. */
 async function abandoned(deps: SubmitTaskDeps, seen: Task, isEnd: boolean): Promise<Task> {
   const { now = Date.now } = deps
   let task = seen
   for (let tries = 0; tries < MOVE_TRIES; tries++) {
-    const late = isEnd ? planTransition(task, 'deadline', {}, { now: now() }) : null
-    const move = refusedUnsent(task, now()) ?? late
+    const move = endOfWait(task, isEnd, now())
     if (move === null) return task
     const outcome = await deps.database.applyTransition(move).catch(unavailable)
     task = outcome.task

@@ -13,7 +13,7 @@ const READ_INTERVAL_MS = 1_000
 /** Ids in one statement. */
 const READ_MAX_TASKS = 1_000
 
-/** Nobody can say any more that no upstream has it. */
+/** An upstream has said that it has it, or the task has ended. */
 export const isAccepted = (state: TaskState): boolean => state !== 'waiting' && state !== 'submitting'
 
 export interface Watched {

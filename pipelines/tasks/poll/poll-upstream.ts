@@ -1,16 +1,14 @@
 /**
- * Polls an upstream once: the state of a task, or whether it accepted a submit without an answer. A poll that fails
- * changes nothing; the deadline does. See docs/failure-modes.md, "Money", rows 18, 21 and 22.
+ * Polls an upstream once for the state of a task. A poll that fails changes nothing; the deadline does.
+ * See docs/failure-modes.md, "Money", rows 18, 21 and 22.
  */
-import type { PollOutcome, PollState, SubmitOutcome } from '../../../src/channels/media/adapter.ts'
+import type { PollOutcome, PollState } from '../../../src/channels/media/adapter.ts'
 import { upstreamPriceOf } from '../../../src/core/media/pricing.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED } from '../../chat/forward/upstream-error.ts'
 import {
-  discard,
   type EngineDeps,
   endOf,
-  hasEndedWithout,
   masked,
   pollOf,
   producedTask,
@@ -31,63 +29,42 @@ export const pollUpstream: Step = async (deps, task) => {
   const followed = taskChannel(deps, task)
   const follow = followed?.adapter.follow ?? null
   if (followed === null || follow === null || task.upstreamId === null) return gone(deps, task)
-  const asking = pollOf(followed, task, task.upstreamId)
-  const outcome = await asked(async () => {
-    const request = follow.poll(followed.route.channel, asking)
-    return stateIn(deps, followed, follow.readPoll(await send(deps, request), asking))
-  })
+  const outcome = await askUpstream(deps, task, followed, task.upstreamId)
   deps.metrics.polled(outcome.type)
   return polled(deps, task, followed, outcome)
 }
 
+/** Returns how far the upstream is with what it has under its id. Never rejects. */
+export async function askUpstream(
+  deps: Pick<EngineDeps, 'calls'>,
+  task: Task,
+  followed: TaskChannel,
+  upstreamId: string,
+): Promise<PollState> {
+  const { follow } = followed.adapter
+  if (follow === null) return { type: 'error', reason: 'It answers with the result itself.' }
+  const asking = pollOf(followed, task, upstreamId)
+  try {
+    const answer = await send(deps, follow.poll(followed.route.channel, asking))
+    return await stateIn(deps, followed, follow.readPoll(answer, asking))
+  } catch (error) {
+    return { type: 'error', reason: (error as Error).message }
+  }
+}
+
 /** Returns what a poll says; requests the result of a finished task where the upstream keeps it elsewhere. */
-async function stateIn(deps: EngineDeps, { route }: TaskChannel, outcome: PollOutcome): Promise<PollState> {
+async function stateIn(
+  deps: Pick<EngineDeps, 'calls'>,
+  { route }: TaskChannel,
+  outcome: PollOutcome,
+): Promise<PollState> {
   if (outcome.type !== 'finished') return outcome
   const { request, read } = outcome.result
   return read(await send(deps, request(route.channel)))
 }
 
-/** Looks up an unconfirmed task at its upstream. Returns null where the upstream has no look-up. */
-export async function findUpstream(deps: EngineDeps, task: Task): Promise<StepResult | null> {
-  const followed = taskChannel(deps, task)
-  const find = followed?.adapter.follow?.find ?? null
-  if (followed === null || find === null) return null
-  const outcome = await asked<SubmitOutcome | { type: 'error'; reason: string }>(async () =>
-    find.read(await send(deps, find.request(followed.route.channel, task.id, task.job))),
-  )
-  switch (outcome.type) {
-    case 'accepted': {
-      const { upstreamId, upstreamState, isRunning } = outcome
-      const changes = { upstreamId, upstreamState, acceptedAt: deps.now() }
-      const after = await transitionedTask(deps, task, isRunning ? 'started' : 'accepted', changes)
-      const isTooLate = hasEndedWithout(after) && after.upstreamId !== upstreamId
-      return stepResult(isTooLate ? await discard(deps, after, changes) : after)
-    }
-    case 'produced':
-      return produced(deps, task, outcome, {})
-    case 'refused': {
-      const errorMessage = masked(outcome.message, followed.route, task.model)
-      const changes = { errorCode: 'upstream_error', errorMessage }
-      // No refusal: its client has its id, and gets its end.
-      return stepResult(await transitionedTask(deps, task, 'failed', changes))
-    }
-    default:
-      return failed(deps, task, outcome.reason)
-  }
-}
-
-const send = (deps: EngineDeps, request: Parameters<EngineDeps['calls']['send']>[0]) =>
-  deps.calls.send(request, { timeoutMs: POLL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES })
-
-async function asked<T extends { type: string }>(
-  question: () => Promise<T>,
-): Promise<T | { type: 'error'; reason: string }> {
-  try {
-    return await question()
-  } catch (error) {
-    return { type: 'error', reason: (error as Error).message }
-  }
-}
+const send = ({ calls }: Pick<EngineDeps, 'calls'>, request: Parameters<EngineDeps['calls']['send']>[0]) =>
+  calls.send(request, { timeoutMs: POLL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES })
 
 function failed({ log }: EngineDeps, task: Task, reason: string): StepResult {
   log.info({ task: task.id, channel: task.channelId, reason }, 'Failed to poll a task; retrying')

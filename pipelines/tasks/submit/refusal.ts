@@ -16,6 +16,12 @@ export type OwnRefusal = keyof typeof OWN_REFUSALS
 
 const isOwn = (code: string | null): code is OwnRefusal => code !== null && Object.hasOwn(OWN_REFUSALS, code)
 
+/** Returns what ends a task of whose submit nobody knows what became. */
+export const lostBy = (code: OwnRefusal): Pick<Task, 'errorCode' | 'errorMessage'> => ({
+  errorCode: code,
+  errorMessage: OWN_REFUSALS[code],
+})
+
 /** Connection failures keep their code whether the gateway or the upstream reports them. */
 const isOfConnection = (code: string | null): code is OwnRefusal =>
   code === 'upstream_unreachable' || code === 'upstream_timeout'

@@ -12,7 +12,6 @@ import type { Route } from '../../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../../src/core/routing/order.ts'
 import type { Task, TaskAttempt, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { ACCESS_REFUSED, isAboutAccess } from '../../chat/forward/upstream-error.ts'
-import { WAIT_GRACE_MS } from '../end/deadline.ts'
 import {
   discard,
   type EngineDeps,
@@ -47,8 +46,8 @@ type Attempt =
       /** What the upstream said, for operators alone; left out where `failure` has it. */
       readonly detail?: string
     }
-  /** Nobody knows. */
-  | { readonly type: 'lost'; readonly reason: string }
+  /** Nobody knows what became of it. */
+  | { readonly type: 'lost'; readonly failure: Failure }
 
 /** Why the task would be refused if this was the last attempt. */
 interface Failure {
@@ -166,25 +165,24 @@ class SubmitLadder {
     health.began(channel.id)
     const startedAt = now()
     const attempt = await this.#sent(route, adapter, prepared)
-    const failure = attempt.type === 'refused' ? attempt.failure : null
+    const failure = 'failure' in attempt ? attempt.failure : null
     const isFault = attempt.type === 'lost' || (attempt.type === 'refused' && attempt.isChannelFault)
-    const error = attempt.type === 'lost' ? { code: 'upstream_error', message: attempt.reason } : failure
     const detail = attempt.type === 'refused' ? attempt.detail : undefined
     if (detail !== undefined)
       log.warn(
         { task: this.#task.id, channel: channel.id, reason: detail },
         'Upstream refused the key of a channel',
       )
-    if (error === null) health.succeeded(channel.id, now() - startedAt)
-    else if (isFault) health.failed(channel.id, { ...error, message: detail ?? error.message })
-    else health.refused(channel.id, error)
-    metrics.submitted(failure?.end ?? (attempt.type as 'accepted' | 'produced' | 'lost'))
+    if (failure === null) health.succeeded(channel.id, now() - startedAt)
+    else if (isFault) health.failed(channel.id, { ...failure, message: detail ?? failure.message })
+    else health.refused(channel.id, failure)
+    metrics.submitted(failure?.end ?? (attempt.type as 'accepted' | 'produced'))
     this.#attempts.push({
       seq: this.#attempts.length + 1,
       created_at: new Date(startedAt).toISOString(),
       latency_ms: Math.max(0, now() - startedAt),
-      error_code: error?.code ?? null,
-      error_message: error?.message ?? null,
+      error_code: failure?.code ?? null,
+      error_message: failure?.message ?? null,
       ...(failure !== null && failure.retryAfter !== null && { retry_after: failure.retryAfter }),
     })
     return attempt
@@ -207,13 +205,13 @@ class SubmitLadder {
       if (outcome.type !== 'unknown') return outcome
       const reason = masked(outcome.reason, route, model)
       log.warn({ task: id, channel: route.channel.id, reason }, 'Failed to read the answer to a submit')
-      return isAsync ? { type: 'lost', reason } : unusable('upstream_error', 'unusable')
+      return isAsync ? lostAnswer(answer.status, reason) : unusable('upstream_error', 'unusable')
     } catch (error) {
       const isCut = error instanceof MediaCallFailure
       log.warn({ task: id, channel: route.channel.id, reason: (error as Error).message }, 'Submit failed')
       // What failed in the adapter itself may have failed behind the answer.
       if (isAsync && (!isCut || error.isSent))
-        return { type: 'lost', reason: OWN_REFUSALS.upstream_unreachable }
+        return { type: 'lost', failure: ownFailure(codeOf(error as Error), 'lost') }
       if (isCut && error.isTimeout) return unusable('upstream_timeout', 'timeout')
       return isCut ? unusable('upstream_unreachable', 'unreachable') : unusable('upstream_error', 'unusable')
     }
@@ -221,7 +219,7 @@ class SubmitLadder {
 
   async #taken(attempt: Exclude<Attempt, { type: 'refused' }>): Promise<Task> {
     const attempts = this.#attempts
-    if (attempt.type === 'lost') return this.#move('lost', { attempts })
+    if (attempt.type === 'lost') return this.#lose(attempt.failure)
     if (attempt.type === 'accepted') {
       const { upstreamId, upstreamState, isRunning } = attempt
       const changes = { upstreamId, upstreamState, acceptedAt: this.#deps.now(), attempts }
@@ -233,32 +231,26 @@ class SubmitLadder {
     return this.#move('failed', { errorCode: 'upstream_error', errorMessage, attempts })
   }
 
-  /**
-   * Where the client has stopped waiting, or another process has taken this one for gone meanwhile, the client has an id:
-   * it gets the end of its task.
-   */
   #refuse(failure: Failure): Promise<Task> {
-    const { refusedStatus, ...reason } = refusing(failure)
-    const ended = { ...reason, attempts: this.#attempts }
-    return this.#recorded(async () => {
-      if (this.#isTooLate()) return this.#move('failed', ended)
-      const after = await this.#move('refused', { ...ended, refusedStatus })
-      return after.state === 'unconfirmed' ? this.#move('failed', ended) : after
-    })
+    const ended = { ...refusing(failure), attempts: this.#attempts }
+    return this.#recorded(() => this.#move('refused', ended))
   }
 
-  /** Whether the client that waits for the submit has been answered with the id; see `awaitTask`. */
-  #isTooLate(): boolean {
-    const { kind, state, submittedAt, isAwaited, isEarly } = this.#task
-    if (state !== 'submitting' || isAwaited || isEarly) return false
-    return this.#deps.now() >= submittedAt + TASK_RULES[kind].ladderTimeoutMs + WAIT_GRACE_MS
+  /** What the upstream may have begun is no task of the customer's: operators have a record of it. */
+  #lose(failure: Failure): Promise<Task> {
+    const { id, channelId } = this.#task
+    this.#deps.log.warn(
+      { task: id, channel: channelId, code: failure.code },
+      'Lost the outcome of a submit; the hold goes back, and operators have a record of it',
+    )
+    const ended = { ...refusing(failure), attempts: this.#attempts }
+    return this.#recorded(() => this.#move('lost', ended))
   }
 
   /** Another process may have taken this one for gone meanwhile: what the upstream said holds all the same. */
   async #resolved(event: 'accepted' | 'started' | 'produced', changes: TaskChanges): Promise<Task> {
     const after = await this.#recorded(() => this.#move(event, changes))
-    if (hasEndedWithout(after)) return discard(this.#deps, after, changes)
-    return after.state === 'unconfirmed' ? this.#recorded(() => this.#move(event, changes)) : after
+    return hasEndedWithout(after) ? this.#recorded(() => discard(this.#deps, after, changes)) : after
   }
 
   /** What is known now is known to nobody else: while PostgreSQL is away it is kept here. */
@@ -282,6 +274,20 @@ class SubmitLadder {
         : await transitionedTask(this.#deps, this.#task, event, changes)
     return this.#task
   }
+}
+
+/** The upstream's own status, where it has one for a failure. */
+const lostAnswer = (status: number, message: string): Attempt => ({
+  type: 'lost',
+  failure:
+    status < 400
+      ? ownFailure('upstream_error', 'lost')
+      : { code: upstreamStatusName(status).code, message, status, retryAfter: null, end: 'lost' },
+})
+
+function codeOf(error: Error): OwnRefusal {
+  if (!(error instanceof MediaCallFailure)) return 'upstream_error'
+  return error.isTimeout ? 'upstream_timeout' : 'upstream_unreachable'
 }
 
 function unusable(code: OwnRefusal, end: SubmitEnd): Attempt {

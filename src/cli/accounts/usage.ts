@@ -89,10 +89,14 @@ export function addUsageCommand(program: Command, { wiring, output }: Context): 
   })
 }
 
-function printUsage({ period_from, period_to, rows, total }: Usage, fields: readonly string[]): string {
+function printUsage({ period_from, period_to, rows, total, lost_submits: lost }: Usage, fields: readonly string[]): string {
   const [first = ''] = fields
   const table = printTable([...rows, { [first]: 'total', ...total }], fields)
-  return `${period_from} to ${period_to}\n\n${table}`
+  const note =
+    lost.submits === 0
+      ? ''
+      : `\nIn no sum: ${lost.submits} lost submits, whose known cost is ${lost.upstream_cost}. See: tollgate task lost --all\n`
+  return `${period_from} to ${period_to}\n\n${table}${note}`
 }
 
 const printCsv = ({ rows }: Usage, fields: readonly string[]): string =>

@@ -35,6 +35,8 @@ export type RefusalCode =
   | 'payment_not_refundable'
   | 'payment_event_not_found'
   | 'payment_event_closed'
+  | 'lost_submit_not_found'
+  | 'lost_submit_closed'
   | 'receipt_not_found'
   | 'method_missing'
   | 'hold_conflict'

@@ -1,4 +1,4 @@
-/** Tasks. The row is the truth; a transition names the version that was read. */
+/** Tasks, and records of lost submits. The row is the truth; a transition names the version that was read. */
 import { BOOKING_DEADLINE_MS, onPool, type Pools, READ_DEADLINE_MS } from '../repository.ts'
 import {
   claimStaleTasks,
@@ -17,6 +17,15 @@ import {
   removeObjects,
   touchTasks,
 } from './lists.ts'
+import {
+  checkLostSubmit,
+  claimLostSubmits,
+  closeLostSubmit,
+  countLostSubmits,
+  listLostSubmits,
+  recordFinding,
+  sumLostSubmits,
+} from './lost-submits.ts'
 import { createTask, hasIntent, moveTask } from './tasks.ts'
 
 export type Tasks = ReturnType<typeof openTasks>
@@ -43,6 +52,17 @@ export const openTasks = ({ main }: Pools) => ({
       findExpiredObjects,
       removeObjects,
     },
+    READ_DEADLINE_MS,
+  ),
+})
+
+export type LostSubmits = ReturnType<typeof openLostSubmits>
+
+export const openLostSubmits = ({ main }: Pools) => ({
+  ...onPool(main, { recordFinding, closeLostSubmit }, BOOKING_DEADLINE_MS),
+  ...onPool(
+    main,
+    { claimLostSubmits, listLostSubmits, checkLostSubmit, countLostSubmits, sumLostSubmits },
     READ_DEADLINE_MS,
   ),
 })

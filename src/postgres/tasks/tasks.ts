@@ -20,6 +20,7 @@ import { RETENTION_SECONDS } from '../requests/idempotency.ts'
 import { endConversationCall } from '../requests/stored-conversations.ts'
 import { measureBackgroundResponse, noteBackgroundResponse } from '../requests/stored-responses.ts'
 import { inTransaction } from '../transaction.ts'
+import { recordLost } from './lost-submits.ts'
 import { assignments, type TaskRow, taskOfRow } from './rows.ts'
 import type { CreateTaskOutcome, MoveOutcome, NewTask, Task, TaskMove } from './types.ts'
 
@@ -121,6 +122,7 @@ async function moveIn(sql: Queryable, move: TaskMove): Promise<MoveOutcome> {
     await recordAct(sql, { ...move.act, accountId: row.account_id, subjectId: row.id })
   if (move.changes.upstreamId !== undefined) await noteResponse(sql, taskOfRow(row))
   if (move.settlement !== null) await recordEnd(sql, taskOfRow(row), move.settlement)
+  if (move.isLost) await recordLost(sql, taskOfRow(row), move.at)
   return { outcome: 'moved', task: taskOfRow(row), wallet: await settle(sql, move) }
 }
 

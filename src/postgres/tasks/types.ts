@@ -129,6 +129,8 @@ export interface TaskMove {
   readonly settlement: Settlement | null
   /** When. */
   readonly at: number
+  /** Nobody knows what became of its submit, or its upstream has it after all: operators get a record of it. */
+  readonly isLost?: boolean
   /** Recorded in the audit with the move, where an operator makes it. */
   readonly act?: Pick<Act, 'action' | 'before' | 'after'>
 }

@@ -12,6 +12,7 @@ import {
   type InstallationUsageDeps,
   installationUsageActs,
 } from '../../../pipelines/management/calls/installation-usage.ts'
+import { lostSubmitActs } from '../../../pipelines/management/calls/lost-submits.ts'
 import { searchActs } from '../../../pipelines/management/calls/search.ts'
 import { type TaskDeps, taskActs } from '../../../pipelines/management/calls/tasks.ts'
 import { type UsageDeps, usageActs } from '../../../pipelines/management/calls/usage.ts'
@@ -101,6 +102,7 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...usageActs,
     ...installationUsageActs,
     ...taskActs,
+    ...lostSubmitActs,
     ...searchActs,
     ...tokenActs,
     ...webhookActs,

@@ -8,21 +8,24 @@ import { everyUnlessBusy } from '../gateway/engine-watch.ts'
 /** A third of the lease of a submitting process. */
 const TOUCH_INTERVAL_MS = 10_000
 const SWEEP_INTERVAL_MS = 2_000
+const LOST_INTERVAL_MS = 5_000
 const EXPIRY_INTERVAL_MS = 60_000
 const NOTICE_INTERVAL_MS = 60_000
 
 interface SweepDeps {
   readonly work: Pick<TaskWork, 'touch'>
   readonly sweep: Pick<TaskSweep, 'tasks' | 'objects'>
+  readonly followLost: () => Promise<void>
   readonly database: Pick<Database, 'recordSilentJournals' | 'recordExpiringKeys'>
   readonly log: Pick<Log, 'warn'>
 }
 
 type Sweep = readonly [intervalMs: number, what: string, run: () => Promise<unknown>]
 
-const sweepsOf = ({ work, sweep, database }: SweepDeps): readonly Sweep[] => [
+const sweepsOf = ({ work, sweep, followLost, database }: SweepDeps): readonly Sweep[] => [
   [TOUCH_INTERVAL_MS, 'touch tasks', () => work.touch()],
   [SWEEP_INTERVAL_MS, 'sweep tasks', () => sweep.tasks()],
+  [LOST_INTERVAL_MS, 'ask about lost submits', followLost],
   [EXPIRY_INTERVAL_MS, 'remove expired files', () => sweep.objects()],
   [NOTICE_INTERVAL_MS, 'record notices of silent journals', () => database.recordSilentJournals()],
   [NOTICE_INTERVAL_MS, 'record notices of expiring keys', () => database.recordExpiringKeys()],

@@ -1,6 +1,7 @@
 /** The tasks process: whatever outlives its request is submitted, followed, stored and settled here. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { runJobs } from '../../../pipelines/jobs/run-jobs.ts'
+import { followLostSubmits } from '../../../pipelines/tasks/lost/follow-lost.ts'
 import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import { TaskWork } from '../../../pipelines/tasks/worker/work.ts'
@@ -9,7 +10,7 @@ import { FINAL_STATES, TASK_STATES } from '../../../schemas/tasks/task.ts'
 import { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
 import { openNats } from '../../nats/nats.ts'
 import { openDatabase } from '../../postgres/database.ts'
-import type { Tasks } from '../../postgres/tasks/repository.ts'
+import type { LostSubmits, Tasks } from '../../postgres/tasks/repository.ts'
 import { storeOf } from '../../storage/open-store.ts'
 import { createLog, type Log } from '../../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../../telemetry/metrics.ts'
@@ -69,13 +70,16 @@ export async function runTasks(boot: Boot): Promise<void> {
   const channels = { health, catalog: configuration.current }
   showChannels(metrics, channels)
   reportProcess({ process: 'tasks', nats, metrics, channels })
+  const providers = {
+    calls: mediaCalls(upstream, storage, openAuthorizers(log)),
+    adapterOf: taskAdapterOf,
+    catalog: configuration.current,
+  }
   const work = new TaskWork({
     database,
     messages,
     storage,
-    calls: mediaCalls(upstream, storage, openAuthorizers(log)),
-    adapterOf: taskAdapterOf,
-    catalog: configuration.current,
+    ...providers,
     health,
     metrics: metrics.tasks,
     onUnmappedState: unmappedStates(log),
@@ -87,9 +91,10 @@ export async function runTasks(boot: Boot): Promise<void> {
   })
   const isOnline = () => nats.health().isConnected
   const sweep = new TaskSweep({ database, messages, storage, work, isOnline, log, now })
+  const followLost = () => followLostSubmits({ ...providers, database, log, now })
   const timers = [
     setInterval(() => work.keep(), KEEP_INTERVAL_MS),
-    ...startSweeps({ work, sweep, database: opened, log }),
+    ...startSweeps({ work, sweep, followLost, database: opened, log }),
     countOpen(metrics, database),
   ]
   const jobs = runJobs({
@@ -144,19 +149,26 @@ function unmappedStates(log: Log) {
   }
 }
 
-/** Counts open tasks at an interval, not at each scrape. */
-function countOpen(metrics: Metrics, tasks: Pick<Tasks, 'countOpenTasks'>): NodeJS.Timeout {
+/** Counts open tasks and lost submits at an interval, not at each scrape. */
+function countOpen(
+  metrics: Metrics,
+  tasks: Pick<Tasks, 'countOpenTasks'> & Pick<LostSubmits, 'countLostSubmits'>,
+): NodeJS.Timeout {
   let counts = new Map<string, number>()
+  let lost: number | null = null
   const open = TASK_STATES.filter((state) => !(FINAL_STATES as readonly string[]).includes(state))
   for (const kind of TASK_KINDS)
     for (const state of open)
       metrics.observe('tollgate_tasks_open', () => counts.get(`${kind} ${state}`) ?? null, { kind, state })
+  metrics.observe('tollgate_lost_submits_open', () => lost)
   return everyUnlessBusy(COUNT_INTERVAL_MS, async () => {
     try {
       const rows = await tasks.countOpenTasks()
       counts = new Map(rows.map(({ kind, state, count }) => [`${kind} ${state}`, count]))
+      lost = await tasks.countLostSubmits()
     } catch {
       counts = new Map()
+      lost = null
     }
   })
 }

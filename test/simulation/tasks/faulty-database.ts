@@ -1,15 +1,14 @@
 /** PostgreSQL as one process sees it: slow, away at times, and dead in the middle of a call when the process is. */
-import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type { Random } from '../random.ts'
 import type { Process } from '../virtual-time.ts'
-import type { MemoryTasks } from './memory-tasks.ts'
+import type { MemoryTasks, SimulatedTasks } from './memory-tasks.ts'
 import type { TaskFaults } from './task-faults.ts'
 
 const LATENCY_MAX_MS = 40
 
 const away = (): Error => Object.assign(new Error('PostgreSQL is away'), { code: 'ECONNRESET' })
 
-export function databaseOf(process: Process, tasks: MemoryTasks, random: Random, faults: TaskFaults): Tasks {
+export function databaseOf(process: Process, tasks: MemoryTasks, random: Random, faults: TaskFaults): SimulatedTasks {
   const call = <T>(work: () => Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
       process.settleAfter(random.int(0, LATENCY_MAX_MS), () => {
@@ -38,11 +37,11 @@ export function databaseOf(process: Process, tasks: MemoryTasks, random: Random,
       'listAllTasks',
     ],
     ...['claimStaleTasks', 'findOverdueTasks', 'touchTasks', 'countOpenTasks', 'recordObjects'],
-    ...['findExpiredObjects', 'removeObjects'],
-  ] as (keyof Tasks)[]
+    ...['findExpiredObjects', 'removeObjects', 'claimLostSubmits', 'recordFinding'],
+  ] as (keyof SimulatedTasks)[]
   const wrapped = calls.map((name) => {
     const method = tasks[name].bind(tasks) as (...args: unknown[]) => Promise<unknown>
     return [name, (...args: unknown[]) => call(() => method(...args))]
   })
-  return Object.fromEntries(wrapped) as Tasks
+  return Object.fromEntries(wrapped) as SimulatedTasks
 }

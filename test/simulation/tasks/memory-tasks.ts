@@ -2,7 +2,8 @@
 import type { WalletTotals } from '../../../schemas/accounts/account.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import { isFinal } from '../../../schemas/tasks/task.ts'
-import type { Tasks } from '../../../src/postgres/tasks/repository.ts'
+import type { LostFinding, LostSubmit } from '../../../src/postgres/tasks/lost-submits.ts'
+import type { LostSubmits, Tasks } from '../../../src/postgres/tasks/repository.ts'
 import type {
   CreateTaskOutcome,
   MoveOutcome,
@@ -37,12 +38,19 @@ export interface Lies {
   readonly neverSent?: boolean
   /** A hold that should come back does not. */
   readonly keepsHolds?: boolean
+  /** Nobody is told of a submit that was lost. */
+  readonly forgetsLost?: boolean
 }
 
-export class MemoryTasks implements Tasks {
+/** What is simulated of both. */
+export type SimulatedTasks = Tasks & Pick<LostSubmits, 'claimLostSubmits' | 'recordFinding'>
+
+export class MemoryTasks implements SimulatedTasks {
   readonly #rows = new Map<string, Stored>()
   readonly #wallets = new Map<string, WalletTotals>()
   readonly #objects = new Map<string, number>()
+  /** By the id of the task. */
+  readonly lost = new Map<string, LostSubmit>()
   readonly entries: Entry[] = []
   readonly settlements: Settlement[] = []
   readonly #lies: Lies
@@ -127,7 +135,42 @@ export class MemoryTasks implements Tasks {
     }
     stored.task = { ...task, ...move.changes, state: move.to, version: version + 1, touchedAt: move.at }
     if (isFinal(move.to) && !isFinal(task.state)) this.onEnd(move.id)
+    if (move.isLost && !this.#lies.forgetsLost) this.#recordLost(stored.task, move.at)
     return { outcome: 'moved', task: stored.task, wallet }
+  }
+
+  #recordLost(task: Task, now: number): void {
+    const { id, accountId, requestId, kind, model, channelId, errorMessage, upstreamId, upstreamState } = task
+    const former = this.lost.get(id)
+    if (former !== undefined && (upstreamId === null || !['open', 'absent'].includes(former.state))) return
+    const state = upstreamId === null ? ('open' as const) : ('found' as const)
+    const named = { state, upstreamId, upstreamState, nextCheckAt: now, cost: null, closedAt: null }
+    this.lost.set(id, {
+      ...{ taskId: id, accountId, requestId, kind, model, channelId, lostAt: now, reason: errorMessage ?? '' },
+      ...{ checks: 0, checkedAt: null, closedBy: null, closeReason: null },
+      ...former,
+      ...named,
+    })
+  }
+
+  async claimLostSubmits(now: number, until: number, limit: number): Promise<LostSubmit[]> {
+    const due = [...this.lost.values()]
+      .filter(({ closedAt, nextCheckAt }) => closedAt === null && nextCheckAt !== null && nextCheckAt <= now)
+      .sort((a, b) => a.nextCheckAt! - b.nextCheckAt!)
+      .slice(0, limit)
+      .map((lost) => ({ ...lost, nextCheckAt: until }))
+    for (const lost of due) this.lost.set(lost.taskId, lost)
+    return due
+  }
+
+  async recordFinding(taskId: string, finding: LostFinding, now: number): Promise<boolean> {
+    const lost = this.lost.get(taskId)
+    if (lost === undefined || lost.closedAt !== null) return false
+    const { end, ...found } = finding
+    const state = end ?? (found.upstreamId === null ? 'open' : 'found')
+    const closedAt = end === null ? null : now
+    this.lost.set(taskId, { ...lost, ...found, state, closedAt, checks: lost.checks + 1, checkedAt: now })
+    return true
   }
 
   async readTasks(ids: readonly string[]): Promise<Task[]> {

@@ -8,6 +8,7 @@ export const LIES: readonly (readonly [what: string, lies: Lies])[] = [
   ['a move does not compare the version', { anyVersion: true }],
   ['what may have been sent counts as not sent', { neverSent: true }],
   ['the hold of a task that failed is kept', { keepsHolds: true }],
+  ['no record of a lost submit is made', { forgetsLost: true }],
 ]
 
 export class TaskFaults {

@@ -4,6 +4,7 @@ import { awaitTask, createTask } from '../../../pipelines/tasks/order/create-tas
 import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import type { TaskStorage } from '../../../pipelines/tasks/ports.ts'
+import { followLostSubmits } from '../../../pipelines/tasks/lost/follow-lost.ts'
 import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import { TaskWork } from '../../../pipelines/tasks/worker/work.ts'
@@ -16,6 +17,7 @@ import { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { type Catalog, createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { isTransient } from '../../../src/postgres/errors.ts'
+import type { LostSubmit } from '../../../src/postgres/tasks/lost-submits.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { Random } from '../random.ts'
 import { Process, VirtualTime } from '../virtual-time.ts'
@@ -33,6 +35,8 @@ const FAULTS_END_MS = 40_000
 /** Deadline, then a sweep that finds what nobody looked after, and what is left to do. */
 const ALL_ENDED_MS = 420_000
 const QUIET_MS = 30_000
+/** A process that died had asked about a lost submit; then its upstream does not answer a few times. */
+const ALL_ASKED_MS = 900_000
 const SWEEP_INTERVAL_MS = 5_000
 const CARE_INTERVAL_MS = 10_000
 const RESTART_MAX_MS = 5_000
@@ -60,6 +64,8 @@ interface World {
   readonly catalog: Catalog
   readonly adapterOf: (protocol: string) => MediaAdapter | null
   readonly objects: Set<string>
+  /** Tasks whose client has the id, or the result. */
+  readonly promised: Set<string>
   readonly problems: string[]
 }
 
@@ -93,6 +99,7 @@ export async function simulate(seed: number, lies: Lies = {}): Promise<Outcome> 
   const problems: string[] = []
   const upstream = new Upstream({ time, random, faults, problems })
   tasks.onEnd = (id) => void upstream.ends.set(id, time.now)
+  upstream.isLost = (id) => tasks.lost.has(id)
   const model = random.pick(['film', 'reel', 'picture'] as const)
   const adapter = model === 'picture' ? wholeAdapter : asyncAdapter(model === 'film')
   const world: World = {
@@ -100,6 +107,7 @@ export async function simulate(seed: number, lies: Lies = {}): Promise<Outcome> 
     catalog: CATALOGS[model],
     adapterOf: () => adapter,
     objects: new Set(),
+    promised: new Set(),
   }
   const opened = BigInt(random.int(5, 60)) * 100_000_000n
   tasks.openWallet(ACCOUNT, opened)
@@ -108,7 +116,7 @@ export async function simulate(seed: number, lies: Lies = {}): Promise<Outcome> 
     ...Array.from({ length: random.int(1, 2) }, () => new Life(world, startWorker)),
   ]
   const gateway = lives[0] as Life<Order>
-  for (let at = random.int(1, 3); at > 0; at--)
+  for (let at = random.int(1, 5); at > 0; at--)
     time.after(random.int(0, ORDERS_END_MS), () => client(world, gateway, `intent-${random.int(1, 2)}`))
   planFaults(world, lives)
   await time.run(FAULTS_END_MS)
@@ -120,6 +128,9 @@ export async function simulate(seed: number, lies: Lies = {}): Promise<Outcome> 
     () => time.now > ORDERS_END_MS && tasks.all.every(({ state }) => isFinal(state)),
   )
   await time.run(time.now + QUIET_MS)
+  const isAsked = ({ upstreamId, nextCheckAt, closedAt }: LostSubmit) =>
+    upstreamId !== null || nextCheckAt === null || closedAt !== null
+  await time.run(time.now + ALL_ASKED_MS, () => [...tasks.lost.values()].every(isAsked))
   check(world, opened)
   for (const life of lives) life.end()
   const ends = tasks.all.map(({ state }) => state)
@@ -191,7 +202,7 @@ class Life<Port> {
 type Order = (key: string) => Promise<unknown>
 
 function startGateway(world: World, { process, now }: Start): Order {
-  const { tasks, random, faults, queue, adapterOf } = world
+  const { tasks, random, faults, queue, adapterOf, promised } = world
   const database = databaseOf(process, tasks, random, faults)
   const { scheduler } = process
   const messages = taskMessages(queue.natsOf(process), silent, scheduler)
@@ -211,7 +222,13 @@ function startGateway(world: World, { process, now }: Start): Order {
     const order = orderOf(world, key, now())
     const task = await createTask(deps)(order)
     return new Promise((resolve, reject) => {
-      awaitTask(deps)(order, task).subscribe({ next: resolve, error: reject })
+      awaitTask(deps)(order, task).subscribe({
+        next: (seen) => {
+          promised.add(seen.id)
+          resolve(seen)
+        },
+        error: reject,
+      })
     })
   }
 }
@@ -275,13 +292,12 @@ function startWorker(world: World, { process, now }: Start): TaskWork {
   const database = databaseOf(process, tasks, random, faults)
   const messages = taskMessages(queue.natsOf(process), silent, process.scheduler)
   const storage = storageOf(world, process)
+  const providers = { calls: upstream.callsOf(process), adapterOf, catalog: () => catalog }
   const work = new TaskWork({
     database,
     messages,
     storage,
-    calls: upstream.callsOf(process),
-    adapterOf,
-    catalog: () => catalog,
+    ...providers,
     health: new ChannelHealth(now),
     metrics: { submitted() {}, polled() {}, exceededOrder() {}, discarded() {} },
     onUnmappedState() {},
@@ -301,6 +317,7 @@ function startWorker(world: World, { process, now }: Start): TaskWork {
     })
   }
   every(SWEEP_INTERVAL_MS, () => sweep.tasks())
+  every(SWEEP_INTERVAL_MS, () => followLostSubmits({ ...providers, database, log: silent, now }))
   every(CARE_INTERVAL_MS, async () => {
     work.keep()
     await work.touch()
@@ -333,7 +350,8 @@ function storageOf({ objects, random, faults }: World, process: Process): TaskSt
   }
 }
 
-function check({ tasks, upstream, objects, problems }: World, opened: bigint): void {
+function check(world: World, opened: bigint): void {
+  const { tasks, upstream, objects, problems } = world
   let [used, held] = [0n, 0n]
   for (const task of tasks.all) {
     const rows = tasks.settlements.filter(({ task_id }) => task_id === task.id)
@@ -354,11 +372,29 @@ function check({ tasks, upstream, objects, problems }: World, opened: bigint): v
     for (const { key, upstream_url } of task.state === 'succeeded' ? (task.result?.files ?? []) : [])
       if (key === null ? upstream_url === null : !objects.has(key)) problems.push('a result is nowhere')
   }
+  checkLost(world)
   const wallet = tasks.walletOf(ACCOUNT)
   if (wallet.held !== held || wallet.used !== used || wallet.balance !== opened - used - held)
     problems.push(
       `the wallet has ${wallet.balance} and ${wallet.held} held, ${wallet.used} used; ${used} is owed`,
     )
+}
+
+/** Nothing that an upstream has begun is forgotten, and nobody has the id of a task that there is not. */
+function checkLost({ tasks, upstream, promised, adapterOf, problems }: World): void {
+  const { follow } = adapterOf('')!
+  for (const task of tasks.all)
+    if (task.state === 'refused' && !task.isEarly && promised.has(task.id)) problems.push('a client has the id of no task')
+  if (follow === null) return
+  for (const { id, reference } of upstream.works.values()) {
+    const task = tasks.all.find((one) => one.id === reference)
+    const isFollowed = task?.upstreamId === id && task.acceptedAt !== null
+    const lost = tasks.lost.get(reference)
+    if (!isFollowed && lost === undefined) problems.push('an upstream has work that nobody knows of')
+    if (lost?.state === 'absent') problems.push('an upstream has work that it was said not to have')
+    if (follow.find !== undefined && lost !== undefined && lost.upstreamId !== id)
+      problems.push('a lost submit was not found at an upstream that can be asked')
+  }
 }
 
 /** What was delivered, at the price that was agreed; null: nothing was. */

@@ -8,14 +8,12 @@ const TONES: Readonly<Record<string, 'good' | 'bad' | 'warn' | 'neutral'>> = {
   failed: 'bad',
   refused: 'bad',
   expired: 'bad',
-  unconfirmed: 'warn',
   cancelled: 'neutral',
 }
 
 export const stateNames = (): Readonly<Record<string, string>> => ({
   waiting: t('Waiting'),
   submitting: t('Being submitted'),
-  unconfirmed: t('Unconfirmed'),
   queued: t('Queued'),
   running: t('Running'),
   storing: t('Being stored'),

@@ -16,6 +16,7 @@ import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Money, Time } from '../../ui/text.tsx'
 import { SavedViews } from '../saved-views.tsx'
 import { ScopeField, useIsWhole } from '../scope-field.tsx'
+import { LostSubmits } from './lost-submits.tsx'
 import { TaskDetail } from './detail.tsx'
 import { stateNames, TaskState } from './state.tsx'
 
@@ -70,6 +71,7 @@ export function Tasks() {
         title={t('Tasks')}
         description={t('Images, films, music and speech: work that outlives its request.')}
       />
+      {isWhole && <LostSubmits mayAct={user.installation_role === 'operator'} />}
       <SavedViews page="tasks" filters={{ kind, state, scope }} />
       <div className="mb-4 grid max-w-2xl gap-3 sm:grid-cols-3">
         <SelectField

@@ -64,6 +64,15 @@ function MarginStats({ upstream_cost, margin, requests_with_cost }: Usage['total
   )
 }
 
+/** What providers may have begun for customers who were told that it failed. */
+const LostStat = ({ submits, upstream_cost }: Usage['lost_submits']) => (
+  <Stat
+    name={t('Cost of lost submits')}
+    value={<Money amount={upstream_cost} />}
+    note={t('{count} submits, in no other sum', { count: submits.toLocaleString('en') })}
+  />
+)
+
 export function InstallationUsage() {
   const { by: given } = route.useSearch()
   const by = isDimension(given) ? given : 'account'
@@ -100,7 +109,12 @@ export function InstallationUsage() {
             title={dimensionNames()[by]}
             nameOf={nameOf}
             columns={data.total.upstream_cost === null ? [] : marginColumns()}
-            stats={data.total.upstream_cost !== null && <MarginStats {...data.total} />}
+            stats={
+              <>
+                {data.total.upstream_cost !== null && <MarginStats {...data.total} />}
+                {data.lost_submits.submits > 0 && <LostStat {...data.lost_submits} />}
+              </>
+            }
           />
           {by === 'channel' && (
             <p className="mt-3 text-quiet">

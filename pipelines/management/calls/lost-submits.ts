@@ -1,0 +1,44 @@
+/** Acts of lost submits. */
+import {
+  checkLostSubmit,
+  closeLostSubmit,
+  listLostSubmits,
+} from '../../../schemas/management/calls/lost-submits.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import type { LostSubmit } from '../../../src/postgres/tasks/lost-submits.ts'
+import { implement } from '../act.ts'
+import { afterOf, page } from '../page.ts'
+import { instantOf, timeOrNull } from '../shapes.ts'
+
+const lostShape = (lost: LostSubmit) => ({
+  id: lost.taskId,
+  state: lost.state,
+  kind: lost.kind,
+  model: lost.model,
+  account_id: lost.accountId,
+  request_id: lost.requestId,
+  channel_id: lost.channelId,
+  reason: lost.reason,
+  upstream_id: lost.upstreamId,
+  upstream_state: lost.upstreamState,
+  cost: lost.cost === null ? null : printCredits(lost.cost),
+  lost_at: instantOf(lost.lostAt),
+  checked_at: timeOrNull(lost.checkedAt),
+  next_check_at: timeOrNull(lost.nextCheckAt),
+  closed_at: timeOrNull(lost.closedAt),
+  closed_by: lost.closedBy,
+  close_reason: lost.closeReason,
+})
+
+export const lostSubmitActs = [
+  implement(listLostSubmits, async ({ database }, { state, ...input }) => {
+    const query = { isOpen: state === 'open', before: afterOf(input), limit: input.limit + 1 }
+    return page((await database.listLostSubmits(query)).map(lostShape), input)
+  }),
+  implement(checkLostSubmit, async ({ write, now }, { id }) =>
+    lostShape(await write((writing) => writing.checkLostSubmit(id, now))),
+  ),
+  implement(closeLostSubmit, async ({ write, now }, { id, ...dealt }) =>
+    lostShape(await write((writing) => writing.closeLostSubmit({ taskId: id, ...dealt }, now))),
+  ),
+]

@@ -1,0 +1,151 @@
+/**
+ * Lost submits: asks providers for work that nobody waits for, cancels it where they can, and books what it cost the
+ * operator. No customer sees anything of it. See docs/operating.md, "Lost submits".
+ */
+import type { TaskResult } from '../../../schemas/media/job.ts'
+import type { Credits } from '../../../schemas/money.ts'
+import type { LostSubmitEnd } from '../../../schemas/tasks/lost-submit.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
+import type { SubmitOutcome } from '../../../src/channels/media/adapter.ts'
+import { costOf, upstreamPriceOf } from '../../../src/core/media/pricing.ts'
+import type { LostFinding, LostSubmit } from '../../../src/postgres/tasks/lost-submits.ts'
+import type { LostSubmits, Tasks } from '../../../src/postgres/tasks/repository.ts'
+import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { cancelUpstream } from '../end/cancel-upstream.ts'
+import { chargeOfTask } from '../end/charge.ts'
+import { type EngineDeps, type TaskChannel, taskChannel } from '../engine.ts'
+import { askUpstream } from '../poll/poll-upstream.ts'
+
+const AT_ONCE = 16
+/** A process that dies with records in its hands leaves them to another. */
+const CLAIM_MS = 120_000
+const FIRST_DELAY_MS = 10_000
+const MAX_DELAY_MS = 600_000
+/** Beyond the time that work of its kind may take. */
+const GIVE_UP_AFTER_MS = 24 * 60 * 60 * 1000
+const FIND_TIMEOUT_MS = 15_000
+const FIND_MAX_ANSWER_BYTES = 1024 * 1024
+
+export interface FollowLostDeps extends Pick<EngineDeps, 'calls' | 'adapterOf' | 'catalog' | 'log' | 'now'> {
+  readonly database: Pick<LostSubmits, 'claimLostSubmits' | 'recordFinding'> & Pick<Tasks, 'readTasks'>
+}
+
+/** Asks about the records that are due. */
+export async function followLostSubmits(deps: FollowLostDeps): Promise<void> {
+  const { database, now } = deps
+  const due = await database.claimLostSubmits(now(), now() + CLAIM_MS, AT_ONCE)
+  const tasks = new Map(
+    (await database.readTasks(due.map(({ taskId }) => taskId))).map((task) => [task.id, task]),
+  )
+  await Promise.all(due.map((lost) => followOne(deps, lost, tasks.get(lost.taskId))))
+}
+
+async function followOne(deps: FollowLostDeps, lost: LostSubmit, task: Task | undefined): Promise<void> {
+  const { database, log, now } = deps
+  // Retention has taken its task away: nobody knows the job.
+  const finding = task === undefined ? unasked(lost) : await findingOf(deps, lost, task)
+  if (!(await database.recordFinding(lost.taskId, finding, now())) || finding.end === null) return
+  log.info(
+    { task: lost.taskId, channel: lost.channelId, state: finding.end, upstream_task: finding.upstreamId },
+    'Lost submit is closed by what its provider says',
+  )
+}
+
+type Known = Pick<LostFinding, 'upstreamId' | 'upstreamState'>
+
+/** Only an operator can say more. */
+const unasked = ({ upstreamId, upstreamState }: Known): LostFinding => ({
+  end: null,
+  upstreamId,
+  upstreamState,
+  cost: null,
+  nextCheckAt: null,
+})
+
+const ended = (end: LostSubmitEnd, cost: Credits | null, known: Known): LostFinding => ({
+  ...known,
+  end,
+  cost,
+  nextCheckAt: null,
+})
+
+/** Asks again after a while, until no work of the kind can still be under way. */
+function later({ now }: FollowLostDeps, { kind, lostAt, checks }: LostSubmit, known: Known): LostFinding {
+  const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(checks, 10))
+  const isHopeless = now() + delayMs >= lostAt + TASK_RULES[kind].deadlineMs + GIVE_UP_AFTER_MS
+  return { ...unasked(known), nextCheckAt: isHopeless ? null : now() + delayMs }
+}
+
+async function findingOf(deps: FollowLostDeps, lost: LostSubmit, task: Task): Promise<LostFinding> {
+  const followed = taskChannel(deps, task)
+  // The channel may come back.
+  if (followed === null) return later(deps, lost, lost)
+  if (followed.adapter.follow === null) return unasked(lost)
+  if (lost.upstreamId !== null) return followWork(deps, lost, task, followed, lost.upstreamId)
+  const found = await find(deps, task, followed)
+  switch (found?.type) {
+    case undefined:
+      return unasked(lost)
+    case 'accepted':
+      return followWork(deps, lost, task, followed, found.upstreamId)
+    case 'produced':
+      return ended('made', costOfWork(deps, task, found.result), lost)
+    case 'refused':
+      return ended('absent', 0n, lost)
+    case 'unknown':
+      return later(deps, lost, lost)
+  }
+}
+
+/** Looks a submit up by our reference. Null: its provider has no such question. */
+async function find(
+  { calls }: FollowLostDeps,
+  task: Task,
+  { route, adapter }: TaskChannel,
+): Promise<SubmitOutcome | null> {
+  const question = adapter.follow?.find
+  if (question === undefined) return null
+  const limits = { timeoutMs: FIND_TIMEOUT_MS, maxAnswerBytes: FIND_MAX_ANSWER_BYTES }
+  try {
+    return question.read(await calls.send(question.request(route.channel, task.id, task.job), limits))
+  } catch (error) {
+    return { type: 'unknown', reason: (error as Error).message }
+  }
+}
+
+/** Cancels what the provider has, else asks how far it is. */
+async function followWork(
+  deps: FollowLostDeps,
+  lost: LostSubmit,
+  task: Task,
+  followed: TaskChannel,
+  upstreamId: string,
+): Promise<LostFinding> {
+  const cancelled = await cancelUpstream(deps, { ...task, upstreamId }).catch(() => null)
+  if (cancelled !== null) {
+    const { upstreamState = lost.upstreamState, result = null } = cancelled
+    return ended('cancelled', costOfWork(deps, task, result), { upstreamId, upstreamState })
+  }
+  const state = await askUpstream(deps, task, followed, upstreamId)
+  if (state.type === 'error') return later(deps, lost, { upstreamId, upstreamState: lost.upstreamState })
+  const known = { upstreamId, upstreamState: state.upstreamState }
+  switch (state.type) {
+    case 'produced':
+      return ended('made', costOfWork(deps, task, state.result), known)
+    case 'failed':
+    case 'lapsed':
+    case 'cancelled': {
+      const end = state.type === 'cancelled' ? 'cancelled' : 'failed'
+      return ended(end, costOfWork(deps, task, state.result ?? null), known)
+    }
+    default:
+      return later(deps, lost, known)
+  }
+}
+
+/** Returns what the operator pays; null where the configuration has no cost. */
+function costOfWork({ catalog }: FollowLostDeps, task: Task, result: TaskResult | null): Credits | null {
+  if (result === null) return 0n
+  const price = upstreamPriceOf(catalog().config, task)
+  return price && (chargeOfTask({ ...task, result, state: 'succeeded' }, price, costOf)?.cost ?? 0n)
+}
