@@ -43,7 +43,7 @@ const chatModels = CHAT_PROTOCOLS.flatMap((protocol) => [
     capabilities: { web_search: true, image_generation: true, vision: true },
     pricing: { ...PRICING, server_tool_call: SERVER_TOOL_PRICE, discount: '0.5' },
   },
-  { id: `cache-${protocol}`, pricing: { ...PRICING, cache_write: '1250000', cached_input: '100000' } },
+  { id: `cache-${protocol}`, pricing: { ...PRICING, cache_write: '1250000' } },
 ])
 
 const MODELS = [
