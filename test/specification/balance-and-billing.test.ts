@@ -197,10 +197,10 @@ await section(t, 'Balance and billing', [
     ({ protocol, stream }) =>
       `A chat call is billed by its tokens and leaves a row (${protocol}, ${stream ? 'streamed' : 'whole'})`,
     async (t, world, { protocol, stream }) => {
-      const client = await world.client('1000')
+      const client = await world.client('10000')
       const row = await charged(client, protocol, `plain-${protocol}`, { stream })
       t.match(row, { input_tokens: PROMPT_TOKENS, output_tokens: OUTPUT_TOKENS, cost: PLAIN_COST })
-      t.equal(await client.remaining('982'), '982')
+      t.equal(await client.remaining('9982'), '9982')
     },
   ),
   statements(
