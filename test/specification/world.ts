@@ -24,6 +24,10 @@ const QUICK = 'delay=150,queue=50'
 /** Seconds after which an image answer is kept alive; 90 without the setting. */
 export const KEPT_ALIVE_AFTER_SECONDS = 1
 
+/** Where the two channels of a pair are: the second is tried after the first. */
+export const FIRST = '/first'
+export const SECOND = '/second'
+
 /** Tokens of a plain call, and their price: 1 credit a prompt token, 2 an output token. */
 export const PROMPT_TOKENS = 10
 export const OUTPUT_TOKENS = 4
@@ -36,6 +40,7 @@ const chatModels = CHAT_PROTOCOLS.flatMap((protocol) => [
   { id: `plain-${protocol}`, default_max_tokens: 100, max_output_tokens: 1000, aliases: [`old-${protocol}`] },
   { id: `faulty-${protocol}` },
   { id: `script-${protocol}`, default_max_tokens: 100, max_output_tokens: 1000 },
+  { id: `pair-${protocol}`, default_max_tokens: 100, max_output_tokens: 1000 },
   { id: `silent-${protocol}` },
   { id: `dead-${protocol}` },
   {
@@ -111,7 +116,19 @@ function channels(scripted: string, closed: number): ChannelPlan[] {
     simulated(
       protocol,
       { [`script-${protocol}`]: 'scripted' },
-      { id: `spec-script-${protocol}`, base_url: baseUrlAt(scripted, protocol) },
+      { id: `spec-script-${protocol}`, base_url: baseUrlAt(scripted, protocol), tools: ['web_search'] },
+    ),
+    ...[FIRST, SECOND].map((path, priority) =>
+      simulated(
+        protocol,
+        { [`pair-${protocol}`]: 'scripted' },
+        {
+          // Where there is a choice, a service is lent to nobody who asks for the same names.
+          id: `spec-pair-${priority}-${protocol}-${process.pid}`,
+          base_url: baseUrlAt(scripted + path, protocol),
+          priority,
+        },
+      ),
     ),
   ])
 }
