@@ -1,4 +1,5 @@
 /** What every statement is checked against: one service with a model of each family, and providers that do as asked. */
+import { request } from 'node:http'
 import { connect } from 'node:net'
 import { parse, stringify } from 'yaml'
 import { demonstration } from '../end-to-end/media/support.ts'
@@ -8,7 +9,6 @@ import {
   type ChannelPlan,
   type ChatProtocol,
   PLAIN,
-  postUntilBroken,
   simulated,
 } from '../end-to-end/protocols/support.ts'
 import { balanceOf, rowOf, upstreamCalls, upstreamRequest } from '../end-to-end/support.ts'
@@ -39,7 +39,12 @@ export const SERVER_TOOL_PRICE = '2.022'
 const chatModels = CHAT_PROTOCOLS.flatMap((protocol) => [
   { id: `plain-${protocol}`, default_max_tokens: 100, max_output_tokens: 1000, aliases: [`old-${protocol}`] },
   { id: `faulty-${protocol}` },
-  { id: `script-${protocol}`, default_max_tokens: 100, max_output_tokens: 1000 },
+  {
+    id: `script-${protocol}`,
+    default_max_tokens: 100,
+    max_output_tokens: 1000,
+    capabilities: { web_search: true },
+  },
   { id: `pair-${protocol}`, default_max_tokens: 100, max_output_tokens: 1000 },
   { id: `silent-${protocol}` },
   { id: `dead-${protocol}` },
@@ -168,6 +173,11 @@ export interface Answer {
   readonly trace: string
 }
 
+export interface Streamed extends Answer {
+  /** Whether it ended as HTTP wants it, with the terminating chunk. */
+  readonly isWhole: boolean
+}
+
 export interface CallOptions {
   readonly stream?: boolean
   /** What the user says: `hi`, or directives of the simulated provider. */
@@ -252,10 +262,42 @@ export class Client {
     return this.post(path, body, options.headers)
   }
 
-  /** The same; the answer is every byte that arrived until the connection ended, however it did. */
-  async callUntilBroken(protocol: ChatProtocol, model: string, options: CallOptions = {}): Promise<Answer> {
-    const { path, body } = callOf(protocol, model, options)
-    return answerOf(await postUntilBroken(this.service, this.key, path, body))
+  /** Streams a call on a connection of its own, and reads it until it ends, breaks or `leave` says so of its text. */
+  stream(
+    protocol: ChatProtocol,
+    model: string,
+    { leave = () => false, ...options }: CallOptions & { readonly leave?: (text: string) => boolean },
+  ): Promise<Streamed> {
+    const { path, body } = callOf(protocol, model, { ...options, stream: true })
+    const headers = { authorization: `Bearer ${this.key}`, 'content-type': 'application/json' }
+    return new Promise((resolve, reject) => {
+      const sent = request(this.service.baseUrl + path, {
+        method: 'POST',
+        headers: { ...headers, ...options.headers },
+        agent: false,
+      })
+      sent.on('error', reject)
+      sent.on('response', (incoming) => {
+        const pieces: Buffer[] = []
+        const text = () => Buffer.concat(pieces).toString()
+        incoming.on('data', (piece: Buffer) => {
+          pieces.push(piece)
+          if (leave(text())) incoming.destroy()
+        })
+        incoming.on('error', () => undefined)
+        incoming.on('close', () =>
+          resolve({
+            status: incoming.statusCode!,
+            headers: new Headers(incoming.headers as Record<string, string>),
+            text: text(),
+            body: parsed(text()),
+            trace: String(incoming.headers['x-gateway-trace']),
+            isWhole: incoming.complete,
+          }),
+        )
+      })
+      sent.end(JSON.stringify(body))
+    })
   }
 
   /** The call-log row of a request, once it is readable. */
@@ -342,50 +384,49 @@ async function makeWorld(): Promise<World> {
   }
 }
 
-/** Sends bytes as they are on a connection of their own, and reads the first answer. */
+/** Sends bytes as they are on a connection of their own, and reads the first answer; null where there is none. */
 export function sendRaw(
   service: LentService,
   head: readonly (string | Buffer)[],
   body = '',
-): Promise<Answer> {
+): Promise<Answer | null> {
   const { hostname, port } = new URL(service.baseUrl)
   const lines = head.flatMap((line) => [Buffer.isBuffer(line) ? line : Buffer.from(line, 'latin1'), CRLF])
-  const bytes = Buffer.concat([...lines, CRLF, Buffer.from(body)])
   return new Promise((resolve, reject) => {
     const socket = connect({ host: hostname, port: Number(port) })
     let seen = Buffer.alloc(0)
     socket.on('error', reject)
+    socket.setTimeout(NO_ANSWER_MS, () => socket.destroy())
     socket.on('data', (more: Buffer) => {
       seen = Buffer.concat([seen, more])
-      const answer = rawAnswer(seen)
-      if (answer === null) return
-      resolve(answer)
-      socket.destroy()
+      if (isWhole(seen)) socket.end()
     })
-    socket.on('close', () => reject(new Error(`no answer: ${seen.toString('latin1').slice(0, 300)}`)))
-    socket.write(bytes)
+    socket.on('close', () => resolve(seen.length === 0 ? null : rawAnswer(seen)))
+    socket.write(Buffer.concat([...lines, CRLF, Buffer.from(body)]))
   })
 }
 const CRLF = Buffer.from('\r\n')
+/** A request that is answered is answered sooner. */
+const NO_ANSWER_MS = 5_000
 
-/** The answer, once as many bytes are there as its head announces. */
-function rawAnswer(seen: Buffer): Answer | null {
+/** Whether as many bytes are there as the head announces; otherwise the answer ends with the connection. */
+function isWhole(seen: Buffer): boolean {
   const end = seen.indexOf('\r\n\r\n')
-  if (end < 0) return null
+  if (end < 0) return false
+  const length = /content-length: (\d+)/i.exec(seen.subarray(0, end).toString('latin1'))?.[1]
+  return length !== undefined && seen.length - end - 4 >= Number(length)
+}
+
+function rawAnswer(seen: Buffer): Answer {
+  const end = seen.indexOf('\r\n\r\n')
   const [first = '', ...lines] = seen.subarray(0, end).toString('latin1').split('\r\n')
   const headers = new Headers(
-    lines.map((line): [string, string] => [line.split(':')[0]!, line.slice(line.indexOf(':') + 1).trim()]),
+    lines.map((line): [string, string] => {
+      const colon = line.indexOf(':')
+      return [line.slice(0, colon), line.slice(colon + 1).trim()]
+    }),
   )
   const text = seen.subarray(end + 4).toString()
-  const length = headers.get('content-length')
-  const isWhole =
-    length === null ? text.endsWith('0\r\n\r\n') || text === '' : Buffer.byteLength(text) >= Number(length)
-  if (!isWhole) return null
-  return {
-    status: Number(first.split(' ')[1]),
-    headers,
-    text,
-    body: parsed(text),
-    trace: headers.get('x-gateway-trace') ?? '',
-  }
+  const trace = headers.get('x-gateway-trace') ?? ''
+  return { status: Number(first.split(' ')[1]), headers, text, body: parsed(text), trace }
 }
