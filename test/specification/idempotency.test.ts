@@ -261,7 +261,7 @@ await section(t, 'Idempotency', [
     const keys = CONTROLS.flatMap(keysWith)
     const answers = await Promise.all(keys.map((key) => withKeyBytes(client, path, body, key)))
     for (const [index, answer] of answers.entries())
-      t.equal(answer?.status, 400, keys[index]?.toString('hex'))
+      t.equal(answer?.status, 400, `${keys[index]?.toString('hex')}`)
   }),
   statements(
     BILLED,
