@@ -19,7 +19,7 @@ const TESTS = 'test'
 const TAP = fileURLToPath(new URL('node_modules/.bin/tap', ROOT))
 const BROWSER_TESTS = 'test/browser'
 /** Folders of the tests of the whole service, from the outside. */
-const WHOLE_SERVICE = [BROWSER_TESTS, 'test/end-to-end']
+const WHOLE_SERVICE = [BROWSER_TESTS, 'test/end-to-end', 'test/specification']
 const ALL = '--all'
 const WITH = '--with='
 const CONSOLE_BUILD = fileURLToPath(new URL('deploy/console-build.ts', ROOT))

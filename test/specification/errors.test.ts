@@ -1,0 +1,479 @@
+/** "Errors": each row of the table in every protocol, whole and streamed, and what passes through from upstreams. */
+import t, { type Test } from 'tap'
+import {
+  CHAT_PROTOCOLS,
+  type ChatProtocol,
+  checkRefused,
+  ERRORS,
+  type Named,
+  shapeOf,
+  WAYS,
+} from '../end-to-end/protocols/support.ts'
+import { PNG_URI } from '../end-to-end/sdk/support.ts'
+import { json } from './scripted-upstream.ts'
+import { section, statement, statements } from './statement.ts'
+import { type Answer, type CallOptions, type Client, callOf, simulate, type World } from './world.ts'
+
+type Way = (typeof WAYS)[number]
+const nameOf = ([client, upstream]: Way) => (client === upstream ? client : `${client} to ${upstream}`)
+
+const responseOf = ({ status, headers, text }: Answer) => new Response(text, { status, headers })
+
+/** The answer is this error in the shape of `protocol` and nothing more. */
+const isError = (t: Test, answer: Answer, protocol: ChatProtocol, named: Named, message?: RegExp) =>
+  checkRefused(t, responseOf(answer), protocol, named, message)
+
+/** A row of the table: what `ask` is answered, by each way through the gateway, whole and streamed. */
+const row = (
+  sentence: string,
+  named: Named,
+  ask: (client: Client, way: Way, options: CallOptions, world: World) => Promise<Answer>,
+  {
+    message,
+    credit = '1000000',
+    ways = WAYS,
+  }: { message?: RegExp; credit?: string; ways?: readonly Way[] } = {},
+) =>
+  statements(
+    ways.flatMap((way) => [false, true].map((stream) => ({ way, stream }))),
+    ({ way, stream }) => `${sentence} (${nameOf(way)}, ${stream ? 'streamed' : 'whole'})`,
+    async (t, world, { way, stream }) => {
+      const client = await world.client(credit)
+      await isError(t, await ask(client, way, { stream }, world), way[0], named, message)
+    },
+  )
+
+const NATIVE = CHAT_PROTOCOLS.map((protocol) => [protocol, protocol] as const)
+const SEARCH: Readonly<Record<ChatProtocol, object>> = {
+  'chat-completions': { tools: [{ type: 'web_search' }] },
+  messages: { tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+  'generate-content': { tools: [{ googleSearch: {} }] },
+  responses: { tools: [{ type: 'web_search' }] },
+}
+const DRAW: Readonly<Partial<Record<ChatProtocol, object>>> = {
+  'chat-completions': { tools: [{ type: 'image_generation' }] },
+  responses: { tools: [{ type: 'image_generation' }] },
+}
+/** Each body is valid JSON with one thing wrong. */
+const MALFORMED: Readonly<Record<ChatProtocol, readonly object[]>> = {
+  'chat-completions': [{ messages: undefined }, { messages: 'hi' }, { stream: 'yes' }, { temperature: 2.1 }],
+  messages: [{ messages: undefined }, { max_tokens: undefined }, { max_tokens: 'many' }, { stream: 1 }],
+  'generate-content': [{ contents: undefined }, { contents: 'hi' }],
+  responses: [{ input: undefined }, { input: 7 }, { stream: 'yes' }],
+}
+
+const permission: Named = {
+  status: 403,
+  code: 'permission_denied',
+  type: 'permission_error',
+  messagesType: 'permission_error',
+  generateStatus: 'PERMISSION_DENIED',
+}
+
+const INVALID = 'invalid_request_error'
+/** Status, and code and type in the OpenAI shape. The other two shapes say the same of all but those in the table. */
+const passed = (status: number, code: string, type: string, more: Partial<Named> = {}): Named => ({
+  status,
+  code,
+  type,
+  messagesType: 'api_error',
+  generateStatus: 'UNAVAILABLE',
+  ...more,
+})
+const PASSED_THROUGH = [
+  passed(400, 'invalid_request', INVALID),
+  passed(401, 'invalid_api_key', 'authentication_error'),
+  passed(402, 'upstream_error', 'api_error'),
+  permission,
+  passed(404, 'not_found', INVALID),
+  passed(408, 'upstream_error', 'api_error'),
+  passed(409, 'upstream_error', 'api_error'),
+  passed(418, 'upstream_error', 'api_error'),
+  passed(422, 'invalid_request', INVALID),
+  passed(429, 'rate_limit_exceeded', 'rate_limit_error', {
+    messagesType: 'rate_limit_error',
+    generateStatus: 'RESOURCE_EXHAUSTED',
+  }),
+  passed(500, 'upstream_error', 'api_error'),
+  passed(501, 'upstream_error', 'api_error'),
+  passed(503, 'upstream_error', 'api_error'),
+  passed(504, 'upstream_error', 'api_error', { generateStatus: 'DEADLINE_EXCEEDED' }),
+  passed(529, 'upstream_error', 'api_error'),
+]
+
+const MEDIA_BODIES: readonly (readonly [path: string, body: object])[] = [
+  ['/v1/images/generations', { model: 'demo-image', prompt: 'a kite' }],
+  ['/v1/images/edits', { model: 'demo-image', prompt: 'a kite', image: PNG_URI }],
+  ['/v1/videos/generations', { model: 'demo-video', prompt: 'a kite', duration: 4 }],
+  ['/v1/music/generations', { model: 'demo-music', prompt: 'a waltz' }],
+  ['/v1/audio/speech', { model: 'voice-tts-pro', input: 'Good day' }],
+  ['/v1/audio/voices', { name: 'Ada', audio_url: 'https://example.com/a.mp3' }],
+  ['/v1/transcripts/extract', { url: 'https://example.com/v/1' }],
+  ['/v1/videos/avatars', { name: 'Ada', source_url: 'https://example.com/a.png' }],
+  ['/v1/videos/clip-subtitles', { video_url: 'https://example.com/a.mp4' }],
+]
+
+/** What an upstream's error holds beside its message, as each protocol's vendor writes it. */
+const DETAILED: Readonly<Record<ChatProtocol, object>> = {
+  'chat-completions': { error: { message: 'Too long.', type: 'x', code: 'y', param: 'messages[3]' } },
+  messages: { type: 'error', error: { type: 'x', message: 'Too long.', details: { limit: 7 } } },
+  'generate-content': {
+    error: { code: 400, message: 'Too long.', status: 'X', details: [{ '@type': 'a/b', field: 'contents' }] },
+  },
+  responses: { error: { message: 'Too long.', type: 'x', code: 'y', param: 'input[3]' } },
+}
+
+await section(t, 'Errors', [
+  row('400 model_not_found: an id that no model has', ERRORS.modelNotFound, (client, [protocol], options) =>
+    client.call(protocol, 'unheard-of', options),
+  ),
+  row('400 model_not_found: a placeholder', ERRORS.modelNotFound, (client, [protocol], options) =>
+    client.call(protocol, 'placeholder', options),
+  ),
+  row(
+    '400 model_not_allowed: a model that the allowlist leaves out',
+    ERRORS.modelNotAllowed,
+    async (client, [protocol, upstream], options, world) =>
+      (await world.another(client, { allowedModels: ['unserved'] })).call(
+        protocol,
+        `plain-${upstream}`,
+        options,
+      ),
+  ),
+  row(
+    '400 model_not_allowed: any model where the allowlist is empty',
+    ERRORS.modelNotAllowed,
+    async (client, [protocol, upstream], options, world) =>
+      (await world.another(client, { allowedModels: [] })).call(protocol, `plain-${upstream}`, options),
+  ),
+  row('400 invalid_request: a body that is no JSON', ERRORS.invalidRequest, (client, way, options) => {
+    const { path, body } = callOf(way[0], `plain-${way[1]}`, options)
+    return client.post(path, `${JSON.stringify(body).slice(0, -1)},`)
+  }),
+  statements(
+    NATIVE.flatMap(([protocol]) => MALFORMED[protocol].map((more) => ({ protocol, more }))),
+    ({ protocol, more }) =>
+      `400 invalid_request: ${Object.entries(more).map(([name, value]) => `${name} ${JSON.stringify(value) ?? 'missing'}`)} (${protocol})`,
+    async (t, world, { protocol, more }) => {
+      const client = await world.client()
+      await isError(
+        t,
+        await client.call(protocol, `plain-${protocol}`, { more }),
+        protocol,
+        ERRORS.invalidRequest,
+      )
+    },
+  ),
+  statements(
+    NATIVE,
+    ([protocol]) => `400 tool_not_supported: web search that the channel lacks (${protocol})`,
+    async (t, world, [protocol]) => {
+      const client = await world.client()
+      for (const stream of protocol === 'chat-completions' ? [true] : [false, true])
+        await isError(
+          t,
+          await client.call(protocol, `plain-${protocol}`, { stream, more: SEARCH[protocol] }),
+          protocol,
+          ERRORS.toolNotSupported,
+        )
+    },
+  ),
+  statements(
+    ['chat-completions', 'responses'] as const,
+    (protocol) => `400 tool_not_supported: image generation that the channel lacks (${protocol})`,
+    async (t, world, protocol) => {
+      const client = await world.client()
+      const options = { stream: true, more: DRAW[protocol]! }
+      const answer = await client.call(protocol, `plain-${protocol}`, options)
+      await isError(t, answer, protocol, ERRORS.toolNotSupported)
+    },
+  ),
+  row(
+    '400 invalid_idempotency_key: a key of two words',
+    ERRORS.invalidKey,
+    (client, [protocol, upstream], options) =>
+      client.call(protocol, `plain-${upstream}`, { ...options, headers: { 'idempotency-key': 'two words' } }),
+  ),
+  row(
+    '409 idempotency_key_reuse: the key came with another body before',
+    ERRORS.keyReuse,
+    async (client, [protocol, upstream], options) => {
+      const headers = { 'idempotency-key': 'once' }
+      await client.call(protocol, `plain-${upstream}`, { ...options, headers })
+      return client.call(protocol, `plain-${upstream}`, { ...options, headers, say: 'bye' })
+    },
+  ),
+  row(
+    '409 idempotency_in_flight: the call of the key still runs',
+    ERRORS.inFlight,
+    async (client, [protocol, upstream], { stream }) => {
+      const say = simulate('ttft=30000')
+      const headers = { 'idempotency-key': 'slow' }
+      const { path, body } = callOf(protocol, `plain-${upstream}`, { stream, say })
+      const leave = new AbortController()
+      const running = client.open('POST', path, body, headers, leave.signal)
+      running.catch(() => undefined)
+      // The two race for the key: only one of them runs, and the other one's answer comes at once.
+      const second = client.open('POST', path, body, headers, leave.signal)
+      second.catch(() => undefined)
+      const response = await Promise.race([running, second])
+      const text = await response.text()
+      leave.abort()
+      const { status, headers: received } = response
+      return { status, headers: received, text, body: JSON.parse(text), trace: '' }
+    },
+  ),
+  row('401 invalid_api_key: a key that nobody has', ERRORS.invalidApiKey, (client, way, options) =>
+    client.call(way[0], `plain-${way[1]}`, {
+      ...options,
+      headers: { authorization: `Bearer sk-tollgate-${'0'.repeat(64)}` },
+    }),
+  ),
+  row(
+    '402 quota_exceeded: the balance is zero; the message says to top up',
+    ERRORS.quotaExceeded,
+    (client, [protocol, upstream], options) => client.call(protocol, `plain-${upstream}`, options),
+    { credit: '0', message: /balance.*insufficient.*top up/i },
+  ),
+  row(
+    '402 quota_exceeded: the balance does not cover the estimate; the message says to top up',
+    ERRORS.quotaExceeded,
+    (client, [protocol, upstream], options) => client.call(protocol, `plain-${upstream}`, options),
+    { credit: '1', message: /balance.*insufficient.*top up/i },
+  ),
+  row(
+    '429 rate_limit_exceeded: over the requests per minute of the account',
+    ERRORS.rateLimited,
+    async (client, [protocol, upstream], options, { service }) => {
+      await service.database.setAccountLimits(client.accountId, { requestsPerMinute: 1 })
+      await client.call(protocol, `plain-${upstream}`, options)
+      return client.call(protocol, `plain-${upstream}`, options)
+    },
+    { message: /requests per minute/ },
+  ),
+  row(
+    '429 rate_limit_exceeded: over the concurrency of the account',
+    ERRORS.rateLimited,
+    async (client, [protocol, upstream], options, { service }) => {
+      await service.database.setAccountLimits(client.accountId, { concurrency: 1 })
+      const leave = new AbortController()
+      const say = simulate('tokens=2000,tps=20')
+      const slow = callOf(protocol, `plain-${upstream}`, { stream: true, say })
+      await client.open('POST', slow.path, slow.body, {}, leave.signal)
+      const answer = await client.call(protocol, `plain-${upstream}`, options)
+      leave.abort()
+      return answer
+    },
+    { message: /concurren/ },
+  ),
+  row(
+    '502 upstream_unreachable: no connection to the upstream',
+    ERRORS.unreachable,
+    (client, [protocol, upstream], options) => client.call(protocol, `dead-${upstream}`, options),
+  ),
+  row(
+    '503 no_channel_available: a model that no channel serves',
+    ERRORS.noChannel,
+    (client, [protocol], options) => client.call(protocol, 'unserved', options),
+  ),
+  row(
+    '504 upstream_timeout: the upstream did not answer in time',
+    ERRORS.timeout,
+    (client, [protocol, upstream], options) => client.call(protocol, `silent-${upstream}`, options),
+  ),
+  statements(
+    WAYS,
+    (way) =>
+      `Every upstream status passes through, named by the table, its message unwrapped (${nameOf(way)})`,
+    async (t, world, [protocol, upstream]) => {
+      const client = await world.client()
+      for (const stream of [false, true])
+        await Promise.all(
+          PASSED_THROUGH.map(async (named) => {
+            const say = simulate(`fault=status:${named.status},retry_after=17`)
+            const answer = await client.call(protocol, `faulty-${upstream}`, { stream, say })
+            await t.test(`${named.status}, ${stream ? 'streamed' : 'whole'}`, async (t) => {
+              await isError(t, answer, protocol, named, /^[^{}]*simulat[^{}]*$/i)
+              t.equal(answer.headers.get('retry-after'), '17', 'Retry-After is kept')
+              t.notOk([...answer.headers.keys()].some((name) => name.startsWith('x-ratelimit')))
+            })
+          }),
+        )
+    },
+  ),
+  statements(
+    CHAT_PROTOCOLS,
+    (protocol) => `What an upstream's error says beside its message is kept (${protocol})`,
+    async (t, world, protocol) => {
+      const client = await world.client()
+      const { word } = world.upstream.script(json(400, DETAILED[protocol], { 'retry-after': '7' }))
+      const answer = await client.call(protocol, `script-${protocol}`, { say: word })
+      t.equal(answer.status, 400)
+      t.equal(answer.headers.get('retry-after'), '7')
+      const detailed = DETAILED[protocol] as { error: Record<string, unknown> }
+      for (const name of ['message', 'param', 'details'])
+        t.same(answer.body.error[name], detailed.error[name], name)
+    },
+  ),
+  statements(
+    CHAT_PROTOCOLS,
+    (protocol) => `An upstream's plain-text error is the message, of 500 characters at most (${protocol})`,
+    async (t, world, protocol) => {
+      const client = await world.client()
+      for (const [text, message] of [
+        ['The prompt is too long.', 'The prompt is too long.'],
+        ['a word '.repeat(80), 'a word '.repeat(60)],
+      ] as const) {
+        const { word } = world.upstream.script((response) =>
+          response.writeHead(422, { 'content-type': 'text/plain' }).end(text),
+        )
+        const answer = await client.call(protocol, `script-${protocol}`, { say: word })
+        t.equal(answer.status, 422)
+        t.ok(answer.body.error.message.startsWith(message))
+        t.ok(answer.body.error.message.length <= 500)
+      }
+    },
+  ),
+  statement(
+    'An upstream limit carries no x-ratelimit headers and one of the account does',
+    async (t, world) => {
+      const client = await world.client()
+      const upstream = await client.call('chat-completions', 'faulty-chat-completions', {
+        say: simulate('fault=status:429'),
+      })
+      t.equal(upstream.status, 429)
+      t.equal(upstream.headers.get('x-ratelimit-limit'), null)
+      await world.service.database.setAccountLimits(client.accountId, { requestsPerMinute: 1 })
+      await client.get('/v1/models')
+      const own = await client.get('/v1/models')
+      t.equal(own.status, 429)
+      t.equal(own.headers.get('x-ratelimit-limit'), '1')
+      t.match(own.headers.get('retry-after'), /^[1-9]\d*$/)
+    },
+  ),
+  statement('The limits of an account hold over all of its keys', async (t, world) => {
+    const client = await world.client()
+    await world.service.database.setAccountLimits(client.accountId, { requestsPerMinute: 2 })
+    const other = await world.another(client)
+    t.equal((await client.get('/v1/models')).status, 200)
+    t.equal((await other.get('/v1/models')).status, 200)
+    for (const each of [client, other]) t.equal((await each.get('/v1/models')).status, 429)
+  }),
+  statement('Every /v1 request counts, polls included', async (t, world) => {
+    const client = await world.client()
+    const paths = [
+      '/v1/models',
+      '/v1/videos/generations/vid_unknown',
+      '/v1/music/generations',
+      '/v1/images/generations',
+      '/v1/audio/voices',
+      '/v1/videos/avatars/presets',
+      '/v1/dashboard/billing/subscription',
+      '/v1/dashboard/billing/usage',
+      '/v1/dashboard/billing/credit_grants',
+    ]
+    await world.service.database.setAccountLimits(client.accountId, { requestsPerMinute: paths.length })
+    for (const path of paths) t.not((await client.get(path)).status, 429, path)
+    t.equal((await client.get('/v1/models')).status, 429)
+  }),
+  statement('The balance and the call log count towards no limit of requests', async (t, world) => {
+    const client = await world.client()
+    await world.service.database.setAccountLimits(client.accountId, { requestsPerMinute: 1 })
+    for (const path of ['/v1/key/balance', '/v1/logs', '/v1/logs/summary', '/v1/logs/1', '/v1/key/balance'])
+      t.not((await client.get(path)).status, 429, path)
+    t.equal((await client.get('/v1/models')).status, 200)
+    t.equal((await client.get('/v1/models')).status, 429)
+  }),
+  statement('The balance of zero is refused before the rate, and such a request counts', async (t, world) => {
+    const { database } = world.service
+    const client = await world.client('0')
+    await database.setAccountLimits(client.accountId, { requestsPerMinute: 1 })
+    for (const _ of [1, 2, 3])
+      t.equal((await client.call('chat-completions', 'plain-chat-completions')).status, 402)
+    t.equal((await client.get('/v1/models')).status, 429, 'the refused requests have used the minute')
+  }),
+  statement('On generate-content 402 and 429 share a status, and the numbers differ', async (t, world) => {
+    const poor = await world.client('0')
+    const empty = await poor.call('generate-content', 'plain-generate-content')
+    t.same([empty.body.error.code, empty.body.error.status], [402, 'RESOURCE_EXHAUSTED'])
+    const client = await world.client()
+    const limited = await client.call('generate-content', 'faulty-generate-content', {
+      say: simulate('fault=status:429'),
+    })
+    t.same([limited.body.error.code, limited.body.error.status], [429, 'RESOURCE_EXHAUSTED'])
+  }),
+  statement('Embeddings are 404 model_not_found', async (t, world) => {
+    const client = await world.client()
+    const answer = await client.post('/v1/embeddings', { model: 'text-embedding', input: 'hi' })
+    t.same([answer.status, answer.body.error.code], [404, 'model_not_found'])
+    t.equal(answer.body.error.type, INVALID)
+  }),
+  statement('502 is for connections: an upstream that answers 5xx keeps its own status', async (t, world) => {
+    const client = await world.client()
+    for (const status of [500, 502, 503, 504, 599]) {
+      const say = simulate(`fault=status:${status}`)
+      const { body, ...answer } = await client.call('responses', 'faulty-responses', { say })
+      t.same([answer.status, body.error.code, body.error.type], [status, 'upstream_error', 'api_error'])
+    }
+    const cut = await client.call('responses', 'faulty-responses', { say: simulate('fault=reset:head') })
+    t.same([cut.status, cut.body.error.code], [502, 'upstream_unreachable'])
+  }),
+  statements(
+    MEDIA_BODIES,
+    ([path]) => `Errors of ${path} have message, type and code, and the trace in a header`,
+    async (t, world, [path, body]) => {
+      const client = await world.client()
+      const unknown = await client.send('POST', path, body, { authorization: 'Bearer nothing' })
+      await isError(t, unknown, 'chat-completions', ERRORS.invalidApiKey)
+      const malformed = await client.post(path, '{"model":')
+      await isError(t, malformed, 'chat-completions', ERRORS.invalidRequest)
+      const poor = await world.client('0')
+      const empty = await poor.post(path, body)
+      await isError(t, empty, 'chat-completions', ERRORS.quotaExceeded, /top up/)
+      const key = await client.post(path, body, { 'idempotency-key': 'two words' })
+      await isError(t, key, 'chat-completions', ERRORS.invalidKey)
+    },
+  ),
+  statements(
+    MEDIA_BODIES.filter(([, body]) => 'model' in body),
+    ([path]) => `An upstream's refusal of ${path} passes through with status, code and type`,
+    async (t, world, [path, body]) => {
+      const client = await world.client()
+      for (const named of PASSED_THROUGH.filter(({ status }) => status < 500)) {
+        const text = 'input' in body ? 'input' : 'prompt'
+        const say = simulate(`fault=status:${named.status}`)
+        const answer = await client.post(path, { ...body, [text]: say })
+        t.equal(answer.status, named.status, `${named.status}`)
+        t.same(
+          [answer.body.error?.code, answer.body.error?.type],
+          [named.code, named.type],
+          `${named.status}: code and type`,
+        )
+        t.match(answer.trace, /^req_/)
+      }
+    },
+  ),
+  statements(
+    [
+      ['/v1/logs?status=misspelled', 400, 'invalid_request', INVALID],
+      ['/v1/logs?scope=account', 403, 'permission_denied', 'permission_error'],
+      ['/v1/logs/999999999999', 404, 'log_not_found', INVALID],
+    ] as const,
+    ([path, status, code]) => `The call log answers ${status} ${code} to ${path}`,
+    async (t, world, [path, status, code, type]) => {
+      const answer = await (await world.client()).get(path)
+      t.equal(answer.status, status)
+      t.same(answer.body, { error: { message: answer.body.error.message, type, code } })
+    },
+  ),
+  statement('No error body names the request; the header does', async (t, world) => {
+    const client = await world.client()
+    for (const protocol of CHAT_PROTOCOLS) {
+      const answer = await client.call(protocol, 'unheard-of')
+      t.match(answer.trace, /^req_[0-9A-HJKMNP-TV-Z]{26}$/)
+      t.notMatch(answer.text, /request_id|req_/)
+      const { message } = answer.body.error
+      t.strictSame(answer.body, shapeOf(protocol, ERRORS.modelNotFound, message))
+    }
+  }),
+])
