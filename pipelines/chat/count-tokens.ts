@@ -129,6 +129,7 @@ function asked(
  * refusal in the protocol's shape, masked for the client. An answer without the count is a failure.
  */
 function answer(
+  { channel }: Pick<CountRequest, 'channel'>,
   events: Observable<UpstreamEvent>,
   fields: { readonly own: string; readonly upstream: string },
   mask: (text: string) => string,
@@ -153,7 +154,7 @@ function answer(
       error: (failure: UpstreamFailure) => fail(brokenConnection(failure)),
       complete() {
         const answered = Buffer.concat(pieces, length)
-        if (status !== 200) return fail(refusedByUpstream(status, answered, retryAfter))
+        if (status !== 200) return fail(refusedByUpstream(channel, status, answered, retryAfter))
         const counted = answerFields(answered)?.[fields.upstream]
         if (typeof counted !== 'number') return fail(unusableAnswer(answered))
         const isOwn = fields.upstream === fields.own
@@ -173,7 +174,7 @@ const count = (deps: CountTokensDeps, protocol: CountingProtocol): Stage<PricedC
     const events = asked(deps.openCountTokens, request)
     const masked = (text: string) => mask(text, names, secrets)
     const fields = { own: COUNTINGS[protocol].countField, upstream: request.adapter.countField }
-    return new AnsweredCall(call, answer(events, fields, masked))
+    return new AnsweredCall(call, answer(request, events, fields, masked))
   })
 
 export const countTokens = (deps: CountTokensDeps, protocol: CountingProtocol): Handler =>

@@ -43,7 +43,8 @@ export function errorReply(
     const shape = errorShapeOf(path)
     if (error instanceof UpstreamRefusal) {
       const { status, headers } = error
-      return { type: 'full', status, headers: [JSON_TYPE, ...headers], body: upstreamErrorBody(shape, error) }
+      const body = upstreamErrorBody(shape, error)
+      return { type: 'full', status, headers: [JSON_TYPE, ...headers], body, isOfUpstream: true }
     }
     const failure =
       error instanceof Failure

@@ -314,7 +314,7 @@ export class GatewayServer {
     const render = this.#options.renderError(path, requestId, address)
     return (error) => {
       const reply = render(error)
-      if (reply.status === UNAUTHORIZED) this.#clients.unauthenticated(client)
+      if (reply.status === UNAUTHORIZED && reply.isOfUpstream !== true) this.#clients.unauthenticated(client)
       return reply
     }
   }

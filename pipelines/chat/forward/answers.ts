@@ -338,14 +338,12 @@ export class WholeAnswer implements Answer {
 
 class ErrorAnswer implements Answer {
   readonly #call: AnswerReceiver
-  readonly #status: number
-  readonly #retryAfter: string | null
+  readonly #head: AnswerHead
   readonly #body = new Collected()
 
-  constructor(call: AnswerReceiver, status: number, retryAfter: string | null) {
+  constructor(call: AnswerReceiver, head: AnswerHead) {
     this.#call = call
-    this.#status = status
-    this.#retryAfter = retryAfter
+    this.#head = head
   }
 
   metered(): Metered {
@@ -359,7 +357,9 @@ class ErrorAnswer implements Answer {
   }
 
   end(): void {
-    this.#call.failed(refusedByUpstream(this.#status, this.#body.all(), this.#retryAfter))
+    const { status, headers, route } = this.#head
+    const retryAfter = headers.get('retry-after') ?? null
+    this.#call.failed(refusedByUpstream(route.channel, status, this.#body.all(), retryAfter))
   }
 
   /** Ends the attempt: the status suffices, even where its body was cut off. */
@@ -381,7 +381,7 @@ export interface AnswerHead {
 export function answerTo(asked: ChatCall, call: AnswerReceiver, head: AnswerHead): Answer | null {
   const { status, headers, adapter, route, waiting } = head
   const { provider } = route.channel
-  if (status >= 300 || status < 200) return new ErrorAnswer(call, status, headers.get('retry-after') ?? null)
+  if (status >= 300 || status < 200) return new ErrorAnswer(call, head)
   if (isCompressed(headers)) return null
   const contentType = headers.contentType ?? 'application/json'
   if (asked.stream && contentType.toLowerCase().startsWith(EVENT_STREAM_TYPE)) {

@@ -35,7 +35,7 @@ export type Ending =
   /** The client went away, or the gateway is draining. */
   | { readonly kind: 'aborted' }
   | { readonly kind: 'success' }
-  /** It could not be written for any upstream, so none was called. */
+  /** It could not be written for any upstream, so none was called; or the upstream refused what it asks for. */
   | { readonly kind: 'refused'; readonly code: string; readonly message: string }
   /** The upstream failed, before or after the first byte. */
   | { readonly kind: 'failed'; readonly code: string; readonly message: string }

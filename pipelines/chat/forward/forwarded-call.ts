@@ -323,9 +323,10 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   #goOn(failure: AttemptFailure): void {
     this.#lastFailure = failure
     if (this.#retry(failure)) return
-    this.#record.ending = failure.isTimeout
-      ? { kind: 'timeout', message: failure.message }
-      : { kind: 'failed', code: failure.code, message: failure.message }
+    const { code, message, isTimeout, isRejected = false } = failure
+    this.#record.ending = isTimeout
+      ? { kind: 'timeout', message }
+      : { kind: isRejected ? 'refused' : 'failed', code, message }
     this.#status = failure.error.status
     this.#subscriber.error(masked(failure.error, (text) => this.#record.mask(text)))
   }

@@ -66,7 +66,7 @@ export async function askChannel(
   const answer = await calls.send(storedRequest(channel, question), options).catch(unanswered)
   if (answer.status >= 200 && answer.status < 300) return answer
   const { names, secrets } = upstreamTexts([{ channel, upstreamModel: '' }], '')
-  const { error } = refusedByUpstream(answer.status, answer.body, answer.header('retry-after'))
+  const { error } = refusedByUpstream(channel, answer.status, answer.body, answer.header('retry-after'))
   throw masked(error, (text) => mask(text, names, secrets))
 }
 
