@@ -14,7 +14,7 @@ import type {
   WholeAnswer as ReadAnswer,
 } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
-import { type Ending, NOTHING_METERED } from './call-record.ts'
+import { type Ending, endingOf, NOTHING_METERED } from './call-record.ts'
 import { LATE_USAGE_MAX_BYTES } from './late-usage.ts'
 import { readWhole } from './read-whole.ts'
 import type { SilenceTimes, SilenceWatch, WatchedStream } from './silence-watch.ts'
@@ -22,7 +22,6 @@ import {
   type AttemptFailure,
   brokenConnection,
   endedWithoutAnswer,
-  erredAnswer,
   NO_ANSWER,
   refusedByUpstream,
   tooLargeAnswer,
@@ -43,6 +42,13 @@ export interface AnswerReceiver {
   finish(ending: Ending): void
   /** Sends the whole answer and ends it. */
   finishWhole(headers: HeaderList, body: Buffer): void
+  /** Returns the failure of an error event. */
+  erred(event: Buffer): AttemptFailure
+  /**
+   * Called with an error that came first: makes another attempt in place of this one. Returns false where none is left,
+   * or none would do better: the event is the answer then.
+   */
+  failsOver(failure: AttemptFailure): boolean
   /** Called when nothing went out yet: makes another attempt, or replies with this failure. */
   failed(failure: AttemptFailure): void
 }
@@ -139,8 +145,8 @@ export class StreamAnswer implements Answer, WatchedStream {
     if (this.#state === SILENT) return this.#flow(out)
     // The status waits for the first event of an answer: what ends or errs before that is a failed attempt.
     const { firstError, isAnswer, usage, hasBegun, isComplete } = this.#meter
-    if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
-    const begins = isAnswer || usage !== null || (hasBegun && !isComplete)
+    if (firstError !== null && this.#endsAttempt(firstError)) return
+    const begins = firstError !== null || isAnswer || usage !== null || (hasBegun && !isComplete)
     if (!begins && this.#heldBytes < MAX_HELD_BYTES) return this.#hold(out)
     this.#begin(out)
   }
@@ -208,11 +214,20 @@ export class StreamAnswer implements Answer, WatchedStream {
     const tail = this.#meter.end()
     const { isAnswer, firstError } = this.#meter
     if (this.#state !== WAITING) this.#flow(tail)
-    else if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
+    else if (firstError !== null && this.#endsAttempt(firstError)) return
     // Nothing was answered or sent: another channel may do better.
-    else if (!isAnswer) return this.#call.failed(endedWithoutAnswer())
+    else if (firstError === null && !isAnswer) return this.#call.failed(endedWithoutAnswer())
     else this.#begin(tail)
     this.#call.finish(this.#ending() ?? failedEnding(INCOMPLETE))
+  }
+
+  /** Returns whether the attempt ends with an error that came first: then nothing of it goes out. */
+  #endsAttempt(event: Buffer): boolean {
+    const failure = this.#call.erred(event)
+    if (this.#call.failsOver(failure)) return true
+    if (failure.isHidden !== true) return false
+    this.#call.failed(failure)
+    return true
   }
 
   /**
@@ -222,7 +237,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   #ending(): Ending | null {
     const { laterError, firstError, isAnswer, isComplete } = this.#meter
     const error = laterError ?? firstError
-    if (error !== null) return failedEnding(erredAnswer(error).message)
+    if (error !== null) return endingOf(this.#call.erred(error))
     if (!isComplete) return null
     return isAnswer ? { kind: 'success' } : failedEnding(NO_ANSWER)
   }

@@ -42,6 +42,12 @@ export type Ending =
   /** The gateway's own clock ran out. */
   | { readonly kind: 'timeout'; readonly message: string }
 
+/** Returns the ending of a call that ends with this failure. */
+export function endingOf({ code, message, isTimeout, isRejected = false }: AttemptFailure): Ending {
+  if (isTimeout) return { kind: 'timeout', message }
+  return { kind: isRejected ? 'refused' : 'failed', code, message }
+}
+
 const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
   aborted: 'interrupted',
   success: 'success',

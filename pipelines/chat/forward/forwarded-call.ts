@@ -23,7 +23,7 @@ import { noticeOfBreak } from '../../stages/server-tools.ts'
 import { type Answer, type AnswerReceiver, answerTo } from './answers.ts'
 import { AttemptNotes } from './attempt-notes.ts'
 import { type CallFileMap, CallFiles, NO_FILES } from './call-files.ts'
-import { CallRecord, type Ending } from './call-record.ts'
+import { CallRecord, type Ending, endingOf } from './call-record.ts'
 import { attemptMs, msLeft } from './call-time.ts'
 import type { ForwardDeps } from './deps.ts'
 import { RouteChoice } from './route-choice.ts'
@@ -33,6 +33,7 @@ import {
   type AttemptFailure,
   brokenConnection,
   compressedAnswer,
+  erredAnswer,
   isStale,
   masked,
   notJournaled,
@@ -300,7 +301,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     const error = { code: 'upstream_timeout', message: '', ...ending }
     this.#notes.ended(error.code, error.message)
     const isTimeout = ending.kind === 'timeout'
-    this.#notes.health(this.#record.blames({ isTimeout, isChannelFault: true }), error)
+    const isChannelFault = ending.kind !== 'refused'
+    this.#notes.health(this.#record.blames({ isTimeout, isChannelFault }), error)
     const notice = noticeOfBreak(this.#admitted)
     if (notice !== null) this.send(notice)
     // The stream ends here all the same; the store of answers must not keep this one.
@@ -308,44 +310,59 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#close(() => this.#subscriber.error(broken))
   }
 
+  erred = (event: Buffer): AttemptFailure => erredAnswer(event, this.#route!)
+
+  failsOver(failure: AttemptFailure): boolean {
+    const isOtherKey = this.#choice.keyRefused(this.#route!, failure)
+    const attempt = this.#another(failure)
+    if (attempt === null) return false
+    this.#endAttempt(failure, isOtherKey)
+    this.#lastFailure = failure
+    attempt()
+    return true
+  }
+
   failed(failure: AttemptFailure): void {
+    this.#endAttempt(failure, this.#choice.keyRefused(this.#route!, failure))
+    this.#goOn(failure)
+  }
+
+  #endAttempt(failure: AttemptFailure, isOtherKey: boolean): void {
     this.#abortUpstream()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     this.#answer = null
     this.#notes.ended(failure.code, failure.message)
     // A channel that goes on with another key is not at fault.
-    const isFault = this.#choice.keyRefused(this.#route!, failure) ? false : this.#record.blames(failure)
+    const isFault = isOtherKey ? false : this.#record.blames(failure)
     this.#notes.health(isFault, { ...failure, message: failure.detail ?? failure.message })
-    this.#goOn(failure)
   }
 
   /** Makes another attempt, or replies with the failure of the last one. */
   #goOn(failure: AttemptFailure): void {
     this.#lastFailure = failure
-    if (this.#retry(failure)) return
-    const { code, message, isTimeout, isRejected = false } = failure
-    this.#record.ending = isTimeout
-      ? { kind: 'timeout', message }
-      : { kind: isRejected ? 'refused' : 'failed', code, message }
+    const attempt = this.#another(failure)
+    if (attempt !== null) return attempt()
+    this.#record.ending = endingOf(failure)
     this.#status = failure.error.status
     this.#subscriber.error(masked(failure.error, (text) => this.#record.mask(text)))
   }
 
-  /** True when another attempt has begun. Only ever before the first byte. */
-  #retry(failure: AttemptFailure): boolean {
+  /** Returns what begins another attempt; null where none follows. Only ever before the first byte. */
+  #another(failure: AttemptFailure): (() => void) | null {
     const route = this.#route!
     const isLeftOut = this.#leavesUsageOut || this.#deps.usageOptionRefusals.has(route)
-    if (!isLeftOut && rejectsUsageOption(route, this.#admitted.call, failure)) {
-      this.#leavesUsageOut = true
-      this.#attempt(route)
-      return true
-    }
+    if (!isLeftOut && rejectsUsageOption(route, this.#admitted.call, failure))
+      return () => {
+        this.#leavesUsageOut = true
+        this.#attempt(route)
+      }
     const attempts = this.#record.attemptsCount - Number(this.#hasReplacedConnection)
     const other = this.#choice.afterFailure(failure, attempts)
-    if (other === null) return false
-    this.#leavesUsageOut = false
-    this.#attempt(other)
-    return true
+    if (other === null) return null
+    return () => {
+      this.#leavesUsageOut = false
+      this.#attempt(other)
+    }
   }
 
   /** Continues with another model in place of the one before. */

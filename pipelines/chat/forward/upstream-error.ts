@@ -1,11 +1,12 @@
 /** Turns an upstream's failure into the client's error and the call log's error. See docs/errors.md, "Catalogue". */
 import { performance } from 'node:perf_hooks'
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
-import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
+import type { ChannelEntry, ChannelProtocol } from '../../../schemas/config/catalog.ts'
 import { Failure, upstreamStatusName } from '../../../schemas/failure.ts'
 import { maskValue, REDACTED_MAX_CHARS } from '../../../src/core/call-log/redact.ts'
 import { shortened } from '../../../src/core/json/cut.ts'
 import { LIMITED_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../../src/core/routing/key-pools.ts'
+import { accessStatus, errorNames, isOfRequest } from '../../../src/protocols/answer/request-errors.ts'
 import type { UpstreamFailure } from '../../../src/upstream/client.ts'
 import { type ErrorExtras, readErrorBody, textIn } from './error-body.ts'
 
@@ -25,6 +26,8 @@ export interface AttemptFailure {
   readonly keyRestMs?: number
   /** The request parameter that the upstream names as the offence, in a field of its error body. */
   readonly parameter?: string | null
+  /** Only operators read what the upstream said: the client gets `error`. */
+  readonly isHidden?: boolean
   /** The upstream's own text, for operators alone; null where `message` is that text. */
   readonly detail?: string | null
   readonly error: Failure | UpstreamRefusal
@@ -117,12 +120,12 @@ export const isAboutAccess = (status: number, message: string): boolean =>
   (status === FORBIDDEN && !ABOUT_CONTENT.test(message)) ||
   (status === BAD_REQUEST && ABOUT_ACCOUNT.test(message))
 
+/** A channel, with the setting of the installation where it has none of its own. */
+type Hiding = Pick<ChannelEntry, 'hide_auth_errors'>
+
 /** Returns whether such a refusal reaches the client as 502: the channel, or the installation, hides it. */
-export const isHidden = (
-  { hide_auth_errors }: Pick<ChannelEntry, 'hide_auth_errors'>,
-  status: number,
-  message: string,
-): boolean => hide_auth_errors === true && isAboutAccess(status, message)
+export const isHidden = ({ hide_auth_errors }: Hiding, status: number, message: string): boolean =>
+  hide_auth_errors === true && isAboutAccess(status, message)
 
 const ABOUT_REQUEST: ReadonlySet<number> = new Set([BAD_REQUEST, 413, 415, 422])
 
@@ -168,7 +171,7 @@ function redirected(status: number): AttemptFailure {
 
 /** Returns the failure of an answer with an error status, as its channel lets the client see it. */
 export function refusedByUpstream(
-  channel: Pick<ChannelEntry, 'hide_auth_errors'>,
+  channel: Hiding,
   status: number,
   body: Buffer,
   retryAfter: string | null,
@@ -196,9 +199,29 @@ const unusable = (message: string): AttemptFailure =>
 
 export const NO_ANSWER = 'The upstream answered with neither content nor usage.'
 
-/** Returns the failure of an error in a stream that came with a 200. */
-export const erredAnswer = (event: Buffer): AttemptFailure =>
-  unusable(textIn(event)?.message ?? 'The upstream answered with an error.')
+/** Returns the failure of an error event, as the channel of this protocol lets the client see it. */
+export function erredAnswer(
+  event: Buffer,
+  { protocol, channel }: { readonly protocol: ChannelProtocol; readonly channel: Hiding },
+): AttemptFailure {
+  const { message, parameter } = textIn(event) ?? {
+    message: 'The upstream answered with an error.',
+    parameter: null,
+  }
+  const names = errorNames(event)
+  const status = accessStatus(names)
+  if (isAboutAccess(status, message)) {
+    const { hide_auth_errors: isHidden = false } = channel
+    const failure = isHidden ? accessRefused(status, message) : unusable(message)
+    return { ...failure, isHidden, isRetryable: true, keyRestMs: REFUSED_KEY_REST_MS }
+  }
+  if (!isOfRequest(names, protocol)) return unusable(message)
+  return {
+    ...attemptFailure(new Failure('invalid_request', message), { parameter }),
+    isChannelFault: false,
+    isRejected: true,
+  }
+}
 
 /** Returns the failure of a 200 whose body is an error or no answer. */
 export const unusableAnswer = (body: Buffer): AttemptFailure => unusable(textIn(body)?.message ?? NO_ANSWER)

@@ -94,7 +94,11 @@ export class TranslatedStream extends ReportedStream implements AnswerStream {
 
   readonly #take = (part: Part): void => {
     if (this.#isOver) return
-    if (part.type === 'error') this.err(Buffer.from(part.payload))
+    if (part.type === 'error') {
+      this.err(Buffer.from(part.payload))
+      // Sent where no other channel is left: the client would get a stream of nothing.
+      if (this.laterError === null) this.#printer.error(part.payload)
+    }
     this.#said.add(part)
     this.characters = this.#said.characters
     // An event without any field begins nothing.

