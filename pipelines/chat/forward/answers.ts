@@ -32,8 +32,8 @@ import {
 export interface AnswerReceiver {
   /** Sets the head, which goes out with the next bytes; no other attempt follows. */
   begin(headers: HeaderList): void
-  /** Called when the answer itself begins: its first bytes go out next. */
-  firstByte(): void
+  /** Called when the answer itself begins, or an error in its place: its first bytes go out next. */
+  firstByte(isError: boolean): void
   send(bytes: Uint8Array): void
   /** Returns true while the client has not taken all that was sent. */
   isPaused(): boolean
@@ -198,7 +198,7 @@ export class StreamAnswer implements Answer, WatchedStream {
     const isFirst = this.#state === SILENT
     this.#state = FLOWING
     this.#hasSent = true
-    if (isFirst) this.#call.firstByte()
+    if (isFirst) this.#call.firstByte(this.#meter.firstError !== null)
     // A byte order mark is one at the beginning alone.
     const isMarked = isFirst && this.#hasFilled && out.indexOf(BYTE_ORDER_MARK) === 0
     this.#send(isMarked ? out.subarray(BYTE_ORDER_MARK.length) : out)
@@ -225,7 +225,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   #endsAttempt(event: Buffer): boolean {
     const failure = this.#call.erred(event)
     if (this.#call.failsOver(failure)) return true
-    if (failure.isHidden !== true) return false
+    if (failure.hidesEvent !== true) return false
     this.#call.failed(failure)
     return true
   }

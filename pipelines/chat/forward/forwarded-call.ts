@@ -16,6 +16,7 @@ import type {
   UpstreamFailure,
   UpstreamHandler,
 } from '../../../src/upstream/client.ts'
+import { ErrorWithHeaders } from '../../replies/error.ts'
 import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import { endReservation } from '../../stages/billing/reserve.ts'
 import type { ServedModel } from '../../stages/select-model.ts'
@@ -28,7 +29,7 @@ import { attemptMs, msLeft } from './call-time.ts'
 import type { ForwardDeps } from './deps.ts'
 import { RouteChoice } from './route-choice.ts'
 import { afterwards, noteStored } from './stored-response.ts'
-import { addedHeaders } from './translation-headers.ts'
+import { plannedTranslation, servedModelHeaders, translationHeaders } from './translation-headers.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -61,7 +62,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   #upstream: UpstreamCall | null = null
   #files: CallFiles | null = null
   #status = 200
-  #addedHeaders: HeaderList = []
+  /** Headers that describe the translation of the last attempt. */
+  #translation: HeaderList
   #lastFailure: AttemptFailure | null = null
   #leavesUsageOut = false
   #hasReplacedConnection = false
@@ -72,6 +74,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#admitted = admitted
     this.#subscriber = subscriber
     this.#choice = new RouteChoice(deps, admitted)
+    this.#translation = plannedTranslation(admitted.protocol, admitted)
     this.#record = new CallRecord(admitted, this.#choice.tried)
     this.#trace = deps.startTrace?.(admitted.request.header('traceparent')) ?? null
     this.#notes = new AttemptNotes(deps, { record: this.#record, choice: this.#choice, trace: this.#trace })
@@ -111,7 +114,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#ticket = null
     const message = 'The journal cannot be written.'
     this.#record.ending = { kind: 'failed', code: 'service_unavailable', message }
-    this.#subscriber.error(notJournaled(error))
+    this.#reply(notJournaled(error))
   }
 
   #attempt(route: Route, onFreshConnection = false): void {
@@ -119,6 +122,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#record.forgetAttempt()
     this.#route = route
     const adapter = protocolAdapter(this.#admitted.protocol, route.protocol)
+    this.#translation = translationHeaders(route, adapter)
     const urls = adapter.urlsToFetch(call, route.channel.provider)
     if (urls.length === 0) return this.#send(route, adapter, NO_FILES, onFreshConnection)
     this.#files ??= new CallFiles(this.#deps.fetchFiles)
@@ -130,7 +134,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     const { request, call } = this.#admitted
     const { channel } = route
     const { served } = this.#choice
-    const { body, dropped } = adapter.encodeRequest(call, {
+    const { body, notes, ...leftOut } = adapter.encodeRequest(call, {
       upstreamModel: route.upstreamModel,
       outputCeiling: served.model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
@@ -142,8 +146,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#serveBy(served)
     this.#adapter = adapter
     const now = performance.now()
-    const traceparent = this.#notes.began(route, dropped, now)
-    this.#addedHeaders = addedHeaders(this.#admitted, route, adapter, dropped)
+    const traceparent = this.#notes.began(route, notes ?? leftOut.dropped, now)
+    this.#translation = translationHeaders(route, adapter, leftOut)
     this.#upstream = this.#deps.callUpstream(
       {
         channel,
@@ -215,8 +219,20 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     const kind = failure === null ? 'failed' : 'refused'
     this.#record.ending = { kind, code: failure?.code ?? 'internal_error', message }
     this.#status = failure?.status ?? FAILURES.internal_error.status
-    this.#subscriber.error(error)
+    this.#reply(error)
   }
+
+  /** Replies with an error. */
+  #reply(error: unknown): void {
+    const headers = this.#translation
+    this.#subscriber.error(headers.length === 0 ? error : new ErrorWithHeaders(error, headers))
+  }
+
+  #withAdded = (headers: HeaderList): HeaderList => [
+    ...headers,
+    ...servedModelHeaders(this.#admitted),
+    ...this.#translation,
+  ]
 
   #head(status: number, headers: ResponseHeaders, adapter: ProtocolAdapter): void {
     this.#status = status
@@ -253,7 +269,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#subscriber.next({
       type: 'head',
       status: this.#status,
-      headers: [...headers, ...this.#addedHeaders],
+      headers: this.#withAdded(headers),
       flow: this.#upstream,
       direct: (sink) => {
         this.#client = sink
@@ -261,9 +277,9 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     })
   }
 
-  firstByte(): void {
+  firstByte(isError: boolean): void {
     // The same request without the option succeeds: only this proves that the error was about the option.
-    if (this.#leavesUsageOut) this.#deps.usageOptionRefusals.add(this.#route!)
+    if (this.#leavesUsageOut && !isError) this.#deps.usageOptionRefusals.add(this.#route!)
     this.#record.firstByteAt = performance.now()
   }
 
@@ -277,7 +293,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
 
   finishWhole(headers: HeaderList, body: Buffer): void {
     this.#record.firstByteAt = performance.now()
-    this.#succeed({ type: 'full', status: this.#status, headers: [...headers, ...this.#addedHeaders], body })
+    this.#succeed({ type: 'full', status: this.#status, headers: this.#withAdded(headers), body })
   }
 
   /** Ends the reply once the journal has the settlement: a client that sees the end has paid, whatever is killed. */
@@ -344,7 +360,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     if (attempt !== null) return attempt()
     this.#record.ending = endingOf(failure)
     this.#status = failure.error.status
-    this.#subscriber.error(masked(failure.error, (text) => this.#record.mask(text)))
+    this.#reply(masked(failure.error, (text) => this.#record.mask(text)))
   }
 
   /** Returns what begins another attempt; null where none follows. Only ever before the first byte. */

@@ -6,7 +6,12 @@ import { Failure, upstreamStatusName } from '../../../schemas/failure.ts'
 import { maskValue, REDACTED_MAX_CHARS } from '../../../src/core/call-log/redact.ts'
 import { shortened } from '../../../src/core/json/cut.ts'
 import { LIMITED_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../../src/core/routing/key-pools.ts'
-import { accessStatus, errorNames, isOfRequest } from '../../../src/protocols/answer/request-errors.ts'
+import {
+  accessStatus,
+  errorNames,
+  isOfRequest,
+  isUnreadable,
+} from '../../../src/protocols/answer/request-errors.ts'
 import type { UpstreamFailure } from '../../../src/upstream/client.ts'
 import { type ErrorExtras, readErrorBody, textIn } from './error-body.ts'
 
@@ -26,8 +31,8 @@ export interface AttemptFailure {
   readonly keyRestMs?: number
   /** The request parameter that the upstream names as the offence, in a field of its error body. */
   readonly parameter?: string | null
-  /** Only operators read what the upstream said: the client gets `error`. */
-  readonly isHidden?: boolean
+  /** Of an error event that is not for the client: it gets `error` in its place. */
+  readonly hidesEvent?: boolean
   /** The upstream's own text, for operators alone; null where `message` is that text. */
   readonly detail?: string | null
   readonly error: Failure | UpstreamRefusal
@@ -211,10 +216,11 @@ export function erredAnswer(
   const names = errorNames(event)
   const status = accessStatus(names)
   if (isAboutAccess(status, message)) {
-    const { hide_auth_errors: isHidden = false } = channel
-    const failure = isHidden ? accessRefused(status, message) : unusable(message)
-    return { ...failure, isHidden, isRetryable: true, keyRestMs: REFUSED_KEY_REST_MS }
+    const { hide_auth_errors: hidesEvent = false } = channel
+    const failure = hidesEvent ? accessRefused(status, message) : unusable(message)
+    return { ...failure, hidesEvent, isRetryable: true, keyRestMs: REFUSED_KEY_REST_MS }
   }
+  if (isUnreadable(names)) return { ...unusable(message), hidesEvent: true }
   if (!isOfRequest(names, protocol)) return unusable(message)
   return {
     ...attemptFailure(new Failure('invalid_request', message), { parameter }),

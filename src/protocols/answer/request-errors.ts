@@ -26,6 +26,13 @@ const ACCESS_STATUS: Readonly<Record<string, number>> = {
 }
 const BAD_REQUEST = 400
 
+const UNREADABLE = 'unreadable'
+/** Returns the payload for an event that is none: the gateway cannot read it. */
+export const unreadableEvent = (message: string): string =>
+  JSON.stringify({ error: { type: UNREADABLE, message } })
+/** Returns whether the payload is one of those: it is no event that an upstream has sent. */
+export const isUnreadable = (names: readonly string[]): boolean => names.includes(UNREADABLE)
+
 /** Returns the names in an error event: its code, type and status. */
 export function errorNames(payload: Buffer): readonly string[] {
   const parsed = parsedFields(payload.toString('utf8'))
