@@ -10,6 +10,7 @@ import {
   type CountingProtocol,
   countingAdapterOf,
 } from '../../src/channels/chat/counting.ts'
+import { withoutKeys } from '../../src/core/call-log/key-mask.ts'
 import { mask } from '../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../src/core/routing/order.ts'
@@ -158,7 +159,9 @@ function answer(
         const counted = answerFields(answered)?.[fields.upstream]
         if (typeof counted !== 'number') return fail(unusableAnswer(answered))
         const isOwn = fields.upstream === fields.own
-        const body = isOwn ? answered : Buffer.from(JSON.stringify({ [fields.own]: counted }))
+        const body = isOwn
+          ? withoutKeys(channel, answered)
+          : Buffer.from(JSON.stringify({ [fields.own]: counted }))
         subscriber.next({ type: 'full', status, headers: [['content-type', 'application/json']], body })
         subscriber.complete()
       },

@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { FAILURES, Failure } from '../../../schemas/failure.ts'
+import { type KeyMask, keyMask, withoutKeys } from '../../../src/core/call-log/key-mask.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
@@ -49,6 +50,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   #answer: Answer | null = null
   /** Sink to which the client's bytes go directly; null when they go as events. */
   #client: DataSink | null = null
+  /** Takes the keys of the channel out of its answer; null while nothing is answered, and where there are none. */
+  #mask: KeyMask | null = null
   readonly #deps: ForwardDeps
   #admitted: AdmittedCall
   readonly #subscriber: Subscriber<Reply>
@@ -264,6 +267,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   begin(headers: HeaderList): void {
+    this.#mask = keyMask(this.#route!.channel)
     this.#files?.end()
     this.#admitted = this.#choice.admitted = this.#record.releaseBody()
     this.#subscriber.next({
@@ -284,8 +288,19 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   send(bytes: Uint8Array): void {
+    const shown = this.#mask === null ? bytes : this.#mask.push(bytes as Buffer)
+    if (shown !== null) this.#write(shown)
+  }
+
+  #write(bytes: Uint8Array): void {
     if (this.#client !== null) this.#client.data(bytes)
     else this.#subscriber.next({ type: 'data', bytes })
+  }
+
+  /** Sends what waits for more: nothing follows. */
+  #flush(): void {
+    const rest = this.#mask?.end() ?? null
+    if (rest !== null) this.#write(rest)
   }
 
   isPaused = (): boolean => this.#upstream?.paused ?? false
@@ -293,7 +308,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
 
   finishWhole(headers: HeaderList, body: Buffer): void {
     this.#record.firstByteAt = performance.now()
-    this.#succeed({ type: 'full', status: this.#status, headers: this.#withAdded(headers), body })
+    const shown = withoutKeys(this.#route!.channel, body)
+    this.#succeed({ type: 'full', status: this.#status, headers: this.#withAdded(headers), body: shown })
   }
 
   /** Ends the reply once the journal has the settlement: a client that sees the end has paid, whatever is killed. */
@@ -312,6 +328,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   finish(ending: Ending): void {
+    this.#flush()
     if (ending.kind === 'success') return this.#succeed()
     this.#record.ending = ending
     const error = { code: 'upstream_timeout', message: '', ...ending }
