@@ -1,19 +1,26 @@
 /**
- * Writes the rows of refused calls. Refusals cost their caller nothing, so their rows are bounded: beyond a number of
- * them in a minute, refusals of one key, model and reason share a row with their count.
+ * Writes the rows of refused calls. Refusals cost their caller nothing; where the installation asks for it
+ * (`logs.share_refusals`), their rows are bounded: beyond a number of them in a minute, refusals of one key, model and
+ * reason share a row with their count. Each is found by its own trace id all the same.
  */
 import type { Settlement } from '../schemas/events/event.ts'
+import { withSharedIds } from '../src/core/call-log/shared-ids.ts'
 import { stillHolds } from '../src/core/still-holds.ts'
 
 /** Of one key. */
 export const OWN_ROWS_PER_MINUTE = 600
 const WINDOW_MS = 60_000
-/** Shared rows are written after so long, then after twice as long each time until the minute is over. */
+/** Shared rows are written after so long, then after twice as long each time up to the most. */
 const FIRST_WAIT_MS = 1_000
+const MAX_WAIT_MS = 8_000
+/** A shared row that stands for so many calls is written at once: it lists the id of each. */
+export const MAX_SHARED_CALLS = 1_000
 
 export interface RefusalLogDeps {
   /** Writes a row. Must not throw. */
   readonly write: (settlement: Settlement) => void
+  /** Returns whether refusals share rows; otherwise each has its own. */
+  readonly areShared: () => boolean
   /** Returns false for a name that a client made up: those share their rows. */
   readonly isModel: (name: string) => boolean
   /** Calls `work` after `ms`, unless the process ends before. */
@@ -27,8 +34,8 @@ export class RefusalLog {
   #windowEndsAt = 0
   /** Refusals in the window by key. */
   readonly #counts = new Map<string, number>()
-  /** Rows to be written, by key, reason and model. */
-  readonly #shared = new Map<string, Settlement & { call_count: number }>()
+  /** Rows to be written, by key, reason and model, with the request ids of their calls. */
+  readonly #shared = new Map<string, { readonly row: Settlement; readonly ids: string[] }>()
   #waitMs = FIRST_WAIT_MS
 
   constructor(deps: RefusalLogDeps) {
@@ -37,6 +44,7 @@ export class RefusalLog {
 
   /** Writes the refusal's row, or counts it in the row that it shares. */
   record(refused: Settlement): void {
+    if (!this.#deps.areShared()) return this.#deps.write(refused)
     const now = this.#deps.now()
     if (!stillHolds(this.#windowEndsAt, now, WINDOW_MS)) this.#begin(now)
     const count = (this.#counts.get(refused.key_id) ?? 0) + 1
@@ -47,9 +55,15 @@ export class RefusalLog {
 
   /** Writes the shared rows. Runs at an interval; must also be called before the journal is closed. */
   flush(): void {
+    for (const name of [...this.#shared.keys()]) this.#write(name)
+  }
+
+  #write(name: string): void {
+    const { row, ids } = this.#shared.get(name)!
+    this.#shared.delete(name)
     const created_at = this.#deps.now()
-    for (const row of this.#shared.values()) this.#deps.write({ ...row, created_at })
-    this.#shared.clear()
+    const detail = withSharedIds(row.detail, ids)
+    this.#deps.write({ ...row, detail, created_at, call_count: ids.length })
   }
 
   #begin(now: number): void {
@@ -61,15 +75,16 @@ export class RefusalLog {
   #share(refused: Settlement): void {
     const model = this.#deps.isModel(refused.model) ? refused.model : ''
     const name = `${refused.key_id} ${refused.error_code} ${model}`
-    const row = this.#shared.get(name)
-    if (row !== undefined) {
-      row.call_count++
+    const shared = this.#shared.get(name)
+    if (shared !== undefined) {
+      shared.ids.push(refused.request_id)
+      if (shared.ids.length >= MAX_SHARED_CALLS) this.#write(name)
       return
     }
     if (this.#shared.size === 0) {
       this.#deps.later(() => this.flush(), this.#waitMs)
-      this.#waitMs = Math.min(2 * this.#waitMs, WINDOW_MS)
+      this.#waitMs = Math.min(2 * this.#waitMs, MAX_WAIT_MS)
     }
-    this.#shared.set(name, { ...refused, model, call_count: 1 })
+    this.#shared.set(name, { row: { ...refused, model }, ids: [refused.request_id] })
   }
 }

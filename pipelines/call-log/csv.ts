@@ -8,7 +8,6 @@ import type { CallPositions } from '../../src/clickhouse/pages/list-positions.ts
 import type { CallPageQuery, CallPosition } from '../../src/clickhouse/pages/query.ts'
 import { LOG_CSV_HEADER, logCsvRecord } from '../../src/core/call-log/csv.ts'
 import { printCursor } from '../../src/core/call-log/cursor.ts'
-import type { LogWindow } from '../../src/core/call-log/window.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import { pacedReply } from '../replies/paced.ts'
 import { type LogReader, type LogSearch, type LogSearchDeps, pageQuery } from './search.ts'
@@ -22,12 +21,6 @@ const ROWS_PER_READ = 500
 /** Rows leave together as soon as they are this long: a write each would cost more than they do. */
 const PIECE_CHARS = 32 * 1024
 
-const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
-
-/** Returns a name with the first and the last UTC day of the window. */
-const fileName = ({ from, to }: LogWindow): string =>
-  `call-log-${dayOf(from)}-to-${dayOf(Math.max(from, to - 1))}.csv`
-
 function headersOf(
   deps: LogCsvDeps,
   reader: LogReader,
@@ -37,7 +30,7 @@ function headersOf(
   const after = positions.at(-1)
   return [
     ['content-type', 'text/csv; charset=utf-8'],
-    ['content-disposition', `attachment; filename="${fileName(window)}"`],
+    ['content-disposition', 'attachment; filename="logs.csv"'],
     ...(hasMore && after !== undefined
       ? ([
           ['x-truncated', 'true'],

@@ -24,6 +24,7 @@ import { type AgentDeps, findAgent } from './agent/find-agent.ts'
 import { searchKnowledge } from './agent/search-knowledge.ts'
 import { refusedDetail } from './forward/call-detail.ts'
 import type { ForwardDeps } from './forward/deps.ts'
+import { plannedTranslation } from './forward/translation-headers.ts'
 import { type BackgroundDeps, runInBackground } from './stored/run-in-background.ts'
 
 export interface ChatDeps
@@ -60,7 +61,11 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     precharge(deps),
     reserve(deps),
     forward(deps),
-    recordRefusals(deps, (call, failure) => refusedRow(deps, dialect.protocol, call, failure)),
+    recordRefusals(
+      deps,
+      (call, failure) => refusedRow(deps, dialect.protocol, call, failure),
+      ({ call }) => plannedTranslation(dialect.protocol, call as Partial<PricedCall>),
+    ),
   )
 
 /** Returns the row of a refused call, from the facts known by then. */

@@ -10,6 +10,7 @@ import {
   type CountingProtocol,
   countingAdapterOf,
 } from '../../src/channels/chat/counting.ts'
+import { withoutKeys } from '../../src/core/call-log/key-mask.ts'
 import { mask } from '../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../src/core/routing/order.ts'
@@ -128,6 +129,7 @@ function asked(
  * refusal in the protocol's shape, masked for the client. An answer without the count is a failure.
  */
 function answer(
+  { channel }: Pick<CountRequest, 'channel'>,
   events: Observable<UpstreamEvent>,
   fields: { readonly own: string; readonly upstream: string },
   mask: (text: string) => string,
@@ -152,11 +154,13 @@ function answer(
       error: (failure: UpstreamFailure) => fail(brokenConnection(failure)),
       complete() {
         const answered = Buffer.concat(pieces, length)
-        if (status !== 200) return fail(refusedByUpstream(status, answered, retryAfter))
+        if (status !== 200) return fail(refusedByUpstream(channel, status, answered, retryAfter))
         const counted = answerFields(answered)?.[fields.upstream]
         if (typeof counted !== 'number') return fail(unusableAnswer(answered))
         const isOwn = fields.upstream === fields.own
-        const body = isOwn ? answered : Buffer.from(JSON.stringify({ [fields.own]: counted }))
+        const body = isOwn
+          ? withoutKeys(channel, answered)
+          : Buffer.from(JSON.stringify({ [fields.own]: counted }))
         subscriber.next({ type: 'full', status, headers: [['content-type', 'application/json']], body })
         subscriber.complete()
       },
@@ -172,7 +176,7 @@ const count = (deps: CountTokensDeps, protocol: CountingProtocol): Stage<PricedC
     const events = asked(deps.openCountTokens, request)
     const masked = (text: string) => mask(text, names, secrets)
     const fields = { own: COUNTINGS[protocol].countField, upstream: request.adapter.countField }
-    return new AnsweredCall(call, answer(events, fields, masked))
+    return new AnsweredCall(call, answer(request, events, fields, masked))
   })
 
 export const countTokens = (deps: CountTokensDeps, protocol: CountingProtocol): Handler =>

@@ -28,6 +28,13 @@ export class ErrorWithHeaders extends Error {
   }
 }
 
+/** Returns the error itself, and the headers added to it. */
+export function unwrapped(error: unknown): { readonly error: unknown; readonly headers: HeaderList } {
+  if (!(error instanceof ErrorWithHeaders)) return { error, headers: [] }
+  const inner = unwrapped(error.cause)
+  return { error: inner.error, headers: [...inner.headers, ...error.headers] }
+}
+
 /** Errors no one foresaw are reported and shown to the client as `internal_error`, without a detail. */
 export function errorReply(
   path: string,
@@ -43,7 +50,8 @@ export function errorReply(
     const shape = errorShapeOf(path)
     if (error instanceof UpstreamRefusal) {
       const { status, headers } = error
-      return { type: 'full', status, headers: [JSON_TYPE, ...headers], body: upstreamErrorBody(shape, error) }
+      const body = upstreamErrorBody(shape, error)
+      return { type: 'full', status, headers: [JSON_TYPE, ...headers], body, isOfUpstream: true }
     }
     const failure =
       error instanceof Failure

@@ -1,6 +1,6 @@
 /** The pipeline of an endpoint: its stages, run for each request, and what sends their answer or refusal to the client. */
 import { catchError, type MonoTypeOperatorFunction, map, Observable, throwError } from 'rxjs'
-import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
+import type { GatewayRequest, Handler, HeaderList, Reply } from '../../src/http/handler.ts'
 import { ErrorWithHeaders } from '../replies/error.ts'
 import { storeAnswer } from './idempotency.ts'
 import { addReplyHeaders } from './rate-limit.ts'
@@ -10,6 +10,8 @@ import { AnsweredCall, type AnyStep, type Call, type RefusedCall, run, type Stag
 export interface RefusalStage extends MonoTypeOperatorFunction<AnsweredCall> {
   /** Records a refusal. Must not throw. */
   readonly record: (refused: RefusedCall) => void
+  /** Returns headers of its answer. */
+  readonly headersOf?: ((refused: RefusedCall) => HeaderList) | undefined
 }
 
 /** Returns the replies as the client gets them. Those of a usual call pass no operator. */
@@ -113,9 +115,11 @@ export function pipeline(...all: ReadonlyArray<Stage<never, unknown> | RefusalSt
   const admit = stages[0]?.admit
   const refused = (refusal: RefusedCall): AnsweredCall => {
     refusals?.record(refusal)
+    const headers = refusals?.headersOf?.(refusal) ?? []
+    const error = headers.length === 0 ? refusal.error : new ErrorWithHeaders(refusal.error, headers)
     return new AnsweredCall(
       refusal.call,
-      throwError(() => refusal.error),
+      throwError(() => error),
     )
   }
   const begin = (call: Call): AnsweredCall | Observable<AnsweredCall> => {

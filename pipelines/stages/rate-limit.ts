@@ -13,7 +13,7 @@ import type { KnownKey } from '../accounts/credentials.ts'
 import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
 import { admits } from '../limits/limited-request.ts'
 import type { Limiter } from '../limits/limits.ts'
-import { ErrorWithHeaders } from '../replies/error.ts'
+import { ErrorWithHeaders, unwrapped } from '../replies/error.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
 import { RefusedCall, type Stage, stage } from './stage.ts'
 
@@ -141,7 +141,8 @@ export const addReplyHeaders =
             reply.type === 'data' ? reply : { ...reply, headers: [...reply.headers, ...headers] },
           ),
         error: (error) => {
-          const isUpstreamLimit = error instanceof UpstreamRefusal && error.status === TOO_MANY_REQUESTS
+          const { error: cause } = unwrapped(error)
+          const isUpstreamLimit = cause instanceof UpstreamRefusal && cause.status === TOO_MANY_REQUESTS
           subscriber.error(isUpstreamLimit ? error : new ErrorWithHeaders(error, headers))
         },
         complete: () => subscriber.complete(),

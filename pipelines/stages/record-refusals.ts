@@ -27,10 +27,14 @@ export interface RefusedRow {
   readonly detail: string | undefined
 }
 
-/** Records refused calls. `rowOf` gets the call with the facts known to the stage that refused it. */
+/**
+ * Records refused calls. `rowOf` gets the call with the facts known to the stage that refused it.
+ * @param headersOf returns headers of the refusal; absent: none
+ */
 export function recordRefusals(
   { catalog, onRefused }: RefusalDeps,
   rowOf: (call: AuthenticatedCall, failure: Failure) => RefusedRow,
+  headersOf?: RefusalStage['headersOf'],
 ): RefusalStage {
   const record = ({ call, error }: RefusedCall) => {
     if (!isAuthenticated(call)) return
@@ -42,5 +46,5 @@ export function recordRefusals(
     const model = catalog().resolve(name)?.id ?? name
     onRefused(refusedSettlement(call, { ...rest, model, unit_type: unitType }, failure, Date.now()))
   }
-  return Object.assign(tap<AnsweredCall>({ error: record }), { record })
+  return Object.assign(tap<AnsweredCall>({ error: record }), { record, headersOf })
 }

@@ -114,6 +114,8 @@ export const CALL_DETAIL_FIELDS = {
   prices,
   /** The calculation of a cost that is not by tokens. */
   charge: z.string(),
+  /** The ids of the refused calls that the row stands for, without what is the same of all; separated by spaces. */
+  shared_ids: z.string(),
   /** The estimate that was refused, in units of 1e-8 credit. */
   refused_estimate: z.string().regex(/^\d+$/),
 }

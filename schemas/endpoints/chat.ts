@@ -49,7 +49,9 @@ const answerHeaders = {
 const TRANSLATION_HEADERS = {
   'x-protocol-translation':
     'Where the call is translated: the protocols, such as `chat-completions to messages`.',
-  'x-protocol-warning': 'Fields that the translation left out, with `; ` between them.',
+  'x-protocol-warning': 'Names of the fields that the translation left out, with `; ` between them.',
+  'x-protocol-changes':
+    'Fields that the upstream gets otherwise than they were sent, each with how, with `; ` between them.',
 } as const
 
 const CHAT_FAILURES: readonly FailureCode[] = [
@@ -109,7 +111,7 @@ export const chatEndpoints: readonly Endpoint[] = [
     method: 'POST',
     path: '/v1/chat/completions',
     summary: 'Answer a conversation, chat-completions protocol.',
-    details: `${NATIVE} Other channels are reached by translation, which X-Protocol-Translation names; X-Protocol-Warning lists fields that were dropped. ${BILLED} ${AGENTS}`,
+    details: `${NATIVE} Other channels are reached by translation, which X-Protocol-Translation names; X-Protocol-Warning lists the names of fields that were dropped, X-Protocol-Changes fields that were changed. ${BILLED} ${AGENTS}`,
     headers: billedHeaders,
     body: { name: 'ChatCompletionRequest', schema: chatCompletionsRequest },
     example: { model: MODEL, stream: true, messages: [HELLO] },

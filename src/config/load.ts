@@ -93,13 +93,22 @@ function loadConfigText(text: string, file: string, env: Environment, parts: Con
   if (parsed.success && problems.length === 0)
     return {
       ok: true,
-      config: parsed.data,
+      config: inherited(parsed.data),
       variables: source.variables,
       warnings: parts === 'all' ? warningsOf(source, parsed.data) : [],
     }
   problems.sort((a, b) => a.line - b.line || a.column - b.column)
   return { ok: false, problems }
 }
+
+/** Fills what channels leave to the installation. */
+const inherited = (config: ConfigFile): ConfigFile => ({
+  ...config,
+  channels: config.channels.map(({ hide_auth_errors = config.hide_auth_errors, ...channel }) => ({
+    ...channel,
+    hide_auth_errors,
+  })),
+})
 
 function withoutChannels(source: Source): Source {
   const { value } = source

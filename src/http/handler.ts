@@ -83,6 +83,8 @@ export type Reply =
       readonly requestId?: string
       readonly headers: HeaderList
       readonly body: string | Uint8Array
+      /** It is an upstream's refusal: its 401 says nothing about the client's key. */
+      readonly isOfUpstream?: true
     }
   | {
       readonly type: 'head'

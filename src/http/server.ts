@@ -60,8 +60,8 @@ const CORS_EXPOSED =
   'x-gateway-trace, x-request-id, request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ' +
   'x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
   'x-ratelimit-limit-concurrency, x-ratelimit-remaining-concurrency, ' +
-  'retry-after, idempotency-replayed, x-protocol-translation, x-protocol-warning, x-served-model, ' +
-  'x-truncated, x-next-cursor'
+  'retry-after, idempotency-replayed, x-protocol-translation, x-protocol-warning, x-protocol-changes, ' +
+  'x-served-model, x-truncated, x-next-cursor'
 const SAME_ORIGIN_HEADERS = Buffer.from('x-content-type-options: nosniff\r\nx-gateway-trace')
 const COMMON_HEADERS = Buffer.from(
   `access-control-allow-origin: *\r\naccess-control-expose-headers: ${CORS_EXPOSED}\r\n${SAME_ORIGIN_HEADERS}`,
@@ -314,7 +314,7 @@ export class GatewayServer {
     const render = this.#options.renderError(path, requestId, address)
     return (error) => {
       const reply = render(error)
-      if (reply.status === UNAUTHORIZED) this.#clients.unauthenticated(client)
+      if (reply.status === UNAUTHORIZED && reply.isOfUpstream !== true) this.#clients.unauthenticated(client)
       return reply
     }
   }

@@ -85,8 +85,12 @@ export interface FetchedFile {
 /** A request in the form of its upstream. */
 export interface EncodedRequest {
   readonly body: Buffer
-  /** Dropped fields, each with a note for a developer, for `X-Protocol-Warning`. */
+  /** Names of the fields that the upstream does not get, for `X-Protocol-Warning`. */
   readonly dropped: readonly string[]
+  /** Names of fields that it gets otherwise than the client sent them, each with how, for `X-Protocol-Changes`. */
+  readonly changed?: readonly string[]
+  /** Both with their reasons, for the call log; absent: `dropped` says all. */
+  readonly notes?: readonly string[]
 }
 
 /** Facts that a meter has read of an answer. */

@@ -3,7 +3,7 @@
  * chat-completions shape. See docs/errors.md, "Catalogue"; docs/api-rules.md, "Every endpoint".
  */
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
-import { FAILURES, type Failure } from '../../schemas/failure.ts'
+import { FAILURES, type Failure, type FailureCode } from '../../schemas/failure.ts'
 
 /** The errors of responses have the shape of chat-completions. */
 export type ErrorShape = Exclude<ChatProtocol, 'responses'>
@@ -28,7 +28,14 @@ export function errorBody(shape: ErrorShape, failure: Failure): string {
   }
 }
 
-/** Returns an upstream's own refusal with its status. */
+/** Statuses of an upstream that keep the names of their rows in the shapes that have no code; see docs/errors.md. */
+const LISTED: Readonly<Record<number, (typeof FAILURES)[FailureCode]>> = {
+  403: FAILURES.permission_denied,
+  429: FAILURES.rate_limit_exceeded,
+  504: FAILURES.upstream_timeout,
+}
+
+/** Returns an upstream's own refusal with its status, and what it says besides its message. */
 export function upstreamErrorBody(
   shape: ErrorShape,
   refusal: {
@@ -36,15 +43,17 @@ export function upstreamErrorBody(
     readonly message: string
     readonly type: string
     readonly code: string
+    readonly extras?: { readonly param?: string; readonly details?: unknown }
   },
 ): string {
-  const { message, type, code, status } = refusal
+  const { message, type, code, status, extras } = refusal
+  const row = LISTED[status] ?? FAILURES.upstream_error
   switch (shape) {
     case 'chat-completions':
-      return JSON.stringify({ error: { message, type, code } })
+      return JSON.stringify({ error: { message, type, code, ...extras } })
     case 'messages':
-      return JSON.stringify({ type: 'error', error: { type: 'api_error', message } })
+      return JSON.stringify({ type: 'error', error: { type: row.messagesType, message, ...extras } })
     case 'generate-content':
-      return JSON.stringify({ error: { code: status, message, status: 'UNAVAILABLE' } })
+      return JSON.stringify({ error: { code: status, message, status: row.generateStatus, ...extras } })
   }
 }

@@ -14,7 +14,7 @@ import type {
   WholeAnswer as ReadAnswer,
 } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
-import { type Ending, NOTHING_METERED } from './call-record.ts'
+import { type Ending, endingOf, NOTHING_METERED } from './call-record.ts'
 import { LATE_USAGE_MAX_BYTES } from './late-usage.ts'
 import { readWhole } from './read-whole.ts'
 import type { SilenceTimes, SilenceWatch, WatchedStream } from './silence-watch.ts'
@@ -22,7 +22,6 @@ import {
   type AttemptFailure,
   brokenConnection,
   endedWithoutAnswer,
-  erredAnswer,
   NO_ANSWER,
   refusedByUpstream,
   tooLargeAnswer,
@@ -33,8 +32,8 @@ import {
 export interface AnswerReceiver {
   /** Sets the head, which goes out with the next bytes; no other attempt follows. */
   begin(headers: HeaderList): void
-  /** Called when the answer itself begins: its first bytes go out next. */
-  firstByte(): void
+  /** Called when the answer itself begins, or an error in its place: its first bytes go out next. */
+  firstByte(isError: boolean): void
   send(bytes: Uint8Array): void
   /** Returns true while the client has not taken all that was sent. */
   isPaused(): boolean
@@ -43,6 +42,13 @@ export interface AnswerReceiver {
   finish(ending: Ending): void
   /** Sends the whole answer and ends it. */
   finishWhole(headers: HeaderList, body: Buffer): void
+  /** Returns the failure of an error event. */
+  erred(event: Buffer): AttemptFailure
+  /**
+   * Called with an error that came first: makes another attempt in place of this one. Returns false where none is left,
+   * or none would do better: the event is the answer then.
+   */
+  failsOver(failure: AttemptFailure): boolean
   /** Called when nothing went out yet: makes another attempt, or replies with this failure. */
   failed(failure: AttemptFailure): void
 }
@@ -139,8 +145,8 @@ export class StreamAnswer implements Answer, WatchedStream {
     if (this.#state === SILENT) return this.#flow(out)
     // The status waits for the first event of an answer: what ends or errs before that is a failed attempt.
     const { firstError, isAnswer, usage, hasBegun, isComplete } = this.#meter
-    if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
-    const begins = isAnswer || usage !== null || (hasBegun && !isComplete)
+    if (firstError !== null && this.#endsAttempt(firstError)) return
+    const begins = firstError !== null || isAnswer || usage !== null || (hasBegun && !isComplete)
     if (!begins && this.#heldBytes < MAX_HELD_BYTES) return this.#hold(out)
     this.#begin(out)
   }
@@ -192,7 +198,7 @@ export class StreamAnswer implements Answer, WatchedStream {
     const isFirst = this.#state === SILENT
     this.#state = FLOWING
     this.#hasSent = true
-    if (isFirst) this.#call.firstByte()
+    if (isFirst) this.#call.firstByte(this.#meter.firstError !== null)
     // A byte order mark is one at the beginning alone.
     const isMarked = isFirst && this.#hasFilled && out.indexOf(BYTE_ORDER_MARK) === 0
     this.#send(isMarked ? out.subarray(BYTE_ORDER_MARK.length) : out)
@@ -208,11 +214,20 @@ export class StreamAnswer implements Answer, WatchedStream {
     const tail = this.#meter.end()
     const { isAnswer, firstError } = this.#meter
     if (this.#state !== WAITING) this.#flow(tail)
-    else if (firstError !== null) return this.#call.failed(erredAnswer(firstError))
+    else if (firstError !== null && this.#endsAttempt(firstError)) return
     // Nothing was answered or sent: another channel may do better.
-    else if (!isAnswer) return this.#call.failed(endedWithoutAnswer())
+    else if (firstError === null && !isAnswer) return this.#call.failed(endedWithoutAnswer())
     else this.#begin(tail)
     this.#call.finish(this.#ending() ?? failedEnding(INCOMPLETE))
+  }
+
+  /** Returns whether the attempt ends with an error that came first: then nothing of it goes out. */
+  #endsAttempt(event: Buffer): boolean {
+    const failure = this.#call.erred(event)
+    if (this.#call.failsOver(failure)) return true
+    if (failure.hidesEvent !== true) return false
+    this.#call.failed(failure)
+    return true
   }
 
   /**
@@ -222,7 +237,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   #ending(): Ending | null {
     const { laterError, firstError, isAnswer, isComplete } = this.#meter
     const error = laterError ?? firstError
-    if (error !== null) return failedEnding(erredAnswer(error).message)
+    if (error !== null) return endingOf(this.#call.erred(error))
     if (!isComplete) return null
     return isAnswer ? { kind: 'success' } : failedEnding(NO_ANSWER)
   }
@@ -338,14 +353,12 @@ export class WholeAnswer implements Answer {
 
 class ErrorAnswer implements Answer {
   readonly #call: AnswerReceiver
-  readonly #status: number
-  readonly #retryAfter: string | null
+  readonly #head: AnswerHead
   readonly #body = new Collected()
 
-  constructor(call: AnswerReceiver, status: number, retryAfter: string | null) {
+  constructor(call: AnswerReceiver, head: AnswerHead) {
     this.#call = call
-    this.#status = status
-    this.#retryAfter = retryAfter
+    this.#head = head
   }
 
   metered(): Metered {
@@ -359,7 +372,9 @@ class ErrorAnswer implements Answer {
   }
 
   end(): void {
-    this.#call.failed(refusedByUpstream(this.#status, this.#body.all(), this.#retryAfter))
+    const { status, headers, route } = this.#head
+    const retryAfter = headers.get('retry-after') ?? null
+    this.#call.failed(refusedByUpstream(route.channel, status, this.#body.all(), retryAfter))
   }
 
   /** Ends the attempt: the status suffices, even where its body was cut off. */
@@ -381,7 +396,7 @@ export interface AnswerHead {
 export function answerTo(asked: ChatCall, call: AnswerReceiver, head: AnswerHead): Answer | null {
   const { status, headers, adapter, route, waiting } = head
   const { provider } = route.channel
-  if (status >= 300 || status < 200) return new ErrorAnswer(call, status, headers.get('retry-after') ?? null)
+  if (status >= 300 || status < 200) return new ErrorAnswer(call, head)
   if (isCompressed(headers)) return null
   const contentType = headers.contentType ?? 'application/json'
   if (asked.stream && contentType.toLowerCase().startsWith(EVENT_STREAM_TYPE)) {

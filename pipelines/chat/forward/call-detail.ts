@@ -16,7 +16,7 @@ const MICROSECONDS_PER_MS = 1000
 /** Facts of the last attempt. Instants are those of `performance.now()`. */
 export interface LastAttempt {
   readonly route: Route
-  /** The fields that the translation dropped; empty without a translation. */
+  /** The fields that the translation dropped or changed; empty without a translation. */
   readonly dropped: readonly string[]
   readonly beganAt: number
   /** The upstream's status, and when it came; null before it has. */

@@ -35,12 +35,18 @@ export type Ending =
   /** The client went away, or the gateway is draining. */
   | { readonly kind: 'aborted' }
   | { readonly kind: 'success' }
-  /** It could not be written for any upstream, so none was called. */
+  /** It could not be written for any upstream, so none was called; or the upstream refused what it asks for. */
   | { readonly kind: 'refused'; readonly code: string; readonly message: string }
   /** The upstream failed, before or after the first byte. */
   | { readonly kind: 'failed'; readonly code: string; readonly message: string }
   /** The gateway's own clock ran out. */
   | { readonly kind: 'timeout'; readonly message: string }
+
+/** Returns the ending of a call that ends with this failure. */
+export function endingOf({ code, message, isTimeout, isRejected = false }: AttemptFailure): Ending {
+  if (isTimeout) return { kind: 'timeout', message }
+  return { kind: isRejected ? 'refused' : 'failed', code, message }
+}
 
 const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
   aborted: 'interrupted',

@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { FAILURES, Failure } from '../../../schemas/failure.ts'
+import { type KeyMask, keyMask, withoutKeys } from '../../../src/core/call-log/key-mask.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
@@ -16,6 +17,7 @@ import type {
   UpstreamFailure,
   UpstreamHandler,
 } from '../../../src/upstream/client.ts'
+import { ErrorWithHeaders } from '../../replies/error.ts'
 import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import { endReservation } from '../../stages/billing/reserve.ts'
 import type { ServedModel } from '../../stages/select-model.ts'
@@ -23,16 +25,17 @@ import { noticeOfBreak } from '../../stages/server-tools.ts'
 import { type Answer, type AnswerReceiver, answerTo } from './answers.ts'
 import { AttemptNotes } from './attempt-notes.ts'
 import { type CallFileMap, CallFiles, NO_FILES } from './call-files.ts'
-import { CallRecord, type Ending } from './call-record.ts'
+import { CallRecord, type Ending, endingOf } from './call-record.ts'
 import { attemptMs, msLeft } from './call-time.ts'
 import type { ForwardDeps } from './deps.ts'
 import { RouteChoice } from './route-choice.ts'
 import { afterwards, noteStored, noteUnfinished } from './stored-response.ts'
-import { addedHeaders } from './translation-headers.ts'
+import { plannedTranslation, servedModelHeaders, translationHeaders } from './translation-headers.ts'
 import {
   type AttemptFailure,
   brokenConnection,
   compressedAnswer,
+  erredAnswer,
   isStale,
   masked,
   notJournaled,
@@ -47,6 +50,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   #answer: Answer | null = null
   /** Sink to which the client's bytes go directly; null when they go as events. */
   #client: DataSink | null = null
+  /** Takes the keys of the channel out of its answer; null while nothing is answered, and where there are none. */
+  #mask: KeyMask | null = null
   readonly #deps: ForwardDeps
   #admitted: AdmittedCall
   readonly #subscriber: Subscriber<Reply>
@@ -60,7 +65,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   #upstream: UpstreamCall | null = null
   #files: CallFiles | null = null
   #status = 200
-  #addedHeaders: HeaderList = []
+  /** Headers that describe the translation of the last attempt. */
+  #translation: HeaderList
   #lastFailure: AttemptFailure | null = null
   #leavesUsageOut = false
   #hasReplacedConnection = false
@@ -71,6 +77,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#admitted = admitted
     this.#subscriber = subscriber
     this.#choice = new RouteChoice(deps, admitted)
+    this.#translation = plannedTranslation(admitted.protocol, admitted)
     this.#record = new CallRecord(admitted, this.#choice.tried)
     this.#trace = deps.startTrace?.(admitted.request.header('traceparent')) ?? null
     this.#notes = new AttemptNotes(deps, { record: this.#record, choice: this.#choice, trace: this.#trace })
@@ -110,7 +117,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#ticket = null
     const message = 'The journal cannot be written.'
     this.#record.ending = { kind: 'failed', code: 'service_unavailable', message }
-    this.#subscriber.error(notJournaled(error))
+    this.#reply(notJournaled(error))
   }
 
   #attempt(route: Route, onFreshConnection = false): void {
@@ -118,6 +125,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#record.forgetAttempt()
     this.#route = route
     const adapter = protocolAdapter(this.#admitted.protocol, route.protocol)
+    this.#translation = translationHeaders(route, adapter)
     const urls = adapter.urlsToFetch(call, route.channel.provider)
     if (urls.length === 0) return this.#send(route, adapter, NO_FILES, onFreshConnection)
     this.#files ??= new CallFiles(this.#deps.fetchFiles)
@@ -129,7 +137,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     const { request, call } = this.#admitted
     const { channel } = route
     const { served } = this.#choice
-    const { body, dropped } = adapter.encodeRequest(call, {
+    const { body, notes, ...leftOut } = adapter.encodeRequest(call, {
       upstreamModel: route.upstreamModel,
       outputCeiling: served.model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
@@ -141,8 +149,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#serveBy(served)
     this.#adapter = adapter
     const now = performance.now()
-    const traceparent = this.#notes.began(route, dropped, now)
-    this.#addedHeaders = addedHeaders(this.#admitted, route, adapter, dropped)
+    const traceparent = this.#notes.began(route, notes ?? leftOut.dropped, now)
+    this.#translation = translationHeaders(route, adapter, leftOut)
     this.#upstream = this.#deps.callUpstream(
       {
         channel,
@@ -214,8 +222,20 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     const kind = failure === null ? 'failed' : 'refused'
     this.#record.ending = { kind, code: failure?.code ?? 'internal_error', message }
     this.#status = failure?.status ?? FAILURES.internal_error.status
-    this.#subscriber.error(error)
+    this.#reply(error)
   }
+
+  /** Replies with an error. */
+  #reply(error: unknown): void {
+    const headers = this.#translation
+    this.#subscriber.error(headers.length === 0 ? error : new ErrorWithHeaders(error, headers))
+  }
+
+  #withAdded = (headers: HeaderList): HeaderList => [
+    ...headers,
+    ...servedModelHeaders(this.#admitted),
+    ...this.#translation,
+  ]
 
   #head(status: number, headers: ResponseHeaders, adapter: ProtocolAdapter): void {
     this.#status = status
@@ -247,12 +267,13 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   begin(headers: HeaderList): void {
+    this.#mask = keyMask(this.#route!.channel)
     this.#files?.end()
     this.#admitted = this.#choice.admitted = this.#record.releaseBody()
     this.#subscriber.next({
       type: 'head',
       status: this.#status,
-      headers: [...headers, ...this.#addedHeaders],
+      headers: this.#withAdded(headers),
       flow: this.#upstream,
       direct: (sink) => {
         this.#client = sink
@@ -260,15 +281,26 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     })
   }
 
-  firstByte(): void {
+  firstByte(isError: boolean): void {
     // The same request without the option succeeds: only this proves that the error was about the option.
-    if (this.#leavesUsageOut) this.#deps.usageOptionRefusals.add(this.#route!)
+    if (this.#leavesUsageOut && !isError) this.#deps.usageOptionRefusals.add(this.#route!)
     this.#record.firstByteAt = performance.now()
   }
 
   send(bytes: Uint8Array): void {
+    const shown = this.#mask === null ? bytes : this.#mask.push(bytes as Buffer)
+    if (shown !== null) this.#write(shown)
+  }
+
+  #write(bytes: Uint8Array): void {
     if (this.#client !== null) this.#client.data(bytes)
     else this.#subscriber.next({ type: 'data', bytes })
+  }
+
+  /** Sends what waits for more: nothing follows. */
+  #flush(): void {
+    const rest = this.#mask?.end() ?? null
+    if (rest !== null) this.#write(rest)
   }
 
   isPaused = (): boolean => this.#upstream?.paused ?? false
@@ -276,7 +308,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
 
   finishWhole(headers: HeaderList, body: Buffer): void {
     this.#record.firstByteAt = performance.now()
-    this.#succeed({ type: 'full', status: this.#status, headers: [...headers, ...this.#addedHeaders], body })
+    const shown = withoutKeys(this.#route!.channel, body)
+    this.#succeed({ type: 'full', status: this.#status, headers: this.#withAdded(headers), body: shown })
   }
 
   /** Ends the reply once the journal has the settlement: a client that sees the end has paid, whatever is killed. */
@@ -295,12 +328,14 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   finish(ending: Ending): void {
+    this.#flush()
     if (ending.kind === 'success') return this.#succeed()
     this.#record.ending = ending
     const error = { code: 'upstream_timeout', message: '', ...ending }
     this.#notes.ended(error.code, error.message)
     const isTimeout = ending.kind === 'timeout'
-    this.#notes.health(this.#record.blames({ isTimeout, isChannelFault: true }), error)
+    const isChannelFault = ending.kind !== 'refused'
+    this.#notes.health(this.#record.blames({ isTimeout, isChannelFault }), error)
     const notice = noticeOfBreak(this.#admitted)
     if (notice !== null) this.send(notice)
     // The stream ends here all the same; the store of answers must not keep this one.
@@ -308,43 +343,59 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#close(() => this.#subscriber.error(broken))
   }
 
+  erred = (event: Buffer): AttemptFailure => erredAnswer(event, this.#route!)
+
+  failsOver(failure: AttemptFailure): boolean {
+    const isOtherKey = this.#choice.keyRefused(this.#route!, failure)
+    const attempt = this.#another(failure)
+    if (attempt === null) return false
+    this.#endAttempt(failure, isOtherKey)
+    this.#lastFailure = failure
+    attempt()
+    return true
+  }
+
   failed(failure: AttemptFailure): void {
+    this.#endAttempt(failure, this.#choice.keyRefused(this.#route!, failure))
+    this.#goOn(failure)
+  }
+
+  #endAttempt(failure: AttemptFailure, isOtherKey: boolean): void {
     this.#abortUpstream()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     this.#answer = null
     this.#notes.ended(failure.code, failure.message)
     // A channel that goes on with another key is not at fault.
-    const isFault = this.#choice.keyRefused(this.#route!, failure) ? false : this.#record.blames(failure)
+    const isFault = isOtherKey ? false : this.#record.blames(failure)
     this.#notes.health(isFault, { ...failure, message: failure.detail ?? failure.message })
-    this.#goOn(failure)
   }
 
   /** Makes another attempt, or replies with the failure of the last one. */
   #goOn(failure: AttemptFailure): void {
     this.#lastFailure = failure
-    if (this.#retry(failure)) return
-    this.#record.ending = failure.isTimeout
-      ? { kind: 'timeout', message: failure.message }
-      : { kind: 'failed', code: failure.code, message: failure.message }
+    const attempt = this.#another(failure)
+    if (attempt !== null) return attempt()
+    this.#record.ending = endingOf(failure)
     this.#status = failure.error.status
-    this.#subscriber.error(masked(failure.error, (text) => this.#record.mask(text)))
+    this.#reply(masked(failure.error, (text) => this.#record.mask(text)))
   }
 
-  /** True when another attempt has begun. Only ever before the first byte. */
-  #retry(failure: AttemptFailure): boolean {
+  /** Returns what begins another attempt; null where none follows. Only ever before the first byte. */
+  #another(failure: AttemptFailure): (() => void) | null {
     const route = this.#route!
     const isLeftOut = this.#leavesUsageOut || this.#deps.usageOptionRefusals.has(route)
-    if (!isLeftOut && rejectsUsageOption(route, this.#admitted.call, failure)) {
-      this.#leavesUsageOut = true
-      this.#attempt(route)
-      return true
-    }
+    if (!isLeftOut && rejectsUsageOption(route, this.#admitted.call, failure))
+      return () => {
+        this.#leavesUsageOut = true
+        this.#attempt(route)
+      }
     const attempts = this.#record.attemptsCount - Number(this.#hasReplacedConnection)
     const other = this.#choice.afterFailure(failure, attempts)
-    if (other === null) return false
-    this.#leavesUsageOut = false
-    this.#attempt(other)
-    return true
+    if (other === null) return null
+    return () => {
+      this.#leavesUsageOut = false
+      this.#attempt(other)
+    }
   }
 
   /** Continues with another model in place of the one before. */

@@ -1,9 +1,19 @@
 /** Turns an upstream's failure into the client's error and the call log's error. See docs/errors.md, "Catalogue". */
 import { performance } from 'node:perf_hooks'
+import type { CallStatus } from '../../../schemas/call-log/row.ts'
+import type { ChannelEntry, ChannelProtocol } from '../../../schemas/config/catalog.ts'
 import { Failure, upstreamStatusName } from '../../../schemas/failure.ts'
-import { cutText } from '../../../src/core/json/cut.ts'
+import { maskValue, REDACTED_MAX_CHARS } from '../../../src/core/call-log/redact.ts'
+import { shortened } from '../../../src/core/json/cut.ts'
 import { LIMITED_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../../src/core/routing/key-pools.ts'
+import {
+  accessStatus,
+  errorNames,
+  isOfRequest,
+  isUnreadable,
+} from '../../../src/protocols/answer/request-errors.ts'
 import type { UpstreamFailure } from '../../../src/upstream/client.ts'
+import { type ErrorExtras, readErrorBody, textIn } from './error-body.ts'
 
 /** Failure of an attempt: its name for the row, and the reply if no other attempt follows. */
 export interface AttemptFailure {
@@ -15,23 +25,35 @@ export interface AttemptFailure {
   readonly isChannelFault: boolean | null
   /** The gateway's own clock ran out. */
   readonly isTimeout: boolean
+  /** The upstream refused what the request asks for: bad parameters, or its content. */
+  readonly isRejected?: boolean
   /** The upstream refused the key: the time for which it is not used, if the channel has others. */
   readonly keyRestMs?: number
   /** The request parameter that the upstream names as the offence, in a field of its error body. */
   readonly parameter?: string | null
+  /** Of an error event that is not for the client: it gets `error` in its place. */
+  readonly hidesEvent?: boolean
   /** The upstream's own text, for operators alone; null where `message` is that text. */
   readonly detail?: string | null
   readonly error: Failure | UpstreamRefusal
 }
 
-/** An upstream's own refusal, passed through: status unchanged, message unwrapped. */
+/** An upstream's own refusal, passed through: status unchanged, message unwrapped, its extras beside it. */
 export class UpstreamRefusal extends Error {
   readonly status: number
   readonly code: string
   readonly type: string
   readonly headers: ReadonlyArray<readonly [string, string]>
+  readonly extras: ErrorExtras
+  /** Its text was no JSON. */
+  readonly isPlain: boolean
 
-  constructor(status: number, message: string, headers: ReadonlyArray<readonly [string, string]>) {
+  constructor(
+    status: number,
+    message: string,
+    headers: ReadonlyArray<readonly [string, string]>,
+    { isPlain = false, ...extras }: ErrorExtras & { readonly isPlain?: boolean | undefined } = {},
+  ) {
     super(message)
     this.name = 'UpstreamRefusal'
     this.status = status
@@ -39,6 +61,8 @@ export class UpstreamRefusal extends Error {
     this.code = code
     this.type = type
     this.headers = headers
+    this.extras = extras
+    this.isPlain = isPlain
   }
 }
 
@@ -62,85 +86,18 @@ export function masked(
   mask: (text: string) => string,
 ): Failure | UpstreamRefusal {
   const text = mask(error.message)
-  const internal = error instanceof Failure && error.internal !== undefined ? mask(error.internal) : undefined
+  if (error instanceof UpstreamRefusal) {
+    const { status, headers, extras, isPlain } = error
+    const shown = isPlain ? shortened(text, REDACTED_MAX_CHARS) : text
+    return new UpstreamRefusal(status, shown, headers, maskValue(extras, mask) as ErrorExtras)
+  }
+  const internal = error.internal === undefined ? undefined : mask(error.internal)
   if (text === error.message && internal === undefined) return error
-  const { headers } = error
-  return error instanceof UpstreamRefusal
-    ? new UpstreamRefusal(error.status, text, headers)
-    : new Failure(error.code, text, { status: error.status, internal, headers })
+  return new Failure(error.code, text, { status: error.status, internal, headers: error.headers })
 }
 
 /** Describes a refusal without a text by its status. */
 const unnamed = (status: number): string => `The upstream answered with status ${status}.`
-const MAX_MESSAGE_CHARS = 4000
-
-type Json = Record<string, unknown>
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null
-const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
-
-/** One problem in the list of FastAPI's validation errors: `{loc: ["body", field, ...], msg}`. */
-interface ValidationProblem {
-  readonly parameter: string
-  readonly message: string
-}
-
-function validationProblem(value: unknown): ValidationProblem | null {
-  if (!isObject(value) || !Array.isArray(value.loc)) return null
-  const path = value.loc[0] === 'body' ? value.loc.slice(1) : value.loc
-  const parameter = path.join('.')
-  return { parameter, message: `${parameter}: ${textOf(value.msg) ?? 'invalid'}` }
-}
-
-/** Returns the problems of a validation list, or null for any other value. Several parameters are named together. */
-function validationProblems(value: unknown): ErrorText | null {
-  if (!Array.isArray(value)) return null
-  const problems = value.map(validationProblem).filter((problem) => problem !== null)
-  if (problems.length === 0) return null
-  return {
-    message: problems.map(({ message }) => message).join('; '),
-    parameter: [...new Set(problems.map(({ parameter }) => parameter))].join(', '),
-  }
-}
-
-/** Text of an upstream's error body. */
-interface ErrorText {
-  readonly message: string
-  /** The parameter that it names as the offence. */
-  readonly parameter: string | null
-  /** The names that it gives the error: its code and its type. */
-  readonly names?: readonly unknown[]
-}
-
-function errorTextOf(value: Json): ErrorText | null {
-  const outcome = isObject(value.base_resp) ? value.base_resp.status_msg : undefined
-  const error = value.error ?? value.message ?? value.msg ?? value.detail ?? outcome
-  const detail = isObject(error) && !Array.isArray(error) ? error.detail : error
-  const validation = validationProblems(detail)
-  if (validation !== null) return validation
-  const message = textOf(isObject(error) ? error.message : error)
-  if (message === null) return null
-  return isObject(error)
-    ? { message, parameter: textOf(error.param), names: [error.code, error.type] }
-    : { message, parameter: null }
-}
-
-/** Reads an upstream's error body in any of the usual shapes; without a text the status describes it. */
-const readErrorBody = (status: number, body: Buffer): ErrorText =>
-  textIn(body) ?? { message: unnamed(status), parameter: null }
-
-/** Returns the text of an error body. Returns null when the body is not JSON, or in no known shape. */
-function textIn(body: Buffer): ErrorText | null {
-  try {
-    const parsed = JSON.parse(body.toString('utf8')) as unknown
-    // Streams that are one JSON array hold their errors so too.
-    const value: unknown = Array.isArray(parsed) ? parsed[0] : parsed
-    const text = isObject(value) ? errorTextOf(value) : null
-    if (text !== null) return { ...text, message: cutText(text.message, MAX_MESSAGE_CHARS) }
-  } catch {
-    // Not JSON: an upstream's HTML page helps no client.
-  }
-  return null
-}
 
 const isRetryableStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
 const MS_PER_SECOND = 1000
@@ -167,6 +124,27 @@ export const isAboutAccess = (status: number, message: string): boolean =>
   status === 402 ||
   (status === FORBIDDEN && !ABOUT_CONTENT.test(message)) ||
   (status === BAD_REQUEST && ABOUT_ACCOUNT.test(message))
+
+/** A channel, with the setting of the installation where it has none of its own. */
+type Hiding = Pick<ChannelEntry, 'hide_auth_errors'>
+
+/** Returns whether such a refusal reaches the client as 502: the channel, or the installation, hides it. */
+export const isHidden = ({ hide_auth_errors }: Hiding, status: number, message: string): boolean =>
+  hide_auth_errors === true && isAboutAccess(status, message)
+
+const ABOUT_REQUEST: ReadonlySet<number> = new Set([BAD_REQUEST, 413, 415, 422])
+
+/**
+ * Returns the status of the call-log row of a call that an upstream refused: `rejected` for bad parameters and for
+ * content that is not taken, `error` for what is no fault of the request.
+ */
+export function refusedCallStatus(
+  status: number,
+  message: string,
+): Extract<CallStatus, 'rejected' | 'error'> {
+  if (isAboutAccess(status, message)) return 'error'
+  return ABOUT_REQUEST.has(status) || status === FORBIDDEN ? 'rejected' : 'error'
+}
 
 const accessRefused = (status: number, detail: string): AttemptFailure =>
   accessRefusedBy(`The upstream refused the channel's access with status ${status}: ${detail}`)
@@ -196,17 +174,28 @@ function redirected(status: number): AttemptFailure {
   return { ...unusable(message), detail: `${message} Set base_url of the channel to where it leads.` }
 }
 
-export function refusedByUpstream(status: number, body: Buffer, retryAfter: string | null): AttemptFailure {
+/** Returns the failure of an answer with an error status, as its channel lets the client see it. */
+export function refusedByUpstream(
+  channel: Hiding,
+  status: number,
+  body: Buffer,
+  retryAfter: string | null,
+): AttemptFailure {
   if (isRedirect(status)) return redirected(status)
-  const { message, parameter, names = [] } = readErrorBody(status, body)
-  if (isAboutAccess(status, message)) return accessRefused(status, message)
-  if (status === TOO_MANY_REQUESTS && names.some((name) => WITHOUT_CREDIT.includes(name)))
-    return { ...accessRefused(status, message), isRetryable: true }
-  const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]
-  const error = new UpstreamRefusal(status, message, headers)
+  const { message, parameter, names, extras, isPlain } = readErrorBody(body, unnamed(status))
+  const isWithoutCredit = status === TOO_MANY_REQUESTS && names.some((name) => WITHOUT_CREDIT.includes(name))
+  const isAccess = isWithoutCredit || isAboutAccess(status, message)
   const isRetryable = isRetryableStatus(status)
-  const keyRestMs = status === TOO_MANY_REQUESTS ? waitOf(retryAfter) : undefined
-  return attemptFailure(error, { isRetryable, isChannelFault: isRetryable, parameter, keyRestMs })
+  if (isAccess && channel.hide_auth_errors) return { ...accessRefused(status, message), isRetryable }
+  const headers: [string, string][] = retryAfter === null ? [] : [['retry-after', retryAfter]]
+  const error = new UpstreamRefusal(status, message, headers, { ...extras, isPlain })
+  const isRejected = refusedCallStatus(status, message) === 'rejected'
+  const more = { isRetryable, isChannelFault: isRetryable || isAccess, isRejected, parameter }
+  if (isAccess) return attemptFailure(error, { ...more, keyRestMs: REFUSED_KEY_REST_MS })
+  return attemptFailure(
+    error,
+    status === TOO_MANY_REQUESTS ? { ...more, keyRestMs: waitOf(retryAfter) } : more,
+  )
 }
 
 /** Returns the failure of a 200 without a usable answer. */
@@ -215,9 +204,30 @@ const unusable = (message: string): AttemptFailure =>
 
 export const NO_ANSWER = 'The upstream answered with neither content nor usage.'
 
-/** Returns the failure of an error in a stream that came with a 200. */
-export const erredAnswer = (event: Buffer): AttemptFailure =>
-  unusable(textIn(event)?.message ?? 'The upstream answered with an error.')
+/** Returns the failure of an error event, as the channel of this protocol lets the client see it. */
+export function erredAnswer(
+  event: Buffer,
+  { protocol, channel }: { readonly protocol: ChannelProtocol; readonly channel: Hiding },
+): AttemptFailure {
+  const { message, parameter } = textIn(event) ?? {
+    message: 'The upstream answered with an error.',
+    parameter: null,
+  }
+  const names = errorNames(event)
+  const status = accessStatus(names)
+  if (isAboutAccess(status, message)) {
+    const { hide_auth_errors: hidesEvent = false } = channel
+    const failure = hidesEvent ? accessRefused(status, message) : unusable(message)
+    return { ...failure, hidesEvent, isRetryable: true, keyRestMs: REFUSED_KEY_REST_MS }
+  }
+  if (isUnreadable(names)) return { ...unusable(message), hidesEvent: true }
+  if (!isOfRequest(names, protocol)) return unusable(message)
+  return {
+    ...attemptFailure(new Failure('invalid_request', message), { parameter }),
+    isChannelFault: false,
+    isRejected: true,
+  }
+}
 
 /** Returns the failure of a 200 whose body is an error or no answer. */
 export const unusableAnswer = (body: Buffer): AttemptFailure => unusable(textIn(body)?.message ?? NO_ANSWER)

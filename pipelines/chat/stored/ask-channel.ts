@@ -3,6 +3,7 @@ import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { type StoredQuestion, storedRequest } from '../../../src/channels/chat/stored-responses.ts'
 import type { MediaAnswer } from '../../../src/channels/media/adapter.ts'
+import { withoutKeys } from '../../../src/core/call-log/key-mask.ts'
 import { mask } from '../../../src/core/call-log/redact.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess } from '../../../src/core/routing/channel-access.ts'
@@ -64,9 +65,10 @@ export async function askChannel(
 ): Promise<MediaAnswer> {
   const options = { timeoutMs: DEADLINE_MS, maxAnswerBytes: MAX_WHOLE_RESPONSE_BYTES }
   const answer = await calls.send(storedRequest(channel, question), options).catch(unanswered)
-  if (answer.status >= 200 && answer.status < 300) return answer
+  if (answer.status >= 200 && answer.status < 300)
+    return { ...answer, body: withoutKeys(channel, answer.body) }
   const { names, secrets } = upstreamTexts([{ channel, upstreamModel: '' }], '')
-  const { error } = refusedByUpstream(answer.status, answer.body, answer.header('retry-after'))
+  const { error } = refusedByUpstream(channel, answer.status, answer.body, answer.header('retry-after'))
   throw masked(error, (text) => mask(text, names, secrets))
 }
 

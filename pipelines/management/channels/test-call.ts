@@ -21,6 +21,8 @@ import { refusedByUpstream } from '../../chat/forward/upstream-error.ts'
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 1024 * 1024
 const PROMPT = 'Hi'
+/** A refused key is named as such, whatever the channel's customers see of it. */
+const AS_OPERATORS_READ = { hide_auth_errors: true }
 /** The fewest output tokens that the API of this protocol allows. */
 const LEAST_RESPONSES_TOKENS = 16
 
@@ -154,7 +156,7 @@ export async function callChannel({ openUpstream }: ChannelTestDeps, tested: Tes
   if (answered instanceof Error) return { ...unpaid, status: null, error: hidden(answered.message) }
   const { status } = answered
   if (status !== 200) {
-    const { message, detail } = refusedByUpstream(status, answered.body, null)
+    const { message, detail } = refusedByUpstream(AS_OPERATORS_READ, status, answered.body, null)
     return { ...unpaid, status, error: hidden(detail ?? message) }
   }
   const { metered, isAnswer } = adapter.readWhole(call, answered.body, channel.provider)

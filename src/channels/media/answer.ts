@@ -1,5 +1,7 @@
 /** Reading what upstreams of media answer: loosely, and without ever throwing. */
 import { z } from 'zod'
+import { plainErrorText } from '../../core/call-log/plain-error.ts'
+import { redact } from '../../core/call-log/redact.ts'
 import { isTooDeep } from '../../core/json/exact.ts'
 import type { MediaAnswer, PollOutcome, Refused, SubmitOutcome } from './adapter.ts'
 
@@ -114,7 +116,10 @@ const unnamed = (status: number): string => `The upstream answered with status $
 /** Returns a refusal for an answer that is no success; statuses that do not describe a refusal become `otherwise`. */
 export function refusal(answer: MediaAnswer, otherwise: number): Refused {
   const status = answer.status >= 400 && answer.status <= 599 ? answer.status : otherwise
-  return { type: 'refused', status, message: messageOf(jsonIn(answer), unnamed(answer.status)) }
+  const json = jsonIn(answer)
+  const plain = json === undefined ? plainErrorText(answer.body) : null
+  const message = messageOf(json, plain === null ? unnamed(answer.status) : redact(plain))
+  return { type: 'refused', status, message }
 }
 
 /** The status of a refusal that is about the credit of the operator's account. */

@@ -19,6 +19,8 @@ export interface CallFilter {
   readonly errorCodes: readonly string[] | null
   /** A request id or a task id. */
   readonly ref: string | null
+  /** `ref` is sought among the calls for which one row stands. */
+  readonly isShared?: boolean
   /** Epoch milliseconds, the first instant that counts. */
   readonly from: number
   /** Epoch milliseconds, the first instant that counts no more. */

@@ -1,5 +1,6 @@
 /** The statement behind a page of the call log. */
 import type { UnitType } from '../../../schemas/call-log/row.ts'
+import { sharedIdOf } from '../../core/call-log/shared-ids.ts'
 import { toClickHouseInstant } from '../instant.ts'
 import { LIVE_NAMES } from '../tables/names.ts'
 import type { CallFilter, CallPageQuery, CallPosition } from './query.ts'
@@ -14,8 +15,12 @@ const TOKEN_BILLED: UnitType = 'chat'
 const REQUEST_ID = /^req_/
 
 /** Returns the condition. Task ids have other prefixes, so a request id needs one index, not two. */
-const refCondition = (ref: string): string =>
-  REQUEST_ID.test(ref) ? 'request_id = {ref:String}' : '(request_id = {ref:String} OR task_id = {ref:String})'
+const refCondition = (ref: string, isShared = false): string =>
+  isShared
+    ? 'call_count > 1 AND position(detail, {sharedId:String}) > 0'
+    : REQUEST_ID.test(ref)
+      ? 'request_id = {ref:String}'
+      : '(request_id = {ref:String} OR task_id = {ref:String})'
 
 /**
  * Returns the filter of an account's calls besides the window, the most selective condition first. Many failed calls
@@ -23,9 +28,9 @@ const refCondition = (ref: string): string =>
  */
 function narrowingOf(filter: CallFilter) {
   const unitTypes = filter.unitTypes?.includes(TOKEN_BILLED) ? [...filter.unitTypes, ''] : filter.unitTypes
-  const { ref } = filter
+  const { ref, isShared } = filter
   const all: readonly (readonly [condition: string, name: string, value: unknown])[] = [
-    [ref === null ? '' : refCondition(ref), 'ref', ref],
+    [ref === null ? '' : refCondition(ref, isShared), 'ref', ref],
     ['error_code IN {errorCodes:Array(String)}', 'errorCodes', filter.errorCodes],
     ['unit_type IN {unitTypes:Array(String)}', 'unitTypes', unitTypes],
     ['model IN {models:Array(String)}', 'models', filter.models],
@@ -35,7 +40,10 @@ function narrowingOf(filter: CallFilter) {
   const given = all.filter(([, , value]) => value !== null)
   return {
     conditions: given.map(([condition]) => condition),
-    parameters: Object.fromEntries(given.map(([, name, value]) => [name, value])),
+    parameters: {
+      ...Object.fromEntries(given.map(([, name, value]) => [name, value])),
+      ...(isShared === true && ref !== null && { sharedId: sharedIdOf(ref) }),
+    },
   }
 }
 
@@ -43,8 +51,9 @@ function narrowingOf(filter: CallFilter) {
  * Returns whether the table of failed calls has all matching rows: those with an error code, and those of these
  * states.
  */
-export const isOfFailed = ({ errorCodes, statuses }: CallFilter): boolean =>
-  errorCodes !== null || (statuses !== null && !statuses.includes('success'))
+export const isOfFailed = ({ errorCodes, statuses, ref }: CallFilter): boolean =>
+  // One call is found by an index of either table, and only `calls` says which ones share a row.
+  ref === null && (errorCodes !== null || (statuses !== null && !statuses.includes('success')))
 
 /** Returns the rows strictly after `after` in the order of the page; the table's order can use the first bound. */
 function positionOf(order: 'asc' | 'desc', after: CallPosition) {

@@ -4,6 +4,7 @@
  * those that a month does not fill cost one query more. A filter makes the latter likely: then all of the window is
  * read at once, which costs less than a second query.
  */
+import { sharedIdOf } from '../../core/call-log/shared-ids.ts'
 import { DAY_MS, type LogWindow } from '../../core/call-log/window.ts'
 import type { CallPageQuery } from './query.ts'
 import { pageStatement, type Statement } from './statement.ts'
@@ -33,15 +34,19 @@ const within = (window: LogWindow, from: number, to: number): LogWindow => ({
 })
 const isSome = ({ from, to }: LogWindow): boolean => from < to
 
+/** Part of a window; `isShared`: among the calls for which one row stands. */
+type Step = LogWindow & { readonly isShared?: boolean }
+
 /**
- * Returns the steps for one call: the time around its start, then all later time, because an abandoned call is settled
- * late.
+ * Returns the steps for one call: the time around its start, first for a row of its own, then for a shared one; then all
+ * later time, because an abandoned call is settled late.
  */
-function refSteps(window: LogWindow, ref: string): LogWindow[] {
+function refSteps(window: LogWindow, ref: string): Step[] {
   const madeAt = instantOf(ref)
   if (madeAt === null) return [window]
   const near = within(window, madeAt - CLOCK_SKEW_MS, madeAt + TYPICAL_CALL_MS)
-  return [near, within(window, madeAt - CLOCK_ERROR_MS, window.to)].filter(isSome)
+  const shared = sharedIdOf(ref) === null ? [] : [{ ...near, isShared: true }]
+  return [near, ...shared, within(window, madeAt - CLOCK_ERROR_MS, window.to)].filter(isSome)
 }
 
 /** Windows that lie one behind the other in the order of the page, and together hold all that it may. */
@@ -61,7 +66,7 @@ const isNarrowed = ({ keyId, models, statuses, unitTypes, errorCodes }: CallPage
   [keyId, models, statuses, unitTypes, errorCodes].some((wanted) => wanted !== null)
 
 /** Returns the steps in query order. Those of a ref overlap: the first that has rows has all of them. */
-export function pageSteps(query: CallPageQuery, now: number): LogWindow[] {
+export function pageSteps(query: CallPageQuery, now: number): Step[] {
   const window = { from: query.from, to: query.to }
   if (query.ref !== null) return refSteps(window, query.ref)
   return isNarrowed(query) ? [window].filter(isSome) : timeSteps(query, now)

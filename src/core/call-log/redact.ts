@@ -119,3 +119,22 @@ export function mask(text: string, names: readonly string[] = [], secrets: reado
 /** Masks the same for the call log: at most 500 characters. */
 export const redact = (text: string, names?: readonly string[], secrets?: readonly string[]): string =>
   shortened(mask(text, names, secrets), REDACTED_MAX_CHARS)
+
+/** Deeper values are left out. */
+const MAX_LEVELS = 32
+/** Tells a client how to read what stands beside it, and names no host of an upstream. */
+const TYPE_FIELD = '@type'
+const TYPE_URL = /^type\.googleapis\.com\/google\.[\w.]{1,100}$/
+
+/** Returns a JSON value whose texts `mask` has masked. */
+export function maskValue(value: unknown, mask: (text: string) => string, level = 0): unknown {
+  if (typeof value === 'string') return mask(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (level === MAX_LEVELS) return null
+  if (Array.isArray(value)) return value.map((item) => maskValue(item, mask, level + 1))
+  const masked = Object.entries(value).map(([name, item]) => {
+    const isType = name === TYPE_FIELD && typeof item === 'string' && TYPE_URL.test(item)
+    return [isType ? name : mask(name), isType ? item : maskValue(item, mask, level + 1)] as const
+  })
+  return Object.fromEntries(masked)
+}

@@ -23,6 +23,20 @@ export const noteToken = (channel: ChannelEntry, token: string): void => {
   tokens.set(channel, [token, ...(tokens.get(channel) ?? [])].slice(0, KEPT_TOKENS))
 }
 
+/** Returns the last tokens of the channel; the same list until there is a new one. */
+export const tokensOf = (channel: ChannelEntry): readonly string[] | undefined => tokens.get(channel)
+
+const NAMES_A_KEY = /auth|key|token|secret|cookie/i
+
+/** Returns what a call to the channel proves itself by: other headers may hold words that answers have too. */
+export const sentKeys = (channel: ChannelEntry): string[] => [
+  channel.api_key,
+  ...(tokens.get(channel) ?? []),
+  ...Object.entries(channel.headers).flatMap(([name, value]) =>
+    NAMES_A_KEY.test(name) ? value.split(/\s+/) : [],
+  ),
+]
+
 /** Returns the texts that no customer and no log may show: keys, tokens and extra headers. */
 export const channelSecrets = (channel: ChannelEntry): string[] => [
   channel.api_key,

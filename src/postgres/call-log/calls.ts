@@ -4,6 +4,7 @@
  */
 import type { CallStatus, LogRow } from '../../../schemas/call-log/row.ts'
 import { type Credits, printCredits } from '../../../schemas/money.ts'
+import { sharedIdOf } from '../../core/call-log/shared-ids.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
 /** A row of the call log, and what only the operator sees of it. Instants are RFC 3339, amounts decimal credits. */
@@ -211,6 +212,25 @@ export async function callOf(sql: Queryable, ref: string | bigint): Promise<Oper
   const [call] = await callsIn(
     sql,
     typeof ref === 'bigint' ? sql`WHERE id = ${ref}` : sql`WHERE request_id = ${ref} OR task_id = ${ref}`,
+  )
+  if (call !== undefined) return call
+  return typeof ref === 'bigint' ? null : sharedCallOf(sql, ref)
+}
+
+/** A shared row is booked soon after its calls; one that waited longer for its booking is found in the call log. */
+const SHARED_BOOKED_WITHIN_MS = 86_400_000
+const CLOCK_SKEW_MS = 60_000
+
+/** Returns the row that stands for the refused call with this request id, and for others. */
+async function sharedCallOf(sql: Queryable, requestId: string): Promise<OperatorCall | null> {
+  const sharedId = sharedIdOf(requestId)
+  if (sharedId === null) return null
+  // Ids of rows follow the clock, in microseconds.
+  const [call] = await callsIn(
+    sql,
+    sql`WHERE call_count > 1 AND id >= (id_ms(${requestId}) - ${CLOCK_SKEW_MS}) * 1000
+      AND id < (id_ms(${requestId}) + ${SHARED_BOOKED_WITHIN_MS}) * 1000
+      AND position(${sharedId} IN detail) > 0`,
   )
   return call ?? null
 }

@@ -26,10 +26,12 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   verbosity: ['medium'],
 }
 
-/** Characters allowed in a header, and lengths of no more than a field's name. */
-const PLAIN_NAME = /^[a-z_][a-z0-9_.-]{0,63}$/i
-/** A warning names no more fields than this. */
-const MAX_NAMED = 32
+/** A longer name is cut, and one that a list in a header cannot hold loses the characters in question. */
+const MAX_NAME_CHARS = 64
+const NOT_IN_A_LIST = /[^\x21-\x7e]|[;,]/g
+const nameInList = (name: string): string => name.slice(0, MAX_NAME_CHARS).replace(NOT_IN_A_LIST, '?')
+/** More than a header holds. */
+const MAX_NAMED = 1000
 
 const isEmpty = (value: unknown): boolean =>
   value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
@@ -50,9 +52,7 @@ export function nameFieldsLeftOut(request: unknown, said: readonly string[], dro
   const names = Object.entries(fieldsOf(request))
     .filter(([name, value]) => !known.has(name) && !saysNothing(name, value))
     .map(([name]) => name)
-  const plain = names.filter((name) => PLAIN_NAME.test(name))
-  for (const name of plain.slice(0, MAX_NAMED)) dropped.add(name)
-  if (plain.length < names.length || plain.length > MAX_NAMED) dropped.add('further unknown fields')
+  for (const name of names.slice(0, MAX_NAMED)) dropped.add(nameInList(name))
   if (fieldsOf(fieldsOf(request).stream_options).include_obfuscation === true)
     dropped.add('stream_options.include_obfuscation')
 }

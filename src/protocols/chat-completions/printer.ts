@@ -34,6 +34,9 @@ interface OpenChoice {
 /** Returns the id of the answer; a new one where the upstream gave none. */
 export const completionId = (id: string): string => (id === '' ? `chatcmpl-${ulid()}` : id)
 
+/** Line breaks between the fields of a JSON text are white space; inside of its strings there are none. */
+const onOneLine = (json: string): string => json.replace(/[\r\n]+/g, ' ')
+
 export const audioId = (): string => `audio_${ulid()}`
 
 export class ChatCompletionsPrinter {
@@ -73,6 +76,13 @@ export class ChatCompletionsPrinter {
       default:
         this.#ofChoice(part, this.#choice(part.choice))
     }
+  }
+
+  /** Prints the upstream's error event as it came, on one line; nothing more is printed. */
+  error(payload: string): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#out += `data: ${onOneLine(payload)}\n\n`
   }
 
   /** Returns the bytes printed since the last call; null for none. */

@@ -7,6 +7,7 @@ import type { FinishReason, Part, TokenLogprob } from '../../../schemas/chat/par
 import { ulid } from '../../core/keys/ids.ts'
 import { saysError } from '../answer/content.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
+import { unreadableEvent } from '../answer/request-errors.ts'
 import { fieldsOf, isObject, type LooseObject, listOf, parsedFields, textOf } from '../loose.ts'
 import type { PartReader } from '../translate/stream.ts'
 import { CitedSources } from './citations.ts'
@@ -54,8 +55,6 @@ const indexOf = (value: unknown): number => (Number.isSafeInteger(value) ? Math.
 
 const isBlocked = ({ promptFeedback }: LooseObject): boolean =>
   textOf(fieldsOf(promptFeedback).blockReason) !== ''
-
-const payloadOf = (message: string): string => JSON.stringify({ error: { message } })
 
 /** Returns the code that the upstream ran, and its output, as Markdown. */
 function codeIn({ executableCode, codeExecutionResult }: LooseObject): string {
@@ -113,7 +112,7 @@ export class GenerateContentReader implements PartReader {
   read(_name: string, data: string, emit: Emit): void {
     if (data === DONE) return
     const event = parsedFields(data)
-    if (event === null) this.#err(payloadOf('An event is not JSON.'), emit)
+    if (event === null) this.#err(unreadableEvent('An event is not JSON.'), emit)
     else if (saysError(event)) this.#err(data, emit)
     else this.#answer(event, emit)
   }

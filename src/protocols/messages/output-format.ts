@@ -45,7 +45,8 @@ export function outputFormat(
     if (reduced.isTooDeep) throw invalidField(SCHEMA_PATH, 'it is nested too deeply')
     if (!refersToDefinitionsAlone(schema))
       return leftOut(dropped, 'its schema refers to itself, or to another document')
-    if (reduced.isLooser) dropped.add(FIELD, 'limits of its schema that this model cannot be held to')
+    if (reduced.isLooser)
+      dropped.change(FIELD, 'without limits of its schema that this model cannot be held to')
     return {
       type: 'output_config',
       value: { format: { type: 'json_schema', schema: reduced.schema } },

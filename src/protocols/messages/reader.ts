@@ -6,6 +6,7 @@ import type { FinishReason, Part } from '../../../schemas/chat/part.ts'
 import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { saysError } from '../answer/content.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
+import { unreadableEvent } from '../answer/request-errors.ts'
 import { fieldsOf, isObject, type LooseObject, parsedFields, textOf } from '../loose.ts'
 import type { PartReader } from '../translate/stream.ts'
 import { ANSWER_TOOL } from './output-format.ts'
@@ -79,8 +80,7 @@ export class MessagesReader implements PartReader {
 
   read(name: string, data: string, emit: Emit): void {
     const event = parsedFields(data)
-    if (event === null)
-      emit({ type: 'error', payload: JSON.stringify({ error: { message: 'An event is not JSON.' } }) })
+    if (event === null) emit({ type: 'error', payload: unreadableEvent('An event is not JSON.') })
     else if (name === 'error' || isError(event)) emit({ type: 'error', payload: data })
     else this.#event(event, emit)
   }

@@ -56,13 +56,13 @@ export function messagesThinking(
   if (wanted.depth.type === 'adaptive') {
     if (turn.family.takesAdaptive)
       return { isOn: true, thinking: { type: 'adaptive', ...display }, effort: null }
-    dropped.add(wanted.field, 'this model takes a budget alone')
+    dropped.change(wanted.field, 'a budget: this model takes nothing else')
   }
   if (!turn.mayThink) return leaveOut('the turn to go on with carries no signed thinking_blocks')
   const tokens = budgetTokens(wanted.depth, turn.limit)
   if (tokens < MIN_BUDGET_TOKENS) return leaveOut('max_tokens leaves no room for it')
   if (wanted.depth.type === 'budget' && tokens !== wanted.depth.tokens)
-    dropped.add(wanted.field, 'its budget must be at least 1024 and below max_tokens')
+    dropped.change(wanted.field, 'its budget must be at least 1024 and below max_tokens')
   return { isOn: true, thinking: { type: 'enabled', budget_tokens: tokens, ...display }, effort: null }
 }
 
@@ -74,13 +74,13 @@ function turnedOff(
 ): MessagesThinking | null {
   if (withoutThinking === 'unset') return null
   if (withoutThinking !== null) return { isOn: false, thinking: { type: withoutThinking }, effort: null }
-  dropped.add(field, 'this model always reasons: it is asked for the least')
+  dropped.change(field, 'this model always reasons: it is asked for the least')
   return { isOn: false, thinking: null, effort: LEAST_EFFORT }
 }
 
 /** Returns the settings for a model that takes no budget. It hides its reasoning by default. */
 function byEffort({ field, depth, isHidden }: WantedThinking, dropped: DroppedFields): MessagesThinking {
-  if (depth.type === 'budget') dropped.add(field, 'this model takes no budget')
+  if (depth.type === 'budget') dropped.change(field, 'this model takes no budget')
   const effort = depth.type === 'effort' ? (EFFORTS[depth.effort] ?? depth.effort) : null
   return { isOn: true, thinking: { type: 'adaptive', display: isHidden ? 'omitted' : 'summarized' }, effort }
 }

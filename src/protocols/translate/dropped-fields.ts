@@ -1,16 +1,28 @@
 /**
- * The fields that a translation drops, for `X-Protocol-Warning`. See docs/api-rules.md, "Protocols and translation".
+ * The fields that a translation drops, for `X-Protocol-Warning`, and those that it changes, for `X-Protocol-Changes`.
+ * See docs/api-rules.md, "Protocols and translation".
  */
+import type { EncodedRequest } from '../dialect.ts'
 
 export class DroppedFields {
-  readonly #names = new Set<string>()
+  readonly #dropped = new Set<string>()
+  readonly #changed = new Set<string>()
+  /** Both, in the order in which they were found. */
+  readonly #notes = new Set<string>()
 
-  /** Adds a field. `note` explains the effect to a developer; neither may contain the client's text. */
-  add(field: string, note?: string): void {
-    this.#names.add(note === undefined ? field : `${field} (${note})`)
+  /** Adds a field that the upstream does not get. `reason` is for the call log alone, and holds no text of the client. */
+  add(field: string, reason?: string): void {
+    this.#dropped.add(field)
+    this.#notes.add(reason === undefined ? field : `${field} (${reason})`)
   }
 
-  all(): readonly string[] {
-    return [...this.#names]
+  /** Adds a field that the upstream gets in part, or with another value. Neither text is the client's. */
+  change(field: string, how: string): void {
+    this.#changed.add(`${field} (${how})`)
+    this.#notes.add(`${field} (${how})`)
+  }
+
+  all(): Omit<EncodedRequest, 'body'> {
+    return { dropped: [...this.#dropped], changed: [...this.#changed], notes: [...this.#notes] }
   }
 }

@@ -8,6 +8,7 @@ import type { TokenUsage } from '../../core/pricing/usage.ts'
 import { SaidParts } from '../answer/content.ts'
 import { ReportedStream } from '../answer/reported-stream.ts'
 import type { UsageReport } from '../answer/reported-usage.ts'
+import { errorNames, isUnreadable, unreadableEvent } from '../answer/request-errors.ts'
 import type { ChatCompletionsPrinter } from '../chat-completions/printer.ts'
 import type { AnswerStream } from '../dialect.ts'
 import { EventReader } from '../sse/event-reader.ts'
@@ -33,7 +34,7 @@ export interface PartReader {
   end?(emit: (part: Part) => void): void
 }
 
-const OVERFLOW = JSON.stringify({ error: { message: 'An event of the upstream is too long to be read.' } })
+const OVERFLOW = unreadableEvent('An event of the upstream is too long to be read.')
 
 export class TranslatedStream extends ReportedStream implements AnswerStream {
   readonly #events = new EventReader((name, data) => this.#event(name, data))
@@ -92,9 +93,16 @@ export class TranslatedStream extends ReportedStream implements AnswerStream {
     this.reports.takeRead(this.#reader.usage, report, this.characters, this.#said.thoughtCharacters)
   }
 
+  #erred(payload: string): void {
+    const event = Buffer.from(payload)
+    this.err(event)
+    // Sent where no other channel is left: the client would get a stream of nothing.
+    if (this.laterError === null && !isUnreadable(errorNames(event))) this.#printer.error(payload)
+  }
+
   readonly #take = (part: Part): void => {
     if (this.#isOver) return
-    if (part.type === 'error') this.err(Buffer.from(part.payload))
+    if (part.type === 'error') this.#erred(part.payload)
     this.#said.add(part)
     this.characters = this.#said.characters
     // An event without any field begins nothing.

@@ -176,6 +176,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
   }
   const refusals = new RefusalLog({
     write: (settlement) => journal.journal.settle(null, settlement),
+    areShared: () => configuration.current().config.logs.share_refusals,
     isModel: (name) => configuration.current().resolve(name) !== null,
     later: (work, ms) => void setTimeout(work, ms).unref(),
     now: Date.now,

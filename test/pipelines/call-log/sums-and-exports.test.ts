@@ -277,7 +277,7 @@ t.test('the log summed up and exported', async (t) => {
         `1001,2026-03-10T15:30:00.250Z,2026-03-10T15:30:00.210Z,key_a,"'=HYPERLINK(""x"")",sk-tollgate-0123abcd,` +
         `"'@étude, ""n°1""",error,'-upstream_error,"two\nlines",10,20,0,0,0,0,-1.5,,19.41,40,${odd.request_id},,,,1,1\r\n`,
     )
-    t.match(headers.get('content-disposition'), 'filename="call-log-2026-02-08-to-2026-03-10.csv"')
+    t.match(headers.get('content-disposition'), 'filename="logs.csv"')
   })
 
   t.test('10,000 rows, then it says that there are more, and where', async (t) => {

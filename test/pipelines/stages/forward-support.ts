@@ -4,6 +4,7 @@ import type { Oddities } from '../../../pipelines/chat/forward/call-detail.ts'
 import type { ForwardDeps, UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
+import { unwrapped } from '../../../pipelines/replies/error.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/billing/precharge.ts'
 import { repliesTo } from '../../../pipelines/stages/forward.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
@@ -15,7 +16,7 @@ import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
-import type { Reply } from '../../../src/http/handler.ts'
+import type { HeaderList, Reply } from '../../../src/http/handler.ts'
 import { DIALECTS } from '../../../src/protocols/registry.ts'
 import {
   type UpstreamCall,
@@ -243,6 +244,7 @@ export class RunningCall {
   readonly leftReserved: bigint[] = []
   readonly view = walletView('1000')
   error: unknown = null
+  errorHeaders: HeaderList = []
   isComplete = false
   readonly health: ChannelHealth
   inFlight = 0
@@ -297,8 +299,10 @@ export class RunningCall {
         options.onReply?.(reply, this)
         this.replies.push(reply.type === 'data' ? { ...reply, bytes: Buffer.from(reply.bytes) } : reply)
       },
-      error: (error: unknown) => {
+      error: (thrown: unknown) => {
+        const { error, headers } = unwrapped(thrown)
         this.error = error
+        this.errorHeaders = headers
       },
       complete: () => {
         this.isComplete = true

@@ -93,7 +93,7 @@ t.test('with every key refused the channel has failed, and the client reads noth
     alone.attempt.refuse(401, `Incorrect API key provided: ${key}`)
   }
   t.same(alone.attempts.length, KEYS.length, 'each key once')
-  t.match(alone.error, { code: 'upstream_error' })
+  t.match(alone.error, { status: 401, code: 'invalid_api_key' })
   for (const key of KEYS) {
     t.notMatch(String((alone.error as Error).message), key)
     t.notMatch(JSON.stringify(alone.settlement), key)

@@ -7,6 +7,7 @@ import t from 'tap'
 import { type AnswerReceiver, StreamAnswer } from '../../../pipelines/chat/forward/answers.ts'
 import type { Ending } from '../../../pipelines/chat/forward/call-record.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
+import { erredAnswer } from '../../../pipelines/chat/forward/upstream-error.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'
 import { GenerateContentMeter } from '../../../src/protocols/generate-content/meter.ts'
@@ -100,6 +101,8 @@ class Silent {
 
   constructor(stream: AnswerStream, contentType: string) {
     const call: AnswerReceiver = {
+      erred: (event) => erredAnswer(event, { protocol: 'chat-completions', channel: {} }),
+      failsOver: () => false,
       begin: () => void this.heads++,
       firstByte: () => undefined,
       isPaused: () => this.isPaused,

@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/query.ts'
 import { pageSteps } from '../../../src/clickhouse/pages/steps.ts'
+import { withSharedIds } from '../../../src/core/call-log/shared-ids.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { callLogAt } from '../../support/connections.ts'
 import { startEngines } from '../../support/engines.ts'
@@ -33,7 +34,8 @@ t.test('the steps lie side by side and hold the whole window that is left', (t) 
   t.same(pageSteps({ ...everything, from: NOW, to: NOW }, NOW), [], 'an empty window holds nothing')
   const narrowed = { ...everything, statuses: [] }
   const ref = newId('req', NOW)
-  const [, later] = pageSteps({ ...everything, ref }, NOW)
+  const [near, shared, later] = pageSteps({ ...everything, ref }, NOW)
+  t.same(shared, { ...near, isShared: true })
   t.same(later, { from: NOW - DAY_MS, to: everything.to }, 'no call ended long before it was made')
   t.same(pageSteps({ ...everything, ref: 'of another form' }, NOW), [
     { from: everything.from, to: everything.to },
@@ -120,5 +122,32 @@ t.test('in the log', async (t) => {
       t.same(await find({ to: created_at }), [], 'behind the window')
       t.same(await find({ models: ['etude'] }), [], 'of another model')
     }
+  })
+
+  t.test('each of the refused calls that share a row is found by its request id', async (t) => {
+    const madeAt = NOW - 100 * DAY_MS
+    const ids = Array.from({ length: 5 }, () => newId('req', madeAt))
+    const shared = bookedCall(200, {
+      request_id: ids[0]!,
+      status: 'rejected',
+      error_code: 'rate_limit_exceeded',
+      call_count: ids.length,
+      detail: withSharedIds('{"endpoint":"/v1/x"}', ids)!,
+      created_at: madeAt + 8_000,
+    })
+    const alone = bookedCall(201, { created_at: madeAt + 8_000, request_id: newId('req', madeAt) })
+    await log.insertCalls({ token: 'usage-200-201', text: usageText([shared, alone]) })
+    const find = async (ref: string, more: Partial<CallPageQuery> = {}) =>
+      (await log.findCalls({ ...everything, ref, ...more })).rows.map((row) => row.id)
+    for (const id of ids) {
+      t.same(await find(id), [200])
+      t.same(await find(id, { keyId: 'key_a', statuses: ['rejected'] }), [200])
+      t.same(await find(id, { errorCodes: ['rate_limit_exceeded'] }), [200])
+      t.same(await find(id, { statuses: ['success'] }), [])
+      t.same(await find(id, { accountId: 'acc_b' }), [], 'of another account')
+      t.same(await find(id, { keyId: 'key_b' }), [], 'of another key')
+    }
+    t.same(await find(alone.request_id), [201])
+    t.same(await find(newId('req', madeAt)), [])
   })
 })

@@ -108,7 +108,7 @@ export function translateRequest(
     ...tools,
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
   }
-  return { body: Buffer.from(JSON.stringify(wire), 'utf8'), dropped: dropped.all() }
+  return { body: Buffer.from(JSON.stringify(wire), 'utf8'), ...dropped.all() }
 }
 
 function generationConfig(
@@ -147,9 +147,10 @@ const given = (name: string, value: unknown): object => (value == null ? {} : { 
 function stopSequences({ stop }: Request, dropped: DroppedFields): readonly string[] | null {
   const given = typeof stop === 'string' ? [stop] : (stop ?? [])
   const sequences = given.filter((sequence) => sequence !== '')
-  if (sequences.length < given.length) dropped.add('stop', 'empty sequences')
+  if (given.length > 0 && sequences.length === 0) dropped.add('stop', 'empty sequences')
+  else if (sequences.length < given.length) dropped.change('stop', 'without its empty sequences')
   if (sequences.length > MAX_STOP_SEQUENCES)
-    dropped.add('stop', `sequences after the first ${MAX_STOP_SEQUENCES}`)
+    dropped.change('stop', `cut after ${MAX_STOP_SEQUENCES} sequences`)
   return sequences.length === 0 ? null : sequences.slice(0, MAX_STOP_SEQUENCES)
 }
 
@@ -180,7 +181,7 @@ function thinking(request: Request, family: ModelFamily, dropped: DroppedFields)
   const config = thinkingConfig(family, wanted)
   const isOff = wanted.depth.type === 'off'
   if (isOff && family.alwaysReasons)
-    dropped.add(wanted.field, 'this model always reasons: it is asked for the least')
+    dropped.change(wanted.field, 'this model always reasons: it is asked for the least')
   if (config === null && !(isOff && family.thinking === null)) dropped.add(wanted.field)
   return config
 }
@@ -205,15 +206,14 @@ function modalities({ modalities: asked, audio }: Request, dropped: DroppedField
   }
   if (asked.includes('audio')) {
     if (audio?.format === AUDIO_FORMAT) {
-      if (audio.voice != null && typeof audio.voice !== 'string') dropped.add('audio', 'its voice')
+      if (audio.voice != null && typeof audio.voice !== 'string') dropped.add('audio.voice')
       return { responseModalities: ['AUDIO'], ...voiceOf(audio.voice) }
     }
-    dropped.add('audio', 'this model answers in pcm16 alone')
-    dropped.add('modalities', 'audio')
+    dropped.add('audio', 'this model answers in pcm16 only')
   } else if (audio != null) dropped.add('audio', 'only together with modalities')
   const known = asked.filter((modality) => Object.hasOwn(MODALITIES, modality))
-  if (known.length + (asked.includes('audio') ? 1 : 0) < asked.length)
-    dropped.add('modalities', 'unknown ones')
+  if (known.length === 0) dropped.add('modalities')
+  else if (known.length < asked.length) dropped.change('modalities', `only ${known.join(', ')}`)
   if (known.length === 0 || saysNothing('modalities', known)) return {}
   return { responseModalities: known.map((modality) => MODALITIES[modality]) }
 }

@@ -97,7 +97,7 @@ export function translateRequest(
     ...metadata(request, dropped),
     ...(call.stream ? { stream: true } : {}),
   }
-  return { body: Buffer.from(JSON.stringify(wire), 'utf8'), dropped: dropped.all() }
+  return { body: Buffer.from(JSON.stringify(wire), 'utf8'), ...dropped.all() }
 }
 
 const offered = (tools: SentTools['tools'], choice: SentTools['choice']): object => ({
@@ -135,7 +135,7 @@ function sampling(
     return {}
   }
   if (temperature != null && temperature > MAX_TEMPERATURE)
-    dropped.add('temperature', 'lowered to 1, the most this model takes')
+    dropped.change('temperature', 'lowered to 1, the most this model takes')
   // At 1 each of the two changes nothing, and there are models that refuse them together.
   const mustChoose = family.sampling === 'one' && temperature != null && topP != null && topP !== 1
   const choosesTopP = mustChoose && temperature >= MAX_TEMPERATURE
@@ -152,14 +152,18 @@ function sampling(
 function stopSequences({ stop }: TranslatableChatRequest, dropped: DroppedFields): object {
   const given = typeof stop === 'string' ? [stop] : (stop ?? [])
   const sent = given.filter((sequence) => sequence.trim() !== '')
-  if (sent.length < given.length) dropped.add('stop', 'blank sequences')
+  if (given.length > 0 && sent.length === 0) dropped.add('stop', 'blank sequences')
+  else if (sent.length < given.length) dropped.change('stop', 'without its blank sequences')
   return sent.length === 0 ? {} : { stop_sequences: sent }
 }
 
 /** Returns the metadata. The protocol has one id of the client's user: the first in the request. */
 function metadata(request: TranslatableChatRequest, dropped: DroppedFields): object {
   const { user_id: userId, ...others } = fieldsOf(request.metadata)
-  if (Object.keys(others).length > 0) dropped.add('metadata', 'all but user_id')
+  if (Object.keys(others).length > 0) {
+    if (userId == null) dropped.add('metadata')
+    else dropped.change('metadata', 'only user_id')
+  }
   const ids = [
     ['user', request.user],
     ['safety_identifier', request.safety_identifier],

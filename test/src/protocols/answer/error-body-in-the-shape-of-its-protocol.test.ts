@@ -76,20 +76,32 @@ t.test("an upstream's own refusal keeps its status, named as the page has it", a
     [429, 'rate_limit_exceeded', 'rate_limit_error'],
     [418, 'upstream_error', 'api_error'],
     [500, 'upstream_error', 'api_error'],
+    [402, 'upstream_error', 'api_error'],
+    [504, 'upstream_error', 'api_error'],
     [529, 'upstream_error', 'api_error'],
   ]
+  /** In the shape of messages, and the status of generate-content. */
+  const listed: Readonly<Record<number, readonly [string, string]>> = {
+    403: ['permission_error', 'PERMISSION_DENIED'],
+    429: ['rate_limit_error', 'RESOURCE_EXHAUSTED'],
+    504: ['api_error', 'DEADLINE_EXCEEDED'],
+  }
   for (const [status, code, type] of names) {
     t.strictSame(upstreamStatusName(status), { code, type })
     const refusal = { status, message: 'm', code, type }
+    const [messagesType, generateStatus] = listed[status] ?? ['api_error', 'UNAVAILABLE']
     t.strictSame(JSON.parse(upstreamErrorBody('chat-completions', refusal)), {
       error: { message: 'm', type, code },
     })
     t.strictSame(JSON.parse(upstreamErrorBody('messages', refusal)), {
       type: 'error',
-      error: { type: 'api_error', message: 'm' },
+      error: { type: messagesType, message: 'm' },
     })
     t.strictSame(JSON.parse(upstreamErrorBody('generate-content', refusal)), {
-      error: { code: status, message: 'm', status: 'UNAVAILABLE' },
+      error: { code: status, message: 'm', status: generateStatus },
     })
+    const extras = { param: 'tools[0]', details: [{ retryDelay: '7s' }] }
+    for (const shape of ['chat-completions', 'messages', 'generate-content'] as const)
+      t.match(JSON.parse(upstreamErrorBody(shape, { ...refusal, extras })), { error: extras }, shape)
   }
 })

@@ -11,12 +11,13 @@ export const REDUCED = { upstreamModel: 'gemini-2.0-flash' }
 export const HI = { role: 'user', content: 'Hi' }
 export const PNG = 'iVBORw0KGgo='
 
+/** `dropped` is all that is named, as the call log has it. */
 export function sent(body: object, options: Partial<EncodeOptions> = {}, call: Partial<ChatCall> = {}) {
   const wire = TO_GENERATE_CONTENT.encodeRequest(chatCall({ messages: [HI], ...body }, call), {
     ...OPTIONS,
     ...options,
   })
-  return { ...JSON.parse(wire.body.toString()), dropped: wire.dropped }
+  return { ...JSON.parse(wire.body.toString()), dropped: wire.notes }
 }
 
 export function refused(t: Test, body: object, message: RegExp): void {

@@ -191,7 +191,9 @@ t.test('Stream: an error event, or one that is no JSON, ends it without finish a
   t.strictSame(finishes(ended('STOP'), error, ended('STOP')), [])
   for (const payload of [JSON.stringify(error), 'no JSON']) {
     const stream = translatedStream()
-    t.equal(stream.push(Buffer.from(`data: ${payload}\n\n`)), null)
+    const event = `data: ${payload}\n\n`
+    const shown = payload === 'no JSON' ? undefined : event
+    t.equal(stream.push(Buffer.from(event))?.toString(), shown, 'as the first event it is the answer')
     t.equal(stream.end(), null)
     t.match(stream, { hasBegun: false, isComplete: false })
     t.match(JSON.parse(stream.firstError!.toString()).error.message, /overloaded|not JSON/)

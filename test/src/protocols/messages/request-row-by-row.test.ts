@@ -88,7 +88,7 @@ t.test('stop: stop_sequences, blank-only ones removed', async (t) => {
   t.strictSame(sent({ stop: 'END' }).stop_sequences, ['END'])
   t.match(sent({ stop: ['a', ' ', '\n', ''] }), {
     stop_sequences: ['a'],
-    dropped: ['stop (blank sequences)'],
+    dropped: ['stop (without its blank sequences)'],
   })
   t.equal(sent({ stop: '\n' }).stop_sequences, undefined)
   t.match(sent({ stop: null }), { stop_sequences: undefined, dropped: { length: 0 } })
@@ -289,7 +289,9 @@ t.test('response_format json_schema: output_config, without what the vendor refu
     $defs: { one: { type: 'object', additionalProperties: false } },
     additionalProperties: false,
   })
-  t.same(reduced.dropped, ['response_format (limits of its schema that this model cannot be held to)'])
+  t.same(reduced.dropped, [
+    'response_format (without limits of its schema that this model cannot be held to)',
+  ])
   const deep = Array.from({ length: 200 }).reduce<object>((items) => ({ type: 'array', items }), {})
   refused(t, asJson(deep), /^Field 'response_format\.json_schema\.schema' .* nested too deeply/)
   for (const format of [{ type: 'json_schema' }, { type: 'json_object' }, { type: 'grammar' }])
@@ -352,12 +354,12 @@ t.test('legacy functions and function_call: tools and their choice, one call at 
   refused(t, { functions: [{}] }, /^Field 'functions\[0\]\.name'/)
 })
 
-t.test('no word of the client’s stands in a warning', async (t) => {
+t.test('a name that a header cannot hold is changed', async (t) => {
   const { dropped } = sent({
     tools: [{ type: 'x\r\ny: z' }],
     tool_choice: null,
     'evil\r\nfield': 1,
     stop: [' '],
   })
-  t.same(dropped, ['further unknown fields', 'tools[0]', 'stop (blank sequences)'])
+  t.same(dropped, ['evil??field', 'tools[0]', 'stop (blank sequences)'])
 })

@@ -10,12 +10,13 @@ export const OPTIONS = encodeOptions({ upstreamModel: 'opus-9', outputCeiling: C
 export const HI = { role: 'user', content: 'Hi' }
 export const PNG = 'iVBORw0KGgo='
 
+/** `dropped` is all that is named, as the call log has it. */
 export function sent(body: object, call: Partial<ChatCall> = {}, options: Partial<EncodeOptions> = {}) {
   const wire = TO_MESSAGES.encodeRequest(chatCall({ messages: [HI], ...body }, { stream: false, ...call }), {
     ...OPTIONS,
     ...options,
   })
-  return { ...JSON.parse(wire.body.toString()), dropped: wire.dropped }
+  return { ...JSON.parse(wire.body.toString()), dropped: wire.notes }
 }
 
 export function refused(t: Test, body: object, message: RegExp): void {

@@ -1,0 +1,92 @@
+/** The headers of translated calls: which protocols, the names of dropped fields, and what was changed. */
+import t from 'tap'
+import { plannedTranslation } from '../../../pipelines/chat/forward/translation-headers.ts'
+import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import { Failure } from '../../../schemas/failure.ts'
+import { clientCall, RunningCall } from './forward-support.ts'
+
+const TRANSLATION = 'x-protocol-translation'
+const WARNING = 'x-protocol-warning'
+const CHANGES = 'x-protocol-changes'
+
+const started = (upstream: ChatProtocol, request: object = {}) =>
+  new RunningCall({ upstream, client: clientCall('chat-completions', 'hi', false, request) })
+
+function headersOf(call: RunningCall): Record<string, string> {
+  const [reply] = call.replies
+  const headers = reply !== undefined && reply.type !== 'data' ? reply.headers : call.errorHeaders
+  return Object.fromEntries(headers)
+}
+
+const MESSAGE = { type: 'message', content: [{ type: 'text', text: 'x' }], stop_reason: 'end_turn' }
+
+t.test('the warning has names and nothing else; what was changed stands apart', async (t) => {
+  const call = started('messages', {
+    seed: 1,
+    temperature: 1.5,
+    logit_bias: { 1: 1 },
+    response_format: { type: 'json_object' },
+    n: 2,
+    stop: ['a', ' '],
+  })
+  call.attempt.answer(MESSAGE)
+  const headers = headersOf(call)
+  t.equal(headers[TRANSLATION], 'chat-completions to messages')
+  t.same(headers[WARNING]?.split('; ').sort(), ['logit_bias', 'n', 'response_format', 'seed'])
+  t.match(headers[CHANGES], /^temperature \(lowered to 1, [^;]*\); stop \([^;]*\)$/)
+  t.match(call.settlement.detail, /seed.*temperature \(lowered to 1/, 'the log has both')
+})
+
+t.test('without anything dropped or changed neither is there', async (t) => {
+  const call = started('messages')
+  call.attempt.answer(MESSAGE)
+  t.match(headersOf(call), { [TRANSLATION]: String, [WARNING]: undefined, [CHANGES]: undefined })
+})
+
+t.test('a list that is too long ends with a whole name', async (t) => {
+  const many = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`field_${index}`, 1]))
+  const call = started('messages', many)
+  call.attempt.answer(MESSAGE)
+  const names = headersOf(call)[WARNING]!.split('; ')
+  t.ok(names.length > 100)
+  for (const name of names) t.match(name, /^field_\d+$/)
+  t.equal(names.at(-1), `field_${names.length - 1}`)
+})
+
+t.test('failed and refused calls say it too', async (t) => {
+  for (const upstream of ['messages', 'generate-content'] as const) {
+    const translation = `chat-completions to ${upstream}`
+    const refused = started(upstream, { logit_bias: { 1: 1 } })
+    refused.attempt.refuse(400, 'bad')
+    t.match(refused.error, { status: 400 })
+    t.match(headersOf(refused), { [TRANSLATION]: translation, [WARNING]: 'logit_bias' })
+
+    const failed = started(upstream)
+    failed.attempt.fail('connect')
+    t.match(failed.error, { status: 502 })
+    t.match(headersOf(failed), { [TRANSLATION]: translation })
+
+    const content = [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'x' } }]
+    const untranslatable = started(upstream, { messages: [{ role: 'user', content }] })
+    t.equal(untranslatable.attempts.length, 0)
+    t.ok(untranslatable.error instanceof Failure)
+    t.match(headersOf(untranslatable), { [TRANSLATION]: translation })
+  }
+})
+
+t.test('a native call says nothing, whole or refused', async (t) => {
+  const call = started('chat-completions')
+  call.attempt.refuse(400, 'bad')
+  t.same(headersOf(call), {})
+})
+
+t.test('refused before an attempt: where each attempt would have been the same translation', async (t) => {
+  const native = { isTranslated: false, protocol: 'chat-completions' } as const
+  const messages = { isTranslated: true, protocol: 'messages' } as const
+  const generate = { isTranslated: true, protocol: 'generate-content' } as const
+  const of = (...routes: readonly { isTranslated: boolean; protocol: ChatProtocol }[]) =>
+    plannedTranslation('chat-completions', { routes })
+  t.same(of(messages, messages), [[TRANSLATION, 'chat-completions to messages']])
+  for (const routes of [[], [native], [native, messages], [messages, generate]]) t.same(of(...routes), [])
+  t.same(plannedTranslation('chat-completions', {}), [])
+})
