@@ -75,7 +75,7 @@ export class DataDirInUse extends Error {
 
 function describeHolder(holder: Holder | null, baseUrl: string | null): string {
   if (holder === null)
-    return '. Whoever holds it has not said so: list its processes with `lslocks`. Stop them'
+    return '. The lock names no holder: list the processes that have it with `lslocks`. Stop them'
   const { pid, host, since } = holder
   if (isAlive(holder)) {
     const at = baseUrl === null ? '' : ` and answers at ${baseUrl}`

@@ -15,7 +15,7 @@ import { SupervisedEngine } from './supervisor.ts'
 export interface EmbeddedOptions {
   /** Directory of the engines' data; the caller holds its lock (`lockDataDir`). */
   dataDir: string
-  /** That lock. The engines inherit it: nobody else has the directory while one of them lives. */
+  /** That lock. The engines inherit it: the directory stays locked while one of them lives. */
   lockFd?: number
   engines: readonly EngineName[]
   /** Gateway processes that use them. Default: one. */

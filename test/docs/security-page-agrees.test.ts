@@ -1,5 +1,6 @@
 /** The page about security has a row for every setting that the public profile fills, with both values. */
 import t from 'tap'
+import { COLLECTION_LIMITS } from '../../schemas/collection-limits.ts'
 import { configFile } from '../../schemas/config/file.ts'
 import { withProfile } from '../../src/config/profile.ts'
 import { readText } from '../support/source-files.ts'
@@ -19,7 +20,8 @@ function listLeaves(value: unknown, path = ''): readonly (readonly [path: string
 
 const GIVEN = { profile: 'public', models: [{ capabilities: { reasoning: true } }] }
 
-const section = readText('docs/security.md').split('## In front of strangers')[1]?.split('\n## ')[0] ?? ''
+const page = readText('docs/security.md')
+const section = page.split('## In front of strangers')[1]?.split('\n## ')[0] ?? ''
 const HEAD = '| setting | without a profile | `profile: public` | what a client sees |\n|---|---|---|---|\n'
 const rows = (section.split(HEAD)[1]?.split('\n\n')[0] ?? '')
   .split('\n')
@@ -39,4 +41,9 @@ t.test('every setting that the public profile fills is a row, with its default a
     t.match(row?.slice(1, 3), [inWords(byDefault), inWords(value)], path)
     t.ok(row?.[3], `${path} says what a client sees`)
   }
+})
+
+t.test('every limit of a collection is a row, with its number', async (t) => {
+  for (const [limit, most] of Object.entries(COLLECTION_LIMITS))
+    t.ok(page.includes(`\n| \`${limit}\` | ${most.toLocaleString('en')} | `), limit)
 })

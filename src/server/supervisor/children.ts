@@ -37,7 +37,7 @@ export interface ChildLog {
 
 export interface ChildOptions {
   readonly boot: Boot
-  /** Of the data directory. The child inherits it: nobody else has the directory while the child lives. */
+  /** The lock of the data directory. The child inherits it: the directory stays locked while the child lives. */
   readonly lockFd?: number
   readonly log: ChildLog
   readonly onMessage: (child: ServiceChild, message: ToParent) => void
