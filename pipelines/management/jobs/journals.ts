@@ -122,7 +122,7 @@ export const journalActs = [
     if (found === null)
       throw new Failure(
         'invalid_request',
-        `directory: ${directory} has no journal. Name a folder with a file \`id\`, such as gateway-0 in the folder \`journal\` of a data directory.`,
+        `directory: ${directory} has no journal that may be imported. Name a folder with a file \`id\`, such as gateway-0 in the folder \`journal\` of a data directory. The management API reads only below the data directory of the gateway and the folders of journals.import_roots.`,
       )
     const { id } = found
     if (found.isOwned)
