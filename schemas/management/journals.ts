@@ -1,6 +1,6 @@
 /** Operations on journals of gateways: which are not drained, and the end of those whose machine never comes back. */
 import { z } from 'zod'
-import { amountText, instantText, operation } from './operation.ts'
+import { amountText, instantText, operation, wholeListOf } from './operation.ts'
 
 const id = z.string().describe('Id of the journal: the content of its file `id`.')
 const MAX_PATH_CHARS = 1_024
@@ -28,7 +28,7 @@ export const listJournals = operation({
   input: z.object({}),
   answer: {
     name: 'JournalList',
-    schema: z.object({ object: z.literal('list'), data: z.array(journal) }),
+    schema: wholeListOf(journal),
   },
 })
 

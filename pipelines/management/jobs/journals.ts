@@ -9,6 +9,7 @@ import type { Admission } from '../../../src/journal/journal.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
 import { decodeSettlements } from '../../settlement/messages.ts'
 import { type Context, implementWith } from '../act.ts'
+import { wholeList } from '../page.ts'
 
 export interface JournalDeps {
   readonly journals: {
@@ -106,16 +107,17 @@ async function closeReserved(
 }
 
 export const journalActs = [
-  act(listJournals, async ({ database }) => ({
-    object: 'list' as const,
-    data: (await database.listJournals()).map((journal) => ({
-      ...shapeOf(journal),
-      state: journal.isLive ? ('live' as const) : ('silent' as const),
-      last_heartbeat: journal.seenAt.toISOString(),
-      open_estimate: printCredits(journal.openEstimate),
-      unbooked_cost: printCredits(journal.unbookedCost),
-    })),
-  })),
+  act(listJournals, async ({ database }) =>
+    wholeList(
+      (await database.listJournals()).map((journal) => ({
+        ...shapeOf(journal),
+        state: journal.isLive ? ('live' as const) : ('silent' as const),
+        last_heartbeat: journal.seenAt.toISOString(),
+        open_estimate: printCredits(journal.openEstimate),
+        unbooked_cost: printCredits(journal.unbookedCost),
+      })),
+    ),
+  ),
   act(importJournal, async (context, { directory }) => {
     const { database, journals, write } = context
     const found = journals.find(directory)

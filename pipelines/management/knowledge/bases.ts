@@ -14,7 +14,7 @@ import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
 import type { Caller } from '../caller.ts'
-import { page, pageAfter } from '../page.ts'
+import { page, pageAfter, wholeList } from '../page.ts'
 
 const baseShape = shapeOf<KnowledgeBase>
 
@@ -42,8 +42,7 @@ export const baseActs = [
     ])
     const ids = new Set(own.map(({ id }) => id))
     return {
-      object: 'list' as const,
-      data: own.map(baseShape),
+      ...wholeList(own.map(baseShape)),
       granted: readable
         .filter(({ id }) => id !== '' && !ids.has(id))
         .map(({ id, name, pages }) => ({ id, name, pages })),

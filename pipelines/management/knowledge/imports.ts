@@ -22,6 +22,7 @@ import { notStored } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
 import { implementWith } from '../act.ts'
 import { jobProgressShape } from '../jobs/jobs.ts'
+import { page, pageAfter } from '../page.ts'
 import { accountOfBase } from './bases.ts'
 
 /** An import that has not begun within this time finds its files gone. */
@@ -158,10 +159,10 @@ export const importActs = [
       }
     },
   ),
-  act(listImports, accountOfBase, async ({ database }, { id, limit }) => ({
-    object: 'list' as const,
-    data: (await database.listJobs({ kinds: ['import'], subjectId: id, limit })).map(shapeOf),
-  })),
+  act(listImports, accountOfBase, async ({ database }, { id, ...input }) => {
+    const found = await database.listJobs({ kinds: ['import'], subjectId: id, ...pageAfter(input) })
+    return page(found.map(shapeOf), input)
+  }),
   act(showImport, accountOfBase, async ({ database }, input) => shapeOf(await importOf(database, input))),
   act(cancelImport, accountOfBase, async ({ database, write }, input) => {
     const { id } = await importOf(database, input)

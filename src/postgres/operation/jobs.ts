@@ -6,6 +6,7 @@ import { Refusal } from '../billing/refusal.ts'
 import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
+import type { Listing } from '../listing.ts'
 import type { Transaction } from '../transaction.ts'
 
 export type JobKind = 'verify' | 'rebuild' | 'import'
@@ -118,19 +119,22 @@ export async function readJob(sql: Queryable, id: string): Promise<Job> {
   return jobOfRow(row)
 }
 
-interface JobsQuery {
+interface JobsQuery extends Listing {
   readonly kinds: readonly JobKind[]
   readonly subjectId?: string
-  readonly limit: number
 }
 
 /** Returns the newest jobs of these kinds, or those of them about one subject. */
-export async function listJobs(sql: Queryable, { kinds, subjectId, limit }: JobsQuery): Promise<Job[]> {
+export async function listJobs(
+  sql: Queryable,
+  { kinds, subjectId, after = null, limit = null }: JobsQuery,
+): Promise<Job[]> {
   const rows = await sql<JobRow[]>`
     SELECT ${columns(sql)} FROM jobs
     WHERE kind = ANY (${kinds as JobKind[]}::text[])
       ${subjectId === undefined ? sql`` : sql`AND subject_id = ${subjectId}`}
-    ORDER BY created_at DESC LIMIT ${limit}`
+      ${after === null ? sql`` : sql`AND id < ${after}`}
+    ORDER BY id DESC LIMIT ${limit}`
   return rows.map(jobOfRow)
 }
 
