@@ -31,6 +31,14 @@ export const pageAfter = (input: PageInput) => ({ after: afterOf(input), limit: 
 /** Returns the cursor of the page after the entry of this key. */
 export const cursorAfter = (key: string | number): string => Buffer.from(String(key)).toString('base64url')
 
+/** Returns a list that is answered whole. */
+export const wholeList = <Entry>(data: readonly Entry[]) => ({
+  object: 'list' as const,
+  data,
+  has_more: false as const,
+  next_cursor: null,
+})
+
 /**
  * Returns a page of entries, of which one more than its limit was read.
  * @param keyOf returns what the list is ordered by

@@ -1,6 +1,7 @@
 /**
  * Works on the deliveries whose messages come to this process. Each lane, an endpoint or the mail server, has few
- * attempts under way at a time, so that one that is slow holds nothing but its own. A message is acknowledged once its
+ * attempts under way at a time, and so has each account and each host, so that one that is slow holds nothing but its own.
+ * Lanes take turns. A message is acknowledged once its
  * attempt is in the row. See docs/notifications.md, "Deliveries".
  */
 import type { AttemptResult, DueDelivery } from '../../schemas/notifications/delivery.ts'
@@ -10,10 +11,8 @@ import { OutageLog, type PipelineLog } from '../settlement/retrying.ts'
 import { type AttemptDeps, attempt } from './attempt.ts'
 import { decodeDeliveryMessage } from './messages.ts'
 
-/** Attempts of one lane at a time. */
-const LANE_AT_ONCE = 8
-/** Attempts of all lanes at a time: each is a connection. */
-const AT_ONCE = 512
+/** Attempts at a time of one lane, of the lanes of one account, of one host, and of all: each is a connection. */
+export const ATTEMPTS_AT_ONCE = { lane: 8, account: 32, host: 32, all: 512 } as const
 const LINGER_MS = 5
 const READ_MAX_DELIVERIES = 500
 /** While PostgreSQL is away. */
@@ -36,6 +35,21 @@ interface Received {
 
 interface Waiting extends Received {
   readonly delivery: DueDelivery
+  readonly shares: readonly Share[]
+}
+
+/** A host or an account: the attempts that share it are counted together. */
+interface Share {
+  readonly key: string
+  readonly most: number
+}
+
+/** Returns the account and the host of a webhook. Mails have the mail server's lane alone. */
+function sharesOf({ event, endpoint }: DueDelivery): readonly Share[] {
+  if (event === null || endpoint === null) return []
+  const account = { key: `account ${event.accountId}`, most: ATTEMPTS_AT_ONCE.account }
+  const host = URL.canParse(endpoint.url) ? new URL(endpoint.url).host : ''
+  return [account, { key: `host ${host}`, most: ATTEMPTS_AT_ONCE.host }]
 }
 
 export class DeliveryWork {
@@ -44,7 +58,10 @@ export class DeliveryWork {
   readonly #held = new Set<Delivery>()
   /** Ids of what is here, so that a second message about one is done with at once. */
   readonly #ids = new Set<string>()
+  /** In the order of their turns. */
   readonly #lanes = new Map<string, { waiting: Waiting[]; running: number }>()
+  /** Attempts under way, of each account and each host that has some. */
+  readonly #sharing = new Map<string, number>()
   #received: Received[] = []
   #results: { readonly one: Received; readonly result: AttemptResult }[] = []
   #isReadComing = false
@@ -114,7 +131,7 @@ export class DeliveryWork {
           const delivery = byId.get(one.id)
           if (this.#isStopped) this.#release(one, 0)
           else if (delivery === undefined || delivery.state !== 'waiting') this.#finish(one)
-          else this.#queue({ ...one, delivery })
+          else this.#queue({ ...one, delivery, shares: sharesOf(delivery) })
         }
       } catch (error) {
         this.#trouble.failed(error)
@@ -137,25 +154,57 @@ export class DeliveryWork {
     const lane = this.#lanes.get(name) ?? { waiting: [], running: 0 }
     this.#lanes.set(name, lane)
     lane.waiting.push(one)
-    this.#run(name)
+    while (this.#begin(name));
   }
 
-  #run(name: string): void {
+  /** Begins the next attempt of a lane that may have one more. Returns whether it did. */
+  #begin(name: string): boolean {
     const lane = this.#lanes.get(name)!
-    while (lane.running < LANE_AT_ONCE && this.#running < AT_ONCE && !this.#isStopped) {
-      const one = lane.waiting.shift()
-      if (one === undefined) break
-      lane.running++
-      this.#running++
-      void attempt(this.#deps, one.delivery).then((result) => {
-        lane.running--
-        const wasFull = this.#running-- >= AT_ONCE
-        this.#write({ one, result })
-        if (wasFull) for (const other of [...this.#lanes.keys()]) this.#run(other)
-        else this.#run(name)
-      })
+    const next = lane.waiting[0]
+    if (this.#isStopped || next === undefined || this.#running >= ATTEMPTS_AT_ONCE.all) return false
+    const { shares } = next
+    if (lane.running >= ATTEMPTS_AT_ONCE.lane || shares.some((share) => this.#isFull(share))) return false
+    lane.waiting.shift()
+    lane.running++
+    this.#running++
+    this.#share(shares, 1)
+    void attempt(this.#deps, next.delivery).then((result) => {
+      lane.running--
+      this.#running--
+      this.#share(shares, -1)
+      this.#write({ one: next, result })
+      this.#beginAll()
+    })
+    return true
+  }
+
+  /** Begins what may begin: one attempt of each lane in turn, until none may have one more. */
+  #beginAll(): void {
+    let hasBegun = true
+    while (hasBegun) {
+      hasBegun = false
+      for (const [name, lane] of [...this.#lanes]) {
+        if (lane.running === 0 && lane.waiting.length === 0) this.#lanes.delete(name)
+        else if (this.#begin(name)) {
+          hasBegun = true
+          // Its next turn is after those of all others.
+          this.#lanes.delete(name)
+          this.#lanes.set(name, lane)
+        }
+      }
     }
-    if (lane.running === 0 && lane.waiting.length === 0) this.#lanes.delete(name)
+  }
+
+  #isFull({ key, most }: Share): boolean {
+    return (this.#sharing.get(key) ?? 0) >= most
+  }
+
+  #share(shares: readonly Share[], change: 1 | -1): void {
+    for (const { key } of shares) {
+      const running = (this.#sharing.get(key) ?? 0) + change
+      if (running > 0) this.#sharing.set(key, running)
+      else this.#sharing.delete(key)
+    }
   }
 
   #write(ended: { readonly one: Received; readonly result: AttemptResult }): void {

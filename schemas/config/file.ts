@@ -187,6 +187,14 @@ export const configFile = z.strictObject({
       share_refusals: z.boolean().default(false),
     })
     .prefault({}),
+  journals: z
+    .strictObject({
+      /** Folders below which the management API may import journals, besides the data directory. */
+      import_roots: z
+        .array(z.string().regex(/^\/./, 'must be an absolute path below the root folder'))
+        .default([]),
+    })
+    .prefault({}),
   /** Full months that PostgreSQL keeps besides the current one; null keeps all. */
   retention: z
     .strictObject({

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { STRATEGIES } from '../config/catalog.ts'
 import { BREAKER_STATES, CHANNEL_STATES, channelReport, processReport } from '../config/channel-report.ts'
-import { amountText, instantText, operation } from './operation.ts'
+import { amountText, instantText, operation, wholeListOf } from './operation.ts'
 
 const count = z.int().min(0)
 const { last_error, latency_p50_ms, latency_p99_ms } = channelReport.shape
@@ -68,12 +68,7 @@ export const listChannels = operation({
   input: z.object({}),
   answer: {
     name: 'ChannelList',
-    schema: z.object({
-      object: z.literal('list'),
-      data: z.array(channelSchema),
-      has_more: z.literal(false),
-      next_cursor: z.null(),
-    }),
+    schema: wholeListOf(channelSchema),
   },
 })
 

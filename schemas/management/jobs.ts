@@ -1,6 +1,9 @@
 /** Operations of long jobs, and what an operator reads of the integrity of the books. */
 import { z } from 'zod'
-import { amountText, instantText, operation } from './operation.ts'
+import { amountText, instantText, operation, pageInput, pageOf } from './operation.ts'
+
+/** Of lists of jobs: fewer than of others, for each has its result. */
+export const lastJobs = { ...pageInput, limit: z.coerce.number().int().min(1).max(100).default(20) }
 
 const kind = z.enum(['verify', 'rebuild'])
 const id = z.string()
@@ -97,8 +100,8 @@ export const listJobs = operation({
   method: 'GET',
   path: '/jobs',
   summary: 'List the last jobs, the newest first.',
-  input: z.object({ kind: kind.optional(), limit: z.coerce.number().int().min(1).max(100).default(20) }),
-  answer: { name: 'JobList', schema: z.object({ object: z.literal('list'), data: z.array(job) }) },
+  input: z.object({ kind: kind.optional(), ...lastJobs }),
+  answer: { name: 'JobList', schema: pageOf(job) },
 })
 
 export const showJob = operation({

@@ -1,9 +1,9 @@
 /** Operations on journals of gateways: which are not drained, and the end of those whose machine never comes back. */
 import { z } from 'zod'
-import { amountText, instantText, operation } from './operation.ts'
+import { amountText, instantText, operation, wholeListOf } from './operation.ts'
 
 const id = z.string().describe('Id of the journal: the content of its file `id`.')
-const MAX_PATH_CHARS = 4096
+const MAX_PATH_CHARS = 1_024
 
 const journal = z.object({
   id,
@@ -28,7 +28,7 @@ export const listJournals = operation({
   input: z.object({}),
   answer: {
     name: 'JournalList',
-    schema: z.object({ object: z.literal('list'), data: z.array(journal) }),
+    schema: wholeListOf(journal),
   },
 })
 
@@ -39,7 +39,8 @@ export const importJournal = operation({
   summary: 'Book the journal that is found in a directory, each call once, however often.',
   details:
     'The directory is on the machine of the gateway that answers; `tollgate journal import` reads one of the machine ' +
-    'where it runs. A call without an end becomes an interrupted row without a charge. 409 while the gateway of the ' +
+    'where it runs. The directory is below the data directory of that gateway, or below a folder of ' +
+    '`journals.import_roots`. A call without an end becomes an interrupted row without a charge. 409 while the gateway of the ' +
     'journal lives, or while JetStream has settlements of it.',
   input: z.object({
     directory: z

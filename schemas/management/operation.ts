@@ -85,6 +85,15 @@ export const pageOf = <Entry extends z.ZodType>(entry: Entry) =>
     next_cursor: z.string().nullable(),
   })
 
+/** Returns the schema of a list that is answered whole: it has the fields of a page, and is the only one. */
+export const wholeListOf = <Entry extends z.ZodType>(entry: Entry) =>
+  z.object({
+    object: z.literal('list'),
+    data: z.array(entry),
+    has_more: z.literal(false),
+    next_cursor: z.null(),
+  })
+
 /** An amount in an answer. */
 export const amountText = z.string().describe('Credits, as a decimal number.')
 export const instantText = z.iso.datetime().describe('RFC 3339, UTC.')

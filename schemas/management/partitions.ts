@@ -1,6 +1,6 @@
 /** Operations on the months of the tables that grow for ever. */
 import { z } from 'zod'
-import { instantText, operation } from './operation.ts'
+import { instantText, operation, wholeListOf } from './operation.ts'
 
 const partition = z.object({
   name: z.string(),
@@ -23,7 +23,7 @@ export const listPartitions = operation({
   input: z.object({}),
   answer: {
     name: 'PartitionList',
-    schema: z.object({ object: z.literal('list'), data: z.array(partition) }),
+    schema: wholeListOf(partition),
   },
   scope: 'admin',
   allows: 'operators',

@@ -40,7 +40,7 @@ export async function withEngines<T>(
   const held = await holdDataDir(settings)
   if ('running' in held) return work(held.running)
   try {
-    return await withOwn(settings, needed, missing, work)
+    return await withOwn(settings, held.lock, { needed, missing }, work)
   } finally {
     held.lock.release()
   }
@@ -96,11 +96,11 @@ async function configured(settings: Settings, needed: readonly Needed[]): Promis
 
 async function withOwn<T>(
   settings: Settings,
-  needed: readonly Needed[],
-  missing: readonly EngineName[],
+  { fd: lockFd }: DataDirLock,
+  { needed, missing }: { needed: readonly Needed[]; missing: readonly EngineName[] },
   work: (urls: EngineUrls) => Promise<T>,
 ): Promise<T> {
-  const { urls, stop } = await startEmbedded({ dataDir: settings.dataDir, engines: missing })
+  const { urls, stop } = await startEmbedded({ dataDir: settings.dataDir, lockFd, engines: missing })
   try {
     const { databaseUrl: ownerUrl } = urls
     const known = {

@@ -1,13 +1,33 @@
-import { randomBytes } from 'node:crypto'
-import { linkSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:net'
+import { spawnSync } from 'node:child_process'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { PRIVATE_MODE, readPrivateJson, writePrivateFile } from './private-file.ts'
-import { identify, isAlive } from './process-identity.ts'
+import { identify, isAlive, signal } from './process-identity.ts'
+import { findProgram } from './programs.ts'
 
-const Holder = z.object({ pid: z.int().positive(), start: z.string(), since: z.iso.datetime() })
+const Holder = z.object({
+  pid: z.int().positive(),
+  start: z.string(),
+  /** The pid counts in it. */
+  pid_namespace: z.string(),
+  host: z.string(),
+  since: z.iso.datetime(),
+})
 type Holder = z.infer<typeof Holder>
 
 const RunRecord = z.object({
@@ -41,21 +61,37 @@ const LastConfig = z.object({ config_file: z.string().nullable() })
 
 /** Another service holds this data directory. */
 export class DataDirInUse extends Error {
-  readonly pid: number
+  /** Null where the holder has not said who it is. */
+  readonly pid: number | null
 
-  constructor(dir: string, holder: Holder, baseUrl: string | null) {
-    const at = baseUrl === null ? '' : ` and answers at ${baseUrl}`
+  constructor(dir: string, holder: Holder | null, baseUrl: string | null) {
     super(
-      `${dir} is in use: process ${holder.pid} has held it since ${holder.since}${at}. ` +
-        `Stop that one, or choose another folder with TOLLGATE_DATA_DIR.`,
+      `${dir} is in use${describeHolder(holder, baseUrl)}, or choose another folder with TOLLGATE_DATA_DIR.`,
     )
-    this.pid = holder.pid
+    this.name = 'DataDirInUse'
+    this.pid = holder?.pid ?? null
   }
+}
+
+function describeHolder(holder: Holder | null, baseUrl: string | null): string {
+  if (holder === null)
+    return '. The lock names no holder: list the processes that have it with `lslocks`. Stop them'
+  const { pid, host, since } = holder
+  if (isAlive(holder)) {
+    const at = baseUrl === null ? '' : ` and answers at ${baseUrl}`
+    return `: process ${pid} has held it since ${since}${at}. Stop that one`
+  }
+  return (
+    ` by a service that cannot be seen from here: process ${pid} on ${host} has held it since ${since}. ` +
+    'It runs in another container, or it has just been killed. Stop it and try again'
+  )
 }
 
 export interface DataDirLock {
   /** Absolute. */
   readonly dir: string
+  /** The open file that is locked. A child that inherits it keeps the directory locked as long as it lives. */
+  readonly fd: number
   /** The service before this one was killed: processes of it may be ending just now. */
   readonly wasKilled: boolean
   /** Writes `run.json`, which `release` removes. */
@@ -65,22 +101,32 @@ export interface DataDirLock {
   release(): void
 }
 
+/** A service that was killed leaves processes that end within this time. */
+const PREDECESSOR_BOUND_MS = 10_000
+const PREDECESSOR_POLL_MS = 50
+/** Processes of a killed service that have not ended by then are killed, and given this time. */
+const KILLED_BOUND_MS = 5_000
+
 /**
- * Makes the data directory, for its owner alone, and holds it until `release` or the end of this process.
- * A lock that a killed process left is taken over; one of a pid that belongs to another by now as well.
+ * Makes the data directory, for its owner only, and holds it until `release` or until this process and all children
+ * that inherit `fd` have ended. The lock is flock(2): the kernel knows its holder in every PID namespace, and frees it
+ * however that ends. What a killed service leaves ends within the bound.
  *
  * @throws DataDirInUse while another service holds it
  */
-export async function lockDataDir(path: string): Promise<DataDirLock> {
+export async function lockDataDir(path: string, boundMs = PREDECESSOR_BOUND_MS): Promise<DataDirLock> {
   const dir = resolve(path)
   mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const guard = await takeGuard(dir)
-  let wasKilled: boolean
+  const file = join(dir, 'lock')
+  const fd = openSync(file, OPEN_OR_CREATE, PRIVATE_MODE)
   try {
-    wasKilled = takeLock(dir)
-  } finally {
-    guard.close()
+    await takeLock(dir, fd, boundMs)
+  } catch (error) {
+    closeSync(fd)
+    throw error
   }
+  const wasKilled = readFileSync(file, 'utf8') !== ''
+  writeHolder(fd, `${JSON.stringify(ourselves())}\n`)
   const runFile = join(dir, 'run.json')
   let released = false
   const release = () => {
@@ -88,12 +134,14 @@ export async function lockDataDir(path: string): Promise<DataDirLock> {
     if (released) return
     released = true
     rmSync(runFile, { force: true })
-    rmSync(lockFile(dir), { force: true })
+    writeHolder(fd, '')
+    closeSync(fd)
     process.off('exit', release)
   }
   process.once('exit', release)
   return {
     dir,
+    fd,
     wasKilled,
     writeRunFile(address) {
       const self = ourIdentity()
@@ -122,59 +170,78 @@ export function readRunning(path: string): RunRecord | null {
 
 const lastConfigFile = (dir: string): string => join(dir, 'last-config.json')
 
-function lockFile(dir: string): string {
-  return join(dir, 'lock')
+const OPEN_OR_CREATE = constants.O_RDWR | constants.O_CREAT
+
+/** Replaces what the lock file says. The file itself stays: of two files of one name both could be locked. */
+function writeHolder(fd: number, text: string): void {
+  ftruncateSync(fd)
+  writeSync(fd, text, 0)
 }
 
-/** Takes the lock. Returns whether a dead holder had left its lock. */
-function takeLock(dir: string): boolean {
-  const path = lockFile(dir)
-  const holder = readPrivateJson(path, Holder)
-  if (holder !== null && isAlive(holder)) {
-    throw new DataDirInUse(dir, holder, readRunning(dir)?.base_url ?? null)
+async function takeLock(dir: string, fd: number, boundMs: number): Promise<void> {
+  let deadline = performance.now() + boundMs
+  let mayKill = true
+  while (!lockOpenFile(dir, fd)) {
+    const holder = readPrivateJson(join(dir, 'lock'), Holder)
+    const isOver = performance.now() > deadline
+    if ((holder !== null && isAlive(holder)) || (isOver && !mayKill))
+      throw new DataDirInUse(dir, holder, readRunning(dir)?.base_url ?? null)
+    if (isOver) {
+      mayKill = false
+      if (holder?.pid_namespace === pidNamespace() && killEngines(dir)) deadline += KILLED_BOUND_MS
+    }
+    await sleep(PREDECESSOR_POLL_MS)
   }
-  rmSync(path, { force: true })
-  const own: Holder = { ...ourIdentity(), since: new Date().toISOString() }
-  const written = `${path}.${randomBytes(4).toString('hex')}`
-  writeFileSync(written, `${JSON.stringify(own)}\n`, { mode: PRIVATE_MODE, flag: 'wx' })
-  try {
-    // Fails when the file exists: no process reads a partial lock or replaces a whole one.
-    linkSync(written, path)
-  } finally {
-    rmSync(written, { force: true })
-  }
-  return holder !== null
 }
 
-const GUARD_BOUND_MS = 5_000
-const GUARD_POLL_MS = 20
+/** The one answer of `flock --nonblock` without a word: another open file has the lock. */
+const IS_LOCKED = 1
 
 /**
- * Takes the guard. Between finding a lock stale and replacing it no other process may do the same, so one at a time
- * does. The guard is an abstract socket (unix(7)), which the kernel releases however its holder ends.
+ * Locks an open file with flock(2), for which Node.js has no function: util-linux `flock` inherits the file, and its
+ * lock stays when that program has ended. Returns false while another open file has the lock.
+ * @throws Error saying why there can be no lock
  */
-async function takeGuard(dir: string): Promise<Server> {
-  const { dev, ino } = statSync(dir)
-  const deadline = performance.now() + GUARD_BOUND_MS
-  for (;;) {
-    const guard = await listen(`\0tollgate-lock-${dev}-${ino}`)
-    if (guard !== null) return guard
-    if (performance.now() > deadline)
-      throw new Error(`${dir}: another process has been locking it for too long`)
-    await sleep(GUARD_POLL_MS)
-  }
+function lockOpenFile(dir: string, fd: number): boolean {
+  const program = findProgram('flock')
+  if (program === null)
+    throw new Error(`${dir} cannot be locked: the program flock is missing. Install util-linux.`)
+  const { status, stderr, error } = spawnSync(program, ['-n', '-x', String(INHERITED_FD)], {
+    stdio: ['ignore', 'ignore', 'pipe', fd],
+    encoding: 'utf8',
+  })
+  if (status === 0) return true
+  const problem = error?.message ?? stderr.trim()
+  if (status === IS_LOCKED && problem === '') return false
+  throw new Error(
+    `${dir} cannot be locked: ${problem}. A data directory needs a file system with locks (flock): ` +
+      'choose another one with TOLLGATE_DATA_DIR.',
+  )
 }
 
-function listen(path: string): Promise<Server | null> {
-  return new Promise((done, fail) => {
-    const server = createServer()
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') done(null)
-      else fail(error)
-    })
-    server.listen({ path, exclusive: true }, () => done(server))
+const INHERITED_FD = 3
+
+const EngineProcess = z.object({ process: z.object({ pid: z.int().positive(), start: z.string() }) })
+
+/** Kills the engines of a killed service of this PID namespace. Returns whether there was one. */
+function killEngines(dir: string): boolean {
+  const folder = join(dir, 'engines')
+  const records = existsSync(folder) ? readdirSync(folder) : []
+  const killed = records.filter((name) => {
+    const record = readPrivateJson(join(folder, name), EngineProcess)
+    return record !== null && signal(record.process, 'SIGKILL')
   })
+  return killed.length > 0
 }
+
+const pidNamespace = (): string => readlinkSync('/proc/self/ns/pid')
+
+const ourselves = (): Holder => ({
+  ...ourIdentity(),
+  pid_namespace: pidNamespace(),
+  host: hostname(),
+  since: new Date().toISOString(),
+})
 
 function ourIdentity(): { pid: number; start: string } {
   const self = identify(process.pid)

@@ -15,6 +15,8 @@ import { SupervisedEngine } from './supervisor.ts'
 export interface EmbeddedOptions {
   /** Directory of the engines' data; the caller holds its lock (`lockDataDir`). */
   dataDir: string
+  /** That lock. The engines inherit it: the directory stays locked while one of them lives. */
+  lockFd?: number
   engines: readonly EngineName[]
   /** Gateway processes that use them. Default: one. */
   gateways?: number
@@ -58,7 +60,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedE
   const engines = new Map<EngineName, SupervisedEngine>()
   // In the order in which they are stopped.
   for (const name of ENGINE_NAMES.filter((known) => options.engines.includes(known))) {
-    engines.set(name, new SupervisedEngine(kindOf(name, dataDir, options), dataDir, onEvent))
+    engines.set(name, new SupervisedEngine(kindOf(name, dataDir, options), dataDir, onEvent, options.lockFd))
   }
   const signalAtExit = () => {
     for (const engine of engines.values()) engine.signalAtExit()

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -40,6 +40,7 @@ class StartError extends Error {}
 export class SupervisedEngine {
   readonly kind: EngineKind
   readonly #recordPath: string
+  readonly #lockFd: number | undefined
   readonly #onEvent: (event: EngineEvent) => void
   #state: EngineState = 'stopped'
   #running: Running | null = null
@@ -49,11 +50,12 @@ export class SupervisedEngine {
   #life = new AbortController()
   #work: Promise<void> = Promise.resolve()
 
-  constructor(kind: EngineKind, dataDir: string, onEvent: (event: EngineEvent) => void) {
+  constructor(kind: EngineKind, dataDir: string, onEvent: (event: EngineEvent) => void, lockFd?: number) {
     const folder = join(dataDir, 'engines')
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     this.kind = kind
     this.#recordPath = join(folder, `${kind.name}.json`)
+    this.#lockFd = lockFd
     this.#onEvent = onEvent
   }
 
@@ -154,8 +156,9 @@ export class SupervisedEngine {
   async #spawn(command: readonly string[], env: NodeJS.ProcessEnv): Promise<Running> {
     const [program = '', ...args] = command
     // A separate session, so that Ctrl-C in a terminal reaches only us and we stop the engines in order.
-    const child = spawn(program, args, { env, detached: true, stdio: 'pipe' })
-    child.stdin.on('error', () => {
+    const stdio: StdioOptions = ['pipe', 'pipe', 'pipe', this.#lockFd ?? 'ignore']
+    const child = spawn(program, args, { env, detached: true, stdio })
+    child.stdin?.on('error', () => {
       // the pipe only shows the child that we live; the end of a child is noticed by its exit
     })
     const exited = new Promise<string>((resolve) => {

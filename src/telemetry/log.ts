@@ -5,6 +5,7 @@
 import { createRequire } from 'node:module'
 import pino, { type DestinationStream } from 'pino'
 import type { LogLevel } from '../../schemas/config/settings.ts'
+import { boundLine } from './bounded-line.ts'
 import { LineOutput } from './line-output.ts'
 import { Scrubber } from './scrub.ts'
 
@@ -53,7 +54,8 @@ export function createLog(options: LogOptions): LogOutput {
   const print = pretty ? prettyPrinter() : (line: string) => line
   const stream: DestinationStream = {
     write(line) {
-      output.write(print(scrubber.scrub(line)))
+      // Bounded last: a secret that were cut first would not be known any more.
+      output.write(print(boundLine(scrubber.scrub(line))))
     },
   }
   const logger = pino(

@@ -1,4 +1,7 @@
-/** Locks the data directory given as argument, says whether it could, and stays until it is ended. */
+/**
+ * Locks the data directory given as argument, waiting for a predecessor as long as the next one says, in ms; says
+ * whether it could, and stays until it is ended.
+ */
 import { DataDirInUse, lockDataDir } from '../../src/embedded/data-dir.ts'
 
 const ADDRESS = {
@@ -9,7 +12,8 @@ const ADDRESS = {
 }
 
 try {
-  const lock = await lockDataDir(process.argv[2] ?? '')
+  const [, , dir = '', boundMs] = process.argv
+  const lock = await lockDataDir(dir, boundMs === undefined ? undefined : Number(boundMs))
   lock.writeRunFile(ADDRESS)
   process.stdout.write('held\n')
 } catch (error) {

@@ -111,14 +111,17 @@ async function note(
   tokens: number,
 ) {
   const noted = { accountId: accountOf(caller), id, channelId: channel.id, tokens }
-  await deps.conversations.storeConversation(noted).catch(async (error: Error) => {
-    await askChannel(deps, channel, { method: 'DELETE', kind: 'conversations', id }).catch(() => {})
-    throw new Failure(
-      'service_unavailable',
-      'Conversations cannot be begun at the moment. Try again shortly.',
-      { internal: error.message },
-    )
-  })
+  await deps.conversations
+    .storeConversation(noted)
+    .catch(async (error: Error & { readonly code?: string }) => {
+      await askChannel(deps, channel, { method: 'DELETE', kind: 'conversations', id }).catch(() => {})
+      if (error.code === 'limit_reached') throw new Failure('conflict', error.message)
+      throw new Failure(
+        'service_unavailable',
+        'Conversations cannot be begun at the moment. Try again shortly.',
+        { internal: error.message },
+      )
+    })
 }
 
 const idIn = ({ body }: MediaAnswer): string => textOf(parsedFields(body.toString('utf8'))?.id)

@@ -48,12 +48,7 @@ export const accountActs = [
     if (caller.signedIn === null)
       throw new Failure('permission_denied', 'A user creates an organization: its owner.')
     const owner = caller.signedIn.user.accountId
-    const created = await write(async (database) => {
-      const organization = await database.createAccount({ name, kind: 'organization', credit: 0n })
-      await database.putMember(organization.account.id, owner, 'owner')
-      return organization
-    })
-    return accountShape(created)
+    return accountShape(await write((database) => database.createOrganization(owner, name)))
   }),
   act(renameAccount, ofId, async ({ write }, { id, name }) =>
     accountShape(await write((database) => database.renameAccount(id, name))),

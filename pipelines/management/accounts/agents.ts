@@ -15,6 +15,7 @@ import {
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
 import { implementWith } from '../act.ts'
+import { wholeList } from '../page.ts'
 import { knowledgeWarnings, modelWarnings } from './agent-warnings.ts'
 
 export interface AgentDeps {
@@ -60,10 +61,7 @@ export const agentActs = [
   act(listAgents, async (context, { account_id: accountId, deleted }) => {
     const agents = await context.database.listAgents(accountId)
     const listed = agents.filter(({ state }) => deleted || state !== 'deleted')
-    return {
-      object: 'list' as const,
-      data: await Promise.all(listed.map((agent) => agentShape(context.database, context, agent))),
-    }
+    return wholeList(await Promise.all(listed.map((agent) => agentShape(context.database, context, agent))))
   }),
   act(showAgent, accountOfAgent, async (context, { id }) =>
     agentShape(context.database, context, await context.database.showAgent(id)),

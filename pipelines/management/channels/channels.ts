@@ -14,6 +14,7 @@ import type { Catalog } from '../../../src/core/routing/catalog.ts'
 import { hasAccess, maskedTail } from '../../../src/core/routing/channel-access.ts'
 import { keysSeen } from '../../../src/core/routing/key-pools.ts'
 import { type Context, implementWith } from '../act.ts'
+import { wholeList } from '../page.ts'
 import { joinReports } from './reports.ts'
 import { type ChannelTestDeps, callChannel } from './test-call.ts'
 
@@ -105,7 +106,7 @@ export const channelActs = [
   act(listChannels, async (context) => {
     const seen = await look(context)
     const data = context.catalog().channels.map((channel) => channelShape(context, channel, seen))
-    return { object: 'list' as const, data, has_more: false as const, next_cursor: null }
+    return wholeList(data)
   }),
   act(showChannel, async (context, { id }) =>
     channelShape(context, channelOf(context, id), await look(context)),

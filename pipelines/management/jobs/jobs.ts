@@ -10,6 +10,7 @@ import {
 } from '../../../schemas/management/jobs.ts'
 import type { Job } from '../../../src/postgres/operation/jobs.ts'
 import { implement } from '../act.ts'
+import { page, pageAfter } from '../page.ts'
 import { instantOrNull } from '../shapes.ts'
 
 /** The shape that jobs of every kind have in common. */
@@ -44,9 +45,9 @@ export const jobActs = [
   implement(startJob, async ({ write }, { kind, full }) =>
     jobShape(await write((database) => database.startJob({ kind, input: full ? { full } : null }))),
   ),
-  implement(listJobs, async ({ database }, { kind, limit }) => {
+  implement(listJobs, async ({ database }, { kind, ...input }) => {
     const kinds = kind === undefined ? INTEGRITY_KINDS : [kind]
-    return { object: 'list' as const, data: (await database.listJobs({ kinds, limit })).map(jobShape) }
+    return page((await database.listJobs({ kinds, ...pageAfter(input) })).map(jobShape), input)
   }),
   implement(showJob, async ({ database }, { id }) => jobShape(await database.readJob(id))),
   implement(cancelJob, async ({ write }, { id }) =>

@@ -9,6 +9,7 @@ import type { Admission } from '../../../src/journal/journal.ts'
 import type { Database, Repositories } from '../../../src/postgres/database.ts'
 import { decodeSettlements } from '../../settlement/messages.ts'
 import { type Context, implementWith } from '../act.ts'
+import { wholeList } from '../page.ts'
 
 export interface JournalDeps {
   readonly journals: {
@@ -106,23 +107,24 @@ async function closeReserved(
 }
 
 export const journalActs = [
-  act(listJournals, async ({ database }) => ({
-    object: 'list' as const,
-    data: (await database.listJournals()).map((journal) => ({
-      ...shapeOf(journal),
-      state: journal.isLive ? ('live' as const) : ('silent' as const),
-      last_heartbeat: journal.seenAt.toISOString(),
-      open_estimate: printCredits(journal.openEstimate),
-      unbooked_cost: printCredits(journal.unbookedCost),
-    })),
-  })),
+  act(listJournals, async ({ database }) =>
+    wholeList(
+      (await database.listJournals()).map((journal) => ({
+        ...shapeOf(journal),
+        state: journal.isLive ? ('live' as const) : ('silent' as const),
+        last_heartbeat: journal.seenAt.toISOString(),
+        open_estimate: printCredits(journal.openEstimate),
+        unbooked_cost: printCredits(journal.unbookedCost),
+      })),
+    ),
+  ),
   act(importJournal, async (context, { directory }) => {
     const { database, journals, write } = context
     const found = journals.find(directory)
     if (found === null)
       throw new Failure(
         'invalid_request',
-        `directory: ${directory} has no journal. Name a folder with a file \`id\`, such as gateway-0 in the folder \`journal\` of a data directory.`,
+        `directory: ${directory} has no journal that may be imported. Name a folder with a file \`id\`, such as gateway-0 in the folder \`journal\` of a data directory. The management API reads only below the data directory of the gateway and the folders of journals.import_roots.`,
       )
     const { id } = found
     if (found.isOwned)

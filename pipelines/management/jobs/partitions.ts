@@ -2,16 +2,18 @@
 import { listPartitions } from '../../../schemas/management/partitions.ts'
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import { implement } from '../act.ts'
+import { wholeList } from '../page.ts'
 
 export const partitionActs = [
-  implement(listPartitions, async ({ database }) => ({
-    object: 'list' as const,
-    data: (await database.listPartitions()).map(({ startsAt, endsAt, ...partition }) => ({
-      ...shapeOf(partition),
-      from: startsAt?.toISOString() ?? null,
-      to: endsAt.toISOString(),
-      rows: Number(partition.rows),
-      bytes: Number(partition.bytes),
-    })),
-  })),
+  implement(listPartitions, async ({ database }) =>
+    wholeList(
+      (await database.listPartitions()).map(({ startsAt, endsAt, ...partition }) => ({
+        ...shapeOf(partition),
+        from: startsAt?.toISOString() ?? null,
+        to: endsAt.toISOString(),
+        rows: Number(partition.rows),
+        bytes: Number(partition.bytes),
+      })),
+    ),
+  ),
 ]

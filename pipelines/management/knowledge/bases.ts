@@ -14,10 +14,7 @@ import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { type Context, implement } from '../act.ts'
 import type { Caller } from '../caller.ts'
-import { page, pageAfter } from '../page.ts'
-
-/** Bases that an account may make by itself. Operators may make more. */
-const MAX_BASES = 100
+import { page, pageAfter, wholeList } from '../page.ts'
 
 const baseShape = shapeOf<KnowledgeBase>
 
@@ -45,8 +42,7 @@ export const baseActs = [
     ])
     const ids = new Set(own.map(({ id }) => id))
     return {
-      object: 'list' as const,
-      data: own.map(baseShape),
+      ...wholeList(own.map(baseShape)),
       granted: readable
         .filter(({ id }) => id !== '' && !ids.has(id))
         .map(({ id, name, pages }) => ({ id, name, pages })),
@@ -58,11 +54,9 @@ export const baseActs = [
     return page(found.map(baseShape), input)
   }),
   implement(showBase, accountOfBase, async ({ database }, { id }) => baseShape(await database.showBase(id))),
-  implement(createBase, async (context, { account_id: accountId, name }) => {
-    const { caller, database, write } = context
-    if (caller.installation !== 'operator' && (await database.listBases(accountId)).length >= MAX_BASES)
-      throw new Failure('conflict', `The account has ${MAX_BASES} knowledge bases: delete one first.`)
-    return write(async (writing) => baseShape(await writing.createBase(accountId, name)))
+  implement(createBase, ({ caller, write }, { account_id: accountId, name }) => {
+    const isOperator = caller.installation === 'operator'
+    return write(async (writing) => baseShape(await writing.createBase(accountId, name, { isOperator })))
   }),
   implement(grantBase, accountOfBase, async (context, { id, reader_id: readerId }) => {
     const { caller, database, write } = context

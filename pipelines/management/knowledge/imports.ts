@@ -1,5 +1,6 @@
 /** Acts of imports into a knowledge base. The task worker runs them. */
 import { Readable } from 'node:stream'
+import { COLLECTION_LIMITS } from '../../../schemas/collection-limits.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { DEFAULT_KB_ID } from '../../../schemas/knowledge/wiki.ts'
 import {
@@ -21,6 +22,7 @@ import { notStored } from '../../media/inputs/store-input.ts'
 import type { Upload, Uploads } from '../../media/inputs/uploads.ts'
 import { implementWith } from '../act.ts'
 import { jobProgressShape } from '../jobs/jobs.ts'
+import { page, pageAfter } from '../page.ts'
 import { accountOfBase } from './bases.ts'
 
 /** An import that has not begun within this time finds its files gone. */
@@ -28,8 +30,6 @@ const UPLOAD_LIFETIME_MS = 24 * 60 * 60 * 1000
 const MAX_FORM_FIELD_BYTES = 1_024
 const MAX_FORM_FIELDS = 8
 const BYTES_PER_MIB = 1024 * 1024
-/** Pages of all bases of an account that imports by itself. Operators may import more. */
-const MAX_ACCOUNT_PAGES = 20_000
 
 /** A file that was uploaded for an import. */
 export interface UploadedFile {
@@ -147,7 +147,8 @@ export const importActs = [
         const files = await storeFiles(context, upload)
         const job = await write(async (writing) => {
           const subjectId = isOwn ? (await writing.defaultBase(accountId)).id : id
-          const maxAccountPages = caller.installation === 'operator' ? null : MAX_ACCOUNT_PAGES
+          const maxAccountPages =
+            caller.installation === 'operator' ? null : COLLECTION_LIMITS.pages_per_account
           const input: ImportInput = { prune, files, maxAccountPages }
           return writing.startJob({ kind: 'import', accountId, subjectId, input })
         })
@@ -158,10 +159,10 @@ export const importActs = [
       }
     },
   ),
-  act(listImports, accountOfBase, async ({ database }, { id, limit }) => ({
-    object: 'list' as const,
-    data: (await database.listJobs({ kinds: ['import'], subjectId: id, limit })).map(shapeOf),
-  })),
+  act(listImports, accountOfBase, async ({ database }, { id, ...input }) => {
+    const found = await database.listJobs({ kinds: ['import'], subjectId: id, ...pageAfter(input) })
+    return page(found.map(shapeOf), input)
+  }),
   act(showImport, accountOfBase, async ({ database }, input) => shapeOf(await importOf(database, input))),
   act(cancelImport, accountOfBase, async ({ database, write }, input) => {
     const { id } = await importOf(database, input)

@@ -1,8 +1,14 @@
 /** Acts that answer with a stream of events, which ends when the session or token of its reader does. */
-import { exhaustMap, filter, from, interval, map, merge, type Observable } from 'rxjs'
+import { concatMap, exhaustMap, filter, from, interval, map, merge, Observable } from 'rxjs'
 import type { z } from 'zod'
+import { COLLECTION_LIMITS, type CollectionLimit } from '../../../schemas/collection-limits.ts'
+import { Failure } from '../../../schemas/failure.ts'
 import type { Operation } from '../../../schemas/management/operation.ts'
+import { INSTALLATION } from '../../../schemas/notifications/event.ts'
+import type { SubjectLimits } from '../../../src/core/limits/limiter-state.ts'
 import type { Database } from '../../../src/postgres/database.ts'
+import { admits } from '../../limits/limited-request.ts'
+import type { Limiter } from '../../limits/limits.ts'
 import { AnsweredCall, type Stage, stage } from '../../stages/stage.ts'
 import { type Act, accountOfInput, admit, failureOf } from '../act.ts'
 import type { Caller } from '../caller.ts'
@@ -38,9 +44,46 @@ export const implementStream = <Deps, O extends Operation>(
 
 export interface StreamDeps {
   readonly database: Database
+  readonly limiter: Pick<Limiter, 'take'>
   /** Emits when the process drains: streams end, so that their readers connect to another. */
   readonly draining: Observable<unknown>
 }
+
+const RETRY_SECONDS = 10
+
+const streamsOf = (subject: string, limit: CollectionLimit): SubjectLimits => ({
+  subject: `streams ${subject}`,
+  limits: { requestsPerMinute: null, concurrency: COLLECTION_LIMITS[limit] },
+})
+
+/**
+ * Counts a stream against the limits of its reader and of its account, over all processes. Emits once when it may be
+ * opened; the end of the call gives its slots back.
+ * @throws Failure `rate_limit_exceeded`
+ */
+const takeSlot = (limiter: StreamDeps['limiter'], { caller, ends }: CallerCall, accountId: string | null) =>
+  new Observable<null>((subscriber) => {
+    // A token has no session: its streams count by the token.
+    const reader = caller.signedIn?.session.id ?? caller.actor
+    const limits = ['live_streams_per_session', 'live_streams_per_account'] as const
+    const [ofReader, ofAccount] = limits
+    const subjects = [streamsOf(reader, ofReader), streamsOf(accountId ?? INSTALLATION, ofAccount)]
+    const permit = limiter.take(subjects, (decisions) => {
+      if (admits(decisions)) {
+        subscriber.next(null)
+        return subscriber.complete()
+      }
+      const limit = limits[decisions.findIndex(({ refusedBy }) => refusedBy !== null)]!
+      subscriber.error(
+        new Failure(
+          'rate_limit_exceeded',
+          `The limit ${limit} is ${COLLECTION_LIMITS[limit]}, and there are as many: close one first.`,
+          { headers: [['retry-after', String(RETRY_SECONDS)]] },
+        ),
+      )
+    })
+    ends.add(() => permit.close())
+  })
 
 /**
  * Opens the stream and answers with it.
@@ -53,7 +96,7 @@ export const answerWithStream = <Deps>(
 ): Stage<CallerCall, never> =>
   stage((call) => {
     const { request, caller } = call
-    const { database, draining } = deps
+    const { database, draining, limiter } = deps
     const given = Object.fromEntries(new URLSearchParams(request.query))
     const isContinued = request.header('last-event-id') !== ''
     const mayRead = async () => {
@@ -74,10 +117,15 @@ export const answerWithStream = <Deps>(
     const opening = async () => {
       try {
         const input = await admit(act, given, { database, caller, now: request.submittedAt })
-        return await act.open({ ...deps, caller, now: request.submittedAt }, input as never, isContinued)
+        const open = () =>
+          act.open({ ...deps, caller, now: request.submittedAt }, input as never, isContinued)
+        return { open, accountId: await act.accountOf(database, input as never) }
       } catch (error) {
         throw failureOf(error)
       }
     }
-    return from(opening()).pipe(map((events) => new AnsweredCall(call, eventStream(events, ended))))
+    return from(opening()).pipe(
+      concatMap(({ open, accountId }) => takeSlot(limiter, call, accountId).pipe(concatMap(open))),
+      map((events) => new AnsweredCall(call, eventStream(events, ended))),
+    )
   })

@@ -12,6 +12,7 @@ import type { AutomaticTopUp, SavedMethod } from '../../../schemas/payments/paym
 import { shapeOf } from '../../../src/core/json/snake-case.ts'
 import { setupPages } from '../../payments/pages.ts'
 import { implementWith } from '../act.ts'
+import { wholeList } from '../page.ts'
 import { consoleBase, customerOf, openCards, type PaymentDeps } from './deps.ts'
 import { assertEnough } from './payments.ts'
 
@@ -32,10 +33,9 @@ const automaticShape = (accountId: string, settings: AutomaticTopUp | null) => (
 })
 
 export const automaticActs = [
-  act(listCards, async ({ database }, { account_id: accountId }) => ({
-    object: 'list' as const,
-    data: (await database.listMethods(accountId)).map(cardShape),
-  })),
+  act(listCards, async ({ database }, { account_id: accountId }) =>
+    wholeList((await database.listMethods(accountId)).map(cardShape)),
+  ),
   act(saveCard, async (context, { account_id: accountId }) => {
     const { provider, rates } = await openCards(context)
     const customerId = await customerOf(context, provider, accountId)

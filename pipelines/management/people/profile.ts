@@ -15,6 +15,7 @@ import {
 } from '../../../schemas/management/people/profile.ts'
 import { normalizeEmail } from '../../../src/core/people/email.ts'
 import { generateRecoveryCodes, recoveryCodeHash } from '../../../src/core/people/recovery-codes.ts'
+import { wholeList } from '../page.ts'
 import { instantOrNull, passkeyShape, userShape } from '../shapes.ts'
 import { acceptCode, assertPassword, attempted, peopleAct } from './rules.ts'
 import { renewSession, signedInOf } from './sessions.ts'
@@ -101,9 +102,8 @@ export const profileActs = [
   peopleAct(listSessions, async (context) => {
     const { user, session } = signedInOf(context)
     const sessions = await context.database.listSessions(user.id)
-    return {
-      object: 'list' as const,
-      data: sessions.map((one) => ({
+    return wholeList(
+      sessions.map((one) => ({
         id: one.id,
         is_current: one.id === session.id,
         user_agent: one.userAgent,
@@ -111,9 +111,7 @@ export const profileActs = [
         created_at: one.createdAt.toISOString(),
         last_seen_at: one.lastSeenAt.toISOString(),
       })),
-      has_more: false,
-      next_cursor: null,
-    }
+    )
   }),
   peopleAct(endSession, async (context, { id }) => {
     const { user } = signedInOf(context)

@@ -2,11 +2,12 @@
 import { deleteView, listViews, saveView } from '../../../schemas/management/people/saved-views.ts'
 import type { Repositories } from '../../../src/postgres/database.ts'
 import { implement } from '../act.ts'
+import { wholeList } from '../page.ts'
 import { signedInOf } from './sessions.ts'
 
 async function viewsOf(database: Pick<Repositories, 'listSavedViews'>, userId: string, page: string) {
   const views = await database.listSavedViews(userId, page)
-  return { object: 'list' as const, data: views.map(({ name, query }) => ({ name, query })) }
+  return wholeList(views.map(({ name, query }) => ({ name, query })))
 }
 
 export const savedViewActs = [

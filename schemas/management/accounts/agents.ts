@@ -1,7 +1,7 @@
 /** Operations of agents. */
 import { z } from 'zod'
 import { AGENT_STATES, agentFile } from '../../accounts/agent.ts'
-import { instantText, operation } from '../operation.ts'
+import { instantText, operation, wholeListOf } from '../operation.ts'
 
 const id = z.string()
 const allows = ['owner', 'admin'] as const
@@ -28,7 +28,7 @@ export const listAgents = operation({
     account_id: z.string(),
     deleted: z.stringbool().default(false).describe('true: deleted ones too.'),
   }),
-  answer: { name: 'AgentList', schema: z.object({ object: z.literal('list'), data: z.array(agentSchema) }) },
+  answer: { name: 'AgentList', schema: wholeListOf(agentSchema) },
   scope: 'read',
   allows,
 })

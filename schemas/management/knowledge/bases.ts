@@ -1,6 +1,6 @@
 /** Operations of knowledge bases and of those who may read them. */
 import { z } from 'zod'
-import { instantText, operation, pageInput, pageOf } from '../operation.ts'
+import { instantText, operation, pageInput, pageOf, wholeListOf } from '../operation.ts'
 
 const allows = ['owner', 'admin'] as const
 const id = z.string()
@@ -27,7 +27,7 @@ export const listBases = operation({
   input: z.object({ account_id: z.string() }),
   answer: {
     name: 'KnowledgeBaseList',
-    schema: z.object({ object: z.literal('list'), data: z.array(base), granted: z.array(granted) }),
+    schema: wholeListOf(base).extend({ granted: z.array(granted) }),
   },
   scope: 'read',
   allows,

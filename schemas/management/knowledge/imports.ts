@@ -1,7 +1,7 @@
 /** Operations of imports into a knowledge base. */
 import { z } from 'zod'
-import { jobProgress } from '../jobs.ts'
-import { operation } from '../operation.ts'
+import { jobProgress, lastJobs } from '../jobs.ts'
+import { operation, pageOf } from '../operation.ts'
 
 const allows = ['owner', 'admin'] as const
 const MIB = 1024 * 1024
@@ -74,10 +74,10 @@ export const listImports = operation({
   method: 'GET',
   path: '/knowledge-bases/{id}/imports',
   summary: 'List the last imports of a knowledge base, the newest first.',
-  input: z.object({ id: z.string(), limit: z.coerce.number().int().min(1).max(100).default(20) }),
+  input: z.object({ id: z.string(), ...lastJobs }),
   answer: {
     name: 'KnowledgeImportList',
-    schema: z.object({ object: z.literal('list'), data: z.array(job) }),
+    schema: pageOf(job),
   },
   scope: 'read',
   allows,

@@ -14,6 +14,7 @@ import { operatorConfig } from '../config/config.ts'
 import { type Answer, answerRecord, answerTable, type Command, type Context } from '../context.ts'
 import { runnerOf } from '../management.ts'
 import { credits, limitOrNone, modelList, nameText, orNull } from '../option-values.ts'
+import { assertConfirmed } from './confirm.ts'
 
 const LIST_FIELDS = [
   'id',
@@ -41,6 +42,7 @@ export function addAccountCommands(program: Command, { wiring }: Context): void 
     name: string
     kind: AccountKind
     credit?: Credits
+    yes?: boolean
   }
   account
     .command('create')
@@ -48,16 +50,14 @@ export function addAccountCommands(program: Command, { wiring }: Context): void 
     .requiredOption('--name <name>', 'what to call it', nameText)
     .addOption(new Option('--kind <kind>', 'whose it is').choices(ACCOUNT_KINDS).default('personal'))
     .option('--credit <credits>', 'another trial credit than the configured one', credits)
+    .option('--yes', 'do not ask, however large the credit is')
     .example('account create --name Acme --kind organization --credit 500')
-    .answers(async ({ name, kind, credit }: CreateOptions) =>
-      one(
-        await run(createAccount, {
-          name,
-          kind,
-          ...(credit !== undefined && { credit: printCredits(credit) }),
-        }),
-      ),
-    )
+    .answers(async ({ name, kind, credit, yes: isAgreed = false }: CreateOptions) => {
+      if (credit === undefined) return one(await run(createAccount, { name, kind }))
+      const text = printCredits(credit)
+      await assertConfirmed(wiring, { amount: credit, isAgreed, what: `give ${name} a credit of ${text}` })
+      return one(await run(createAccount, { name, kind, credit: text }))
+    })
 
   account
     .command('list')

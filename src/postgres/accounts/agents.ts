@@ -3,6 +3,7 @@ import type { Agent, AgentFile, AgentState } from '../../../schemas/accounts/age
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { showAccount } from './accounts.ts'
 
@@ -41,9 +42,21 @@ export async function showAgent(sql: Queryable, agentId: string): Promise<Agent>
 
 /**
  * Creates an agent as a draft.
- * @throws Refusal `not_an_organization`, `account_not_found`
+ * @throws Refusal `not_an_organization`, `account_not_found`, `limit_reached`
  */
-export async function createAgent(sql: Sql, accountId: string, file: AgentFile): Promise<Agent> {
+export const createAgent = (sql: Sql, accountId: string, file: AgentFile): Promise<Agent> =>
+  addWithin(
+    sql,
+    {
+      limit: 'agents_per_account',
+      ownerId: accountId,
+      entries: (present) =>
+        present`SELECT FROM agents WHERE account_id = ${accountId} AND state <> 'deleted'`,
+    },
+    (transaction) => insertAgent(transaction, accountId, file),
+  )
+
+async function insertAgent(sql: Queryable, accountId: string, file: AgentFile): Promise<Agent> {
   const [row] = await sql<AgentRow[]>`
     INSERT INTO agents (id, account_id, file)
     SELECT ${newId('agt')}, id, ${sql.json(file)} FROM accounts

@@ -10,6 +10,7 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import type { KeyMaterial } from '../../core/keys/material.ts'
 import { Refusal } from '../billing/refusal.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
@@ -60,7 +61,7 @@ const requestOfRow = (row: RequestRow): KeyRequest => ({
 const columns = (sql: Queryable) => sql`
   key_requests.*, (SELECT email FROM users WHERE account_id = member_id) AS member_email`
 
-/** @throws Refusal `member_not_found`, `agent_not_found`, `agent_deleted` */
+/** @throws Refusal `member_not_found`, `agent_not_found`, `agent_deleted`, `limit_reached` */
 export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest> =>
   inTransaction(sql, async (transaction) => {
     const { organizationId, memberId, name, agentId = null, note = null } = request
@@ -70,11 +71,23 @@ export const requestKey = (sql: Sql, request: NewKeyRequest): Promise<KeyRequest
       throw memberNotFound(organizationId, memberId)
     if (agentId !== null) await checkBindable(transaction, agentId, organizationId)
     await actForAccount(transaction, memberId)
-    const [row] = await transaction<[RequestRow]>`
-      INSERT INTO key_requests (id, organization_id, member_id, name, agent_id, note)
-      VALUES (${newId('kreq')}, ${organizationId}, ${memberId}, ${name}, ${agentId}, ${note})
-      RETURNING ${columns(transaction)}`
-    return requestOfRow(row)
+    return addWithin(
+      transaction,
+      {
+        limit: 'key_requests_per_member',
+        ownerId: `${organizationId} ${memberId}`,
+        entries: (present) => present`
+          SELECT FROM key_requests
+          WHERE organization_id = ${organizationId} AND member_id = ${memberId} AND state = 'pending'`,
+      },
+      async () => {
+        const [row] = await transaction<[RequestRow]>`
+          INSERT INTO key_requests (id, organization_id, member_id, name, agent_id, note)
+          VALUES (${newId('kreq')}, ${organizationId}, ${memberId}, ${name}, ${agentId}, ${note})
+          RETURNING ${columns(transaction)}`
+        return requestOfRow(row)
+      },
+    )
   })
 
 interface RequestListing extends Listing {

@@ -7,9 +7,10 @@ import { generateApiKey, type KeyMaterial, shownPrefix } from '../../core/keys/m
 import { type BudgetPeriodsJson, budgetPeriodsOfJson } from '../billing/budget-rows.ts'
 import { Refusal } from '../billing/refusal.ts'
 import { type WalletJson, walletOfJson } from '../billing/wallet-rows.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
-import { inTransaction } from '../transaction.ts'
+import { inTransaction, type Transaction } from '../transaction.ts'
 import { type AccountRow, accountNotFound, accountOfRow, showAccount } from './accounts.ts'
 import { type AgentJson, agentDeleted, agentNotFound, agentOfJson, showAgent } from './agents.ts'
 import { recordAct } from './audit-record.ts'
@@ -167,18 +168,27 @@ interface Grantee {
 /**
  * Creates a key. `raw` is the key itself: later only `revealKey` returns it.
  * @throws Refusal `agent_not_found`, `agent_deleted`, `not_grantable`, `account_logs_not_allowed`, `draft_not_allowed`,
- *   `wrong_master_key` where the master key was replaced meanwhile.
+ *   `limit_reached`, `wrong_master_key` where the master key was replaced meanwhile.
  */
 export const createKey = (sql: Sql, material: KeyMaterial, key: NewKey): Promise<CreatedKey> =>
   inTransaction(sql, (transaction) => createKeyIn(transaction, material, key, null))
 
-/** Creates a key as part of the caller's transaction. */
-export async function createKeyIn(
+/** Creates a key as part of the caller's transaction. @throws Refusal as `createKey` does */
+export const createKeyIn = (
   sql: Queryable,
   material: KeyMaterial,
   key: NewKey,
   grantee: Grantee | null,
-): Promise<CreatedKey> {
+): Promise<CreatedKey> => {
+  const { accountId } = key
+  const entries = (present: Transaction) =>
+    present`SELECT FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL`
+  return addWithin(sql, { limit: 'keys_per_account', ownerId: accountId, entries }, (transaction) =>
+    insertKey(transaction, material, key, grantee),
+  )
+}
+
+async function insertKey(sql: Queryable, material: KeyMaterial, key: NewKey, grantee: Grantee | null) {
   const { kind = 'console', agentId = null, spendCap = null, accountLogs = false, opensDraft = false } = key
   if ((kind === 'agent') !== (agentId !== null))
     throw new Refusal('agent_not_found', 'A key of kind agent is bound to an agent, and no other key is')

@@ -3,10 +3,11 @@ import type { Member, MemberRole } from '../../../schemas/accounts/organization.
 import type { Credits } from '../../../schemas/money.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { Refusal } from '../billing/refusal.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
-import { showAccount } from './accounts.ts'
+import { type AccountWithWallet, createAccount, showAccount } from './accounts.ts'
 
 type MemberRow = SnakeCase<Member>
 
@@ -81,8 +82,8 @@ async function assertNotLast(
 export const lockMembers = (sql: Queryable, organizationId: string) =>
   sql`SELECT FROM accounts WHERE id = ${organizationId} FOR NO KEY UPDATE`
 
-/** @throws Refusal `not_an_organization`, `account_not_found`, `not_a_personal_account`, `last_owner`, `last_admin` */
-export const putMember = (sql: Sql, organizationId: string, accountId: string, role: MemberRole) =>
+/** @throws Refusal `not_an_organization`, `account_not_found`, `not_a_personal_account`, `last_owner`, `last_admin`, `limit_reached` */
+export const putMember = (sql: Queryable, organizationId: string, accountId: string, role: MemberRole) =>
   inTransaction(sql, async (transaction): Promise<Member> => {
     await assertOrganization(transaction, organizationId)
     const { account } = await showAccount(transaction, accountId)
@@ -95,12 +96,39 @@ export const putMember = (sql: Sql, organizationId: string, accountId: string, r
     const former = await memberRole(transaction, organizationId, accountId)
     if (former !== null && former !== role && !(former === 'admin' && role === 'owner'))
       await assertNotLast(transaction, organizationId, accountId, former)
-    const [row] = await transaction<[MemberRow]>`
-      INSERT INTO members (organization_id, account_id, role) VALUES (${organizationId}, ${accountId}, ${role})
-      ON CONFLICT (organization_id, account_id) DO UPDATE SET role = ${role}
-      RETURNING *, ${account.name} AS name`
-    return memberOfRow(row)
+    return addWithin(
+      transaction,
+      {
+        limit: 'members_per_organization',
+        ownerId: organizationId,
+        entries: (present) =>
+          present`SELECT FROM members WHERE organization_id = ${organizationId} AND account_id <> ${accountId}`,
+      },
+      async () => {
+        const [row] = await transaction<[MemberRow]>`
+          INSERT INTO members (organization_id, account_id, role) VALUES (${organizationId}, ${accountId}, ${role})
+          ON CONFLICT (organization_id, account_id) DO UPDATE SET role = ${role}
+          RETURNING *, ${account.name} AS name`
+        return memberOfRow(row)
+      },
+    )
   })
+
+/** Creates an organization without credit, of which the account is the owner. @throws Refusal `limit_reached` */
+export const createOrganization = (sql: Sql, ownerId: string, name: string): Promise<AccountWithWallet> =>
+  addWithin(
+    sql,
+    {
+      limit: 'organizations_per_user',
+      ownerId,
+      entries: (present) => present`SELECT FROM members WHERE account_id = ${ownerId} AND role = 'owner'`,
+    },
+    async (transaction) => {
+      const organization = await createAccount(transaction, { name, kind: 'organization', credit: 0n })
+      await putMember(transaction, organization.account.id, ownerId, 'owner')
+      return organization
+    },
+  )
 
 /**
  * Revokes the member's keys and withdraws open requests.

@@ -45,7 +45,14 @@ import {
   updateKey,
 } from './keys.ts'
 import { eraseSealedKeys, type KnownMasterKey, rotateMasterKey } from './master-key.ts'
-import { listMembers, memberRole, memberSpend, putMember, removeMember } from './members.ts'
+import {
+  createOrganization,
+  listMembers,
+  memberRole,
+  memberSpend,
+  putMember,
+  removeMember,
+} from './members.ts'
 
 export type Accounts = ReturnType<typeof openAccounts>
 export type Agents = ReturnType<typeof openAgents>
@@ -65,7 +72,7 @@ export const openAccounts = ({ main }: Pools) =>
   })
 
 export const openOrganizations = ({ main }: Pools) =>
-  onPool(main, { putMember, removeMember, memberRole, listMembers, memberSpend })
+  onPool(main, { createOrganization, putMember, removeMember, memberRole, listMembers, memberSpend })
 
 export const openAgents = ({ main }: Pools) =>
   onPool(main, {

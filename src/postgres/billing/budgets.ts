@@ -5,10 +5,11 @@ import { newId } from '../../core/keys/ids.ts'
 import { showAccount } from '../accounts/accounts.ts'
 import { showKey } from '../accounts/keys.ts'
 import { memberNotFound, memberRole } from '../accounts/members.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 import { LOCKS } from '../locks.ts'
-import { inTransaction } from '../transaction.ts'
+import { inTransaction, type Transaction } from '../transaction.ts'
 import { type BudgetJson, budgetOfJson } from './budget-rows.ts'
 import { Refusal } from './refusal.ts'
 
@@ -54,47 +55,59 @@ const budgetNotFound = (id: string): Refusal => new Refusal('budget_not_found', 
 const CLOCK_DIFFERENCE_MS = 60 * 60 * 1000
 const MICROSECONDS_PER_MS = 1000n
 
+const othersOf =
+  ({ accountId, subjectId, period }: NewBudget) =>
+  (sql: Transaction) =>
+    sql`
+    SELECT FROM budgets
+    WHERE account_id = ${accountId} AND (subject_id <> ${subjectId} OR period <> ${period})`
+
 /**
  * Creates a budget, or replaces the one of the same subject and period. Counts what was spent in the current period
  * before.
- * @throws Refusal `account_not_found`, `member_not_found`, `key_not_found`, `key_revoked`, `timezone_unknown`
+ * @throws Refusal `account_not_found`, `member_not_found`, `key_not_found`, `key_revoked`, `timezone_unknown`,
+ *   `limit_reached`
  */
 export const putBudget = (sql: Sql, wanted: NewBudget): Promise<BudgetState> =>
-  inTransaction(sql, async (transaction) => {
-    await assertSubject(transaction, wanted)
-    const { accountId, scope, subjectId, amount, period } = wanted
-    const timezone = await timezoneNamed(transaction, wanted.timezone)
-    const [{ start: from }] = await transaction<[{ start: bigint }]>`
+  addWithin(
+    sql,
+    { limit: 'budgets_per_account', ownerId: wanted.accountId, entries: othersOf(wanted) },
+    async (transaction) => {
+      await assertSubject(transaction, wanted)
+      const { accountId, scope, subjectId, amount, period } = wanted
+      const timezone = await timezoneNamed(transaction, wanted.timezone)
+      const [{ start: from }] = await transaction<[{ start: bigint }]>`
       SELECT period_start(${period}, ${timezone}, now_ms()) AS start`
-    const start = Number(from)
-    const isCounted = async () => (await findTimezone(transaction, wanted)) === timezone
-    // All but the newest rows without the lock: bookings go on meanwhile.
-    const early = (await isCounted())
-      ? { cost: 0n, lastId: null }
-      : await spentSince(transaction, wanted, start, idBefore(start))
-    await transaction`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
-    const isAmountAlone = await isCounted()
-    const late = isAmountAlone
-      ? null
-      : await spentSince(transaction, wanted, start, early.lastId ?? idBefore(start))
-    const [{ id }] = await transaction<[{ id: string }]>`
+      const start = Number(from)
+      const isCounted = async () => (await findTimezone(transaction, wanted)) === timezone
+      // All but the newest rows without the lock: bookings go on meanwhile.
+      const early = (await isCounted())
+        ? { cost: 0n, lastId: null }
+        : await spentSince(transaction, wanted, start, idBefore(start))
+      await transaction`SELECT pg_advisory_xact_lock(${LOCKS.booking})`
+      const isAmountAlone = await isCounted()
+      const late = isAmountAlone
+        ? null
+        : await spentSince(transaction, wanted, start, early.lastId ?? idBefore(start))
+      const [{ id }] = await transaction<[{ id: string }]>`
       INSERT INTO budgets (id, account_id, scope, subject_id, amount, period, timezone, counts_from)
       VALUES (${newId('bud')}, ${accountId}, ${scope}, ${subjectId}, ${amount}, ${period}, ${timezone}, ${start})
       ON CONFLICT (account_id, subject_id, period) DO UPDATE
       SET amount = excluded.amount, timezone = excluded.timezone,
         counts_from = ${isAmountAlone ? transaction`budgets.counts_from` : transaction`excluded.counts_from`}
       RETURNING id`
-    // Periods of another time zone overlap those of this one.
-    if (!isAmountAlone) await transaction`DELETE FROM budget_periods WHERE budget_id = ${id}`
-    await transaction`
+      // Periods of another time zone overlap those of this one.
+      if (!isAmountAlone) await transaction`DELETE FROM budget_periods WHERE budget_id = ${id}`
+      await transaction`
       INSERT INTO budget_periods AS p (budget_id, starts_at, spent)
       VALUES (${id}, ${start}, ${late === null ? 0n : early.cost + late.cost})
       ON CONFLICT (budget_id, starts_at) DO UPDATE SET version = p.version + 1`
-    const state = await showBudget(transaction, id)
-    await transaction`
+      const state = await showBudget(transaction, id)
+      await transaction`
       SELECT record_thresholds(b, ${start}, -1, ${state.spent}) FROM budgets AS b WHERE id = ${id}`
-    return state
-  })
+      return state
+    },
+  )
 
 async function findTimezone(
   sql: Queryable,

@@ -55,7 +55,7 @@ export type RefusalCode =
   | 'invitation_not_found'
   | 'token_not_found'
   | 'job_not_found'
-  | 'too_many_views'
+  | 'limit_reached'
   | 'job_open'
   | 'job_ended'
   | 'journal_not_found'

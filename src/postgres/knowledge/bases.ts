@@ -5,6 +5,7 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { accountNotFound } from '../accounts/accounts.ts'
 import { Refusal } from '../billing/refusal.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
@@ -57,8 +58,26 @@ export async function listBases(
   return rows.map(baseOfRow)
 }
 
-/** @throws Refusal `account_not_found` */
-export async function createBase(sql: Sql, accountId: string, name: string): Promise<KnowledgeBase> {
+/** @throws Refusal `account_not_found`, `limit_reached` except for an operator */
+export const createBase = (
+  sql: Sql,
+  accountId: string,
+  name: string,
+  { isOperator = false }: { readonly isOperator?: boolean } = {},
+): Promise<KnowledgeBase> =>
+  isOperator
+    ? insertBase(sql, accountId, name)
+    : addWithin(
+        sql,
+        {
+          limit: 'knowledge_bases_per_account',
+          ownerId: accountId,
+          entries: (present) => present`SELECT FROM knowledge_bases WHERE account_id = ${accountId}`,
+        },
+        (transaction) => insertBase(transaction, accountId, name),
+      )
+
+async function insertBase(sql: Queryable, accountId: string, name: string): Promise<KnowledgeBase> {
   const id = newId('kb')
   const { count } = await sql`
     INSERT INTO knowledge_bases (id, account_id, name) SELECT ${id}, id, ${name} FROM accounts WHERE id = ${accountId}`
@@ -107,7 +126,7 @@ export function deleteBase(sql: Sql, baseId: string): Promise<KnowledgeBase> {
 
 /**
  * Grants a base. A second call changes nothing.
- * @throws Refusal `reader_not_found`: neither an account nor an agent.
+ * @throws Refusal `reader_not_found`: neither an account nor an agent; `limit_reached`
  */
 export async function grantBase(sql: Sql, baseId: string, readerId: string): Promise<KnowledgeBase> {
   return inTransaction(sql, async (transaction) => {
@@ -119,9 +138,20 @@ export async function grantBase(sql: Sql, baseId: string, readerId: string): Pro
       SELECT FROM agents WHERE id = ${readerId} AND state <> 'deleted'`
     if (reader === undefined)
       throw new Refusal('reader_not_found', `There is neither an account nor an agent ${readerId}`)
-    await transaction`
-      INSERT INTO knowledge_readers (base_id, reader_id) VALUES (${baseId}, ${readerId}) ON CONFLICT DO NOTHING`
-    return showBase(transaction, baseId)
+    return addWithin(
+      transaction,
+      {
+        limit: 'readers_per_knowledge_base',
+        ownerId: baseId,
+        entries: (present) =>
+          present`SELECT FROM knowledge_readers WHERE base_id = ${baseId} AND reader_id <> ${readerId}`,
+      },
+      async () => {
+        await transaction`
+          INSERT INTO knowledge_readers (base_id, reader_id) VALUES (${baseId}, ${readerId}) ON CONFLICT DO NOTHING`
+        return showBase(transaction, baseId)
+      },
+    )
   })
 }
 

@@ -1,7 +1,9 @@
 /** Imports a folder into a base: new and changed pages, and the removal of those without a file, all or nothing. */
 import { randomUUID } from 'node:crypto'
+import { COLLECTION_LIMITS } from '../../../schemas/collection-limits.ts'
 import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
+import { lockCollection } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { inTransaction, type Transaction } from '../transaction.ts'
 import { baseNotFound, createDefaultBase } from './bases.ts'
@@ -106,7 +108,15 @@ async function assertRoom(
   transaction: Transaction,
   { baseId, accountId, pages, maxAccountPages }: Room,
 ): Promise<void> {
+  const ofBase = COLLECTION_LIMITS.pages_per_knowledge_base
+  if (pages > ofBase)
+    throw new Refusal(
+      'kb_full',
+      `The base would have ${pages} pages. The limit pages_per_knowledge_base is ${ofBase}: import fewer`,
+    )
   if (maxAccountPages === null) return
+  // Of two imports into different bases at the same time, the second one counts the pages of the first.
+  await lockCollection(transaction, 'pages_per_account', accountId)
   const [others] = await transaction<[{ pages: bigint }]>`
     SELECT coalesce(sum(page_count), 0) AS pages FROM knowledge_bases
     WHERE account_id = ${accountId} AND id <> ${baseId}`
@@ -114,7 +124,7 @@ async function assertRoom(
   if (all > maxAccountPages)
     throw new Refusal(
       'kb_full',
-      `The account would have ${all} pages, and may have ${maxAccountPages}: import fewer, or ask an operator to import them`,
+      `The account would have ${all} pages. The limit pages_per_account is ${maxAccountPages}: import fewer, or ask an operator to import them`,
     )
 }
 

@@ -7,6 +7,7 @@ import { generateWebhookSecret } from '../../core/notifications/signature.ts'
 import { actAs, recordAct } from '../accounts/audit-record.ts'
 import { assertCurrent } from '../accounts/master-key.ts'
 import { Refusal } from '../billing/refusal.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 import { inTransaction } from '../transaction.ts'
@@ -48,7 +49,24 @@ interface WithSecret {
   readonly secret: string
 }
 
-export async function createEndpoint(
+/** @throws Refusal `limit_reached` */
+export const createEndpoint = (
+  sql: Queryable,
+  material: KeyMaterial,
+  endpoint: NewEndpoint,
+): Promise<WithSecret> =>
+  addWithin(
+    sql,
+    {
+      limit: 'webhook_endpoints_per_account',
+      ownerId: endpoint.accountId,
+      entries: (present) =>
+        present`SELECT FROM webhook_endpoints WHERE account_id = ${endpoint.accountId} AND kind = 'webhook'`,
+    },
+    (transaction) => insertEndpoint(transaction, material, endpoint),
+  )
+
+async function insertEndpoint(
   sql: Queryable,
   material: KeyMaterial,
   { kind, accountId, url, description, events }: NewEndpoint,

@@ -3,8 +3,11 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { jsonValue } from '../json.ts'
+import type { Listing } from '../listing.ts'
+import type { Transaction } from '../transaction.ts'
 
 export type JobKind = 'verify' | 'rebuild' | 'import'
 type JobState = 'queued' | 'running' | 'done' | 'failed' | 'cancelled'
@@ -65,9 +68,19 @@ interface NewJob {
   readonly input?: unknown
 }
 
-/** @throws Refusal `job_open` while one of its kind, about the same subject, has not ended */
-export async function startJob(
-  sql: Sql,
+/** @throws Refusal `job_open` while one of its kind, about the same subject, has not ended; `limit_reached` */
+export const startJob = (sql: Sql, job: NewJob): Promise<Job> => {
+  const { kind, accountId = null } = job
+  if (kind !== 'import' || accountId === null) return insertJob(sql, job)
+  const entries = (present: Transaction) => present`
+    SELECT FROM jobs WHERE kind = 'import' AND account_id = ${accountId} AND ended_at IS NULL`
+  return addWithin(sql, { limit: 'imports_per_account', ownerId: accountId, entries }, (transaction) =>
+    insertJob(transaction, job),
+  )
+}
+
+async function insertJob(
+  sql: Queryable,
   { kind, accountId = null, subjectId = null, input = null }: NewJob,
 ): Promise<Job> {
   const [row] = await sql<JobRow[]>`
@@ -106,24 +119,28 @@ export async function readJob(sql: Queryable, id: string): Promise<Job> {
   return jobOfRow(row)
 }
 
-interface JobsQuery {
+interface JobsQuery extends Listing {
   readonly kinds: readonly JobKind[]
   readonly subjectId?: string
-  readonly limit: number
 }
 
 /** Returns the newest jobs of these kinds, or those of them about one subject. */
-export async function listJobs(sql: Queryable, { kinds, subjectId, limit }: JobsQuery): Promise<Job[]> {
+export async function listJobs(
+  sql: Queryable,
+  { kinds, subjectId, after = null, limit = null }: JobsQuery,
+): Promise<Job[]> {
   const rows = await sql<JobRow[]>`
     SELECT ${columns(sql)} FROM jobs
     WHERE kind = ANY (${kinds as JobKind[]}::text[])
       ${subjectId === undefined ? sql`` : sql`AND subject_id = ${subjectId}`}
-    ORDER BY created_at DESC LIMIT ${limit}`
+      ${after === null ? sql`` : sql`AND id < ${after}`}
+    ORDER BY id DESC LIMIT ${limit}`
   return rows.map(jobOfRow)
 }
 
 /**
- * Claims a job of these kinds that waits, or whose process is gone; null where there is none. Fails those whose processes
+ * Claims a job of these kinds that waits, or whose process is gone: accounts take turns, the one whose last job began
+ * earliest first. Null where there is none. Fails those whose processes
  * have gone too often.
  */
 export async function claimJob(sql: Sql, kinds: readonly JobKind[]): Promise<Job | null> {
@@ -136,10 +153,11 @@ export async function claimJob(sql: Sql, kinds: readonly JobKind[]): Promise<Job
     UPDATE jobs SET
       state = 'running', started_at = now(), touched_at = now(), done = 0, total = 0, attempts = attempts + 1
     WHERE id = (
-      SELECT id FROM jobs
+      SELECT id FROM jobs AS j
       WHERE ended_at IS NULL AND kind = ANY (${kinds as JobKind[]}::text[])
         AND (state = 'queued' OR ${isLost})
-      ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+      ORDER BY (SELECT max(started_at) FROM jobs AS o WHERE o.account_id = j.account_id) NULLS FIRST, created_at
+      LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING ${columns(sql)}`
   return row === undefined ? null : jobOfRow(row)
 }

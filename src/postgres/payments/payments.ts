@@ -4,8 +4,9 @@ import type { Payment, PaymentKind, Price } from '../../../schemas/payments/paym
 import { newId } from '../../core/keys/ids.ts'
 import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable } from '../connection.ts'
-import { inTransaction } from '../transaction.ts'
+import type { Transaction } from '../transaction.ts'
 import { type PaymentRow, paymentOfRow, selectPayments } from './rows.ts'
 
 /** A process that asks the provider has this long before another one asks again. */
@@ -21,16 +22,27 @@ interface NewPayment extends Price {
   readonly idempotencyKey?: string | null
 }
 
+const othersOf =
+  ({ accountId, idempotencyKey = null }: NewPayment) =>
+  (sql: Transaction) =>
+    sql`
+    SELECT FROM payments
+    WHERE account_id = ${accountId} AND state IN ('created', 'open', 'confirming')
+      ${idempotencyKey === null ? sql`` : sql`AND (created_by, idempotency_key) IS DISTINCT FROM (audit_actor(), ${idempotencyKey})`}`
+
 /**
  * Writes the row of a payment, claimed by this process; the row of before where the key was used.
- * @throws Refusal `idempotency_key_reuse`
+ * @throws Refusal `idempotency_key_reuse`, `limit_reached`
  */
 export const createPayment = (sql: Queryable, wanted: NewPayment): Promise<Payment> =>
-  inTransaction(sql, async (transaction) => {
-    const { accountId, kind, credits, amount, currency } = wanted
-    const { savesMethod = false, methodId = null, idempotencyKey = null } = wanted
-    const id = newId('pay')
-    const made = await transaction<{ id: string }[]>`
+  addWithin(
+    sql,
+    { limit: 'open_payments_per_account', ownerId: wanted.accountId, entries: othersOf(wanted) },
+    async (transaction) => {
+      const { accountId, kind, credits, amount, currency } = wanted
+      const { savesMethod = false, methodId = null, idempotencyKey = null } = wanted
+      const id = newId('pay')
+      const made = await transaction<{ id: string }[]>`
       INSERT INTO payments (
         id, account_id, kind, credits, amount, currency, saves_method, method_id, created_by, idempotency_key,
         claimed_until)
@@ -38,13 +50,14 @@ export const createPayment = (sql: Queryable, wanted: NewPayment): Promise<Payme
         ${id}, ${accountId}, ${kind}, ${credits}, ${amount}, ${currency}, ${savesMethod}, ${methodId}, audit_actor(),
         ${idempotencyKey}, now() + make_interval(secs => ${CLAIM_SECONDS}))
       ON CONFLICT (created_by, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING RETURNING id`
-    if (made.length > 0) return showPayment(transaction, id)
-    const [row] = await transaction<PaymentRow[]>`
+      if (made.length > 0) return showPayment(transaction, id)
+      const [row] = await transaction<PaymentRow[]>`
       ${selectPayments(transaction)} WHERE p.created_by = audit_actor() AND p.idempotency_key = ${idempotencyKey}`
-    if (row?.account_id !== accountId || row.credits !== credits)
-      throw new Refusal('idempotency_key_reuse', 'This Idempotency-Key started another payment')
-    return paymentOfRow(row)
-  })
+      if (row?.account_id !== accountId || row.credits !== credits)
+        throw new Refusal('idempotency_key_reuse', 'This Idempotency-Key started another payment')
+      return paymentOfRow(row)
+    },
+  )
 
 /** @throws Refusal `payment_not_found` */
 export async function showPayment(sql: Queryable, id: string): Promise<Payment> {

@@ -7,6 +7,7 @@ import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { assertOrganization } from '../accounts/members.ts'
 import { Refusal } from '../billing/refusal.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 
@@ -41,10 +42,29 @@ export interface NewInvitation {
 const withName = (sql: Queryable) =>
   sql`i.*, (SELECT name FROM accounts AS a WHERE a.id = i.account_id) AS account_name`
 
-/** @throws Refusal `account_not_found`, `not_an_organization` */
+/** @throws Refusal `account_not_found`, `not_an_organization`, `limit_reached` */
 export async function createInvitation(sql: Queryable, invitation: NewInvitation): Promise<Invitation> {
-  const { tokenHash, email, accountId, role, installationRole } = invitation
-  if (accountId !== null) await assertOrganization(sql, accountId)
+  const { accountId } = invitation
+  // Only operators invite to the installation.
+  if (accountId === null) return insertInvitation(sql, invitation)
+  await assertOrganization(sql, accountId)
+  return addWithin(
+    sql,
+    {
+      limit: 'invitations_per_organization',
+      ownerId: accountId,
+      entries: (present) => present`
+        SELECT FROM invitations
+        WHERE account_id = ${accountId} AND used_at IS NULL AND revoked_at IS NULL AND expires_at > now()`,
+    },
+    (transaction) => insertInvitation(transaction, invitation),
+  )
+}
+
+async function insertInvitation(
+  sql: Queryable,
+  { tokenHash, email, accountId, role, installationRole }: NewInvitation,
+): Promise<Invitation> {
   const [row] = await sql<[InvitationRow]>`
     WITH i AS (
       INSERT INTO invitations (id, token_hash, email, account_id, role, installation_role, created_by, expires_at)

@@ -1,5 +1,6 @@
 /** Sessions as PostgreSQL keeps them: found by the hash of their token, and ended by their age. */
 import type { Session, SignedIn } from '../../../schemas/accounts/people.ts'
+import { COLLECTION_LIMITS } from '../../../schemas/collection-limits.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
@@ -33,18 +34,28 @@ interface NewSession {
   readonly address: string
 }
 
-/** @throws Refusal `user_not_found` for a user who was disabled meanwhile */
-export async function createSession(sql: Queryable, session: NewSession): Promise<Session> {
-  const { tokenHash, userId, userAgent, address } = session
-  const users = await sql`
-    UPDATE users SET signed_in_at = now() WHERE id = ${userId} AND enabled RETURNING id`
-  if (users.length === 0) throw userNotFound(userId)
-  const [row] = await sql<[SessionRow]>`
-    INSERT INTO sessions (id, token_hash, user_id, user_agent, address)
-    VALUES (${newId('ses')}, ${tokenHash}, ${userId}, ${userAgent.slice(0, MAX_USER_AGENT_CHARS)}, ${address})
-    RETURNING *`
-  return sessionOfRow(row)
-}
+/**
+ * Signs a user in. Where that is one session too many, the one that was not seen for longest ends.
+ * @throws Refusal `user_not_found` for a user who was disabled meanwhile
+ */
+export const createSession = (sql: Queryable, session: NewSession): Promise<Session> =>
+  inTransaction(sql, async (transaction) => {
+    const { tokenHash, userId, userAgent, address } = session
+    // Locks the user: of two sign-ins at the same time the second one counts the session of the first.
+    const users = await transaction`
+      UPDATE users SET signed_in_at = now() WHERE id = ${userId} AND enabled RETURNING id`
+    if (users.length === 0) throw userNotFound(userId)
+    await transaction`
+      DELETE FROM sessions WHERE id IN (
+        SELECT id FROM sessions WHERE user_id = ${userId}
+        ORDER BY last_seen_at DESC, id DESC OFFSET ${COLLECTION_LIMITS.sessions_per_user - 1})`
+    const [row] = await transaction<[SessionRow]>`
+      INSERT INTO sessions (id, token_hash, user_id, user_agent, address)
+      VALUES (
+        ${newId('ses')}, ${tokenHash}, ${userId}, ${userAgent.slice(0, MAX_USER_AGENT_CHARS)}, ${address})
+      RETURNING *`
+    return sessionOfRow(row)
+  })
 
 const inForce = (sql: Queryable) => sql`
   s.created_at > now() - make_interval(hours => ${SESSION_MAX_HOURS})

@@ -3,6 +3,7 @@ import type { Passkey, SignInMethods, User } from '../../../schemas/accounts/peo
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable } from '../connection.ts'
 import { isUniqueViolation } from '../errors.ts'
 import { voidBegun } from './tickets.ts'
@@ -69,8 +70,19 @@ export async function listSignInMethods(sql: Queryable, userId: string): Promise
 
 type NewPasskey = Pick<Passkey, 'userId' | 'name' | 'credentialId' | 'publicKey' | 'counter' | 'transports'>
 
-/** @throws Refusal `passkey_known` */
-export async function addPasskey(sql: Queryable, passkey: NewPasskey): Promise<Passkey> {
+/** @throws Refusal `passkey_known`, `limit_reached` */
+export const addPasskey = (sql: Queryable, passkey: NewPasskey): Promise<Passkey> =>
+  addWithin(
+    sql,
+    {
+      limit: 'passkeys_per_user',
+      ownerId: passkey.userId,
+      entries: (present) => present`SELECT FROM passkeys WHERE user_id = ${passkey.userId}`,
+    },
+    (transaction) => insertPasskey(transaction, passkey),
+  )
+
+async function insertPasskey(sql: Queryable, passkey: NewPasskey): Promise<Passkey> {
   const { userId, name, credentialId, publicKey, counter, transports } = passkey
   try {
     const [row] = await sql<[PasskeyRow]>`

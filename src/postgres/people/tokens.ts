@@ -1,9 +1,11 @@
 /** Management tokens as PostgreSQL keeps them. */
 import type { ManagementToken } from '../../../schemas/accounts/people.ts'
 import type { Scope } from '../../../schemas/management/operation.ts'
+import { INSTALLATION } from '../../../schemas/notifications/event.ts'
 import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { newId } from '../../core/keys/ids.ts'
 import { Refusal } from '../billing/refusal.ts'
+import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import type { Listing } from '../listing.ts'
 
@@ -34,10 +36,22 @@ interface NewManagementToken {
   readonly expiresAt: Date | null
 }
 
-export async function createManagementToken(
-  sql: Queryable,
-  token: NewManagementToken,
-): Promise<ManagementToken> {
+/** @throws Refusal `limit_reached` */
+export const createManagementToken = (sql: Queryable, token: NewManagementToken): Promise<ManagementToken> =>
+  addWithin(
+    sql,
+    {
+      limit: 'tokens_per_account',
+      ownerId: token.accountId ?? INSTALLATION,
+      entries: (present) => present`
+        SELECT FROM management_tokens
+        WHERE account_id IS NOT DISTINCT FROM ${token.accountId} AND revoked_at IS NULL
+          AND (expires_at IS NULL OR expires_at > now())`,
+    },
+    (transaction) => insertManagementToken(transaction, token),
+  )
+
+async function insertManagementToken(sql: Queryable, token: NewManagementToken): Promise<ManagementToken> {
   const [row] = await sql<[TokenRow]>`
     INSERT INTO management_tokens (id, token_hash, prefix, name, account_id, scopes, created_by, expires_at)
     VALUES (

@@ -2,6 +2,7 @@
  * Conversations that upstreams keep for accounts, and the tokens that a call which goes on with one reads: those of the
  * last report, what was added since, and what calls under way may add. See docs/api-rules.md, "Conversations".
  */
+import { addWithin } from '../collections.ts'
 import type { Queryable, Sql } from '../connection.ts'
 
 /** Expired rows are removed so many at a time. */
@@ -19,15 +20,26 @@ interface ConversationToStore extends StoredConversation {
   readonly tokens: number
 }
 
-export async function storeConversation(
+/** @throws Refusal `limit_reached` */
+export const storeConversation = (
   sql: Sql,
   { accountId, id, channelId, tokens }: ConversationToStore,
-): Promise<void> {
-  await sql`
-    INSERT INTO stored_conversations (account_id, id, channel_id, tokens)
-    VALUES (${accountId}, ${id}, ${channelId}, ${tokens})
-    ON CONFLICT (account_id, id) DO UPDATE SET channel_id = excluded.channel_id, tokens = excluded.tokens`
-}
+): Promise<void> =>
+  addWithin(
+    sql,
+    {
+      limit: 'conversations_per_account',
+      ownerId: accountId,
+      entries: (present) =>
+        present`SELECT FROM stored_conversations WHERE account_id = ${accountId} AND id <> ${id}`,
+    },
+    async (transaction) => {
+      await transaction`
+        INSERT INTO stored_conversations (account_id, id, channel_id, tokens)
+        VALUES (${accountId}, ${id}, ${channelId}, ${tokens})
+        ON CONFLICT (account_id, id) DO UPDATE SET channel_id = excluded.channel_id, tokens = excluded.tokens`
+    },
+  )
 
 /** Returns a conversation of the account; null for one that it does not have. */
 export async function findStoredConversation(

@@ -279,7 +279,10 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       identity: openIdentity(),
       publicUrl: boot.publicUrl,
       openProvider: lazyProvider(boot.payments),
-      journals: journalDeps(tasks.nats, log),
+      journals: journalDeps(tasks.nats, log, () => [
+        boot.dataDir,
+        ...configuration.current().config.journals.import_roots,
+      ]),
       hasSimulatedCards: boot.hasSimulatedCards,
       printReceipt,
       isSecure: boot.tls !== null || boot.publicUrl.startsWith('https:'),

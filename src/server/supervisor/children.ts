@@ -37,6 +37,8 @@ export interface ChildLog {
 
 export interface ChildOptions {
   readonly boot: Boot
+  /** The lock of the data directory. The child inherits it: the directory stays locked while the child lives. */
+  readonly lockFd?: number
   readonly log: ChildLog
   readonly onMessage: (child: ServiceChild, message: ToParent) => void
   /** Called at each start of the child. */
@@ -79,11 +81,11 @@ export class ServiceChild {
    */
   start(): Promise<void> {
     if (this.#isStopping) return Promise.reject(new Error(`${this.name} is being stopped`))
-    const { boot, log } = this.#options
+    const { boot, lockFd, log } = this.#options
     const child = fork(process.argv[1]!, [`${CHILD_MARK}${boot.role}`, `--index=${boot.index}`], {
       execArgv: [...process.execArgv, ...HEAP_FLAGS],
       serialization: 'advanced',
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc', lockFd ?? 'ignore'],
       // Ctrl-C reaches every process of the terminal; only the supervisor decides who ends when.
       detached: true,
     })

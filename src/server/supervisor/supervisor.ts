@@ -166,6 +166,7 @@ class Service {
     const embedded = this.#embeddedEngines(wantsSimulator)
     const engines = await startEmbedded({
       dataDir: settings.dataDir,
+      lockFd: this.#lock.fd,
       engines: embedded,
       gateways: settings.workers,
       onEvent: (event) => this.#onEngineEvent(event),
@@ -327,6 +328,7 @@ class Service {
     const child = (role: ChildRole, index: number) =>
       new ServiceChild({
         boot: { ...boot, role, index },
+        lockFd: this.#lock.fd,
         log: this.#log,
         onMessage: (from, message) => this.#gatherer?.onMessage(from, message),
         onReady: (ready) => {

@@ -2,7 +2,7 @@
  * A gateway is killed and its disk is gone: a copy of its journal is booked once, however often and by whatever way,
  * and what is left is closed. See docs/cluster.md, "A machine that never comes back".
  */
-import { cpSync, rmSync } from 'node:fs'
+import { cpSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { answerOf } from '../../src/cli/support.ts'
@@ -13,17 +13,20 @@ import { commandEnv, eventually, startService, testConfig, until } from '../../s
 import { say, traceOf } from '../support.ts'
 
 const RESERVED_BALANCE = 'wallet: { exact_below: "1000000" }'
-const CONFIG = testConfig(
-  { fast: { simulate: 'tokens=2' }, slow: { simulate: 'tokens=2000,tps=1' } },
-  RESERVED_BALANCE,
-)
+const configWith = (extra: string) =>
+  testConfig({ fast: { simulate: 'tokens=2' }, slow: { simulate: 'tokens=2000,tps=1' } }, extra)
 const COPIED_CALLS = 5
 
 t.setTimeout(240_000)
 
 const engines = await startEngines(t)
-const lost = await startService(t, { engines, config: CONFIG, env: { TOLLGATE_ROLES: 'gateway' } })
-const left = await startService(t, { engines, config: CONFIG })
+const lost = await startService(t, {
+  engines,
+  config: configWith(RESERVED_BALANCE),
+  env: { TOLLGATE_ROLES: 'gateway' },
+})
+const roots = `journals: { import_roots: [${JSON.stringify(lost.dataDir)}] }`
+const left = await startService(t, { engines, config: configWith(`${RESERVED_BALANCE}\n${roots}`) })
 const sql = connectTo(t, engines.databaseUrl)
 const operator = await signIn(left, { role: 'operator' })
 
@@ -72,6 +75,31 @@ await t.test('a journal in use is live, and is neither imported nor abandoned', 
   t.match(await auditor.send('POST', `/journals/${id}/abandon`, {}), { status: 403 })
   const customer = await signIn(left)
   t.match(await customer.send('GET', '/journals'), { status: 403 })
+})
+
+await t.test('a directory is named in bounds, and lies below a configured folder', async (t) => {
+  const outside = t.testdir({ 'gateway-0': { id: 'sNk3v8ZqPbTr\n' } })
+  const link = join(left.dataDir, 'link')
+  symlinkSync(outside, link)
+  for (const directory of [
+    'x'.repeat(1_024),
+    `/${'x'.repeat(300)}/y`,
+    '/x'.repeat(512),
+    join(outside, 'gateway-0'),
+    join(link, 'gateway-0'),
+    join(left.dataDir, '..', '..', '..', outside, 'gateway-0'),
+    '/proc/self',
+  ]) {
+    const { status, body } = await operator.send('POST', '/journals/import', { directory })
+    t.match(
+      { status, code: body.error?.code },
+      { status: 400, code: 'invalid_request' },
+      directory.slice(0, 80),
+    )
+    t.match(body.error.message, /journals\.import_roots/)
+  }
+  const tooLong = await operator.send('POST', '/journals/import', { directory: 'x'.repeat(1_025) })
+  t.match(tooLong, { status: 400, body: { error: { message: /^directory: / } } })
 })
 
 await t.test('a lost machine', async (t) => {

@@ -1,5 +1,6 @@
 /** Live data: operators watch the installation, customers their calls as they end. */
 import t from 'tap'
+import { COLLECTION_LIMITS } from '../../../schemas/collection-limits.ts'
 import type { LiveCall, Overview } from '../../../schemas/management/live.ts'
 import { eventually, until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
@@ -94,5 +95,39 @@ t.test('live data', async (t) => {
       settlement_lag_seconds: Number,
     })
     t.equal((await owner.send('GET', '/installation/live')).status, 403)
+  })
+
+  await t.test('a session and an account have only so many streams', async (t) => {
+    const path = `/calls/live?account_id=${accountId}`
+    const { live_streams_per_session: ofSession, live_streams_per_account: ofAccount } = COLLECTION_LIMITS
+    const sessions = [operator]
+    while (sessions.length < ofAccount / ofSession) sessions.push(await signIn(service, { role: 'operator' }))
+    const stop = new AbortController()
+    t.teardown(() => stop.abort())
+    const opens = (by: ManageClient, signal = stop.signal) =>
+      fetch(`${service.baseUrl}${MANAGE}${path}`, {
+        headers: { cookie: by.cookie, 'sec-fetch-site': 'same-origin' },
+        signal,
+      })
+    const refusal = async (by: ManageClient) => {
+      const response = await opens(by)
+      return [response.status, response.headers.get('retry-after'), await response.text()] as const
+    }
+    const closed = new AbortController()
+    const first = await opens(operator, closed.signal)
+    t.equal(first.status, 200)
+    // As many at once as are one too many.
+    const others = await Promise.all(Array.from({ length: ofSession }, () => opens(operator)))
+    t.same(others.map(({ status }) => status).sort(), [...Array(ofSession - 1).fill(200), 429])
+    const [status, wait, text] = await refusal(operator)
+    t.same([status, wait], [429, '10'])
+    t.match(text, new RegExp(`The limit live_streams_per_session is ${ofSession}`))
+    closed.abort()
+    await eventually('room for one more', async () => (await opens(operator)).status === 200 || undefined)
+
+    for (const by of sessions.slice(1)) await Promise.all(Array.from({ length: ofSession }, () => opens(by)))
+    const last = await refusal(await signIn(service, { role: 'operator' }))
+    t.equal(last[0], 429)
+    t.match(last[2], new RegExp(`The limit live_streams_per_account is ${ofAccount}`))
   })
 })

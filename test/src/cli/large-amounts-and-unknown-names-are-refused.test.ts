@@ -57,8 +57,16 @@ t.test('a large change asks on a terminal, and needs --yes without one', async (
   const unread = { ...wiring, loadConfig: noEngines.loadConfig }
   const forced = ['wallet', 'topup', account, '2000', '--yes', '--reference', 'pay 1']
   t.equal((await command(forced, unread)).code, 0, '--yes needs no configuration')
-  const rich = await json('account', 'create', '--name', 'Rich', '--credit', '1001')
-  t.equal(rich.wallet.balance, '1001', 'what a new account begins with is no change of a balance')
+  const before = (await json('account', 'list')).length
+  t.match(
+    await refused('account', 'create', '--name', 'Rich', '--credit', '1001'),
+    /This would give Rich a credit of 1001, which is more than wallet\.confirm_above \(1000\).* name --yes/,
+  )
+  t.equal((await json('account', 'list')).length, before)
+  const usual = await json('account', 'create', '--name', 'Usual', '--credit', '1000')
+  t.equal(usual.wallet.balance, '1000')
+  const rich = await json('account', 'create', '--name', 'Rich', '--credit', '1001', '--yes')
+  t.equal(rich.wallet.balance, '1001')
 })
 
 t.test('a repeated command with a reference says so and changes nothing', async (t) => {
