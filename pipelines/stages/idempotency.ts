@@ -14,13 +14,17 @@ import { AnsweredCall, type Stage, stage } from './stage.ts'
 
 const KEY = /^[\x21-\x7e]{1,200}$/
 
-/** @throws Failure `invalid_idempotency_key` */
-function idempotencyKey({ header }: GatewayRequest): string {
+/** Returns the Idempotency-Key; null without the header. @throws Failure `invalid_idempotency_key` */
+export function readIdempotencyKey({
+  header,
+  hasHeader,
+}: Pick<GatewayRequest, 'header' | 'hasHeader'>): string | null {
+  if (!hasHeader('idempotency-key')) return null
   const key = header('idempotency-key')
   if (KEY.test(key)) return key
   throw new Failure(
     'invalid_idempotency_key',
-    'The Idempotency-Key header must be 1 to 200 printable ASCII characters without spaces.',
+    'There must be one Idempotency-Key header, of 1 to 200 printable ASCII characters without spaces.',
   )
 }
 
@@ -32,11 +36,12 @@ function idempotencyKey({ header }: GatewayRequest): string {
 export const idempotent = <C extends AuthenticatedCall>(deps: IdempotencyDeps): Stage<C, C> =>
   stage((call: C) => {
     const { request, known, isReplayable = true } = call
-    if (!request.hasHeader('idempotency-key')) return call
+    const key = readIdempotencyKey(request)
+    if (key === null) return call
     const { method, path, query, body, requestId } = request
     const record: IdempotencyClaim = {
       accountId: known.account.id,
-      key: idempotencyKey(request),
+      key,
       requestId,
       // Any key of the account may repeat the request, in its header or its query.
       requestHash: call.requestHash ?? requestHash(method, path, withoutKey(query), body),
