@@ -1,7 +1,6 @@
 /** `GET /openapi.json`, `GET /docs` and `GET /`: the reference. See docs/api-rules.md, "Every endpoint". */
 import { defer, mergeMap, type Observable, of } from 'rxjs'
 import type { HeaderList, Reply } from '../src/http/handler.ts'
-import { pacedReply } from './replies/paced.ts'
 
 const JSON_HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]
 /**
@@ -20,17 +19,17 @@ const SCRIPT_HEADERS: HeaderList = [
   ['content-encoding', 'gzip'],
   ['cache-control', 'public, max-age=86400'],
 ]
-const SCRIPT_PIECE_BYTES = 64 * 1024
 const HTTP_FOUND = 302
 
-const full = (headers: HeaderList, body: string): Observable<Reply> =>
+const full = (headers: HeaderList, body: Uint8Array): Observable<Reply> =>
   of({ type: 'full', status: 200, headers, body })
 
+/** Each text in one buffer, which all replies share. */
 export interface Reference {
   /** Returns the OpenAPI document, JSON text. */
-  readonly document: () => Promise<string>
+  readonly document: () => Promise<Buffer>
   /** HTML text. */
-  readonly page: string
+  readonly page: Buffer
   /** Reads the script of the page, compressed by gzip. */
   readonly script: () => Promise<Buffer>
 }
@@ -40,16 +39,8 @@ export const referenceDocument = ({ document }: Reference): Observable<Reply> =>
 
 export const referencePage = ({ page }: Reference): Observable<Reply> => full(PAGE_HEADERS, page)
 
-async function* piecesOf(bytes: Buffer) {
-  for (let at = 0; at < bytes.length; at += SCRIPT_PIECE_BYTES)
-    yield bytes.subarray(at, at + SCRIPT_PIECE_BYTES)
-}
-
 export const referenceScript = ({ script }: Reference): Observable<Reply> =>
-  pacedReply(async () => {
-    const bytes = await script()
-    return { headers: SCRIPT_HEADERS, length: bytes.length, pieces: piecesOf(bytes) }
-  })
+  defer(script).pipe(mergeMap((bytes) => full(SCRIPT_HEADERS, bytes)))
 
 /** Leads to the page where a visitor begins. */
 export const toPage = (path: string): Observable<Reply> =>

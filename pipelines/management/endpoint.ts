@@ -4,6 +4,7 @@ import { Failure } from '../../schemas/failure.ts'
 import { MANAGEMENT_PATH, type Operation } from '../../schemas/management/operation.ts'
 import type { FormContent, GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
 import { jsonReply } from '../replies/json.ts'
+import { readIdempotencyKey } from '../stages/idempotency.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
 import { type Act, runAct } from './act.ts'
@@ -11,7 +12,6 @@ import { type CallerCall, type EndpointDeps, identified, identify } from './iden
 import { answerWithStream, type StreamAct, type StreamDeps } from './live/act.ts'
 import { sessionCookie } from './session.ts'
 
-const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,200}$/
 const JSON_TYPE = /^application\/json *(;|$)/i
 const NO_STORE: HeaderList = [['cache-control', 'no-store']]
 
@@ -79,13 +79,6 @@ function inputOf({ path: pattern, method, isUpload }: Operation, request: Gatewa
   return { ...given, ...inPath }
 }
 
-function idempotencyKeyOf({ header, hasHeader }: GatewayRequest): string | null {
-  if (!hasHeader('idempotency-key')) return null
-  const key = header('idempotency-key')
-  if (IDEMPOTENCY_KEY.test(key)) return key
-  throw new Failure('invalid_idempotency_key', 'Idempotency-Key is not 1 to 200 printable ASCII characters.')
-}
-
 /** The answer of an act with a `fileType`. */
 interface FileAnswer {
   readonly name: string
@@ -124,7 +117,7 @@ const answer = <Deps>(
       deps: { ...deps, visit },
       caller,
       now: request.submittedAt,
-      idempotencyKey: idempotencyKeyOf(request),
+      idempotencyKey: readIdempotencyKey(request),
     })
     return from(running).pipe(
       map((body) => {

@@ -2,6 +2,8 @@
 import { concatMap, from, isObservable, map, type Observable } from 'rxjs'
 import type { TaskKind } from '../../schemas/tasks/task.ts'
 import { TASK_RULES } from '../../schemas/tasks/task.ts'
+import { meaningHash } from '../../src/core/json/canonical.ts'
+import { withoutKey } from '../../src/core/keys/presented.ts'
 import { modelAt } from '../../src/core/pricing/changes.ts'
 import type { Catalog, Model } from '../../src/core/routing/catalog.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
@@ -90,8 +92,8 @@ export interface MediaEndpoint<Params> {
   readonly modelOf: string | ((params: Params) => string)
   /** The model that a key's allowlist has to name, where it is not the one above. */
   readonly permittedBy?: string
-  /** Hash of a request whose body was not kept whole; null: its body is hashed. */
-  readonly requestHash?: (params: Params) => Buffer | null
+  /** What distinguishes requests under one Idempotency-Key; what `read` returned, where this is left out. */
+  readonly meaning?: (params: Params) => object
   /** Checks what needs the model, and says what is to be done at what price. @throws Failure */
   readonly order: (call: MediaCall<Params>) => OrderParts | Promise<OrderParts>
   /** Whether an answer may be had again by its Idempotency-Key; every one where this is left out. */
@@ -141,9 +143,9 @@ const beginUpload = <C extends AuthenticatedCall>({ uploads }: MediaCallDeps): S
   })
 
 /** Adds what the client asks for. @throws Failure that says which field is wrong */
-const readRequest = <C extends UploadingCall, Params>(
+const readRequest = <C extends UploadingCall, Params extends object>(
   { catalog, renderError }: MediaCallDeps,
-  { read, requestHash, isReplayable, isKeptAlive, permittedBy }: MediaEndpoint<Params>,
+  { read, meaning, isReplayable, isKeptAlive, permittedBy }: MediaEndpoint<Params>,
 ): Stage<C, C & ReadMediaCall<Params>> =>
   stage((call: C) => {
     const { request, known, upload } = call
@@ -157,7 +159,9 @@ const readRequest = <C extends UploadingCall, Params>(
         catalog: current,
         params,
         isReplayable: isReplayable?.(params),
-        requestHash: requestHash?.(params) ?? undefined,
+        requestHash: request.hasHeader('idempotency-key')
+          ? meaningHash(request.method, request.path, withoutKey(request.query), meaning?.(params) ?? params)
+          : undefined,
         keepAlive: isKeptAlive?.(params)
           ? withKeepAlive(errorBody, { afterMs, everyMs: KEEP_ALIVE_EVERY_MS })
           : undefined,

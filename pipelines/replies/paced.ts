@@ -5,6 +5,8 @@ import type { Flow, HeaderList, Reply } from '../../src/http/handler.ts'
 export interface PacedBody {
   /** Default: 200. */
   readonly status?: number
+  /** As of a `full` reply. */
+  readonly requestId?: string
   readonly headers: HeaderList
   /** Bytes of all pieces together, where that is known and not 0. */
   readonly length?: number
@@ -30,6 +32,13 @@ class Gate implements Flow {
   }
 }
 
+const PIECE_BYTES = 64 * 1024
+
+/** Yields bytes that are all there already. */
+export async function* piecesOf(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
+}
+
 /**
  * Returns a reply whose `signal` aborts when the client has left. An error before the first piece is an error like all
  * others.
@@ -39,8 +48,8 @@ export const pacedReply = (begin: (signal: AbortSignal) => Promise<PacedBody>): 
     const abort = new AbortController()
     const gate = new Gate()
     const send = async () => {
-      const { status = 200, headers, length, pieces } = await begin(abort.signal)
-      subscriber.next({ type: 'head', status, headers, flow: gate, endsUnmarked: true, length })
+      const { status = 200, requestId, headers, length, pieces } = await begin(abort.signal)
+      subscriber.next({ type: 'head', status, requestId, headers, flow: gate, endsUnmarked: true, length })
       for await (const bytes of pieces) {
         subscriber.next({ type: 'data', bytes })
         await gate.passed()

@@ -4,8 +4,61 @@ import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import type { IdempotencyRecords } from '../../src/postgres/requests/repository.ts'
 
-/** An answer above this is not kept: replaying it is refused. */
-const MAX_KEPT_ANSWER_BYTES = 1024 * 1024
+const BYTES_PER_MIB = 1024 * 1024
+/** An answer above this is not kept: replaying it is refused. See docs/api-rules.md, "Idempotency". */
+export const MAX_KEPT_ANSWER_BYTES = 8 * BYTES_PER_MIB
+/** So much of each answer is held whatever others take. */
+export const FREE_BYTES = BYTES_PER_MIB
+const MAX_HELD_BYTES = 64 * BYTES_PER_MIB
+const MAX_HELD_BYTES_OF_ACCOUNT = 32 * BYTES_PER_MIB
+
+/** Memory for what answers have beyond `FREE_BYTES`, while they are gathered, stored or replayed. */
+export class AnswerMemory {
+  readonly #byAccount = new Map<string, number>()
+  #bytes = 0
+
+  /** Returns false where there is no room. */
+  take(accountId: string, bytes: number): boolean {
+    const held = (this.#byAccount.get(accountId) ?? 0) + bytes
+    if (held > MAX_HELD_BYTES_OF_ACCOUNT || this.#bytes + bytes > MAX_HELD_BYTES) return false
+    this.#byAccount.set(accountId, held)
+    this.#bytes += bytes
+    return true
+  }
+
+  release(accountId: string, bytes: number): void {
+    this.#bytes -= bytes
+    const held = this.#byAccount.get(accountId)! - bytes
+    if (held > 0) this.#byAccount.set(accountId, held)
+    else this.#byAccount.delete(accountId)
+  }
+}
+
+/** Memory that one answer takes up. */
+export class HeldAnswer {
+  readonly #memory: AnswerMemory
+  readonly #accountId: string
+  #bytes = 0
+
+  constructor(memory: AnswerMemory, accountId: string) {
+    this.#memory = memory
+    this.#accountId = accountId
+  }
+
+  /** Holds an answer of this length from here on; false where there is no room. */
+  grow(length: number): boolean {
+    const more = length - FREE_BYTES - this.#bytes
+    if (more <= 0) return true
+    if (!this.#memory.take(this.#accountId, more)) return false
+    this.#bytes += more
+    return true
+  }
+
+  release(): void {
+    if (this.#bytes > 0) this.#memory.release(this.#accountId, this.#bytes)
+    this.#bytes = 0
+  }
+}
 
 type Records = Pick<
   IdempotencyRecords,
@@ -14,6 +67,7 @@ type Records = Pick<
 
 export interface IdempotencyDeps {
   readonly records: Records
+  readonly answerMemory: AnswerMemory
   /** Called when a record could not be stored or freed: it expires after ten minutes. */
   readonly onRecordLost: (error: unknown) => void
 }
@@ -35,7 +89,8 @@ export class Claim {
   constructor(deps: IdempotencyDeps, record: IdempotencyClaim, isReplayable: boolean) {
     this.#deps = deps
     this.#record = record
-    this.#gathered = new GatheredAnswer(isReplayable ? MAX_KEPT_ANSWER_BYTES : 0)
+    const held = new HeldAnswer(deps.answerMemory, record.accountId)
+    this.#gathered = new GatheredAnswer(isReplayable ? MAX_KEPT_ANSWER_BYTES : 0, held)
   }
 
   /** Adds to the answer, and returns the reply in whose place the client gets the same. */
@@ -74,6 +129,7 @@ export class Claim {
       ? records.storeIdempotentAnswer(this.#record, this.#gathered.answer(), originalRequestId)
       : records.freeIdempotencyKey(this.#record)
     await written.catch(onRecordLost)
+    this.#gathered.release()
   }
 }
 
@@ -83,10 +139,13 @@ class GatheredAnswer {
   #pieces: Buffer[] = []
   #length = 0
   readonly #maxBytes: number
+  readonly #held: HeldAnswer
+  #isTooLarge = false
 
   /** @param maxBytes 0 stores only the fact that there was an answer */
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, held: HeldAnswer) {
     this.#maxBytes = maxBytes
+    this.#held = held
   }
 
   add(reply: Reply): void {
@@ -95,8 +154,9 @@ class GatheredAnswer {
     this.#headers = reply.headers
     if (reply.type === 'head') return
     // One that is charged comes twice: then, and when its settlement is safe.
-    this.#pieces = []
+    this.release()
     this.#length = 0
+    this.#isTooLarge = false
     this.#take(reply.body)
   }
 
@@ -117,10 +177,18 @@ class GatheredAnswer {
   }
 
   #take(bytes: string | Uint8Array): void {
+    if (this.#isTooLarge) return
     const piece = Buffer.from(bytes)
     this.#length += piece.length
-    if (this.#length > this.#maxBytes) this.#pieces = []
+    this.#isTooLarge = this.#length > this.#maxBytes || !this.#held.grow(this.#length)
+    if (this.#isTooLarge) this.release()
     else this.#pieces.push(piece)
+  }
+
+  /** Lets go of what was gathered. */
+  release(): void {
+    this.#pieces = []
+    this.#held.release()
   }
 
   /** Only 2xx answers are kept. */
@@ -130,7 +198,7 @@ class GatheredAnswer {
 
   /** Returns the gathered answer, or null when it was too large. */
   answer(): StoredReply | null {
-    if (this.#length > this.#maxBytes) return null
+    if (this.#isTooLarge) return null
     return { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#pieces) }
   }
 }

@@ -8,19 +8,24 @@ import { requestHash } from '../../src/core/json/canonical.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest, HeaderList, Reply } from '../../src/http/handler.ts'
 import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
+import { pacedReply, piecesOf } from '../replies/paced.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
-import { Claim, type IdempotencyDeps } from './claim.ts'
+import { Claim, FREE_BYTES, HeldAnswer, type IdempotencyDeps } from './claim.ts'
 import { AnsweredCall, type Stage, stage } from './stage.ts'
 
 const KEY = /^[\x21-\x7e]{1,200}$/
 
-/** @throws Failure `invalid_idempotency_key` */
-function idempotencyKey({ header }: GatewayRequest): string {
+/** Returns the Idempotency-Key; null without the header. @throws Failure `invalid_idempotency_key` */
+export function readIdempotencyKey({
+  header,
+  hasHeader,
+}: Pick<GatewayRequest, 'header' | 'hasHeader'>): string | null {
+  if (!hasHeader('idempotency-key')) return null
   const key = header('idempotency-key')
   if (KEY.test(key)) return key
   throw new Failure(
     'invalid_idempotency_key',
-    'The Idempotency-Key header must be 1 to 200 printable ASCII characters without spaces.',
+    'There must be one Idempotency-Key header, of 1 to 200 printable ASCII characters without spaces.',
   )
 }
 
@@ -32,18 +37,24 @@ function idempotencyKey({ header }: GatewayRequest): string {
 export const idempotent = <C extends AuthenticatedCall>(deps: IdempotencyDeps): Stage<C, C> =>
   stage((call: C) => {
     const { request, known, isReplayable = true } = call
-    if (!request.hasHeader('idempotency-key')) return call
+    const key = readIdempotencyKey(request)
+    if (key === null) return call
     const { method, path, query, body, requestId } = request
     const record: IdempotencyClaim = {
       accountId: known.account.id,
-      key: idempotencyKey(request),
+      key,
       requestId,
       // Any key of the account may repeat the request, in its header or its query.
       requestHash: call.requestHash ?? requestHash(method, path, withoutKey(query), body),
     }
     return claimed(deps, record).pipe(
       map((stored) => {
-        if (stored !== null) return new AnsweredCall(call, of(stored))
+        if (stored !== null) {
+          const held = new HeldAnswer(deps.answerMemory, record.accountId)
+          call.ends.add(() => held.release())
+          if (!held.grow(stored.body.length)) throw answersFull()
+          return new AnsweredCall(call, storedReply(stored))
+        }
         const claim = new Claim(deps, record, isReplayable)
         call.ends.add(() => void claim.free())
         return { ...call, claim }
@@ -51,11 +62,31 @@ export const idempotent = <C extends AuthenticatedCall>(deps: IdempotencyDeps): 
     )
   })
 
+type WholeReply = Extract<Reply, { type: 'full' }>
+
+const answersFull = (): Failure =>
+  new Failure(
+    'service_unavailable',
+    'The service sends many long stored answers now. Try again in a moment.',
+    {
+      headers: [['retry-after', '1']],
+    },
+  )
+
+/** A long answer goes no faster than its client reads, so that its memory counts until then. */
+const storedReply = (stored: WholeReply): Observable<Reply> =>
+  stored.body.length <= FREE_BYTES
+    ? of(stored)
+    : pacedReply(async () => {
+        const body = stored.body as Buffer
+        return { ...stored, length: body.length, pieces: piecesOf(body) }
+      })
+
 /** Emits the stored answer; null for a key that is claimed. A claim for a client that has left is freed. */
 function claimed(
   { records, onRecordLost }: IdempotencyDeps,
   record: IdempotencyClaim,
-): Observable<Reply | null> {
+): Observable<WholeReply | null> {
   return new Observable((subscriber) => {
     const decide = (outcome: ClaimOutcome) => {
       if (!subscriber.closed) {
@@ -80,7 +111,7 @@ function unavailable(error: Error): never {
 }
 
 /** Returns null where the key is claimed. @throws Failure where neither the key can be had nor an answer be replayed */
-function storedAnswer(claim: IdempotencyClaim, outcome: ClaimOutcome): Reply | null {
+function storedAnswer(claim: IdempotencyClaim, outcome: ClaimOutcome): WholeReply | null {
   if (outcome.outcome === 'claimed') return null
   if (!outcome.requestHash.equals(claim.requestHash))
     throw new Failure('idempotency_key_reuse', 'This Idempotency-Key was used with a different request.')

@@ -18,7 +18,7 @@ export interface Call {
   readonly ends: { add(teardown: () => void): void }
   /** Headers of every answer to the call, errors included. */
   readonly replyHeaders?: HeaderList
-  /** Distinguishes requests under one Idempotency-Key where their bodies do not. */
+  /** Distinguishes requests under one Idempotency-Key, where not their bodies do as JSON. */
   readonly requestHash?: Buffer
   /** The id of the request that created the task, where an earlier one with the Idempotency-Key did: its row has that id. */
   readonly originalRequestId?: string

@@ -30,8 +30,14 @@ const billedHeaders = z.object({
     .describe(
       '1 to 200 printable ASCII characters, one for each intent: a repeated call is answered, not billed again.',
     ),
-  session_id: z.string().optional().describe('Pins a conversation to one upstream channel.'),
-  conversation_id: z.string().optional().describe('The same under another name.'),
+  session_id: z
+    .string()
+    .optional()
+    .describe('Pins a conversation to one upstream channel. `session-id` and `x-session-id` are the same.'),
+  conversation_id: z
+    .string()
+    .optional()
+    .describe('The same under another name, where there is no session; also as `conversation-id`.'),
   traceparent: z
     .string()
     .optional()

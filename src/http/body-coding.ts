@@ -33,7 +33,7 @@ const FREE_BYTES = 1024 * 1024
  * @throws Failure for an unknown coding, and for two of them
  */
 export function codingOf(contentEncoding: string): Coding | null {
-  const name = contentEncoding.trim().toLowerCase()
+  const name = contentEncoding.toLowerCase()
   if (name === '' || name === 'identity') return null
   if (Object.hasOwn(DECODERS, name)) return name as Coding
   if (name === 'x-gzip') return 'gzip'

@@ -42,3 +42,16 @@ export const ambiguousLength = (): Failure =>
       headers: [['connection', 'close']],
     },
   )
+
+/** Refuses an ambiguous host: a proxy in front may have chosen this service by another one. */
+export const ambiguousHost = (): Failure =>
+  new Failure(
+    'invalid_request',
+    'The request must have one Host header, a host name with or without a port.',
+    {
+      headers: [['connection', 'close']],
+    },
+  )
+
+export const repeatedHeader = (name: string): Failure =>
+  new Failure('invalid_request', `The request has the header ${name} twice, with different values. Send one.`)

@@ -3,7 +3,8 @@
  * client that reads slowly pauses the upstream. After an abort or the end the response is never touched again. The
  * server buffers the bytes that the kernel does not take, without a bound and without reporting their number. So after
  * a partial write, one byte goes first, and the rest only when that byte was taken: at most one read of the upstream
- * waits in the server and one here.
+ * waits in the server and one here. A whole reply waits here, where replies of one page share its bytes: the server takes no
+ * byte of it while earlier ones wait, and closes a connection that sends another request meanwhile.
  */
 
 import { Buffer } from 'node:buffer'
@@ -42,8 +43,18 @@ const OK = 200
 const CONTENT_LENGTH = 'content-length'
 /** The name of a field behind the last chunk of a body; its value and one more line end are the end of the reply. */
 const LAST_CHUNK = '\r\n0\r\nx-gateway-trace'
+/** What follows the head of a reply whose last line is one of its fields. */
+const HEAD_END = '\r\n'
 /** Replies with these statuses end with their head. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304])
+/**
+ * The server buffers heads without a bound and does not tell: one in so many replies without a body, by chance, is the last
+ * on its connection.
+ */
+const BODILESS_REPLIES_OF_CONNECTION = 32
+
+/** So much is given to the server at once: what the kernel does not take of it stays in the server's memory. */
+const MAX_WRITE_BYTES = 256 * 1024
 
 /** A client that takes nothing of its reply for this long counts as disconnected. */
 const MAX_STALL_MS = 60_000
@@ -64,6 +75,11 @@ function headOfStream({ status, headers, length }: Extract<Reply, { type: 'head'
   const known = length === undefined ? headers : [...headers, [CONTENT_LENGTH, String(length)] as const]
   return { type: 'full', status, headers: known, body: '' }
 }
+
+const bufferOf = (bytes: string | Uint8Array): Buffer =>
+  typeof bytes === 'string'
+    ? Buffer.from(bytes)
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 const statusLine = (status: number): string => REASONS[status] ?? `${status} Status`
 
@@ -202,6 +218,18 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
       this.#writeHead()
       this.#response.writeHeader(LAST_CHUNK, `${this.#requestId}\r\n`)
     })
+    this.#lingerAndClose()
+  }
+
+  #endConnectionBodiless(): void {
+    this.#response.cork(() => {
+      this.#writeHead()
+      this.#response.writeHeader('connection', `close${HEAD_END}`)
+    })
+    this.#lingerAndClose()
+  }
+
+  #lingerAndClose(): void {
     this.#linger = setTimeout(() => this.#response.close(), LINGER_MS)
     this.#close()
   }
@@ -224,14 +252,25 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#close()
   }
 
+  /** The last reply of a connection waits for a turn: the server answers what was read behind it by closing the connection. */
   #full(reply: Full): void {
-    if (this.#options.closesConnection !== true) return this.#writeFull(reply)
+    const closesConnection = this.#options.closesConnection === true
+    const isLast =
+      closesConnection || reply.headers.some(([name]) => name === 'connection') || this.#isChosen(reply)
+    if (!isLast) return this.#writeFull(reply, false)
     this.#isEnding = true
     setImmediate(() => {
       if (this.#isClosed) return
-      if (this.#options.isBodyWhole?.() === false && reply.body.length > 0) this.#writeBeforeEnd(reply)
-      else this.#writeFull(reply)
+      const isLong = reply.body.length > MAX_WRITE_BYTES
+      const isBefore = isLong || (this.#options.isBodyWhole?.() === false && reply.body.length > 0)
+      if (closesConnection && isBefore) this.#writeBeforeEnd(reply)
+      else this.#writeFull(reply, true)
     })
+  }
+
+  /** Returns whether a reply without a body is the last one of its connection. */
+  #isChosen({ body }: Full): boolean {
+    return body.length === 0 && Math.random() * BODILESS_REPLIES_OF_CONNECTION < 1
   }
 
   /** Answers as a stream does, so that the client has time to read before the end. */
@@ -242,28 +281,58 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     if (!this.#isPaused) this.#end()
   }
 
-  #writeFull(reply: Full): void {
+  #writeFull(reply: Full, isLast: boolean): void {
     const { body, headers, status } = reply
-    const isLast = this.#options.closesConnection === true || headers.some(([name]) => name === 'connection')
-    this.#head = isLast ? { status, headers: headers.filter(([name]) => name !== 'connection') } : reply
+    this.#head = isLast ? { ...reply, headers: headers.filter(([name]) => name !== 'connection') } : reply
+    const isBodiless = this.#options.isHead || BODILESS.has(status)
+    if (!isLast && !isBodiless && body.length > 0) return this.#writeWhole(body)
+    if (isBodiless && isLast) return this.#endConnectionBodiless()
     this.#response.cork(() => {
       this.#writeHead()
       // Without any argument: given a length, the server waits for a body that never comes; undefined it takes for one.
-      if (this.#options.isHead || BODILESS.has(status)) this.#response.endWithoutBody()
+      if (isBodiless) this.#response.endWithoutBody()
       else this.#response.end(body, isLast)
     })
     this.#close()
   }
 
-  data(bytes: Uint8Array | string): void {
-    if (this.#isClosed) return
-    if (this.#isPaused) this.#waiting.push(Buffer.from(bytes as Uint8Array))
-    else if (!this.#write(bytes)) this.#pause()
+  /** Writes the head and as much of the body as the connection takes now; the rest follows. */
+  #writeWhole(body: string | Uint8Array): void {
+    const length = Buffer.byteLength(body)
+    let isOver = false
+    this.#response.cork(() => {
+      this.#writeHead()
+      isOver = this.#response.tryEnd(body, length)[1]
+      if (!isOver) this.#waiting.push(bufferOf(body).subarray(this.#response.getWriteOffset()))
+    })
+    if (isOver) return this.#close()
+    this.#length = length
+    this.#pause()
   }
 
-  /** Writes; returns true when everything has been taken, earlier bytes included. */
+  data(bytes: Uint8Array | string): void {
+    if (this.#isClosed) return
+    // What is not taken at once waits here.
+    const isKept = this.#isPaused || this.#length !== null || bytes.length > MAX_WRITE_BYTES
+    const own = isKept ? Buffer.from(bytes as Uint8Array) : bytes
+    if (this.#isPaused) this.#waiting.push(own as Buffer)
+    else if (!this.#write(own)) this.#pause()
+  }
+
+  /** Writes; returns true when everything has been taken, earlier bytes included. Long bytes are the writer's own. */
   #write(bytes: Uint8Array | string): boolean {
-    if (this.#length !== null) return this.#writeOf(this.#length, Buffer.from(bytes as Uint8Array))
+    if (this.#length !== null) return this.#writeOf(this.#length, bytes as Buffer)
+    if (bytes.length <= MAX_WRITE_BYTES) return this.#writePiece(bytes)
+    for (let at = 0; at < bytes.length; at += MAX_WRITE_BYTES) {
+      if (this.#writePiece((bytes as Buffer).subarray(at, at + MAX_WRITE_BYTES))) continue
+      const rest = (bytes as Buffer).subarray(at + MAX_WRITE_BYTES)
+      if (rest.length > 0) this.#waiting.push(rest)
+      return false
+    }
+    return true
+  }
+
+  #writePiece(bytes: Uint8Array | string): boolean {
     ReplyWriter.#writing = this
     ReplyWriter.#bytes = bytes
     this.#response.cork(ReplyWriter.#corked)
@@ -345,8 +414,8 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     const waiting = this.#waiting
     this.#waiting = []
     if (waiting.length === 0) this.#response.cork(() => undefined)
-    else if (!this.#write(Buffer.concat(waiting))) return
-    if (!this.#isPaused) return
+    else if (!this.#write(waiting.length === 1 ? waiting[0]! : Buffer.concat(waiting))) return
+    if (this.#isClosed || !this.#isPaused) return
     this.#isPaused = false
     this.#stopStallTimer()
     if (this.#isEnding) this.#end()

@@ -6,59 +6,64 @@
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { Failure } from '../../schemas/failure.ts'
+import { SESSION_HEADERS } from '../core/routing/session.ts'
 import type { HeldBytes } from './client-limits.ts'
 import type { HeaderLookup } from './handler.ts'
-import { tooLarge } from './refusals.ts'
+import { ambiguousHost, ambiguousLength, tooLarge } from './refusals.ts'
 import type { TextLimit } from './text-limit.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
+/**
+ * What several lines of one name are. `list`: one list. `one`: a fault, unless they are equal: whoever reads the other line
+ * would decide otherwise. `first`: the first line, where nothing depends on it.
+ */
+type Lines = 'list' | 'one' | 'first'
+
 /** Request headers that any handler reads. Copying each one costs, so there is one list. */
-const COPIED_HEADERS = [
-  'authorization',
-  'x-api-key',
-  'x-partner-api-key',
-  'x-goog-api-key',
-  'content-type',
-  'content-length',
-  'content-encoding',
-  'accept',
-  'idempotency-key',
-  'traceparent',
-  'range',
-  'if-range',
-  'if-none-match',
-  'session_id',
-  'conversation_id',
-  'x-forwarded-for',
-  'mcp-protocol-version',
-  'vendor-version',
-  'anthropic-version',
-  'anthropic-beta',
-  'host',
-  'origin',
-  'cookie',
-  'user-agent',
-  'accept-encoding',
-  'sec-fetch-site',
-  'x-csrf-token',
-  'stripe-signature',
-  'last-event-id',
-]
+const COPIED_HEADERS: Readonly<Record<string, Lines>> = {
+  authorization: 'one',
+  'x-api-key': 'one',
+  'x-partner-api-key': 'one',
+  'x-goog-api-key': 'one',
+  'content-type': 'one',
+  'content-length': 'one',
+  'content-encoding': 'list',
+  accept: 'list',
+  // A list of keys has a space, which no key has.
+  'idempotency-key': 'list',
+  traceparent: 'first',
+  range: 'one',
+  'if-range': 'one',
+  'if-none-match': 'list',
+  'x-forwarded-for': 'list',
+  'mcp-protocol-version': 'one',
+  'vendor-version': 'one',
+  'anthropic-version': 'one',
+  'anthropic-beta': 'list',
+  host: 'one',
+  origin: 'one',
+  cookie: 'one',
+  'user-agent': 'first',
+  'accept-encoding': 'list',
+  'sec-fetch-site': 'one',
+  'x-csrf-token': 'one',
+  'stripe-signature': 'one',
+  'last-event-id': 'one',
+  ...Object.fromEntries(SESSION_HEADERS.map((name) => [name, 'one' as const])),
+}
+const HEADER_NAMES = Object.keys(COPIED_HEADERS)
 /** Index of each one's value. */
-const PLACES: ReadonlyMap<string, number> = new Map(COPIED_HEADERS.map((name, place) => [name, place]))
+const PLACES: ReadonlyMap<string, number> = new Map(HEADER_NAMES.map((name, place) => [name, place]))
 const CONTENT_LENGTH = PLACES.get('content-length')!
 const IDEMPOTENCY_KEY = PLACES.get('idempotency-key')!
-/** Headers whose value is a list: several lines form one list. Of any other the first line counts. */
-const LISTS: ReadonlySet<number> = new Set(
-  ['accept', 'content-encoding', 'if-none-match', 'anthropic-beta', 'x-forwarded-for'].map(
-    (name) => PLACES.get(name)!,
-  ),
-)
-const NO_VALUES: readonly (string | undefined)[] = COPIED_HEADERS.map(() => undefined)
+const HOST = PLACES.get('host')!
+/** A host name or an address, with or without a port. */
+const HOST_VALUE = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\da-f:.]+\])(?::\d*)?$/i
+const NO_VALUES: readonly (string | undefined)[] = HEADER_NAMES.map(() => undefined)
 
 /** By length: a name that has just come has no hash yet, and to make one costs more than to compare it with a few. */
 const NAMES: ReadonlyArray<ReadonlyArray<readonly [name: string, place: number]>> = Array.from(
-  { length: Math.max(...COPIED_HEADERS.map((name) => name.length)) + 1 },
+  { length: Math.max(...HEADER_NAMES.map((name) => name.length)) + 1 },
   (_, length) => [...PLACES].filter(([name]) => name.length === length),
 )
 
@@ -85,10 +90,12 @@ export interface CopiedHead {
   /** Distinguishes an absent header from an empty one. Known of `idempotency-key` alone. */
   readonly hasHeader: (name: 'idempotency-key') => boolean
   /**
-   * The end of the body is ambiguous: a proxy in front may have read another one. The server itself refuses length and
-   * chunks together.
+   * Why nothing on the connection may be read any more, where the end of the body or the host is ambiguous: a proxy in front
+   * may have read another one. The server itself refuses length and chunks together.
    */
-  readonly isAmbiguous: boolean
+  readonly fault: Failure | null
+  /** A header with two different values where one decides; null without any. */
+  readonly conflict: string | null
   /** The body comes in chunks. The server does not check their framing, so nothing behind it may be answered. */
   readonly isChunked: boolean
 }
@@ -102,20 +109,29 @@ export const targetOf = (request: HttpRequest): RequestTarget => ({
 
 export function readHead(request: HttpRequest, { method, path }: RequestTarget): CopiedHead {
   const values = NO_VALUES.slice()
-  let isAmbiguous = false
+  let fault: Failure | null = null
+  let conflict: string | null = null
   let isChunked = false
+  let hasHost = false
   request.forEach((name, value) => {
     const place = placeOf(name)
     if (place !== undefined) {
-      if (place === CONTENT_LENGTH) isAmbiguous ||= (values[place] ?? value) !== value
+      if (place === CONTENT_LENGTH && (value === '' || (values[place] ?? value) !== value))
+        fault = ambiguousLength()
+      if (place === HOST) {
+        if (hasHost || !HOST_VALUE.test(value)) fault = ambiguousHost()
+        hasHost = true
+      }
       if (value !== '' || place === IDEMPOTENCY_KEY) {
         const before = values[place]
         if (before === undefined) values[place] = value
-        else if (LISTS.has(place)) values[place] = `${before}, ${value}`
+        else if (COPIED_HEADERS[name] === 'list') values[place] = `${before}, ${value}`
+        else if (COPIED_HEADERS[name] === 'one' && before !== value) conflict = name
       }
     } else if (name === 'transfer-encoding') {
+      if (isChunked || value.toLowerCase() !== 'chunked' || WITHOUT_BODY.has(method))
+        fault = ambiguousLength()
       isChunked = true
-      isAmbiguous ||= value.toLowerCase() !== 'chunked' || WITHOUT_BODY.has(method)
     }
   })
   return {
@@ -124,7 +140,8 @@ export function readHead(request: HttpRequest, { method, path }: RequestTarget):
     query: request.getQuery() ?? '',
     header: (name) => values[PLACES.get(name) ?? -1] ?? '',
     hasHeader: (name) => values[PLACES.get(name) ?? -1] !== undefined,
-    isAmbiguous,
+    fault,
+    conflict,
     isChunked,
   }
 }

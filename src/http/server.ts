@@ -13,7 +13,7 @@ import { type Coding, codingOf, decoded, decodedWhole } from './body-coding.ts'
 import { type ClientLimits, type ClientSource, HeldBytes } from './client-limits.ts'
 import { formContent, isFormType } from './form-reader.ts'
 import type { FormContent, GatewayRequest, Handler, Reply } from './handler.ts'
-import { ambiguousLength, shuttingDown, tooLarge, uploadCutShort } from './refusals.ts'
+import { repeatedHeader, shuttingDown, tooLarge, uploadCutShort } from './refusals.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
 import {
   type CopiedHead,
@@ -221,9 +221,10 @@ export class GatewayServer {
       upload?.destroy(new Error('the client is gone'))
       subscription?.unsubscribe()
     })
-    if (head.isAmbiguous) return writer.cut(ambiguousLength())
-    if (isWithoutKey(found)) this.#clients.unauthenticated(client)
+    if (head.fault !== null) return writer.cut(head.fault)
+    if (isWithoutKey(found) || head.conflict !== null) this.#clients.unauthenticated(client)
     if (route === null) return found instanceof Failure ? writer.error(found) : writer.next(found as Reply)
+    if (head.conflict !== null) return writer.error(repeatedHeader(head.conflict))
     if (this.#refusesToBegin(route, writer)) return
     const isLimited = route.addressLimit !== 'never' && this.#clients.isBlocked(client)
     if (isLimited && !hasKnownKey(route, head, submittedAt))

@@ -5,6 +5,9 @@ import { plainAddress } from '../core/keys/address-prefix.ts'
 /** `[2001:db8::1]:443` and `203.0.113.7:80` as some proxies write them. */
 const WITH_PORT = /^(?:\[(.+)\](?::\d+)?|([\d.]+):\d+)$/
 
+/** Not `trim`, which also takes characters away that are no space in a header. */
+const OUTER_SPACE = /^[\t ]+|[\t ]+$/g
+
 const withoutPort = (entry: string): string => {
   const match = WITH_PORT.exec(entry)
   return match?.[1] ?? match?.[2] ?? entry
@@ -20,7 +23,7 @@ export class TrustedProxies extends AddressList {
     if (forwardedFor === '' || !this.has(peer)) return peer
     let client = peer
     for (const entry of forwardedFor.split(',').reverse()) {
-      const address = withoutPort(entry.trim())
+      const address = withoutPort(entry.replace(OUTER_SPACE, ''))
       if (plainAddress(address) === '') return client
       client = address
       if (!this.has(address)) return client

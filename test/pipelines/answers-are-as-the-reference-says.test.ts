@@ -44,11 +44,12 @@ t.test('model discovery and the balance', async (t) => {
 })
 
 t.test('the reference is served, and the root leads to a page', async (t) => {
-  const document = '{"openapi":"3.1.0"}'
-  const reference = { document: async () => document, page: '<p>hello', script: async () => Buffer.alloc(0) }
-  t.match(await fullReply(referenceDocument(reference)), { status: 200, body: document })
+  const document = Buffer.from('{"openapi":"3.1.0"}')
+  const page$ = Buffer.from('<p>hello')
+  const reference = { document: async () => document, page: page$, script: async () => Buffer.alloc(0) }
+  t.equal((await fullReply(referenceDocument(reference))).body, document, 'one buffer for all replies')
   const page = await fullReply(referencePage(reference))
-  t.match(page, { status: 200, body: reference.page })
+  t.match(page, { status: 200, body: page$ })
   t.match(page.headers.get('content-type'), 'text/html')
   t.match(page.headers.get('content-security-policy'), "default-src 'none'")
   const root = await fullReply(toPage('/docs'))

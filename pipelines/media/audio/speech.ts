@@ -151,6 +151,7 @@ export const makeSpeech = (deps: MakeSpeechDeps): Handler =>
     protocol: 'speech',
     read: readSpeech,
     modelOf: ({ model }) => model,
+    meaning: ({ asSound: _, ...fields }) => fields,
     order: (call) => order(deps, call),
     reply(task, { params }) {
       if (params.async === true) return jsonReply(printSubmittedSpeech(task))

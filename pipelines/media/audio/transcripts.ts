@@ -55,6 +55,7 @@ export const extractTranscript = (deps: TranscriptDeps): Handler =>
     protocol: 'transcripts',
     read: ({ body }) => readJsonBody(transcriptRequest, body),
     modelOf: TRANSCRIPT_MODEL,
+    meaning: (params) => ({ ...params, url: linkIn(params), input: null }),
     order: (call) =>
       orderOf(call, 'transcripts_extract', { work: 'transcript', url: linkIn(call.params) }, 'ended'),
     reply: async (task) => jsonReply(await printTranscript(deps.files, task, Date.now())),

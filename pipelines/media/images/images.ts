@@ -22,7 +22,7 @@ import { chosenVariant, pricedJob } from '../priced-job.ts'
 import { assertEndpoint, isServed, mediaRoutes } from '../select-media.ts'
 import { type TaskEndpointDeps, taskEndpoints } from '../task-endpoints.ts'
 import { printImages, printImageTask, printSubmittedImages } from './answers.ts'
-import { type ImageInput, type ImageParams, readEdit, readGeneration } from './request.ts'
+import { type ImageInput, type ImageParams, imageMeaning, readEdit, readGeneration } from './request.ts'
 
 /** All attempts of a request that waits for its images. See docs/api-rules.md, "Timeouts". */
 const WAIT_MAX_MS = 280_000
@@ -111,7 +111,7 @@ const imageCall = (deps: MakeImagesDeps, read: MediaEndpoint<ImageParams>['read'
     protocol: 'images',
     read,
     modelOf: ({ model }) => model,
-    requestHash: ({ hash }) => hash,
+    meaning: imageMeaning,
     isKeptAlive: ({ isAsync }) => !isAsync,
     // Files in the answer are too large to keep, and which of them are does not hang on what they show.
     isReplayable: ({ isAsync, isInline }) => isAsync || !isInline,

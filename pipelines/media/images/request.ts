@@ -1,4 +1,5 @@
 /** What a client asks for when it asks for images, whether as JSON or as a form. See docs/api-rules.md, "Images". */
+import { createHash } from 'node:crypto'
 import {
   furtherIn,
   type ImageEditRequest,
@@ -11,6 +12,7 @@ import {
 } from '../../../schemas/media/images.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'
 import { invalidField, readClientJson, readJsonBody } from '../../../src/protocols/request/client-json.ts'
+import { isDataUri } from '../../../src/protocols/translate/data-uri.ts'
 import { type ReadForm, readForm } from '../inputs/read-form.ts'
 import { ACCEPTED_IMAGES, type InputStoreDeps, type StoredFileRef } from '../inputs/store-input.ts'
 import type { Reading } from '../media-call.ts'
@@ -20,6 +22,8 @@ export interface ImageInput {
   /** As a refusal names it. */
   readonly field: string
   readonly source: string | StoredFileRef
+  /** Of a file that was taken in. */
+  readonly sha256?: Buffer
 }
 
 export interface ImageParams {
@@ -34,8 +38,6 @@ export interface ImageParams {
   readonly images: readonly ImageInput[]
   readonly mask: ImageInput | null
   readonly extra: Readonly<Record<string, unknown>>
-  /** Of a form; null where the body distinguishes requests. */
-  readonly hash: Buffer | null
 }
 
 type Fields = Pick<
@@ -63,7 +65,7 @@ function imagesIn(image: ImageRequest['image'] | ImageEditRequest['image']): rea
 /** @throws Failure `invalid_request` */
 export function readGeneration({ body }: Pick<GatewayRequest, 'body'>): ImageParams {
   const params = readJsonBody(imageRequest, body)
-  return { ...asked(params), isEdit: false, images: imagesIn(params.image), mask: null, hash: null }
+  return { ...asked(params), isEdit: false, images: imagesIn(params.image), mask: null }
 }
 
 /** @throws Failure `invalid_request`, `request_too_large` */
@@ -84,7 +86,7 @@ export async function readEdit(
   if (form !== null) return readEditForm(form)
   const params = readJsonBody(imageEditRequest, request.body)
   const mask = params.mask == null ? null : { field: 'mask', source: params.mask }
-  return { ...asked(params), isEdit: true, images: imagesIn(params.image), mask, hash: null }
+  return { ...asked(params), isEdit: true, images: imagesIn(params.image), mask }
 }
 
 const IMAGE_FIELDS = ['image', 'image[]']
@@ -113,7 +115,7 @@ function repeatedIn(fields: ReadForm['fields']): string | undefined {
   return names.find((name, index) => names.indexOf(name) !== index)
 }
 
-function readEditForm({ fields, files, hash }: ReadForm): ImageParams {
+function readEditForm({ fields, files }: ReadForm): ImageParams {
   const repeated = repeatedIn(fields)
   if (repeated !== undefined) throw invalidField(repeated, 'the form has it more than once')
   const params = readClientJson(imageEditFields, textsOf(fields))
@@ -123,14 +125,14 @@ function readEditForm({ fields, files, hash }: ReadForm): ImageParams {
   if (images.length > REFERENCE_IMAGES_MAX)
     throw invalidField('image', `at most ${REFERENCE_IMAGES_MAX} images are taken`)
   if (moreMasks.length > 0) throw invalidField('mask', 'at most one mask is taken')
-  return { ...asked(params), isEdit: true, images, mask, hash }
+  return { ...asked(params), isEdit: true, images, mask }
 }
 
 /** Files of these fields, and what their texts name. */
 function imageInputsOf({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, names: readonly string[]) {
   const sent = files
     .filter(({ field }) => names.includes(field))
-    .map(({ field, file }): ImageInput => ({ field, source: file }))
+    .map(({ field, file, sha256 }): ImageInput => ({ field, source: file, sha256 }))
   const named = fields
     .filter(([field, value]) => names.includes(field) && value !== '')
     .map(([field, value]): ImageInput => {
@@ -139,4 +141,13 @@ function imageInputsOf({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, na
       return { field, source: value }
     })
   return [...sent, ...named]
+}
+
+/** Returns what distinguishes two requests, files by their content: a form may have its fields in any order. */
+export function imageMeaning({ images, mask, ...fields }: ImageParams): object {
+  const contentOf = ({ source, sha256 }: ImageInput): string => {
+    if (typeof source !== 'string') return `file ${sha256!.toString('base64')}`
+    return isDataUri(source) ? createHash('sha256').update(source).digest('base64') : source
+  }
+  return { ...fields, images: images.map(contentOf), mask: mask && contentOf(mask) }
 }

@@ -2,17 +2,10 @@
  * A multipart form into the object store while it comes: its files are never held whole.
  * See docs/api-rules.md, "Files and link lifetimes".
  */
-import { createHash } from 'node:crypto'
 import { Failure } from '../../../schemas/failure.ts'
 import { peekStream } from '../../../src/core/media/peeked.ts'
 import type { FormFile, GatewayRequest } from '../../../src/http/handler.ts'
-import {
-  type AcceptedFiles,
-  type InputStoreDeps,
-  type StoredFileRef,
-  type StoredInput,
-  storeInput,
-} from './store-input.ts'
+import { type AcceptedFiles, type InputStoreDeps, type StoredInput, storeInput } from './store-input.ts'
 import type { Upload } from './uploads.ts'
 
 /** The largest body of a form. See docs/api-rules.md, "Every endpoint". */
@@ -32,9 +25,11 @@ export interface FormRules {
 export interface ReadForm {
   /** In the order in which they came. */
   readonly fields: ReadonlyArray<readonly [name: string, value: string]>
-  readonly files: ReadonlyArray<{ readonly field: string; readonly file: StoredFileRef }>
-  /** Hashes the content of a form without its boundary, which differs even between equal forms. */
-  readonly hash: Buffer
+  readonly files: readonly FormInput[]
+}
+
+interface FormInput extends StoredInput {
+  readonly field: string
 }
 
 /**
@@ -49,7 +44,7 @@ export async function readForm(
   const { form, requestId } = request
   const { upload } = rules
   if (!form) return null
-  const taken: Array<TakenFile | undefined> = []
+  const taken: Array<FormInput | undefined> = []
   const counts = new Map<string, number>()
   let count = 0
   // A file may still be on its way onto the disk when the next one begins.
@@ -68,23 +63,11 @@ export async function readForm(
   const limits = { maxFields: MAX_FIELDS, maxFieldBytes: MAX_FIELD_BYTES, maxFiles }
   try {
     const fields = await form.read(limits, takeFile)
-    const files = taken.filter((file) => file !== undefined)
-    return { fields, files: files.map(({ field, file }) => ({ field, file })), hash: hashOf(fields, files) }
+    return { fields, files: taken.filter((file) => file !== undefined) }
   } catch (error) {
     await upload.discard()
     throw error
   }
-}
-
-interface TakenFile extends StoredInput {
-  readonly field: string
-}
-
-function hashOf(fields: ReadForm['fields'], files: readonly TakenFile[]): Buffer {
-  const contents = files.map(({ field, file, sha256 }) => [field, file.name, sha256.toString('base64')])
-  return createHash('sha256')
-    .update(JSON.stringify([fields, contents]))
-    .digest()
 }
 
 function checkCount(field: string, count: number, { files }: FormRules): void {

@@ -26,12 +26,26 @@ export function workOf({ id, entry }: Pick<Model, 'id' | 'entry'>): VideoWork {
 /** What is common to all works: each reads the rest. */
 type VideoParams = Record<string, unknown> & { model: string; callback_url?: string | null | undefined }
 
+/** A link is the same as a text and as the `url` of an object. */
+function meaningOf({ content, ...fields }: VideoParams): object {
+  if (!Array.isArray(content)) return { ...fields, content }
+  const plain = (value: unknown) =>
+    typeof value === 'object' && value !== null && 'url' in value ? value.url : value
+  const parts = content.map((part) =>
+    typeof part === 'object' && part !== null
+      ? { ...part, image_url: plain(part.image_url), video_url: plain(part.video_url) }
+      : part,
+  )
+  return { ...fields, content: parts }
+}
+
 export const makeVideo = (deps: MakeVideoDeps): Handler =>
   mediaCall<VideoParams>(deps, {
     kind: 'video',
     protocol: 'videos',
     read: ({ body }) => readJsonBody(modelNamed, body, VIDEO_BODY),
     modelOf: ({ model }) => model,
+    meaning: meaningOf,
     async order(call) {
       const { catalog, params, model } = call
       assertEndpoint(model, ENDPOINT_TYPES)

@@ -12,6 +12,7 @@ import {
   largestPart,
 } from '../../../src/core/pricing/estimate.ts'
 import type { Catalog } from '../../../src/core/routing/catalog.ts'
+import { readSession } from '../../../src/core/routing/session.ts'
 import type { CountedCall } from '../count-in-conversation.ts'
 import type { PricedCall } from '../select-model.ts'
 import { type Stage, stage } from '../stage.ts'
@@ -30,10 +31,10 @@ export interface AdmittedCall extends CountedCall {
 }
 
 /**
- * Returns the text that keeps a conversation on one channel, from either header. See docs/api-rules.md, "Attempts".
+ * Returns the text that keeps a conversation on one channel. See docs/api-rules.md, "Attempts".
  */
 function pinOf({ request, known }: PricedCall): string | null {
-  const session = request.header('session_id') || request.header('conversation_id')
+  const session = readSession(request.header)
   return session === '' ? null : `${known.account.id} ${session}`
 }
 

@@ -22,7 +22,15 @@ export function canonicalBody(body: Buffer): string | Buffer {
   }
 }
 
+const hash = (method: string, path: string, query: string, text: string | Buffer): Buffer =>
+  createHash('sha256').update(`${method} ${path}?${query}\n`).update(text).digest()
+
 /** Returns SHA-256 of a request's method, path, query and body. */
-export function requestHash(method: string, path: string, query: string, body: Buffer): Buffer {
-  return createHash('sha256').update(`${method} ${path}?${query}\n`).update(canonicalBody(body)).digest()
+export const requestHash = (method: string, path: string, query: string, body: Buffer): Buffer =>
+  hash(method, path, query, canonicalBody(body))
+
+/** Returns SHA-256 of a request's method, path and query, and of what its body means. A null field is an absent one. */
+export function meaningHash(method: string, path: string, query: string, meaning: object): Buffer {
+  const given = Object.entries(meaning).filter(([, value]) => value !== null)
+  return hash(method, path, query, JSON.stringify(sorted(Object.fromEntries(given))))
 }

@@ -4,8 +4,7 @@ import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../../schemas/accounts/key.ts'
 /** Reads a header by its lower-case name; the empty string when it is absent. */
 type HeaderLookup = (name: string) => string
 
-const BEARER = /^bearer /i
-const BEARER_CHARS = 'bearer '.length
+const BEARER = /^bearer +(.*)$/i
 const KEY_HEADERS = ['x-api-key', 'x-partner-api-key', 'x-goog-api-key'] as const
 
 /** Returns the first credential present: three headers, the query parameter `key`, then `Authorization: Bearer`. */
@@ -41,8 +40,7 @@ export function withoutKey(query: string): string {
 
 /** Returns the credential of `Authorization: Bearer`; null without one. */
 export function bearerToken(header: HeaderLookup): string | null {
-  const authorization = header('authorization')
-  return BEARER.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : null
+  return BEARER.exec(header('authorization'))?.[1] ?? null
 }
 
 export const isWellFormedKey = (key: string): boolean =>

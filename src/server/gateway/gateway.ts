@@ -11,6 +11,7 @@ import { channelLists } from '../../../pipelines/media/channel-lists.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
 import { RefusalLog } from '../../../pipelines/refusal-log.ts'
 import { errorReply } from '../../../pipelines/replies/error.ts'
+import { AnswerMemory } from '../../../pipelines/stages/claim.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import { openCallLog } from '../../clickhouse/call-log.ts'
 import { editableConfiguration } from '../../config/edit.ts'
@@ -224,6 +225,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       journal: journal.journal,
       journalId: journal.journal.id,
       records: database,
+      answerMemory: new AnswerMemory(),
       onRecordLost: (error) =>
         log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),
       callUpstream,

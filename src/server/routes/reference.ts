@@ -1,4 +1,5 @@
 /** The reference: the document of all endpoints, and the script of the page that shows it. */
+import { Buffer } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -13,14 +14,14 @@ import { VERSION } from '../version.ts'
 const SCRIPT = new URL('../../openapi/built/reference.js', import.meta.url)
 
 const makeDocument = async () =>
-  JSON.stringify(await openApiDocument(ENDPOINTS, VERSION, () => setImmediate()))
+  Buffer.from(JSON.stringify(await openApiDocument(ENDPOINTS, VERSION, () => setImmediate())))
 const readScript = async () => promisify(gzip)(await readFile(SCRIPT))
-let document: Promise<string> | undefined
+let document: Promise<Buffer> | undefined
 let script: Promise<Buffer> | undefined
 
 /** Made when someone wants it first, then kept: few do, and it is a fifth of the CPU of a gateway's start. */
 export const REFERENCE: Reference = {
   document: () => (document ??= makeDocument()),
-  page: PAGE,
+  page: Buffer.from(PAGE),
   script: () => (script ??= readScript()),
 }

@@ -179,6 +179,9 @@ t.test('images', async (t) => {
     const replayed = await postForm(service, client, entries, intent)
     t.equal(replayed.headers.get('idempotency-replayed'), 'true', 'another boundary, the same form')
     t.strictSame(replayed.body, second.body)
+    const reordered = await postForm(service, client, [...entries.slice(4), ...entries.slice(0, 4)], intent)
+    t.equal(reordered.headers.get('idempotency-replayed'), 'true', 'another order of the fields')
+    t.strictSame(reordered.body, second.body)
     const other = await postForm(
       service,
       client,

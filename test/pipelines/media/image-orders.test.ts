@@ -82,7 +82,7 @@ function ordered(model: string, more: Partial<ImageParams> = {}, balance = '1000
       ...caller,
       catalog,
       upload: uploads.begin('acc_a'),
-      params: { ...request, images: [], mask: null, extra: {}, hash: null, ...more },
+      params: { ...request, images: [], mask: null, extra: {}, ...more },
       model: catalog.resolve(model)!,
     },
   )

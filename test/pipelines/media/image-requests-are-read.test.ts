@@ -1,8 +1,14 @@
 /** Requests for images, as JSON and as forms. */
 import t from 'tap'
-import { readEdit, readGeneration } from '../../../pipelines/media/images/request.ts'
+import {
+  type ImageParams,
+  imageMeaning,
+  readEdit,
+  readGeneration,
+} from '../../../pipelines/media/images/request.ts'
 import type { InputStoreDeps } from '../../../pipelines/media/inputs/store-input.ts'
 import { Uploads } from '../../../pipelines/media/inputs/uploads.ts'
+import { meaningHash } from '../../../src/core/json/canonical.ts'
 import type { FormFile, GatewayRequest } from '../../../src/http/handler.ts'
 import { folderStore } from '../../src/storage/support.ts'
 
@@ -22,7 +28,6 @@ const USUAL = {
   images: [],
   mask: null,
   extra: {},
-  hash: null,
   callback_url: null,
 }
 
@@ -128,6 +133,8 @@ const fileOf = (field: string, bytes: Buffer, name = `${field}.png`): FormFile =
 const edit = (...parts: readonly Part[]) =>
   readEdit(formOf([['model', 'sketch'], ['prompt', 'A mill'], ...parts]), inbox, reading())
 
+const hashOf = (params: ImageParams) => meaningHash('POST', '/', '', imageMeaning(params)).toString('hex')
+
 t.test('a form says the same in texts', async (t) => {
   const asked = await edit(
     ['n', '2'],
@@ -154,13 +161,12 @@ t.test('a form says the same in texts', async (t) => {
     mask: { field: 'mask', source: { key: 'inputs/req_1-2.png' } },
     extra: { seed: 7 },
   })
-  t.not(asked.hash, null)
 })
 
 t.test('a file that nobody chose in a browser is none', async (t) => {
   const asked = await edit(['image', PNG], ['mask', Buffer.alloc(0), ''], ['image[]', Buffer.alloc(0), ''])
   t.match(asked, { images: { length: 1, 0: { field: 'image' } }, mask: null })
-  t.same(asked.hash, (await edit(['image', PNG])).hash)
+  t.same(hashOf(asked), hashOf(await edit(['image', PNG])))
   await t.rejects(edit(['image', Buffer.alloc(0), '']), { message: /'image'/ }, 'and the only one is missing')
 })
 
@@ -171,10 +177,25 @@ t.test('a long name of a file is cut at a whole character', async (t) => {
   t.match(name, /^𐐷+\.jpeg$/u)
 })
 
-t.test('forms differ by their content', async (t) => {
-  const hash = async (...parts: readonly Part[]) => (await edit(...parts)).hash?.toString('hex')
+t.test('forms that mean the same are one intent, others are not', async (t) => {
+  const hash = async (...parts: readonly Part[]) => hashOf(await edit(...parts))
   const first = await hash(['image', PNG], ['n', '1'])
-  t.equal(await hash(['image', PNG], ['n', '1']), first)
+  for (const same of [
+    [
+      ['image', PNG],
+      ['n', '1'],
+    ],
+    [
+      ['n', '1'],
+      ['image', PNG],
+    ],
+    [['image', PNG, 'other-name.png']],
+    [
+      ['image[]', PNG],
+      ['size', ''],
+    ],
+  ] as const)
+    t.equal(await hash(...same), first)
   for (const other of [
     [
       ['image', PNG],
@@ -185,8 +206,12 @@ t.test('forms differ by their content', async (t) => {
       ['n', '1'],
     ],
     [
-      ['image[]', PNG],
-      ['n', '1'],
+      ['image', PNG],
+      ['image', PNG],
+    ],
+    [
+      ['image', PNG],
+      ['mask', PNG],
     ],
   ] as const)
     t.not(await hash(...other), first)

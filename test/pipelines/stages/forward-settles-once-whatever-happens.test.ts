@@ -5,7 +5,7 @@ import t from 'tap'
 import { MAX_WHOLE_RESPONSE_BYTES } from '../../../pipelines/chat/forward/answers.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/billing/precharge.ts'
-import type { StoredReply } from '../../../pipelines/stages/claim.ts'
+import { AnswerMemory, type StoredReply } from '../../../pipelines/stages/claim.ts'
 import { forward } from '../../../pipelines/stages/forward.ts'
 import { idempotent } from '../../../pipelines/stages/idempotency.ts'
 import { pipeline } from '../../../pipelines/stages/pipeline.ts'
@@ -155,6 +155,7 @@ const withKey =
           storeIdempotentAnswer: async (_, answer) => void records.push(answer),
           freeIdempotencyKey: async () => void records.push('freed'),
         },
+        answerMemory: new AnswerMemory(),
         onRecordLost: (error) => t.fail(String(error)),
       }),
       forward(deps),

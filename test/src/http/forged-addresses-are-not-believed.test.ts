@@ -31,10 +31,7 @@ t.test('of a trusted proxy the last hop counts, over all lines of the header', a
     [['x-forwarded-for: 203.0.113.7'], '203.0.113.7'],
     [['x-forwarded-for: 198.51.100.1, 203.0.113.7, 10.0.0.2'], '203.0.113.7'],
     [['x-forwarded-for: 198.51.100.1', 'x-forwarded-for: 203.0.113.7'], '203.0.113.7'],
-    [
-      ['X-Forwarded-For: 198.51.100.1', 'host: other', 'x-forwarded-FOR: 203.0.113.7, 10.0.0.9'],
-      '203.0.113.7',
-    ],
+    [['X-Forwarded-For: 198.51.100.1', 'x: y', 'x-forwarded-FOR: 203.0.113.7, 10.0.0.9'], '203.0.113.7'],
     [['x-forwarded-for: 203.0.113.7', 'x-forwarded-for: '], '203.0.113.7'],
     [['x-forwarded-for: 198.51.100.1, junk'], '127.0.0.1'],
     [['x-forwarded-for: 999.1.1.1, 10.0.0.2'], '10.0.0.2'],

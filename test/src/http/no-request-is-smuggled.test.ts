@@ -22,9 +22,9 @@ const SMUGGLED = `${head('POST /echo', 'content-length: 8')}smuggled`
 async function refused(t: Test, name: string, request: string): Promise<void> {
   await t.test(name, async (t) => {
     const { port, seen, server } = await serve(t, ECHO)
-    const alone = await ask(t, port, request)
+    const alone = await ask(t, port, Buffer.from(request, 'latin1'))
     t.ok([400, 431, 505].includes(statusOf(alone)), `refused with ${alone.slice(0, 40)}`)
-    const text = await ask(t, port, request + SMUGGLED)
+    const text = await ask(t, port, Buffer.from(request + SMUGGLED, 'latin1'))
     t.ok(text.split('HTTP/1.1 ').length <= 2, 'answered once at most')
     t.notMatch(text, /200 OK/)
     t.equal(seen.length, 0)
@@ -43,6 +43,29 @@ t.test('refused, and the connection closed', async (t) => {
   await refused(t, 'a list of lengths', `${post('content-length: 3, 3')}abc`)
   for (const length of ['+3', '-1', '0x3', '3.0', '99999999999999999999999', '18446744073709551619'])
     await refused(t, `length ${length}`, `${post(`content-length: ${length}`)}abc`)
+  for (const length of ['', ' ', '\t', '\xe9', '\x80\xff'])
+    await refused(t, `empty length ${JSON.stringify(length)}`, `${post(`content-length:${length}`)}abc`)
+  await refused(t, 'an empty length behind one', `${post('content-length: 3', 'content-length:')}abc`)
+  await refused(t, 'an empty coding', `${post('transfer-encoding:')}${CHUNKED}`)
+  await refused(
+    t,
+    'chunked twice',
+    `${post('transfer-encoding: chunked', 'transfer-encoding: chunked')}${CHUNKED}`,
+  )
+  await refused(t, 'two hosts', `${post('host: other', 'content-length: 3')}abc`)
+  await refused(t, 'the same host twice', `${post('host: test', 'content-length: 3')}abc`)
+  for (const host of [
+    'a b',
+    'a/b',
+    'user@host',
+    'a, b',
+    'ho\xe9st',
+    'a\\b',
+    'host:80:80',
+    '[::1',
+    'host:port',
+  ])
+    await refused(t, `host ${host}`, `POST /echo HTTP/1.1\r\nhost: ${host}\r\ncontent-length: 3\r\n\r\nabc`)
   for (const coding of ['gzip, chunked', 'xchunked', 'chunked, identity', '"chunked"'])
     await refused(t, `coding ${coding}`, post(`transfer-encoding: ${coding}`) + CHUNKED)
   await refused(t, 'a chunk size that is none', `${post('transfer-encoding: chunked')}zz\r\nabc\r\n0\r\n\r\n`)
@@ -67,11 +90,21 @@ t.test('what the server cannot read at all reaches nothing and hurts no one', as
     'POST /echo HTTP/1.1\r\nhost: x\r\nx: a\r\n folded\r\ncontent-length: 3\r\n\r\nabc',
     'POST /echo HTTP/1.1\r\nhost: x\r\nx: a\0b\r\ncontent-length: 3\r\n\r\nabc',
   ]
-  const clients = HOSTILE.map((request) => new RawClient(port).send(request + SMUGGLED))
+  const clients = HOSTILE.map((request) =>
+    new RawClient(port).send(Buffer.from(request + SMUGGLED, 'latin1')),
+  )
   t.match(await ask(t, port, SMUGGLED, isWhole), /got 8$/, 'others are served meanwhile')
   t.equal(seen.length, 1)
   for (const { socket } of clients) socket.destroy()
   await until(() => server.inFlight === 0)
+})
+
+t.test('hosts with and without a port are taken', async (t) => {
+  const { port } = await serve(t, ECHO)
+  for (const host of ['localhost', 'LOCALHOST:8080', '127.0.0.1:1', '[::1]:80', 'a_b.example.com.', 'x:']) {
+    const request = `POST /echo HTTP/1.1\r\nhost: ${host}\r\ncontent-length: 3\r\n\r\nabc`
+    t.match(await ask(t, port, request, isWhole), /got 3$/, host)
+  }
 })
 
 t.test('two lengths that agree are one', async (t) => {

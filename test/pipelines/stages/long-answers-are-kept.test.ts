@@ -1,0 +1,90 @@
+/** Answers up to 8 MiB are kept and replayed byte for byte, within a bound of memory. */
+import { randomBytes } from 'node:crypto'
+import { Observable, of } from 'rxjs'
+import t from 'tap'
+import { answer } from '../../../pipelines/stages/answer.ts'
+import type { AuthenticatedCall } from '../../../pipelines/stages/authenticate.ts'
+import { AnswerMemory } from '../../../pipelines/stages/claim.ts'
+import { idempotent } from '../../../pipelines/stages/idempotency.ts'
+import { pipeline } from '../../../pipelines/stages/pipeline.ts'
+import { stage } from '../../../pipelines/stages/stage.ts'
+import type { Reply } from '../../../src/http/handler.ts'
+import { serve } from '../../src/http/support.ts'
+import { startDatabase } from '../../src/postgres/support.ts'
+
+const MIB = 1024 * 1024
+const MAX_BYTES = 8 * MIB
+const MOST_OF_ACCOUNT = 32 * MIB
+const MOST = 64 * MIB
+
+t.test('long answers in PostgreSQL', async (t) => {
+  const { database } = await startDatabase(t)
+  const memory = new AnswerMemory()
+  let body = Buffer.alloc(0)
+  const replies = (): Observable<Reply> =>
+    new Observable((subscriber) => {
+      subscriber.next({ type: 'head', status: 200, headers: [['content-type', 'x/y']], flow: null })
+      for (let at = 0; at < body.length; at += 100_000)
+        subscriber.next({ type: 'data', bytes: body.subarray(at, at + 100_000) })
+      subscriber.complete()
+    })
+  const deps = {
+    records: database,
+    answerMemory: memory,
+    onRecordLost: (error: unknown) => t.fail(String(error)),
+  }
+  const known = { account: { id: 'acc_a' } } as AuthenticatedCall['known']
+  const authenticated = stage((call) => ({ ...call, known }))
+  const { port } = await serve(t, {
+    'POST /stream': pipeline(authenticated, idempotent<AuthenticatedCall>(deps), answer(replies)),
+    'POST /whole': pipeline(
+      authenticated,
+      idempotent<AuthenticatedCall>(deps),
+      answer(() => of<Reply>({ type: 'full', status: 200, headers: [['content-type', 'x/y']], body })),
+    ),
+  })
+  const ask = async (path: string, key: string) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method: 'POST',
+      body: '{}',
+      headers: { 'idempotency-key': key },
+    })
+    return { response, bytes: Buffer.from(await response.arrayBuffer()) }
+  }
+
+  for (const path of ['/stream', '/whole'])
+    await t.test(`${path}: up to 8 MiB, and not a byte more`, async (t) => {
+      for (const length of [MIB, MIB + 1, MAX_BYTES]) {
+        body = randomBytes(length)
+        const key = `${path} ${length}`.replace(/\W/g, '-')
+        t.ok((await ask(path, key)).bytes.equals(body))
+        const { response, bytes } = await ask(path, key)
+        t.equal(response.headers.get('idempotency-replayed'), 'true')
+        t.equal(response.headers.get('content-type'), 'x/y')
+        t.ok(bytes.equals(body), `${length} bytes`)
+      }
+      body = randomBytes(MAX_BYTES + 1)
+      const key = `${path}-more`.slice(1)
+      t.ok((await ask(path, key)).bytes.equals(body), 'the client has it all the same')
+      t.equal((await ask(path, key)).response.status, 409)
+    })
+
+  await t.test('what is held is bounded, for each account and for all', async (t) => {
+    t.ok(memory.take('acc_a', MOST_OF_ACCOUNT), 'everything was given back')
+    body = randomBytes(2 * MIB)
+    await ask('/whole', 'no-room')
+    t.equal((await ask('/whole', 'no-room')).response.status, 409, 'a long answer is not kept')
+    body = randomBytes(MIB)
+    await ask('/whole', 'short')
+    t.equal((await ask('/whole', 'short')).response.headers.get('idempotency-replayed'), 'true')
+    const { response } = await ask('/whole', '-whole-8388608')
+    t.equal(response.status, 503, 'one that is kept can be had later')
+    t.equal(response.headers.get('retry-after'), '1')
+    t.notOk(memory.take('acc_a', 1))
+    t.ok(memory.take('acc_b', MOST - MOST_OF_ACCOUNT))
+    t.notOk(memory.take('acc_c', 1))
+    memory.release('acc_a', MOST_OF_ACCOUNT)
+    t.ok((await ask('/whole', '-whole-8388608')).bytes.length === MAX_BYTES)
+    t.ok(memory.take('acc_a', MOST_OF_ACCOUNT), 'and is given back again')
+  })
+})
