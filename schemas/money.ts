@@ -19,8 +19,12 @@ export const ONE_RATE: Rate = 10n ** BigInt(RATE_DECIMALS)
 /** No wallet, price or top-up may have more digits before the point: the sum of all of them still fits a BIGINT. */
 const MAX_WHOLE_DIGITS = 10
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
+/** Zeros included. A longer text costs more than its length to read. */
+const MAX_DECIMAL_CHARS = 100
 
 function parseScaled(text: string, decimals: number, what: string): bigint {
+  if (text.length > MAX_DECIMAL_CHARS)
+    throw new RangeError(`${what} has more than ${MAX_DECIMAL_CHARS} characters`)
   const match = DECIMAL.exec(text)
   if (!match)
     throw new RangeError(`${what} must be a decimal number like "19.41", not ${JSON.stringify(text)}`)

@@ -6,9 +6,11 @@ const MAX_EDITS = 3
 
 export function nearest(word: string, known: Iterable<string>): string | null {
   let best: string | null = null
+  const lower = word.toLowerCase()
   let fewest = Math.min(MAX_EDITS, Math.floor(word.length / 2)) + 1
   for (const candidate of known) {
-    const edits = distance(word.toLowerCase(), candidate.toLowerCase())
+    if (Math.abs(candidate.length - word.length) >= fewest) continue
+    const edits = distance(lower, candidate.toLowerCase())
     if (edits < fewest) [best, fewest] = [candidate, edits]
   }
   return best

@@ -43,9 +43,17 @@ export const SHAPES: Readonly<Record<string, Shape>> = {
   'short texts': (bytes) => list('"ab"', bytes),
   'white space': (bytes) => `[${' \n\t\r'.repeat(bytes / 4)}1]`,
   'an object of many names': (bytes) => object(Math.min(bytes, 9 * MANY_NAMES), 9, (index) => `n${index}`),
-  'objects of many names': (bytes) => list(object(9 * 500, 9, (index) => `n${index}`), bytes),
+  'objects of many names': (bytes) =>
+    list(
+      object(9 * 500, 9, (index) => `n${index}`),
+      bytes,
+    ),
   'objects of one name': (bytes) => list('{"a":1}', bytes),
-  'names in other letters': (bytes) => list(object(1_000, 14, (index) => `größe${index}`), bytes),
+  'names in other letters': (bytes) =>
+    list(
+      object(1_000, 14, (index) => `größe${index}`),
+      bytes,
+    ),
   'names that differ in case': (bytes) => list('{"name":1,"Name":2,"NAME":3}', bytes),
   'names in escapes': (bytes) => list(`{"${'\\u0061\\u0301'.repeat(4)}":1}`, bytes),
   'the name of the prototype': (bytes) => list(nested('{"__proto__":', '}', 20, '1'), bytes),
@@ -55,7 +63,8 @@ export const SHAPES: Readonly<Record<string, Shape>> = {
   'names of combining marks': (bytes) => list(`{${text(MARKS, 220)}:1}`, bytes),
   'a text': (bytes) => text('word ', bytes),
   'a text of combining marks': (bytes) => text(MARKS, bytes),
-  'a text of combining marks and letters that become some': (bytes) => text('\u0316\uff9e\u0301\uff9f', bytes),
+  'a text of combining marks and letters that become some': (bytes) =>
+    text('\u0316\uff9e\u0301\uff9f', bytes),
   'a text of escaped quotes': (bytes) => text('\\"', bytes),
   'a text of backslashes': (bytes) => text('\\\\', bytes),
   'a text of escapes': (bytes) => text('\\u0301\\u0316', bytes),

@@ -112,7 +112,8 @@ const textsOf = (fields: ReadForm['fields']): Record<string, unknown> =>
 /** Returns the first field that comes twice and may come once. */
 function repeatedIn(fields: ReadForm['fields']): string | undefined {
   const names = fields.map(([name]) => name).filter((name) => !FILE_FIELDS.includes(name))
-  return names.find((name, index) => names.indexOf(name) !== index)
+  const seen = new Set<string>()
+  return names.find((name) => seen.size === seen.add(name).size)
 }
 
 function readEditForm({ fields, files }: ReadForm): ImageParams {

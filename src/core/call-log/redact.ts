@@ -81,9 +81,14 @@ const MASKS: ReadonlyArray<readonly [pattern: RegExp, mask: Mask]> = [
 /** Control and format characters: line breaks, escape sequences, what changes the direction of writing. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu
 
+/** To the last white space. A search for the last word would be tried from each character of each word. */
+const WHOLE_WORDS = /^.*\s/s
+
 /** Returns the text without its last word where it was cut: half a secret matches no pattern. */
 const readable = (text: string): string =>
-  text.length <= READ_MAX_CHARS ? text : `${text.slice(0, READ_MAX_CHARS).replace(/\S+$/, '')}${CUT_MARK}`
+  text.length <= READ_MAX_CHARS
+    ? text
+    : `${WHOLE_WORDS.exec(text.slice(0, READ_MAX_CHARS))?.[0] ?? ''}${CUT_MARK}`
 
 const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 

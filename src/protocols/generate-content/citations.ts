@@ -15,53 +15,66 @@ export interface Citation {
 
 /** No answer of a model has more. */
 const MAX_CITATIONS = 512
+/** Of the same citation several: an answer may say them twice. */
+const MAX_TRIES = 2 * MAX_CITATIONS
 const MAX_URL_CHARS = 8192
 /** The fields in which a chunk of grounding names its source. */
 const SOURCE_KINDS = ['web', 'maps', 'retrievedContext'] as const
 
-/** Returns the whole list: chunks of a stream repeat it, or add its next items. */
-function continued(known: readonly unknown[], more: unknown): readonly unknown[] {
-  const items = listOf(more)
-  if (items.length === 0 || known.length === 0) return known.length === 0 ? items : known
-  const isAgain = JSON.stringify(items[0]) === JSON.stringify(known[0])
-  if (!isAgain) return [...known, ...items]
-  return items.length < known.length ? known : items
+/** A list of which chunks of a stream repeat the whole, or have the next items. */
+class GrowingList {
+  items: unknown[] = []
+  /** The first item, as JSON. */
+  #first = ''
+
+  add(more: unknown): void {
+    const items = listOf(more)
+    if (items.length === 0) return
+    const first = JSON.stringify(items[0])
+    if (this.items.length === 0) this.#first = first
+    if (first !== this.#first) for (const item of items) this.items.push(item)
+    else if (items.length >= this.items.length) this.items = [...items]
+  }
 }
 
 export class CitedSources {
-  #chunks: readonly unknown[] = []
-  #supports: readonly unknown[] = []
-  #recited: readonly unknown[] = []
+  readonly #chunks = new GrowingList()
+  readonly #supports = new GrowingList()
+  readonly #recited = new GrowingList()
 
   /** Takes in one event of a candidate. */
   add({ groundingMetadata: grounding, citationMetadata: recited }: LooseObject): void {
     if (grounding != null) {
       const { groundingChunks, groundingSupports } = fieldsOf(grounding)
-      this.#chunks = continued(this.#chunks, groundingChunks)
-      this.#supports = continued(this.#supports, groundingSupports)
+      this.#chunks.add(groundingChunks)
+      this.#supports.add(groundingSupports)
     }
     if (recited == null) return
     const { citationSources, citations } = fieldsOf(recited)
-    this.#recited = continued(this.#recited, citationSources ?? citations)
+    this.#recited.add(citationSources ?? citations)
   }
 
   /** Returns the citations of the whole text. A source without a place in it is cited for all of it. */
   citations(text: string): readonly Citation[] {
-    if (this.#chunks.length === 0 && this.#recited.length === 0) return []
+    const [chunks, supports, recited] = [this.#chunks.items, this.#supports.items, this.#recited.items]
+    if (chunks.length === 0 && recited.length === 0) return []
     const places = new BytePlaces(text)
     const found = new Map<string, Citation>()
+    let tries = 0
     const cite = (segment: unknown, source: LooseObject): void => {
       const [url, title] = [textOf(source.uri), textOf(source.title)]
       if (url === '' || url.length > MAX_URL_CHARS || found.size >= MAX_CITATIONS) return
+      // Each may look through the whole text.
+      if (++tries > MAX_TRIES) return
       const citation = { ...places.charactersOf(fieldsOf(segment)), url, title }
       found.set(`${citation.start} ${citation.end} ${url}`, citation)
     }
-    for (const support of this.#supports) {
+    for (const support of supports) {
       const { segment, groundingChunkIndices: indices } = fieldsOf(support)
-      for (const index of listOf(indices)) cite(segment, sourceOf(this.#chunks[Number(index)]))
+      for (const index of listOf(indices)) cite(segment, sourceOf(chunks[Number(index)]))
     }
-    if (this.#supports.length === 0) for (const chunk of this.#chunks) cite(null, sourceOf(chunk))
-    for (const recited of this.#recited) cite(recited, fieldsOf(recited))
+    if (supports.length === 0) for (const chunk of chunks) cite(null, sourceOf(chunk))
+    for (const one of recited) cite(one, fieldsOf(one))
     return [...found.values()]
   }
 }

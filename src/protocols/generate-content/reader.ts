@@ -88,6 +88,8 @@ function tokenOf(candidate: unknown): { token: string; logprob: number }[] {
 export class GenerateContentReader implements PartReader {
   readonly #usage = new GenerateContentUsage()
   readonly #candidates = new Map<number, Candidate>()
+  /** Candidates without a reason to finish. */
+  #unfinished = 0
   #hasBegun = false
   #model = ''
   #said: Said = 'nothing'
@@ -100,9 +102,7 @@ export class GenerateContentReader implements PartReader {
   /** Should the answer end here, it is whole. */
   get isFinishing(): boolean {
     if (this.#hasErred) return false
-    const candidates = [...this.#candidates.values()]
-    if (candidates.length === 0) return this.#isBlocked
-    return this.#isBlocked || candidates.every(({ reason }) => reason !== '')
+    return this.#isBlocked || (this.#candidates.size > 0 && this.#unfinished === 0)
   }
 
   get serviceTier(): string {
@@ -150,6 +150,7 @@ export class GenerateContentReader implements PartReader {
     if (known !== undefined) return known
     const candidate = { calls: 0, reason: '', text: '', message: '', sources: new CitedSources() }
     this.#candidates.set(index, candidate)
+    this.#unfinished++
     return candidate
   }
 
@@ -165,7 +166,9 @@ export class GenerateContentReader implements PartReader {
       const candidate = this.#candidate(index)
       for (const part of listOf(fieldsOf(fields.content).parts))
         this.#part(fieldsOf(part), index, candidate, emit)
-      candidate.reason = textOf(fields.finishReason) || candidate.reason
+      const reason = textOf(fields.finishReason)
+      if (reason !== '' && candidate.reason === '') this.#unfinished--
+      candidate.reason = reason || candidate.reason
       candidate.message = textOf(fields.finishMessage) || candidate.message
       candidate.sources.add(fields)
       const tokens = logprobsOf(fields.logprobsResult)

@@ -87,21 +87,22 @@ function read({ path, body }: ClientRequest): ChatCall {
   }
 }
 
-/** Yields the tools that blocks of messages define, and those of a summary of earlier messages. */
-function* addedTools(blocks: readonly unknown[]): Generator<LooseObject> {
+/** Adds the tools that blocks of messages define, and those of a summary of earlier messages. */
+function addTools(offered: LooseObject[], blocks: readonly unknown[]): void {
   for (const block of blocks) {
     const { type, tool, tool_changes: changes } = fieldsOf(block)
     const { definition } = fieldsOf(tool)
-    if (type === TOOL_ADDITION && isObject(definition)) yield definition
-    if (type === COMPACTION) yield* addedTools(listOf(changes))
+    if (type === TOOL_ADDITION && isObject(definition)) offered.push(definition)
+    if (type === COMPACTION) addTools(offered, listOf(changes))
   }
 }
 
 /** Returns all offered tools. */
-const offeredTools = ({ tools, messages }: CountTokensRequest): readonly LooseObject[] => [
-  ...(tools ?? []),
-  ...messages.flatMap(({ content }) => [...addedTools(listOf(content))]),
-]
+function offeredTools({ tools, messages }: CountTokensRequest): readonly LooseObject[] {
+  const offered: LooseObject[] = [...(tools ?? [])]
+  for (const { content } of messages) addTools(offered, listOf(content))
+  return offered
+}
 
 /** Returns the built-in tools. A separate field has the MCP servers to call. */
 function builtInTools(

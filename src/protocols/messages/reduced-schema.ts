@@ -70,13 +70,17 @@ export class ReducedSchema {
 
 /** Returns a schema, or a list of them, with all schemas inside. */
 export function schemasIn(schema: unknown): LooseObject[] {
-  if (Array.isArray(schema)) return schema.flatMap(schemasIn)
-  if (!isObject(schema)) return []
-  const inner = Object.entries(schema).flatMap(([keyword, value]) => {
-    if (HOLDS_SCHEMAS.has(keyword)) return schemasIn(value)
-    return HOLDS_NAMED_SCHEMAS.has(keyword) && isObject(value) ? Object.values(value).flatMap(schemasIn) : []
-  })
-  return [schema, ...inner]
+  const found: LooseObject[] = []
+  const collect = (inner: unknown): void => {
+    if (Array.isArray(inner)) for (const one of inner) collect(one)
+    if (!isObject(inner)) return
+    found.push(inner)
+    for (const [keyword, value] of Object.entries(inner))
+      if (HOLDS_SCHEMAS.has(keyword)) collect(value)
+      else if (HOLDS_NAMED_SCHEMAS.has(keyword) && isObject(value)) collect(Object.values(value))
+  }
+  collect(schema)
+  return found
 }
 
 const refsIn = (schemas: readonly LooseObject[]): Set<unknown> =>

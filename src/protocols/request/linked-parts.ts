@@ -84,7 +84,7 @@ export const linkedPartsIn = (messages: unknown, tools: readonly unknown[] = [])
 function partsIn(messages: unknown, tools: readonly unknown[], isParts: boolean): LinkedParts {
   const counts: Record<Kind, number> = { image: 0, file: 0, audio: 0 }
   const inline = { image: 0, file: 0, audio: 0, bytes: 0 }
-  const urls = [...serverUrlsIn(tools)]
+  const urls = serverUrlsIn(tools)
   const visit = (name: string, value: unknown, kind: Kind): void => {
     if (typeof value === 'string') {
       if (isLink(name, value)) {
@@ -121,9 +121,11 @@ export function inlinePartsIn(contents: unknown): LinkedParts {
 const MASK = 'input_image_mask'
 
 /** Returns the links of the servers that the upstream calls for these tools. */
-const serverUrlsIn = (tools: readonly unknown[]): readonly string[] =>
-  tools.flatMap((tool) => {
-    if (!isObject(tool)) return []
-    const inner = Array.isArray(tool.tools) ? serverUrlsIn(tool.tools) : []
-    return [...[tool.url, tool.server_url].filter((url) => typeof url === 'string'), ...inner]
-  })
+function serverUrlsIn(tools: readonly unknown[], found: string[] = []): string[] {
+  for (const tool of tools) {
+    if (!isObject(tool)) continue
+    for (const url of [tool.url, tool.server_url]) if (typeof url === 'string') found.push(url)
+    serverUrlsIn(listOf(tool.tools), found)
+  }
+  return found
+}

@@ -15,7 +15,7 @@ import type {
   EncodeOptions,
   ProtocolAdapter,
 } from '../dialect.ts'
-import { fieldsOf, type LooseObject, textOf } from '../loose.ts'
+import { fieldsOf, listOf, textOf } from '../loose.ts'
 import { type ReadRequest, RequestReader } from '../request/fast-path-lists.ts'
 import { requestedTier } from '../request/foreign-fields.ts'
 import { RESPONSES_NAMES } from '../request/known-names.ts'
@@ -38,13 +38,16 @@ interface ResponsesSource {
 }
 
 /**
- * Yields the type of a tool and of those that it groups. A shell that is not the client's runs code at the upstream.
+ * Returns the types of tools and of those that they group. A shell that is not the client's runs code at the upstream.
  */
-function* typesOf(tool: LooseObject): Generator<string> {
-  const type = textOf(tool.type)
-  const environment = fieldsOf(tool.environment).type ?? LOCAL
-  yield type === 'shell' && environment !== LOCAL ? CODE_INTERPRETER : type
-  if (Array.isArray(tool.tools)) for (const inner of tool.tools) yield* typesOf(fieldsOf(inner))
+function typesOf(tools: readonly unknown[], found: string[] = []): string[] {
+  for (const tool of tools) {
+    const { type, environment, tools: inner } = fieldsOf(tool)
+    const isRemoteShell = type === 'shell' && (fieldsOf(environment).type ?? LOCAL) !== LOCAL
+    found.push(isRemoteShell ? CODE_INTERPRETER : textOf(type))
+    typesOf(listOf(inner), found)
+  }
+  return found
 }
 
 /** Returns all offered tools: some are in the input. */
@@ -54,10 +57,7 @@ function offeredTools({ tools, input }: ResponsesRequest): readonly unknown[] {
 }
 
 const builtInTools = (request: ResponsesRequest): readonly ServerTool[] =>
-  serverToolsOf(
-    'responses',
-    offeredTools(request).flatMap((tool) => [...typesOf(fieldsOf(tool))]),
-  )
+  serverToolsOf('responses', typesOf(offeredTools(request)))
 
 const LOCAL = 'local'
 const CODE_INTERPRETER = 'code_interpreter'

@@ -45,6 +45,13 @@ export class EventReader {
     if (text === '' || this.hasOverflown) return
     const hasMark = this.#isFirst && text.charCodeAt(0) === BYTE_ORDER_MARK
     this.#isFirst = false
-    this.#parser.feed(hasMark ? text.slice(1) : text)
+    // The parser makes an error of each line that it does not know: with its stack that takes longer than all the rest.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
+    try {
+      this.#parser.feed(hasMark ? text.slice(1) : text)
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit
+    }
   }
 }

@@ -3,7 +3,7 @@
  * It follows JSON Schema 2020-12.
  */
 import { sizeOf } from '../../../core/json/exact.ts'
-import { fieldsOf, isObject, type LooseObject, listOf } from '../../loose.ts'
+import { fieldsOf, isObject, type LooseObject, listOf, textOf } from '../../loose.ts'
 
 /** A schema, or a map of them. A client may send any value as one. */
 export type Schema = LooseObject
@@ -15,18 +15,62 @@ const MAX_BRANCHES = 32
 /** Of `allOf` in `allOf`, and of definitions that name others. */
 const MAX_MERGED_LEVELS = 64
 
-/** Returns the types of a schema, in lower case; none where it names none. */
-export const typesOf = ({ type }: Schema): readonly string[] =>
-  (Array.isArray(type) ? type : [type]).flatMap((t) => (typeof t === 'string' ? [t.toLowerCase()] : []))
+const JSON_TYPES: ReadonlySet<string> = new Set([
+  ...['string', 'integer', 'number', 'boolean', 'array', 'object', 'null'],
+])
 
-/** The whole that schemas are part of, and what has been read of it. */
+/** Returns the types of a schema, in lower case, each once; none where it names none. */
+export const typesOf = ({ type }: Schema): readonly string[] => [
+  ...new Set(
+    (Array.isArray(type) ? type : [type])
+      .flatMap((t) => (typeof t === 'string' ? [t.toLowerCase()] : []))
+      .filter((t) => JSON_TYPES.has(t)),
+  ),
+]
+
+/** The whole that schemas are part of, and what may still be read of it. */
 export interface SchemaSource {
   readonly root: Schema
-  readonly spent: { schemas: number }
+  readonly left: { schemas: number; characters: number }
 }
 
 /** Definitions can refer to each other so that they multiply: further ones are dropped. */
 const MAX_SCHEMAS = 2048
+/** So are those that would be read, or merged with others, over and over: so many characters for each of the whole. */
+const READ_TIMES = 8
+const ALWAYS_READ_CHARS = 65_536
+/** An item of a list and a name cost as much as so many characters of a text. */
+const ITEM_CHARS = 16
+
+export function sourceOf(root: Schema): SchemaSource {
+  let characters = 0
+  const open: unknown[] = [root]
+  while (open.length > 0) {
+    const value = open.pop()
+    characters += textOf(value).length
+    for (const [name, inner] of Object.entries(fieldsOf(value))) {
+      characters += ITEM_CHARS + name.length
+      open.push(inner)
+    }
+  }
+  return { root, left: { schemas: MAX_SCHEMAS, characters: ALWAYS_READ_CHARS + READ_TIMES * characters } }
+}
+
+/** Returns about how many characters a keyword has without the schemas in it. */
+function lengthOf(keyword: string, value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (keyword === 'enum') return JSON.stringify(value).length
+  if (Array.isArray(value))
+    return value.reduce<number>((sum, item) => sum + ITEM_CHARS + textOf(item).length, 0)
+  return isObject(value) ? Object.keys(value).reduce((sum, name) => sum + ITEM_CHARS + name.length, 0) : 1
+}
+
+/** Returns whether a schema may be read once more. */
+export function mayRead({ left }: SchemaSource, schema: Schema): boolean {
+  for (const [keyword, value] of Object.entries(schema))
+    left.characters -= keyword.length + lengthOf(keyword, value)
+  return left.characters >= 0
+}
 
 export interface Flattened {
   readonly schema: Schema
@@ -65,18 +109,20 @@ export function flattened(
   within: readonly string[],
   level = 0,
 ): Flattened {
-  const isBeyond = ++source.spent.schemas > MAX_SCHEMAS || level > MAX_MERGED_LEVELS
-  if (!isObject(schema) || isBeyond) return { schema: {}, within }
+  const isBeyond = --source.left.schemas < 0 || level > MAX_MERGED_LEVELS
+  if (!isObject(schema) || isBeyond || !mayRead(source, schema)) return { schema: {}, within }
   const { $ref, allOf, oneOf, const: only, ...rest } = schema
   let own: Schema = Object.hasOwn(schema, 'const') ? { ...rest, enum: [only] } : rest
   if (Array.isArray(oneOf) && own.anyOf === undefined) own = { ...own, anyOf: oneOf }
   let around = within
   const take = (inner: Flattened) => {
+    if (!mayRead(source, own)) return
     own = merged(own, inner.schema)
     around = [...around, ...inner.within.slice(within.length)]
   }
   if (typeof $ref === 'string') {
     const target = resolved(source.root, $ref)
+    source.left.characters -= within.length
     const nesting = within.filter((name) => name === $ref).length
     if (nesting >= MAX_SELF_NESTING) own = merged(own, typeOnly(target))
     else take(flattened(source, target, [...within, $ref], level + 1))
@@ -128,10 +174,10 @@ const bothProperties: Combine = (a, b) => {
   )
 }
 
-const everyPair: Combine = (a, b) => {
-  const pairs = listOf(a).flatMap((mine) => listOf(b).map((theirs) => both(mine, theirs)))
-  return pairs.length > MAX_BRANCHES ? a : pairs
-}
+const everyPair: Combine = (a, b) =>
+  listOf(a).length * listOf(b).length > MAX_BRANCHES
+    ? a
+    : listOf(a).flatMap((mine) => listOf(b).map((theirs) => both(mine, theirs)))
 
 /** The keyword that satisfies both schemas. For any other keyword the first one applies. */
 const COMBINE: Readonly<Record<string, Combine>> = {

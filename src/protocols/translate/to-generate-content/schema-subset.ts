@@ -7,10 +7,12 @@ import { fieldsOf, isObject, listOf } from '../../loose.ts'
 import {
   flattened,
   larger,
+  mayRead,
   merged,
   type Schema,
   type SchemaSource,
   smaller,
+  sourceOf,
   typesOf,
 } from './schema-flatten.ts'
 
@@ -49,7 +51,7 @@ export function isEmptyObject(schema: Schema): boolean {
 }
 
 export const schemaSubset = (schema: Schema): Schema =>
-  reducedSchema(schema, { source: { root: schema, spent: { schemas: 0 } }, within: [], depth: 0 })
+  reducedSchema(schema, { source: sourceOf(schema), within: [], depth: 0 })
 
 function reducedSchema(schema: unknown, place: Place): Schema {
   const { branches, isNullable } = reduced(schema, place)
@@ -76,6 +78,7 @@ function reduced(schema: unknown, place: Place): Reduced {
 function alternativesOf(schema: Schema, alternatives: readonly unknown[], place: Place): Reduced {
   const { anyOf: _, title, description, ...beside } = schema
   const found = alternatives.map((branch) => {
+    if (!mayRead(place.source, beside)) return ANYTHING
     const flat = flattened(place.source, branch, place.within)
     const whole = merged(flat.schema, beside)
     return reduced(whole, { ...place, within: flat.within })
