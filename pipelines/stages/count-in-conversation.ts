@@ -16,7 +16,7 @@ export interface ConversationCallDeps {
   readonly storeResponse: StoredResponses['storeResponse']
 }
 
-/** How long a call whose process was killed counts: longer than one can last. */
+/** A call whose process was killed counts for so long: longer than one can last. */
 const LIVE_HOURS = 2
 const BACKGROUND_HOURS = 48
 

@@ -150,7 +150,18 @@ class PaidCalls {
     if (this.#mode === 'worst_case' && read.builtInTools.length === 0 && cost > estimate)
       this.#problem = `call ${id} costs ${cost}, and its worst case was ${estimate}: ${JSON.stringify(body)}`
     this.#open.push({
-      ...{ id, call: counted, estimate, usage, cost, conversation, own, before, addedBefore, isStored: false },
+      ...{
+        id,
+        call: counted,
+        estimate,
+        usage,
+        cost,
+        conversation,
+        own,
+        before,
+        addedBefore,
+        isStored: false,
+      },
     })
     const excess = this.#open.reduce((sum, open) => sum + max(0n, open.cost - open.estimate), 0n)
     this.#excess = max(this.#excess, excess)
@@ -246,7 +257,13 @@ class PaidCalls {
           protocol: 'chat-completions',
           path: '/v1/chat/completions',
           body: {
-            ...{ model: 'm', messages, max_tokens: limit, n: random.int(1, MAX_CHOICES), thinking_budget: budget },
+            ...{
+              model: 'm',
+              messages,
+              max_tokens: limit,
+              n: random.int(1, MAX_CHOICES),
+              thinking_budget: budget,
+            },
             ...(search && { stream: true }),
             tools: [
               ...(hasTools ? [{ type: 'function', function: { name: 'f', parameters: schema } }] : []),

@@ -34,7 +34,7 @@ type PartCounts = Readonly<Record<'image' | 'file' | 'audio', number>>
 
 /** The parts of a request that decide its estimate. */
 export interface EstimatedCall {
-  /** Of the conversation alone, which the specification's formula counts. */
+  /** Of the conversation alone, which the interface's formula counts. */
   readonly conversationBytes: number
   /** Of the whole prompt. */
   readonly promptBytes: number
@@ -123,7 +123,7 @@ export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
   return { ...counts, prompt: 2 * prompt, output: counts.output + output, ...extraOf({ compaction }) }
 }
 
-/** Returns what the specification's formula counts: the conversation and the output. */
+/** Returns what the interface's formula counts: the conversation and the output. */
 export const specifiedCase = (
   model: ModelEntry,
   { conversationBytes, outputLimit, choices }: EstimatedCall,

@@ -35,7 +35,9 @@ for (const mode of ['specified', 'worst_case'] as const)
 
     const begin = async (credits: string) => {
       const { key } = await service.newKey(credits)
-      const begun = await post(service, key, '/v1/conversations', { items: [{ role: 'user', content: 'hi' }] })
+      const begun = await post(service, key, '/v1/conversations', {
+        items: [{ role: 'user', content: 'hi' }],
+      })
       t.equal(begun.status, 200)
       const { id } = (await begun.json()) as { id: string }
       const ask = (model: string, more: object = {}) =>
