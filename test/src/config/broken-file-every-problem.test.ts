@@ -288,7 +288,7 @@ t.test('no model is called all, which means every model', async (t) => {
 
 t.test('a model that can be called and that no channel serves is a warning', async (t) => {
   const path = join(t.testdir(), 'c.yaml')
-  const off = `channels: [{ id: x, protocol: chat-completions, base_url: https://x.test, api_key: "", models: { a: b } }]`
+  const off = `channels: [{ id: x, protocol: chat-completions, base_url: https://x.test/v1, api_key: "", models: { a: b } }]`
   const listed = `  - { id: c, callable: false, ${priced} }\n`
   writeFileSync(path, `${model('a')}  - { id: b, ${priced} }\n${listed}${off}\n`)
   const loaded = loadConfigFile(path, {})

@@ -14,7 +14,7 @@ t.test('a family with cache writes and no price for cache hits is a warning', as
   - { id: e, ${priced('')} }
 channels:
   - { id: x, protocol: messages, base_url: https://x.test, api_key: k, models: { c: c, d: d } }
-  - { id: y, protocol: chat-completions, base_url: https://y.test, api_key: k, models: { a: a, b: b, e: e } }
+  - { id: y, protocol: chat-completions, base_url: https://y.test/v1, api_key: k, models: { a: a, b: b, e: e } }
 `
   writeFileSync(path, text)
   const loaded = loadConfigFile(path, {})
