@@ -3,7 +3,7 @@
  * what it added: no other call reads it uncounted, whatever becomes of this one. Any other call passes at once. See
  * docs/api-rules.md, "Conversations".
  */
-import { linkedTokens, storedTokens } from '../../src/core/pricing/estimate.ts'
+import { storedTokens } from '../../src/core/pricing/estimate.ts'
 import type { StoredResponses } from '../../src/postgres/requests/repository.ts'
 import { fromAbortable } from '../replies/from-abortable.ts'
 import { found, noSuchConversation, withKept } from './follow-state.ts'
@@ -16,7 +16,7 @@ export interface ConversationCallDeps {
   readonly storeResponse: StoredResponses['storeResponse']
 }
 
-/** How long a call whose process was killed counts: longer than one can last. */
+/** A call whose process was killed counts for so long: longer than one can last. */
 const LIVE_HOURS = 2
 const BACKGROUND_HOURS = 48
 
@@ -58,7 +58,7 @@ async function begun<C extends PricedCall>(
   const inConversation = new ConversationCall()
   const beginning = conversations.beginConversationCall({
     ...{ accountId, id, requestId },
-    tokens: storedTokens(call.call) + linkedTokens(model.entry, call.call.links),
+    tokens: storedTokens(model.entry, call.call),
     hours: call.call.state?.isBackground === true ? BACKGROUND_HOURS : LIVE_HOURS,
   })
   // A call that is refused, or whose client leaves before it goes upstream, adds nothing.

@@ -31,7 +31,7 @@ export const requireServerTools = <C extends PricedCall>(): Stage<C, C> =>
     const { call, model, protocol, routes } = priced
     const tools = call.builtInTools
     if (tools.length === 0) return priced
-    // Before what the model supports: this rule is the first of the specification's list.
+    // Before what the model supports: this rule is the first of the interface's list.
     if (protocol === 'chat-completions' && !call.stream)
       throw new Failure(
         'invalid_request',

@@ -26,7 +26,7 @@ const prices = z.object({
   server_tool_call: z.string().optional(),
   server_tools: z.partialRecord(z.enum(SERVER_TOOLS), z.string()).optional(),
   discount: z.string().optional(),
-  /** Where the tools have another discount than the tokens. */
+  /** Absent where the tools have the discount of the tokens. */
   tool_discount: z.string().optional(),
   /** The upstream's word for it, with its factor on everything. */
   service_tier: z.string().optional(),

@@ -13,7 +13,7 @@ const blocks = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => 
 const [media = ''] = blocks.filter((text) => text.startsWith('models:'))
 const examples = blocks.filter((text) => text !== media)
 /** Models of the examples: those of the page, and one of chat. */
-const MODELS = `${media}  - { id: sonata-large, pricing: { unit: 1M_tokens, input: "1", output: "2" } }\n`
+const MODELS = `${media}  - { id: sonata-large, pricing: { unit: 1M_tokens, input: "1", output: "2", cached_input: "0.1" } }\n`
 
 /** Kinds of work by the endpoint at which a model is called. */
 const WORKS: Readonly<Record<string, MediaWork>> = {

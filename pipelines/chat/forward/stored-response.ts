@@ -1,5 +1,5 @@
 /** Notes which channel keeps a response, before the end of the answer leaves: the next call may go on with it. */
-import { linkedTokens, storedTokens } from '../../../src/core/pricing/estimate.ts'
+import { storedTokens } from '../../../src/core/pricing/estimate.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { AdmittedCall } from '../../stages/billing/precharge.ts'
@@ -30,7 +30,7 @@ export function noteStored(
     accountId: known.account.id,
     id,
     channelId: channel.id,
-    tokens: reported ?? storedTokens(call) + linkedTokens(model.entry, call.links),
+    tokens: reported ?? storedTokens(model.entry, call),
     days,
     conversation:
       conversation === null
@@ -39,9 +39,9 @@ export function noteStored(
   })
 }
 
-/** Returns what the next call reads of this one, by its report; null without a whole one. */
+/** Returns what the next call reads of this one, by its report; null without a whole one. No prompt has no tokens. */
 const reportedTokens = ({ usage, isUsageWhole }: Metered): number | null =>
-  isUsageWhole && usage !== null ? usage.prompt + usage.output : null
+  isUsageWhole && usage !== null && usage.prompt > 0 ? usage.prompt + usage.output : null
 
 /**
  * Notes the end of a call that did not succeed in its conversation: what its upstream may have kept of it counts in full.

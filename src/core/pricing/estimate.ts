@@ -34,7 +34,7 @@ type PartCounts = Readonly<Record<'image' | 'file' | 'audio', number>>
 
 /** The parts of a request that decide its estimate. */
 export interface EstimatedCall {
-  /** Of the conversation alone, which the specification's formula counts. */
+  /** Of the conversation alone, which the interface's formula counts. */
   readonly conversationBytes: number
   /** Of the whole prompt. */
   readonly promptBytes: number
@@ -123,7 +123,7 @@ export function worstCase(model: ModelEntry, call: EstimatedCall): TokenUsage {
   return { ...counts, prompt: 2 * prompt, output: counts.output + output, ...extraOf({ compaction }) }
 }
 
-/** Returns what the specification's formula counts: the conversation and the output. */
+/** Returns what the interface's formula counts: the conversation and the output. */
 export const specifiedCase = (
   model: ModelEntry,
   { conversationBytes, outputLimit, choices }: EstimatedCall,
@@ -133,11 +133,18 @@ export const specifiedCase = (
   output: outputAllowance(model, outputLimit) * choices,
 })
 
-/** Returns what a call that goes on with this one reads of it, where no report says: its prompt and all of its output. */
-export const storedTokens = ({ promptBytes, outputLimit, thinkingTokens = 0 }: StoredCall): number =>
-  estimateInputTokens(promptBytes) + (outputLimit ?? ESTIMATE_OUTPUT_CAP_TOKENS) + thinkingTokens
+type StoredCall = Pick<EstimatedCall, 'promptBytes' | 'outputLimit' | 'thinkingTokens' | 'links'>
+type StoringModel = Pick<ModelEntry, 'estimate' | 'max_output_tokens'>
 
-type StoredCall = Pick<EstimatedCall, 'promptBytes' | 'outputLimit' | 'thinkingTokens'>
+/**
+ * Returns the most that a call which goes on with this one reads of it: its prompt, and all that it may be answered. A
+ * request without a limit goes out with the model's own.
+ */
+export function storedTokens(model: StoringModel, call: StoredCall): number {
+  const { promptBytes, outputLimit, thinkingTokens = 0, links } = call
+  const limit = outputLimit ?? model.max_output_tokens ?? ESTIMATE_OUTPUT_CAP_TOKENS
+  return estimateInputTokens(promptBytes) + linkedTokens(model, links) + limit + thinkingTokens
+}
 
 /** The formula of an estimate, and the instant (epoch milliseconds) whose prices hold. */
 export interface EstimateOptions {

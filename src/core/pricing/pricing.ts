@@ -186,7 +186,8 @@ function itemCharge(terms: PriceTerms, usage: TokenUsage): Credits {
     return above + BigInt(count) * price * factor
   }, 0n)
   const charge = divideHalfUp(sum * (serviceTier?.factor ?? ONE_RATE), ITEM_DENOMINATOR)
-  return charge < minimum ? minimum : charge
+  if (charge < minimum) return minimum
+  return charge
 }
 
 const freshTokens = (usage: TokenUsage): number => Math.max(0, usage.prompt - usage.cached - usage.cacheWrite)

@@ -79,7 +79,7 @@ export interface BegunConversationCall extends ConversationCall {
   readonly hours: number
 }
 
-/** What a call reads of its conversation; null where that is not known. */
+/** Tokens that a call reads of its conversation; null where they are not known. */
 export interface ConversationTokens {
   readonly tokens: number | null
 }

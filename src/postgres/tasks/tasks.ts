@@ -162,11 +162,11 @@ async function noteResponse(
 
 /** Notes what a call reads again that goes on with a response, or with the conversation that it belongs to. */
 async function measure(sql: Queryable, task: Task): Promise<void> {
-  const { id, job, result, accountId, requestId, state } = task
-  if (job.work !== 'response') return
+  const { id, job, result, accountId, requestId, state, price } = task
+  if (job.work !== 'response' || price.unit !== '1M_tokens') return
   const usage = result?.response?.usage ?? null
-  const reported = usage === null ? null : usage.prompt + usage.output
-  await measureBackgroundResponse(sql, id, reported ?? storedTokens(job.call))
+  const reported = usage === null || usage.prompt === 0 ? null : usage.prompt + usage.output
+  await measureBackgroundResponse(sql, id, reported ?? storedTokens(price.model, job.call))
   if (job.conversation === null) return
   const isStored = state !== 'refused'
   await endConversationCall(sql, { accountId, id: job.conversation, requestId, reported, isStored })

@@ -135,7 +135,7 @@ const isMessage: NodeTest = (tape, node) =>
 const isFree = (rule: FieldRule, field: string, value: unknown): boolean =>
   rule(value) === null && requestedTier('chat-completions', { [field]: value }).serviceTier === undefined
 
-/** What is read of the fields that no finder looks for. */
+/** Facts of the fields that no finder looks for. */
 interface OtherFields {
   /** Bytes of the prompt outside `messages`. */
   readonly bytes: number

@@ -50,11 +50,7 @@ t.test('tools count where the estimate is the worst case, and the refusal names 
   const body = { model: 'fast', messages: say('hi'), max_tokens: 1, tools: LARGE_TOOLS }
   const specified = await borrowService(t, callConfig({ fast: {} }))
   const { key } = await specified.newKey('100')
-  t.equal(
-    (await specified.chat(key, body)).status,
-    200,
-    'the formula of the specification does not count them',
-  )
+  t.equal((await specified.chat(key, body)).status, 200, 'the formula of the interface does not count them')
 
   const worst = await borrowService(t, callConfig({ fast: {} }, 'estimate: worst_case'))
   const { key: other } = await worst.newKey('100')

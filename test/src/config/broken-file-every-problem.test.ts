@@ -288,37 +288,13 @@ t.test('no model is called all, which means every model', async (t) => {
 
 t.test('a model that can be called and that no channel serves is a warning', async (t) => {
   const path = join(t.testdir(), 'c.yaml')
-  const off = `channels: [{ id: x, protocol: chat-completions, base_url: https://x.test, api_key: "", models: { a: b } }]`
+  const off = `channels: [{ id: x, protocol: chat-completions, base_url: https://x.test/v1, api_key: "", models: { a: b } }]`
   const listed = `  - { id: c, callable: false, ${priced} }\n`
   writeFileSync(path, `${model('a')}  - { id: b, ${priced} }\n${listed}${off}\n`)
   const loaded = loadConfigFile(path, {})
   const line = { file: path, line: 4, column: 11, field: 'models[1].id', message: /^No channel serves "b"/ }
   t.match(loaded, { ok: true, warnings: [line] })
   t.equal(loaded.ok && loaded.warnings.length, 1, 'a channel that is off counts')
-})
-
-t.test('a family with cache writes and no price for cache hits is a warning', async (t) => {
-  const path = join(t.testdir(), 'c.yaml')
-  const priced = (more: string) => `pricing: { unit: 1M_tokens, input: 1, output: 2${more} }`
-  const text = `models:
-  - { id: a, family: f, ${priced(', cache_write: 1.25')} }
-  - { id: b, family: f, ${priced('')} }
-  - { id: c, ${priced('')} }
-  - { id: d, ${priced(', cached_input: 0.1')} }
-  - { id: e, ${priced('')} }
-channels:
-  - { id: x, protocol: messages, base_url: https://x.test, api_key: k, models: { c: c, d: d } }
-  - { id: y, protocol: chat-completions, base_url: https://y.test, api_key: k, models: { a: a, b: b, e: e } }
-`
-  writeFileSync(path, text)
-  const loaded = loadConfigFile(path, {})
-  const warnings = loaded.ok ? loaded.warnings : []
-  t.same(
-    warnings.map(({ field }) => field),
-    ['models[0].pricing', 'models[1].pricing', 'models[2].pricing'],
-  )
-  for (const { message } of warnings)
-    t.match(message, /^has no cached_input: cache hits are billed at input x 0\.1/)
 })
 
 t.test('a fallback is another model that can be called and is priced by tokens', async (t) => {

@@ -35,11 +35,11 @@ const catalog = createCatalog(
   }),
 )
 
+const modelNamed = (id: string) => catalog.resolve(id)!
+
 const hits = (model: string, million = 1, now = 0): string => {
   const prompt = million * 1_000_000
-  return printCredits(
-    tokenCharge(catalog.resolve(model)!.price!, { ...NO_USAGE, prompt, cached: prompt }, now),
-  )
+  return printCredits(tokenCharge(modelNamed(model).price!, { ...NO_USAGE, prompt, cached: prompt }, now))
 }
 
 t.test('by its own prices, those of its family, or its channel', async (t) => {
@@ -54,7 +54,7 @@ t.test('tiers and planned prices too', async (t) => {
 })
 
 t.test('the operator pays a tenth as well', async (t) => {
-  const [route] = catalog.routes(catalog.resolve('by-channel')!, 'messages')
+  const [route] = catalog.routes(modelNamed('by-channel'), 'messages')
   const used = { ...NO_USAGE, prompt: 1_000_000, cached: 1_000_000 }
   t.equal(printCredits(tokenCharge(route!.cost!, used, 0)), '0.5')
 })

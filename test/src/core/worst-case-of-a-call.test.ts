@@ -90,21 +90,18 @@ const FULL: EstimatedCall = {
   links: { image: 1, file: 1, audio: 1 },
 }
 
-t.test(
-  'the formula of the specification counts the conversation and the output, and nothing else',
-  async (t) => {
-    t.same(specifiedCase(model, FULL), { ...NO_USAGE, prompt: 11, output: 7 })
-    t.match(specifiedCase(model, { ...FULL, choices: 3 }), { output: 21 })
-    t.match(specifiedCase(model, { ...FULL, outputLimit: null }), { output: 32_768 })
-    const usual = modelEntry.parse({ id: 'm', default_max_tokens: 100, max_output_tokens: 9000 })
-    t.match(specifiedCase(usual, { ...FULL, outputLimit: null }), { output: 100 })
-    const pricing = { unit: '1M_tokens', input: '1000000', output: '2000000', reasoning: '9000000' }
-    const price = tokenPrice(
-      modelEntry.parse({ id: 'm', pricing: { ...pricing, server_tool_call: '5' } }).pricing,
-    )!
-    t.equal(printCredits(estimateCharge(price, model, FULL, { mode: 'specified', now: 0 })), '25')
-  },
-)
+t.test('the formula of the interface counts the conversation and the output, and nothing else', async (t) => {
+  t.same(specifiedCase(model, FULL), { ...NO_USAGE, prompt: 11, output: 7 })
+  t.match(specifiedCase(model, { ...FULL, choices: 3 }), { output: 21 })
+  t.match(specifiedCase(model, { ...FULL, outputLimit: null }), { output: 32_768 })
+  const usual = modelEntry.parse({ id: 'm', default_max_tokens: 100, max_output_tokens: 9000 })
+  t.match(specifiedCase(usual, { ...FULL, outputLimit: null }), { output: 100 })
+  const pricing = { unit: '1M_tokens', input: '1000000', output: '2000000', reasoning: '9000000' }
+  const price = tokenPrice(
+    modelEntry.parse({ id: 'm', pricing: { ...pricing, server_tool_call: '5' } }).pricing,
+  )!
+  t.equal(printCredits(estimateCharge(price, model, FULL, { mode: 'specified', now: 0 })), '25')
+})
 
 t.test('the largest part of an estimate is found', async (t) => {
   const fields = { unit: '1M_tokens', input: '1', output: '1', server_tool_call: '2.022' }

@@ -1,4 +1,4 @@
-/** The reasoning that a request asks for, in every form and protocol, and the bytes that the specification counts. */
+/** The reasoning that a request asks for, in every form and protocol, and the bytes that the interface's formula counts. */
 import t from 'tap'
 import { callOf, readByContract, readChatCall } from '../../../../src/protocols/chat-completions/dialect.ts'
 import type { ChatCall, Dialect } from '../../../../src/protocols/dialect.ts'
@@ -97,7 +97,7 @@ for (const [name, read] of Object.entries(READERS))
       t.equal(read(more).thinkingTokens, tokens, JSON.stringify(more))
   })
 
-t.test('the formula of the specification counts the conversation and its instructions alone', async (t) => {
+t.test('the formula of the interface counts the conversation and its instructions alone', async (t) => {
   const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
   const tools = [{ type: 'function', function: { name: 'f' } }]
   for (const name of ['chat', 'chat by its contract'])
