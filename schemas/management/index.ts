@@ -7,6 +7,7 @@ import * as keyRotation from './accounts/key-rotation.ts'
 import * as keys from './accounts/keys.ts'
 import * as organizations from './accounts/organizations.ts'
 import * as tokens from './accounts/tokens.ts'
+import * as callLog from './call-log.ts'
 import * as calls from './calls/calls.ts'
 import * as search from './calls/search.ts'
 import * as tasks from './calls/tasks.ts'
@@ -55,6 +56,7 @@ export const OPERATIONS: readonly Operation[] = [
   pages,
   imports,
   calls,
+  callLog,
   usage,
   tasks,
   search,
