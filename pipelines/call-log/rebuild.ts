@@ -2,10 +2,12 @@
  * Rebuilds the call log from PostgreSQL's usage rows into a second table, while calls arrive and are read. Rows copied
  * meanwhile still go to the live log, and the new one follows; for the last of them copying is paused, the two tables
  * change places, and the claimed range goes to the new one. Calls whose usage rows retention has taken away are taken over
- * from the live log.
+ * from the live log. Calls that only the live log has are deleted only where someone has agreed to it.
  */
+import type { UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import type { CallLog } from '../../src/clickhouse/call-log.ts'
 import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
+import { findUnbooked, sumUnbooked, type UnbookedDeps } from './unbooked.ts'
 import { tokenOf } from './usage-copy.ts'
 
 /** Rows in one insert: some 25 MB of text, a part on disk for each month in it. */
@@ -38,8 +40,14 @@ export interface LogRebuildDeps {
     | 'readRowsToRebuild'
     | 'rangeEnd'
     | 'holdCopying'
-  >
-  readonly callLog: Pick<CallLog, 'insertCalls' | 'createRebuildTables'>
+    | 'recordUnbooked'
+  > &
+    UnbookedDeps['database']
+  readonly callLog: Pick<CallLog, 'insertCalls' | 'createRebuildTables' | 'loggedCalls'>
+  /**
+   * Called where the log has calls that PostgreSQL has not; resolves where they may be deleted. Default: they may not.
+   */
+  readonly confirmDeletion?: (unbooked: UnbookedSum) => Promise<void>
   /** Called with the progress; the rebuild continues when the result has resolved. */
   readonly onProgress?: (progress: RebuildProgress) => void | Promise<void>
   readonly rangeRows?: number
@@ -58,9 +66,34 @@ const claim = async (database: LogRebuildDeps['database']): Promise<void> => {
   if (!(await database.claimRebuild())) throw new Error('Another rebuild of the call log is under way')
 }
 
+/** The log has calls that PostgreSQL has not: a rebuild would delete them. */
+export class UnbookedCalls extends Error {
+  constructor({ calls, cost, accounts }: UnbookedSum) {
+    super(
+      `Only the call log has ${calls} calls of ${accounts.length} accounts, which cost ${cost} credits: a rebuild would ` +
+        'delete them. Book them with `tollgate wallet import-log`, or delete them with --delete-unbooked (`delete_unbooked` ' +
+        'of the management API)',
+    )
+  }
+}
+
+const refuseDeletion = async (unbooked: UnbookedSum): Promise<void> => {
+  throw new UnbookedCalls(unbooked)
+}
+
+/** Returns what the rebuild will delete with consent; null: nothing. */
+async function deletionOf(deps: LogRebuildDeps): Promise<UnbookedSum | null> {
+  const { database, callLog, confirmDeletion = refuseDeletion } = deps
+  const found = await findUnbooked({ database, callLog })
+  if (found.length === 0) return null
+  const sum = await sumUnbooked(database, found)
+  await confirmDeletion(sum)
+  return sum
+}
+
 /**
  * Rebuilds the log. An interruption leaves the log as it was, and the next rebuild starts over.
- * @throws Error when another rebuild is under way, or an engine fails
+ * @throws Error when another rebuild is under way, or an engine fails; `UnbookedCalls`
  */
 export async function rebuildLog(deps: LogRebuildDeps): Promise<RebuildResult> {
   await claim(deps.database)
@@ -75,6 +108,10 @@ async function rebuildClaimed(deps: LogRebuildDeps): Promise<RebuildResult> {
   const { database, callLog, onProgress, rangeRows = RANGE_ROWS, heldRows = HELD_ROWS } = deps
   const total = await database.countUsageRows()
   const fresh = await callLog.createRebuildTables()
+  const deletion = await deletionOf(deps).catch(async (error) => {
+    await fresh.drop()
+    throw error
+  })
   let upto = 0n
   let read = 0
   const keptSince = await database.callsKeptSince()
@@ -114,5 +151,9 @@ async function rebuildClaimed(deps: LogRebuildDeps): Promise<RebuildResult> {
     read += countLines(text)
   })
   await fresh.drop()
+  if (deletion !== null) {
+    const { calls, cost } = deletion
+    await database.recordUnbooked('delete', { calls, cost })
+  }
   return { rows: rows + taken, dropped: read - rows }
 }

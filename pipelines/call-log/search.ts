@@ -12,7 +12,7 @@ import { Failure } from '../../schemas/failure.ts'
 import type { CallFilter, CallPageQuery } from '../../src/clickhouse/pages/query.ts'
 import { prefersCsv } from '../../src/core/accepted-format.ts'
 import { type LogCursor, parseCursor } from '../../src/core/call-log/cursor.ts'
-import type { LogWindow } from '../../src/core/call-log/window.ts'
+import { type LogWindow, periodWindow } from '../../src/core/call-log/window.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import { readQuery, refusedParameter, windowOf } from '../query.ts'
 import type { AuthenticatedCall } from '../stages/authenticate.ts'
@@ -123,10 +123,11 @@ function searchOf(deps: LogSearchDeps, reader: LogReader, request: GatewayReques
  */
 export function placeOf(deps: LogSearchDeps, accountId: string, query: WindowQuery) {
   const cursor = cursorOf(deps, accountId, query)
-  // An exact lookup finds its call however old it is, unless the request has a window.
-  const fallback = query.ref === undefined ? DEFAULT_LOG_PERIOD : 'all'
-  const asked = windowOf(query, fallback, (deps.now ?? Date.now)())
-  return { cursor, window: cursor?.window ?? asked, order: cursor?.order ?? query.order ?? 'desc' }
+  const now = (deps.now ?? Date.now)()
+  const asked = windowOf(query, DEFAULT_LOG_PERIOD, now)
+  // An exact lookup finds its call however old it is: clients send their usual period with it.
+  const window = query.ref === undefined ? asked : periodWindow('all', now)
+  return { cursor, window: cursor?.window ?? window, order: cursor?.order ?? query.order ?? 'desc' }
 }
 
 /** Returns null for an empty list, which filters nothing, as an empty value does. */

@@ -19,10 +19,13 @@ export const integrityJobs = ({ database, callLog, openProvider }: IntegrityDeps
       const deps = { database, callLog, payments: await openProvider?.(), isFull }
       return { result: await verifyBooks(deps, report) }
     },
-    rebuild: async (_, report) => ({
+    rebuild: async ({ input }, report) => ({
       result: (await rebuildLog({
         database,
         callLog,
+        ...((input as { delete_unbooked?: boolean } | null)?.delete_unbooked === true && {
+          confirmDeletion: async () => {},
+        }),
         onProgress: ({ rows, total }) => report(rows, total),
       })) satisfies Rebuilt,
     }),

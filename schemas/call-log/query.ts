@@ -104,7 +104,7 @@ export const logQuery = z.object({
     .optional()
     .describe(`${UNIT_TYPES.join(', ')}; separated by commas.`),
   error_code: commaList(text).optional().describe('Exact codes, separated by commas.'),
-  ref: text.optional().describe('A request id or a task id.'),
+  ref: text.optional().describe('A request id or a task id, of all time: period, from and to do not count.'),
   order: oneOf(LOG_ORDERS).optional().describe("Default: the cursor's order, else desc."),
   limit: limit
     .optional()

@@ -7,6 +7,7 @@ import * as keyRotation from './accounts/key-rotation.ts'
 import * as keys from './accounts/keys.ts'
 import * as organizations from './accounts/organizations.ts'
 import * as tokens from './accounts/tokens.ts'
+import * as callLog from './call-log.ts'
 import * as calls from './calls/calls.ts'
 import * as lostSubmits from './calls/lost-submits.ts'
 import * as search from './calls/search.ts'
@@ -56,6 +57,7 @@ export const OPERATIONS: readonly Operation[] = [
   pages,
   imports,
   calls,
+  callLog,
   usage,
   tasks,
   lostSubmits,

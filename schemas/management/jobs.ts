@@ -90,6 +90,13 @@ export const startJob = operation({
       .describe(
         'A verify reads everything, and not only what was written since the last one without a difference.',
       ),
+    delete_unbooked: z
+      .boolean()
+      .default(false)
+      .describe(
+        'A rebuild deletes the calls that only the call log has. Without it a rebuild fails where there are some; ' +
+          '`POST /call-log/import` books them.',
+      ),
   }),
   answer: { name: 'Job', schema: job },
   status: 201,

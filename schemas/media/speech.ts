@@ -4,8 +4,8 @@ import { taskListOf } from '../tasks/list.ts'
 import { mediaFields, modelId, textOfAtMost } from './fields.ts'
 
 export const SPEECH_INPUT_MAX_CHARS = 5000
-const SPEED_MIN = 0.25
-const SPEED_MAX = 4
+export const SPEED_MIN = 0.25
+export const SPEED_MAX = 4
 const VOICE_ID_MAX_CHARS = 200
 
 /** The format requested from channels. */

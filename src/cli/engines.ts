@@ -124,7 +124,8 @@ async function holdDataDir(settings: Settings): Promise<{ lock: DataDirLock } | 
     try {
       return { lock: await lockDataDir(settings.dataDir) }
     } catch (error) {
-      if (!(error instanceof DataDirInUse) || performance.now() > deadline) throw error
+      // The other one is not of this container: its engines cannot be reached from here.
+      if (!(error instanceof DataDirInUse) || !error.isVisible || performance.now() > deadline) throw error
     }
     const running = runningUrls(settings)
     if (running !== null) return { running }

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
 import type { ChannelDeps } from '../../pipelines/management/channels/channels.ts'
 import type { JournalDeps } from '../../pipelines/management/jobs/journals.ts'
+import type { UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import { CHANNEL_REPORT_SUBJECT, type ProcessReport } from '../../schemas/config/channel-report.ts'
 import type { Settings } from '../../schemas/config/settings.ts'
 import type { CallLog } from '../clickhouse/call-log.ts'
@@ -55,7 +56,8 @@ const realWiring = (env: NodeJS.ProcessEnv): Wiring => ({
   withChannels: (work) => withChannels(env, work),
   withJournals: (work) => withJournals(env, work),
   rotateMasterKey: (options) => rotateMasterKey(env, options),
-  rebuildLog: (onProgress) => rebuildLog(env, onProgress),
+  rebuildLog: (onProgress, confirmDeletion) => rebuildLog(env, onProgress, confirmDeletion),
+  withLoggedCalls: (work) => withCallLog(env, ({ database, callLog }) => work(database, { callLog })),
   loadConfig: (options) => loadConfig(env, options),
   channelHealth: () => channelHealth(env),
   readList: async (source) => (await import('./config/price-list-source.ts')).readList(source),
@@ -180,9 +182,12 @@ async function rotateMasterKey(
 async function rebuildLog(
   env: NodeJS.ProcessEnv,
   onProgress: (progress: RebuildProgress) => void,
+  confirmDeletion?: (unbooked: UnbookedSum) => Promise<void>,
 ): Promise<RebuildResult> {
   const { rebuildLog: rebuild } = await import('../../pipelines/call-log/rebuild.ts')
-  return withCallLog(env, (stores) => rebuild({ ...stores, onProgress }))
+  return withCallLog(env, (stores) =>
+    rebuild({ ...stores, onProgress, ...(confirmDeletion && { confirmDeletion }) }),
+  )
 }
 
 async function channelHealth(env: NodeJS.ProcessEnv): Promise<ChannelHealth[]> {

@@ -1,8 +1,11 @@
 /** Dependencies of the command line; `main.ts` makes them from the real engines. */
+
 import type { RebuildProgress, RebuildResult } from '../../pipelines/call-log/rebuild.ts'
+import type { CallLogDeps } from '../../pipelines/management/calls/call-log.ts'
 import type { ChannelDeps } from '../../pipelines/management/channels/channels.ts'
 import type { JournalDeps } from '../../pipelines/management/jobs/journals.ts'
 import type { TaskMessages } from '../../pipelines/tasks/worker/messages.ts'
+import type { UnbookedSum } from '../../schemas/call-log/unbooked.ts'
 import type { ProcessReport } from '../../schemas/config/channel-report.ts'
 import type { ConfigFile } from '../../schemas/config/file.ts'
 import type { CallLog } from '../clickhouse/call-log.ts'
@@ -98,7 +101,12 @@ export interface Wiring {
    */
   rotateMasterKey(options: { readonly endLinks: boolean }): Promise<number | null>
   /** Rebuilds the call log, of the running service or of the configured engines. */
-  rebuildLog(onProgress: (progress: RebuildProgress) => void): Promise<RebuildResult>
+  rebuildLog(
+    onProgress: (progress: RebuildProgress) => void,
+    confirmDeletion?: (unbooked: UnbookedSum) => Promise<void>,
+  ): Promise<RebuildResult>
+  /** Runs `work` as `withDatabase` does, with the calls of the call log. */
+  withLoggedCalls<T>(work: (database: Database, deps: CallLogDeps) => Promise<T>): Promise<T>
   /** @throws UnknownConfig where no file is named and the service's cannot be known */
   loadConfig(options?: LoadOptions): CheckedConfig
   channelHealth(): Promise<ChannelHealth[]>

@@ -2,6 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { bucketSums, callsBetween, monthSums } from './audit/calls.ts'
 import { dayDifferences } from './audit/days.ts'
+import { loggedCalls, loggedSettlements } from './audit/logged-calls.ts'
 import { checkTables, commandOnCluster } from './cluster.ts'
 import { asFailure, connect, isUnknownTable } from './connection.ts'
 import { migrate } from './migrate.ts'
@@ -115,6 +116,8 @@ export function openCallLog(url: string, cluster: string | null = null) {
     costByDay: answering(costByDay),
     usageBy: answering(usageBy),
     costsBy: answering(costsBy),
+    loggedCalls: auditing(loggedCalls),
+    loggedSettlements: auditing(loggedSettlements),
     retainedFrom: auditing(readRetainedFrom),
     monthSums: auditing(monthSums),
     bucketSums: auditing(bucketSums),

@@ -63,6 +63,8 @@ const LastConfig = z.object({ config_file: z.string().nullable() })
 export class DataDirInUse extends Error {
   /** Null where the holder has not said who it is. */
   readonly pid: number | null
+  /** False: it runs in another container, or has been killed. */
+  readonly isVisible: boolean
 
   constructor(dir: string, holder: Holder | null, baseUrl: string | null) {
     super(
@@ -70,6 +72,7 @@ export class DataDirInUse extends Error {
     )
     this.name = 'DataDirInUse'
     this.pid = holder?.pid ?? null
+    this.isVisible = holder !== null && isAlive(holder)
   }
 }
 

@@ -2,9 +2,14 @@
 import t from 'tap'
 import { DEFAULT_TRIAL_CREDIT, MINIMUM_TOP_UP } from '../../schemas/accounts/account.ts'
 import { KEY_LENGTH_CHARS, KEY_SHOWN_CHARS } from '../../schemas/accounts/key.ts'
-import { LOG_CSV_MAX_ROWS, LOG_LIMIT_DEFAULT_ROWS, LOG_LIMIT_MAX_ROWS } from '../../schemas/call-log/row.ts'
+import {
+  LOG_CSV_MAX_ROWS,
+  LOG_LIMIT_DEFAULT_ROWS,
+  LOG_LIMIT_MAX_ROWS,
+  UNIT_TYPES,
+} from '../../schemas/call-log/row.ts'
 import { LOG_SUMMARY_CACHE_SECONDS, LOG_SUMMARY_MAX_DAYS } from '../../schemas/call-log/summary.ts'
-import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../schemas/config/catalog.ts'
+import { ENDPOINT_TYPES, ESTIMATE_OUTPUT_CAP_TOKENS } from '../../schemas/config/catalog.ts'
 import {
   BATCH_MAX_PAGES,
   MCP_SEARCH_DEFAULT_LIMIT,
@@ -25,7 +30,7 @@ import {
 import { CALLER_LINK_MAX_CHARS } from '../../schemas/media/fields.ts'
 import { IMAGES_MAX, REFERENCE_IMAGES_MAX } from '../../schemas/media/images.ts'
 import { LYRICS_MAX_CHARS, MUSIC_PROMPT_MAX_CHARS } from '../../schemas/media/music.ts'
-import { SPEECH_INPUT_MAX_CHARS } from '../../schemas/media/speech.ts'
+import { SPEECH_INPUT_MAX_CHARS, SPEED_MAX, SPEED_MIN } from '../../schemas/media/speech.ts'
 import { TRANSCRIPT_URL_MAX_CHARS } from '../../schemas/media/transcripts.ts'
 import { PORTRAITS_MAX } from '../../schemas/media/videos.ts'
 import { TASK_KINDS } from '../../schemas/tasks/kinds.ts'
@@ -48,7 +53,9 @@ const BOUNDS: Readonly<Record<string, readonly (number | string)[]>> = {
   'Links from clients': [CALLER_LINK_MAX_CHARS],
   Images: [IMAGES_MAX, REFERENCE_IMAGES_MAX],
   Music: [MUSIC_PROMPT_MAX_CHARS, LYRICS_MAX_CHARS],
-  Speech: [SPEECH_INPUT_MAX_CHARS],
+  Speech: [SPEECH_INPUT_MAX_CHARS, SPEED_MIN, SPEED_MAX],
+  Models: ENDPOINT_TYPES,
+  'Call log rows': UNIT_TYPES,
   Transcripts: [TRANSCRIPT_URL_MAX_CHARS],
   Avatars: [AVATAR_NAME_MAX_CHARS, AVATAR_LIST_MAX],
   'Digital humans': [PORTRAITS_MAX],

@@ -42,9 +42,11 @@ function jobShape(job: Job) {
 }
 
 export const jobActs = [
-  implement(startJob, async ({ write }, { kind, full }) =>
-    jobShape(await write((database) => database.startJob({ kind, input: full ? { full } : null }))),
-  ),
+  implement(startJob, async ({ write }, { kind, ...flags }) => {
+    const given = Object.entries(flags).filter(([, isSet]) => isSet)
+    const input = given.length > 0 ? Object.fromEntries(given) : null
+    return jobShape(await write((database) => database.startJob({ kind, input })))
+  }),
   implement(listJobs, async ({ database }, { kind, ...input }) => {
     const kinds = kind === undefined ? INTEGRITY_KINDS : [kind]
     return page((await database.listJobs({ kinds, ...pageAfter(input) })).map(jobShape), input)

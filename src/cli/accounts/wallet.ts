@@ -19,6 +19,7 @@ import { runnerOf } from '../management.ts'
 import { credits, entryLimit, noteText, signedCredits } from '../option-values.ts'
 import { counted, printTable } from '../output.ts'
 import { assertConfirmed } from './confirm.ts'
+import { addImportLog } from './import-log.ts'
 import { printMetering } from './metering-text.ts'
 
 const DEFAULT_LEDGER_ENTRIES = 50
@@ -117,6 +118,8 @@ export function addWalletCommands(program: Command, { wiring, output, isNegative
     .answers(async (id: string, { limit }: { limit: number }) =>
       answerTable(await list(listLedger, { id }, limit), LEDGER_FIELDS),
     )
+
+  addImportLog(wallet, wiring)
 
   wallet
     .command('verify')

@@ -1,6 +1,9 @@
 /** `tollgate logs rebuild`: rebuilds the call log from the usage rows, which are the truth. */
 import type { RebuildProgress } from '../../../pipelines/call-log/rebuild.ts'
+import type { UnbookedSum } from '../../../schemas/call-log/unbooked.ts'
+import { assertAgreed } from '../accounts/confirm.ts'
 import type { Command, Context } from '../context.ts'
+import type { Wiring } from '../wiring.ts'
 
 const PROGRESS_INTERVAL_MS = 1_000
 const MS_PER_SECOND = 1_000
@@ -8,7 +11,8 @@ const MS_PER_SECOND = 1_000
 const HELP = `
 Builds a new log from PostgreSQL beside the live one; calls are taken, copied and read all the while, and at
 the end the two change places. It needs room for a second log. Broken off, it leaves the log as it was; the next one
-begins from the start. It works as well where ClickHouse lost its tables, or is a new one. Months that
+begins from the start. Calls that only the log has are not deleted unless --delete-unbooked is named and
+confirmed; wallet import-log books them. It works as well where ClickHouse lost its tables, or is a new one. Months that
 logs.retention_days has dropped stay away.`
 
 const counted = (count: number): string => Math.round(count).toLocaleString('en-US')
@@ -40,15 +44,32 @@ function progressTo(print: (text: string) => void): (progress: RebuildProgress) 
   }
 }
 
+interface RebuildFlags {
+  readonly deleteUnbooked?: boolean
+  readonly yes?: boolean
+}
+
+const confirmDeletion =
+  (wiring: Pick<Wiring, 'confirm'>, isAgreed: boolean) =>
+  async ({ calls, cost, accounts }: UnbookedSum): Promise<void> => {
+    if (isAgreed) return
+    const what = `${counted(calls)} calls of ${counted(accounts.length)} accounts, which cost ${cost} credits`
+    const question = `Only the call log has ${what}. They will be deleted for good. Do it?`
+    await assertAgreed(wiring, question, `Only the call log has ${what}. Name --yes to delete them.`)
+  }
+
 export function addRebuild(logs: Command, { wiring, output }: Context): void {
   logs
     .command('rebuild')
     .description('rebuild the call log from PostgreSQL, while the service runs')
     .addHelpText('after', HELP)
+    .option('--delete-unbooked', 'delete the calls that only the log has, and PostgreSQL has not')
+    .option('--yes', 'do not ask before that')
     .example('logs rebuild')
-    .answers(async () => {
+    .answers(async ({ deleteUnbooked = false, yes = false }: RebuildFlags) => {
       const startedAt = performance.now()
-      const { rows, dropped } = await wiring.rebuildLog(progressTo(output.error))
+      const confirm = deleteUnbooked ? confirmDeletion(wiring, yes) : undefined
+      const { rows, dropped } = await wiring.rebuildLog(progressTo(output.error), confirm)
       const seconds = Math.round((performance.now() - startedAt) / MS_PER_SECOND)
       const left = dropped === 0 ? '' : `; ${counted(dropped)} older ones were dropped by age`
       return {

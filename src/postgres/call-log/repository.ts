@@ -13,6 +13,7 @@ import {
   rangeEnd,
   releaseRebuild,
 } from './rebuild.ts'
+import { recordUnbooked, unbookedOf } from './unbooked.ts'
 
 export type Calls = ReturnType<typeof openCalls>
 export type CallCopy = ReturnType<typeof openCallCopy>
@@ -20,9 +21,10 @@ export type CallCopy = ReturnType<typeof openCallCopy>
 export const openCalls = (pools: Pools) =>
   onStandby(pools, { newestCalls, callsSince, findCall }, READ_DEADLINE_MS)
 
-export const openCallCopy = ({ main, copying, rebuilding }: Pools) => ({
+export const openCallCopy = ({ main, copying, rebuilding, auditing }: Pools) => ({
   ...onPool(copying, { claimCopyRange, readUsageRows, finishCopyRange }),
-  ...onPool(main, { copiedUpto }),
+  ...onPool(main, { copiedUpto, recordUnbooked }),
+  ...onPool(auditing, { unbookedOf }),
   // While a rebuild holds copying, a copier of the same process waits on `copying`.
   ...onPool(rebuilding, {
     claimRebuild,

@@ -7,6 +7,7 @@ import { keyRotationActs } from '../../../pipelines/management/accounts/key-rota
 import { keyActs } from '../../../pipelines/management/accounts/keys.ts'
 import { organizationActs } from '../../../pipelines/management/accounts/organizations.ts'
 import { tokenActs } from '../../../pipelines/management/accounts/tokens.ts'
+import { type CallLogDeps, callLogActs } from '../../../pipelines/management/calls/call-log.ts'
 import { type CallDeps, callActs } from '../../../pipelines/management/calls/calls.ts'
 import {
   type InstallationUsageDeps,
@@ -59,6 +60,7 @@ const MAX_FORM_BYTES = MAX_UPLOAD_BYTES + MAX_BODY_BYTES
 
 export type ManagementRouteDeps = EndpointDeps &
   CallDeps &
+  CallLogDeps &
   UsageDeps &
   InstallationUsageDeps &
   TaskDeps &
@@ -99,6 +101,7 @@ export function managementRoutes(deps: ManagementRouteDeps): RoutedPath[] {
     ...pageActs,
     ...importActs,
     ...callActs,
+    ...callLogActs,
     ...usageActs,
     ...installationUsageActs,
     ...taskActs,

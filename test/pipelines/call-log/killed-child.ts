@@ -51,6 +51,7 @@ const rebuild = () =>
   rebuildLog({
     database,
     callLog: {
+      loggedCalls: callLog.loggedCalls,
       insertCalls: callLog.insertCalls,
       async createRebuildTables() {
         const fresh = await callLog.createRebuildTables()

@@ -148,7 +148,10 @@ t.test('GET /v1/logs', async (t) => {
 
   t.test('ref finds a call by its request id, however old, and never a foreign one', async (t) => {
     t.same(await ids(`ref=${bookedCall(1).request_id}`), [1])
-    t.same(await ids(`ref=${bookedCall(1).request_id}&period=30d`), [], 'a window that is asked for holds')
+    for (const window of ['period=30d', 'period=today', `from=2026-03-01&to=2026-03-02`])
+      t.same(await ids(`ref=${bookedCall(1).request_id}&${window}`), [1], `${window} hides nothing`)
+    await refused(t, `ref=${bookedCall(1).request_id}&period=31d`, 'invalid_request', /period/)
+    await refused(t, `ref=${bookedCall(1).request_id}&from=2026-03-01`, 'invalid_request', /together/)
     t.same(await ids(`ref=${bookedCall(9).request_id}`), [], "of the account's other key")
     t.same(await ids(`ref=${bookedCall(9).request_id}&scope=account`, whole), [9])
     t.same(await ids(`ref=${bookedCall(10).request_id}&scope=account`, whole), [], 'of another account')

@@ -30,3 +30,37 @@ t.test('a rebuild that fails says why', async (t) => {
   t.equal(code, 1)
   t.equal(stderr, 'error: Another rebuild of the call log is under way\n')
 })
+
+t.test('calls that only the log has are deleted on request, after a question', async (t) => {
+  const unbooked = {
+    calls: 1_234,
+    cost: '5.5',
+    accounts: [{ account_id: 'a', calls: 1_234, cost: '5.5', is_known: true }],
+  }
+  const asked: string[] = []
+  const wiringWith = (answer: boolean | null) => ({
+    ...noEngines,
+    rebuildLog: async (_: unknown, confirmDeletion?: (sum: typeof unbooked) => Promise<void>) => {
+      if (confirmDeletion === undefined) throw new Error('only the log has some')
+      await confirmDeletion(unbooked)
+      return { rows: 1, dropped: 0 }
+    },
+    confirm: async (question: string) => {
+      asked.push(question)
+      return answer
+    },
+  })
+  t.match(await command(['logs', 'rebuild'], wiringWith(true)), { code: 1, stderr: /only the log has some/ })
+  t.match(await command(['logs', 'rebuild', '--yes'], wiringWith(true)), { code: 1 })
+  t.same(asked, [])
+  t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith(false)), { code: 1 })
+  t.match(asked, [
+    /^Only the call log has 1,234 calls of 1 accounts, which cost 5\.5 credits\. They will be deleted for good\. Do it\? /,
+  ])
+  t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith(null)), {
+    code: 1,
+    stderr: /Name --yes to delete them\. Nothing was changed/,
+  })
+  t.match(await command(['logs', 'rebuild', '--delete-unbooked'], wiringWith(true)), { code: 0 })
+  t.match(await command(['logs', 'rebuild', '--delete-unbooked', '--yes'], wiringWith(null)), { code: 0 })
+})

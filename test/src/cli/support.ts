@@ -59,6 +59,7 @@ export const noEngines: Wiring = {
   withChannels: never,
   rotateMasterKey: never,
   rebuildLog: never,
+  withLoggedCalls: never,
   loadConfig: never,
   channelHealth: never,
   readList: never,

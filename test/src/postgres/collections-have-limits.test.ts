@@ -221,6 +221,23 @@ for (const [limit, collection] of Object.entries(COLLECTIONS))
     await holds(t, limit as CollectionLimit, collection)
   })
 
+t.test('imports of accounts take turns, however many one of them has begun', async (t) => {
+  await sql`UPDATE jobs SET ended_at = now()`
+  const owners: string[] = []
+  for (const name of ['busy', 'calm']) {
+    const { account } = await database.createAccount({ name, credit: 0n })
+    owners.push(account.id)
+  }
+  const [busy, calm] = owners as [string, string]
+  const start = (owner: string) =>
+    database.startJob({ kind: 'import', accountId: owner, subjectId: another() })
+  for (let at = 0; at < 3; at++) await start(busy)
+  await start(calm)
+  const turns: (string | null)[] = []
+  for (let at = 0; at < 4; at++) turns.push((await database.claimJob(['import']))!.accountId)
+  t.same(turns, [busy, calm, busy, busy])
+})
+
 t.test('a further sign-in ends the session that was not seen for longest', async (t) => {
   const most = COLLECTION_LIMITS.sessions_per_user
   const first = hash()

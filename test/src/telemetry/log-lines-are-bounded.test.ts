@@ -1,4 +1,4 @@
-/** No value of a log line is long, whoever sent it. */
+/** No value of a log line is long, from a client or from anywhere else. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

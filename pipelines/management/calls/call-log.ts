@@ -1,0 +1,36 @@
+/** Acts on the call log as a whole. */
+import { importLog } from '../../../schemas/management/call-log.ts'
+import { printCredits } from '../../../schemas/money.ts'
+import {
+  type BookDeps,
+  bookLogged,
+  findUnbooked,
+  sumUnbooked,
+  type UnbookedDeps,
+} from '../../call-log/unbooked.ts'
+import { implementWith } from '../act.ts'
+
+export interface CallLogDeps {
+  readonly callLog: UnbookedDeps['callLog'] & BookDeps['callLog']
+}
+
+const act = implementWith<CallLogDeps>()
+
+export const callLogActs = [
+  act(importLog, async ({ database, callLog, write }, { dry_run }) => {
+    const found = await findUnbooked({ database, callLog })
+    const sum = await sumUnbooked(database, found)
+    if (dry_run || found.length === 0)
+      return { ...sum, dry_run, booked_calls: 0, booked_cost: printCredits(0n) }
+    const known = new Set(sum.accounts.flatMap(({ account_id, is_known }) => (is_known ? [account_id] : [])))
+    const bookable = found.filter(({ accountId }) => known.has(accountId))
+    const ids = await bookLogged({ database, callLog }, bookable)
+    const booked = bookable.filter(({ requestId }) => ids.has(requestId))
+    const booked_cost = printCredits(booked.reduce((all, { cost }) => all + cost, 0n))
+    await write(async (writing) => {
+      await writing.announceWallets([...new Set(booked.map(({ accountId }) => accountId))])
+      await writing.recordUnbooked('import', { calls: booked.length, cost: booked_cost })
+    })
+    return { ...sum, dry_run, booked_calls: booked.length, booked_cost }
+  }),
+]
