@@ -11,7 +11,14 @@ import {
   PLAIN,
   simulated,
 } from '../end-to-end/protocols/support.ts'
-import { balanceOf, rowOf, upstreamCalls, upstreamRequest } from '../end-to-end/support.ts'
+import {
+  balanceOf,
+  receivedIn,
+  rowOf,
+  UPSTREAM_KEY,
+  upstreamCalls,
+  upstreamRequest,
+} from '../end-to-end/support.ts'
 import { eventually, until } from '../support/eventually.ts'
 import { closedPort } from '../support/http-server.ts'
 import { processTeardown, serviceOfProcess } from '../support/process-service.ts'
@@ -81,10 +88,18 @@ const MODELS = [
   { id: 'ended-promotion', pricing: { ...PRICING, discount: '0.8', discount_until: '2020-01-01T00:00:00Z' } },
   { id: 'seeing', capabilities: { vision: true } },
   { id: 'toolless' },
+  { id: 'script-video', endpoint_type: 'videos_generations', pricing: { unit: 'second', per_unit: '4.04' } },
 ]
 
 function channels(scripted: string, closed: number): ChannelPlan[] {
-  return CHAT_PROTOCOLS.flatMap((protocol) => [
+  const media: ChannelPlan = {
+    id: 'spec-script-video',
+    protocol: 'task',
+    base_url: `${scripted}/task`,
+    api_key: UPSTREAM_KEY,
+    models: { 'script-video': 'scripted' },
+  }
+  const chat = CHAT_PROTOCOLS.flatMap((protocol): ChannelPlan[] => [
     simulated(
       protocol,
       {
@@ -136,6 +151,7 @@ function channels(scripted: string, closed: number): ChannelPlan[] {
       ),
     ),
   ])
+  return [media, ...chat]
 }
 
 interface Demonstration {
@@ -358,7 +374,13 @@ export interface World {
   /** The JSON that it received. */
   // biome-ignore lint/suspicious/noExplicitAny: as for `Answer`.
   received(trace: string): Promise<any>
+  /** The JSON of the latest request that it received with this word in it: those for media carry no request id. */
+  // biome-ignore lint/suspicious/noExplicitAny: as for `Answer`.
+  receivedWith(word: string): Promise<any>
 }
+
+/** Fewer than the simulated provider keeps: others come meanwhile. */
+const KEPT_REQUESTS = 80
 
 let world: Promise<World> | null = null
 
@@ -381,6 +403,13 @@ async function makeWorld(): Promise<World> {
     },
     upstreamCalls: (trace) => upstreamCalls(service, trace),
     received: async (trace) => JSON.parse((await upstreamRequest(service, trace)).body),
+    async receivedWith(word) {
+      for (const call of (await upstreamCalls(service)).reverse().slice(0, KEPT_REQUESTS)) {
+        const { body } = await receivedIn(service, call)
+        if (body.includes(word)) return JSON.parse(body)
+      }
+      throw new Error(`the upstream received no ${word}`)
+    },
   }
 }
 
