@@ -19,7 +19,7 @@ import {
   upstreamCalls,
   upstreamRequest,
 } from '../end-to-end/support.ts'
-import { eventually, until } from '../support/eventually.ts'
+import { eventually } from '../support/eventually.ts'
 import { closedPort } from '../support/http-server.ts'
 import { processTeardown, serviceOfProcess } from '../support/process-service.ts'
 import type { LentService, LogJson } from '../support/service.ts'
@@ -219,6 +219,9 @@ async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, headers: response.headers, text, body: parsed(text), trace }
 }
 
+/** Longer than any machine takes to book a call. */
+const SETTLED_WITHIN_MS = 15_000
+
 /** A key and its account. */
 export class Client {
   readonly service: LentService
@@ -333,10 +336,11 @@ export class Client {
   /** Waits until the balance is `remaining`; the last one seen otherwise. */
   async remaining(remaining: string): Promise<string> {
     let seen = ''
-    await until('the balance has changed', async () => {
+    const read = async () => {
       seen = (await this.balance()).remaining
-      return seen === remaining
-    }).catch(() => undefined)
+      return seen === remaining ? true : undefined
+    }
+    await eventually('the balance has changed', read, SETTLED_WITHIN_MS).catch(() => undefined)
     return seen
   }
 
