@@ -3,6 +3,10 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Teardown } from '../support/engines.ts'
 import { serveHttp, textOf } from '../support/http-server.ts'
+import { FILM } from '../support/media-providers/provider.ts'
+
+/** A video is there. */
+export const FILM_PATH = '/film.mp4'
 
 export interface ReceivedRequest {
   readonly path: string
@@ -27,6 +31,8 @@ export interface ScriptedUpstream {
 export async function startScriptedUpstream(t: Teardown): Promise<ScriptedUpstream> {
   const scripts = new Map<string, { readonly answer: Answerer; readonly received: ReceivedRequest[] }>()
   const url = await serveHttp(t, (request, response) => {
+    if (request.url === FILM_PATH)
+      return void response.writeHead(200, { 'content-type': 'video/mp4' }).end(FILM)
     void textOf(request).then((text) => {
       const [word = ''] = /script-[0-9a-f]{16}/.exec(text) ?? []
       const script = scripts.get(word)

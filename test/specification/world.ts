@@ -11,8 +11,15 @@ import {
   PLAIN,
   simulated,
 } from '../end-to-end/protocols/support.ts'
-import { balanceOf, rowOf, upstreamCalls, upstreamRequest } from '../end-to-end/support.ts'
-import { eventually, until } from '../support/eventually.ts'
+import {
+  balanceOf,
+  receivedIn,
+  rowOf,
+  UPSTREAM_KEY,
+  upstreamCalls,
+  upstreamRequest,
+} from '../end-to-end/support.ts'
+import { eventually } from '../support/eventually.ts'
 import { closedPort } from '../support/http-server.ts'
 import { processTeardown, serviceOfProcess } from '../support/process-service.ts'
 import type { LentService, LogJson } from '../support/service.ts'
@@ -81,10 +88,18 @@ const MODELS = [
   { id: 'ended-promotion', pricing: { ...PRICING, discount: '0.8', discount_until: '2020-01-01T00:00:00Z' } },
   { id: 'seeing', capabilities: { vision: true } },
   { id: 'toolless' },
+  { id: 'script-video', endpoint_type: 'videos_generations', pricing: { unit: 'second', per_unit: '4.04' } },
 ]
 
 function channels(scripted: string, closed: number): ChannelPlan[] {
-  return CHAT_PROTOCOLS.flatMap((protocol) => [
+  const media: ChannelPlan = {
+    id: 'spec-script-video',
+    protocol: 'task',
+    base_url: `${scripted}/task`,
+    api_key: UPSTREAM_KEY,
+    models: { 'script-video': 'scripted' },
+  }
+  const chat = CHAT_PROTOCOLS.flatMap((protocol): ChannelPlan[] => [
     simulated(
       protocol,
       {
@@ -136,6 +151,7 @@ function channels(scripted: string, closed: number): ChannelPlan[] {
       ),
     ),
   ])
+  return [media, ...chat]
 }
 
 interface Demonstration {
@@ -202,6 +218,9 @@ async function answerOf(response: Response): Promise<Answer> {
   const trace = response.headers.get('x-gateway-trace') ?? ''
   return { status: response.status, headers: response.headers, text, body: parsed(text), trace }
 }
+
+/** Longer than any machine takes to book a call. */
+const SETTLED_WITHIN_MS = 15_000
 
 /** A key and its account. */
 export class Client {
@@ -317,10 +336,11 @@ export class Client {
   /** Waits until the balance is `remaining`; the last one seen otherwise. */
   async remaining(remaining: string): Promise<string> {
     let seen = ''
-    await until('the balance has changed', async () => {
+    const read = async () => {
       seen = (await this.balance()).remaining
-      return seen === remaining
-    }).catch(() => undefined)
+      return seen === remaining ? true : undefined
+    }
+    await eventually('the balance has changed', read, SETTLED_WITHIN_MS).catch(() => undefined)
     return seen
   }
 
@@ -358,7 +378,13 @@ export interface World {
   /** The JSON that it received. */
   // biome-ignore lint/suspicious/noExplicitAny: as for `Answer`.
   received(trace: string): Promise<any>
+  /** The JSON of the latest request that it received with this word in it: those for media carry no request id. */
+  // biome-ignore lint/suspicious/noExplicitAny: as for `Answer`.
+  receivedWith(word: string): Promise<any>
 }
+
+/** Fewer than the simulated provider keeps: others come meanwhile. */
+const KEPT_REQUESTS = 80
 
 let world: Promise<World> | null = null
 
@@ -381,6 +407,13 @@ async function makeWorld(): Promise<World> {
     },
     upstreamCalls: (trace) => upstreamCalls(service, trace),
     received: async (trace) => JSON.parse((await upstreamRequest(service, trace)).body),
+    async receivedWith(word) {
+      for (const call of (await upstreamCalls(service)).reverse().slice(0, KEPT_REQUESTS)) {
+        const { body } = await receivedIn(service, call)
+        if (body.includes(word)) return JSON.parse(body)
+      }
+      throw new Error(`the upstream received no ${word}`)
+    },
   }
 }
 
