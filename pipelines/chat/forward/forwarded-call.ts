@@ -4,7 +4,6 @@ import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { FAILURES, Failure } from '../../../schemas/failure.ts'
-import { type KeyMask, keyMask, withoutKeys } from '../../../src/core/call-log/key-mask.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
@@ -28,6 +27,7 @@ import { type CallFileMap, CallFiles, NO_FILES } from './call-files.ts'
 import { CallRecord, type Ending, endingOf } from './call-record.ts'
 import { attemptMs, msLeft } from './call-time.ts'
 import type { ForwardDeps } from './deps.ts'
+import { maskingKeys } from './masked-answers.ts'
 import { RouteChoice } from './route-choice.ts'
 import { afterwards, noteStored, noteUnfinished } from './stored-response.ts'
 import { plannedTranslation, servedModelHeaders, translationHeaders } from './translation-headers.ts'
@@ -50,8 +50,6 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   #answer: Answer | null = null
   /** Sink to which the client's bytes go directly; null when they go as events. */
   #client: DataSink | null = null
-  /** Takes the keys of the channel out of its answer; null while nothing is answered, and where there are none. */
-  #mask: KeyMask | null = null
   readonly #deps: ForwardDeps
   #admitted: AdmittedCall
   readonly #subscriber: Subscriber<Reply>
@@ -179,7 +177,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
-    this.#guarded(() => this.#head(status, headers, this.#adapter!))
+    const adapter = maskingKeys(this.#adapter!, this.#route!.channel)
+    this.#guarded(() => this.#head(status, headers, adapter))
   }
 
   onData(bytes: Uint8Array): void {
@@ -267,7 +266,6 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   begin(headers: HeaderList): void {
-    this.#mask = keyMask(this.#route!.channel)
     this.#files?.end()
     this.#admitted = this.#choice.admitted = this.#record.releaseBody()
     this.#subscriber.next({
@@ -288,19 +286,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   send(bytes: Uint8Array): void {
-    const shown = this.#mask === null ? bytes : this.#mask.push(bytes as Buffer)
-    if (shown !== null) this.#write(shown)
-  }
-
-  #write(bytes: Uint8Array): void {
     if (this.#client !== null) this.#client.data(bytes)
     else this.#subscriber.next({ type: 'data', bytes })
-  }
-
-  /** Sends what waits for more: nothing follows. */
-  #flush(): void {
-    const rest = this.#mask?.end() ?? null
-    if (rest !== null) this.#write(rest)
   }
 
   isPaused = (): boolean => this.#upstream?.paused ?? false
@@ -308,8 +295,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
 
   finishWhole(headers: HeaderList, body: Buffer): void {
     this.#record.firstByteAt = performance.now()
-    const shown = withoutKeys(this.#route!.channel, body)
-    this.#succeed({ type: 'full', status: this.#status, headers: this.#withAdded(headers), body: shown })
+    this.#succeed({ type: 'full', status: this.#status, headers: this.#withAdded(headers), body })
   }
 
   /** Ends the reply once the journal has the settlement: a client that sees the end has paid, whatever is killed. */
@@ -328,7 +314,6 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   finish(ending: Ending): void {
-    this.#flush()
     if (ending.kind === 'success') return this.#succeed()
     this.#record.ending = ending
     const error = { code: 'upstream_timeout', message: '', ...ending }

@@ -3,7 +3,7 @@
  * and "Attempts".
  */
 
-import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
+import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
 import type { EncodedRequest, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
@@ -52,12 +52,16 @@ export const translationHeaders = (
       ]
     : NO_HEADERS
 
-/** Returns the header of a call that was refused before an attempt, where each attempt would have been the same translation. */
+interface PlannedRoute extends Pick<Route, 'isTranslated' | 'protocol'> {
+  readonly channel: Pick<ChannelEntry, 'priority'>
+}
+
+/** Returns the header of a call that was refused before an attempt, where any attempt would have been translated: of the first. */
 export function plannedTranslation(
   protocol: ChatProtocol,
-  { routes = [] }: { readonly routes?: readonly Pick<Route, 'isTranslated' | 'protocol'>[] },
+  { routes = [] }: { readonly routes?: readonly PlannedRoute[] },
 ): HeaderList {
-  const [first] = routes
-  const isSame = routes.every(({ protocol, isTranslated }) => isTranslated && protocol === first?.protocol)
-  return first === undefined || !isSame ? NO_HEADERS : [translationHeader(protocol, first.protocol)]
+  const [first] = routes.toSorted((a, b) => a.channel.priority - b.channel.priority)
+  const isTranslated = routes.every((route) => route.isTranslated)
+  return first === undefined || !isTranslated ? NO_HEADERS : [translationHeader(protocol, first.protocol)]
 }

@@ -18,6 +18,9 @@ import {
 /** Status, code and type of each. */
 const STATUSES = [
   [400, 'invalid_request', 'invalid_request_error'],
+  [401, 'invalid_api_key', 'authentication_error'],
+  [402, 'upstream_error', 'api_error'],
+  [403, 'permission_denied', 'permission_error'],
   [404, 'not_found', 'invalid_request_error'],
   [408, 'upstream_error', 'api_error'],
   [418, 'upstream_error', 'api_error'],
@@ -28,6 +31,9 @@ const STATUSES = [
   [529, 'upstream_error', 'api_error'],
 ] as const
 
+/** Those that are about the request: their rows are rejected. */
+const ABOUT_REQUEST: readonly number[] = [400, 422]
+
 /** What the upstream says of the channel's own key. */
 const ABOUT_ACCESS = [401, 402, 403]
 
@@ -35,9 +41,7 @@ const MODELS = {
   ...Object.fromEntries(
     STATUSES.map(([status]) => [`status-${status}`, { simulate: `fault=status:${status}` }]),
   ),
-  ...Object.fromEntries(
-    ABOUT_ACCESS.map((status) => [`status-${status}`, { simulate: `fault=status:${status},retry_after=3` }]),
-  ),
+  ...Object.fromEntries(ABOUT_ACCESS.map((status) => [`hidden-${status}`, { served: false }])),
   waits: { simulate: 'fault=status:429,retry_after=17' },
   garbage: { simulate: 'fault=garbage' },
   resets: { simulate: 'fault=reset:head' },
@@ -63,6 +67,13 @@ const moreChannels = (port: number): string =>
     `    api_key: ${UPSTREAM_KEY}`,
     `    timeout_seconds: ${TIMEOUT_SECONDS}`,
     '    models: { silent: "sim-silent@fault=hang", stalls: "sim-stalls@tokens=200,fault=hang:2000" }',
+    '  - id: line-that-hides',
+    '    protocol: chat-completions',
+    '    base_url: ${TEST_SIMULATOR_URL}/v1',
+    `    api_key: ${UPSTREAM_KEY}`,
+    '    hide_auth_errors: true',
+    '    models:',
+    ...ABOUT_ACCESS.map((status) => `      hidden-${status}: "sim-any@fault=status:${status},retry_after=3"`),
     '',
   ].join('\n')
 
@@ -104,24 +115,28 @@ t.test("an upstream's failure", async (t) => {
         t.match(response.headers.get('content-type'), /^application\/json/)
         t.equal(response.headers.get('access-control-allow-origin'), '*')
         t.equal(response.headers.get('x-content-type-options'), 'nosniff')
-        expected.set(trace, { status: 'error', error_code: code })
+        const kind = ABOUT_REQUEST.includes(status) ? 'rejected' : 'error'
+        expected.set(trace, { status: kind, error_code: code })
       }
     await checkRows(t, expected)
   })
 
-  await t.test("about the channel's own key is 502, and its words are the operators'", async (t) => {
-    const expected = new Map<string, object>()
-    for (const status of ABOUT_ACCESS)
-      for (const stream of [false, true]) {
-        const { response, error, trace } = await ask(`status-${status}`, stream)
-        t.equal(response.status, 502, String(status))
-        t.match(error, { code: 'upstream_error', type: 'api_error', message: /refused the access/ })
-        t.notMatch(error.message, /simulat/i)
-        t.notOk(response.headers.has('retry-after'))
-        expected.set(trace, { status: 'error', error_code: 'upstream_error', error_message: error.message })
-      }
-    await checkRows(t, expected)
-  })
+  await t.test(
+    "about the key of a channel that hides it is 502, and its words are the operators'",
+    async (t) => {
+      const expected = new Map<string, object>()
+      for (const status of ABOUT_ACCESS)
+        for (const stream of [false, true]) {
+          const { response, error, trace } = await ask(`hidden-${status}`, stream)
+          t.equal(response.status, 502, String(status))
+          t.match(error, { code: 'upstream_error', type: 'api_error', message: /refused the access/ })
+          t.notMatch(error.message, /simulat/i)
+          t.notOk(response.headers.has('retry-after'))
+          expected.set(trace, { status: 'error', error_code: 'upstream_error', error_message: error.message })
+        }
+      await checkRows(t, expected)
+    },
+  )
 
   await t.test('passes on when to try again, and no limits of ours', async (t) => {
     const { response } = await ask('waits', false)
@@ -148,15 +163,18 @@ t.test("an upstream's failure", async (t) => {
     await checkRows(t, expected)
   })
 
-  await t.test('that comes as the first event of a 200, or as no event at all, is 502', async (t) => {
-    const expected = new Map<string, object>()
-    for (const model of ['first_event', 'empty']) {
-      const { response, error, trace } = await ask(model, true)
-      t.equal(response.status, 502, model)
-      t.match(error, { type: 'api_error', code: 'upstream_error' })
-      expected.set(trace, { status: 'error', error_code: 'upstream_error' })
-    }
-    await checkRows(t, expected)
+  await t.test('that comes as no event at all is 502', async (t) => {
+    const { response, error, trace } = await ask('empty', true)
+    t.equal(response.status, 502)
+    t.match(error, { type: 'api_error', code: 'upstream_error' })
+    await checkRows(t, new Map([[trace, { status: 'error', error_code: 'upstream_error' }]]))
+  })
+
+  await t.test('that comes as the first event of a 200 passes as it came', async (t) => {
+    const response = await service.chat(key, { model: 'first_event', messages: say('hi'), stream: true })
+    t.equal(response.status, 200)
+    t.match(await response.text(), /^data: \{"error":\{.*\}\}\n\n$/)
+    await checkRows(t, new Map([[traceOf(response), { status: 'error', error_code: 'upstream_error' }]]))
   })
 
   await t.test('to answer in time is 504, and the row says interrupted', async (t) => {

@@ -1,9 +1,12 @@
-/** Calls that are refused again and again: every sum counts each of them, and the log has few rows more than 600. */
+/**
+ * Calls that are refused again and again: every sum counts each of them, the log has few rows more than 600 where rows are
+ * shared, and each call is found by its trace id.
+ */
 import t from 'tap'
 import { until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { type LogJson, testConfig } from '../../support/service.ts'
-import { say } from '../support.ts'
+import { say, traceOf } from '../support.ts'
 
 const CALLS = 1000
 const AT_ONCE = 20
@@ -18,12 +21,14 @@ interface Summary {
 }
 
 t.test('an account without credit calls on', async (t) => {
-  const service = await borrowService(t, testConfig({ fast: {} }))
+  const service = await borrowService(t, testConfig({ fast: {} }, 'logs: { share_refusals: true }\n'))
   const { key } = await service.newKey('0')
   const body = { model: 'fast', messages: say('hi') }
+  const traces: string[] = []
   const caller = async (_: unknown, index: number) => {
     for (let call = index; call < CALLS; call += AT_ONCE) {
       const response = await service.chat(key, body)
+      traces.push(traceOf(response))
       if (response.status !== 402) t.fail(`status ${response.status}`)
       await response.arrayBuffer()
     }
@@ -50,5 +55,10 @@ t.test('an account without credit calls on', async (t) => {
     lines.reduce((sum, line) => sum + Number(line.split(',')[column]), 0),
     CALLS,
   )
+  for (const trace of traces.filter((_, index) => index % 50 === 0)) {
+    const found = await read<{ data: LogJson[] }>(`/v1/logs?ref=${trace}`)
+    t.match(found.data, [{ status: 'rejected', error_code: 'quota_exceeded' }], trace)
+    t.match((await service.database.findCall(trace)).call, { status: 'rejected' })
+  }
   t.match(await service.database.verifyWallets(), { ok: true })
 })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { serveHttp, textOf } from '../../support/http-server.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { balanceOf, post, traceOf, UPSTREAM_KEY, upstreamRequest } from '../support.ts'
-import { checkRefused, configOf, ERRORS, simulated } from './support.ts'
+import { checkRefused, configOf, ERRORS, passedThrough, simulated } from './support.ts'
 
 const PATH = '/v1/messages/count_tokens'
 const TOKENS = 321
@@ -137,8 +137,7 @@ t.test('count_tokens', async (t) => {
   await t.test("passes the upstream's own refusals", async (t) => {
     for (const status of STATUSES) {
       const response = await post(service, key, PATH, `{"model":"status-${status}",${MESSAGES}}`)
-      const named = { status, code: '', type: '', messagesType: 'api_error', generateStatus: '' }
-      await checkRefused(t, response, 'messages', named, /^[^{}]*simulat[^{}]*$/i)
+      await checkRefused(t, response, 'messages', passedThrough(status, '', ''), /^[^{}]*simulat[^{}]*$/i)
       t.equal(response.headers.get('retry-after'), '9')
     }
   })

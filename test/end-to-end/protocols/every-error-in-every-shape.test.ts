@@ -17,6 +17,7 @@ import {
   ERRORS,
   type Named,
   PLAIN,
+  passedThrough,
   simulated,
   WAYS,
 } from './support.ts'
@@ -32,12 +33,16 @@ const NO_LIMIT = { max_tokens: 1_000_000 }
 /** How each is named in the chat-completions shape. */
 const PASSED_THROUGH: readonly (readonly [status: number, code: string, type: string])[] = [
   [400, 'invalid_request', 'invalid_request_error'],
+  [401, 'invalid_api_key', 'authentication_error'],
+  [402, 'upstream_error', 'api_error'],
+  [403, 'permission_denied', 'permission_error'],
   [404, 'not_found', 'invalid_request_error'],
   [418, 'upstream_error', 'api_error'],
   [422, 'invalid_request', 'invalid_request_error'],
   [429, 'rate_limit_exceeded', 'rate_limit_error'],
   [500, 'upstream_error', 'api_error'],
   [503, 'upstream_error', 'api_error'],
+  [504, 'upstream_error', 'api_error'],
   [529, 'upstream_error', 'api_error'],
 ]
 
@@ -194,11 +199,11 @@ t.test('every error', async (t) => {
     await t.test(`${name}: of the upstream, its status kept and its message unwrapped`, async (t) => {
       for (const [index, [status, code, type]] of PASSED_THROUGH.entries()) {
         const response = await call(`status-${status}`, { stream: index % 2 === 0 })
-        const named = { status, code, type, messagesType: 'api_error', generateStatus: 'UNAVAILABLE' }
-        await checkRefused(t, response, client, named, /^[^{}]*simulat[^{}]*$/i)
+        await checkRefused(t, response, client, passedThrough(status, code, type), /^[^{}]*simulat[^{}]*$/i)
         t.equal(response.headers.get('retry-after'), '17')
         t.notOk([...response.headers.keys()].some((header) => header.startsWith('x-ratelimit')))
-        noted(response, code, 'error', { attempts_count: 1 })
+        const isAboutRequest = status === 400 || status === 422
+        noted(response, code, isAboutRequest ? 'rejected' : 'error', { attempts_count: 1 })
       }
     })
   }

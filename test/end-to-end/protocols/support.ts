@@ -146,6 +146,8 @@ export interface Named {
   readonly type: string
   readonly messagesType: string
   readonly generateStatus: string
+  /** It is an upstream's, with details of its own. */
+  readonly isPassed?: boolean
 }
 
 /** The whole body of a failure in the shape of `protocol`, whatever its message says. */
@@ -321,6 +323,16 @@ export const ERRORS = {
   timeout: row(504, 'upstream_timeout', 'api_error', 'api_error', 'DEADLINE_EXCEEDED'),
 } as const satisfies Record<string, Named>
 
+/** Names of an upstream's own refusal: those of its status, or of its row. */
+export function passedThrough(status: number, code: string, type: string): Named {
+  const listed = Object.values({ ...ERRORS, denied: DENIED }).find(
+    (error) => [403, 429, 504].includes(status) && error.status === status,
+  )
+  const { messagesType = 'api_error', generateStatus = 'UNAVAILABLE' } = listed ?? {}
+  return { status, code, type, messagesType, generateStatus, isPassed: true }
+}
+const DENIED = row(403, 'permission_denied', 'permission_error', 'permission_error', 'PERMISSION_DENIED')
+
 /** The response is this refusal, in the shape of `protocol`, and nothing more. Gives its message. */
 export async function checkRefused(
   t: Test,
@@ -329,7 +341,8 @@ export async function checkRefused(
   named: Named,
   message: RegExp = /\S/,
 ): Promise<string> {
-  const body = (await response.json()) as { error: { message: string } }
+  const body = (await response.json()) as { error: { message: string; details?: unknown } }
+  if (named.isPassed === true) delete body.error.details
   t.equal(response.status, named.status)
   t.match(response.headers.get('content-type'), /^application\/json/)
   t.match(response.headers.get('x-gateway-trace'), /^req_/)

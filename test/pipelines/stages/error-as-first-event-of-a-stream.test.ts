@@ -120,14 +120,7 @@ t.test('in a translated stream the event is the data of a chunk, on one line', a
       EVENTS.messages('invalid_request_error').split('\n')[1],
     ],
     ['generate-content', event(JSON.parse(pretty)), `data: ${JSON.stringify(JSON.parse(pretty))}`],
-    [
-      'generate-content',
-      pretty
-        .split('\n')
-        .map((line) => `data: ${line}\n`)
-        .join('') + '\n',
-      `data: ${pretty.replaceAll('\n', ' ')}`,
-    ],
+    ['generate-content', `${pretty.replace(/^/gm, 'data: ')}\n\n`, `data: ${pretty.replaceAll('\n', ' ')}`],
   ] as const
   for (const [upstream, sent, line] of upstreams) {
     const call = new RunningCall({ upstream })

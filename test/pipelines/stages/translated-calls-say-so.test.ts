@@ -80,13 +80,19 @@ t.test('a native call says nothing, whole or refused', async (t) => {
   t.same(headersOf(call), {})
 })
 
-t.test('refused before an attempt: where each attempt would have been the same translation', async (t) => {
-  const native = { isTranslated: false, protocol: 'chat-completions' } as const
-  const messages = { isTranslated: true, protocol: 'messages' } as const
-  const generate = { isTranslated: true, protocol: 'generate-content' } as const
-  const of = (...routes: readonly { isTranslated: boolean; protocol: ChatProtocol }[]) =>
+t.test('refused before an attempt: where any attempt would have been translated, as the first', async (t) => {
+  const route = (protocol: ChatProtocol, priority = 0) => ({
+    isTranslated: protocol !== 'chat-completions',
+    protocol,
+    channel: { priority },
+  })
+  const of = (...routes: readonly ReturnType<typeof route>[]) =>
     plannedTranslation('chat-completions', { routes })
-  t.same(of(messages, messages), [[TRANSLATION, 'chat-completions to messages']])
-  for (const routes of [[], [native], [native, messages], [messages, generate]]) t.same(of(...routes), [])
+  t.same(of(route('messages')), [[TRANSLATION, 'chat-completions to messages']])
+  t.same(of(route('messages', 1), route('generate-content')), [
+    [TRANSLATION, 'chat-completions to generate-content'],
+  ])
+  for (const routes of [[], [route('chat-completions')], [route('chat-completions'), route('messages')]])
+    t.same(of(...routes), [])
   t.same(plannedTranslation('chat-completions', {}), [])
 })

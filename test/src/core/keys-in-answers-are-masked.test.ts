@@ -81,7 +81,7 @@ t.test('masked are the keys that a call carries; words are not', async (t) => {
 t.test('an answer of nothing but keys is read once for each of them', async (t) => {
   const keys = maskedKeys([KEY, 'another-key-1234', 'at-the-end-only-1'])
   const cpuOf = (count: number): number => {
-    const bytes = Buffer.from(`${KEY} another-key-1234 `.repeat(count) + 'at-the-end-only-1')
+    const bytes = Buffer.from(`${`${KEY} another-key-1234 `.repeat(count)}at-the-end-only-1`)
     const begunAt = process.cpuUsage()
     t.equal(new KeyMask(keys).whole(bytes).toString(), `${'[secret] '.repeat(2 * count)}[secret]`)
     const { user, system } = process.cpuUsage(begunAt)
