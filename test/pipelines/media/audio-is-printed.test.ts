@@ -173,7 +173,7 @@ t.test('a voice in each state', async (t) => {
     })
   for (const state of TASK_STATES) {
     const printed = printVoice(voice(state))
-    const open = ['waiting', 'submitting', 'unconfirmed', 'queued', 'running', 'storing'].includes(state)
+    const open = ['waiting', 'submitting', 'queued', 'running', 'storing'].includes(state)
     t.equal(printed.status, open ? 'pending' : state === 'succeeded' ? 'ready' : 'failed', state)
     t.strictSame(voiceRecord.parse(printed), printed)
   }

@@ -178,7 +178,7 @@ for (const [ended, status, code] of ENDS)
 
 t.test('what nobody has sent can be refused, what somebody may have sent cannot', async (t) => {
   t.match(refusedUnsent(taskIn('waiting'), NOW), { to: 'refused', money: 'release' })
-  for (const state of ['submitting', 'unconfirmed', 'queued', 'storing', 'succeeded'] as const)
+  for (const state of ['submitting', 'queued', 'storing', 'succeeded'] as const)
     t.equal(refusedUnsent(taskIn(state), NOW), null, state)
 })
 
