@@ -130,7 +130,7 @@ t.test('speech in each state', async (t) => {
     model: 'voice-tts-pro',
     status: 'succeeded',
     characters: 5,
-    duration_sec: '1.2',
+    duration_sec: '1.2000001',
     audio_url: 'https://files.test/speech/spc_1.mp3',
     created_at: CREATED_AT,
   })
