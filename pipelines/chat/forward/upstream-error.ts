@@ -1,5 +1,7 @@
 /** Turns an upstream's failure into the client's error and the call log's error. See docs/errors.md, "Catalogue". */
 import { performance } from 'node:perf_hooks'
+import type { CallStatus } from '../../../schemas/call-log/row.ts'
+import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { Failure, upstreamStatusName } from '../../../schemas/failure.ts'
 import { cutText } from '../../../src/core/json/cut.ts'
 import { LIMITED_KEY_REST_MS, REFUSED_KEY_REST_MS } from '../../../src/core/routing/key-pools.ts'
@@ -167,6 +169,27 @@ export const isAboutAccess = (status: number, message: string): boolean =>
   status === 402 ||
   (status === FORBIDDEN && !ABOUT_CONTENT.test(message)) ||
   (status === BAD_REQUEST && ABOUT_ACCOUNT.test(message))
+
+/** A channel, with the setting of the installation where it has none of its own. */
+type Hiding = Pick<ChannelEntry, 'hide_auth_errors'>
+
+/** Returns whether such a refusal reaches the client as 502: the channel, or the installation, hides it. */
+export const isHidden = ({ hide_auth_errors }: Hiding, status: number, message: string): boolean =>
+  hide_auth_errors === true && isAboutAccess(status, message)
+
+const ABOUT_REQUEST: ReadonlySet<number> = new Set([BAD_REQUEST, 413, 415, 422])
+
+/**
+ * Returns the status of the call-log row of a call that an upstream refused: `rejected` for bad parameters and for
+ * content that is not taken, `error` for what is no fault of the request.
+ */
+export function refusedCallStatus(
+  status: number,
+  message: string,
+): Extract<CallStatus, 'rejected' | 'error'> {
+  if (isAboutAccess(status, message)) return 'error'
+  return ABOUT_REQUEST.has(status) || status === FORBIDDEN ? 'rejected' : 'error'
+}
 
 const accessRefused = (status: number, detail: string): AttemptFailure =>
   accessRefusedBy(`The upstream refused the channel's access with status ${status}: ${detail}`)
