@@ -223,6 +223,8 @@ export type ImageTraits = z.infer<typeof imageTraits>
 export const videoTraits = z.strictObject({
   /** Seconds. */
   default_duration: z.number().min(1).max(3600).optional(),
+  /** Seconds. What a channel reports beyond it is not charged. */
+  max_duration: z.number().min(1).max(86_400).optional(),
   default_resolution: z.string().min(1).max(64).optional(),
   /** Whether the upstream makes sound where a request says neither; nothing is sent then. Default: it makes none. */
   default_audio: z.boolean().optional(),

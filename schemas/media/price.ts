@@ -27,6 +27,8 @@ export const mediaPrice = z.object({
   leastImages: z.int().positive().default(1),
   /** Pixels of the size that an upstream makes when none was requested. */
   defaultPixels: z.int().positive().nullable().default(null),
+  /** Length of the longest video that is charged; null: every length is. */
+  maxSeconds: z.number().positive().nullable().default(null),
   /** Factor on everything. */
   discount: rate,
 })

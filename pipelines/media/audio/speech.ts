@@ -15,6 +15,7 @@ import { printCredits } from '../../../schemas/money.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import { namesJson, prefersSound } from '../../../src/core/accepted-format.ts'
 import type { GatewayRequest, Handler, Reply } from '../../../src/http/handler.ts'
+import { printSeconds } from '../../../src/core/media/pricing.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { invalidField, readJsonBody } from '../../../src/protocols/request/client-json.ts'
 import type { ObjectStore } from '../../../src/storage/store.ts'
@@ -31,7 +32,6 @@ import { type MediaResourceDeps, resolveMediaResource } from '../select-voice-or
 import { type TaskEndpointDeps, taskEndpoints } from '../task-endpoints.ts'
 
 const DEFAULT_SPEED = 1
-const MS_PER_SECOND = 1000
 
 type Links = Pick<ObjectStore, 'permanentLink'>
 
@@ -111,9 +111,6 @@ export const printSubmittedSpeech = (task: Task): z.infer<typeof speechSubmitted
   created_at: new Date(task.submittedAt).toISOString(),
 })
 
-/** To the millisecond, never with an exponent. */
-const decimal = (seconds: number): string => String(Math.round(seconds * MS_PER_SECOND) / MS_PER_SECOND)
-
 export function printSpeechTask(files: Links, task: Task): SpeechTask {
   const { id, kind, state, model, submittedAt, result } = task
   const { code, message } = endingOf(task)
@@ -124,7 +121,7 @@ export function printSpeechTask(files: Links, task: Task): SpeechTask {
     model,
     status: TASK_RULES[kind].outward[state] as SpeechTask['status'],
     characters: charactersOf(task),
-    ...(seconds !== null && { duration_sec: decimal(seconds) }),
+    ...(seconds !== null && { duration_sec: printSeconds(seconds) }),
     ...(audio_url !== null && { audio_url }),
     created_at: new Date(submittedAt).toISOString(),
     ...(code !== null && { error: { code, message: message ?? '' } }),

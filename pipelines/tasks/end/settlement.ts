@@ -12,6 +12,7 @@ import { endpointOfJob, jobLines, resultLines } from '../../../src/core/media/jo
 import { NO_USAGE } from '../../../src/core/pricing/usage.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
 import { forwardedDetail } from '../../chat/forward/call-detail.ts'
+import { refusedCallStatus } from '../../chat/forward/upstream-error.ts'
 import { failureOfAwaited } from '../order/awaited-failure.ts'
 import type { TaskCharge, TokenCharge } from './charge.ts'
 
@@ -25,15 +26,10 @@ export interface ResultLinks {
 }
 export const NO_LINKS: ResultLinks = { urls: [], expiresAt: null }
 
-/** Refusals that are about the operator's account, or the moment: not about what the customer asked for. */
-const NOT_THE_CUSTOMERS = new Set([401, 402, 407, 408, 429])
-const isCustomers = (status: number): boolean =>
-  status >= 400 && status < 500 && !NOT_THE_CUSTOMERS.has(status)
-
-function statusOf({ state, refusedStatus, errorCode }: Task): CallStatus {
+function statusOf({ state, refusedStatus, errorCode, errorMessage }: Task): CallStatus {
   if (state === 'succeeded') return 'success'
   if (state !== 'refused') return 'error'
-  if (refusedStatus !== null) return isCustomers(refusedStatus) ? 'rejected' : 'error'
+  if (refusedStatus !== null) return refusedCallStatus(refusedStatus, errorMessage ?? '')
   if (errorCode === 'invalid_request') return 'rejected'
   return errorCode === 'upstream_timeout' ? 'interrupted' : 'error'
 }
@@ -74,7 +70,7 @@ function answeredEnding(task: Task, now: number): ReturnType<typeof endingOf> {
 
 /** Returns the attempts as rows of calls have them. */
 export const attemptRows = ({ attempts }: Pick<Task, 'attempts'>): AttemptRow[] =>
-  attempts.map(({ retry_after: _, ...row }) => row)
+  attempts.map(({ retry_after: _, extras: __, ...row }) => row)
 
 /** How long it took until the last attempt went out, and how long that took. */
 function attemptPieces({ attempts, submittedAt }: Task): string {

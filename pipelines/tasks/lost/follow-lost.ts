@@ -33,11 +33,13 @@ export interface FollowLostDeps extends Pick<EngineDeps, 'calls' | 'adapterOf' |
 /** Asks about the records that are due. */
 export async function followLostSubmits(deps: FollowLostDeps): Promise<void> {
   const { database, now } = deps
-  const due = await database.claimLostSubmits(now(), now() + CLAIM_MS, AT_ONCE)
-  const tasks = new Map(
-    (await database.readTasks(due.map(({ taskId }) => taskId))).map((task) => [task.id, task]),
-  )
-  await Promise.all(due.map((lost) => followOne(deps, lost, tasks.get(lost.taskId))))
+  for (;;) {
+    const due = await database.claimLostSubmits(now(), now() + CLAIM_MS, AT_ONCE)
+    const tasks = await database.readTasks(due.map(({ taskId }) => taskId))
+    const byId = new Map(tasks.map((task) => [task.id, task]))
+    await Promise.all(due.map((lost) => followOne(deps, lost, byId.get(lost.taskId))))
+    if (due.length < AT_ONCE) return
+  }
 }
 
 async function followOne(deps: FollowLostDeps, lost: LostSubmit, task: Task | undefined): Promise<void> {

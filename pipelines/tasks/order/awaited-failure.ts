@@ -11,7 +11,8 @@ const CODE_OF_STATUS: Readonly<Record<number, FailureCode>> = {
   504: 'upstream_timeout',
 }
 
-const TOO_MANY_REQUESTS = 429
+/** An upstream's own, passed on as in any other answer: without the headers of ours. */
+const OF_UPSTREAM: ReadonlySet<number> = new Set([401, 429])
 
 type Ended = Pick<Task, 'state' | 'errorCode' | 'endedAt' | 'deadlineAt'>
 
@@ -29,7 +30,6 @@ export function failureOfAwaited(
   const words = message ?? 'The task failed.'
   if (code === 'connection_failed') return new Failure('upstream_unreachable', words)
   const status = mediaFailureStatus(code ?? '')
-  // As any limit of an upstream: without the headers of ours.
-  if (status === TOO_MANY_REQUESTS) return new UpstreamRefusal(status, words, [])
+  if (OF_UPSTREAM.has(status)) return new UpstreamRefusal(status, words, [])
   return new Failure(CODE_OF_STATUS[status] ?? 'upstream_error', words)
 }

@@ -96,13 +96,15 @@ async function polled(
     case 'failed': {
       const message = masked(outcome.message, route, task.model)
       const isAccess = outcome.code === UNAUTHORIZED
+      const isConcealed = isAccess && route.channel.hide_auth_errors === true
       if (isAccess)
         deps.log.warn(
           { task: task.id, channel: route.channel.id, reason: message },
           'Upstream refused the key of a channel',
         )
-      const errorMessage = isAccess ? ACCESS_REFUSED : message
-      const changes = { ...endOf(outcome), errorCode: outcome.code, errorMessage }
+      const errorMessage = isConcealed ? ACCESS_REFUSED : message
+      const errorCode = isConcealed ? 'upstream_error' : outcome.code
+      const changes = { ...endOf(outcome), errorCode, errorMessage }
       return stepResult(await transitionedTask(deps, task, 'failed', changes, costing(deps, task)))
     }
     case 'lapsed':

@@ -40,9 +40,10 @@ export function retryAfterIn(text: string | null): string | null {
 export function refusalOf(task: Task): Failure | UpstreamRefusal {
   const { refusedStatus, attempts, errorCode, errorMessage } = task
   if (refusedStatus !== null && !isOfConnection(errorCode)) {
-    const { retry_after } = attempts.at(-1) ?? {}
+    const { retry_after, extras } = attempts.at(-1) ?? {}
     const headers = retry_after === undefined ? [] : [['retry-after', retry_after] as const]
-    return new UpstreamRefusal(refusedStatus, errorMessage ?? '', headers)
+    const refusal = new UpstreamRefusal(refusedStatus, errorMessage ?? '', headers)
+    return extras === undefined ? refusal : Object.assign(refusal, { extras })
   }
   const code = isOwn(errorCode) ? errorCode : 'upstream_error'
   return new Failure(code, errorMessage ?? OWN_REFUSALS[code])

@@ -6,12 +6,12 @@
 
 import { upstreamStatusName } from '../../../schemas/failure.ts'
 import { TASK_RULES } from '../../../schemas/tasks/task.ts'
-import type { Refused, SubmitOutcome, TaskAdapter } from '../../../src/channels/media/adapter.ts'
-import { PAYMENT_REQUIRED } from '../../../src/channels/media/answer.ts'
+import type { MediaAnswer, Refused, SubmitOutcome, TaskAdapter } from '../../../src/channels/media/adapter.ts'
+import { fieldsIn, fieldsOf, PAYMENT_REQUIRED } from '../../../src/channels/media/answer.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import { nextRoute } from '../../../src/core/routing/order.ts'
 import type { Task, TaskAttempt, TaskChanges } from '../../../src/postgres/tasks/types.ts'
-import { ACCESS_REFUSED, isAboutAccess } from '../../chat/forward/upstream-error.ts'
+import { ACCESS_REFUSED, isAboutAccess, isHidden } from '../../chat/forward/upstream-error.ts'
 import {
   discard,
   type EngineDeps,
@@ -57,6 +57,8 @@ interface Failure {
   readonly status: number | null
   /** When it says that another try makes sense. */
   readonly retryAfter: string | null
+  /** What it says besides. */
+  readonly extras?: TaskAttempt['extras']
   readonly end: SubmitEnd
 }
 
@@ -184,6 +186,7 @@ class SubmitLadder {
       error_code: failure?.code ?? null,
       error_message: failure?.message ?? null,
       ...(failure !== null && failure.retryAfter !== null && { retry_after: failure.retryAfter }),
+      ...(failure?.extras !== undefined && { extras: failure.extras }),
     })
     return attempt
   }
@@ -201,7 +204,7 @@ class SubmitLadder {
       const answer = await calls.send(request, { timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES })
       const outcome = adapter.readSubmit(answer, submit)
       if (outcome.type === 'refused')
-        return refusedBy({ ...outcome, retryAfter: retryAfterIn(answer.header('retry-after')) }, route, model)
+        return refusedBy({ ...outcome, ...besides(answer, route, model) }, route, model)
       if (outcome.type !== 'unknown') return outcome
       const reason = masked(outcome.reason, route, model)
       log.warn({ task: id, channel: route.channel.id, reason }, 'Failed to read the answer to a submit')
@@ -294,26 +297,52 @@ function unusable(code: OwnRefusal, end: SubmitEnd): Attempt {
   return { type: 'refused', failure: ownFailure(code, end), mayTryNext: true, isChannelFault: true }
 }
 
+type Besides = Pick<Failure, 'retryAfter' | 'extras'>
+/** Longer details are left out: they may quote the request. */
+const MAX_DETAILS_CHARS = 16_384
+
+/** Returns what a refusal says besides its status and message, fit for the client. */
+function besides(answer: MediaAnswer, route: Route, model: string): Besides {
+  const { param, details } = fieldsOf(fieldsIn(answer)?.error) ?? {}
+  const mask = (value: unknown): unknown => {
+    if (typeof value === 'string') return masked(value, route, model)
+    if (Array.isArray(value)) return value.map(mask)
+    const fields = fieldsOf(value)
+    return fields === null
+      ? value
+      : Object.fromEntries(Object.entries(fields).map(([name, inner]) => [name, mask(inner)]))
+  }
+  const isShown = details !== undefined && JSON.stringify(details).length <= MAX_DETAILS_CHARS
+  const extras = {
+    ...(typeof param === 'string' && { param: masked(param, route, model) }),
+    ...(isShown && { details: mask(details) }),
+  }
+  const retryAfter = retryAfterIn(answer.header('retry-after'))
+  return Object.keys(extras).length === 0 ? { retryAfter } : { retryAfter, extras }
+}
+
 const REQUEST_TIMEOUT = 408
 const TOO_MANY_REQUESTS = 429
 
 /** The customer's own mistake never counts against a channel, and no other channel would take it. */
 function refusedBy(
-  { status, message, code: named, retryAfter }: Refused & Pick<Failure, 'retryAfter'>,
+  { status, message, code: named, retryAfter, extras }: Refused & Besides,
   route: Route,
   model: string,
 ): Attempt {
-  if (isAboutAccess(status, message)) {
+  const isAccess = isAboutAccess(status, message)
+  if (isHidden(route.channel, status, message)) {
     const failure = { ...ownFailure('upstream_error', 'refused'), message: ACCESS_REFUSED }
     const detail = `The upstream refused the channel's access with status ${status}: ${masked(message, route, model)}`
     // Another channel may have credit left.
     return { type: 'refused', failure, mayTryNext: status === PAYMENT_REQUIRED, isChannelFault: true, detail }
   }
-  const mayTryNext = status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS || status >= 500
+  const isPassing = status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS || status >= 500
+  const mayTryNext = isPassing || status === PAYMENT_REQUIRED
   const code = named ?? upstreamStatusName(status).code
   const words = masked(message, route, model)
-  const failure: Failure = { code, message: words, status, retryAfter, end: 'refused' }
-  return { type: 'refused', failure, mayTryNext, isChannelFault: mayTryNext }
+  const failure: Failure = { code, message: words, status, retryAfter, extras, end: 'refused' }
+  return { type: 'refused', failure, mayTryNext, isChannelFault: isPassing || isAccess }
 }
 
 /** Of the channels that it may go to those that are there and do this work. */

@@ -18,7 +18,7 @@ export const MEDIA_FAILURES = {
   rate_limited: 429,
   generation_failed: 502,
   connection_failed: 502,
-  unauthorized: 502,
+  unauthorized: 401,
   quota_exhausted: 503,
   timeout: 504,
 } as const

@@ -2,9 +2,9 @@
  * Compares an upstream's delivery with the order. A surplus is left out, or charged as it is, and recorded in
  * `TaskResult.beyond`: an order allows no surplus, so one is the channel's fault. Pure.
  */
-import type { MediaJob, ResultFile, TaskResult } from '../../../schemas/media/job.ts'
+import type { MediaJob, TaskResult } from '../../../schemas/media/job.ts'
 import type { MediaPrice } from '../../../schemas/media/price.ts'
-import { longestSeconds, requestedSeconds } from './pricing.ts'
+import { requestedSeconds } from './pricing.ts'
 import { deliveredVariant } from './variants.ts'
 
 /** For work without a number: the largest known result is a dozen songs with their covers. */
@@ -22,10 +22,10 @@ function excessFiles(job: MediaJob, price: MediaPrice, { files }: TaskResult): s
   return files.length > most ? [`${files.length} files, of which ${most} are delivered and charged`] : []
 }
 
-function excessSeconds(job: MediaJob, { unit }: MediaPrice, { seconds }: TaskResult): string[] {
+function excessSeconds(job: MediaJob, { unit, maxSeconds }: MediaPrice, { seconds }: TaskResult): string[] {
   if (unit !== 'second' || seconds === null) return []
-  const longest = longestSeconds(job)
-  if (seconds > longest) return [`${inOrder(seconds)} seconds, charged as ${inOrder(longest)}`]
+  if (maxSeconds != null && seconds > maxSeconds)
+    return [`${inOrder(seconds)} seconds, charged as ${inOrder(maxSeconds)}`]
   const asked = requestedSeconds(job)
   // Other results are as long as the customer's own sound or video, whatever length was expected.
   return job.work === 'video' && seconds > asked + TOLERATED_SECONDS
@@ -46,10 +46,6 @@ function otherVariant(price: MediaPrice, result: TaskResult): string[] {
   return BigInt(rate) > BigInt(perUnit) ? [`${shown(made)}, where ${variant ?? 'less'} was requested`] : []
 }
 
-function cutFile(file: ResultFile, longest: number): ResultFile {
-  return file.seconds !== null && file.seconds > longest ? { ...file, seconds: longest } : file
-}
-
 /** Returns the result for delivery, with the surplus over its order. */
 export function clampToOrder(job: MediaJob, price: MediaPrice, result: TaskResult): TaskResult {
   const beyond = [
@@ -57,9 +53,5 @@ export function clampToOrder(job: MediaJob, price: MediaPrice, result: TaskResul
     ...excessSeconds(job, price, result),
     ...otherVariant(price, result),
   ]
-  if (beyond.length === 0) return result
-  const longest = price.unit === 'second' ? longestSeconds(job) : Number.POSITIVE_INFINITY
-  const files = result.files.slice(0, mostFiles(job, price)).map((file) => cutFile(file, longest))
-  const seconds = result.seconds === null ? null : Math.min(result.seconds, longest)
-  return { ...result, files, seconds, beyond }
+  return beyond.length === 0 ? result : { ...result, files: result.files.slice(0, mostFiles(job, price)), beyond }
 }

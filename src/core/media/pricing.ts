@@ -27,16 +27,9 @@ import { deliveredVariant } from './variants.ts'
 const GRID_IMAGES = 4
 /** Length that is held and requested for a video without one. */
 export const DEFAULT_VIDEO_SECONDS = 12
-/** A longer delivery is charged as reported up to this margin: some upstreams make no video below 5 or 10 seconds. */
-const LENGTH_MARGIN_SECONDS = 12
-const LENGTH_MARGIN_FACTOR = 2
-/** The length of these follows a sound or a video that only the upstream measures: it may be so long at least. */
-const UNMEASURED_SECONDS = 600
-/** Slow speech. */
-const NARRATED_CHARACTERS_PER_SECOND = 2
 
-/** Lengths count in microseconds. */
-const SECOND_DECIMALS = 6
+/** More than a number of an upstream's answer has behind its point: nothing is rounded before the price. */
+const SECOND_DECIMALS = 20
 const CHARACTERS_PER_UNIT = 1000n
 const SIZE = /^\s*(\d{1,5})\s*[xX*×]\s*(\d{1,5})\s*$/
 
@@ -64,7 +57,7 @@ function discountOf({ discount, discount_until: until }: PricingFields, now: num
  * base price; `sound` is that of a video. Null: the model has no such variant, or no price at all.
  */
 export function mediaPriceOf(
-  { pricing: priced, images }: Pick<ModelEntry, 'pricing' | 'images'>,
+  { pricing: priced, images, videos }: Pick<ModelEntry, 'pricing' | 'images' | 'videos'>,
   variant: string | null,
   now: number,
   sound = false,
@@ -87,6 +80,7 @@ export function mediaPriceOf(
     perInputImage: String(pricing.input_image ?? 0n),
     leastImages: images?.grid === true ? GRID_IMAGES : 1,
     defaultPixels: pixelsOf(images?.default_size),
+    maxSeconds: videos?.max_duration ?? null,
     discount: String(discountOf(pricing, now)),
   }
 }
@@ -164,10 +158,20 @@ function deliveredRates(price: MediaPrice, job: ImageJob, result: TaskResult): R
     )
 }
 
-const microseconds = (seconds: number): bigint => BigInt(Math.round(seconds * 10 ** SECOND_DECIMALS))
+/** Returns a length in units of 1e-20 second, by the digits with which it is written. */
+function exactSeconds(seconds: number): bigint {
+  const [digits = '', exponent = '0'] = String(seconds).split('e')
+  const [whole = '', fraction = ''] = digits.split('.')
+  const shift = SECOND_DECIMALS + Number(exponent) - fraction.length
+  const count = BigInt(whole + fraction)
+  return shift >= 0 ? count * 10n ** BigInt(shift) : count / 10n ** BigInt(-shift)
+}
+
+/** Prints a length as it is, without an exponent. */
+export const printSeconds = (seconds: number): string => printScaled(exactSeconds(seconds), SECOND_DECIMALS)
 
 function secondsCharge(price: MediaPrice, seconds: number): MediaCharge {
-  const count = microseconds(seconds)
+  const count = exactSeconds(seconds)
   const items = [item(count, BigInt(price.perUnit), 'second', SECOND_DECIMALS)]
   return total(items, price, printScaled(count, SECOND_DECIMALS))
 }
@@ -180,26 +184,9 @@ export function requestedSeconds(job: MediaJob): number {
   return isLength(seconds) ? seconds : DEFAULT_VIDEO_SECONDS
 }
 
-/** Returns the longest possible result of a job, in seconds: a longer report is the upstream's fault. */
-export function longestSeconds(job: MediaJob): number {
-  const asked = requestedSeconds(job)
-  const longest = Math.max(asked * LENGTH_MARGIN_FACTOR, asked + LENGTH_MARGIN_SECONDS)
-  switch (job.work) {
-    case 'avatar_video':
-      return job.text === null
-        ? Math.max(longest, UNMEASURED_SECONDS)
-        : Math.max(longest, charactersIn(job.text) / NARRATED_CHARACTERS_PER_SECOND)
-    case 'lipsync':
-    case 'motion':
-      return Math.max(longest, UNMEASURED_SECONDS)
-    default:
-      return longest
-  }
-}
-
-/** Returns the delivered length where it is plausible; the requested one where the upstream reports none. */
-const chargedSeconds = (job: MediaJob, { seconds }: TaskResult): number =>
-  isLength(seconds) ? Math.min(seconds, longestSeconds(job)) : requestedSeconds(job)
+/** Returns the delivered length, up to the model's longest; the requested one where the upstream reports none. */
+const chargedSeconds = ({ maxSeconds }: MediaPrice, job: MediaJob, { seconds }: TaskResult): number =>
+  Math.min(isLength(seconds) ? seconds : requestedSeconds(job), maxSeconds ?? Number.POSITIVE_INFINITY)
 
 /** Returns the price of the delivered variant; that of the requested one where it has none. */
 function deliveredPrice(price: MediaPrice, result: TaskResult): MediaPrice {
@@ -231,7 +218,7 @@ export function holdOf(price: MediaPrice, job: MediaJob): Credits {
 
 function deliveryCharge(at: MediaPrice, job: MediaJob, result: TaskResult, isCapped: boolean): MediaCharge {
   const price = deliveredPrice(at, result)
-  if (price.unit === 'second') return secondsCharge(price, chargedSeconds(job, result))
+  if (price.unit === 'second') return secondsCharge(price, chargedSeconds(price, job, result))
   if (price.unit === '1000_characters') {
     const requested = requestedCharacters(job)
     return charactersCharge(price, isCapped ? requested : (result.billed_characters ?? requested))
@@ -272,6 +259,7 @@ export function upstreamPriceOf(
   const cost = channels.find(({ id }) => id === channelId)?.cost?.[model]
   if (cost === undefined) return null
   if (price.unit === '1M_tokens') return keptPriceOf(price.model, cost)
+  // A provider bills what it has made, whatever was declared.
   const priced = { pricing: cost, images: models.find(({ id }) => id === model)?.images }
   // Providers may have one price where the model has one for each variant.
   const { variant, sound } = price

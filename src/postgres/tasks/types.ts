@@ -13,6 +13,8 @@ import type { Act } from '../accounts/audit-record.ts'
 export interface TaskAttempt extends AttemptRow {
   /** The header of a refusal, as the upstream wrote it. */
   readonly retry_after?: string
+  /** What the upstream's refusal says besides its message. */
+  readonly extras?: { readonly param?: string; readonly details?: unknown }
 }
 
 /** Instants are epoch milliseconds. */

@@ -11,7 +11,6 @@ export const SUBMITTED_AT = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 export const STATUSES: Readonly<Partial<Record<Task['state'], string>>> = {
   waiting: 'queued',
   submitting: 'queued',
-  unconfirmed: 'queued',
   storing: 'running',
   refused: 'failed',
 }

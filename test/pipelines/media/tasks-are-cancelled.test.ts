@@ -1,22 +1,16 @@
-/**
- * A task that is still queued is cancelled and refunded in full; no other one is. Where the answer to a submit was lost,
- * its customer learns it, may call it off, and waits for no day.
- */
+/** A task that is still queued is cancelled and refunded in full; no other one is. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { type CancelDeps, cancelFoundTask, cancelTask } from '../../../pipelines/media/cancel-task.ts'
-import { printVideo } from '../../../pipelines/media/videos/task.ts'
+import { endTask } from '../../../pipelines/tasks/end/end-task.ts'
 import { discard, type EngineDeps, transitionedTask } from '../../../pipelines/tasks/engine.ts'
-import { endsAt, lookupEndsAt, MAX_LOOKUP_MS } from '../../../pipelines/tasks/poll/unconfirmed.ts'
-import { drive } from '../../../pipelines/tasks/task.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
 import type { ResponseCall } from '../../../schemas/tasks/response.ts'
-import { TASK_RULES, type TaskEvent } from '../../../schemas/tasks/task.ts'
+import type { TaskEvent } from '../../../schemas/tasks/task.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import { keptPriceOf } from '../../../src/core/pricing/kept-price.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
-import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
 import type { Task, TaskChanges } from '../../../src/postgres/tasks/types.ts'
 import { mediaCalls } from '../../../src/server/channels/media-calls.ts'
 import { taskAdapterOf } from '../../../src/server/tasks/adapters.ts'
@@ -26,10 +20,8 @@ import { openMigrated } from '../../src/postgres/support.ts'
 import { created, newVideo } from '../../src/postgres/tasks/support.ts'
 import { authorizerOf } from '../../support/channel-authorizer.ts'
 import { startEngines } from '../../support/engines.ts'
-import { taskOf } from './support.ts'
 
 const HOLD = 5n * ONE_CREDIT
-const HOUR_MS = 3_600_000
 const engines = await startEngines(t, { only: ['postgres'] })
 const { database } = await openMigrated(t, engines.databaseUrl)
 const simulator = await startSimulator({ host: '127.0.0.1', port: 0 })
@@ -96,9 +88,6 @@ const waiting = ({ account }: TestAccount, channelId = 'studio') =>
 
 const claimed = async (account: TestAccount, channelId = 'studio'): Promise<Task> =>
   move(await waiting(account, channelId), 'claimed', { channelId, upstreamModel: 'sim-film' })
-
-const unconfirmed = async (account: TestAccount, channelId: string): Promise<Task> =>
-  move(await claimed(account, channelId), 'lost')
 
 const ask = (request: Parameters<typeof calls.send>[0]) =>
   calls.send(request, { timeoutMs: 5000, maxAnswerBytes: 100_000 })
@@ -288,84 +277,27 @@ t.test('a response whose use the upstream does not tell stays open until it does
   t.match(await cancelFoundTask(deps, task), { state: 'cancelled', result: { response: { usage: Object } } })
 })
 
-t.test('where the upstream cannot be asked, the task is cancelled and its money is free', async (t) => {
-  const gone = { catalog: () => ({ ...catalog, channels: [] }) }
-  for (const [channelId, more] of [
-    ['ark', {}],
-    ['studio', gone],
-    ['studio', {}],
-  ] as const) {
-    const account = await newAccount()
-    const task = await unconfirmed(account, channelId)
-    t.match(await account.wallet(), { held: HOLD, balance: HOLD })
-    t.match(await cancel(account, task, more), { state: 'cancelled', cost: 0n }, channelId)
-    t.match(await account.wallet(), { held: 0n, balance: 2n * HOLD, used: 0n })
-    t.match((await database.findCall(task.id)).call, { error_code: 'task_cancelled', cost: '0' })
-  }
-})
-
-t.test('while the upstream may still say, it is asked; later it is cancelled all the same', async (t) => {
+t.test('what the upstream says of a task that has ended is on a record, and changes nothing else', async (t) => {
   const account = await newAccount()
-  const task = await unconfirmed(account, 'away')
-  const until = new Date(lookupEndsAt(task)).toISOString()
-  const refused = { code: 'task_not_cancellable', status: 409, message: new RegExp(until) }
-  await t.rejects(cancel(account, task), refused)
-  t.match(await account.wallet(), { held: HOLD })
-  const now = () => task.submittedAt + MAX_LOOKUP_MS
-  t.match(await cancel(account, task, { now }), { state: 'cancelled' })
-  t.match(await account.wallet(), { held: 0n, balance: 2n * HOLD })
-})
-
-t.test('an upstream that has it is asked to call it off; one that works on it does not', async (t) => {
-  const account = await newAccount()
-  const lost = await unconfirmed(account, 'studio')
-  await submitted(lost, QUEUED)
-  const after = await cancel(account, lost)
-  t.match(after, { state: 'cancelled', upstreamId: String })
-  t.match(await account.wallet(), { held: 0n, balance: 2n * HOLD })
-  const running = await unconfirmed(account, 'studio')
-  await submitted(running, 'queue=0,delay=60000')
-  await t.rejects(cancel(account, running), uncancellable)
-  t.match((await database.readTasks([running.id]))[0], { state: 'running', upstreamId: String })
-})
-
-t.test('what the upstream says later is recorded and changes nothing', async (t) => {
-  const account = await newAccount()
-  const task = await cancel(account, await unconfirmed(account, 'ark'))
+  const task = await move(await claimed(account, 'ark'), 'lost', { errorCode: 'upstream_unreachable' })
+  t.match(task, { state: 'refused' })
   const wallet = await account.wallet()
+  t.match(wallet, { held: 0n, balance: 2n * HOLD, used: 0n })
   warnings.length = 0
   const after = await discard(deps, task, { upstreamId: 'cgt-1', upstreamState: 'queued' })
-  t.match(after, { state: 'cancelled', upstreamId: 'cgt-1', upstreamState: 'queued', endedAt: task.endedAt })
+  t.match(after, { state: 'refused', upstreamId: 'cgt-1', upstreamState: 'queued', endedAt: task.endedAt })
   t.match(warnings, [{ task: task.id, upstream_task: 'cgt-1' }])
   t.equal(discarded, 1)
   t.same(await account.wallet(), wallet)
-  t.match((await database.findCall(task.id)).call, { error_code: 'task_cancelled', cost: '0' })
+  const [lost] = await database.listLostSubmits({ isOpen: true, before: null, limit: 1 })
+  t.match(lost, { taskId: task.id, state: 'found', upstreamId: 'cgt-1', channelId: 'ark' })
 })
 
-t.test('nobody waits for a lost answer longer than the kind may take, a video an hour', async (t) => {
-  for (const { kind, deadlineMs, unconfirmedMs } of Object.values(TASK_RULES)) {
-    t.ok(unconfirmedMs <= HOUR_MS && unconfirmedMs <= deadlineMs, kind)
-    const task = taskOf({ kind, submittedAt: 0, deadlineAt: deadlineMs })
-    t.equal(endsAt({ ...task, state: 'unconfirmed' }), unconfirmedMs)
-    t.equal(endsAt({ ...task, state: 'queued' }), deadlineMs)
-  }
+t.test('a submit under way is nobody else\'s to end', async (t) => {
   const account = await newAccount()
-  const task = await unconfirmed(account, 'ark')
-  const engine = (now: number): EngineDeps =>
-    ({ ...deps, health: new ChannelHealth(), now: () => now }) as unknown as EngineDeps
-  t.match(await drive(engine(task.submittedAt + HOUR_MS - 5000), task, 0), { delayMs: 5000 })
-  t.equal(await drive(engine(task.submittedAt + HOUR_MS), task, 0), null)
-  t.match((await database.readTasks([task.id]))[0], { state: 'expired', cost: 0n })
-  t.match(await account.wallet(), { held: 0n, balance: 2n * HOLD })
-})
-
-t.test('its customer reads that nobody has confirmed it, and when the hold ends', async (t) => {
-  const links = { link: async () => '' }
-  const task = taskOf({ state: 'unconfirmed', hold: HOLD, submittedAt: 0, deadlineAt: 24 * HOUR_MS })
-  t.match(await printVideo(links, task, 0), {
-    status: 'queued',
-    message: /has not confirmed.* 5 credits .* released at 1970-01-01T01:00:00\.000Z at the latest/,
-  })
-  for (const state of ['submitting', 'queued', 'running', 'cancelled'] as const)
-    t.notOk('message' in (await printVideo(links, taskOf({ state }), 0)), state)
+  const task = await claimed(account)
+  await t.rejects(cancel(account, task), uncancellable)
+  const ending = endTask({ ...deps, cancelUpstream: async () => {} }, task.id, { event: 'cancelled', reason: null })
+  await t.rejects(ending, { message: /is being submitted/ })
+  t.match(await account.wallet(), { held: HOLD })
 })

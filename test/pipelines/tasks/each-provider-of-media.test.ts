@@ -5,6 +5,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
+import { followLostSubmits } from '../../../pipelines/tasks/lost/follow-lost.ts'
 import { cancelFoundTask } from '../../../pipelines/media/cancel-task.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import { mediaJob } from '../../../schemas/media/job.ts'
@@ -31,7 +32,7 @@ import { replicateDialect } from '../../support/media-providers/replicate.ts'
 import { runwayDialect } from '../../support/media-providers/runway.ts'
 import { veoDialect } from '../../support/media-providers/veo.ts'
 import { BUCKET, PROJECT, vertexDialect } from '../../support/media-providers/vertex.ts'
-import { silent, startTasks, type TestAccount } from './support.ts'
+import { silent, startTasks, type TestAccount, UNTOUCHED } from './support.ts'
 
 interface Expected {
   /** Default: its name in this list. */
@@ -170,7 +171,6 @@ const PROVIDERS: Readonly<Record<string, Expected>> = {
   },
 }
 
-const DAY_MS = 25 * 3_600_000
 /** Longer than several looks take. */
 const A_WHILE_MS = 300
 
@@ -272,23 +272,25 @@ for (const [name, expected] of Object.entries(PROVIDERS)) {
         t.equal(jobsOf('good pictures').length, 1)
       })
 
-    await t.test('an answer that was lost: looked up where it can be, and never sent again', async (t) => {
+    await t.test('a lost answer makes no task, and is looked up where it can be', async (t) => {
       const account = await tasks.newAccount()
-      const { id } = await submitted(account, 'film', 'cut off')
-      if (expected.canFind) {
-        t.match(await tasks.reached(id, 'succeeded', 'failed', 'expired'), { state: 'succeeded' })
-        t.equal(jobsOf('cut off').length, 1)
-        return
-      }
-      const task = await tasks.reached(id, 'unconfirmed', 'succeeded', 'failed', 'refused')
-      t.match(task, { state: 'unconfirmed', upstreamId: null })
+      t.match(await refusal(account, 'cut off'), { status: 502, code: 'upstream_unreachable' })
+      t.match(await tasks.walletOf(account), UNTOUCHED)
       await pause(A_WHILE_MS)
-      const later = tasks.worker(t, { ...deps, now: () => Date.now() + DAY_MS })
-      later.kill()
-      await later.swept()
-      t.match(await now(task), { state: 'expired' })
+      t.equal(jobsOf('cut off').length, 1, 'it is not sent again')
+      const lost = async () =>
+        (await database.listLostSubmits({ isOpen: false, before: null, limit: 200 })).find(
+          ({ accountId }) => accountId === account.account.id,
+        )
+      t.match(await lost(), { state: 'open', channelId: protocol })
+      for (const minutes of [0, 1, 2, 5])
+        await followLostSubmits({
+          ...{ ...deps, database, log: silent },
+          now: () => Date.now() + minutes * 60_000,
+        })
+      t.match(await lost(), expected.canFind ? { state: 'made', upstreamId: String } : { upstreamId: null })
       t.equal(jobsOf('cut off').length, 1)
-      t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
+      t.match(await tasks.walletOf(account), UNTOUCHED)
     })
 
     await t.test('too many requests: refused, and nothing is held', async (t) => {

@@ -49,7 +49,7 @@ t.test('every table is total; each end moves money once, and nothing comes behin
             { to: state, money: null },
             `${kind} ${state}: an answer that comes too late changes nothing`,
           )
-          t.ok(isFinal(state) && state !== 'succeeded' && state !== 'refused')
+          t.ok(isFinal(state) && state !== 'succeeded')
           continue
         }
         t.notOk(isFinal(state), `${kind} ${state} ${event}`)
@@ -130,7 +130,7 @@ const ENDS: readonly (readonly [Partial<Task>, status: string, code: string | nu
   [{ state: 'expired' }, 'error', 'task_expired'],
   [{ state: 'cancelled' }, 'error', 'task_cancelled'],
   [{ state: 'refused', refusedStatus: 400, errorCode: 'invalid_request' }, 'rejected', 'invalid_request'],
-  [{ state: 'refused', refusedStatus: 403, errorCode: 'permission_denied' }, 'rejected', 'permission_denied'],
+  [{ state: 'refused', refusedStatus: 403, errorCode: 'permission_denied' }, 'error', 'permission_denied'],
   [{ state: 'refused', refusedStatus: 401, errorCode: 'invalid_api_key' }, 'error', 'invalid_api_key'],
   [
     { state: 'refused', refusedStatus: 429, errorCode: 'rate_limit_exceeded' },
@@ -178,7 +178,7 @@ for (const [ended, status, code] of ENDS)
 
 t.test('what nobody has sent can be refused, what somebody may have sent cannot', async (t) => {
   t.match(refusedUnsent(taskIn('waiting'), NOW), { to: 'refused', money: 'release' })
-  for (const state of ['submitting', 'unconfirmed', 'queued', 'storing', 'succeeded'] as const)
+  for (const state of ['submitting', 'queued', 'storing', 'succeeded'] as const)
     t.equal(refusedUnsent(taskIn(state), NOW), null, state)
 })
 

@@ -131,6 +131,7 @@ export async function startTasks(t: Test): Promise<TestTasks> {
   const worker: TestTasks['worker'] = (t, { hurry = HURRY, ...more } = {}) => {
     const own = natsOf(t, engines)
     const unmapped: string[] = []
+    let isKilled = false
     const ownMessages = taskMessages(own, silent)
     const deps: WorkDeps = {
       database,
@@ -145,12 +146,12 @@ export async function startTasks(t: Test): Promise<TestTasks> {
       onLateness: () => {},
       log: silent,
       now: Date.now,
-      pause: (ms) => pause(Math.min(ms, 20)),
+      // A process that is gone tries nothing again.
+      pause: (ms) => (isKilled ? new Promise(() => {}) : pause(Math.min(ms, 20))),
       random: () => 0,
       ...more,
     }
     const work = new TaskWork(deps)
-    let isKilled = false
     const driven = new Set<Promise<unknown>>()
     const sweep = new TaskSweep({
       database,

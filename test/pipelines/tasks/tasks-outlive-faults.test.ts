@@ -4,14 +4,17 @@
  */
 import { VirtualTimeScheduler } from 'rxjs'
 import t from 'tap'
+import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
+import { planTransition } from '../../../pipelines/tasks/transition.ts'
 import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
+import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
 import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
 import type { NewTask, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { everyUnlessBusy } from '../../../src/server/gateway/engine-watch.ts'
 import { connectTo } from '../../support/connections.ts'
-import { until } from '../../support/eventually.ts'
+import { eventually, until } from '../../support/eventually.ts'
 import { taskOf } from '../media/support.ts'
 import {
   adapterOf,
@@ -72,54 +75,88 @@ async function killedBehindSubmit(model: string, prompt: string) {
   return { account, id: hold!.ref }
 }
 
-t.test('accepted and the id lost: it is looked up by our reference, and never sent again', async (t) => {
-  const { account, id } = await killedBehindSubmit('film', 'lost and found')
-  t.match((await database.readTasks([id]))[0], { state: 'submitting', channelId: 'first', upstreamId: null })
-  const heir = laterWorker(later(HOUR_MS))
-  await heir.swept()
-  t.match((await database.readTasks([id]))[0], { state: 'unconfirmed' })
-  const second = laterWorker(later(2 * HOUR_MS))
-  await second.swept()
-  t.match((await database.readTasks([id]))[0], { state: 'succeeded', upstreamId: /^up-/ })
-  await laterWorker(later(3 * HOUR_MS)).swept()
-  t.match((await database.readTasks([id]))[0], { state: 'succeeded', cost: ONE_CREDIT * 10n })
-  t.equal(upstream.submits.get(id), 1)
-  t.match(await tasks.walletOf(account), { held: 0n, used: ONE_CREDIT * 10n })
-})
-
-t.test('where the upstream cannot be asked, the deadline gives the money back', async (t) => {
-  const { account, id } = await killedBehindSubmit('reel', 'lost for good')
-  for (const share of [0.2, 0.5, 0.9]) await laterWorker(later(share * HOUR_MS)).swept()
-  t.match((await database.readTasks([id]))[0], { state: 'unconfirmed' })
-  t.match(await tasks.walletOf(account), { held: (ONE_CREDIT * 25n) / 2n })
-  await laterWorker(later(1.1 * HOUR_MS)).swept()
-  t.match((await database.readTasks([id]))[0], { state: 'expired', cost: 0n })
-  t.equal(upstream.submits.get(id), 1)
-  t.match(await tasks.walletOf(account), UNTOUCHED)
-})
+for (const [model, channelId] of [
+  ['film', 'first'],
+  ['reel', 'reels'],
+] as const)
+  t.test(`${model}: accepted and the id lost: no task, the hold back, and a record for operators`, async (t) => {
+    const { account, id } = await killedBehindSubmit(model, 'lost')
+    t.match((await database.readTasks([id]))[0], { state: 'submitting', channelId, upstreamId: null })
+    await laterWorker(later(20_000)).swept()
+    t.match((await database.readTasks([id]))[0], { state: 'submitting' }, 'its process may still live')
+    await laterWorker(later(HOUR_MS)).swept()
+    t.match((await database.readTasks([id]))[0], { state: 'refused', errorCode: 'upstream_unreachable' })
+    t.equal(await database.findTask(account.account.id, 'video', id), null)
+    t.match(await tasks.walletOf(account), UNTOUCHED)
+    const open = await database.listLostSubmits({ isOpen: true, before: null, limit: 50 })
+    t.match(
+      open.find(({ taskId }) => taskId === id),
+      { state: 'open', channelId, upstreamId: null },
+    )
+    await laterWorker(later(2 * HOUR_MS)).swept()
+    t.equal(upstream.submits.get(id), 1)
+  })
 
 t.test('an answer that got lost with the work in it: failed, and never sent again', async (t) => {
   const { account, id } = await killedBehindSubmit('picture', 'lost picture')
   await laterWorker(later(10 * 60_000)).swept()
-  await laterWorker(later(20 * 60_000)).swept()
-  t.match((await database.readTasks([id]))[0], { state: 'failed', cost: 0n })
+  t.match((await database.readTasks([id]))[0], { state: 'refused', cost: 0n })
   t.equal(upstream.submits.get(id), 1)
   t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
 })
 
-t.test('a submit that was cut, or answered with nonsense, is not sent again either', async (t) => {
+t.test('an acceptance that comes once its submit was given up is on the record', async (t) => {
   const account = await tasks.newAccount()
-  tasks.worker(t)
-  upstream.plans.set('cut', { submit: 'cut' })
-  upstream.plans.set('nonsense', { submit: 'nonsense' })
-  for (const prompt of ['cut', 'nonsense']) {
-    const task = await tasks.submit(tasks.order(account, 'reel', prompt))
-    t.equal(task.state, 'unconfirmed', prompt)
-    t.equal(upstream.submits.get(task.id), 1)
-  }
-  const found = await tasks.submit(tasks.order(account, 'film', 'cut'))
-  await tasks.reached(found.id, 'succeeded')
-  t.equal(upstream.submits.get(found.id), 1)
+  const worker = tasks.worker(t, {
+    database: {
+      ...database,
+      async applyTransition(move: TaskMove) {
+        if (move.event === 'accepted') {
+          const [task] = await database.readTasks([move.id])
+          await database.applyTransition(planTransition(task!, 'lost', {}, { now: Date.now() })!)
+        }
+        return database.applyTransition(move)
+      },
+    },
+  })
+  const order = tasks.order(account, 'film', 'too late')
+  await t.rejects(tasks.submit(order))
+  const { call } = await database.findCall(order.caller.request.requestId)
+  const [lost] = await eventually('the upstream is on the record', async () => {
+    const all = await database.listLostSubmits({ isOpen: true, before: null, limit: 50 })
+    const own = all.filter(({ taskId, upstreamId }) => taskId === call!.task_id && upstreamId !== null)
+    return own.length > 0 ? own : undefined
+  })
+  t.match(lost, { state: 'found', upstreamId: /^up-/ })
+  t.match(await tasks.walletOf(account), UNTOUCHED)
+  worker.kill()
+})
+
+t.test('a client that has waited for a submit as long as it may gets 504 and the money', async (t) => {
+  const account = await tasks.newAccount()
+  const begun = Promise.withResolvers<void>()
+  const worker = tasks.worker(t, {
+    database: {
+      ...database,
+      async applyTransition(move: TaskMove) {
+        const outcome = await database.applyTransition(move)
+        if (move.event !== 'claimed') return outcome
+        begun.resolve()
+        return new Promise<never>(() => {})
+      },
+    },
+  })
+  const scheduler = new VirtualTimeScheduler(undefined, 2 * TASK_RULES.video.ladderTimeoutMs)
+  const watch = watchTasks({ database, messages: { listen: () => () => {} }, log: silent, scheduler })
+  const order = tasks.order(account, 'film', 'stuck')
+  const answered = tasks.submit(order, { scheduler, watch }).catch((error: unknown) => error)
+  await begun.promise
+  scheduler.flush()
+  t.match(await answered, { status: 504, code: 'upstream_timeout' })
+  t.match(await tasks.walletOf(account), UNTOUCHED)
+  const { call } = await database.findCall(order.caller.request.requestId)
+  t.match(call, { status: 'interrupted', error_code: 'upstream_timeout' })
+  worker.kill()
 })
 
 t.test('a client that waits is answered in time, though a file cannot be copied', async (t) => {
@@ -156,17 +193,18 @@ t.test('what comes once the time of its client is over is free', async (t) => {
   }
 })
 
-t.test('a task that the upstream does not have has failed, and its account gets the event', async (t) => {
+t.test('the account of a submit that was lost gets no event', async (t) => {
   const account = await tasks.newAccount()
   tasks.worker(t)
   upstream.plans.set('dropped', { submit: 'drop' })
-  const { id } = await tasks.submit(tasks.order(account, 'film', 'dropped'))
-  t.match(await tasks.reached(id, 'failed', 'refused'), { state: 'failed', errorCode: 'upstream_error' })
+  const order = tasks.order(account, 'film', 'dropped')
+  await t.rejects(tasks.submit(order), { code: 'upstream_unreachable' })
+  const { call } = await database.findCall(order.caller.request.requestId)
   t.match(await tasks.walletOf(account), UNTOUCHED)
   const query = { accountId: account.account.id, kind: 'video', states: null, limit: 9 } as const
-  t.match((await database.listTasks(query)).tasks, [{ id }])
+  t.same((await database.listTasks(query)).tasks, [])
   const sql = connectTo(t, tasks.engines.databaseUrl)
-  t.match(await sql`SELECT type FROM events WHERE subject_id = ${id}`, [{ type: 'task.failed' }])
+  t.same(await sql`SELECT type FROM events WHERE subject_id = ${call!.task_id!}`, [])
 })
 
 /** Copies that wait until `come` is called. */

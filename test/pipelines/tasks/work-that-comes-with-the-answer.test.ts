@@ -107,7 +107,7 @@ for (const [protocol, work] of Object.entries(WORKS))
       try {
         const task = await tasks.submit(order, { adapterOf: mediaAdapterOf })
         if (isAwaited) return task
-        return await tasks.reached(task.id, 'succeeded', 'failed', 'refused', 'unconfirmed')
+        return await tasks.reached(task.id, 'succeeded', 'failed', 'refused')
       } catch (error) {
         return error
       }

@@ -179,7 +179,7 @@ function wrongIn(outcome: SubmitOutcome | PollOutcome, work: MediaWork): string 
       const isLost = result.files.some(({ upstream_url }, index) => (upstream_url === null) !== isHere(index))
       if (isLost) return 'a file that is neither linked nor here'
       // How much of it is charged depends on what was asked for.
-      const isCharged = result.seconds === null || (result.seconds > 0 && result.seconds <= 1e9)
+      const isCharged = result.seconds === null || (result.seconds > 0 && result.seconds <= 1e6)
       return isCharged ? null : `${result.seconds} s cannot be charged`
     }
     case 'refused':

@@ -213,7 +213,7 @@ t.test('a finished video has its link and its length', async (t) => {
   t.equal(secondsOf({ duration: '5.2' }), 5.2)
   t.equal(secondsOf({ frames: 121, framespersecond: 24 }), 121 / 24)
   t.equal(secondsOf({}), null)
-  t.equal(secondsOf({ duration: 1e300 }), 1e9, 'what can be true of it hangs on what was asked for')
+  t.equal(secondsOf({ duration: 1e300 }), 1e6, 'longer than anything lasts')
   for (const duration of [-1, 0, 'long', null]) t.equal(secondsOf({ duration }), null)
   t.match(read({ content: {} }), { type: 'failed', code: 'generation_failed' })
   t.match(read({ content: null }), { type: 'failed', code: 'generation_failed' })

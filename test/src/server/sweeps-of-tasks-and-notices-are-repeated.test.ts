@@ -32,6 +32,7 @@ t.test('all run again and again', async (t) => {
   startSweeps({
     work: counting('work'),
     sweep: counting('sweep'),
+    followLost: async () => undefined,
     database: counting('database'),
     log,
   } as never)

@@ -4,7 +4,7 @@ import type { TaskState } from '../../../../schemas/tasks/task.ts'
 import { newId } from '../../../../src/core/keys/ids.ts'
 import type { Sql } from '../../../../src/postgres/connection.ts'
 import { untilCopied, verifyWallets } from '../../../support/connections.ts'
-import type { TestService } from '../../../support/service.ts'
+import { eventually, type TestService } from '../../../support/service.ts'
 
 export interface TaskLine {
   readonly id: string
@@ -47,12 +47,21 @@ export const givenUp = (sql: Sql, until: number) => sql`
   UPDATE idempotency_records SET frees_at = now()
   WHERE state = 'running' AND request_id COLLATE "C" < ${newId('req', until + 1).slice(0, TIME_IN_ID_END)}`
 
-/** The time is up of those that no upstream can be asked about; tasks of this model can be. */
-export async function letLapse(sql: Sql, canBeAsked: string): Promise<void> {
-  await sql`
-    UPDATE tasks SET deadline_at = 1
-    WHERE ended_at IS NULL AND state = 'unconfirmed' AND model <> ${canBeAsked}`
+interface Lost {
+  readonly task_id: string
+  readonly state: string
+  readonly upstream_id: string | null
 }
+
+/** Records of lost submits, once the provider of this model has been asked about each of its own. */
+export const lostSubmits = (sql: Sql, canBeAsked: string): Promise<Lost[]> =>
+  eventually('lost submits are looked up', async () => {
+    // A process that was killed had claimed some.
+    await sql`UPDATE lost_submits SET next_check_at = 1 WHERE state = 'open' AND next_check_at IS NOT NULL`
+    const lost = await sql<(Lost & { model: string })[]>`
+      SELECT task_id, state, upstream_id, model FROM lost_submits`
+    return lost.every(({ state, model }) => state !== 'open' || model !== canBeAsked) ? lost : undefined
+  })
 
 interface Submit {
   readonly dialect: string
@@ -88,13 +97,13 @@ const some = <T>(all: readonly T[]): T[] => all.slice(0, SHOWN)
 
 /**
  * Nothing is open any more: each task has one row and at most one charge, and no upstream was asked twice. `linked` are
- * tasks whose files could not be stored.
+ * tasks whose files could not be stored. `lost` are the records of submits of which nobody knew what became.
  */
 export async function checkBooks(
   t: Test,
   service: TestService,
   sql: Sql,
-  linked: ReadonlySet<string> = new Set(),
+  { linked = new Set(), lost = [] }: { linked?: ReadonlySet<string>; lost?: readonly Lost[] } = {},
 ): Promise<TaskLine[]> {
   const tasks = await taskLines(sql)
   await checkMoney(t, sql, tasks)
@@ -102,7 +111,7 @@ export async function checkBooks(
     ({ id, state, keys }) => state === 'succeeded' && !linked.has(id) && (!keys[0] || keys.includes(null)),
   )
   t.same(some(unkept), [], 'what was delivered is in the store')
-  await checkUpstream(t, service, tasks)
+  await checkUpstream(t, service, tasks, lost)
   await untilCopied(sql)
   t.same(some((await verifyWallets(service)).differences), [], 'the audit of the wallets finds no difference')
   return tasks
@@ -138,7 +147,12 @@ async function checkMoney(t: Test, sql: Sql, tasks: readonly TaskLine[]): Promis
   t.same(some(wrong), [], 'each has one row, and is charged once what it delivered, or nothing')
 }
 
-async function checkUpstream(t: Test, service: TestService, tasks: readonly TaskLine[]): Promise<void> {
+async function checkUpstream(
+  t: Test,
+  service: TestService,
+  tasks: readonly TaskLine[],
+  records: readonly Lost[],
+): Promise<void> {
   const { submits, made } = await upstream(service)
   const twice = [...countBy(submits, ({ reference }) => reference)].filter(([, count]) => count > 1)
   t.same(some(twice), [], 'no reference was submitted twice')
@@ -152,13 +166,19 @@ async function checkUpstream(t: Test, service: TestService, tasks: readonly Task
   )
   const byUpstreamId = new Map(tasks.map((task) => [task.upstreamId, task]))
   const byId = new Map(tasks.map((task) => [task.id, task]))
-  const lost = made.filter(({ id, reference, state }) => {
+  const recorded = new Set(records.map(({ task_id }) => task_id))
+  const unknown = made.filter(({ id, reference, state }) => {
     const task = reference === null ? byUpstreamId.get(id) : byId.get(reference)
-    // One that was cut off at an upstream that cannot be asked is known to nobody here.
+    // One that was cut off at an upstream that cannot be asked: the record has no id of it.
     if (task === undefined) return reference !== null
+    if (task.state === 'refused') return !recorded.has(task.id)
     return (state === 'succeeded') !== (task.state === 'succeeded')
   })
-  t.same(some(lost), [], 'what an upstream has done is delivered, and nothing else')
+  t.same(some(unknown), [], 'what an upstream has done is delivered, or on a record for operators')
+  const denied = records.filter(
+    ({ task_id, state }) => state === 'absent' && made.some(({ reference }) => reference === task_id),
+  )
+  t.same(some(denied), [], 'no record says of work that is there that it is not')
   const intents = countBy(
     tasks.filter(({ state }) => state === 'succeeded'),
     ({ intent }) => intent,

@@ -9,7 +9,7 @@ import { isFinal } from '../../../../schemas/tasks/task.ts'
 import { connectTo } from '../../../support/connections.ts'
 import { startService, until } from '../../../support/service.ts'
 import { demonstration } from '../support.ts'
-import { checkBooks, givenUp, longAgo, type TaskLine } from './books.ts'
+import { checkBooks, givenUp, longAgo, lostSubmits, type TaskLine } from './books.ts'
 import { untilTasks } from './crashes.ts'
 import { type Answered, asked, type Intent, insisted, type Maker } from './intents.ts'
 
@@ -133,5 +133,5 @@ t.test('engines away', async (t) => {
   })
 
   await allEnded()
-  await checkBooks(t, service, sql, linked)
+  await checkBooks(t, service, sql, { linked, lost: await lostSubmits(sql, 'demo-video-film') })
 })

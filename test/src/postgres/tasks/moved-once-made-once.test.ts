@@ -139,7 +139,8 @@ t.test('a task that came to nothing gives its key up; one that succeeded keeps i
   } as const
   const idempotency = { key: 'again', requestHash: Buffer.alloc(32, 1) }
   for (const state of FAILED) {
-    const claimed = await moved(await made(accountId, { idempotency }), ['claimed'])
+    const task = await made(accountId, { idempotency })
+    const claimed = state === 'cancelled' ? task : await moved(task, ['claimed'])
     t.equal(
       (await database.applyTransition(move(claimed, ways[state as keyof typeof ways]))).task.state,
       state,

@@ -26,6 +26,7 @@ export const PRICE: MediaPrice = {
   perInputImage: '0',
   leastImages: 1,
   defaultPixels: null,
+  maxSeconds: null,
   discount: String(ONE_RATE),
 }
 
