@@ -229,7 +229,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       onRecordLost: (error) =>
         log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),
       callUpstream,
-      readLong: long.read,
+      workOnLongBody: long.work,
       openCountTokens: (call) =>
         observeUpstream((handler) => callUpstream(keyed(call), handler, call.adapter)),
       openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),

@@ -11,6 +11,7 @@ import { stage } from '../../../pipelines/stages/stage.ts'
 import type { Reply } from '../../../src/http/handler.ts'
 import { serve, until } from '../../src/http/support.ts'
 import { startDatabase } from '../../src/postgres/support.ts'
+import { workHere } from '../../support/work-here.ts'
 
 const MIB = 1024 * 1024
 const MAX_BYTES = 8 * MIB
@@ -31,6 +32,7 @@ t.test('long answers in PostgreSQL', async (t) => {
   const deps = {
     records: database,
     answerMemory: memory,
+    workOnLongBody: workHere,
     onRecordLost: (error: unknown) => t.fail(String(error)),
   }
   const known = { account: { id: 'acc_a' } } as AuthenticatedCall['known']
