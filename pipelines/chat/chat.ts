@@ -2,6 +2,7 @@
 import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import type { Failure } from '../../schemas/failure.ts'
 import type { Handler } from '../../src/http/handler.ts'
+import type { BodyDeps } from '../../src/protocols/body-work.ts'
 import type { Dialect } from '../../src/protocols/dialect.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
 import { estimateOf, precharge } from '../stages/billing/precharge.ts'
@@ -15,7 +16,7 @@ import { forward } from '../stages/forward.ts'
 import { idempotent } from '../stages/idempotency.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
-import { type ReadDeps, readCall } from '../stages/read-call.ts'
+import { readCall } from '../stages/read-call.ts'
 import { type RefusalDeps, type RefusedRow, recordRefusals } from '../stages/record-refusals.ts'
 import { type PricedCall, selectModel } from '../stages/select-model.ts'
 import { requireServerTools } from '../stages/server-tools.ts'
@@ -36,7 +37,7 @@ export interface ChatDeps
     StateDeps,
     ConversationCallDeps,
     BackgroundDeps,
-    ReadDeps,
+    BodyDeps,
     ReserveDeps,
     ForwardDeps,
     RefusalDeps {}
@@ -47,7 +48,7 @@ export const chat = (deps: ChatDeps, dialect: Dialect): Handler =>
     rateLimit(deps, assertBalance),
     requireBalance(deps),
     findAgent(deps),
-    applyAgent(),
+    applyAgent(deps),
     readCall(deps, dialect),
     selectModel(deps),
     followState(deps),

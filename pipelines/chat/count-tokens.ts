@@ -17,6 +17,7 @@ import { nextRoute } from '../../src/core/routing/order.ts'
 import { upstreamTexts } from '../../src/core/routing/upstream-texts.ts'
 import type { Handler, Reply } from '../../src/http/handler.ts'
 import { answerFields } from '../../src/protocols/answer/content.ts'
+import type { BodyDeps } from '../../src/protocols/body-work.ts'
 import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
 import { countBody, generateContentCount } from '../../src/protocols/generate-content/count.ts'
 import { messagesDialect, messagesNative } from '../../src/protocols/messages/dialect.ts'
@@ -27,7 +28,7 @@ import { type AuthenticateDeps, authenticate } from '../stages/authenticate.ts'
 import { checkLinks, type LinkDeps } from '../stages/check-links.ts'
 import { pipeline } from '../stages/pipeline.ts'
 import { type RateDeps, rateLimit } from '../stages/rate-limit.ts'
-import { type ReadDeps, readCall } from '../stages/read-call.ts'
+import { readCall } from '../stages/read-call.ts'
 import { type PricedCall, selectModel } from '../stages/select-model.ts'
 import { AnsweredCall, type Stage, stage } from '../stages/stage.ts'
 import type { UpstreamCallRequest } from './forward/deps.ts'
@@ -43,7 +44,7 @@ import {
 const DEADLINE_MS = 30_000
 const MAX_ANSWER_BYTES = 65_536
 
-export interface CountTokensDeps extends AuthenticateDeps, RateDeps, ReadDeps, LinkDeps {
+export interface CountTokensDeps extends AuthenticateDeps, RateDeps, BodyDeps, LinkDeps {
   readonly catalog: () => Catalog
   readonly openCountTokens: (request: CountRequest) => Observable<UpstreamEvent>
 }

@@ -1,16 +1,19 @@
 /** `POST /mcp`: the knowledge bases as tools of a model. See docs/api-rules.md, "MCP". */
+import { Failure } from '../../schemas/failure.ts'
 import type { GatewayRequest, Handler, Reply } from '../../src/http/handler.ts'
 import type { McpAnswer, McpServer } from '../../src/mcp/server.ts'
 import { answerOnce } from '../stages/answer.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../stages/authenticate.ts'
 import { type Found, find } from '../stages/find.ts'
 import { pipeline } from '../stages/pipeline.ts'
-import type { Call, Stage } from '../stages/stage.ts'
+import { type Call, type Stage, stage } from '../stages/stage.ts'
 import { wikiTools } from './mcp-tools.ts'
 import { readerOf, type WikiDeps } from './reading.ts'
 
 export interface McpDeps extends WikiDeps, AuthenticateDeps {
   readonly openMcp: () => Promise<McpServer>
+  /** Of web pages that may call. */
+  readonly allowedOrigins: () => readonly string[]
 }
 
 const BYTES_PER_MIB = 1024 * 1024
@@ -33,7 +36,22 @@ const replyOf = ({ found: { status, contentType, body } }: Call & Found<McpAnswe
 
 /** Answers the request. Reading is free, so no wallet is checked; and no limit counts it. */
 export const mcp = (deps: McpDeps): Handler =>
-  pipeline(authenticate(deps), askServer(deps), answerOnce(replyOf))
+  pipeline(authenticate(deps), checkOrigin(deps), askServer(deps), answerOnce(replyOf))
+
+/**
+ * Refuses a request of another web page, as the transport of MCP demands: with a name that leads to this machine, such a
+ * page could call a server that only the machine reaches. Other clients send no Origin.
+ * @throws Failure `permission_denied`
+ */
+const checkOrigin = ({ allowedOrigins }: McpDeps): Stage<AuthenticatedCall, AuthenticatedCall> =>
+  stage((call: AuthenticatedCall) => {
+    const origin = call.request.header('origin')
+    if (origin === '' || allowedOrigins().includes(origin)) return call
+    throw new Failure(
+      'permission_denied',
+      'The request comes from a page of an origin that may not call /mcp. An operator can name it in mcp.allowed_origins.',
+    )
+  })
 
 /** Adds the MCP server's answer, with the tools over the bases that the key may read. */
 const askServer = (deps: McpDeps): Stage<AuthenticatedCall, Call & Found<McpAnswer>> =>

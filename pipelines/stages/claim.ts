@@ -3,6 +3,7 @@ import { Buffer } from 'node:buffer'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import type { IdempotencyRecords } from '../../src/postgres/requests/repository.ts'
+import type { BodyDeps } from '../../src/protocols/body-work.ts'
 
 const BYTES_PER_MIB = 1024 * 1024
 /** An answer above this is not kept: replaying it is refused. See docs/api-rules.md, "Idempotency". */
@@ -65,7 +66,7 @@ type Records = Pick<
   'claimIdempotencyKey' | 'storeIdempotentAnswer' | 'freeIdempotencyKey'
 >
 
-export interface IdempotencyDeps {
+export interface IdempotencyDeps extends BodyDeps {
   readonly records: Records
   readonly answerMemory: AnswerMemory
   /** Called when a record could not be stored or freed: it expires after ten minutes. */

@@ -2,12 +2,12 @@
  * The same submit intent is carried out once: its answer is kept and replayed. The claim is made in PostgreSQL, so it
  * holds across gateway processes. See docs/api-rules.md, "Idempotency".
  */
-import { type MonoTypeOperatorFunction, map, Observable, of } from 'rxjs'
+import { concatMap, from, type MonoTypeOperatorFunction, map, Observable, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
-import { requestHash } from '../../src/core/json/canonical.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
 import type { GatewayRequest, HeaderList, Reply } from '../../src/http/handler.ts'
 import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
+import { workOnBody } from '../../src/protocols/body-work.ts'
 import { pacedReply, piecesOf } from '../replies/paced.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
 import { Claim, FREE_BYTES, HeldAnswer, type IdempotencyDeps } from './claim.ts'
@@ -39,27 +39,29 @@ export const idempotent = <C extends AuthenticatedCall>(deps: IdempotencyDeps): 
     const { request, known, isReplayable = true } = call
     const key = readIdempotencyKey(request)
     if (key === null) return call
-    const { method, path, query, body, requestId } = request
-    const record: IdempotencyClaim = {
-      accountId: known.account.id,
-      key,
-      requestId,
-      // Any key of the account may repeat the request, in its header or its query.
-      requestHash: call.requestHash ?? requestHash(method, path, withoutKey(query), body),
+    const { method, query, requestId } = request
+    const { path, body } = call.intent ?? request
+    const accountId = known.account.id
+    const claim = (requestHash: Buffer) => {
+      const record: IdempotencyClaim = { accountId, key, requestId, requestHash }
+      return claimed(deps, record).pipe(
+        map((stored) => {
+          if (stored !== null) {
+            const held = new HeldAnswer(deps.answerMemory, accountId)
+            call.ends.add(() => held.release())
+            if (!held.grow(stored.body.length)) throw answersFull()
+            return new AnsweredCall(call, storedReply(stored))
+          }
+          const claim = new Claim(deps, record, isReplayable)
+          call.ends.add(() => void claim.free())
+          return { ...call, claim, requestHash }
+        }),
+      )
     }
-    return claimed(deps, record).pipe(
-      map((stored) => {
-        if (stored !== null) {
-          const held = new HeldAnswer(deps.answerMemory, record.accountId)
-          call.ends.add(() => held.release())
-          if (!held.grow(stored.body.length)) throw answersFull()
-          return new AnsweredCall(call, storedReply(stored))
-        }
-        const claim = new Claim(deps, record, isReplayable)
-        call.ends.add(() => void claim.free())
-        return { ...call, claim }
-      }),
-    )
+    // Any key of the account may repeat the request, in its header or its query.
+    const input = { method, path, query: withoutKey(query) }
+    const hash = call.requestHash ?? workOnBody(deps, accountId, 'hash', input, body)
+    return hash instanceof Promise ? from(hash).pipe(concatMap(claim)) : claim(hash)
   })
 
 type WholeReply = Extract<Reply, { type: 'full' }>

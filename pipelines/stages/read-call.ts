@@ -4,23 +4,16 @@ import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { CLIENT_HEADERS } from '../../src/channels/chat/messages.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
-import type { ChatCall, ClientRequest, Dialect } from '../../src/protocols/dialect.ts'
+import { type BodyDeps, workOnBody } from '../../src/protocols/body-work.ts'
+import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
 import type { ReaderName } from '../../src/protocols/registry.ts'
 import type { AppliedAgent } from '../chat/agent/agent-part.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
 import { type Stage, stage } from './stage.ts'
 
-/** A longer body is not read on the event loop. */
-const LONG_BODY_BYTES = 256 * 1024
-
 export interface ReadCall extends AuthenticatedCall {
   readonly protocol: ChatProtocol
   readonly call: ChatCall
-}
-
-export interface ReadDeps {
-  /** Reads a long request off the event loop. Rejects with a Failure. */
-  readonly readLong: (reader: ReaderName, request: ClientRequest, accountId: string) => Promise<ChatCall>
 }
 
 const PRINTABLE = /^[\t\x20-\x7e]*$/
@@ -37,7 +30,7 @@ function assertHeaders({ header }: GatewayRequest): void {
  * @throws Failure that names the invalid field or header
  */
 export const readCall = <C extends AuthenticatedCall & AppliedAgent>(
-  deps: ReadDeps,
+  deps: BodyDeps,
   dialect: Dialect,
   reader: ReaderName = dialect.protocol,
 ): Stage<C, C & ReadCall> =>
@@ -48,6 +41,7 @@ export const readCall = <C extends AuthenticatedCall & AppliedAgent>(
       const noted = detail === undefined ? read : { ...read, settings: read.settings + detail }
       return { ...call, protocol: dialect.protocol, call: noted }
     }
-    if (call.request.body.length <= LONG_BODY_BYTES) return add(dialect.read(call.request))
-    return from(deps.readLong(reader, call.request, call.known.account.id)).pipe(map(add))
+    const { path, query, body } = call.request
+    const read = workOnBody(deps, call.known.account.id, 'read', { reader, path, query }, body)
+    return read instanceof Promise ? from(read).pipe(map(add)) : add(read)
   })

@@ -18,8 +18,10 @@ export interface Call {
   readonly ends: { add(teardown: () => void): void }
   /** Headers of every answer to the call, errors included. */
   readonly replyHeaders?: HeaderList
-  /** Distinguishes requests under one Idempotency-Key, where not their bodies do as JSON. */
+  /** Distinguishes requests under one Idempotency-Key. Where it is absent, the path and the body do. */
   readonly requestHash?: Buffer
+  /** What the client asked for, where the gateway has written another request. */
+  readonly intent?: Pick<GatewayRequest, 'path' | 'body'>
   /** The id of the request that created the task, where an earlier one with the Idempotency-Key did: its row has that id. */
   readonly originalRequestId?: string
   /** False for an answer that must not be stored under an Idempotency-Key. */

@@ -44,6 +44,12 @@ const issuerUrl = z.url().refine((text) => {
   return protocol === 'https:' || (protocol === 'http:' && LOOPBACK_HOST.test(hostname))
 }, 'must be an https address')
 
+/** As a browser sends it. */
+const webOrigin = z.string().refine((text) => {
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text
+}, 'must be an origin as a browser sends it, such as https://app.example.com')
+
 /** A provider of OpenID Connect. Its redirect address is `/console/sign-in/oidc/{id}` at the public address. */
 const oidcProvider = z.strictObject({
   id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'has lower-case letters, digits and hyphens, 40 at most'),
@@ -209,6 +215,12 @@ export const configFile = z.strictObject({
   storage: z
     .strictObject({
       retention_days: z.int().min(MIN_FILE_RETENTION_DAYS).max(MAX_RETENTION_DAYS).nullable().default(null),
+    })
+    .prefault({}),
+  mcp: z
+    .strictObject({
+      /** Of web pages that may call `/mcp`, besides the service's own. */
+      allowed_origins: z.array(webOrigin).default([]),
     })
     .prefault({}),
   /** Receivers of webhooks, and callbacks of tasks. */

@@ -1,18 +1,19 @@
 /** Fields that requests of several media endpoints have in common. See docs/api-rules.md, "Links from clients". */
 import { z } from 'zod'
+import { readWebLink } from '../web-link.ts'
 
 /** The longest URL that a client may give. */
 export const CALLER_LINK_MAX_CHARS = 2048
-const WEB_PROTOCOLS = ['http:', 'https:']
 
-function isWebLink(text: string): boolean {
-  const url = /\s/.test(text) ? null : URL.parse(text)
-  return url !== null && WEB_PROTOCOLS.includes(url.protocol)
+const isWebLink = (text: string): boolean => {
+  const read = /\s/.test(text) ? 'invalid' : readWebLink(text)
+  return read !== 'invalid' && read !== 'not_web'
 }
 
-function hasNoCredentials(text: string): boolean {
-  const url = URL.parse(text)
-  return url === null || (url.username === '' && url.password === '')
+/** Returns the link as every reader of URLs writes it; any other text unchanged. */
+export function normalLink(text: string): string {
+  const read = readWebLink(text)
+  return read instanceof URL ? read.href : text
 }
 
 /** A public link that the caller gives. */
@@ -20,7 +21,12 @@ export const callerLink = z
   .string()
   .max(CALLER_LINK_MAX_CHARS, `it must be at most ${CALLER_LINK_MAX_CHARS} characters`)
   .refine(isWebLink, 'it must be an http or https link')
-  .refine(hasNoCredentials, 'it must be a link without a user name and password')
+  .refine((text) => readWebLink(text) !== 'credentials', 'it must be a link without a user name and password')
+  .refine(
+    (text) => readWebLink(text) !== 'ambiguous',
+    'it must be a link without backslashes and control characters, whose host reads in one way',
+  )
+  .overwrite(normalLink)
   .describe(`A public direct http or https link, at most ${CALLER_LINK_MAX_CHARS} characters.`)
 
 /** A field of every request with an end that is worth a notice. */

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { taskListOf } from '../tasks/list.ts'
-import { callerLink, mediaFields, modelId, textOfAtMost } from './fields.ts'
+import { callerLink, mediaFields, modelId, normalLink, textOfAtMost } from './fields.ts'
 
 export const IMAGES_MAX = 10
 export const REFERENCE_IMAGES_MAX = 16
@@ -20,6 +20,7 @@ export const imageSource = z
   .refine((text) => INLINE.test(text) || callerLink.safeParse(text).success, {
     error: 'it must be an http or https link of at most 2048 characters, or a data URI with base64',
   })
+  .overwrite((text) => (INLINE.test(text) ? text : normalLink(text)))
   .describe(
     'A public http or https link, one that was handed out here, or a data URI: `data:image/png;base64,…`.',
   )

@@ -7,6 +7,7 @@ import { type IncomingMessage, type RequestOptions, request as requestHttp } fro
 import { request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Failure } from '../../schemas/failure.ts'
+import { type LinkFault, readWebLink } from '../../schemas/web-link.ts'
 import { codingsOf, decodedBody, isDecodingError, isKnownCoding } from './content-coding.ts'
 import { isPublicAddress } from './public-address.ts'
 
@@ -75,16 +76,21 @@ export class LinkFailure extends Failure {
 export const unreachable = (url: URL | string, internal: string = NOT_PUBLIC): LinkFailure =>
   new LinkFailure(url, UNREACHABLE, internal)
 
+const LINK_FAULTS: Readonly<Record<LinkFault, string>> = {
+  invalid: 'it is not a valid URL',
+  not_web: 'it is neither http nor https',
+  credentials: 'a URL with credentials is not accepted',
+  ambiguous: 'a URL with a backslash, a control character or a host that reads in two ways is not accepted',
+}
+
 /** @throws Failure `invalid_request` for anything but a plain http(s) URL of at most 2,048 (or `maxChars`) characters */
 export function checkedUrl(text: string, maxChars = MAX_URL_CHARS): URL {
   if (text.length > maxChars) throw new LinkFailure(text, `the URL is longer than ${maxChars} characters`)
-  const url = URL.parse(text)
-  if (url === null) throw new LinkFailure(text, 'it is not a valid URL')
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw new LinkFailure(text, 'it is neither http nor https')
-  if (url.username !== '' || url.password !== '')
-    throw new LinkFailure(url.origin, 'a URL with credentials is not accepted')
-  return url
+  const read = readWebLink(text)
+  if (read instanceof URL) return read
+  // Credentials are not repeated.
+  const shown = read === 'credentials' || read === 'ambiguous' ? URL.parse(text)!.origin : text
+  throw new LinkFailure(shown, LINK_FAULTS[read])
 }
 
 /** As `lookup` of `node:dns`, for all addresses. */

@@ -287,7 +287,7 @@ export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
     around: ['{"error":{"message":%,"param":%,"code":%}}', '%'],
     read: (text) =>
       redact(
-        refusedByUpstream(400, Buffer.from(text), null).message,
+        refusedByUpstream({}, 400, Buffer.from(text), null).message,
         ['upstream-model'],
         ['secret-of-the-channel'],
       ),

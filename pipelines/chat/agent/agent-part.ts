@@ -1,7 +1,6 @@
 /** The parts of a call that only an agent key adds; other calls have no `agent`. */
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
-import type { AgentRequest } from '../../../src/protocols/chat-completions/agent-body.ts'
 
 export interface FoundAgent {
   readonly agent?: {
@@ -13,8 +12,11 @@ export interface FoundAgent {
 
 export interface AppliedAgent {
   readonly agent?: NonNullable<FoundAgent['agent']> & {
-    /** The fields of the client's request to the agent. */
-    readonly request: AgentRequest
+    /** The client's request to the agent. */
+    readonly given: Buffer
+    /** The text of its latest message of role user; empty where that has none. */
+    readonly question: string
+    readonly hasImages: boolean
     /** The agent's entry in the call log. */
     readonly detail: string
   }

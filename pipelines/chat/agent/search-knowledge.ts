@@ -2,7 +2,7 @@
  * Searches an agent's knowledge bases for the latest user message: one search over all of them. See docs/api-rules.md,
  * "Agents".
  */
-import { of as just, map, type Observable } from 'rxjs'
+import { concatMap, of as just, map, type Observable } from 'rxjs'
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { QUERY_MAX_CHARS } from '../../../schemas/knowledge/wiki.ts'
@@ -15,12 +15,13 @@ import {
 } from '../../../src/core/search/knowledge-text.ts'
 import type { Wiki } from '../../../src/postgres/knowledge/repository.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
+import { type BodyDeps, workOnBody } from '../../../src/protocols/body-work.ts'
 import type { Dialect } from '../../../src/protocols/dialect.ts'
 import { fromAbortable } from '../../replies/from-abortable.ts'
 import type { PricedCall } from '../../stages/select-model.ts'
 import { type Stage, stage } from '../../stages/stage.ts'
 import type { AppliedAgent } from './agent-part.ts'
-import { bodyOf } from './apply-agent.ts'
+import { applied } from './apply-agent.ts'
 
 const RETRY_AFTER_SECONDS = 5
 
@@ -80,19 +81,20 @@ function pagesFor(
 
 /** Gives an agent the pages of its knowledge bases that answer its client's question. @throws Failure `service_unavailable` */
 export const searchKnowledge = <C extends PricedCall & AppliedAgent>(
-  deps: KnowledgeDeps,
+  deps: KnowledgeDeps & BodyDeps,
   dialect: Dialect,
 ): Stage<C, C> =>
   stage((call: C) => {
     const { agent: part, request } = call
     if (part === undefined || part.bases.length === 0) return call
-    return pagesFor(deps, part.bases, part.request.question).pipe(
-      map((pages) => {
-        if (pages.length === 0) return call
-        const { body, detail } = bodyOf(part.agent, part.request, pages)
-        const informed = { ...request, body }
-        const read = dialect.read(informed)
-        return { ...call, request: informed, call: { ...read, settings: read.settings + detail } }
-      }),
+    const inform = async (pages: readonly PromptPage[]): Promise<C> => {
+      const { body, detail } = await applied(deps, part.agent, part.given, pages)
+      const { path, query } = request
+      const input = { reader: dialect.protocol, path, query }
+      const read = await workOnBody(deps, call.known.account.id, 'read', input, body)
+      return { ...call, request: { ...request, body }, call: { ...read, settings: read.settings + detail } }
+    }
+    return pagesFor(deps, part.bases, part.question).pipe(
+      concatMap((pages) => (pages.length === 0 ? just(call) : inform(pages))),
     )
   })

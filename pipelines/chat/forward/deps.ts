@@ -7,6 +7,7 @@ import type { UsageOptionRefusals } from '../../../src/core/routing/usage-option
 import type { HeaderLookup } from '../../../src/http/handler.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
 import type { ResponseToStore } from '../../../src/postgres/requests/stored-responses.ts'
+import type { BodyDeps } from '../../../src/protocols/body-work.ts'
 import type { FetchedFile } from '../../../src/protocols/dialect.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type { UpstreamCall, UpstreamHandler } from '../../../src/upstream/client.ts'
@@ -37,7 +38,7 @@ export interface UpstreamCallRequest {
 /** Sends a call. The handler's methods are called later, with its answer or its failure. Aborting it closes the upstream connection. */
 export type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandler) => UpstreamCall
 
-export interface ForwardDeps extends ReservationDeps {
+export interface ForwardDeps extends ReservationDeps, BodyDeps {
   readonly journal: Pick<Journal, 'admit' | 'settle'>
   readonly callUpstream: CallUpstream
   /**

@@ -7,7 +7,13 @@ import { FAILURES, Failure } from '../../../schemas/failure.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
-import type { ProtocolAdapter } from '../../../src/protocols/dialect.ts'
+import {
+  type BodyInputs,
+  type BodyResults,
+  type BodyWorkName,
+  workOnBody,
+} from '../../../src/protocols/body-work.ts'
+import type { EncodedRequest, EncodeOptions, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type {
@@ -124,18 +130,43 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#route = route
     const adapter = protocolAdapter(this.#admitted.protocol, route.protocol)
     this.#translation = translationHeaders(route, adapter)
-    const urls = adapter.urlsToFetch(call, route.channel.provider)
-    if (urls.length === 0) return this.#send(route, adapter, NO_FILES, onFreshConnection)
-    this.#files ??= new CallFiles(this.#deps.fetchFiles)
-    const send = (files: CallFileMap) => this.#send(route, adapter, files, onFreshConnection)
-    this.#files.fetch(urls, msLeft(request.startedAt, performance.now()), send, (error) => this.#fault(error))
+    const send = (files: CallFileMap) => this.#encode(route, adapter, files, onFreshConnection)
+    const fetch = (urls: readonly string[]) => {
+      if (urls.length === 0) return send(NO_FILES)
+      this.#files ??= new CallFiles(this.#deps.fetchFiles)
+      const leftMs = msLeft(request.startedAt, performance.now())
+      this.#files.fetch(urls, leftMs, send, (error) => this.#fault(error))
+    }
+    const { provider } = route.channel
+    if (!route.isTranslated) return fetch(adapter.urlsToFetch(call, provider))
+    this.#onBody('urls', { ...this.#pairOf(adapter), provider }, fetch)
   }
 
-  #send(route: Route, adapter: ProtocolAdapter, fetched: CallFileMap, onFreshConnection: boolean): void {
-    const { request, call } = this.#admitted
+  #pairOf({ from: client, to: upstream }: ProtocolAdapter) {
+    return { client, upstream, call: this.#admitted.call }
+  }
+
+  /** Works on the client's body, and goes on unless the call has ended meanwhile. */
+  #onBody<Name extends BodyWorkName>(
+    name: Name,
+    input: BodyInputs[Name],
+    done: (result: BodyResults[Name]) => void,
+  ): void {
+    const { known, request } = this.#admitted
+    const result = workOnBody(this.#deps, known.account.id, name, input, request.body)
+    if (!(result instanceof Promise)) return done(result)
+    const goOn = (found: BodyResults[Name]) => {
+      if (!this.#isOver) this.#guarded(() => done(found))
+    }
+    result.then(goOn, (error: unknown) => {
+      if (!this.#isOver) this.#fault(error)
+    })
+  }
+
+  #encode(route: Route, adapter: ProtocolAdapter, fetched: CallFileMap, onFreshConnection: boolean): void {
     const { channel } = route
     const { served } = this.#choice
-    const { body, notes, ...leftOut } = adapter.encodeRequest(call, {
+    const options: EncodeOptions = {
       upstreamModel: route.upstreamModel,
       outputCeiling: served.model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
@@ -143,8 +174,22 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
         !this.#leavesUsageOut && knowsUsageOption(channel) && !this.#deps.usageOptionRefusals.has(route),
       fetched,
       provider: channel.provider,
-    })
-    this.#serveBy(served)
+    }
+    const send = (encoded: EncodedRequest) => this.#send(route, adapter, encoded, onFreshConnection)
+    // Where both speak one protocol, only places in the body change.
+    if (!route.isTranslated) return send(adapter.encodeRequest(this.#admitted.call, options))
+    this.#onBody('encode', { ...this.#pairOf(adapter), options }, send)
+  }
+
+  #send(
+    route: Route,
+    adapter: ProtocolAdapter,
+    { body, notes, ...leftOut }: EncodedRequest,
+    onFreshConnection: boolean,
+  ): void {
+    const { request, call } = this.#admitted
+    const { channel } = route
+    this.#serveBy(this.#choice.served)
     this.#adapter = adapter
     const now = performance.now()
     const traceparent = this.#notes.began(route, notes ?? leftOut.dropped, now)

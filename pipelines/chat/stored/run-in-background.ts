@@ -117,5 +117,6 @@ function orderOf(caller: PricedCall, hold: bigint, body: JobOf<'response'>['body
     price: keptPriceOf(model.entry, model.entry.pricing!),
     until: 'accepted',
     callbackUrl: call.state?.callbackUrl,
+    requestHash: caller.requestHash,
   }
 }

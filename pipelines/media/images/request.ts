@@ -139,7 +139,7 @@ function imageInputsOf({ fields, files }: Pick<ReadForm, 'fields' | 'files'>, na
     .map(([field, value]): ImageInput => {
       const source = imageSource.safeParse(value)
       if (!source.success) throw invalidField(field, source.error.issues[0]!.message)
-      return { field, source: value }
+      return { field, source: source.data }
     })
   return [...sent, ...named]
 }

@@ -32,7 +32,8 @@ const OPAQUE: ReadonlySet<string> = new Set(['input', 'arguments', 'text', 'meta
 /** Results of an earlier search: the upstream reads the text, and follows no link in it. */
 const FOUND = /_(search|fetch)_result$/
 const INLINE = /^\s*data:/i
-const LINK = /^\s*[a-z][a-z0-9+.-]{0,20}:\/\//i
+/** Readers of URLs skip control characters, take a backslash for a slash, and miss none. */
+const LINK = /^[\p{Cc} ]*(?:[a-z][a-z0-9+.-]{0,20}:[\\/]|https?:)/iu
 const LINK_NAME = /url$/i
 /** Fields that hold content inline; some upstreams take a link there as well. */
 const CONTENT_FIELDS: ReadonlySet<string> = new Set(['file_data', 'data', 'file', 'image', 'video', 'audio'])

@@ -16,6 +16,8 @@ import { type PartReader, TranslatedStream } from './stream.ts'
 interface TranslatableSource {
   /** The client's body, byte for byte. */
   readonly body: Buffer
+  /** Whether it offers legacy functions alone; absent where that is not known yet. */
+  readonly isLegacy?: boolean
   readonly request: { readonly stream_options?: { readonly include_usage?: boolean | null } | null }
 }
 
@@ -50,7 +52,7 @@ export function answersOf(
   const headOf = (call: ChatCall) => ({
     model: call.model,
     created: Math.floor(now() / 1000),
-    isLegacy: asksForFunctionCall(sourceOf(call).body),
+    isLegacy: sourceOf(call).isLegacy ?? asksForFunctionCall(sourceOf(call).body),
   })
   return {
     from: 'chat-completions',

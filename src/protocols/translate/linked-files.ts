@@ -1,5 +1,6 @@
 /** The files that a conversation names by link, for upstreams that fetch none: the gateway fetches them. */
 import type { ReadablePart, RequestMessage } from '../../../schemas/chat/chat-completions-conversation.ts'
+import { normalLink } from '../../../schemas/media/fields.ts'
 import type { FetchedFile } from '../dialect.ts'
 import { invalidField } from '../request/client-json.ts'
 import { fetchedType, type InlineFile, isDataUri } from './data-uri.ts'
@@ -17,13 +18,16 @@ export interface Place {
   readonly path: string
 }
 
+/** Upstreams and the gateway read the same host in a link. */
+export const normalised = (url: string): string => (isLink(url) ? normalLink(url) : url)
+
 type LinkedPart = Extract<ReadablePart, { type: 'image_url' | 'video_url' }>
 
 export function namedUrl(part: LinkedPart, path: string): Place {
   const named = part.type === 'image_url' ? part.image_url : part.video_url
   return typeof named === 'string'
-    ? { url: named, path: `${path}.${part.type}` }
-    : { url: named.url, path: `${path}.${part.type}.url` }
+    ? { url: normalised(named), path: `${path}.${part.type}` }
+    : { url: normalised(named.url), path: `${path}.${part.type}.url` }
 }
 
 /**
@@ -33,7 +37,7 @@ export function namedUrl(part: LinkedPart, path: string): Place {
 export function linkIn(part: ReadablePart, path: string): Place | null {
   if (part.type === 'file') {
     const url = part.file.file_data
-    return isLink(url) ? { url: checkedUrl(url, `${path}.file.file_data`), path } : null
+    return isLink(url) ? { url: checkedUrl(normalised(url), `${path}.file.file_data`), path } : null
   }
   if (part.type !== 'image_url' && part.type !== 'video_url') return null
   const place = namedUrl(part, path)

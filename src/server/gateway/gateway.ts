@@ -61,6 +61,7 @@ import { fileFetcher } from './fetch-files.ts'
 import { type GatewayJournal, openGatewayJournal } from './journal.ts'
 import { openGatewayLimiter } from './limiter.ts'
 import { longRequests } from './long-requests.ts'
+import { pageOrigins } from './page-origins.ts'
 import { settledCalls } from './settled-calls.ts'
 import { openGatewayTasks } from './tasks.ts'
 
@@ -229,7 +230,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       onRecordLost: (error) =>
         log.warn({ err: error }, 'Failed to update an idempotency record; it expires by itself'),
       callUpstream,
-      readLong: long.read,
+      workOnLongBody: long.work,
       openCountTokens: (call) =>
         observeUpstream((handler) => callUpstream(keyed(call), handler, call.adapter)),
       openUpstream: (call) => observeUpstream((handler) => callUpstream(keyed(call), handler)),
@@ -291,6 +292,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       uploads: new Uploads({ files }),
       wiki: database,
       openMcp: openMcp(VERSION),
+      allowedOrigins: pageOrigins(boot.publicUrl, () => configuration.current().config),
       createTask: tasks.createTask,
       awaitTask: tasks.awaitTask,
       renderError,

@@ -1,28 +1,29 @@
 /**
- * Reads long requests in a thread: checking a body of megabytes takes longer than other calls may wait. The body is
- * copied into the thread, and the result is copied back. Accounts take turns: one with many long requests delays only
- * its own.
+ * Works on long requests in threads: to read, to check and to translate one takes longer than other calls may wait. The
+ * body is copied into a thread, and the result comes back. Accounts take turns: one with many long requests delays
+ * only its own.
  */
+import { Buffer } from 'node:buffer'
 import { Worker } from 'node:worker_threads'
 import { Failure } from '../../../schemas/failure.ts'
-import type { ChatCall, ClientRequest } from '../../protocols/dialect.ts'
-import type { ReaderName } from '../../protocols/registry.ts'
+import { type BodyInputs, type WorkOnLongBody, withBody } from '../../protocols/body-work.ts'
+import type { ChatCall, EncodedRequest } from '../../protocols/dialect.ts'
 import type { FromReader, ToReader } from './reader-thread.ts'
 
-/** Requests that wait for the thread, of all accounts and of one. Each holds its body. */
-const MAX_WAITING = 64
-const MAX_WAITING_OF_ACCOUNT = 16
+/** The second begins when there is work for it: the body of one call may take a while. */
+const MAX_THREADS = 2
+/** Pieces of work that wait for a thread, of all accounts and of one. Each holds its body. */
+const MAX_WAITING = 512
+const MAX_WAITING_OF_ACCOUNT = 64
 
 interface Waiting {
-  readonly reader: ReaderName
-  readonly request: ClientRequest
-  readonly resolve: (call: ChatCall) => void
+  readonly message: ToReader
+  readonly resolve: (result: unknown) => void
   readonly reject: (error: Error) => void
 }
 
 export interface LongRequests {
-  /** Rejects with the Failure that the reader throws, or with `service_unavailable`. */
-  read(reader: ReaderName, request: ClientRequest, accountId: string): Promise<ChatCall>
+  readonly work: WorkOnLongBody
   close(): void
 }
 
@@ -31,13 +32,28 @@ const busy = (): Failure =>
     headers: [['retry-after', '1']],
   })
 
-/** Starts the thread with the first long request, and again after an error has ended it. */
+/** Leaves the body out of a call: the thread has it already. */
+const withoutBody = (input: BodyInputs[keyof BodyInputs]) =>
+  'call' in input ? { ...input, call: withBody(input.call, null) } : input
+
+const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array
+
+/** Returns a result as the work returned it: the thread sends no `Buffer`, and no body of a call. */
+function revived({ name, body }: ToReader, result: unknown): unknown {
+  if (name === 'read') return withBody(result as ChatCall, body as Buffer)
+  const bytes = isBytes(result) ? result : (result as Partial<EncodedRequest>).body
+  if (!isBytes(bytes)) return result
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return isBytes(result) ? buffer : { ...(result as object), body: buffer }
+}
+
+/** Starts a thread with the first long request, and again after an error has ended it. */
 export function longRequests(log: { error(details: object, message: string): void }): LongRequests {
   /** By account, in the order of their turns. */
   const queues = new Map<string, Waiting[]>()
   let waitingCount = 0
-  let reading: Waiting | null = null
-  let thread: Worker | null = null
+  /** Threads with what they work on; null: nothing. */
+  const threads = new Map<Worker, Waiting | null>()
 
   const next = (): Waiting | null => {
     const [first] = queues
@@ -49,56 +65,58 @@ export function longRequests(log: { error(details: object, message: string): voi
     if (queue.length > 0) queues.set(accountId, queue)
     return waiting
   }
-  const readNext = () => {
-    reading = next()
-    if (reading === null) return
-    thread ??= begin()
-    const { reader, request } = reading
-    const { path, query, body } = request
-    thread.postMessage({ reader, path, query, body } satisfies ToReader)
+  const workOn = (thread: Worker) => {
+    const waiting = next()
+    threads.set(thread, waiting)
+    if (waiting !== null) thread.postMessage(waiting.message)
   }
   const begin = (): Worker => {
-    const worker = new Worker(new URL('reader-thread.ts', import.meta.url))
-    worker.unref()
-    worker.on('error', (error) =>
-      log.error({ err: error }, 'The thread for long requests ended: the request that it read gets 503'),
+    const thread = new Worker(new URL('reader-thread.ts', import.meta.url))
+    thread.unref()
+    thread.on('error', (error) =>
+      log.error({ err: error }, 'A thread for long requests ended: the request that it worked on gets 503'),
     )
-    worker.on('exit', () => {
-      if (thread !== worker) return
-      thread = null
-      reading?.reject(busy())
-      readNext()
+    thread.on('exit', () => {
+      const left = threads.get(thread)
+      if (!threads.delete(thread)) return
+      left?.reject(busy())
+      wake()
     })
-    worker.on('message', (message: FromReader) => {
-      if (thread !== worker || reading === null) return
-      const { request, resolve, reject } = reading
-      readNext()
-      if ('refusal' in message) {
-        const { code, text, ...more } = message.refusal
-        return reject(new Failure(code, text, more))
-      }
-      const source = { ...(message.call.source as object), body: request.body }
-      resolve({ ...message.call, source })
+    thread.on('message', (message: FromReader) => {
+      const done = threads.get(thread)
+      if (done == null) return
+      workOn(thread)
+      if ('result' in message) return done.resolve(revived(done.message, message.result))
+      const { code, text, ...more } = message.refusal
+      done.reject(new Failure(code, text, more))
     })
-    return worker
+    return thread
+  }
+  /** Gives waiting work to a thread that is free. */
+  const wake = () => {
+    if (waitingCount === 0) return
+    const free = [...threads].find(([, waiting]) => waiting === null)?.[0]
+    if (free !== undefined) workOn(free)
+    else if (threads.size < MAX_THREADS) workOn(begin())
   }
   return {
-    read: (reader, request, accountId) =>
-      new Promise((resolve, reject) => {
+    work: (accountId, name, input, body) =>
+      new Promise<never>((resolve, reject) => {
         const queue = queues.get(accountId) ?? []
         if (waitingCount >= MAX_WAITING || queue.length >= MAX_WAITING_OF_ACCOUNT) return reject(busy())
-        queue.push({ reader, request, resolve, reject })
+        const message = { name, input: withoutBody(input), body } as ToReader
+        queue.push({ message, resolve: resolve as (result: unknown) => void, reject })
         queues.set(accountId, queue)
         waitingCount++
-        if (reading === null) readNext()
+        wake()
       }),
     close() {
-      const left = [reading, ...[...queues.values()].flat()]
+      const left = [...threads.values(), ...[...queues.values()].flat()]
+      const running = [...threads.keys()]
+      threads.clear()
       queues.clear()
       waitingCount = 0
-      reading = null
-      void thread?.terminate()
-      thread = null
+      for (const thread of running) void thread.terminate()
       for (const waiting of left) waiting?.reject(busy())
     },
   }

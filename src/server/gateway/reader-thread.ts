@@ -1,49 +1,70 @@
-/** The thread that reads long requests. */
+/** A thread that works on long requests. */
 import { Buffer } from 'node:buffer'
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { basename } from 'node:path'
-import { parentPort } from 'node:worker_threads'
+import { parentPort, type TransferListItem } from 'node:worker_threads'
 import { Failure, type FailureCode } from '../../../schemas/failure.ts'
-import type { ChatCall } from '../../protocols/dialect.ts'
-import { READERS, type ReaderName } from '../../protocols/registry.ts'
+import {
+  BODY_WORK,
+  type BodyInputs,
+  type BodyResults,
+  type BodyWorkName,
+  withBody,
+} from '../../protocols/body-work.ts'
 
-export interface ToReader {
-  readonly reader: ReaderName
-  readonly path: string
-  readonly query: string
-  readonly body: Uint8Array
-}
+export type ToReader = {
+  [Name in BodyWorkName]: {
+    readonly name: Name
+    /** A call in it is without the body in its source, as is one in the result. */
+    readonly input: BodyInputs[Name]
+    readonly body: Uint8Array
+  }
+}[BodyWorkName]
 
 export type FromReader =
-  | {
-      /** Without the body in its source. */
-      readonly call: ChatCall
-    }
+  | { readonly result: BodyResults[BodyWorkName] }
   | {
       readonly refusal: Pick<Failure, 'status' | 'headers'> & {
+        readonly details?: Failure['details']
         readonly code: FailureCode
         readonly text: string
         readonly internal?: string
       }
     }
 
-function read({ reader, path, query, body }: ToReader): FromReader {
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
+
+function resultOf({ name, input, body: bytes }: ToReader): BodyResults[BodyWorkName] {
+  const body = bufferOf(bytes)
+  const whole = 'call' in input ? { ...input, call: withBody(input.call, body) } : input
+  const work = BODY_WORK[name] as (input: unknown, body: Buffer) => BodyResults[BodyWorkName]
+  const result = work(whole, body)
+  return name === 'read' ? withBody(result as BodyResults['read'], null) : result
+}
+
+function answer(message: ToReader): FromReader {
   try {
-    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    const call = READERS[reader].read({ path, query, body: bytes })
-    return { call: { ...call, source: { ...(call.source as object), body: null } } }
+    return { result: resultOf(message) }
   } catch (error) {
     if (!(error instanceof Failure)) {
       const text = 'The gateway failed to handle the call.'
       const internal = String((error as Error).stack)
       return { refusal: { code: 'internal_error', text, internal, status: 500, headers: [] } }
     }
-    const { code, message, status, headers, internal } = error
+    const { code, message, status, headers, details, internal } = error
     return {
-      refusal: { code, text: message, status, headers, ...(internal !== undefined && { internal }) },
+      refusal: { code, text: message, status, headers, details, ...(internal !== undefined && { internal }) },
     }
   }
+}
+
+/** Returns the memory of a body that was written, which need not be copied back. */
+function ownedBy(message: FromReader): readonly TransferListItem[] {
+  if (!('result' in message) || !('body' in Object(message.result))) return []
+  const { buffer, byteLength } = (message.result as { body: Buffer }).body
+  return buffer.byteLength === byteLength ? [buffer as ArrayBuffer] : []
 }
 
 /** Priority of the thread, as on Linux: the event loop runs first on a core that both want. */
@@ -54,4 +75,7 @@ try {
   // Elsewhere both have the same.
 }
 
-parentPort!.on('message', (message: ToReader) => parentPort!.postMessage(read(message)))
+parentPort!.on('message', (message: ToReader) => {
+  const answered = answer(message)
+  parentPort!.postMessage(answered, ownedBy(answered))
+})

@@ -132,12 +132,22 @@ t.test('the protocol without the client', async (t) => {
       headers: { authorization: `Bearer ${reader.key}`, 'content-type': 'application/json', ...headers },
     })
   const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
-  const answered = await post(ping, { origin: 'https://elsewhere.test' })
+  const answered = await post(ping, { origin: 'https://app.example.com' })
   t.equal(answered.status, 200)
   t.equal(answered.headers.get('content-type'), 'application/json')
   t.equal(answered.headers.get('access-control-allow-origin'), '*')
   t.equal(answered.headers.get('mcp-session-id'), null)
   t.same(await answered.json(), { jsonrpc: '2.0', id: 1, result: {} })
+  for (const origin of [
+    'https://elsewhere.test',
+    'http://app.example.com',
+    'https://app.example.com:8443',
+    'null',
+  ]) {
+    const refused = await post(ping, { origin })
+    t.equal(refused.status, 403, origin)
+    t.match(await refused.json(), { error: { code: 'permission_denied', message: /mcp\.allowed_origins/ } })
+  }
   for (const headers of [{ authorization: '' }, { authorization: 'Bearer x' }]) {
     const refused = await post(ping, headers)
     t.equal(refused.status, 401)

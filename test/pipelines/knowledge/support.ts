@@ -64,6 +64,7 @@ export async function startWiki(t: Test, now: () => number = Date.now): Promise<
     wiki: database,
     files: store,
     openMcp: openMcp('1.2.3'),
+    allowedOrigins: () => ['https://app.example.com'],
     now,
   })
   const find = pathRouter(routed)

@@ -14,6 +14,7 @@ import { Failure } from '../../../schemas/failure.ts'
 import { MAX_CONTEXT_TOKENS } from '../../../src/core/pricing/usage-bounds.ts'
 import { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { everyRun } from '../../support/every-run.ts'
+import { workHere } from '../../support/work-here.ts'
 import {
   DONE,
   ESTIMATE,
@@ -156,6 +157,7 @@ const withKey =
           freeIdempotencyKey: async () => void records.push('freed'),
         },
         answerMemory: new AnswerMemory(),
+        workOnLongBody: workHere,
         onRecordLost: (error) => t.fail(String(error)),
       }),
       forward(deps),

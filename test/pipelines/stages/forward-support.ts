@@ -26,6 +26,7 @@ import {
 } from '../../../src/upstream/client.ts'
 import { ResponseHeaders } from '../../../src/upstream/response/headers.ts'
 import { knownKey, walletView } from '../../support/known-key.ts'
+import { workHere } from '../../support/work-here.ts'
 
 export const MODEL = 'model-a'
 export const ESTIMATE = parseCredits('5')
@@ -256,6 +257,7 @@ export class RunningCall {
     const client = options.client ?? clientCall('chat-completions', 'hi', true, request)
     this.health = options.health ?? new ChannelHealth()
     const deps: ForwardDeps = {
+      workOnLongBody: workHere,
       journal: {
         admit: options.admit ?? this.#write,
         settle: (_ticket, settlement, written) => {

@@ -95,7 +95,11 @@ t.test('a channel may hide what is about its own key', async (t) => {
   const hiding = { hide_auth_errors: true }
   for (const status of [401, 402, 403]) {
     const { refusal, row } = await refusedWith(status, { message: `the key ${KEY} is refused` }, hiding)
-    t.match(refusal, { status: 502, code: 'upstream_error', message: /access of this service/ }, String(status))
+    t.match(
+      refusal,
+      { status: 502, code: 'upstream_error', message: /access of this service/ },
+      String(status),
+    )
     t.match(row, { status: 'error', error_code: 'upstream_error' })
   }
   const { refusal } = await refusedWith(403, { message: 'The content violates our policy.' }, hiding)

@@ -14,7 +14,7 @@ import { parsedArguments } from '../../chat-completions/tool-arguments.ts'
 import { type Block, type Turn, Turns, withoutBlank } from '../../messages/turns.ts'
 import { invalidField } from '../../request/client-json.ts'
 import { type InlineFile, isDataUri, readFileData } from '../data-uri.ts'
-import { type FetchedFiles, isLink, namedUrl, typedFile } from '../linked-files.ts'
+import { type FetchedFiles, isLink, namedUrl, normalised, typedFile } from '../linked-files.ts'
 
 export interface Conversation {
   readonly system: readonly Block[]
@@ -105,7 +105,9 @@ function readableBlock(part: ReadablePart, path: string, fetched: FetchedFiles):
     case 'file': {
       const { file_data: data, filename } = part.file
       const at = `${path}.file.file_data`
-      const block = isLink(data) ? fileBlock(data, 'document', at, fetched) : inlineBlock(data, filename, at)
+      const block = isLink(data)
+        ? fileBlock(normalised(data), 'document', at, fetched)
+        : inlineBlock(data, filename, at)
       return block.type === 'document' && filename ? { ...block, title: filename } : block
     }
     case 'input_audio':

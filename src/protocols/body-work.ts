@@ -1,0 +1,98 @@
+/**
+ * What is done to the whole body of a request: read, compared, written for an upstream. It takes time in proportion to the
+ * body, so that of a long one runs in a thread; see `src/server/gateway/long-requests.ts`.
+ */
+import type { Buffer } from 'node:buffer'
+import type { AgentFile } from '../../schemas/accounts/agent.ts'
+import type { ChannelProtocol, ChatProtocol, Provider } from '../../schemas/config/catalog.ts'
+import { requestHash } from '../core/json/canonical.ts'
+import { agentBody, readAgentRequest } from './chat-completions/agent-body.ts'
+import { asksForFunctionCall } from './chat-completions/legacy-functions.ts'
+import type { ChatCall, ClientRequest, EncodedRequest, EncodeOptions } from './dialect.ts'
+import { protocolAdapter, READERS, type ReaderName } from './registry.ts'
+
+/** A longer body is not worked on by the event loop. */
+export const LONG_BODY_BYTES = 64 * 1024
+
+interface AdapterOf {
+  readonly client: ChatProtocol
+  readonly upstream: ChannelProtocol
+  /** Without the body in its source, where the work is done in a thread. */
+  readonly call: ChatCall
+}
+
+/** An agent's body, and what is asked of it. */
+export interface AgentBody {
+  readonly body: Buffer
+  readonly question: string
+  readonly hasImages: boolean
+}
+
+/** The parts of the input of each, besides the body. */
+export interface BodyInputs {
+  readonly read: Omit<ClientRequest, 'body'> & { readonly reader: ReaderName }
+  readonly hash: { readonly method: string; readonly path: string; readonly query: string }
+  readonly agent: { readonly file: AgentFile; readonly knowledge: string | null }
+  readonly urls: AdapterOf & { readonly provider: Provider | undefined }
+  readonly encode: AdapterOf & { readonly options: EncodeOptions }
+}
+
+export interface BodyResults {
+  readonly read: ChatCall
+  readonly hash: Buffer
+  readonly agent: AgentBody
+  readonly urls: readonly string[]
+  readonly encode: EncodedRequest
+}
+
+export type BodyWorkName = keyof BodyInputs
+
+/** Returns the call with this body in its source. */
+export const withBody = (call: ChatCall, body: Buffer | null): ChatCall => ({
+  ...call,
+  source: { ...(call.source as object), body },
+})
+
+/** Each throws a `Failure` for a body that is refused. */
+export const BODY_WORK: {
+  readonly [Name in BodyWorkName]: (input: BodyInputs[Name], body: Buffer) => BodyResults[Name]
+} = {
+  read({ reader, path, query }, body) {
+    const call = READERS[reader].read({ path, query, body })
+    if (reader !== 'chat-completions') return call
+    // Its answer depends on this, when the event loop has no time to look for it.
+    return { ...call, source: { ...(call.source as object), isLegacy: asksForFunctionCall(body) } }
+  },
+  hash: ({ method, path, query }, body) => requestHash(method, path, query, body),
+  agent({ file, knowledge }, given) {
+    const request = readAgentRequest(given)
+    const { question, hasImages } = request
+    return { body: agentBody(request, file, knowledge), question, hasImages }
+  },
+  urls: ({ client, upstream, call, provider }) =>
+    protocolAdapter(client, upstream).urlsToFetch(call, provider),
+  encode: ({ client, upstream, call, options }) =>
+    protocolAdapter(client, upstream).encodeRequest(call, options),
+}
+
+/** Works on a long body off the event loop. Rejects with the Failure of the work, or with `service_unavailable`. */
+export type WorkOnLongBody = <Name extends BodyWorkName>(
+  accountId: string,
+  name: Name,
+  input: BodyInputs[Name],
+  body: Buffer,
+) => Promise<BodyResults[Name]>
+
+export interface BodyDeps {
+  readonly workOnLongBody: WorkOnLongBody
+}
+
+/** Works on the body of an account's request: at once on a short one, off the event loop on a long one. @throws Failure */
+export const workOnBody = <Name extends BodyWorkName>(
+  { workOnLongBody }: BodyDeps,
+  accountId: string,
+  name: Name,
+  input: BodyInputs[Name],
+  body: Buffer,
+): BodyResults[Name] | Promise<BodyResults[Name]> =>
+  body.length > LONG_BODY_BYTES ? workOnLongBody(accountId, name, input, body) : BODY_WORK[name](input, body)
