@@ -10,7 +10,7 @@ import { isObject, type LooseObject, listOf } from '../loose.ts'
 const FIELDS = [
   ...['thinking', 'reasoning', 'reasoning_effort', 'enable_thinking', 'enable_reasoning', 'output_config'],
   ...['thinking_budget', 'thinking_config', 'thinkingConfig', 'thinking_token_budget', 'reasoning_budget'],
-  ...['max_thinking_tokens', 'max_reasoning_tokens', 'extra_body', 'google', 'chat_template_kwargs'],
+  ...['max_thinking_tokens', 'max_reasoning_tokens', 'google', 'chat_template_kwargs'],
 ] as const
 const FIELD_NAMES: ReadonlySet<string> = new Set(FIELDS)
 export const isThinkingField = (name: string): boolean => FIELD_NAMES.has(name)
@@ -35,7 +35,7 @@ const BUDGET = /^(budgettokens|tokenbudget|(thinking|reasoning)(token)?budget|ma
 const EFFORT = /^((reasoning)?effort|(thinking)?level)$/
 const SWITCH = /^(thinking|reasoning|enabled|enable(thinking|reasoning))$/
 const LIMITED = /^(thinking|reasoning)$/
-/** Deep enough for `extra_body.google.thinking_config.thinking_budget`. */
+/** Deep enough for `google.thinking_config.thinking_budget`. */
 const DEEPEST = 4
 
 const plain = (name: string): string => name.replaceAll('_', '').toLowerCase()

@@ -73,7 +73,7 @@ t.test('whatever is asked, the answer is 404 model_not_found, and a row says so'
 t.test('so do refusals by a limit, and of a key that may not ask', async (t) => {
   const body = '{"model":"embed-small","input":"x"}'
   const limited = await ask(body, { isLimited: true })
-  t.match(limited.answer, { code: 'rate_limit_exceeded' })
+  t.match(limited.answer, { cause: { code: 'rate_limit_exceeded' } })
   t.match(limited.refused, [{ model: 'embed-small', error_code: 'rate_limit_exceeded' }])
   const denied = await ask(body, { kind: 'agent' })
   t.match(denied.answer, { code: 'permission_denied' })

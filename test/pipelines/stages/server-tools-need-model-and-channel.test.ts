@@ -77,7 +77,7 @@ for (const protocol of CHAT_PROTOCOLS)
   })
 
 t.test('tools by another door are gated as well', async (t) => {
-  t.throws(() => channelsFor('chat-completions', 'plain', { web_search_options: {} }), {
+  t.throws(() => channelsFor('chat-completions', 'plain', { web_search_options: {}, stream: true }), {
     code: 'tool_not_supported',
   })
   t.throws(() => channelsFor('chat-completions', 'able', { web_search_options: {}, stream: false }), {
@@ -92,8 +92,8 @@ t.test('tools by another door are gated as well', async (t) => {
   ] as const)
     t.throws(
       () => channelsFor('chat-completions', model, { ...more, stream: false }),
-      { code: 'tool_not_supported' },
-      'no stream would help',
+      { code: 'invalid_request' },
+      'a stream is asked for first',
     )
   t.throws(() => channelsFor('messages', 'plain', { mcp_servers: [{ type: 'url', url: 'x' }] }), {
     code: 'tool_not_supported',

@@ -55,7 +55,7 @@ const CHAT: readonly Case[] = [
   [{ thinking_budget: 1e300 }, 1_000_000_000],
   [{ reasoning_effort: 'low', thinking_budget: 9000 }, 9000],
   [{ chat_template_kwargs: { enable_thinking: true, thinking_budget: 12_000 } }, 12_000],
-  [{ extra_body: { google: { thinking_config: { thinking_budget: 20_000 } } } }, 20_000],
+  [{ google: { thinking_config: { thinking_budget: 20_000 } } }, 20_000],
   [{ google: { thinking_config: { thinking_level: 'high' } } }, 24_576],
   [{ user: 'high', seed: 5, metadata: { thinking_budget: 5 } }, undefined],
 ]
