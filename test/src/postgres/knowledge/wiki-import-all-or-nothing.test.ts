@@ -200,3 +200,28 @@ t.test('source files end when no page names them any more, and not before', asyn
   await database.deleteBase(base)
   t.ok((await ends()).has('one'))
 })
+
+t.test('imports into several bases at once leave the account within its limit of pages', async (t) => {
+  const owner = await newAccount(database)
+  const bases = await Promise.all(
+    ['a', 'b', 'c'].map(async (name) => (await database.createBase(owner, name)).id),
+  )
+  const importTwo = (by: typeof database, baseId: string) => {
+    const pages = [draft('a.md'), draft('b.md')]
+    async function* drafts() {
+      yield pages
+    }
+    const present = new Map(pages.map(({ path, hash }) => [path, hash]))
+    return by.importPages({ baseId, drafts: drafts(), present, prune: false, maxAccountPages: 3 })
+  }
+  const other = await openAnother()
+  const outcomes = await Promise.allSettled(
+    bases.map((baseId, at) => importTwo(at === 1 ? other : database, baseId)),
+  )
+  const refusals = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
+  t.equal(refusals.length, 2)
+  for (const { code, message } of refusals) {
+    t.equal(code, 'kb_full')
+    t.match(message, /would have 4 pages\. The limit pages_per_account is 3: import fewer/)
+  }
+})
