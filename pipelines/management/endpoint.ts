@@ -2,6 +2,7 @@
 import { from, map, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { MANAGEMENT_PATH, type Operation } from '../../schemas/management/operation.ts'
+import { isTooDeep, MAX_JSON_LEVELS } from '../../src/core/json/exact.ts'
 import type { FormContent, GatewayRequest, Handler, HeaderList } from '../../src/http/handler.ts'
 import { jsonReply } from '../replies/json.ts'
 import { readIdempotencyKey } from '../stages/idempotency.ts'
@@ -49,8 +50,11 @@ function bodyInput({ body, header }: GatewayRequest): Record<string, unknown> {
   if (body.length === 0) return {}
   if (!JSON_TYPE.test(header('content-type')))
     throw new Failure('invalid_request', 'Content-Type: is not application/json.')
+  const text = body.toString()
+  if (isTooDeep(text))
+    throw new Failure('invalid_request', `The body nests deeper than ${MAX_JSON_LEVELS} levels.`)
   try {
-    const read: unknown = JSON.parse(body.toString())
+    const read: unknown = JSON.parse(text)
     if (typeof read === 'object' && read !== null && !Array.isArray(read))
       return read as Record<string, unknown>
   } catch {

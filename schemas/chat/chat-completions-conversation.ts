@@ -104,7 +104,7 @@ export type RequestMessage = z.infer<typeof requestMessage>
 export type ConversationMessage = Exclude<RequestMessage, { role: 'function' }>
 
 /** Not even copied: a tool's schema goes to the upstream unchanged. */
-const untouchedObject = z.custom<Readonly<Record<string, unknown>>>(
+export const untouchedObject = z.custom<Readonly<Record<string, unknown>>>(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
   'it must be an object',
 )

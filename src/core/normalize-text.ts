@@ -5,9 +5,9 @@
  * of them in a row: Unicode's Stream-Safe Text Format (Standard Annex 15) allows as many.
  */
 const MAX_MARKS = 30
-/** Marks, and the two letters whose compatible form is a mark. */
-const MARK = '[\\p{M}\\uff9e\\uff9f]'
-const LONG_RUN = new RegExp(`${MARK}{${MAX_MARKS}}(?=${MARK})`, 'gu')
+/** Marks but the joiner, and the two letters whose compatible form is a mark. */
+const MARK = '[[\\p{M}\\uff9e\\uff9f]--\\u034f]'
+const LONG_RUN = new RegExp(`${MARK}{${MAX_MARKS}}(?=${MARK})`, 'gv')
 /** Invisible; marks on its two sides are sorted separately. */
 const GRAPHEME_JOINER = '\u034f'
 const BEYOND_ASCII = /[\u0080-\uffff]/

@@ -86,6 +86,14 @@ export const SHAPES: Readonly<Record<string, Shape>> = {
   'numbers with exponents': (bytes) => list('1e5', Math.min(bytes, 18_000)),
   'schemas in schemas': (bytes) =>
     list(nested('{"type":"object","properties":{"a":', '}}', 30, '{"type":"string"}'), bytes),
+  'references to one long definition in a schema': (bytes) =>
+    `{"type":"object","$defs":{"a":{"enum":[${numbered(bytes / 2, 10, (index) => `"v${index}"`)}]}},"properties":{${numbered(Math.min(bytes / 2, 25_000), 30, (index) => `"p${index}":{"$ref":"#/$defs/a"}`)}}}`,
+  'definitions in a row in a schema': (bytes) =>
+    `{"$ref":"#/$defs/d0","$defs":{${numbered(Math.min(bytes, 35_000), 35, (index) => `"d${index}":{"$ref":"#/$defs/d${index + 1}"}`)}}}`,
+  'members of a schema': (bytes) =>
+    `{"allOf":[${numbered(bytes, 80, (index) => `{"type":"object","required":["a${index}"],"properties":{"a${index}":{}}}`)}]}`,
+  'types of a schema': (bytes) =>
+    `{"type":[${numbered(bytes / 2, 10, (index) => `"t${index}"`)}],"enum":[${numbered(bytes / 2, 10, (index) => `"v${index}"`)}]}`,
   'alternatives in a schema': (bytes) =>
     `{"type":"object","properties":{${numbered(bytes / 2, 14, (index) => `"p${index % 900}${index}":{}`)}},"anyOf":[${repeated('{"required":["a"]}', bytes / 2)}]}`,
 }

@@ -115,6 +115,8 @@ function deepest(issue: Issue): Issue {
 
 const MAX_NAME_CHARS = 100
 const MAX_SHOWN_STEPS = 16
+/** A complaint may list all names that a contract does not know. */
+const MAX_REASON_CHARS = 500
 const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/gu
 
 /** Returns a name for a message: invisible characters as their numbers, and cut when it is long. */
@@ -136,7 +138,7 @@ function pathText(path: readonly PropertyKey[]): string {
 /** Returns a refusal that names the field. */
 export function invalidField(path: string, why: string): Failure {
   const what = path === '' ? 'The request body' : `Field '${path}'`
-  return new Failure('invalid_request', `${what} is not valid: ${why}`)
+  return new Failure('invalid_request', `${what} is not valid: ${shortened(why, MAX_REASON_CHARS)}`)
 }
 
 /** Items of a longer list are checked one by one. A schema reports all that is wrong; one complaint is enough. */

@@ -4,7 +4,10 @@
  */
 import { Buffer } from 'node:buffer'
 import { z } from 'zod'
-import { translatableChatRequest } from '../../../../schemas/chat/chat-completions-conversation.ts'
+import {
+  translatableChatRequest,
+  untouchedObject,
+} from '../../../../schemas/chat/chat-completions-conversation.ts'
 import { nameFieldsLeftOut, nameMessageFieldsLeftOut, saysNothing } from '../../chat-completions/fields.ts'
 import { withTools } from '../../chat-completions/legacy-functions.ts'
 import { THINKING_FIELDS, wantedThinking } from '../../chat-completions/wanted-thinking.ts'
@@ -36,7 +39,7 @@ const translatable = translatableChatRequest.extend({
         z.looseObject({ type: z.literal('json_object') }),
         z.looseObject({
           type: z.literal('json_schema'),
-          json_schema: z.looseObject({ schema: z.record(z.string(), z.unknown()).nullish() }),
+          json_schema: z.looseObject({ schema: untouchedObject.nullish() }),
         }),
       ],
       { error: () => 'such a response format cannot be translated for this model' },
