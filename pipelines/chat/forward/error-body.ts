@@ -4,7 +4,7 @@ import { plainErrorText } from '../../../src/core/call-log/plain-error.ts'
 import { cutText } from '../../../src/core/json/cut.ts'
 import { isTooDeep } from '../../../src/core/json/exact.ts'
 
-/** What an upstream's error says besides its message, which the client gets beside ours. */
+/** Further fields of an upstream's error: the client gets them beside the message. */
 export interface ErrorExtras {
   /** The parameter that it names as the offence, in its field for that. */
   readonly param?: string

@@ -2,7 +2,7 @@
 import type { Buffer } from 'node:buffer'
 import { REDACTED_MAX_CHARS } from './redact.ts'
 
-/** What is beyond is not read: twice what a message shows, so that masking has whole words at the cut. */
+/** Longer than a message, so that masking has whole words at the cut; bytes beyond are not read. */
 const READ_MAX_BYTES = 4 * REDACTED_MAX_CHARS
 const MARKUP = /^(?:<|\ufeff<)/
 /** Bytes of a compressed or binary body. */
