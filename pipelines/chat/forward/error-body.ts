@@ -93,7 +93,7 @@ function jsonIn(body: Buffer): unknown {
   try {
     const parsed = JSON.parse(text) as unknown
     // Streams that are one JSON array hold their errors so too.
-    return Array.isArray(parsed) ? parsed[0] : parsed
+    return Array.isArray(parsed) ? (parsed[0] ?? null) : parsed
   } catch {
     return undefined
   }
