@@ -28,6 +28,10 @@ export class ErrorWithHeaders extends Error {
   }
 }
 
+/** Returns the error with headers to add to its response: the error itself where there are none. */
+export const withHeaders = (error: unknown, headers: HeaderList): unknown =>
+  headers.length === 0 ? error : new ErrorWithHeaders(error, headers)
+
 /** Returns the error itself, and the headers added to it. */
 export function unwrapped(error: unknown): { readonly error: unknown; readonly headers: HeaderList } {
   if (!(error instanceof ErrorWithHeaders)) return { error, headers: [] }

@@ -1,7 +1,7 @@
 /** The pipeline of an endpoint: its stages, run for each request, and what sends their answer or refusal to the client. */
 import { catchError, type MonoTypeOperatorFunction, map, Observable, throwError } from 'rxjs'
 import type { GatewayRequest, Handler, HeaderList, Reply } from '../../src/http/handler.ts'
-import { ErrorWithHeaders } from '../replies/error.ts'
+import { ErrorWithHeaders, withHeaders } from '../replies/error.ts'
 import { storeAnswer } from './idempotency.ts'
 import { addReplyHeaders } from './rate-limit.ts'
 import { AnsweredCall, type AnyStep, type Call, type RefusedCall, run, type Stage } from './stage.ts'
@@ -116,7 +116,7 @@ export function pipeline(...all: ReadonlyArray<Stage<never, unknown> | RefusalSt
   const refused = (refusal: RefusedCall): AnsweredCall => {
     refusals?.record(refusal)
     const headers = refusals?.headersOf?.(refusal) ?? []
-    const error = headers.length === 0 ? refusal.error : new ErrorWithHeaders(refusal.error, headers)
+    const error = withHeaders(refusal.error, headers)
     return new AnsweredCall(
       refusal.call,
       throwError(() => error),

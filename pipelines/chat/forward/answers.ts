@@ -15,6 +15,8 @@ import type {
 } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import { type Ending, endingOf, NOTHING_METERED } from './call-record.ts'
+import { Collected } from './collected.ts'
+import { ErrorAnswer } from './error-answer.ts'
 import { LATE_USAGE_MAX_BYTES } from './late-usage.ts'
 import { readWhole } from './read-whole.ts'
 import type { SilenceTimes, SilenceWatch, WatchedStream } from './silence-watch.ts'
@@ -23,7 +25,6 @@ import {
   brokenConnection,
   endedWithoutAnswer,
   NO_ANSWER,
-  refusedByUpstream,
   tooLargeAnswer,
   unusableAnswer,
 } from './upstream-error.ts'
@@ -69,7 +70,6 @@ export interface Answer {
 const MAX_HELD_BYTES = 65_536
 /** The largest unstreamed response. */
 export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
-const MAX_ERROR_BODY_BYTES = 65_536
 const EVENT_STREAM = 'text/event-stream'
 const COMMENT = Buffer.from(': keep-alive\n\n')
 const WHITE_SPACE = Buffer.from('\n')
@@ -289,21 +289,6 @@ const INCOMPLETE = 'The upstream ended the stream before it was complete.'
 
 const failedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
 
-/** Bytes of one answer, kept until it is whole. */
-class Collected {
-  readonly #pieces: Buffer[] = []
-  length = 0
-
-  add(bytes: Buffer): void {
-    this.#pieces.push(Buffer.from(bytes))
-    this.length += bytes.length
-  }
-
-  all(): Buffer {
-    return this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.length)
-  }
-}
-
 const saidInAll = (characters: number): Metered => ({
   ...NOTHING_METERED,
   characters,
@@ -348,38 +333,6 @@ export class WholeAnswer implements Answer {
     // The upstream has worked until the time was over.
     if (broken.isTimeout) this.#metered = this.#read(this.#body.all()).metered
     this.#call.failed(broken)
-  }
-}
-
-class ErrorAnswer implements Answer {
-  readonly #call: AnswerReceiver
-  readonly #head: AnswerHead
-  readonly #body = new Collected()
-
-  constructor(call: AnswerReceiver, head: AnswerHead) {
-    this.#call = call
-    this.#head = head
-  }
-
-  metered(): Metered {
-    return NOTHING_METERED
-  }
-
-  data(bytes: Buffer): void {
-    this.#body.add(bytes)
-    // No error text is this long: what more there is need not be waited for.
-    if (this.#body.length > MAX_ERROR_BODY_BYTES) this.end()
-  }
-
-  end(): void {
-    const { status, headers, route } = this.#head
-    const retryAfter = headers.get('retry-after') ?? null
-    this.#call.failed(refusedByUpstream(route.channel, status, this.#body.all(), retryAfter))
-  }
-
-  /** Ends the attempt: the status suffices, even where its body was cut off. */
-  broken(): void {
-    this.end()
   }
 }
 

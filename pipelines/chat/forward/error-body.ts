@@ -4,7 +4,7 @@ import { plainErrorText } from '../../../src/core/call-log/plain-error.ts'
 import { cutText } from '../../../src/core/json/cut.ts'
 import { isTooDeep } from '../../../src/core/json/exact.ts'
 
-/** What an upstream's error says besides its message, which the client gets beside ours. */
+/** Further fields of an upstream's error: the client gets them beside the message. */
 export interface ErrorExtras {
   /** The parameter that it names as the offence, in its field for that. */
   readonly param?: string
@@ -93,7 +93,7 @@ function jsonIn(body: Buffer): unknown {
   try {
     const parsed = JSON.parse(text) as unknown
     // Streams that are one JSON array hold their errors so too.
-    return Array.isArray(parsed) ? parsed[0] : parsed
+    return Array.isArray(parsed) ? (parsed[0] ?? null) : parsed
   } catch {
     return undefined
   }

@@ -22,7 +22,7 @@ import type {
   UpstreamFailure,
   UpstreamHandler,
 } from '../../../src/upstream/client.ts'
-import { ErrorWithHeaders } from '../../replies/error.ts'
+import { withHeaders } from '../../replies/error.ts'
 import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import { endReservation } from '../../stages/billing/reserve.ts'
 import type { ServedModel } from '../../stages/select-model.ts'
@@ -36,7 +36,7 @@ import type { ForwardDeps } from './deps.ts'
 import { maskingKeys } from './masked-answers.ts'
 import { RouteChoice } from './route-choice.ts'
 import { afterwards, noteStored, noteUnfinished } from './stored-response.ts'
-import { plannedTranslation, servedModelHeaders, translationHeaders } from './translation-headers.ts'
+import { answerHeaders, plannedTranslation, translationHeaders } from './translation-headers.ts'
 import {
   type AttemptFailure,
   brokenConnection,
@@ -121,7 +121,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#ticket = null
     const message = 'The journal cannot be written.'
     this.#record.ending = { kind: 'failed', code: 'service_unavailable', message }
-    this.#reply(notJournaled(error))
+    this.#subscriber.error(withHeaders(notJournaled(error), this.#translation))
   }
 
   #attempt(route: Route, onFreshConnection = false): void {
@@ -222,8 +222,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
-    const adapter = maskingKeys(this.#adapter!, this.#route!.channel)
-    this.#guarded(() => this.#head(status, headers, adapter))
+    this.#guarded(() => this.#head(status, headers, maskingKeys(this.#adapter!, this.#route!.channel)))
   }
 
   onData(bytes: Uint8Array): void {
@@ -266,20 +265,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     const kind = failure === null ? 'failed' : 'refused'
     this.#record.ending = { kind, code: failure?.code ?? 'internal_error', message }
     this.#status = failure?.status ?? FAILURES.internal_error.status
-    this.#reply(error)
+    this.#subscriber.error(withHeaders(error, this.#translation))
   }
-
-  /** Replies with an error. */
-  #reply(error: unknown): void {
-    const headers = this.#translation
-    this.#subscriber.error(headers.length === 0 ? error : new ErrorWithHeaders(error, headers))
-  }
-
-  #withAdded = (headers: HeaderList): HeaderList => [
-    ...headers,
-    ...servedModelHeaders(this.#admitted),
-    ...this.#translation,
-  ]
 
   #head(status: number, headers: ResponseHeaders, adapter: ProtocolAdapter): void {
     this.#status = status
@@ -316,7 +303,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#subscriber.next({
       type: 'head',
       status: this.#status,
-      headers: this.#withAdded(headers),
+      headers: answerHeaders(headers, this.#admitted, this.#translation),
       flow: this.#upstream,
       direct: (sink) => {
         this.#client = sink
@@ -340,7 +327,8 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
 
   finishWhole(headers: HeaderList, body: Buffer): void {
     this.#record.firstByteAt = performance.now()
-    this.#succeed({ type: 'full', status: this.#status, headers: this.#withAdded(headers), body })
+    const all = answerHeaders(headers, this.#admitted, this.#translation)
+    this.#succeed({ type: 'full', status: this.#status, headers: all, body })
   }
 
   /** Ends the reply once the journal has the settlement: a client that sees the end has paid, whatever is killed. */
@@ -380,8 +368,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     const attempt = this.#another(failure)
     if (attempt === null) return false
     this.#endAttempt(failure, isOtherKey)
-    this.#lastFailure = failure
-    attempt()
+    this.#goOn(failure, attempt)
     return true
   }
 
@@ -401,13 +388,13 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   /** Makes another attempt, or replies with the failure of the last one. */
-  #goOn(failure: AttemptFailure): void {
+  #goOn(failure: AttemptFailure, attempt = this.#another(failure)): void {
     this.#lastFailure = failure
-    const attempt = this.#another(failure)
     if (attempt !== null) return attempt()
     this.#record.ending = endingOf(failure)
     this.#status = failure.error.status
-    this.#reply(masked(failure.error, (text) => this.#record.mask(text)))
+    const shown = masked(failure.error, (text) => this.#record.mask(text))
+    this.#subscriber.error(withHeaders(shown, this.#translation))
   }
 
   /** Returns what begins another attempt; null where none follows. Only ever before the first byte. */

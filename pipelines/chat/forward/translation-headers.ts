@@ -10,10 +10,7 @@ import type { EncodedRequest, ProtocolAdapter } from '../../../src/protocols/dia
 import type { PricedCall } from '../../stages/select-model.ts'
 
 /** Returns the header that names the model which serves in place of the requested one; none on most calls. */
-export const servedModelHeaders = ({
-  requested,
-  model,
-}: Pick<PricedCall, 'requested' | 'model'>): HeaderList =>
+const servedModelHeaders = ({ requested, model }: Pick<PricedCall, 'requested' | 'model'>): HeaderList =>
   model === requested ? NO_HEADERS : [['x-served-model', model.id.replace(NOT_PRINTABLE, '?')]]
 
 type LeftOut = Pick<EncodedRequest, 'dropped' | 'changed'>
@@ -65,3 +62,10 @@ export function plannedTranslation(
   const isTranslated = routes.every((route) => route.isTranslated)
   return first === undefined || !isTranslated ? NO_HEADERS : [translationHeader(protocol, first.protocol)]
 }
+
+/** Returns the headers of an answer: its own, and those that name its model and its translation. */
+export const answerHeaders = (
+  own: HeaderList,
+  call: Pick<PricedCall, 'requested' | 'model'>,
+  translation: HeaderList,
+): HeaderList => [...own, ...servedModelHeaders(call), ...translation]

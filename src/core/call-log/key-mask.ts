@@ -12,7 +12,7 @@ const BEFORE = -1
 /** The place of a key that is not there. */
 const NEVER = Number.MAX_SAFE_INTEGER
 const MIN_KEY_CHARS = 8
-/** What stands for a key at an upstream that asks for none: an answer may hold the word. */
+/** A word in place of a key, at an upstream that asks for none: an answer may hold it. */
 const PLAIN_WORD = /^[A-Za-z]{1,15}$/
 
 const isSecret = (key: string): boolean => key.length >= MIN_KEY_CHARS && !PLAIN_WORD.test(key)
@@ -36,7 +36,7 @@ export class KeyMask {
   readonly #keys: readonly Buffer[]
   readonly #isInKey: Uint8Array
   #held: Buffer | null = null
-  /** Where each key stands next in the bytes that are read. */
+  /** The place of each key in the bytes that are read, from the current place on. */
   readonly #next: number[]
 
   constructor({ keys, isInKey }: MaskedKeys) {

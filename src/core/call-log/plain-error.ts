@@ -2,13 +2,17 @@
 import type { Buffer } from 'node:buffer'
 import { REDACTED_MAX_CHARS } from './redact.ts'
 
-/** What is beyond is not read: twice what a message shows, so that masking has whole words at the cut. */
+/** Longer than a message, so that masking has whole words at the cut; bytes beyond are not read. */
 const READ_MAX_BYTES = 4 * REDACTED_MAX_CHARS
-const MARKUP = /^(?:<|\ufeff<)/
+/** A page, or JSON that is cut off. */
+const MARKUP = /^\ufeff?[<{[]/
 /** Bytes of a compressed or binary body. */
 const NO_TEXT = /[\0\ufffd]/
 
-/** Returns the text of a body; null for markup such as a page of HTML, for bytes that are no text, and for none. */
+/**
+ * Returns the text of a body; null for markup such as a page of HTML, for broken JSON, for bytes that are no text, and for
+ * an empty body.
+ */
 export function plainErrorText(body: Buffer): string | null {
   const text = body.toString('utf8', 0, READ_MAX_BYTES).trim()
   // The cut may have left half a character.

@@ -127,7 +127,7 @@ export const redact = (text: string, names?: readonly string[], secrets?: readon
 
 /** Deeper values are left out. */
 const MAX_LEVELS = 32
-/** Tells a client how to read what stands beside it, and names no host of an upstream. */
+/** The field that says how to read the others; its value names no host of an upstream. */
 const TYPE_FIELD = '@type'
 const TYPE_URL = /^type\.googleapis\.com\/google\.[\w.]{1,100}$/
 

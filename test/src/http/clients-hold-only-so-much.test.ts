@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { from, Subject, switchMap, throwError } from 'rxjs'
 import t from 'tap'
+import { UpstreamRefusal } from '../../../pipelines/chat/forward/upstream-error.ts'
 import { answer } from '../../../pipelines/stages/answer.ts'
 import { authenticate } from '../../../pipelines/stages/authenticate.ts'
 import { pipeline } from '../../../pipelines/stages/pipeline.ts'
@@ -189,6 +190,9 @@ t.test('an address without a good key is refused, and a known key still works fr
         authenticate({ credentials, onSecretUsed: () => undefined }),
         answer(() => whole('{}')),
       ),
+      'GET /upstream': Object.assign(() => throwError(() => new UpstreamRefusal(401, 'Bad key.', [])), {
+        admit: () => null,
+      }),
     },
     clients,
   )
@@ -199,6 +203,8 @@ t.test('an address without a good key is refused, and a known key still works fr
   }
   const keys = Array.from({ length: 5 }, generateApiKey)
   const bad = (number: number) => keys[number - 1]!
+  for (let call = 0; call < 5; call++)
+    t.equal(await ask('/upstream', good), 401, "an upstream's 401 says nothing of the client")
   t.same(
     [await ask('/keyed', bad(1)), await ask('/keyed', bad(2)), await ask('/none', bad(3))],
     [401, 401, 404],
