@@ -44,9 +44,12 @@ const GRID_PATTERNS: readonly RegExp[] = [
   dashed('repeat|quality|aspect|ar|version|niji'),
 ]
 
+/** Normalizing takes the square of the number of marks on one letter; no letter of any script has as many. */
+const MANY_MARKS = /(\p{M}{30})\p{M}+/gu
+
 /** Folds a text as a lenient parser does: one form of each letter, without invisible characters. */
 const folded = (text: string): string =>
-  text.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  text.replace(MANY_MARKS, '$1').normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
 
 /** Removes the flags. A space replaces each, so that the texts on both sides do not form a flag. */
 const removed = (text: string, patterns: readonly RegExp[]): string =>
@@ -63,6 +66,20 @@ function withoutFlags(text: string, patterns: readonly RegExp[]): string {
 
 /** Removes the flags for the length and size of a video, and those that repeat a field. */
 export const withoutVideoFlags = (text: string): string => withoutFlags(text, VIDEO_PATTERNS)
+
+/**
+ * Returns the texts as one, without the flags that they form together: an upstream may join them, with a space or with
+ * nothing between. Null where they form none.
+ */
+export function withoutSplitFlags(texts: readonly string[]): string | null {
+  if (texts.length < 2) return null
+  for (const between of ['', ' ']) {
+    const joined = texts.join(between)
+    const left = withoutVideoFlags(joined)
+    if (left !== joined) return left
+  }
+  return null
+}
 
 export interface GridPrompt {
   readonly prompt: string
