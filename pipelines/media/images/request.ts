@@ -45,16 +45,23 @@ type Fields = Pick<
   'model' | 'prompt' | 'n' | 'size' | 'async' | 'response_format' | 'callback_url'
 >
 
-const asked = (fields: Fields) => ({
-  model: fields.model,
-  prompt: fields.prompt,
-  n: fields.n ?? 1,
-  size: fields.size ?? null,
-  isAsync: fields.async === true,
-  callback_url: fields.callback_url ?? null,
-  isInline: fields.response_format === 'b64_json',
-  extra: furtherIn(fields),
-})
+/** @throws Failure `invalid_request` for images in base64 that are polled for: a task has links */
+function asked(fields: Fields) {
+  const isAsync = fields.async === true
+  const isInline = fields.response_format === 'b64_json'
+  if (isAsync && isInline)
+    throw invalidField('response_format', 'b64_json is not available with async: the task has links to its images')
+  return {
+    model: fields.model,
+    prompt: fields.prompt,
+    n: fields.n ?? 1,
+    size: fields.size ?? null,
+    isAsync,
+    callback_url: fields.callback_url ?? null,
+    isInline,
+    extra: furtherIn(fields),
+  }
+}
 
 function imagesIn(image: ImageRequest['image'] | ImageEditRequest['image']): readonly ImageInput[] {
   if (image == null) return []

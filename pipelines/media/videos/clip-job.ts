@@ -36,6 +36,8 @@ export async function clipComposeJob(
   const routes = all.filter(({ channel }) => channel.id === recognition.channelId)
   const [route] = routes
   if (route === undefined) throw rerun('it cannot be used any more')
+  if (!isSameVideo(asked.video_url, recognition.job))
+    throw invalidField('video_url', 'it is not the video that asr_id was recognised in')
   const sentences = linesOf(asked, recognition.segments)
   await assertListed(deps, route, asked.video_style_id ?? null)
   const { name_card: card, pip_config: pictures } = asked
@@ -64,6 +66,20 @@ export async function clipComposeJob(
 
 export const linked = (url: string): FileRef => ({ from: 'url', url })
 
+/** What signs a link: a fresh one leads to the same file. */
+const SIGNS = /^(?:x-(?:amz|goog|oss)-|(?:expires|signature|policy|key-pair-id|security-token)$|\w+accessid$|\w+accesskeyid$)/i
+
+function withoutSignature(link: string): string {
+  const url = new URL(link)
+  for (const name of [...url.searchParams.keys()]) if (SIGNS.test(name)) url.searchParams.delete(name)
+  url.searchParams.sort()
+  url.hash = ''
+  return url.href
+}
+
+const isSameVideo = (link: string, { video }: JobOf<'subtitle'>): boolean =>
+  video.from === 'url' && withoutSignature(link) === withoutSignature(video.url)
+
 const rerun = (why: string) => invalidField('asr_id', `${why}: recognise the subtitles again`)
 
 interface Recognition {
@@ -71,6 +87,7 @@ interface Recognition {
   readonly upstreamId: string
   readonly channelId: string | null
   readonly segments: readonly SubtitleLine[]
+  readonly job: JobOf<'subtitle'>
 }
 
 /** A client names it by the id of its task. */
@@ -84,9 +101,10 @@ async function recognitionOf({ tasks, now = Date.now }: ClipJobDeps, { known }: 
   return recognition
 }
 
-function recognisedBy({ state, result, channelId }: Task): Recognition | null {
+function recognisedBy({ state, result, channelId, job }: Task): Recognition | null {
   if (state !== 'succeeded' || result === null || result.made_id === null) return null
-  return { upstreamId: result.made_id, channelId, segments: result.segments ?? [] }
+  if (job.work !== 'subtitle') return null
+  return { upstreamId: result.made_id, channelId, segments: result.segments ?? [], job }
 }
 
 /** The recognised lines with the client's words. */

@@ -11,7 +11,7 @@ import {
 } from '../../../schemas/media/videos.ts'
 import { mediaAdapterOf } from '../../../src/channels/media/registry.ts'
 import { DEFAULT_VIDEO_SECONDS } from '../../../src/core/media/pricing.ts'
-import { withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
+import { withoutSplitFlags, withoutVideoFlags } from '../../../src/core/media/prompt-flags.ts'
 import { isPricedBySound, makesSound, pricesBySound } from '../../../src/core/media/sound.ts'
 import { variantNames } from '../../../src/core/media/variants.ts'
 import type { Model, Route } from '../../../src/core/routing/catalog.ts'
@@ -60,6 +60,14 @@ function partsOf(part: Part): VideoPart[] {
     case 'video_url':
       return [{ type: 'video', file: linked(part.video_url), role: part.role ?? null }]
   }
+}
+
+/** Returns the parts; all texts as one where a flag is split across them. */
+function withoutSplit(parts: readonly VideoPart[]): VideoPart[] {
+  const words = withoutSplitFlags(parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])))
+  if (words === null) return [...parts]
+  const others = parts.filter(({ type }) => type !== 'text')
+  return words === '' ? others : [{ type: 'text', text: words }, ...others]
 }
 
 /** What the upstream makes where neither request nor configuration say another resolution. */
@@ -117,7 +125,7 @@ function ableRoutes({ entry, routes }: VideoParams, job: JobOf<'video'>): readon
 const video: MakeJob = (_, params) => {
   const { body, entry } = params
   const asked = readClientJson(videoRequest, body)
-  const content = [...textIn(asked.prompt ?? ''), ...(asked.content ?? []).flatMap(partsOf)]
+  const content = withoutSplit([...textIn(asked.prompt ?? ''), ...(asked.content ?? []).flatMap(partsOf)])
   if (content.length === 0)
     throw invalidField(
       'prompt',

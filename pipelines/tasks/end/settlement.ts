@@ -45,17 +45,21 @@ const ENDINGS = {
   cancelled: ['task_cancelled', 'The task was cancelled.'],
 } as const
 
+type Ended = Pick<Task, 'state' | 'errorCode' | 'errorMessage' | 'endedAt' | 'deadlineAt'>
+
+/** Whether its deadline ended a task of a kind that has no state for that. */
+const hasRunOut = ({ state, errorCode, errorMessage, endedAt, deadlineAt }: Ended): boolean =>
+  state === 'failed' &&
+  errorCode === null &&
+  errorMessage === null &&
+  endedAt !== null &&
+  endedAt >= deadlineAt
+
 /** Why a task ended as it did; nulls for one that succeeded. */
-export function endingOf({
-  state,
-  errorCode,
-  errorMessage,
-}: Pick<Task, 'state' | 'errorCode' | 'errorMessage'>): {
-  code: string | null
-  message: string | null
-} {
+export function endingOf(task: Ended): { code: string | null; message: string | null } {
+  const { state, errorCode, errorMessage } = task
   if (state === 'failed' || state === 'expired' || state === 'cancelled') {
-    const [code, message] = ENDINGS[state]
+    const [code, message] = ENDINGS[hasRunOut(task) ? 'expired' : state]
     return { code: errorCode ?? code, message: errorMessage ?? message }
   }
   return state === 'refused' ? { code: errorCode, message: errorMessage } : { code: null, message: null }

@@ -65,6 +65,20 @@ function withoutFlags(text: string, patterns: readonly RegExp[]): string {
 /** Removes the flags for the length and size of a video, and those that repeat a field. */
 export const withoutVideoFlags = (text: string): string => withoutFlags(text, VIDEO_PATTERNS)
 
+/**
+ * Returns the texts as one, without the flags that they form together: an upstream may join them, with a space or with
+ * nothing between. Null where they form none.
+ */
+export function withoutSplitFlags(texts: readonly string[]): string | null {
+  if (texts.length < 2) return null
+  for (const between of ['', ' ']) {
+    const joined = texts.join(between)
+    const left = withoutVideoFlags(joined)
+    if (left !== joined) return left
+  }
+  return null
+}
+
 export interface GridPrompt {
   readonly prompt: string
   /** The quality that the prompt itself orders; null without one. */

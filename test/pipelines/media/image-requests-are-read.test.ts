@@ -38,12 +38,20 @@ t.test('what is left out is as usual, and null is left out', async (t) => {
   t.strictSame(read({ ...PLAIN, stream: false, response_format: 'url', async: false }), USUAL)
 })
 
+t.test('images in base64 are not made asynchronously', async (t) => {
+  const inline = { ...PLAIN, response_format: 'b64_json' }
+  t.match(read(inline), { isInline: true, isAsync: false })
+  t.match(read({ ...inline, async: false }), { isInline: true })
+  const message = /'response_format'.*async/
+  t.throws(() => read({ ...inline, async: true }), { code: 'invalid_request', status: 400, message })
+})
+
 t.test('what is named is read, the rest is left out', async (t) => {
   const all = {
     n: 3,
     size: '1x1',
     async: true,
-    response_format: 'b64_json',
+    response_format: 'url',
     image: [LINK, URI],
     callback_url: LINK,
   }
@@ -54,7 +62,6 @@ t.test('what is named is read, the rest is left out', async (t) => {
       n: 3,
       size: '1x1',
       isAsync: true,
-      isInline: true,
       callback_url: LINK,
       images: [
         { field: 'image[0]', source: LINK },

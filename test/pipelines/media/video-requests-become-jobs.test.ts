@@ -113,6 +113,7 @@ const recognition = (more: Partial<Task> = {}) =>
   taskOf({
     id: 'asr_1',
     kind: 'subtitle',
+    job: mediaJob.parse({ work: 'subtitle', video: url('talk.mp4') }),
     state: 'succeeded',
     endedAt: 1000,
     result: resultOf({ made_id: 'asr-5512', segments }),
@@ -189,6 +190,11 @@ t.test('a recognition is used for a day, where it is still known', async (t) => 
   ]
   for (const [deps, message] of refusals)
     await t.rejects(compose(clip, deps), { status: 400, code: 'invalid_request', message })
+  const other = { ...clip, video_url: `${LINK}/other.mp4` }
+  await t.rejects(compose(other), { status: 400, code: 'invalid_request', message: /'video_url'.*not the video/ })
+  const signed = { ...clip, video_url: `${LINK}/talk.mp4?expires=2&signature=b` }
+  await t.resolves(compose(signed), 'a fresh signature leads to the same video')
+  await t.rejects(compose({ ...clip, video_url: `${LINK}/talk.mp4?id=2` }), { code: 'invalid_request' })
   const lines = { ...clip, sentences: [{ content: 'Hello!' }] }
   await t.rejects(compose(lines), { status: 400, message: /2 lines expected.*there are 1/ })
   await t.rejects(compose({ ...clip, video_style_id: 'gone' }), { status: 400, message: /withdrawn/ })
@@ -249,6 +255,39 @@ t.test('flags in words reach no upstream, whatever they are written with', async
     resolution: '720p',
   })
   await t.rejects(async () => film({ prompt: '--dur 60' }), { status: 400, message: /'prompt'.*flags/ })
+})
+
+t.test('flags that are split across texts reach no upstream either', async (t) => {
+  const image = { type: 'image_url', image_url: `${LINK}/a.png` }
+  const split = (...texts: string[]) => {
+    const [first, ...rest] = texts.map((text) => ({ type: 'text', text }))
+    return [first!, image, ...rest]
+  }
+  const wordsOf = async (content: object[]) =>
+    ((await film({ prompt: undefined, content })).job as { content: { type: string; text?: string }[] }).content
+  for (const [texts, left] of [
+    [['A fox --', 'dur 60'], 'A fox'],
+    [['A fox -', '-dur 60 jumps'], 'A fox jumps'],
+    [['A fox --d', 'u', 'r 60'], 'A fox'],
+    [['A fox \u2014cf', 'true'], 'A fox'],
+    [['A fox \uff0d', '\uff0drs 1080p'], 'A fox'],
+  ] as const) {
+    const content = await wordsOf(split(...texts))
+    t.same(
+      content.filter(({ type }) => type === 'text').map(({ text }) => text),
+      [left],
+      JSON.stringify(texts),
+    )
+    t.equal(content.filter(({ type }) => type === 'image').length, 1)
+  }
+  const plain = await wordsOf(split('A fox - quick.', 'It jumps.'))
+  t.same(
+    plain.map(({ text }) => text),
+    ['A fox - quick.', undefined, 'It jumps.'],
+    'other texts stay as they are',
+  )
+  const onlyFlags = async () => film({ prompt: '--', content: [{ type: 'text', text: 'dur 60' }] })
+  await t.rejects(onlyFlags, { status: 400, message: /'prompt'.*flags/ })
 })
 
 t.test('a resolution chooses the price, however it is spelled; one without a price is refused', async (t) => {

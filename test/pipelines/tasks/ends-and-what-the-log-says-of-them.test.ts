@@ -150,7 +150,11 @@ t.test('a task that was waited for until its time was up: the row is that of any
   for (const state of ['expired', 'failed'] as const) {
     const row = ofTask(state, { isAwaited: true })
     t.match(row, { status: 'interrupted', error_code: 'upstream_timeout', cost: '0' }, state)
-    t.match(ofTask(state, { isAwaited: false }), { status: 'error', error_code: `task_${state}` })
+    t.match(ofTask(state, { isAwaited: false, endedAt: NOW }), {
+      status: 'error',
+      error_code: 'task_expired',
+      error_message: 'The task did not end in time.',
+    })
     const early = { isAwaited: true, deadlineAt: NOW + 1 }
     const answered = state === 'failed' ? 'upstream_error' : 'upstream_timeout'
     t.match(ofTask(state, early), { status: 'error', error_code: answered }, 'so said the upstream')
