@@ -117,12 +117,13 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   /** As the head has it. */
   #requestId: string
   #flow: Flow | null = null
-  #endsUnmarked = false
   #hasWritten = false
   /** Bytes that arrived while paused. */
   #waiting: Buffer[] = []
   /** The reply ends after the waiting bytes. */
   #isEnding = false
+  /** It ends unfinished: its connection is closed, and HTTP's mark of the end is left out. */
+  #isCutOff = false
   #stallTimer: NodeJS.Timeout | null = null
   #stalledMs = 0
   /** The reply has ended, and its connection is about to. */
@@ -156,7 +157,6 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
         this.#head = reply
         this.#flow = reply.flow
         this.#length = reply.length ?? null
-        this.#endsUnmarked = reply.endsUnmarked === true || this.#length !== null
         reply.direct?.(this)
         break
       case 'data':
@@ -167,10 +167,11 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   error(error: unknown): void {
     if (this.#isClosed) return
+    // It is also what logs the error.
     const reply = this.#options.renderError(error)
-    if (!this.#hasWritten) this.#full(this.#options.isHead ? headOfWhole(reply) : reply)
-    else if (this.#endsUnmarked) this.#response.close()
-    else this.complete()
+    if (!this.#hasWritten) return this.#full(this.#options.isHead ? headOfWhole(reply) : reply)
+    this.#isCutOff = true
+    this.complete()
   }
 
   /**
@@ -182,6 +183,11 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#head = head
     this.#isEnding = true
     this.#write(body)
+    this.#closeLater()
+  }
+
+  /** Closes the connection once what was written in this turn has left. */
+  #closeLater(): void {
     setImmediate(() => {
       if (!this.#isClosed) this.#response.close()
     })
@@ -208,10 +214,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   #end(): void {
     // A body of a known length has ended with its last byte: this one is shorter than its head announced.
-    if (this.#length !== null) {
-      this.#response.close()
-      return
-    }
+    if (this.#isCutOff || this.#length !== null) return this.#closeLater()
     if (this.#options.closesConnection === true) {
       if (this.#hasWritten || this.#head === null) this.#endConnection()
       else this.#full({ ...this.#head, type: 'full', body: '' })

@@ -114,8 +114,12 @@ export interface AnswerStream extends Metered {
   readonly hasBegun: boolean
   /** True when the sent bytes end with an event, or nothing was sent: a comment may follow. */
   readonly isBetweenEvents: boolean
-  /** True when the upstream has reported its end. */
+  /** True when the upstream has reported its end: nothing is missing, should it end the stream in good order here. */
   readonly isComplete: boolean
+  /** Nothing is missing, should the connection break here: the last event has passed, or what may have been it. */
+  readonly isFinished: boolean
+  /** The protocol's last event has passed: nothing of the answer follows. */
+  readonly hasEnded: boolean
   /** The model has finished, and the usage that its upstream reports after that has not come. */
   readonly awaitsUsage: boolean
   /** Content has come, or a report of the output. */

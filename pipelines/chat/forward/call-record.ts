@@ -4,6 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
+import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../schemas/config/catalog.ts'
 import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
 import type { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
@@ -20,6 +21,7 @@ import {
 } from '../../../src/core/pricing/usage-bounds.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
+import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Admission } from '../../../src/journal/lines.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
@@ -73,6 +75,8 @@ export class CallRecord {
   /** In the order of the attempts. */
   readonly #tried: readonly Route[]
   metered: Metered = NOTHING_METERED
+  /** Output tokens that the model is taken to have made by now, shown or hidden; 0 where they are not estimated. */
+  #madeTokens = 0
   /** Of the request's body, for the estimate; negative until they are counted. */
   #laterBytes = -1
   readonly attempts: AttemptRow[] = []
@@ -176,9 +180,40 @@ export class CallRecord {
       return { usage: NO_USAGE, source: 'none' }
     const said = metered.charactersSinceUsage
     const prompt = reported.prompt || this.#estimatedPrompt()
-    const output = reported.output + estimateOutputTokens(said)
-    const isReported = ending.kind !== 'success' && reported.prompt > 0 && said === 0
-    return { usage: { ...reported, prompt, output }, source: isReported ? 'upstream' : 'estimate' }
+    const shown = reported.output + estimateOutputTokens(said)
+    const hidden = Math.max(0, this.#madeTokens - shown)
+    const isReported = ending.kind !== 'success' && reported.prompt > 0 && said === 0 && hidden === 0
+    const { reasoning: isReasoning } = this.admitted.model.entry.capabilities
+    const reasoning = reported.reasoning + (isReasoning ? hidden : 0)
+    return {
+      usage: { ...reported, prompt, output: shown + hidden, reasoning },
+      source: isReported ? 'upstream' : 'estimate',
+    }
+  }
+
+  /** Returns the output limit of the call, tokens: the client's, or that of the model which is sent in its place. */
+  outputLimit(): number {
+    const { call, model } = this.admitted
+    return (call.outputLimit ?? model.entry.max_output_tokens ?? ESTIMATE_OUTPUT_CAP_TOKENS) * call.choices
+  }
+
+  /**
+   * Measures how fast the model writes by an answer that reported its usage. Of one that its client left and that
+   * reported none, estimates by that what a reasoning model hides, and what is not seen of an answer in one piece.
+   * @param isLeft the client has left, and the call was read on
+   */
+  measureOutput(rates: OutputRates, now: number, isLeft: boolean): void {
+    const { attempt, ending, metered, admitted } = this
+    if (attempt === null) return
+    const { model, call } = admitted
+    const ms = now - attempt.beganAt
+    if (ending.kind === 'success') {
+      if (metered.isUsageWhole && metered.usage !== null) rates.measure(model.id, metered.usage.output, ms)
+      return
+    }
+    const isHidden = model.entry.capabilities.reasoning || !call.stream
+    if (!isLeft || metered.isUsageWhole || !isHidden) return
+    this.#madeTokens = Math.min(this.outputLimit(), rates.tokensIn(model.id, ms))
   }
 
   #estimatedPrompt(): number {

@@ -1,5 +1,5 @@
 /** One call under way: its attempts, its answer, and its one settlement. Used by `stages/forward.ts`. */
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
@@ -26,6 +26,7 @@ import { type CallFileMap, CallFiles, NO_FILES } from './call-files.ts'
 import { CallRecord, type Ending } from './call-record.ts'
 import { attemptMs, msLeft } from './call-time.ts'
 import type { ForwardDeps } from './deps.ts'
+import { FOR_USAGE, LeftAnswer, type LeftBounds, type LeftCall, toItsLimit } from './late-usage.ts'
 import { RouteChoice } from './route-choice.ts'
 import { afterwards, noteStored } from './stored-response.ts'
 import { addedHeaders } from './translation-headers.ts'
@@ -40,10 +41,11 @@ import {
 } from './upstream-error.ts'
 import { knowsUsageOption, rejectsUsageOption } from './usage-option.ts'
 
+const MS_PER_SECOND = 1000
 /** A translated stream always uses this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
 
-export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscribable {
+export class ForwardedCall implements AnswerReceiver, LeftCall, UpstreamHandler, Unsubscribable {
   #answer: Answer | null = null
   /** Sink to which the client's bytes go directly; null when they go as events. */
   #client: DataSink | null = null
@@ -64,7 +66,21 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   #lastFailure: AttemptFailure | null = null
   #leavesUsageOut = false
   #hasReplacedConnection = false
-  #isOver = false
+  /** The settlement is made. */
+  #isSettled = false
+  /** How far the upstream is read though the client has left; null while the client is there. */
+  #left: LeftBounds | null = null
+  /** The client has left, with all that the upstream has sent of an answer that may be whole. */
+  #hadAll = false
+  /** The protocol's last event has passed: the call is a success, whatever the connections do from here on. */
+  #hasEnded = false
+  /** The last event and what follows it, until the call is settled and kept; null where nothing waits. */
+  #waiting: Buffer[] | null = null
+  #isUpstreamOver = false
+  /** The settlement is in the journal. */
+  #isWritten = false
+  /** The note of where the response is kept; null where none is made. */
+  #stored: Promise<void> | null = null
 
   constructor(deps: ForwardDeps, admitted: AdmittedCall, subscriber: Subscriber<Reply>) {
     this.#deps = deps
@@ -78,31 +94,66 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
 
   start(): void {
     this.#subscriber.add(this)
+    this.#admitted.ends.hold()
     this.#deps.onInFlight(1)
     this.#ticket = this.#deps.journal.admit(this.#record.admission, this.#admittedToJournal)
   }
 
   /** Tears down and settles. Runs on completion, error and abort alike, and after any exception since `start`. */
   unsubscribe(): void {
-    if (!this.#isLeft()) this.#close()
+    if (this.#isSettled) return this.#endUpstream()
+    if (this.#record.ending.kind !== 'aborted') return this.#hasEnded ? this.#resume() : this.#close()
+    const told = this.#answer?.toldFailure ?? null
+    if (told !== null) return this.finish(told)
+    if (!this.#readsOn()) this.#closeLeft()
   }
 
-  /** Returns true when the client has left a stream that lacks only its usage: it is read further for that. */
-  #isLeft(): boolean {
-    const { lateUsage } = this.#deps
-    if (this.#isOver || this.#record.ending.kind !== 'aborted') return false
-    const answer = this.#answer?.left?.(this.giveUp)
-    if (answer == null || !lateUsage.add(this)) return false
-    this.#answer!.release?.()
-    this.#answer = answer
-    this.#upstream?.resume()
+  /** Returns true when the client has left, and the upstream is read on for what the call owes. */
+  #readsOn(): boolean {
+    const answer = this.#answer
+    this.#hadAll = answer?.isFinished === true
+    const isToLimit = this.#upstream?.sent === true && this.#isReadOn()
+    if (!isToLimit && !this.#hadAll && answer?.awaitsUsage !== true) return false
+    if (!this.#deps.lateUsage.add(this, isToLimit)) return false
+    this.#left = isToLimit ? toItsLimit(this.#record.outputLimit()) : FOR_USAGE
+    if (answer !== null) this.#answer = this.#forLeftClient(answer, this.#left)
+    this.#resume()
     return true
   }
 
-  readonly giveUp = (): void => this.#close()
+  #isReadOn(): boolean {
+    const { after_client_leaves: ofModel } = this.#admitted.model.entry
+    return (ofModel ?? this.#deps.config().after_client_leaves) === 'read_on'
+  }
+
+  #forLeftClient(answer: Answer, bounds: LeftBounds): Answer {
+    answer.release?.()
+    return new LeftAnswer(answer, bounds, this)
+  }
+
+  goesOn(): void {
+    this.#hadAll = false
+  }
+
+  /** Reads on: the client that did not read is gone. */
+  #resume(): void {
+    this.#upstream?.resume()
+  }
+
+  giveUp(): void {
+    if (this.#hasEnded) this.#endAll()
+    else this.#closeLeft()
+  }
+
+  /** Settles a call whose client has left. It is a success where the client had all of the answer. */
+  #closeLeft(): void {
+    if (this.#isSettled) return
+    if (this.#hadAll) this.#recordSuccess()
+    this.#close()
+  }
 
   readonly #admittedToJournal = (error: Error | null): void => {
-    if (this.#isOver) return
+    if (this.#isSettled) return
     this.#guarded(() => (error === null ? this.#attempt(this.#choice.next()!) : this.#unjournaled(error)))
   }
 
@@ -161,6 +212,11 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     )
   }
 
+  #endUpstream(): void {
+    this.#deps.lateUsage.delete(this)
+    this.#abortUpstream()
+  }
+
   #abortUpstream(): void {
     this.#answer?.release?.()
     const upstream = this.#upstream
@@ -203,7 +259,7 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
    * client would wait for ever.
    */
   #fault(error: unknown): void {
-    if (this.#isOver) throw error
+    if (this.#isSettled) throw error
     // The client has left: no error is sent.
     if (this.#subscriber.closed) return this.#close()
     const failure = error instanceof Failure ? error : null
@@ -221,14 +277,21 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#status = status
     this.#notes.answered(status)
     const { call, request } = this.#admitted
-    const waiting = { silence: this.#deps.silence, since: request.startedAt }
-    this.#answer = answerTo(call, this, { status, headers, adapter, route: this.#route!, waiting })
-    if (this.#answer === null) this.failed(compressedAnswer())
+    const { keep_alive_seconds: seconds } = this.#deps.config()
+    const keepAliveMs = seconds === null || !mayBeFilled(adapter) ? null : seconds * MS_PER_SECOND
+    const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAliveMs }
+    const answer = answerTo(call, this, { status, headers, adapter, route: this.#route!, waiting })
+    if (answer === null) return this.failed(compressedAnswer())
+    this.#answer = this.#left === null ? answer : this.#forLeftClient(answer, this.#left)
   }
 
   #broken(failure: UpstreamFailure): void {
     if (this.#answer !== null) this.#answer.broken(failure)
-    else if (!this.#hasReplacedConnection && isStale(failure, this.#record.attempt!.beganAt))
+    else if (
+      !this.#hasReplacedConnection &&
+      this.#left === null &&
+      isStale(failure, this.#record.attempt!.beganAt)
+    )
       this.#replaceConnection(failure)
     else this.failed(brokenConnection(failure))
   }
@@ -267,34 +330,93 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   send(bytes: Uint8Array): void {
-    if (this.#client !== null) this.#client.data(bytes)
+    if (this.#waiting !== null) this.#waiting.push(Buffer.from(bytes))
+    else if (this.#client !== null) this.#client.data(bytes)
     else this.#subscriber.next({ type: 'data', bytes })
+  }
+
+  /**
+   * Sends the last event once the call is settled, and kept for its Idempotency-Key: many clients close the connection
+   * when they have it, and one that has it has paid, whatever is killed then. Usage that has not come is waited for
+   * behind the last event.
+   */
+  sendLast(bytes: Uint8Array): void {
+    if (this.#left !== null) return this.#closeLeft()
+    const { claim } = this.#admitted
+    this.#hasEnded = true
+    this.#waiting = [Buffer.from(bytes)]
+    this.#recordSuccess({ type: 'data', bytes })
+    const isTimed = this.#deps.lateUsage.add(this)
+    const sendWaiting = () => {
+      if (claim === undefined) this.#sendWaiting()
+      else void claim.store().then(this.#sendWaiting)
+    }
+    if (isTimed && !this.#answer!.metered().isUsageWhole) sendWaiting()
+    else this.#settleThen(sendWaiting)
+  }
+
+  readonly #sendWaiting = (): void => {
+    const waiting = this.#waiting ?? []
+    this.#waiting = null
+    for (const bytes of waiting) this.send(bytes)
+    this.#endReply()
+  }
+
+  /** Ends a stream whose last event has passed: its upstream has ended, or is not waited for any longer. */
+  #endAll(): void {
+    this.#isUpstreamOver = true
+    this.#endUpstream()
+    if (this.#isSettled) this.#endReply()
+    else this.#settleThen(() => this.#endReply())
+  }
+
+  /** Settles a stream whose last event has passed, and goes on once the journal has that. */
+  #settleThen(goOn: () => void): void {
+    this.#settle((error) => {
+      if (error !== undefined) return this.#subscriber.error(notStored(error))
+      this.#isWritten = true
+      goOn()
+    })
+  }
+
+  /** Ends the reply of a stream whose last event has passed, once that is sent and settled, and the upstream has ended. */
+  #endReply(): void {
+    if (this.#waiting === null && this.#isUpstreamOver && this.#isWritten)
+      afterwards(this.#stored, () => this.#subscriber.complete())
   }
 
   isPaused = (): boolean => this.#upstream?.paused ?? false
   hideSecrets = (bytes: Buffer): Buffer => this.#record.hideSecrets(bytes)
 
   finishWhole(headers: HeaderList, body: Buffer): void {
+    if (this.#left !== null) return this.#closeLeft()
     this.#record.firstByteAt = performance.now()
     this.#succeed({ type: 'full', status: this.#status, headers: [...headers, ...this.#addedHeaders], body })
   }
 
   /** Ends the reply once the journal has the settlement: a client that sees the end has paid, whatever is killed. */
   #succeed(whole?: Reply): void {
-    this.#record.ending = { kind: 'success' }
-    this.#notes.health(false)
-    const stored = noteStored(this.#deps, this.#admitted, this.#route!, this.#answer!)
-    this.#admitted.claim?.charge(whole)
+    this.#recordSuccess(whole)
     this.#close((error) => {
       if (error !== undefined) return this.#subscriber.error(notStored(error))
-      afterwards(stored, () => {
+      afterwards(this.#stored, () => {
         if (whole !== undefined) this.#subscriber.next(whole)
         this.#subscriber.complete()
       })
     })
   }
 
-  finish(ending: Ending): void {
+  /** @param last part of the answer that has not been sent */
+  #recordSuccess(last?: Reply): void {
+    this.#record.ending = { kind: 'success' }
+    this.#notes.health(false)
+    this.#stored = noteStored(this.#deps, this.#admitted, this.#route!, this.#answer!)
+    this.#admitted.claim?.charge(last)
+  }
+
+  finish(ending: Ending, isTold = false): void {
+    if (this.#hasEnded) return this.#endAll()
+    if (this.#left !== null) return this.#closeLeft()
     if (ending.kind === 'success') return this.#succeed()
     this.#record.ending = ending
     const error = { code: 'upstream_timeout', message: '', ...ending }
@@ -303,9 +425,14 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#notes.health(this.#record.blames({ isTimeout, isChannelFault: true }), error)
     const notice = noticeOfBreak(this.#admitted)
     if (notice !== null) this.send(notice)
-    // The stream ends here all the same; the store of answers must not keep this one.
-    const broken = new Failure('upstream_error', 'The upstream ended the stream before it was complete.')
-    this.#close(() => this.#subscriber.error(broken))
+    const isOrderly = notice !== null || (isTold && !this.#route!.isTranslated)
+    this.#close(() => (isOrderly ? this.#endUnkept() : this.#subscriber.error(brokenOff())))
+  }
+
+  /** Ends a failed stream as a whole one ends: the client has read in it that it failed. */
+  #endUnkept(): void {
+    void this.#admitted.claim?.free()
+    this.#subscriber.complete()
   }
 
   failed(failure: AttemptFailure): void {
@@ -327,11 +454,13 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
       ? { kind: 'timeout', message: failure.message }
       : { kind: 'failed', code: failure.code, message: failure.message }
     this.#status = failure.error.status
+    if (this.#left !== null) return this.#close()
     this.#subscriber.error(masked(failure.error, (text) => this.#record.mask(text)))
   }
 
   /** True when another attempt has begun. Only ever before the first byte. */
   #retry(failure: AttemptFailure): boolean {
+    if (this.#left !== null) return false
     const route = this.#route!
     const isLeftOut = this.#leavesUsageOut || this.#deps.usageOptionRefusals.has(route)
     if (!isLeftOut && rejectsUsageOption(route, this.#admitted.call, failure)) {
@@ -356,19 +485,33 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
 
   /** Settles and ends the call. `written` gets an error where the settlement may be lost with this machine. */
   #close(written?: (error?: Error) => void): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.#isSettled) return
+    this.#endUpstream()
+    this.#settle(written)
+  }
+
+  #settle(written?: (error?: Error) => void): void {
+    this.#isSettled = true
     this.#files?.end()
-    this.#deps.lateUsage.delete(this)
-    this.#abortUpstream()
     this.#notes.endOpen()
     this.#choice.end()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
-    const { settlement, cost, oddities } = this.#record.settle(Date.now(), performance.now())
+    const now = performance.now()
+    const { outputRates } = this.#deps
+    this.#record.measureOutput(outputRates, now, this.#left?.isUsageOnly === false)
+    const { settlement, cost, oddities } = this.#record.settle(Date.now(), now)
     endReservation(this.#deps, this.#admitted, cost)
     this.#deps.journal.settle(this.#ticket, settlement, written)
     this.#deps.onInFlight(-1)
     this.#deps.onSettled(settlement, oddities, this.#route?.upstreamModel ?? '')
     this.#trace?.ended(settlement, this.#admitted.request.path, this.#status)
+    this.#admitted.ends.release()
   }
 }
+
+/** The error of a stream that ends before it is whole: what the client has of it must not be kept. */
+const brokenOff = (): Failure =>
+  new Failure('upstream_error', 'The upstream ended the stream before it was complete.')
+
+/** Returns whether a stream may have bytes that its upstream did not send. */
+const mayBeFilled = ({ from, to }: ProtocolAdapter): boolean => from !== 'generate-content' || from !== to

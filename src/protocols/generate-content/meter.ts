@@ -41,6 +41,15 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
     return super.isAnswer || this.#hasOtherContent
   }
 
+  /** No chunk says that it is the last one: as events they may go on behind the finish reason, with usage or more text. */
+  get isFinished(): boolean {
+    return this.#payload === null ? this.hasEnded : this.isComplete
+  }
+
+  get hasEnded(): boolean {
+    return this.isComplete && this.#payload === null && this.#scanner.isListClosed
+  }
+
   get awaitsUsage(): boolean {
     return this.isComplete && !this.isUsageWhole
   }

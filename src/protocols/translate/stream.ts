@@ -63,6 +63,15 @@ export class TranslatedStream extends ReportedStream implements AnswerStream {
     return this.#reader.serviceTier
   }
 
+  get isFinished(): boolean {
+    return this.isComplete
+  }
+
+  /** What ends the upstream's answer prints the last event of the client's. */
+  get hasEnded(): boolean {
+    return this.isComplete
+  }
+
   get awaitsUsage(): boolean {
     return !this.#isOver && this.#reader.isFinishing && !this.isUsageWhole
   }

@@ -12,6 +12,7 @@ import { generateApiKey } from '../../../src/core/keys/material.ts'
 import type { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
+import { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { Reply } from '../../../src/http/handler.ts'
@@ -150,6 +151,8 @@ export class Call {
       onInFlight: () => {},
       retries: () => 0,
       retryBudget: new RetryBudget(),
+      config: () => catalog.config,
+      outputRates: new OutputRates(),
       silence: new SilenceWatch(),
       lateUsage: new LateUsage(),
       health: new ChannelHealth(),
