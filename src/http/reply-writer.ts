@@ -126,7 +126,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   #isCutOff = false
   #stallTimer: NodeJS.Timeout | null = null
   #stalledMs = 0
-  /** The reply has ended, and its connection is about to. */
+  /** The reply has ended or is cut off, and its connection is about to end. */
   #linger: NodeJS.Timeout | null = null
 
   constructor(options: ReplyWriterOptions) {
@@ -186,11 +186,17 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#closeLater()
   }
 
-  /** Closes the connection once what was written in this turn has left. */
+  /**
+   * Closes the connection once what was written in this turn has left. The server does not say when its buffer is empty:
+   * a client that reads slowly has until it takes nothing for a while.
+   */
   #closeLater(): void {
-    setImmediate(() => {
+    const close = () => {
       if (!this.#isClosed) this.#response.close()
-    })
+    }
+    if (!this.#mayBeBuffered) return void setImmediate(close)
+    if (this.#linger !== null) clearTimeout(this.#linger)
+    this.#linger = setTimeout(close, LINGER_MS)
   }
 
   complete(): void {
@@ -349,7 +355,10 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#waiting = []
     if (waiting.length === 0) this.#response.cork(() => undefined)
     else if (!this.#write(Buffer.concat(waiting))) return
-    if (!this.#isPaused) return
+    if (!this.#isPaused) {
+      if (this.#linger !== null) this.#closeLater()
+      return
+    }
     this.#isPaused = false
     this.#stopStallTimer()
     if (this.#isEnding) this.#end()

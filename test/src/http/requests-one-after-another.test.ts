@@ -122,8 +122,7 @@ t.test('a client that reads slowly gets all that was sent before the cut', async
   await new Promise((resolve) => setTimeout(resolve, 50))
   client.socket.resume()
   await client.gone
-  t.equal(client.text.split('x').length - 1, sent.length)
-  t.notOk(client.text.endsWith('0\r\n\r\n'))
+  t.ok(client.text.endsWith(sent))
 })
 
 t.test('while draining only what is meant for it is answered, and connections end', async (t) => {
