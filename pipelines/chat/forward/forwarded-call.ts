@@ -115,10 +115,18 @@ export class ForwardedCall implements AnswerReceiver, LeftCall, UpstreamHandler,
     const isToLimit = this.#upstream?.sent === true && this.#isReadOn()
     if (!isToLimit && !this.#hadAll && answer?.awaitsUsage !== true) return false
     if (!this.#deps.lateUsage.add(this, isToLimit)) return false
+    if (this.#hadAll) this.#keepAnswer()
     this.#left = isToLimit ? toItsLimit(this.#record.outputLimit()) : FOR_USAGE
     if (answer !== null) this.#answer = this.#forLeftClient(answer, this.#left)
     this.#resume()
     return true
+  }
+
+  /** Keeps for a retry what the client took for the whole answer. */
+  #keepAnswer(): void {
+    const { claim } = this.#admitted
+    claim?.charge()
+    void claim?.store()
   }
 
   #isReadOn(): boolean {
