@@ -6,7 +6,7 @@ import { CLIENT_HEADERS } from '../../src/channels/chat/messages.ts'
 import type { GatewayRequest } from '../../src/http/handler.ts'
 import type { ChatCall, ClientRequest, Dialect } from '../../src/protocols/dialect.ts'
 import type { ReaderName } from '../../src/protocols/registry.ts'
-import type { AppliedAgent } from '../chat/agent/agent-part.ts'
+import { type AppliedAgent, calledByAgent } from '../chat/agent/agent-part.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
 import { type Stage, stage } from './stage.ts'
 
@@ -43,11 +43,11 @@ export const readCall = <C extends AuthenticatedCall & AppliedAgent>(
 ): Stage<C, C & ReadCall> =>
   stage((call: C) => {
     assertHeaders(call.request)
-    const add = (read: ChatCall) => {
-      const detail = call.agent?.detail
-      const noted = detail === undefined ? read : { ...read, settings: read.settings + detail }
-      return { ...call, protocol: dialect.protocol, call: noted }
-    }
+    const add = (read: ChatCall) => ({
+      ...call,
+      protocol: dialect.protocol,
+      call: calledByAgent(read, call),
+    })
     if (call.request.body.length <= LONG_BODY_BYTES) return add(dialect.read(call.request))
     return from(deps.readLong(reader, call.request, call.known.account.id)).pipe(map(add))
   })

@@ -25,7 +25,10 @@ export interface CallState {
 /** The pipeline's view of a request in any protocol. */
 export interface ChatCall {
   readonly model: string
+  /** The upstream streams its answer. */
   readonly stream: boolean
+  /** The client gets a streamed answer in one piece. */
+  readonly isAssembled?: boolean
   /** The explicit output limit, tokens; null when omitted. */
   readonly outputLimit: number | null
   readonly choices: number
@@ -138,6 +141,13 @@ export interface WholeAnswer {
   readonly isAnswer: boolean
 }
 
+/** Takes a stream as its client would get it. */
+export interface StreamAssembler {
+  push(bytes: Buffer): void
+  /** Returns the whole answer, once the stream has ended. */
+  body(): Buffer
+}
+
 export interface ProtocolAdapter {
   readonly from: ChatProtocol
   readonly to: ChatProtocol
@@ -156,6 +166,8 @@ export interface ProtocolAdapter {
   readWhole(call: ChatCall, body: Buffer, provider?: Provider): WholeAnswer
   /** Prints the body of a whole answer as events, for a client that asked for a stream. */
   wholeAsStream(call: ChatCall, body: Buffer): Buffer
+  /** Puts a stream together as a whole answer, as its client would get it; absent where no client needs that. */
+  assembleStream?(): StreamAssembler
 }
 
 export interface Dialect {

@@ -1,7 +1,8 @@
 /** The parts of a call that only an agent key adds; other calls have no `agent`. */
 import type { Agent } from '../../../schemas/accounts/agent.ts'
 import type { ReadableBase } from '../../../src/postgres/knowledge/types.ts'
-import type { AgentRequest } from '../../../src/protocols/chat-completions/agent-body.ts'
+import { type AgentRequest, assemblesAnswer } from '../../../src/protocols/chat-completions/agent-body.ts'
+import type { ChatCall } from '../../../src/protocols/dialect.ts'
 
 export interface FoundAgent {
   readonly agent?: {
@@ -18,4 +19,11 @@ export interface AppliedAgent {
     /** The agent's entry in the call log. */
     readonly detail: string
   }
+}
+
+/** Returns the call as its agent makes it. */
+export function calledByAgent(read: ChatCall, { agent }: AppliedAgent, detail = agent?.detail): ChatCall {
+  if (agent === undefined) return read
+  const isAssembled = assemblesAnswer(agent.request, agent.agent.file)
+  return { ...read, settings: read.settings + detail, ...(isAssembled && { isAssembled }) }
 }

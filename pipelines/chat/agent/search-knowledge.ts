@@ -19,7 +19,7 @@ import type { Dialect } from '../../../src/protocols/dialect.ts'
 import { fromAbortable } from '../../replies/from-abortable.ts'
 import type { PricedCall } from '../../stages/select-model.ts'
 import { type Stage, stage } from '../../stages/stage.ts'
-import type { AppliedAgent } from './agent-part.ts'
+import { type AppliedAgent, calledByAgent } from './agent-part.ts'
 import { bodyOf } from './apply-agent.ts'
 
 const RETRY_AFTER_SECONDS = 5
@@ -91,8 +91,7 @@ export const searchKnowledge = <C extends PricedCall & AppliedAgent>(
         if (pages.length === 0) return call
         const { body, detail } = bodyOf(part.agent, part.request, pages)
         const informed = { ...request, body }
-        const read = dialect.read(informed)
-        return { ...call, request: informed, call: { ...read, settings: read.settings + detail } }
+        return { ...call, request: informed, call: calledByAgent(dialect.read(informed), call, detail) }
       }),
     )
   })

@@ -12,6 +12,7 @@ import type {
   Metered,
   ProtocolAdapter,
   WholeAnswer as ReadAnswer,
+  StreamAssembler,
 } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
 import { type Ending, NOTHING_METERED } from './call-record.ts'
@@ -22,6 +23,8 @@ import {
   brokenConnection,
   endedWithoutAnswer,
   erredAnswer,
+  INCOMPLETE,
+  incompleteAnswer,
   NO_ANSWER,
   refusedByUpstream,
   tooLargeAnswer,
@@ -74,6 +77,7 @@ const MAX_HELD_BYTES = 65_536
 export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BODY_BYTES = 65_536
 const EVENT_STREAM = 'text/event-stream'
+const JSON_TYPE = 'application/json'
 const COMMENT = Buffer.from(': keep-alive\n\n')
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
@@ -266,7 +270,6 @@ export class StreamAnswer implements Answer, WatchedStream {
 }
 
 const SUCCESS: Ending = { kind: 'success' }
-const INCOMPLETE = 'The upstream ended the stream before it was complete.'
 
 const failedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
 
@@ -332,6 +335,57 @@ export class WholeAnswer implements Answer {
   }
 }
 
+/** A stream that its client gets in one piece. Until it is whole it is no answer. */
+class AssembledAnswer implements Answer {
+  readonly #call: AnswerReceiver
+  readonly #stream: AnswerStream
+  readonly #assembler: StreamAssembler
+  #length = 0
+  #metered: Metered = NOTHING_METERED
+
+  constructor(call: AnswerReceiver, stream: AnswerStream, assembler: StreamAssembler) {
+    this.#call = call
+    this.#stream = stream
+    this.#assembler = assembler
+  }
+
+  metered(): Metered {
+    return this.#metered
+  }
+
+  data(bytes: Buffer): void {
+    this.#take(this.#stream.push(bytes))
+    if (this.#length <= MAX_WHOLE_RESPONSE_BYTES) return
+    this.#metered = this.#stream
+    this.#call.failed(tooLargeAnswer())
+  }
+
+  #take(out: Buffer | null): void {
+    if (out === null) return
+    this.#length += out.length
+    this.#assembler.push(out)
+  }
+
+  end(): void {
+    this.#take(this.#stream.end())
+    const { laterError, firstError, isAnswer, isComplete } = this.#stream
+    const error = laterError ?? firstError
+    if (error !== null) return this.#call.failed(erredAnswer(error))
+    if (!isAnswer) return this.#call.failed(endedWithoutAnswer())
+    if (!isComplete) return this.#call.failed(incompleteAnswer())
+    this.#metered = this.#stream
+    this.#call.finishWhole([['content-type', JSON_TYPE]], this.#assembler.body())
+  }
+
+  broken(failure: UpstreamFailure): void {
+    if (this.#stream.isFinished) return this.end()
+    const broken = brokenConnection(failure)
+    // As of any whole answer: the upstream has worked until the time was over.
+    if (broken.isTimeout) this.#metered = this.#stream
+    this.#call.failed(broken)
+  }
+}
+
 class ErrorAnswer implements Answer {
   readonly #call: AnswerReceiver
   readonly #status: number
@@ -376,18 +430,36 @@ export interface AnswerHead {
 /** Chooses the reader of the upstream's answer to `asked`; returns null for an answer that cannot be read. */
 export function answerTo(asked: ChatCall, call: AnswerReceiver, head: AnswerHead): Answer | null {
   const { status, headers, adapter, route, waiting } = head
-  const { provider } = route.channel
   if (status >= 300 || status < 200) return new ErrorAnswer(call, status, headers.get('retry-after') ?? null)
   if (isCompressed(headers)) return null
-  const contentType = headers.contentType ?? 'application/json'
-  if (asked.stream && contentType.toLowerCase().startsWith(EVENT_STREAM_TYPE)) {
-    const stream = withEventStreamFraming(adapter.openStream(asked, provider))
-    return new StreamAnswer(call, adapter.streamContentType ?? EVENT_STREAM, stream, waiting)
+  const contentType = headers.contentType ?? JSON_TYPE
+  const isAssembled = asked.isAssembled === true
+  const stream = streamOf(asked, contentType, adapter, route)
+  if (stream === null) {
+    const wanted = isAssembled ? { ...asked, stream: false } : asked
+    const type = wanted.stream ? (adapter.streamContentType ?? EVENT_STREAM) : contentType
+    return new WholeAnswer(call, type, (body) => readWhole(wanted, body, head))
   }
-  if (!isStreamed(contentType, asked, adapter)) {
-    const type = asked.stream ? (adapter.streamContentType ?? EVENT_STREAM) : contentType
-    return new WholeAnswer(call, type, (body) => readWhole(asked, body, head))
-  }
-  const streamType = adapter.streamContentType ?? contentType
-  return new StreamAnswer(call, streamType, adapter.openStream(asked, provider), waiting)
+  if (isAssembled) return new AssembledAnswer(call, stream, adapter.assembleStream!())
+  const isAws = isAwsFraming(contentType)
+  return new StreamAnswer(
+    call,
+    adapter.streamContentType ?? (isAws ? EVENT_STREAM : contentType),
+    stream,
+    waiting,
+  )
+}
+
+const isAwsFraming = (contentType: string): boolean => contentType.toLowerCase().startsWith(EVENT_STREAM_TYPE)
+
+/** Returns the stream to read; null where the client asked for none, or the upstream answers in one piece. */
+function streamOf(
+  asked: ChatCall,
+  contentType: string,
+  adapter: ProtocolAdapter,
+  { channel: { provider } }: Route,
+): AnswerStream | null {
+  if (asked.stream && isAwsFraming(contentType))
+    return withEventStreamFraming(adapter.openStream(asked, provider))
+  return isStreamed(contentType, asked, adapter) ? adapter.openStream(asked, provider) : null
 }

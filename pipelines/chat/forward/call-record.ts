@@ -211,7 +211,7 @@ export class CallRecord {
       if (metered.isUsageWhole && metered.usage !== null) rates.measure(model.id, metered.usage.output, ms)
       return
     }
-    const isHidden = model.entry.capabilities.reasoning || !call.stream
+    const isHidden = model.entry.capabilities.reasoning || !call.stream || call.isAssembled === true
     if (!isLeft || metered.isUsageWhole || !isHidden) return
     this.#madeTokens = Math.min(this.outputLimit(), rates.tokensIn(model.id, ms))
   }

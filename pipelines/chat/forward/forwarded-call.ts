@@ -34,6 +34,7 @@ import {
   type AttemptFailure,
   brokenConnection,
   compressedAnswer,
+  INCOMPLETE,
   isStale,
   masked,
   notJournaled,
@@ -518,8 +519,7 @@ export class ForwardedCall implements AnswerReceiver, LeftCall, UpstreamHandler,
 }
 
 /** The error of a stream that ends before it is whole: what the client has of it must not be kept. */
-const brokenOff = (): Failure =>
-  new Failure('upstream_error', 'The upstream ended the stream before it was complete.')
+const brokenOff = (): Failure => new Failure('upstream_error', INCOMPLETE)
 
 /** Returns whether a stream may have bytes that its upstream did not send. */
 const mayBeFilled = ({ from, to }: ProtocolAdapter): boolean => from !== 'generate-content' || from !== to

@@ -144,7 +144,10 @@ export class Call {
           written(null)
           return { requestId: request_id }
         },
-        settle: (_, settlement) => void this.settlements.push(settlement),
+        settle: (_, settlement, written) => {
+          this.settlements.push(settlement)
+          written?.()
+        },
       },
       onRefused: (settlement) => void this.settlements.push(settlement),
       onSettled: () => {},
