@@ -102,8 +102,10 @@ export class ForwardedCall implements AnswerReceiver, LeftCall, UpstreamHandler,
 
   /** Tears down and settles. Runs on completion, error and abort alike, and after any exception since `start`. */
   unsubscribe(): void {
+    // The upstream is about to end: its connection can be used again.
+    if (this.#hasEnded && this.#deps.lateUsage.has(this)) return this.#resume()
     if (this.#isSettled) return this.#endUpstream()
-    if (this.#record.ending.kind !== 'aborted') return this.#hasEnded ? this.#resume() : this.#close()
+    if (this.#record.ending.kind !== 'aborted') return this.#close()
     const told = this.#answer?.toldFailure ?? null
     if (told !== null) return this.finish(told)
     if (!this.#readsOn()) this.#closeLeft()

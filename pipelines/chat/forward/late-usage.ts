@@ -47,7 +47,11 @@ export class LateUsage {
     return true
   }
 
-  /** Removes a settled call. */
+  has(call: LeftCall): boolean {
+    return this.#deadlines.has(call)
+  }
+
+  /** Removes a call whose upstream has ended. */
   delete(call: LeftCall): void {
     this.#deadlines.delete(call)
   }
