@@ -54,6 +54,12 @@ export class Claim {
     this.#isCharged = true
   }
 
+  /** Stores the answer as it is by now, which the client took for the whole. Never rejects. */
+  keep(): Promise<void> {
+    this.charge()
+    return this.store()
+  }
+
   /**
    * Stores the answer, or frees the key where it is none to keep. `originalRequestId` is of the request that did the work,
    * where that is another one. Never rejects.

@@ -5,6 +5,7 @@ import type { ChannelError } from '../../../src/core/routing/channel-activity.ts
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type { CallRecord } from './call-record.ts'
 import type { ForwardDeps } from './deps.ts'
+import type { Ending } from './endings.ts'
 import type { RouteChoice } from './route-choice.ts'
 
 export class AttemptNotes {
@@ -39,6 +40,14 @@ export class AttemptNotes {
   ended(code: string | null, message: string | null): void {
     this.#trace?.attemptEnded(code)
     this.#record.attemptEnded(code, message, performance.now())
+  }
+
+  /** Records the end of a stream that was not whole. */
+  broken(ending: Ending): void {
+    const error = { code: 'upstream_timeout', message: '', ...ending }
+    this.ended(error.code, error.message)
+    const isTimeout = ending.kind === 'timeout'
+    this.health(this.#record.blames({ isTimeout, isChannelFault: true }), error)
   }
 
   /** Ends the attempt that answered, or whose client left. The row itself describes an only attempt. */

@@ -3,7 +3,7 @@
  * interrupted. See docs/api-rules.md, "Interrupted calls".
  */
 import { Buffer } from 'node:buffer'
-import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
+import type { AttemptRow } from '../../../schemas/call-log/row.ts'
 import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../schemas/config/catalog.ts'
 import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
 import type { Failure } from '../../../schemas/failure.ts'
@@ -30,27 +30,8 @@ import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import { admissionOf } from '../../stages/billing/reserve.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 import { isTellingTimeout } from './call-time.ts'
+import { type Ending, STATUS_OF } from './endings.ts'
 import type { AttemptFailure } from './upstream-error.ts'
-
-/** The ending of a call, which decides what is owed. */
-export type Ending =
-  /** The client went away, or the gateway is draining. */
-  | { readonly kind: 'aborted' }
-  | { readonly kind: 'success' }
-  /** It could not be written for any upstream, so none was called. */
-  | { readonly kind: 'refused'; readonly code: string; readonly message: string }
-  /** The upstream failed, before or after the first byte. */
-  | { readonly kind: 'failed'; readonly code: string; readonly message: string }
-  /** The gateway's own clock ran out. */
-  | { readonly kind: 'timeout'; readonly message: string }
-
-const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
-  aborted: 'interrupted',
-  success: 'success',
-  refused: 'rejected',
-  failed: 'error',
-  timeout: 'interrupted',
-}
 
 const NO_BYTES = Buffer.alloc(0)
 export const NOTHING_METERED: Metered = {
@@ -337,7 +318,7 @@ export class CallRecord {
       stream: admission.stream,
       submitted_at: admission.submitted_at,
       estimate: admission.estimate,
-      status: STATUS[this.ending.kind],
+      status: STATUS_OF[this.ending.kind],
       error_code: failure === null ? null : failure.kind === 'timeout' ? 'upstream_timeout' : failure.code,
       error_message: failure === null ? null : this.redact(failure.message),
       input_tokens: usage.prompt,

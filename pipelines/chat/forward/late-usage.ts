@@ -4,10 +4,12 @@
  */
 import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
 import { estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
 import type { UpstreamFailure } from '../../../src/upstream/client.ts'
 import { type Answer, MAX_WHOLE_RESPONSE_BYTES } from './answers.ts'
+import type { CallRecord } from './call-record.ts'
 
 /** Time for which an upstream is read behind the finish reason, or behind the last event. */
 export const LATE_USAGE_MS = 2_000
@@ -22,8 +24,6 @@ const TICK_MS = 250
 export interface LeftCall {
   /** Settles the call with the facts known by now. */
   giveUp(): void
-  /** Called when the upstream sends more than the client has had. */
-  goesOn(): void
 }
 
 export class LateUsage {
@@ -76,40 +76,75 @@ export class LateUsage {
   }
 }
 
-export interface LeftBounds {
-  readonly maxBytes: number
-  /** Of what the answer says; its hidden part is not counted. */
-  readonly maxTokens: number
-  /** Nothing but the usage is waited for. */
-  readonly isUsageOnly: boolean
+interface LeavingDeps {
+  readonly config: () => Pick<ConfigFile, 'after_client_leaves'>
+  readonly lateUsage: LateUsage
 }
 
-/** Bounds where only usage is waited for. */
-export const FOR_USAGE: LeftBounds = {
-  maxBytes: LATE_USAGE_MAX_BYTES,
-  maxTokens: Number.POSITIVE_INFINITY,
-  isUsageOnly: true,
+/**
+ * Returns how the upstream of a call is read on whose client has left; null where it is to be settled at once.
+ * @param isSent any of the request has been sent
+ */
+export function readOn(
+  { config, lateUsage }: LeavingDeps,
+  call: LeftCall,
+  record: CallRecord,
+  answer: Answer | null,
+  isSent: boolean,
+): ReadOn | null {
+  const hadAll = answer?.isFinished === true
+  const wanted = record.admitted.model.entry.after_client_leaves ?? config().after_client_leaves
+  const isToLimit = isSent && wanted === 'read_on'
+  if (!isToLimit && !hadAll && answer?.awaitsUsage !== true) return null
+  if (!lateUsage.add(call, isToLimit)) return null
+  return new ReadOn(call, hadAll, isToLimit ? record.outputLimit() : null)
 }
 
-/** Returns the bounds of a call that is read on to its own output limit, tokens. */
-export const toItsLimit = (maxTokens: number): LeftBounds => ({
-  maxBytes: MAX_WHOLE_RESPONSE_BYTES,
-  maxTokens,
-  isUsageOnly: false,
-})
-
-/** The rest of an answer whose client has left: what it would send goes nowhere. */
-export class LeftAnswer implements Answer {
-  readonly #answer: Answer
-  readonly #bounds: LeftBounds
+/** How the upstream of a call is read on whose client has left. */
+export class ReadOn {
   readonly #call: LeftCall
-  #bytesLeft: number
+  /** Tokens of the answer that are read at most, its hidden part not counted; null where only usage is waited for. */
+  readonly #maxTokens: number | null
+  /** The client has all that the upstream has sent of an answer that may be whole. */
+  hadAll: boolean
 
-  constructor(answer: Answer, bounds: LeftBounds, call: LeftCall) {
-    this.#answer = answer
-    this.#bounds = bounds
-    this.#bytesLeft = bounds.maxBytes
+  constructor(call: LeftCall, hadAll: boolean, maxTokens: number | null) {
     this.#call = call
+    this.hadAll = hadAll
+    this.#maxTokens = maxTokens
+  }
+
+  /** The call is read to its own output limit. */
+  get isToLimit(): boolean {
+    return this.#maxTokens !== null
+  }
+
+  /** Returns the reader of the rest of an answer, which goes nowhere. */
+  rest(answer: Answer): Answer {
+    answer.release?.()
+    return new Rest(answer, this)
+  }
+
+  /** Takes note of bytes that were read; ends the call where they are enough. */
+  took(answer: Answer, bytes: number): void {
+    const isLong = bytes >= (this.isToLimit ? MAX_WHOLE_RESPONSE_BYTES : LATE_USAGE_MAX_BYTES)
+    if (isLong || this.#isEnough(answer)) this.#call.giveUp()
+  }
+
+  #isEnough(answer: Answer): boolean {
+    if (this.#maxTokens === null) return answer.awaitsUsage !== true
+    return estimateOutputTokens(answer.metered().characters) >= this.#maxTokens
+  }
+}
+
+class Rest implements Answer {
+  readonly #answer: Answer
+  readonly #readOn: ReadOn
+  #bytes = 0
+
+  constructor(answer: Answer, readOn: ReadOn) {
+    this.#answer = answer
+    this.#readOn = readOn
   }
 
   metered(): Metered {
@@ -117,16 +152,10 @@ export class LeftAnswer implements Answer {
   }
 
   data(bytes: Buffer): void {
-    this.#call.goesOn()
+    this.#readOn.hadAll = false
     this.#answer.data(bytes)
-    this.#bytesLeft -= bytes.length
-    if (this.#bytesLeft <= 0 || this.#isEnough()) this.#call.giveUp()
-  }
-
-  #isEnough(): boolean {
-    const { isUsageOnly, maxTokens } = this.#bounds
-    if (isUsageOnly) return this.#answer.awaitsUsage !== true
-    return estimateOutputTokens(this.metered().characters) >= maxTokens
+    this.#bytes += bytes.length
+    this.#readOn.took(this.#answer, this.#bytes)
   }
 
   end(): void {

@@ -81,6 +81,12 @@ export class RouteChoice {
     return ({ cost }) => Number(estimateCharge(cost ?? model.price!, model.entry, call, request.submittedAt))
   }
 
+  /** Returns the call with the model that serves it by now. */
+  serving(admitted: AdmittedCall): AdmittedCall {
+    const { model, routes } = this.served
+    return model === admitted.model ? admitted : { ...admitted, model, routes }
+  }
+
   /** Notes the time to the first byte of an attempt that succeeded. */
   took(route: Route, ms: number): void {
     if (this.served.model.strategy === 'least_latency') this.#deps.health.latencies.took(route, ms)

@@ -227,6 +227,9 @@ export const endedWithoutAnswer = (): AttemptFailure => unusable(NO_ANSWER)
 
 export const INCOMPLETE = 'The upstream ended the stream before it was complete.'
 
+/** Returns the error of a stream that ends before it is whole: what the client has of it must not be kept. */
+export const brokenOff = (): Failure => new Failure('upstream_error', INCOMPLETE)
+
 /** Returns the failure of a stream that ended in good order before it was whole, and of which nothing was sent. */
 export const incompleteAnswer = (): AttemptFailure => unusable(INCOMPLETE)
 

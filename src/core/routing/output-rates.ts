@@ -1,4 +1,4 @@
-/** How fast each model writes, measured by the calls that reported their usage. */
+/** The speed at which each model writes, measured by the calls that reported their usage. */
 
 /** Tokens a second of a model that has not been measured. */
 export const UNMEASURED_TOKENS_PER_SECOND = 50

@@ -124,8 +124,6 @@ export class PlaceScanner {
   #kept: Buffer[] | null = null
   #keptBytes = 0
   #keptFrom = 0
-  /** The list around the answers has been closed. */
-  isListClosed = false
 
   /** @param onAnswer called with the facts of each object that ends at the outermost level */
   constructor(root: Place, onAnswer: (facts: AnswerFacts) => void) {
@@ -172,8 +170,7 @@ export class PlaceScanner {
       if (!isOutside) this.#open(byte, at)
       else if (byte === OPEN_BRACE) this.#enter(this.root, true)
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      if (!isOutside) this.#leave()
-      else if (byte === CLOSE_BRACKET) this.isListClosed = true
+      if (this.#around.length > 0) this.#leave()
     } else if (byte === QUOTE) {
       if (this.#isNameNext && !isOutside) this.#beginName()
       else this.#beginString(at)

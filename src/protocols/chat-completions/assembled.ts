@@ -1,6 +1,6 @@
 /**
- * Puts the chunks of a chat-completions stream together as one whole body, whichever upstream made them: fields that
- * nobody here knows are kept.
+ * Puts the chunks of a chat-completions stream together as one whole body, whichever upstream made them: unknown
+ * fields are kept.
  */
 import { Buffer } from 'node:buffer'
 import { fieldsOf, isObject, type LooseObject, listOf, parsedFields } from '../loose.ts'

@@ -67,7 +67,7 @@ export class TranslatedStream extends ReportedStream implements AnswerStream {
     return this.isComplete
   }
 
-  /** What ends the upstream's answer prints the last event of the client's. */
+  /** The end of the upstream's answer prints the last event of the client's. */
   get hasEnded(): boolean {
     return this.isComplete
   }

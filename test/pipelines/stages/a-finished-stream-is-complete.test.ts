@@ -191,7 +191,7 @@ t.test('what the upstream sends behind the last event passes', async (t) => {
   t.ok(call.isComplete)
 })
 
-t.test('a response that failed is one, whoever closes first', async (t) => {
+t.test('a response that failed is one, whichever side closes first', async (t) => {
   const failed = event({ type: 'response.failed', response: { error: { message: 'no capacity' } } })
   for (const happens of Object.values(AFTERWARDS)) {
     const lateUsage = new LateUsage()

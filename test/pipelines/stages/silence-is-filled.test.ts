@@ -6,7 +6,7 @@
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { type AnswerReceiver, StreamAnswer } from '../../../pipelines/chat/forward/answers.ts'
-import type { Ending } from '../../../pipelines/chat/forward/call-record.ts'
+import type { Ending } from '../../../pipelines/chat/forward/endings.ts'
 import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
 import { ChatCompletionsMeter } from '../../../src/protocols/chat-completions/meter.ts'
 import type { AnswerStream } from '../../../src/protocols/dialect.ts'

@@ -1,4 +1,4 @@
-/** A stream put together says what the whole answer would: every field, whoever sent it. */
+/** A stream put together says what the whole answer would: every field, those that nothing here knows too. */
 import t from 'tap'
 import { AssembledCompletion } from '../../../../src/protocols/chat-completions/assembled.ts'
 import { completionAsStream } from '../../../../src/protocols/chat-completions/whole-as-stream.ts'
