@@ -1,4 +1,4 @@
-/** How a call ends, which decides what is owed and what its row says. */
+/** The endings of a call: they decide what is owed and what its row says. */
 import type { CallStatus } from '../../../schemas/call-log/row.ts'
 import type { Failure } from '../../../schemas/failure.ts'
 

@@ -103,7 +103,6 @@ export class ForwardedCall implements Roles {
     this.#mayReplaceConnection = false
     this.#left = readOn(this.#deps, this, this.#record, this.#answer, this.#upstream?.sent === true)
     if (this.#left === null) return this.#closeLeft()
-    // For a retry: what the client took for the whole answer.
     if (this.#left.hadAll) void this.#admitted.claim?.keep()
     if (this.#answer !== null) this.#answer = this.#left.rest(this.#answer)
     this.#upstream?.resume()
@@ -114,10 +113,11 @@ export class ForwardedCall implements Roles {
     else this.#closeLeft()
   }
 
-  /** Settles a call whose client has left. It is a success where the client had all of the answer. */
-  #closeLeft(): void {
+  /** Settles a call whose client has left: a success where it had all of the answer. A whole one is kept for a retry. */
+  #closeLeft(last?: Reply): void {
     if (this.#isSettled) return
     if (this.#left?.hadAll ?? this.#answer?.isFinished === true) this.#recordSuccess()
+    else if (last !== undefined) this.#admitted.claim?.charge(last)
     this.#close()
   }
 
@@ -276,11 +276,10 @@ export class ForwardedCall implements Roles {
 
   /** Sends the last event once the call is settled and kept: many clients close the connection when they have it. */
   sendLast(bytes: Uint8Array): void {
-    if (this.#left !== null) return this.#closeLeft()
+    if (this.#left !== null) return this.#closeLeft({ type: 'data', bytes })
     this.#recordSuccess({ type: 'data', bytes })
     this.#finished = new FinishedStream(this, this.#admitted.claim, bytes)
-    const isTimed = this.#deps.lateUsage.add(this)
-    this.#finished.begin(isTimed && !this.#answer!.metered().isUsageWhole)
+    this.#finished.begin(this.#deps.lateUsage.add(this) && !this.#answer!.metered().isUsageWhole)
   }
 
   settleThen(written: () => void): void {
@@ -298,9 +297,11 @@ export class ForwardedCall implements Roles {
   hideSecrets = (bytes: Buffer): Buffer => this.#record.hideSecrets(bytes)
 
   finishWhole(headers: HeaderList, body: Buffer): void {
-    if (this.#left !== null) return this.#closeLeft()
+    const all = [...headers, ...this.#addedHeaders]
+    const whole: Reply = { type: 'full', status: this.#status, headers: all, body }
+    if (this.#left !== null) return this.#closeLeft(whole)
     this.#record.firstByteAt = performance.now()
-    this.#succeed({ type: 'full', status: this.#status, headers: [...headers, ...this.#addedHeaders], body })
+    this.#succeed(whole)
   }
 
   /** Ends the reply once the journal has the settlement: a client that sees the end has paid, whatever is killed. */
@@ -310,7 +311,6 @@ export class ForwardedCall implements Roles {
     this.settleThen(() => this.endReply(whole))
   }
 
-  /** @param last part of the answer that has not been sent */
   #recordSuccess(last?: Reply): void {
     this.#record.ending = { kind: 'success' }
     this.#notes.health(false)

@@ -100,7 +100,7 @@ export function readOn(
   return new ReadOn(call, hadAll, isToLimit ? record.outputLimit() : null)
 }
 
-/** How the upstream of a call is read on whose client has left. */
+/** The rules by which the upstream of a call is read on whose client has left. */
 export class ReadOn {
   readonly #call: LeftCall
   /** Tokens of the answer that are read at most, its hidden part not counted; null where only usage is waited for. */
