@@ -82,7 +82,7 @@ function refusedRow(
   return {
     protocol,
     model: call?.model ?? known.agent?.file.model,
-    stream: call?.stream ?? false,
+    stream: call?.stream === true && call.isAssembled !== true,
     detail: refusedDetail({ call, model, ...(estimate !== undefined && { estimate }) }),
   }
 }

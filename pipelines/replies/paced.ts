@@ -49,7 +49,7 @@ export const pacedReply = (begin: (signal: AbortSignal) => Promise<PacedBody>): 
     const gate = new Gate()
     const send = async () => {
       const { status = 200, requestId, headers, length, pieces } = await begin(abort.signal)
-      subscriber.next({ type: 'head', status, requestId, headers, flow: gate, endsUnmarked: true, length })
+      subscriber.next({ type: 'head', status, requestId, headers, flow: gate, length })
       for await (const bytes of pieces) {
         subscriber.next({ type: 'data', bytes })
         await gate.passed()

@@ -85,7 +85,8 @@ export class Claim {
   readonly #record: IdempotencyClaim
   readonly #gathered: GatheredAnswer
   #isCharged = false
-  #isOver = false
+  /** Resolves once the record is written; null before its end. */
+  #ended: Promise<void> | null = null
 
   constructor(deps: IdempotencyDeps, record: IdempotencyClaim, isReplayable: boolean) {
     this.#deps = deps
@@ -102,11 +103,17 @@ export class Claim {
 
   /**
    * Notes that the answer is complete and charged: from here on it is stored however the call ends, since a retry would
-   * be charged again. `whole` is an answer in one piece, which the client does not have yet.
+   * be charged again. `last` is what the client does not have yet: an answer in one piece, or the end of a stream.
    */
-  charge(whole?: Reply): void {
-    if (whole !== undefined) this.#gathered.add(whole)
+  charge(last?: Reply): void {
+    if (last !== undefined) this.#gathered.add(last)
     this.#isCharged = true
+  }
+
+  /** Stores the answer as it is by now, which the client took for the whole. Never rejects. */
+  keep(): Promise<void> {
+    this.charge()
+    return this.store()
   }
 
   /**
@@ -122,15 +129,14 @@ export class Claim {
     return this.#end(this.#isCharged && this.#gathered.isKeepable)
   }
 
-  async #end(isStored: boolean, originalRequestId?: string): Promise<void> {
-    if (this.#isOver) return
-    this.#isOver = true
+  #end(isStored: boolean, originalRequestId?: string): Promise<void> {
+    if (this.#ended !== null) return this.#ended
     const { records, onRecordLost } = this.#deps
     const written = isStored
       ? records.storeIdempotentAnswer(this.#record, this.#gathered.answer(), originalRequestId)
       : records.freeIdempotencyKey(this.#record)
-    await written.catch(onRecordLost)
-    this.#gathered.release()
+    this.#ended = written.catch(onRecordLost).then(() => this.#gathered.release())
+    return this.#ended
   }
 }
 

@@ -4,7 +4,15 @@ import type { GatewayRequest, Handler, HeaderList, Reply } from '../../src/http/
 import { ErrorWithHeaders, withHeaders } from '../replies/error.ts'
 import { storeAnswer } from './idempotency.ts'
 import { addReplyHeaders } from './rate-limit.ts'
-import { AnsweredCall, type AnyStep, type Call, type RefusedCall, run, type Stage } from './stage.ts'
+import {
+  AnsweredCall,
+  type AnyStep,
+  type Call,
+  CallEnds,
+  type RefusedCall,
+  run,
+  type Stage,
+} from './stage.ts'
 
 /** A last stage, for the calls that another one refused. */
 export interface RefusalStage extends MonoTypeOperatorFunction<AnsweredCall> {
@@ -131,7 +139,9 @@ export function pipeline(...all: ReadonlyArray<Stage<never, unknown> | RefusalSt
   }
   const handle: Handler = (request: GatewayRequest) =>
     new Observable((client) => {
-      const answered = begin({ request, ends: client })
+      const ends = new CallEnds()
+      client.add(ends)
+      const answered = begin({ request, ends })
       if (answered instanceof AnsweredCall) return void repliesTo(answered).subscribe(client)
       const waiting = answered.subscribe({
         next: (later) => repliesTo(later).subscribe(client),

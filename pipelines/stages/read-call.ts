@@ -7,7 +7,7 @@ import type { GatewayRequest } from '../../src/http/handler.ts'
 import { type BodyDeps, workOnBody } from '../../src/protocols/body-work.ts'
 import type { ChatCall, Dialect } from '../../src/protocols/dialect.ts'
 import type { ReaderName } from '../../src/protocols/registry.ts'
-import type { AppliedAgent } from '../chat/agent/agent-part.ts'
+import { type AppliedAgent, calledByAgent } from '../chat/agent/agent-part.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
 import { type Stage, stage } from './stage.ts'
 
@@ -36,11 +36,11 @@ export const readCall = <C extends AuthenticatedCall & AppliedAgent>(
 ): Stage<C, C & ReadCall> =>
   stage((call: C) => {
     assertHeaders(call.request)
-    const add = (read: ChatCall) => {
-      const detail = call.agent?.detail
-      const noted = detail === undefined ? read : { ...read, settings: read.settings + detail }
-      return { ...call, protocol: dialect.protocol, call: noted }
-    }
+    const add = (read: ChatCall) => ({
+      ...call,
+      protocol: dialect.protocol,
+      call: calledByAgent(read, call),
+    })
     const { path, query, body } = call.request
     const read = workOnBody(deps, call.known.account.id, 'read', { reader, path, query }, body)
     return read instanceof Promise ? from(read).pipe(map(add)) : add(read)

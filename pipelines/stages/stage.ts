@@ -11,11 +11,47 @@ import {
 import type { GatewayRequest, Handler, HeaderList, Reply } from '../../src/http/handler.ts'
 import type { Claim } from './claim.ts'
 
+/** The teardowns of a call, which run once when it is over. */
+export class CallEnds {
+  #teardowns: (() => void)[] = []
+  #isHeld = false
+  #isAnswered = false
+
+  /** Adds a teardown; runs it at once where the call is over. */
+  add(teardown: () => void): void {
+    if (this.#isAnswered && !this.#isHeld) teardown()
+    else this.#teardowns.push(teardown)
+  }
+
+  /** Keeps the call open after its client has left, until `release`. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  release(): void {
+    this.#isHeld = false
+    this.#run()
+  }
+
+  /** Called when the call is answered or refused, or its client has left. */
+  unsubscribe(): void {
+    this.#isAnswered = true
+    this.#run()
+  }
+
+  #run(): void {
+    if (!this.#isAnswered || this.#isHeld) return
+    const teardowns = this.#teardowns
+    this.#teardowns = []
+    for (const teardown of teardowns) teardown()
+  }
+}
+
 /** A request on its way through a pipeline. No stage changes it: each returns a call with one more fact. */
 export interface Call {
   readonly request: GatewayRequest
-  /** Runs each teardown once when the call is over: answered, refused, or aborted by its client. */
-  readonly ends: { add(teardown: () => void): void }
+  /** Run when the call is over: answered, refused, or left by its client, and settled. */
+  readonly ends: Pick<CallEnds, 'add' | 'hold' | 'release'>
   /** Headers of every answer to the call, errors included. */
   readonly replyHeaders?: HeaderList
   /** Distinguishes requests under one Idempotency-Key. Where it is absent, the path and the body do. */

@@ -128,9 +128,9 @@ export const configFile = z.strictObject({
   estimate: z.enum(ESTIMATES).default('specified'),
   /** An upstream's 401, 402 or 403 about the channel's own key reaches the client as 502. */
   hide_auth_errors: z.boolean().default(false),
-  /** A stream without an event for this long gets a comment or a ping; null: no byte is added. */
+  /** A stream without an event for this long gets a comment; null: no byte is added. */
   keep_alive_seconds: z.int().positive().max(MAX_KEEP_ALIVE_SECONDS).nullable().default(null),
-  /** What happens to the upstream call when the client leaves a stream; a model may say otherwise. */
+  /** Decides whether the upstream call ends when its client leaves; a model may say otherwise. */
   after_client_leaves: z.enum(AFTER_CLIENT_LEAVES).default('abort'),
   /** Of the models that name none. */
   strategy: z.enum(STRATEGIES).default('priority'),

@@ -71,8 +71,9 @@ export interface Flow {
 }
 
 /**
- * Reply events, in the order `full` or `head data*`. An error before `head` becomes a status and a body in the
- * protocol's shape; an error after it ends the reply without the protocol's closing mark.
+ * Reply events, in the order `full` or `head data*`. An error before the first byte becomes a status and a body in the
+ * protocol's shape; an error after it closes the connection without the end that HTTP gives a body, so that no client
+ * takes a part for the whole.
  * `bytes` of `data` are valid only while the event is delivered.
  */
 export type Reply =
@@ -95,11 +96,6 @@ export type Reply =
       readonly flow: Flow | null
       /** Bytes of the body, above 0: sent to the client; a body that falls short of it has its connection cut. */
       readonly length?: number
-      /**
-       * The body has no end mark. On a failure its connection is cut, so that no client takes a part of it for the
-       * whole.
-       */
-      readonly endsUnmarked?: true
       /**
        * Sets a sink during the delivery of the head; it gets the data directly instead of as events: a chunk then
        * costs nothing in the stages. The end still comes as an event.

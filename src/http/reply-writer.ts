@@ -133,15 +133,16 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
   /** As the head has it. */
   #requestId: string
   #flow: Flow | null = null
-  #endsUnmarked = false
   #hasWritten = false
   /** Bytes that arrived while paused. */
   #waiting: Buffer[] = []
   /** The reply ends after the waiting bytes. */
   #isEnding = false
+  /** It ends unfinished: its connection is closed, and HTTP's mark of the end is left out. */
+  #isCutOff = false
   #stallTimer: NodeJS.Timeout | null = null
   #stalledMs = 0
-  /** The reply has ended, and its connection is about to. */
+  /** The reply has ended or is cut off, and its connection is about to end. */
   #linger: NodeJS.Timeout | null = null
 
   constructor(options: ReplyWriterOptions) {
@@ -172,7 +173,6 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
         this.#head = reply
         this.#flow = reply.flow
         this.#length = reply.length ?? null
-        this.#endsUnmarked = reply.endsUnmarked === true || this.#length !== null
         reply.direct?.(this)
         break
       case 'data':
@@ -183,10 +183,11 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   error(error: unknown): void {
     if (this.#isClosed) return
+    // It is also what logs the error.
     const reply = this.#options.renderError(error)
-    if (!this.#hasWritten) this.#full(this.#options.isHead ? headOfWhole(reply) : reply)
-    else if (this.#endsUnmarked) this.#response.close()
-    else this.complete()
+    if (!this.#hasWritten) return this.#full(this.#options.isHead ? headOfWhole(reply) : reply)
+    this.#isCutOff = true
+    this.complete()
   }
 
   /**
@@ -198,9 +199,20 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#head = head
     this.#isEnding = true
     this.#write(body)
-    setImmediate(() => {
+    this.#closeLater()
+  }
+
+  /**
+   * Closes the connection once what was written in this turn has left. The server does not say when its buffer is empty:
+   * a client that reads slowly has until it takes nothing for a while.
+   */
+  #closeLater(): void {
+    const close = () => {
       if (!this.#isClosed) this.#response.close()
-    })
+    }
+    if (!this.#mayBeBuffered) return void setImmediate(close)
+    if (this.#linger !== null) clearTimeout(this.#linger)
+    this.#linger = setTimeout(close, LINGER_MS)
   }
 
   complete(): void {
@@ -236,10 +248,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   #end(): void {
     // A body of a known length has ended with its last byte: this one is shorter than its head announced.
-    if (this.#length !== null) {
-      this.#response.close()
-      return
-    }
+    if (this.#isCutOff || this.#length !== null) return this.#closeLater()
     if (this.#options.closesConnection === true) {
       if (this.#hasWritten || this.#head === null) this.#endConnection()
       else this.#full({ ...this.#head, type: 'full', body: '' })
@@ -415,7 +424,11 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#waiting = []
     if (waiting.length === 0) this.#response.cork(() => undefined)
     else if (!this.#write(waiting.length === 1 ? waiting[0]! : Buffer.concat(waiting))) return
-    if (this.#isClosed || !this.#isPaused) return
+    if (this.#isClosed) return
+    if (!this.#isPaused) {
+      if (this.#linger !== null) this.#closeLater()
+      return
+    }
     this.#isPaused = false
     this.#stopStallTimer()
     if (this.#isEnding) this.#end()

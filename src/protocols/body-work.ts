@@ -6,7 +6,7 @@ import type { Buffer } from 'node:buffer'
 import type { AgentFile } from '../../schemas/accounts/agent.ts'
 import type { ChannelProtocol, ChatProtocol, Provider } from '../../schemas/config/catalog.ts'
 import { requestHash } from '../core/json/canonical.ts'
-import { agentBody, readAgentRequest } from './chat-completions/agent-body.ts'
+import { agentBody, assemblesAnswer, readAgentRequest } from './chat-completions/agent-body.ts'
 import { asksForFunctionCall } from './chat-completions/legacy-functions.ts'
 import type { ChatCall, ClientRequest, EncodedRequest, EncodeOptions } from './dialect.ts'
 import { protocolAdapter, READERS, type ReaderName } from './registry.ts'
@@ -26,6 +26,8 @@ export interface AgentBody {
   readonly body: Buffer
   readonly question: string
   readonly hasImages: boolean
+  /** The client gets a whole answer, which is put together from a stream. */
+  readonly isAssembled: boolean
 }
 
 /** The parts of the input of each, besides the body. */
@@ -67,7 +69,8 @@ export const BODY_WORK: {
   agent({ file, knowledge }, given) {
     const request = readAgentRequest(given)
     const { question, hasImages } = request
-    return { body: agentBody(request, file, knowledge), question, hasImages }
+    const isAssembled = assemblesAnswer(request, file)
+    return { body: agentBody(request, file, knowledge), question, hasImages, isAssembled }
   },
   urls: ({ client, upstream, call, provider }) =>
     protocolAdapter(client, upstream).urlsToFetch(call, provider),

@@ -25,7 +25,10 @@ export interface CallState {
 /** The pipeline's view of a request in any protocol. */
 export interface ChatCall {
   readonly model: string
+  /** The upstream streams its answer. */
   readonly stream: boolean
+  /** The client gets a streamed answer in one piece. */
+  readonly isAssembled?: boolean
   /** The explicit output limit, tokens; null when omitted. */
   readonly outputLimit: number | null
   readonly choices: number
@@ -124,8 +127,12 @@ export interface AnswerStream extends Metered {
   readonly hasBegun: boolean
   /** True when the sent bytes end with an event, or nothing was sent: a comment may follow. */
   readonly isBetweenEvents: boolean
-  /** True when the upstream has reported its end. */
+  /** True when the upstream has reported its end: nothing is missing, should it end the stream in good order here. */
   readonly isComplete: boolean
+  /** Nothing is missing, should the connection break here: the last event has passed, or what may have been it. */
+  readonly isFinished: boolean
+  /** The protocol's last event has passed: nothing of the answer follows. */
+  readonly hasEnded: boolean
   /** The model has finished, and the usage that its upstream reports after that has not come. */
   readonly awaitsUsage: boolean
   /** Content has come, or a report of the output. */
@@ -142,6 +149,13 @@ export interface WholeAnswer {
   readonly metered: Metered
   /** It is JSON that holds content or usage, and no error in spite of its status. */
   readonly isAnswer: boolean
+}
+
+/** Takes a stream as its client would get it. */
+export interface StreamAssembler {
+  push(bytes: Buffer): void
+  /** Returns the whole answer, once the stream has ended. */
+  body(): Buffer
 }
 
 export interface ProtocolAdapter {
@@ -162,6 +176,8 @@ export interface ProtocolAdapter {
   readWhole(call: ChatCall, body: Buffer, provider?: Provider): WholeAnswer
   /** Prints the body of a whole answer as events, for a client that asked for a stream. */
   wholeAsStream(call: ChatCall, body: Buffer): Buffer
+  /** Puts a stream together as a whole answer, as its client would get it; absent where no client needs that. */
+  assembleStream?(): StreamAssembler
 }
 
 export interface Dialect {

@@ -20,7 +20,7 @@ import type { Dialect } from '../../../src/protocols/dialect.ts'
 import { fromAbortable } from '../../replies/from-abortable.ts'
 import type { PricedCall } from '../../stages/select-model.ts'
 import { type Stage, stage } from '../../stages/stage.ts'
-import type { AppliedAgent } from './agent-part.ts'
+import { type AppliedAgent, calledByAgent } from './agent-part.ts'
 import { applied } from './apply-agent.ts'
 
 const RETRY_AFTER_SECONDS = 5
@@ -92,7 +92,7 @@ export const searchKnowledge = <C extends PricedCall & AppliedAgent>(
       const { path, query } = request
       const input = { reader: dialect.protocol, path, query }
       const read = await workOnBody(deps, call.known.account.id, 'read', input, body)
-      return { ...call, request: { ...request, body }, call: { ...read, settings: read.settings + detail } }
+      return { ...call, request: { ...request, body }, call: calledByAgent(read, call, detail) }
     }
     return pagesFor(deps, part.bases, part.question).pipe(
       concatMap((pages) => (pages.length === 0 ? just(call) : inform(pages))),

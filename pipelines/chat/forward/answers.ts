@@ -3,27 +3,18 @@
  * reports to its call what to send and how it ended. Nothing here waits: after the first byte all is synchronous.
  */
 import { Buffer } from 'node:buffer'
-import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { HeaderList } from '../../../src/http/handler.ts'
-import { EVENT_STREAM_TYPE, withEventStreamFraming } from '../../../src/protocols/aws/bedrock-stream.ts'
-import type {
-  AnswerStream,
-  ChatCall,
-  Metered,
-  ProtocolAdapter,
-  WholeAnswer as ReadAnswer,
-} from '../../../src/protocols/dialect.ts'
+import type { AnswerStream, Metered, WholeAnswer as ReadAnswer } from '../../../src/protocols/dialect.ts'
 import type { ResponseHeaders, UpstreamFailure } from '../../../src/upstream/client.ts'
-import { type Ending, endingOf, NOTHING_METERED } from './call-record.ts'
+import { NOTHING_METERED } from './call-record.ts'
 import { Collected } from './collected.ts'
-import { ErrorAnswer } from './error-answer.ts'
-import { LATE_USAGE_MAX_BYTES } from './late-usage.ts'
-import { readWhole } from './read-whole.ts'
-import type { SilenceTimes, SilenceWatch, WatchedStream } from './silence-watch.ts'
+import { type Ending, endingOf } from './endings.ts'
+import type { SilenceWatch, WatchedStream } from './silence-watch.ts'
 import {
   type AttemptFailure,
   brokenConnection,
   endedWithoutAnswer,
+  INCOMPLETE,
   NO_ANSWER,
   tooLargeAnswer,
   unusableAnswer,
@@ -36,11 +27,17 @@ export interface AnswerReceiver {
   /** Called when the answer itself begins, or an error in its place: its first bytes go out next. */
   firstByte(isError: boolean): void
   send(bytes: Uint8Array): void
+  /** Sends the protocol's last event: the call is a success from here on. More bytes may follow, and `finish` does. */
+  sendLast(bytes: Uint8Array): void
   /** Returns true while the client has not taken all that was sent. */
   isPaused(): boolean
   /** Returns the bytes without the secrets of the channel. */
   hideSecrets(bytes: Buffer): Buffer
-  finish(ending: Ending): void
+  /**
+   * Ends a stream.
+   * @param isTold the upstream has sent why the answer is none, and has ended the stream in good order
+   */
+  finish(ending: Ending, isTold?: boolean): void
   /** Sends the whole answer and ends it. */
   finishWhole(headers: HeaderList, body: Buffer): void
   /** Returns the failure of an error event. */
@@ -62,76 +59,84 @@ export interface Answer {
   metered(): Metered
   /** Called when the call is over, or continues with another attempt. */
   release?(): void
-  /** Returns a reader of the rest for a client that has left; null where the rest adds nothing. */
-  left?(onLearned: () => void): Answer | null
+  /** The model has finished, and the usage that its upstream reports after that has not come. */
+  readonly awaitsUsage?: boolean
+  /** All of the answer has been sent, unless its protocol lets more follow. */
+  readonly isFinished?: boolean
+  /** The ending that the client has read in the stream itself, where that is a failure; null without one. */
+  readonly toldFailure?: Ending | null
 }
 
 /** Limit of the bytes before the first event: comments that keep the connection alive. */
 const MAX_HELD_BYTES = 65_536
 /** The largest unstreamed response. */
 export const MAX_WHOLE_RESPONSE_BYTES = 64 * 1024 * 1024
-const EVENT_STREAM = 'text/event-stream'
 const COMMENT = Buffer.from(': keep-alive\n\n')
-const WHITE_SPACE = Buffer.from('\n')
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
 export const isCompressed = ({ contentEncoding }: ResponseHeaders): boolean =>
   contentEncoding != null && contentEncoding.toLowerCase() !== 'identity'
-
-/**
- * Returns true for an answer to be read as a stream: the client requested one, and the upstream did not answer in one
- * piece.
- */
-function isStreamed(contentType: string, asked: ChatCall, { streamTypes }: ProtocolAdapter): boolean {
-  if (!asked.stream) return false
-  const type = contentType.toLowerCase()
-  return type.includes(EVENT_STREAM) || (streamTypes?.(asked).some((known) => type.includes(known)) ?? false)
-}
 
 /** Nothing is sent yet. */
 const WAITING = 0
 /** Only keep-alive bytes are sent: no other attempt follows. */
 const SILENT = 1
 const FLOWING = 2
+/** The last event was sent: what the upstream still sends passes unread. */
+const ENDED = 3
 
 export interface Waiting {
   readonly silence: SilenceWatch
   /** Since when the client waits, on the clock of `performance.now()`. */
   readonly since: number
+  /** A silence this long is filled; null: none is. */
+  readonly keepAliveMs: number | null
 }
 
 export class StreamAnswer implements Answer, WatchedStream {
   // The fields that every chunk touches are first.
   readonly #call: AnswerReceiver
   readonly #meter: AnswerStream
-  #state: typeof WAITING | typeof SILENT | typeof FLOWING = WAITING
+  #state: typeof WAITING | typeof SILENT | typeof FLOWING | typeof ENDED = WAITING
   /** Bytes went out since the last tick. */
   #hasSent = false
 
   readonly #headers: HeaderList
-  /** Bytes allowed between two events of an event stream, or two elements of a JSON array. */
-  readonly #filler: Buffer
   readonly #silence: SilenceWatch
+  readonly #keepAliveMs: number
   #quietSince: number
   #hasFilled = false
   #held: Buffer[] = []
   #heldBytes = 0
 
-  constructor(call: AnswerReceiver, contentType: string, stream: AnswerStream, { silence, since }: Waiting) {
+  constructor(call: AnswerReceiver, contentType: string, stream: AnswerStream, waiting: Waiting) {
+    const { silence, since, keepAliveMs } = waiting
     this.#call = call
     this.#headers = [
       ['content-type', contentType],
       ['cache-control', 'no-cache'],
     ]
-    this.#filler = contentType.toLowerCase().includes(EVENT_STREAM) ? COMMENT : WHITE_SPACE
     this.#meter = stream
     this.#silence = silence
     this.#quietSince = since
-    silence.add(this)
+    this.#keepAliveMs = keepAliveMs ?? Number.POSITIVE_INFINITY
+    if (keepAliveMs !== null) silence.add(this)
   }
 
   metered(): Metered {
     return this.#meter
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#meter.awaitsUsage
+  }
+
+  get isFinished(): boolean {
+    return this.#meter.isFinished && this.#ending() === SUCCESS
+  }
+
+  get toldFailure(): Ending | null {
+    return this.#state !== WAITING && this.#hasTold() ? this.#ending() : null
   }
 
   data(bytes: Buffer): void {
@@ -142,7 +147,7 @@ export class StreamAnswer implements Answer, WatchedStream {
       this.#send(out)
       return
     }
-    if (this.#state === SILENT) return this.#flow(out)
+    if (this.#state !== WAITING) return this.#flow(out)
     // The status waits for the first event of an answer: what ends or errs before that is a failed attempt.
     const { firstError, isAnswer, usage, hasBegun, isComplete } = this.#meter
     if (firstError !== null && this.#endsAttempt(firstError)) return
@@ -151,29 +156,24 @@ export class StreamAnswer implements Answer, WatchedStream {
     this.#begin(out)
   }
 
-  tick(now: number, { firstMs, laterMs }: SilenceTimes): void {
+  tick(now: number): void {
     // A client that does not read is not kept waiting by the upstream.
     if (this.#hasSent || this.#call.isPaused()) {
       this.#hasSent = false
       this.#quietSince = now
       return
     }
-    const isWaiting = this.#state === WAITING
-    if (now - this.#quietSince < (isWaiting ? firstMs : laterMs)) return
-    if (isWaiting) this.#begin(null)
+    if (this.#state === ENDED || now - this.#quietSince < this.#keepAliveMs) return
+    if (this.#state === WAITING) this.#begin(null)
     else if (!this.#meter.isBetweenEvents) return
     this.#quietSince = now
     if (!this.#meter.isBetweenEvents) return
     this.#hasFilled = true
-    this.#call.send(this.#filler)
+    this.#call.send(COMMENT)
   }
 
   release(): void {
     this.#silence.delete(this)
-  }
-
-  left(onLearned: () => void): Answer | null {
-    return this.#meter.awaitsUsage ? new LeftStream(this.#meter, onLearned) : null
   }
 
   #hold(out: Buffer | null): void {
@@ -195,6 +195,7 @@ export class StreamAnswer implements Answer, WatchedStream {
   /** Sends the first bytes of the answer itself, or those that follow them. */
   #flow(out: Buffer | null): void {
     if (out === null) return
+    if (this.#state === ENDED) return this.#call.send(out)
     const isFirst = this.#state === SILENT
     this.#state = FLOWING
     this.#hasSent = true
@@ -206,8 +207,12 @@ export class StreamAnswer implements Answer, WatchedStream {
 
   /** Sends bytes; an upstream's error passes unchanged except for the channel's secrets. */
   #send(out: Buffer): void {
-    const { laterError, firstError } = this.#meter
-    this.#call.send(laterError === null && firstError === null ? out : this.#call.hideSecrets(out))
+    const { laterError, firstError, hasEnded } = this.#meter
+    if (laterError !== null || firstError !== null) this.#call.send(this.#call.hideSecrets(out))
+    else if (hasEnded && this.#ending() === SUCCESS) {
+      this.#state = ENDED
+      this.#call.sendLast(out)
+    } else this.#call.send(out)
   }
 
   end(): void {
@@ -218,7 +223,7 @@ export class StreamAnswer implements Answer, WatchedStream {
     // Nothing was answered or sent: another channel may do better.
     else if (firstError === null && !isAnswer) return this.#call.failed(endedWithoutAnswer())
     else this.#begin(tail)
-    this.#call.finish(this.#ending() ?? failedEnding(INCOMPLETE))
+    this.#call.finish(this.#ending(), this.#hasTold())
   }
 
   /** Returns whether the attempt ends with an error that came first: then nothing of it goes out. */
@@ -230,62 +235,33 @@ export class StreamAnswer implements Answer, WatchedStream {
     return true
   }
 
-  /**
-   * Returns the ending that the stream itself reports; null where it reports none. An error takes precedence over an
-   * end mark.
-   */
-  #ending(): Ending | null {
+  /** The client has read in the stream that the answer is none, or no whole one. */
+  #hasTold(): boolean {
+    const { laterError, firstError, hasEnded } = this.#meter
+    return laterError !== null || firstError !== null || (hasEnded && this.#ending() !== SUCCESS)
+  }
+
+  /** Returns the ending of a stream that ends here in good order. An error takes precedence over an end mark. */
+  #ending(): Ending {
     const { laterError, firstError, isAnswer, isComplete } = this.#meter
     const error = laterError ?? firstError
     if (error !== null) return endingOf(this.#call.erred(error))
-    if (!isComplete) return null
-    return isAnswer ? { kind: 'success' } : failedEnding(NO_ANSWER)
+    if (!isComplete) return failedEnding(INCOMPLETE)
+    return isAnswer ? SUCCESS : failedEnding(NO_ANSWER)
   }
 
   broken(failure: UpstreamFailure): void {
     const broken = brokenConnection(failure)
     if (this.#state === WAITING) return this.#call.failed(broken)
     this.#flow(this.#meter.end())
-    const otherwise: Ending = broken.isTimeout
-      ? { kind: 'timeout', message: broken.message }
-      : failedEnding(broken.message)
-    this.#call.finish(this.#ending() ?? otherwise)
+    const { isFinished, hasEnded } = this.#meter
+    if (isFinished || this.#hasTold()) return this.#call.finish(this.#ending(), hasEnded)
+    const { message } = broken
+    this.#call.finish(broken.isTimeout ? { kind: 'timeout', message } : failedEnding(message))
   }
 }
 
-/** The rest of a stream whose client left: read for its usage, not forwarded. */
-class LeftStream implements Answer {
-  readonly #meter: AnswerStream
-  readonly #onLearned: () => void
-  #bytesLeft = LATE_USAGE_MAX_BYTES
-
-  /** @param onLearned called when usage has come, or will not come; may be called again */
-  constructor(meter: AnswerStream, onLearned: () => void) {
-    this.#meter = meter
-    this.#onLearned = onLearned
-  }
-
-  metered(): Metered {
-    return this.#meter
-  }
-
-  data(bytes: Buffer): void {
-    this.#bytesLeft -= bytes.length
-    this.#meter.push(bytes)
-    if (this.#bytesLeft <= 0 || !this.#meter.awaitsUsage) this.#onLearned()
-  }
-
-  end(): void {
-    this.#meter.end()
-    this.#onLearned()
-  }
-
-  broken(): void {
-    this.end()
-  }
-}
-
-const INCOMPLETE = 'The upstream ended the stream before it was complete.'
+const SUCCESS: Ending = { kind: 'success' }
 
 const failedEnding = (message: string): Ending => ({ kind: 'failed', code: 'upstream_error', message })
 
@@ -334,32 +310,4 @@ export class WholeAnswer implements Answer {
     if (broken.isTimeout) this.#metered = this.#read(this.#body.all()).metered
     this.#call.failed(broken)
   }
-}
-
-/** Status and headers of an upstream's answer. */
-export interface AnswerHead {
-  readonly status: number
-  readonly headers: ResponseHeaders
-  readonly adapter: ProtocolAdapter
-  readonly route: Route
-  readonly waiting: Waiting
-}
-
-/** Chooses the reader of the upstream's answer to `asked`; returns null for an answer that cannot be read. */
-export function answerTo(asked: ChatCall, call: AnswerReceiver, head: AnswerHead): Answer | null {
-  const { status, headers, adapter, route, waiting } = head
-  const { provider } = route.channel
-  if (status >= 300 || status < 200) return new ErrorAnswer(call, head)
-  if (isCompressed(headers)) return null
-  const contentType = headers.contentType ?? 'application/json'
-  if (asked.stream && contentType.toLowerCase().startsWith(EVENT_STREAM_TYPE)) {
-    const stream = withEventStreamFraming(adapter.openStream(asked, provider))
-    return new StreamAnswer(call, adapter.streamContentType ?? EVENT_STREAM, stream, waiting)
-  }
-  if (!isStreamed(contentType, asked, adapter)) {
-    const type = asked.stream ? (adapter.streamContentType ?? EVENT_STREAM) : contentType
-    return new WholeAnswer(call, type, (body) => readWhole(asked, body, head))
-  }
-  const streamType = adapter.streamContentType ?? contentType
-  return new StreamAnswer(call, streamType, adapter.openStream(asked, provider), waiting)
 }

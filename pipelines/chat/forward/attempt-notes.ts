@@ -5,7 +5,9 @@ import type { ChannelError } from '../../../src/core/routing/channel-activity.ts
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type { CallRecord } from './call-record.ts'
 import type { ForwardDeps } from './deps.ts'
+import type { Ending } from './endings.ts'
 import type { RouteChoice } from './route-choice.ts'
+import type { AttemptFailure } from './upstream-error.ts'
 
 export class AttemptNotes {
   readonly #health: ForwardDeps['health']
@@ -39,6 +41,28 @@ export class AttemptNotes {
   ended(code: string | null, message: string | null): void {
     this.#trace?.attemptEnded(code)
     this.#record.attemptEnded(code, message, performance.now())
+  }
+
+  /** Records the end of a failed attempt. A channel that goes on with another key is not at fault. */
+  failed(failure: AttemptFailure, isOtherKey: boolean): void {
+    this.ended(failure.code, failure.message)
+    const isFault = isOtherKey ? false : this.#record.blames(failure)
+    this.health(isFault, { ...failure, message: failure.detail ?? failure.message })
+  }
+
+  /** Records an attempt on a connection that had been closed: no fault of the channel. */
+  replaced({ code, message }: AttemptFailure): void {
+    this.ended(code, message)
+    this.health(null)
+  }
+
+  /** Records the end of a stream that was not whole. */
+  broken(ending: Ending): void {
+    const error = { code: 'upstream_timeout', message: '', ...ending }
+    this.ended(error.code, error.message)
+    const isTimeout = ending.kind === 'timeout'
+    const isChannelFault = ending.kind !== 'refused'
+    this.health(this.#record.blames({ isTimeout, isChannelFault }), error)
   }
 
   /** Ends the attempt that answered, or whose client left. The row itself describes an only attempt. */

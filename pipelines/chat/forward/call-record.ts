@@ -3,7 +3,8 @@
  * interrupted. See docs/api-rules.md, "Interrupted calls".
  */
 import { Buffer } from 'node:buffer'
-import type { AttemptRow, CallStatus } from '../../../schemas/call-log/row.ts'
+import type { AttemptRow } from '../../../schemas/call-log/row.ts'
+import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../schemas/config/catalog.ts'
 import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
 import type { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
@@ -20,6 +21,7 @@ import {
 } from '../../../src/core/pricing/usage-bounds.ts'
 import { isRequestedModel } from '../../../src/core/routing/answered-model.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
+import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Admission } from '../../../src/journal/lines.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
@@ -28,33 +30,8 @@ import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import { admissionOf } from '../../stages/billing/reserve.ts'
 import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 import { isTellingTimeout } from './call-time.ts'
+import { type Ending, STATUS_OF } from './endings.ts'
 import type { AttemptFailure } from './upstream-error.ts'
-
-/** The ending of a call, which decides what is owed. */
-export type Ending =
-  /** The client went away, or the gateway is draining. */
-  | { readonly kind: 'aborted' }
-  | { readonly kind: 'success' }
-  /** It could not be written for any upstream, so none was called; or the upstream refused what it asks for. */
-  | { readonly kind: 'refused'; readonly code: string; readonly message: string }
-  /** The upstream failed, before or after the first byte. */
-  | { readonly kind: 'failed'; readonly code: string; readonly message: string }
-  /** The gateway's own clock ran out. */
-  | { readonly kind: 'timeout'; readonly message: string }
-
-/** Returns the ending of a call that ends with this failure. */
-export function endingOf({ code, message, isTimeout, isRejected = false }: AttemptFailure): Ending {
-  if (isTimeout) return { kind: 'timeout', message }
-  return { kind: isRejected ? 'refused' : 'failed', code, message }
-}
-
-const STATUS: Readonly<Record<Ending['kind'], CallStatus>> = {
-  aborted: 'interrupted',
-  success: 'success',
-  refused: 'rejected',
-  failed: 'error',
-  timeout: 'interrupted',
-}
 
 const NO_BYTES = Buffer.alloc(0)
 export const NOTHING_METERED: Metered = {
@@ -79,6 +56,8 @@ export class CallRecord {
   /** In the order of the attempts. */
   readonly #tried: readonly Route[]
   metered: Metered = NOTHING_METERED
+  /** Output tokens that the model is taken to have made by now, shown or hidden; 0 where they are not estimated. */
+  #madeTokens = 0
   /** Of the request's body, for the estimate; negative until they are counted. */
   #laterBytes = -1
   readonly attempts: AttemptRow[] = []
@@ -182,9 +161,40 @@ export class CallRecord {
       return { usage: NO_USAGE, source: 'none' }
     const said = metered.charactersSinceUsage
     const prompt = reported.prompt || this.#estimatedPrompt()
-    const output = reported.output + estimateOutputTokens(said)
-    const isReported = ending.kind !== 'success' && reported.prompt > 0 && said === 0
-    return { usage: { ...reported, prompt, output }, source: isReported ? 'upstream' : 'estimate' }
+    const shown = reported.output + estimateOutputTokens(said)
+    const hidden = Math.max(0, this.#madeTokens - shown)
+    const isReported = ending.kind !== 'success' && reported.prompt > 0 && said === 0 && hidden === 0
+    const { reasoning: isReasoning } = this.admitted.model.entry.capabilities
+    const reasoning = reported.reasoning + (isReasoning ? hidden : 0)
+    return {
+      usage: { ...reported, prompt, output: shown + hidden, reasoning },
+      source: isReported ? 'upstream' : 'estimate',
+    }
+  }
+
+  /** Returns the output limit of the call, tokens: the client's, or that of the model which is sent in its place. */
+  outputLimit(): number {
+    const { call, model } = this.admitted
+    return (call.outputLimit ?? model.entry.max_output_tokens ?? ESTIMATE_OUTPUT_CAP_TOKENS) * call.choices
+  }
+
+  /**
+   * Measures how fast the model writes by an answer that reported its usage. Of one that its client left and that
+   * reported none, estimates by that what a reasoning model hides, and what is not seen of an answer in one piece.
+   * @param isLeft the client has left, and the call was read on
+   */
+  measureOutput(rates: OutputRates, now: number, isLeft: boolean): void {
+    const { attempt, ending, metered, admitted } = this
+    if (attempt === null) return
+    const { model, call } = admitted
+    const ms = now - attempt.beganAt
+    if (ending.kind === 'success') {
+      if (metered.isUsageWhole && metered.usage !== null) rates.measure(model.id, metered.usage.output, ms)
+      return
+    }
+    const isHidden = model.entry.capabilities.reasoning || !call.stream || call.isAssembled === true
+    if (!isLeft || metered.isUsageWhole || !isHidden) return
+    this.#madeTokens = Math.min(this.outputLimit(), rates.tokensIn(model.id, ms))
   }
 
   #estimatedPrompt(): number {
@@ -308,7 +318,7 @@ export class CallRecord {
       stream: admission.stream,
       submitted_at: admission.submitted_at,
       estimate: admission.estimate,
-      status: STATUS[this.ending.kind],
+      status: STATUS_OF[this.ending.kind],
       error_code: failure === null ? null : failure.kind === 'timeout' ? 'upstream_timeout' : failure.code,
       error_message: failure === null ? null : this.redact(failure.message),
       input_tokens: usage.prompt,

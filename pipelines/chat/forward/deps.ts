@@ -1,7 +1,9 @@
 /** The dependencies of forwarding a chat call. */
 import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
 import type { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
+import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import type { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import type { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { HeaderLookup } from '../../../src/http/handler.ts'
@@ -65,6 +67,8 @@ export interface ForwardDeps extends ReservationDeps, BodyDeps {
   /** Null where no traces are exported. */
   readonly startTrace: ((traceparent: string) => CallTrace) | null
   readonly usageOptionRefusals: UsageOptionRefusals
+  readonly config: () => Pick<ConfigFile, 'keep_alive_seconds' | 'after_client_leaves'>
+  readonly outputRates: OutputRates
   readonly silence: SilenceWatch
   readonly lateUsage: LateUsage
 }

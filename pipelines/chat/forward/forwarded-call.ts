@@ -2,18 +2,11 @@
 import type { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import type { Subscriber, Unsubscribable } from 'rxjs'
-import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { FAILURES, Failure } from '../../../schemas/failure.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
-import {
-  type BodyInputs,
-  type BodyResults,
-  type BodyWorkName,
-  workOnBody,
-} from '../../../src/protocols/body-work.ts'
-import type { EncodedRequest, EncodeOptions, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
+import type { EncodedRequest, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
 import type {
@@ -25,21 +18,26 @@ import type {
 import { withHeaders } from '../../replies/error.ts'
 import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import { endReservation } from '../../stages/billing/reserve.ts'
-import type { ServedModel } from '../../stages/select-model.ts'
 import { noticeOfBreak } from '../../stages/server-tools.ts'
-import { type Answer, type AnswerReceiver, answerTo } from './answers.ts'
+import { answerTo } from './answer-choice.ts'
+import type { Answer, AnswerReceiver } from './answers.ts'
+import { AttemptBody, type WaitingCall } from './attempt-body.ts'
 import { AttemptNotes } from './attempt-notes.ts'
-import { type CallFileMap, CallFiles, NO_FILES } from './call-files.ts'
-import { CallRecord, type Ending, endingOf } from './call-record.ts'
-import { attemptMs, msLeft } from './call-time.ts'
+import { attemptRequest, encodeOptions } from './attempt-request.ts'
+import { CallRecord } from './call-record.ts'
 import type { ForwardDeps } from './deps.ts'
+import { type Ending, endingOf, FAULT, refusedBy, UNJOURNALED } from './endings.ts'
+import { type FinishedCall, FinishedStream } from './finished-stream.ts'
+import { type LeftCall, type ReadOn, readOn } from './late-usage.ts'
 import { maskingKeys } from './masked-answers.ts'
 import { RouteChoice } from './route-choice.ts'
+import { keepAliveOf } from './silence-watch.ts'
 import { afterwards, noteStored, noteUnfinished } from './stored-response.ts'
 import { answerHeaders, plannedTranslation, translationHeaders } from './translation-headers.ts'
 import {
   type AttemptFailure,
   brokenConnection,
+  brokenOff,
   compressedAnswer,
   erredAnswer,
   isStale,
@@ -47,12 +45,10 @@ import {
   notJournaled,
   notStored,
 } from './upstream-error.ts'
-import { knowsUsageOption, rejectsUsageOption } from './usage-option.ts'
 
-/** A translated stream always uses this framing. */
-const EVENT_STREAM_QUERY = 'alt=sse'
+type Roles = AnswerReceiver & FinishedCall & LeftCall & UpstreamHandler & Unsubscribable & WaitingCall
 
-export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscribable {
+export class ForwardedCall implements Roles {
   #answer: Answer | null = null
   /** Sink to which the client's bytes go directly; null when they go as events. */
   #client: DataSink | null = null
@@ -63,122 +59,95 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   readonly #record: CallRecord
   readonly #trace: CallTrace | null
   readonly #notes: AttemptNotes
+  readonly #body: AttemptBody
   #ticket: Ticket | null = null
   #route: Route | null = null
   #adapter: ProtocolAdapter | null = null
   #upstream: UpstreamCall | null = null
-  #files: CallFiles | null = null
   #status = 200
   /** Headers that describe the translation of the last attempt. */
-  #translation: HeaderList
+  #translation: HeaderList = []
   #lastFailure: AttemptFailure | null = null
-  #leavesUsageOut = false
-  #hasReplacedConnection = false
-  #isOver = false
+  /** A kept connection that proves to be closed is replaced once. */
+  #mayReplaceConnection = true
+  #isSettled = false
+  /** The client has left, and the upstream is read on; null while the client is there. */
+  #left: ReadOn | null = null
+  #finished: FinishedStream | null = null
+  #stored: Promise<void> | null = null
 
   constructor(deps: ForwardDeps, admitted: AdmittedCall, subscriber: Subscriber<Reply>) {
     this.#deps = deps
     this.#admitted = admitted
     this.#subscriber = subscriber
     this.#choice = new RouteChoice(deps, admitted)
-    this.#translation = plannedTranslation(admitted.protocol, admitted)
     this.#record = new CallRecord(admitted, this.#choice.tried)
+    this.#body = new AttemptBody(deps, this)
     this.#trace = deps.startTrace?.(admitted.request.header('traceparent')) ?? null
     this.#notes = new AttemptNotes(deps, { record: this.#record, choice: this.#choice, trace: this.#trace })
   }
 
   start(): void {
     this.#subscriber.add(this)
+    this.#admitted.ends.hold()
     this.#deps.onInFlight(1)
     this.#ticket = this.#deps.journal.admit(this.#record.admission, this.#admittedToJournal)
   }
 
   /** Tears down and settles. Runs on completion, error and abort alike, and after any exception since `start`. */
   unsubscribe(): void {
-    if (!this.#isLeft()) this.#close()
-  }
-
-  /** Returns true when the client has left a stream that lacks only its usage: it is read further for that. */
-  #isLeft(): boolean {
-    const { lateUsage } = this.#deps
-    if (this.#isOver || this.#record.ending.kind !== 'aborted') return false
-    const answer = this.#answer?.left?.(this.giveUp)
-    if (answer == null || !lateUsage.add(this)) return false
-    this.#answer!.release?.()
-    this.#answer = answer
+    // The upstream is about to end: its connection can be used again.
+    if (this.#finished !== null && this.#deps.lateUsage.has(this)) return this.#upstream?.resume()
+    if (this.#isSettled) return this.endUpstream()
+    if (this.#record.ending.kind !== 'aborted') return this.#close()
+    const told = this.#answer?.toldFailure ?? null
+    if (told !== null) return this.finish(told)
+    this.#mayReplaceConnection = false
+    this.#left = readOn(this.#deps, this, this.#record, this.#answer, this.#upstream?.sent === true)
+    if (this.#left === null) return this.#closeLeft()
+    if (this.#left.hadAll) void this.#admitted.claim?.keep()
+    if (this.#answer !== null) this.#answer = this.#left.rest(this.#answer)
     this.#upstream?.resume()
-    return true
   }
 
-  readonly giveUp = (): void => this.#close()
+  giveUp(): void {
+    if (this.#finished !== null) this.#finished.end()
+    else this.#closeLeft()
+  }
+
+  /** Settles a call whose client has left: a success where it had all of the answer. A whole one is kept for a retry. */
+  #closeLeft(last?: Reply): void {
+    if (this.#isSettled) return
+    if (this.#left?.hadAll ?? this.#answer?.isFinished === true) this.#recordSuccess()
+    else if (last !== undefined) this.#admitted.claim?.charge(last)
+    this.#close()
+  }
 
   readonly #admittedToJournal = (error: Error | null): void => {
-    if (this.#isOver) return
+    if (this.#isSettled) return
     this.#guarded(() => (error === null ? this.#attempt(this.#choice.next()!) : this.#unjournaled(error)))
   }
 
   #unjournaled(error: Error): void {
     this.#ticket = null
-    const message = 'The journal cannot be written.'
-    this.#record.ending = { kind: 'failed', code: 'service_unavailable', message }
-    this.#subscriber.error(withHeaders(notJournaled(error), this.#translation))
+    this.#record.ending = UNJOURNALED
+    const planned = plannedTranslation(this.#admitted.protocol, this.#admitted)
+    this.#subscriber.error(withHeaders(notJournaled(error), planned))
   }
 
   #attempt(route: Route, onFreshConnection = false): void {
-    const { call, request } = this.#admitted
     this.#record.forgetAttempt()
     this.#route = route
     const adapter = protocolAdapter(this.#admitted.protocol, route.protocol)
     this.#translation = translationHeaders(route, adapter)
-    const send = (files: CallFileMap) => this.#encode(route, adapter, files, onFreshConnection)
-    const fetch = (urls: readonly string[]) => {
-      if (urls.length === 0) return send(NO_FILES)
-      this.#files ??= new CallFiles(this.#deps.fetchFiles)
-      const leftMs = msLeft(request.startedAt, performance.now())
-      this.#files.fetch(urls, leftMs, send, (error) => this.#fault(error))
-    }
-    const { provider } = route.channel
-    if (!route.isTranslated) return fetch(adapter.urlsToFetch(call, provider))
-    this.#onBody('urls', { ...this.#pairOf(adapter), provider }, fetch)
+    const options = encodeOptions(route, this.#choice.served, this.#choice.asksUsage(route))
+    this.#body.write(this.#admitted, route, adapter, options, (encoded) =>
+      this.#send(route, adapter, encoded, onFreshConnection),
+    )
   }
 
-  #pairOf({ from: client, to: upstream }: ProtocolAdapter) {
-    return { client, upstream, call: this.#admitted.call }
-  }
-
-  /** Works on the client's body, and goes on unless the call has ended meanwhile. */
-  #onBody<Name extends BodyWorkName>(
-    name: Name,
-    input: BodyInputs[Name],
-    done: (result: BodyResults[Name]) => void,
-  ): void {
-    const { known, request } = this.#admitted
-    const result = workOnBody(this.#deps, known.account.id, name, input, request.body)
-    if (!(result instanceof Promise)) return done(result)
-    const goOn = (found: BodyResults[Name]) => {
-      if (!this.#isOver) this.#guarded(() => done(found))
-    }
-    result.then(goOn, (error: unknown) => {
-      if (!this.#isOver) this.#fault(error)
-    })
-  }
-
-  #encode(route: Route, adapter: ProtocolAdapter, fetched: CallFileMap, onFreshConnection: boolean): void {
-    const { channel } = route
-    const { served } = this.#choice
-    const options: EncodeOptions = {
-      upstreamModel: route.upstreamModel,
-      outputCeiling: served.model.entry.max_output_tokens ?? null,
-      outputLimitField: channel.output_limit_field,
-      askUsage:
-        !this.#leavesUsageOut && knowsUsageOption(channel) && !this.#deps.usageOptionRefusals.has(route),
-      fetched,
-      provider: channel.provider,
-    }
-    const send = (encoded: EncodedRequest) => this.#send(route, adapter, encoded, onFreshConnection)
-    // Where both speak one protocol, only places in the body change.
-    if (!route.isTranslated) return send(adapter.encodeRequest(this.#admitted.call, options))
-    this.#onBody('encode', { ...this.#pairOf(adapter), options }, send)
+  goOn(work: () => void): void {
+    if (!this.#isSettled) this.#guarded(work)
   }
 
   #send(
@@ -187,29 +156,18 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     { body, notes, ...leftOut }: EncodedRequest,
     onFreshConnection: boolean,
   ): void {
-    const { request, call } = this.#admitted
-    const { channel } = route
-    this.#serveBy(this.#choice.served)
+    this.#admitted = this.#record.admitted = this.#choice.serving(this.#admitted)
     this.#adapter = adapter
     const now = performance.now()
     const traceparent = this.#notes.began(route, notes ?? leftOut.dropped, now)
     this.#translation = translationHeaders(route, adapter, leftOut)
-    this.#upstream = this.#deps.callUpstream(
-      {
-        channel,
-        protocol: route.protocol as ChatProtocol,
-        upstreamModel: route.upstreamModel,
-        stream: call.stream,
-        query: route.isTranslated ? EVENT_STREAM_QUERY : request.query,
-        header: request.header,
-        body,
-        requestId: request.requestId,
-        deadlineMs: attemptMs(channel, request.startedAt, now),
-        onFreshConnection,
-        traceparent,
-      },
-      this,
-    )
+    const request = attemptRequest(this.#admitted, route, now, { body, onFreshConnection, traceparent })
+    this.#upstream = this.#deps.callUpstream(request, this)
+  }
+
+  endUpstream(): void {
+    this.#deps.lateUsage.delete(this)
+    this.#abortUpstream()
   }
 
   #abortUpstream(): void {
@@ -254,16 +212,14 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
    * client would wait for ever.
    */
   #fault(error: unknown): void {
-    if (this.#isOver) throw error
+    if (this.#isSettled) throw error
     // The client has left: no error is sent.
     if (this.#subscriber.closed) return this.#close()
     const failure = error instanceof Failure ? error : null
     const last = this.#lastFailure
     // It could be written for an upstream before: how that one failed is the answer, unless another does better.
     if (failure !== null && last !== null) return this.#guarded(() => this.#goOn(last))
-    const message = failure?.message ?? 'The gateway failed to handle the call.'
-    const kind = failure === null ? 'failed' : 'refused'
-    this.#record.ending = { kind, code: failure?.code ?? 'internal_error', message }
+    this.#record.ending = failure === null ? FAULT : refusedBy(failure)
     this.#status = failure?.status ?? FAILURES.internal_error.status
     this.#subscriber.error(withHeaders(error, this.#translation))
   }
@@ -272,33 +228,27 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#status = status
     this.#notes.answered(status)
     const { call, request } = this.#admitted
-    const waiting = { silence: this.#deps.silence, since: request.startedAt }
-    this.#answer = answerTo(call, this, { status, headers, adapter, route: this.#route!, waiting })
-    if (this.#answer === null) this.failed(compressedAnswer())
+    const keepAliveMs = keepAliveOf(this.#deps.config(), adapter)
+    const waiting = { silence: this.#deps.silence, since: request.startedAt, keepAliveMs }
+    const answer = answerTo(call, this, { status, headers, adapter, route: this.#route!, waiting })
+    if (answer === null) return this.failed(compressedAnswer())
+    this.#answer = this.#left?.rest(answer) ?? answer
   }
 
   #broken(failure: UpstreamFailure): void {
-    if (this.#answer !== null) this.#answer.broken(failure)
-    else if (!this.#hasReplacedConnection && isStale(failure, this.#record.attempt!.beganAt))
-      this.#replaceConnection(failure)
-    else this.failed(brokenConnection(failure))
-  }
-
-  /**
-   * Sends the request again on a new connection. This is no retry: no fault of the channel, and outside the budget.
-   * Connections that idle together close together.
-   */
-  #replaceConnection(failure: UpstreamFailure): void {
-    this.#hasReplacedConnection = true
+    if (this.#answer !== null) return this.#answer.broken(failure)
+    const broken = brokenConnection(failure)
+    const isReplaced = this.#mayReplaceConnection && isStale(failure, this.#record.attempt!.beganAt)
+    if (!isReplaced) return this.failed(broken)
+    // Connections that idle together close together: a new one is no retry, and outside the budget of retries.
+    this.#mayReplaceConnection = false
     this.#abortUpstream()
-    const { code, message } = brokenConnection(failure)
-    this.#notes.ended(code, message)
-    this.#notes.health(null)
+    this.#notes.replaced(broken)
     this.#attempt(this.#route!, true)
   }
 
   begin(headers: HeaderList): void {
-    this.#files?.end()
+    this.#body.end()
     this.#admitted = this.#choice.admitted = this.#record.releaseBody()
     this.#subscriber.next({
       type: 'head',
@@ -312,63 +262,85 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   firstByte(isError: boolean): void {
-    // The same request without the option succeeds: only this proves that the error was about the option.
-    if (this.#leavesUsageOut && !isError) this.#deps.usageOptionRefusals.add(this.#route!)
+    if (!isError) this.#choice.succeeded(this.#route!)
     this.#record.firstByteAt = performance.now()
   }
 
   send(bytes: Uint8Array): void {
+    if (this.#finished?.holds(bytes)) return
     if (this.#client !== null) this.#client.data(bytes)
     else this.#subscriber.next({ type: 'data', bytes })
   }
 
+  /** Sends the last event once the call is settled and kept: many clients close the connection when they have it. */
+  sendLast(bytes: Uint8Array): void {
+    if (this.#left !== null) return this.#closeLeft({ type: 'data', bytes })
+    this.#recordSuccess({ type: 'data', bytes })
+    this.#finished = new FinishedStream(this, this.#admitted.claim, bytes)
+    this.#finished.begin(this.#deps.lateUsage.add(this) && !this.#answer!.metered().isUsageWhole)
+  }
+
+  settleThen(written: () => void): void {
+    this.#settle((error) => (error === undefined ? written() : this.#subscriber.error(notStored(error))))
+  }
+
+  endReply(whole?: Reply): void {
+    afterwards(this.#stored, () => {
+      if (whole !== undefined) this.#subscriber.next(whole)
+      this.#subscriber.complete()
+    })
+  }
+
   isPaused = (): boolean => this.#upstream?.paused ?? false
   hideSecrets = (bytes: Buffer): Buffer => this.#record.hideSecrets(bytes)
+  erred = (event: Buffer): AttemptFailure => erredAnswer(event, this.#route!)
 
   finishWhole(headers: HeaderList, body: Buffer): void {
-    this.#record.firstByteAt = performance.now()
     const all = answerHeaders(headers, this.#admitted, this.#translation)
-    this.#succeed({ type: 'full', status: this.#status, headers: all, body })
+    const whole: Reply = { type: 'full', status: this.#status, headers: all, body }
+    if (this.#left !== null) return this.#closeLeft(whole)
+    this.#record.firstByteAt = performance.now()
+    this.#succeed(whole)
   }
 
   /** Ends the reply once the journal has the settlement: a client that sees the end has paid, whatever is killed. */
   #succeed(whole?: Reply): void {
+    this.#recordSuccess(whole)
+    this.endUpstream()
+    this.settleThen(() => this.endReply(whole))
+  }
+
+  #recordSuccess(last?: Reply): void {
     this.#record.ending = { kind: 'success' }
     this.#notes.health(false)
-    const stored = noteStored(this.#deps, this.#admitted, this.#route!, this.#answer!)
-    this.#admitted.claim?.charge(whole)
-    this.#close((error) => {
-      if (error !== undefined) return this.#subscriber.error(notStored(error))
-      afterwards(stored, () => {
-        if (whole !== undefined) this.#subscriber.next(whole)
-        this.#subscriber.complete()
-      })
+    this.#stored = noteStored(this.#deps, this.#admitted, this.#route!, this.#answer!)
+    this.#admitted.claim?.charge(last)
+  }
+
+  finish(ending: Ending, isTold = false): void {
+    if (this.#finished !== null) return this.#finished.end()
+    if (this.#left !== null) return this.#closeLeft()
+    if (ending.kind === 'success') return this.#succeed()
+    this.#record.ending = ending
+    this.#notes.broken(ending)
+    const notice = noticeOfBreak(this.#admitted)
+    if (notice !== null) this.send(notice)
+    // The client has read in it that it failed.
+    const isOrderly = notice !== null || (isTold && !this.#route!.isTranslated)
+    this.#close(() => {
+      if (!isOrderly) return this.#subscriber.error(brokenOff())
+      void this.#admitted.claim?.free()
+      this.#subscriber.complete()
     })
   }
 
-  finish(ending: Ending): void {
-    if (ending.kind === 'success') return this.#succeed()
-    this.#record.ending = ending
-    const error = { code: 'upstream_timeout', message: '', ...ending }
-    this.#notes.ended(error.code, error.message)
-    const isTimeout = ending.kind === 'timeout'
-    const isChannelFault = ending.kind !== 'refused'
-    this.#notes.health(this.#record.blames({ isTimeout, isChannelFault }), error)
-    const notice = noticeOfBreak(this.#admitted)
-    if (notice !== null) this.send(notice)
-    // The stream ends here all the same; the store of answers must not keep this one.
-    const broken = new Failure('upstream_error', 'The upstream ended the stream before it was complete.')
-    this.#close(() => this.#subscriber.error(broken))
-  }
-
-  erred = (event: Buffer): AttemptFailure => erredAnswer(event, this.#route!)
-
   failsOver(failure: AttemptFailure): boolean {
     const isOtherKey = this.#choice.keyRefused(this.#route!, failure)
-    const attempt = this.#another(failure)
-    if (attempt === null) return false
+    const route = this.#another(failure)
+    // Nobody reads the event of a call whose client has left.
+    if (route === null && this.#left === null) return false
     this.#endAttempt(failure, isOtherKey)
-    this.#goOn(failure, attempt)
+    this.#goOn(failure, route)
     return true
   }
 
@@ -381,63 +353,49 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
     this.#abortUpstream()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
     this.#answer = null
-    this.#notes.ended(failure.code, failure.message)
-    // A channel that goes on with another key is not at fault.
-    const isFault = isOtherKey ? false : this.#record.blames(failure)
-    this.#notes.health(isFault, { ...failure, message: failure.detail ?? failure.message })
+    this.#notes.failed(failure, isOtherKey)
   }
 
   /** Makes another attempt, or replies with the failure of the last one. */
-  #goOn(failure: AttemptFailure, attempt = this.#another(failure)): void {
+  #goOn(failure: AttemptFailure, route = this.#another(failure)): void {
     this.#lastFailure = failure
-    if (attempt !== null) return attempt()
+    if (route !== null) return this.#attempt(route)
     this.#record.ending = endingOf(failure)
     this.#status = failure.error.status
+    if (this.#left !== null) return this.#close()
     const shown = masked(failure.error, (text) => this.#record.mask(text))
     this.#subscriber.error(withHeaders(shown, this.#translation))
   }
 
-  /** Returns what begins another attempt; null where none follows. Only ever before the first byte. */
-  #another(failure: AttemptFailure): (() => void) | null {
-    const route = this.#route!
-    const isLeftOut = this.#leavesUsageOut || this.#deps.usageOptionRefusals.has(route)
-    if (!isLeftOut && rejectsUsageOption(route, this.#admitted.call, failure))
-      return () => {
-        this.#leavesUsageOut = true
-        this.#attempt(route)
-      }
-    const attempts = this.#record.attemptsCount - Number(this.#hasReplacedConnection)
-    const other = this.#choice.afterFailure(failure, attempts)
-    if (other === null) return null
-    return () => {
-      this.#leavesUsageOut = false
-      this.#attempt(other)
-    }
-  }
-
-  /** Continues with another model in place of the one before. */
-  #serveBy({ model, routes }: ServedModel): void {
-    if (model === this.#admitted.model) return
-    this.#admitted = { ...this.#admitted, model, routes }
-    this.#record.admitted = this.#admitted
+  /** Returns the route of another attempt; null where none follows. Only ever before the first byte. */
+  #another(failure: AttemptFailure): Route | null {
+    if (this.#left !== null) return null
+    const attempts = this.#record.attemptsCount - Number(!this.#mayReplaceConnection)
+    return this.#choice.afterFailure(this.#route!, failure, attempts)
   }
 
   /** Settles and ends the call. `written` gets an error where the settlement may be lost with this machine. */
   #close(written?: (error?: Error) => void): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#files?.end()
-    this.#deps.lateUsage.delete(this)
-    this.#abortUpstream()
+    if (this.#isSettled) return
+    this.endUpstream()
+    this.#settle(written)
+  }
+
+  #settle(written?: (error?: Error) => void): void {
+    this.#isSettled = true
+    this.#body.end()
     this.#notes.endOpen()
     this.#choice.end()
     if (this.#answer !== null) this.#record.metered = this.#answer.metered()
-    const { settlement, cost, oddities } = this.#record.settle(Date.now(), performance.now())
+    const now = performance.now()
+    this.#record.measureOutput(this.#deps.outputRates, now, this.#left?.isToLimit === true)
+    const { settlement, cost, oddities } = this.#record.settle(Date.now(), now)
     endReservation(this.#deps, this.#admitted, cost)
     noteUnfinished(this.#deps, this.#admitted, this.#record)
     this.#deps.journal.settle(this.#ticket, settlement, written)
     this.#deps.onInFlight(-1)
     this.#deps.onSettled(settlement, oddities, this.#route?.upstreamModel ?? '')
     this.#trace?.ended(settlement, this.#admitted.request.path, this.#status)
+    this.#admitted.ends.release()
   }
 }

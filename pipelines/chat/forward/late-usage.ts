@@ -1,49 +1,168 @@
 /**
- * Reads a stream further for a moment after its client left behind the finish reason, to learn its usage. One instance
- * a process, so that a process that ends can settle all of them at once.
+ * Reads an upstream further though its client has left, for what the call owes. One instance a process, so that a
+ * process that ends can settle all of them at once. See docs/api-rules.md, "Interrupted calls".
  */
+import type { Buffer } from 'node:buffer'
+import { performance } from 'node:perf_hooks'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import { estimateOutputTokens } from '../../../src/core/pricing/text-tokens.ts'
+import type { Metered } from '../../../src/protocols/dialect.ts'
+import type { UpstreamFailure } from '../../../src/upstream/client.ts'
+import { type Answer, MAX_WHOLE_RESPONSE_BYTES } from './answers.ts'
+import type { CallRecord } from './call-record.ts'
 
-/** Time for which an upstream is read after its client left. */
-const LATE_USAGE_MS = 2_000
+/** Time for which an upstream is read behind the finish reason, or behind the last event. */
+export const LATE_USAGE_MS = 2_000
 /** Bytes that are read of it. */
 export const LATE_USAGE_MAX_BYTES = 262_144
+/** Time for which it is read where the call is read on to its end. */
+export const READ_ON_MS = 30_000
+/** By so much it may be longer. */
+const TICK_MS = 250
 
-/** A call whose client left. */
+/** A call whose upstream is read further. */
 export interface LeftCall {
   /** Settles the call with the facts known by now. */
   giveUp(): void
 }
 
 export class LateUsage {
-  readonly #waitMs: number
-  readonly #timers = new Map<LeftCall, NodeJS.Timeout>()
+  readonly #usageMs: number
+  readonly #readOnMs: number
+  /** When each is given up, on the clock of `performance.now()`. */
+  readonly #deadlines = new Map<LeftCall, number>()
+  #timer: NodeJS.Timeout | null = null
   #isClosed = false
 
-  constructor(waitMs = LATE_USAGE_MS) {
-    this.#waitMs = waitMs
+  constructor({ usageMs = LATE_USAGE_MS, readOnMs = READ_ON_MS } = {}) {
+    this.#usageMs = usageMs
+    this.#readOnMs = readOnMs
   }
 
   /** Calls `giveUp` when the time is over. Returns false once closed: the call is to be settled at once. */
-  add(call: LeftCall): boolean {
+  add(call: LeftCall, isReadOn = false): boolean {
     if (this.#isClosed) return false
-    this.#timers.set(
-      call,
-      setTimeout(() => call.giveUp(), this.#waitMs),
-    )
+    this.#deadlines.set(call, performance.now() + (isReadOn ? this.#readOnMs : this.#usageMs))
+    this.#timer ??= setInterval(() => this.#tick(), Math.min(TICK_MS, this.#usageMs, this.#readOnMs))
     return true
   }
 
-  /** Removes a settled call. */
+  has(call: LeftCall): boolean {
+    return this.#deadlines.has(call)
+  }
+
+  /** Removes a call whose upstream has ended. */
   delete(call: LeftCall): void {
-    const timer = this.#timers.get(call)
-    if (timer === undefined) return
-    clearTimeout(timer)
-    this.#timers.delete(call)
+    this.#deadlines.delete(call)
   }
 
   /** Settles every call that still waits; from here on none waits. */
   close(): void {
     this.#isClosed = true
-    for (const call of [...this.#timers.keys()]) call.giveUp()
+    for (const call of [...this.#deadlines.keys()]) call.giveUp()
+    this.#stop()
+  }
+
+  /** One coarse ticker for all: the last event of each stream needs no timer. */
+  #tick(): void {
+    if (this.#deadlines.size === 0) return this.#stop()
+    const now = performance.now()
+    for (const [call, deadline] of [...this.#deadlines]) if (deadline <= now) call.giveUp()
+  }
+
+  #stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer)
+    this.#timer = null
+  }
+}
+
+interface LeavingDeps {
+  readonly config: () => Pick<ConfigFile, 'after_client_leaves'>
+  readonly lateUsage: LateUsage
+}
+
+/**
+ * Returns how the upstream of a call is read on whose client has left; null where it is to be settled at once.
+ * @param isSent any of the request has been sent
+ */
+export function readOn(
+  { config, lateUsage }: LeavingDeps,
+  call: LeftCall,
+  record: CallRecord,
+  answer: Answer | null,
+  isSent: boolean,
+): ReadOn | null {
+  const hadAll = answer?.isFinished === true
+  const wanted = record.admitted.model.entry.after_client_leaves ?? config().after_client_leaves
+  const isToLimit = isSent && wanted === 'read_on'
+  if (!isToLimit && !hadAll && answer?.awaitsUsage !== true) return null
+  if (!lateUsage.add(call, isToLimit)) return null
+  return new ReadOn(call, hadAll, isToLimit ? record.outputLimit() : null)
+}
+
+/** The rules by which the upstream of a call is read on whose client has left. */
+export class ReadOn {
+  readonly #call: LeftCall
+  /** Tokens of the answer that are read at most, its hidden part not counted; null where only usage is waited for. */
+  readonly #maxTokens: number | null
+  /** The client has all that the upstream has sent of an answer that may be whole. */
+  hadAll: boolean
+
+  constructor(call: LeftCall, hadAll: boolean, maxTokens: number | null) {
+    this.#call = call
+    this.hadAll = hadAll
+    this.#maxTokens = maxTokens
+  }
+
+  /** The call is read to its own output limit. */
+  get isToLimit(): boolean {
+    return this.#maxTokens !== null
+  }
+
+  /** Returns the reader of the rest of an answer, which goes nowhere. */
+  rest(answer: Answer): Answer {
+    answer.release?.()
+    return new Rest(answer, this)
+  }
+
+  /** Takes note of bytes that were read; ends the call where they are enough. */
+  took(answer: Answer, bytes: number): void {
+    const isLong = bytes >= (this.isToLimit ? MAX_WHOLE_RESPONSE_BYTES : LATE_USAGE_MAX_BYTES)
+    if (isLong || this.#isEnough(answer)) this.#call.giveUp()
+  }
+
+  #isEnough(answer: Answer): boolean {
+    if (this.#maxTokens === null) return answer.awaitsUsage !== true
+    return estimateOutputTokens(answer.metered().characters) >= this.#maxTokens
+  }
+}
+
+class Rest implements Answer {
+  readonly #answer: Answer
+  readonly #readOn: ReadOn
+  #bytes = 0
+
+  constructor(answer: Answer, readOn: ReadOn) {
+    this.#answer = answer
+    this.#readOn = readOn
+  }
+
+  metered(): Metered {
+    return this.#answer.metered()
+  }
+
+  data(bytes: Buffer): void {
+    this.#readOn.hadAll = false
+    this.#answer.data(bytes)
+    this.#bytes += bytes.length
+    this.#readOn.took(this.#answer, this.#bytes)
+  }
+
+  end(): void {
+    this.#answer.end()
+  }
+
+  broken(failure: UpstreamFailure): void {
+    this.#answer.broken(failure)
   }
 }

@@ -9,8 +9,9 @@ import type { AdmittedCall } from '../../stages/billing/precharge.ts'
 import type { ServedModel } from '../../stages/select-model.ts'
 import type { ForwardDeps } from './deps.ts'
 import type { AttemptFailure } from './upstream-error.ts'
+import { knowsUsageOption, rejectsUsageOption } from './usage-option.ts'
 
-type Deps = Pick<ForwardDeps, 'health' | 'retries' | 'retryBudget' | 'random'>
+type Deps = Pick<ForwardDeps, 'health' | 'retries' | 'retryBudget' | 'random' | 'usageOptionRefusals'>
 
 const channelOf = ({ channel }: Route): string => channel.id
 
@@ -36,6 +37,8 @@ export class RouteChoice {
   #keyRetries = 0
   /** Another key of the channel that was tried last is ready. */
   #hasOtherKey = false
+  /** The upstream may have refused the option by which a stream is asked for its usage. */
+  #leavesUsageOut = false
   /** Retries taken from the budget that all calls share. */
   #retries = 0
 
@@ -82,6 +85,12 @@ export class RouteChoice {
     return ({ cost }) => Number(estimateCharge(cost ?? model.price!, model.entry, call, options))
   }
 
+  /** Returns the call with the model that serves it by now. */
+  serving(admitted: AdmittedCall): AdmittedCall {
+    const { model, routes } = this.served
+    return model === admitted.model ? admitted : { ...admitted, model, routes }
+  }
+
   /** Notes the time to the first byte of an attempt that succeeded. */
   took(route: Route, ms: number): void {
     if (this.served.model.strategy === 'least_latency') this.#deps.health.latencies.took(route, ms)
@@ -96,8 +105,29 @@ export class RouteChoice {
     return this.#hasOtherKey
   }
 
+  /** Returns whether an attempt asks for the usage of a stream. */
+  asksUsage(route: Route): boolean {
+    return !this.#leavesUsageOut && knowsUsageOption(route, this.#deps.usageOptionRefusals)
+  }
+
+  /** Notes that an attempt is answered. One without the usage option proves that the error before was about the option. */
+  succeeded(route: Route): void {
+    if (this.#leavesUsageOut) this.#deps.usageOptionRefusals.add(route)
+  }
+
   /** Returns the route of another attempt after `failure`; null where there is none, or a budget is used up. */
-  afterFailure(failure: AttemptFailure, attempts: number): Route | null {
+  afterFailure(route: Route, failure: AttemptFailure, attempts: number): Route | null {
+    const isLeftOut = this.#leavesUsageOut || this.#deps.usageOptionRefusals.has(route)
+    if (!isLeftOut && rejectsUsageOption(route, this.admitted.call, failure)) {
+      this.#leavesUsageOut = true
+      return route
+    }
+    const other = this.#otherRoute(failure, attempts)
+    if (other !== null) this.#leavesUsageOut = false
+    return other
+  }
+
+  #otherRoute(failure: AttemptFailure, attempts: number): Route | null {
     if (this.#hasOtherKey && this.#keyRetries < MAX_KEY_RETRIES) {
       this.#keyRetries++
       return this.#mark(this.#triedHere.pop()!)

@@ -3,39 +3,40 @@
  * the clock.
  */
 import { performance } from 'node:perf_hooks'
+import type { ConfigFile } from '../../../schemas/config/file.ts'
+import type { ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 
-/** So long a client waits without a byte before it gets the head of its stream and a comment. */
-const FIRST_SILENCE_MS = 5_000
-/** So long a stream that has begun is silent before it gets another comment. */
-const LATER_SILENCE_MS = 15_000
 /** By so much a comment may be late. */
 const TICK_MS = 1_000
 
-export interface SilenceTimes {
-  readonly firstMs: number
-  readonly laterMs: number
-  readonly tickMs: number
-}
+const MS_PER_SECOND = 1000
 
-const TIMES: SilenceTimes = { firstMs: FIRST_SILENCE_MS, laterMs: LATER_SILENCE_MS, tickMs: TICK_MS }
+/** Returns the silence that is filled, milliseconds; null for none, as in a native stream of generate-content. */
+export function keepAliveOf(
+  { keep_alive_seconds: seconds }: Pick<ConfigFile, 'keep_alive_seconds'>,
+  { from, to }: ProtocolAdapter,
+): number | null {
+  const isFilled = seconds !== null && (from !== 'generate-content' || from !== to)
+  return isFilled ? seconds * MS_PER_SECOND : null
+}
 
 export interface WatchedStream {
   /** @param now milliseconds on the clock of `performance.now()` */
-  tick(now: number, times: SilenceTimes): void
+  tick(now: number): void
 }
 
 export class SilenceWatch {
-  readonly #times: SilenceTimes
+  readonly #tickMs: number
   readonly #streams = new Set<WatchedStream>()
   #timer: NodeJS.Timeout | null = null
 
-  constructor(times = TIMES) {
-    this.#times = times
+  constructor(tickMs = TICK_MS) {
+    this.#tickMs = tickMs
   }
 
   add(stream: WatchedStream): void {
     this.#streams.add(stream)
-    this.#timer ??= setInterval(() => this.#tick(), this.#times.tickMs).unref()
+    this.#timer ??= setInterval(() => this.#tick(), this.#tickMs).unref()
   }
 
   delete(stream: WatchedStream): void {
@@ -48,6 +49,6 @@ export class SilenceWatch {
       this.#timer = null
     }
     const now = performance.now()
-    for (const stream of this.#streams) stream.tick(now, this.#times)
+    for (const stream of this.#streams) stream.tick(now)
   }
 }

@@ -235,6 +235,14 @@ export const unusableAnswer = (body: Buffer): AttemptFailure => unusable(textIn(
 /** Returns the failure of a 200 whose stream ended in good order before any content and usage. */
 export const endedWithoutAnswer = (): AttemptFailure => unusable(NO_ANSWER)
 
+export const INCOMPLETE = 'The upstream ended the stream before it was complete.'
+
+/** Returns the error of a stream that ends before it is whole: what the client has of it must not be kept. */
+export const brokenOff = (): Failure => new Failure('upstream_error', INCOMPLETE)
+
+/** Returns the failure of a stream that ended in good order before it was whole, and of which nothing was sent. */
+export const incompleteAnswer = (): AttemptFailure => unusable(INCOMPLETE)
+
 /** Returns the failure of a 200 that the meter cannot read, in spite of `accept-encoding: identity`. */
 export const compressedAnswer = (): AttemptFailure =>
   unusable('The upstream compressed its answer though it was asked not to.')

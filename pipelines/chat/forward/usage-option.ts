@@ -1,13 +1,14 @@
 /** Decides whether an upstream refuses the option by which the gateway asks a stream for its usage. */
-import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import { normalizeText } from '../../../src/core/normalize-text.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
+import type { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { RequestSource } from '../../../src/protocols/chat-completions/dialect.ts'
 import type { ChatCall } from '../../../src/protocols/dialect.ts'
 import type { AttemptFailure } from './upstream-error.ts'
 
-/** Returns false for an upstream that reports usage without being asked, and refuses the option. */
-export const knowsUsageOption = ({ quirks }: ChannelEntry): boolean => !quirks.includes('no-usage-option')
+/** Returns false for an upstream that reports usage without being asked, or has refused the option. */
+export const knowsUsageOption = (route: Route, refusals: Pick<UsageOptionRefusals, 'has'>): boolean =>
+  !route.channel.quirks.includes('no-usage-option') && !refusals.has(route)
 
 const OPTION = 'stream_options'
 /** A larger request is not searched for the option's name: its error is returned as it is. */

@@ -44,7 +44,7 @@ export const eventStream = (
         missed = 0
       },
     }
-    reader.next({ type: 'head', status: 200, headers: HEADERS, flow, endsUnmarked: true })
+    reader.next({ type: 'head', status: 200, headers: HEADERS, flow })
     reader.next({ type: 'data', bytes: BEGIN })
     const keepAlive = interval(KEEP_ALIVE_MS).pipe(map(() => null))
     return merge(events, keepAlive)

@@ -48,7 +48,7 @@ export const admissionOf = (admitted: AdmittedCall): Admission => ({
   key_id: admitted.known.key.id,
   model: admitted.model.id,
   protocol: admitted.protocol,
-  stream: admitted.call.stream,
+  stream: admitted.call.stream && admitted.call.isAssembled !== true,
   submitted_at: admitted.request.submittedAt,
   estimate: admitted.estimate.toString(),
 })

@@ -25,6 +25,7 @@ const CLIENTS: ReadonlySet<string> = new Set([
   ...['user', 'safety_identifier', 'metadata', 'store', 'service_tier'],
   ...['prompt_cache_key', 'prompt_cache_retention'],
 ])
+const STREAMING: ReadonlySet<string> = new Set(['stream', 'stream_options'])
 const IMAGE_PARTS: ReadonlySet<unknown> = new Set(['image_url', 'input_image', 'image'])
 const TEXT_PARTS: ReadonlySet<unknown> = new Set(['text', 'input_text'])
 const COMMA_BYTE = 0x2c
@@ -43,6 +44,7 @@ export interface AgentRequest {
   readonly question: string
   readonly hasImages: boolean
   readonly setsTemperature: boolean
+  readonly isStream: boolean
 }
 
 /** @throws Failure `invalid_request` with a message that names the field */
@@ -59,8 +61,13 @@ export function readAgentRequest(body: Buffer): AgentRequest {
     question: textIn(request.messages[latest]!.content),
     hasImages: request.messages.some(({ content }) => hasImage(content)),
     setsTemperature: request.temperature != null,
+    isStream: request.stream === true,
   }
 }
+
+/** Returns whether a whole answer is put together from a stream: built-in tools work only in streams. */
+export const assemblesAnswer = ({ isStream }: AgentRequest, file: AgentFile): boolean =>
+  !isStream && AGENT_TOOLS.some((tool) => file[tool])
 
 /** Returns the items of the array at the span, byte for byte. */
 function itemsOf(bytes: Buffer, { start, end }: FieldSpan): Buffer[] {
@@ -117,10 +124,12 @@ function messagesField(
 /** Returns the body for the rest of the gateway, and for the upstream. */
 export function agentBody(request: AgentRequest, file: AgentFile, knowledge: string | null): Buffer {
   const { body, fields, setsTemperature } = request
+  const isAssembled = assemblesAnswer(request, file)
   const ownTemperature = setsTemperature ? null : file.temperature
   const tools = AGENT_TOOLS.filter((tool) => file[tool]).map((type) => ({ type }))
   const kept = [...fields].flatMap(([name, { nameStart, end }]) => {
     if (!CLIENTS.has(name) || (name === 'temperature' && ownTemperature !== null)) return []
+    if (isAssembled && STREAMING.has(name)) return []
     return name === 'messages'
       ? [messagesField(request, file.persona, knowledge)]
       : [body.subarray(nameStart, end)]
@@ -130,6 +139,7 @@ export function agentBody(request: AgentRequest, file: AgentFile, knowledge: str
     ...kept,
     ...(ownTemperature === null ? [] : [field('temperature', ownTemperature)]),
     ...(tools.length === 0 ? [] : [field('tools', tools)]),
+    ...(isAssembled ? [field('stream', true), field('stream_options', { include_usage: true })] : []),
   ]
   return Buffer.concat([Buffer.from('{'), ...joined(all), Buffer.from('}')])
 }

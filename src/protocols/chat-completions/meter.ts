@@ -92,6 +92,14 @@ export class ChatCompletionsMeter extends ReportedStream {
     return this.isDone || this.hasFinish
   }
 
+  get isFinished(): boolean {
+    return this.isDone
+  }
+
+  get hasEnded(): boolean {
+    return this.isDone
+  }
+
   get awaitsUsage(): boolean {
     return this.hasFinish && !this.isDone && !this.isUsageWhole
   }

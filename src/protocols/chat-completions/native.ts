@@ -1,6 +1,7 @@
 /** The chat-completions dialect and its adapter to upstreams of the same protocol: bytes pass unchanged. */
 
 import type { Dialect, ProtocolAdapter } from '../dialect.ts'
+import { AssembledCompletion } from './assembled.ts'
 import { type ChatCompletionsCall, readChatCall, wireBody } from './dialect.ts'
 import { ChatCompletionsMeter } from './meter.ts'
 import { WholeResponse } from './whole.ts'
@@ -26,4 +27,5 @@ export const chatCompletionsNative: ProtocolAdapter = {
     return { body, metered, isAnswer: metered.isAnswer }
   },
   wholeAsStream: (call, body) => completionAsStream(body, (call as ChatCompletionsCall).wantsUsage),
+  assembleStream: () => new AssembledCompletion(),
 }

@@ -15,6 +15,16 @@ import { ANSWERS } from './places.ts'
 import { isFiltered } from './reader.ts'
 import { GenerateContentUsage } from './usage.ts'
 
+const SPACE = 0x20
+const CLOSE_BRACKET = 0x5d
+
+/** Returns whether a piece of a list ends behind its bracket; `before` for white space. */
+function closesList(piece: Buffer, before: boolean): boolean {
+  let last = piece.length - 1
+  while (last >= 0 && piece[last]! <= SPACE) last--
+  return last < 0 ? before : piece[last] === CLOSE_BRACKET
+}
+
 export class GenerateContentMeter extends ReportedStream implements AnswerStream {
   readonly #places: (typeof ANSWERS)['ofOne']
   readonly #scanner: PlaceScanner
@@ -25,6 +35,8 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
   /** Whether each candidate has finished, where there are several. */
   readonly #candidates = new Map<number, boolean>()
   #hasOtherContent = false
+  /** Nothing follows in a stream that is one list. */
+  #isListClosed = false
 
   constructor(framing: Framing, choices = 1) {
     super()
@@ -41,6 +53,15 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
     return super.isAnswer || this.#hasOtherContent
   }
 
+  /** No chunk says that it is the last one: as events they may go on behind the finish reason, with usage or more text. */
+  get isFinished(): boolean {
+    return this.#payload === null ? this.hasEnded : this.isComplete
+  }
+
+  get hasEnded(): boolean {
+    return this.isComplete && this.#isListClosed
+  }
+
   get awaitsUsage(): boolean {
     return this.isComplete && !this.isUsageWhole
   }
@@ -55,8 +76,11 @@ export class GenerateContentMeter extends ReportedStream implements AnswerStream
   }
 
   push(piece: Buffer): Buffer {
-    if (this.#payload === null) this.#scanner.push(piece)
-    else this.#payload.push(piece)
+    if (this.#payload !== null) this.#payload.push(piece)
+    else {
+      this.#scanner.push(piece)
+      this.#isListClosed = this.#scanner.isOutside && closesList(piece, this.#isListClosed)
+    }
     return piece
   }
 

@@ -51,6 +51,14 @@ export class MessagesMeter extends ReportedStream implements AnswerStream {
     return this.#framer.isBetweenEvents
   }
 
+  get isFinished(): boolean {
+    return this.isComplete
+  }
+
+  get hasEnded(): boolean {
+    return this.isComplete
+  }
+
   get awaitsUsage(): boolean {
     return this.#isBehindBlock && !this.isUsageWhole
   }

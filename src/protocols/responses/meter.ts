@@ -32,6 +32,8 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
   readonly #tools: ServerToolItems
   /** True when the upstream has ended the answer, also at a limit. */
   isComplete = false
+  /** The last event says that the answer failed or was cancelled. */
+  #hasFailed = false
   #hasItem = false
   responseId = ''
   /** An item has ended and nothing followed: the last event ends the answer and reports the usage. */
@@ -51,6 +53,14 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
 
   get isBetweenEvents(): boolean {
     return this.#framer.isBetweenEvents
+  }
+
+  get isFinished(): boolean {
+    return this.isComplete
+  }
+
+  get hasEnded(): boolean {
+    return this.isComplete || this.#hasFailed
   }
 
   get awaitsUsage(): boolean {
@@ -118,6 +128,7 @@ export class ResponsesMeter extends ReportedStream implements AnswerStream {
     if (item !== null) this.#tools.add(item)
     if (serviceTier !== '') this.reports.serviceTier = serviceTier
     if (kind === 'completed') this.isComplete = true
+    if (kind === 'failed' || kind === 'cancelled') this.#hasFailed = true
     if (usage === null) return
     this.#tools.report(usage)
     this.reports.takeRead(usage, readResponsesUsage(usage), this.characters)

@@ -3,6 +3,7 @@ import type { Buffer } from 'node:buffer'
 import type { Part } from '../../../schemas/chat/part.ts'
 import { answerFields, SaidParts } from '../answer/content.ts'
 import { meteredWhole, modelIn } from '../answer/reported-usage.ts'
+import { AssembledCompletion } from '../chat-completions/assembled.ts'
 import { ChatCompletionCollector } from '../chat-completions/collector.ts'
 import { asksForFunctionCall } from '../chat-completions/legacy-functions.ts'
 import { ChatCompletionsPrinter } from '../chat-completions/printer.ts'
@@ -48,7 +49,10 @@ interface Protocol {
 export function answersOf(
   protocol: Protocol,
   now: () => number,
-): Pick<ProtocolAdapter, 'from' | 'streamContentType' | 'openStream' | 'readWhole' | 'wholeAsStream'> {
+): Pick<
+  ProtocolAdapter,
+  'from' | 'streamContentType' | 'openStream' | 'readWhole' | 'wholeAsStream' | 'assembleStream'
+> {
   const headOf = (call: ChatCall) => ({
     model: call.model,
     created: Math.floor(now() / 1000),
@@ -63,6 +67,7 @@ export function answersOf(
     },
     readWhole: (call, body) => readWhole(protocol, body, new ChatCompletionCollector(headOf(call))),
     wholeAsStream: (call, body) => completionAsStream(body, wantsUsage(call)),
+    assembleStream: () => new AssembledCompletion(),
   }
 }
 

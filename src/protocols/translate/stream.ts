@@ -64,6 +64,15 @@ export class TranslatedStream extends ReportedStream implements AnswerStream {
     return this.#reader.serviceTier
   }
 
+  get isFinished(): boolean {
+    return this.isComplete
+  }
+
+  /** The end of the upstream's answer prints the last event of the client's. */
+  get hasEnded(): boolean {
+    return this.isComplete
+  }
+
   get awaitsUsage(): boolean {
     return !this.#isOver && this.#reader.isFinishing && !this.isUsageWhole
   }

@@ -19,6 +19,7 @@ import { isLoopback } from '../../config/settings.ts'
 import { readConsole } from '../../console/files.ts'
 import { operatorAccess } from '../../core/keys/operator-access.ts'
 import { ChannelHealth } from '../../core/routing/circuit-breaker.ts'
+import { OutputRates } from '../../core/routing/output-rates.ts'
 import { RetryBudget } from '../../core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../core/routing/usage-option-refusals.ts'
 import { receiverChecker } from '../../fetch/receiver.ts'
@@ -256,6 +257,7 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
       driveTask: tasks.driver({ health, metrics: metrics.tasks, catalog: configuration.current }),
       usageOptionRefusals,
       silence: new SilenceWatch(),
+      outputRates: new OutputRates(),
       lateUsage,
       onSettled: countSettled(metrics, log),
       onInFlight: (change) => metrics.inFlight(change),

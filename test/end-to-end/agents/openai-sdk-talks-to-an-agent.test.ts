@@ -18,6 +18,8 @@ const CONFIG = configOf(
     plain: { default_max_tokens: 100 },
     seeing: { capabilities: { vision: true } },
     searching: { capabilities: { web_search: true } },
+    'searching-messages': { capabilities: { web_search: true } },
+    'searching-generate-content': { capabilities: { web_search: true } },
     thinker: { max_output_tokens: 1000 },
   },
   [
@@ -26,7 +28,16 @@ const CONFIG = configOf(
       { plain: 'sim-plain@tokens=5,prompt_tokens=40', seeing: 'sim-seeing', searching: 'sim-searching' },
       { tools: ['web_search'] },
     ),
-    simulated('messages', { thinker: 'sim-thinker' }),
+    simulated(
+      'messages',
+      { thinker: 'sim-thinker', 'searching-messages': 'sim-searching' },
+      { tools: ['web_search'] },
+    ),
+    simulated(
+      'generate-content',
+      { 'searching-generate-content': 'sim-searching' },
+      { tools: ['web_search'] },
+    ),
   ],
 )
 const PAGES = [
@@ -156,9 +167,20 @@ t.test('an agent', async (t) => {
     t.match(JSON.stringify(sent.messages), /Reference data.*Returning a kettle.*The kettle\?/)
   })
 
-  await t.test('searches the web in streams, where the request says so', async (t) => {
+  await t.test('searches the web, also for a client that does not stream, by each protocol', async (t) => {
     const { raw } = await newAgent({ model: 'searching', web_search: true })
-    await denied(t, await chat(raw), 400, 'invalid_request', /'stream'/)
+    for (const model of ['searching', 'searching-messages', 'searching-generate-content']) {
+      const { client } = await newAgent({ model, web_search: true })
+      const { data, response } = await client.chat.completions
+        .create({ model: 'x', messages: [user('What is new?')] })
+        .withResponse()
+      t.match(data, {
+        object: 'chat.completion',
+        choices: [{ message: { role: 'assistant', content: /\S/ }, finish_reason: 'stop' }],
+        usage: { prompt_tokens: Number, completion_tokens: Number },
+      })
+      t.match(JSON.stringify((await sentFor(response.headers.get('x-gateway-trace'))).tools), /search/i)
+    }
     const response = await chat(raw, { stream: true, tools: [{ type: 'image_generation' }] })
     await response.arrayBuffer()
     t.same((await sentFor(traceOf(response))).tools, [{ type: 'web_search' }])

@@ -12,6 +12,7 @@ import { generateApiKey } from '../../../src/core/keys/material.ts'
 import type { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
+import { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { Reply } from '../../../src/http/handler.ts'
@@ -143,13 +144,18 @@ export class Call {
           written(null)
           return { requestId: request_id }
         },
-        settle: (_, settlement) => void this.settlements.push(settlement),
+        settle: (_, settlement, written) => {
+          this.settlements.push(settlement)
+          written?.()
+        },
       },
       onRefused: (settlement) => void this.settlements.push(settlement),
       onSettled: () => {},
       onInFlight: () => {},
       retries: () => 0,
       retryBudget: new RetryBudget(),
+      config: () => catalog.config,
+      outputRates: new OutputRates(),
       silence: new SilenceWatch(),
       lateUsage: new LateUsage(),
       health: new ChannelHealth(),

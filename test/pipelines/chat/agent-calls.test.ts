@@ -3,7 +3,7 @@ import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
 import { parseCredits } from '../../../schemas/money.ts'
 import { readDetail } from '../../../src/core/call-log/detail-text.ts'
-import { DONE, FINISH, usageChunk, word } from '../stages/forward-support.ts'
+import { DONE, event, FINISH, usageChunk, word } from '../stages/forward-support.ts'
 import { ASK, agentWith, Call, type Made, OnePageWiki, PERSONA } from './agent-call-support.ts'
 
 t.test('a call is that of the agent, down to its row', async (t) => {
@@ -137,7 +137,6 @@ t.test('each refusal, in its order, leaves a row at no cost', async (t) => {
     [{ key: { allowedModels: [] } }, 400, 'model_not_allowed', /'blind'/],
     [{ body: { messages: image } }, 400, 'model_no_vision', /images/],
     [{ body: { messages: [...image, ...ASK.messages] } }, 400, 'model_no_vision', /images/],
-    [{ agent: agentWith({ model: 'searching', web_search: true }) }, 400, 'invalid_request', /stream/],
     [
       { agent: agentWith({ web_search: true }), body: { ...ASK, stream: true } },
       400,
@@ -167,6 +166,55 @@ t.test('images go to a model that sees, and the built-in tools into streams', as
   t.same(seen.sent.messages[1].content, content)
   const agent = agentWith({ model: 'searching', web_search: true })
   t.same(new Call({ agent, body: { ...ASK, stream: true } }).sent.tools, [{ type: 'web_search' }])
+})
+
+t.test('an agent with built-in tools answers in one piece what its upstream streams', async (t) => {
+  const agent = agentWith({ model: 'searching', web_search: true })
+  const ask = () => new Call({ agent, body: { ...ASK, stream: false } })
+  const call = ask()
+  t.match(call.sent, {
+    stream: true,
+    stream_options: { include_usage: true },
+    tools: [{ type: 'web_search' }],
+  })
+  const [upstream] = call.attempts
+  upstream!.head()
+  upstream!.data(word('ye') + word('s'))
+  t.same(call.replies, [], 'nothing goes out before it is whole')
+  upstream!.data(FINISH + usageChunk(7, 3) + DONE)
+  upstream!.end()
+  const [reply] = call.replies
+  t.match(reply, { type: 'full', status: 200, headers: [['content-type', 'application/json']] })
+  t.match(JSON.parse(String(reply?.type === 'full' && reply.body)), {
+    object: 'chat.completion',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'yes' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 7, completion_tokens: 3 },
+  })
+  t.match(call.row, { status: 'success', stream: false, cost: parseCredits('13').toString() })
+
+  const whole = ask()
+  whole.attempts[0]!.answer({
+    choices: [{ message: { content: 'yes' } }],
+    usage: { prompt_tokens: 7, completion_tokens: 3 },
+  })
+  t.match(
+    whole.replies,
+    [{ type: 'full', body: /"content":"yes"/ }],
+    'as is where the upstream does not stream',
+  )
+
+  const broken = ask()
+  broken.attempts[0]!.head()
+  broken.attempts[0]!.data(word('ye'))
+  broken.attempts[0]!.fail('reset', { headReceived: true })
+  t.match(broken.error, { status: 502, code: 'upstream_unreachable' })
+  t.match(broken.row, { status: 'error', cost: '0' })
+  const unfinished = ask()
+  unfinished.attempts[0]!.stream(word('ye'))
+  t.match(unfinished.error, { status: 502, code: 'upstream_error' })
+  const erred = ask()
+  erred.attempts[0]!.stream(word('ye') + event({ error: { message: 'no capacity' } }))
+  t.match(erred.error, { status: 502, message: /no capacity/ })
 })
 
 t.test('without knowledge nobody is asked, and the upstream is called at once', async (t) => {

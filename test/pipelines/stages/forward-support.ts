@@ -7,6 +7,7 @@ import { SilenceWatch } from '../../../pipelines/chat/forward/silence-watch.ts'
 import { unwrapped } from '../../../pipelines/replies/error.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/billing/precharge.ts'
 import { repliesTo } from '../../../pipelines/stages/forward.ts'
+import { CallEnds } from '../../../pipelines/stages/stage.ts'
 import type { ChatProtocol } from '../../../schemas/config/catalog.ts'
 import { configFile } from '../../../schemas/config/file.ts'
 import type { Settlement } from '../../../schemas/events/event.ts'
@@ -14,6 +15,7 @@ import { parseCredits } from '../../../schemas/money.ts'
 import type { WalletView } from '../../../src/core/pricing/wallet.ts'
 import { createCatalog } from '../../../src/core/routing/catalog.ts'
 import { ChannelHealth } from '../../../src/core/routing/circuit-breaker.ts'
+import { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { RetryBudget } from '../../../src/core/routing/retry-budget.ts'
 import { UsageOptionRefusals } from '../../../src/core/routing/usage-option-refusals.ts'
 import type { HeaderList, Reply } from '../../../src/http/handler.ts'
@@ -220,8 +222,11 @@ export interface ForwardOptions {
   readonly callUpstream?: ForwardDeps['callUpstream']
   readonly fetchFiles?: ForwardDeps['fetchFiles']
   readonly usageOptionRefusals?: UsageOptionRefusals
-  /** In place of one with the usual times. */
+  /** In place of one that looks every second. */
   readonly silence?: SilenceWatch
+  /** Null where it is left out. */
+  readonly keepAliveSeconds?: number
+  readonly outputRates?: OutputRates
   /** In place of one that waits for nothing. */
   readonly lateUsage?: LateUsage
   /** Shared by calls of one gateway. */
@@ -278,6 +283,8 @@ export class RunningCall {
       fetchFiles: options.fetchFiles ?? (async () => new Map()),
       retryBudget: options.retryBudget ?? new RetryBudget(),
       health: this.health,
+      config: () => ({ ...catalog.config, keep_alive_seconds: options.keepAliveSeconds ?? null }),
+      outputRates: options.outputRates ?? new OutputRates(),
       silence: options.silence ?? SILENCE,
       lateUsage: options.lateUsage ?? NOT_LATE,
       storeResponse: async () => {},
@@ -354,7 +361,7 @@ export class RunningCall {
     const body = Buffer.from(JSON.stringify(fields))
     const model = catalog.resolve(MODEL)!
     return {
-      ends: { add() {} },
+      ends: new CallEnds(),
       request: {
         requestId: 'req_test',
         method: 'POST',

@@ -144,7 +144,7 @@ t.test('after the first byte there is no second attempt, and nothing is added to
     end(call.attempt)
     t.equal(call.attempts.length, 1)
     t.equal(call.sent, word('So far'))
-    t.match(call.error, { code: 'upstream_error' }, 'for the store of answers, not for the client')
+    t.match(call.error, { code: 'upstream_error' }, 'the connection is cut')
     t.notOk(call.isComplete)
     t.match(call.settlement, { output_tokens: 2, usage_source: 'estimate' })
     t.ok(['error', 'interrupted'].includes(call.settlement.status))
@@ -155,13 +155,33 @@ t.test('after the first byte there is no second attempt, and nothing is added to
   passed.attempt.data(word('a') + late)
   passed.attempt.end()
   t.equal(passed.sent, word('a') + late, "the upstream's own error event is forwarded unchanged")
+  t.ok(passed.isComplete, 'and so is the end')
   t.match(passed.settlement, { status: 'error', error_message: 'in the middle' })
+  const cut = new RunningCall(TWO)
+  cut.attempt.head()
+  cut.attempt.data(word('a') + late)
+  cut.attempt.fail('reset', { headReceived: true })
+  t.match(cut.error, { code: 'upstream_error' }, 'an error event does not make a cut an end')
+  t.match(cut.settlement, { status: 'error', error_message: 'in the middle' })
+  const left = new RunningCall(TWO)
+  left.attempt.head()
+  left.attempt.data(word('a') + late)
+  left.abort()
+  t.match(
+    left.settlement,
+    { status: 'error', error_message: 'in the middle' },
+    'though the client leaves first',
+  )
   for (const ending of [DONE, FINISH + DONE, FINISH + usageChunk(1, 1) + DONE]) {
     const marked = new RunningCall()
     for (let i = 0; i < FAILURES_IN_A_ROW - 1; i++) marked.health.failed('only')
     marked.attempt.stream(word('abcd') + late + ending)
-    t.match(marked.error, { code: 'upstream_error' }, 'an end mark makes no success of it')
-    t.match(marked.settlement, { status: 'error', error_message: 'in the middle', output_tokens: 1 })
+    t.ok(marked.isComplete)
+    t.match(
+      marked.settlement,
+      { status: 'error', error_message: 'in the middle', output_tokens: 1 },
+      'no success',
+    )
     t.equal(marked.health.breaker('only'), 'open', 'the breaker counts it')
   }
 })
@@ -183,7 +203,7 @@ t.test('an opening without content goes out at once, and is no answer for that',
   t.equal(call.sent, word(''))
   call.attempt.data(FINISH + DONE)
   call.attempt.end()
-  t.match(call.error, { code: 'upstream_error' })
+  t.ok(call.isComplete)
   t.match(call.settlement, { status: 'error', cost: '0', attempts_count: 1 })
 
   const whole = new RunningCall(TWO)
@@ -203,17 +223,32 @@ t.test('with built-in tools alone a broken stream says so, in events of their ow
     t.equal(broken, '{"choices":[{"del')
     t.match(JSON.parse(error!), { error: { type: 'api_error', code: 'upstream_error' } })
     t.equal(mark, '[DONE]')
+    t.ok(call.isComplete, 'and ends in good order')
   }
 })
 
-t.test('a break behind the end mark is no failure', async (t) => {
-  for (const mark of [FINISH, DONE]) {
+t.test('a break behind the end mark is no failure, one before it is', async (t) => {
+  const broken = (text: string) => {
     const call = new RunningCall()
     call.attempt.head()
-    call.attempt.data(word('all of it') + mark)
+    call.attempt.data(text)
     call.attempt.fail('reset', { headReceived: true })
-    t.match(call.settlement, { status: 'success', error_code: null })
+    return call
   }
+  const whole = broken(word('all of it') + FINISH + DONE)
+  t.match(whole.settlement, { status: 'success', error_code: null })
+  t.ok(whole.isComplete)
+  const unmarked = broken(word('all of it') + FINISH)
+  t.match(unmarked.settlement, { status: 'error', error_code: 'upstream_error' })
+  t.match(unmarked.error, { code: 'upstream_error' })
+  const orderly = new RunningCall()
+  orderly.attempt.stream(word('all of it') + FINISH)
+  t.match(
+    orderly.settlement,
+    { status: 'success' },
+    'an upstream that sends no mark has ended it all the same',
+  )
+  t.ok(orderly.isComplete)
 })
 
 t.test('tries are bounded, and each channel is tried once', async (t) => {

@@ -2,7 +2,7 @@
 import { delay, Observable, of, throwError } from 'rxjs'
 import t from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
-import { ask, clientOn, head, isWhole, serve, statusOf, until, whole } from './support.ts'
+import { ask, clientOn, head, isWhole, RawClient, serve, statusOf, until, whole } from './support.ts'
 
 t.test('two requests in sequence on one connection', async (t) => {
   const { port, seen } = await serve(t, {
@@ -89,7 +89,7 @@ t.test('an error before the first byte has its status, a foreseen one its own bo
   t.equal(unforeseen.length, 2)
 })
 
-t.test('an error after the first byte ends the reply, and is logged for the operator', async (t) => {
+t.test('an error after the first byte cuts the reply off, and is logged for the operator', async (t) => {
   const { port, unforeseen } = await serve(t, {
     'GET /half': () =>
       new Observable((subscriber) => {
@@ -99,10 +99,30 @@ t.test('an error after the first byte ends the reply, and is logged for the oper
         subscriber.next({ type: 'data', bytes: 'never' })
       }),
   })
-  const text = await ask(t, port, head('GET /half'), (all) => all.endsWith('0\r\n\r\n'))
-  t.equal(statusOf(text), 200)
-  t.ok(text.endsWith('4\r\nhalf\r\n0\r\n\r\n'))
+  const client = new RawClient(port).send(head('GET /half'))
+  await client.gone
+  t.equal(statusOf(client.text), 200)
+  t.ok(client.text.endsWith('\r\n4\r\nhalf'), 'without the mark of the end')
   t.match(unforeseen, [{ message: 'too late for a status' }])
+})
+
+t.test('a client that reads slowly gets all that was sent before the cut', async (t) => {
+  const sent = 'x'.repeat(8 * 1024 * 1024)
+  const { port } = await serve(t, {
+    'GET /half': () =>
+      new Observable((subscriber) => {
+        subscriber.next({ type: 'head', status: 200, headers: [], flow: null })
+        subscriber.next({ type: 'data', bytes: Buffer.from(sent) })
+        subscriber.error(new Error('in the middle'))
+      }),
+  })
+  const client = new RawClient(port)
+  client.socket.pause()
+  client.send(head('GET /half'))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  client.socket.resume()
+  await client.gone
+  t.ok(client.text.endsWith(sent))
 })
 
 t.test('while draining only what is meant for it is answered, and connections end', async (t) => {

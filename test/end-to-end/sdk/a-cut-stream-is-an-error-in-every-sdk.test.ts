@@ -1,0 +1,134 @@
+/**
+ * A stream that its upstream breaks off, or that the gateway's own time ends, is ended without HTTP's mark of the end: no
+ * SDK takes half an answer for the whole. See docs/failure-modes.md, "Streams", row 38.
+ */
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createGoogleGenerativeAI } from '@ai-sdk/google'
+import { createOpenAI } from '@ai-sdk/openai'
+import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
+import { type LanguageModel, streamText } from 'ai'
+import OpenAI from 'openai'
+import t from 'tap'
+import { borrowService } from '../../support/lend-services.ts'
+import { pythonSdks, runPython } from '../../support/python-sdks.ts'
+import { scriptedChannel, serveScriptedStreams, TEXT } from '../../support/scripted-streams.ts'
+import {
+  CHAT_PROTOCOLS,
+  type ChatProtocol,
+  configOf,
+  PLAIN,
+  postUntilBroken,
+  WAYS,
+} from '../protocols/support.ts'
+import { rowOf, traceOf } from '../support.ts'
+
+const HOW = ['cut', 'resets', 'stops', 'hangs']
+const modelsOf = (protocol: ChatProtocol) => HOW.map((how) => `${protocol}.${how}`)
+const messages = [{ role: 'user' as const, content: 'hi' }]
+/** What the call has: its upstream hangs for longer. */
+const TIMEOUT_SECONDS = 1
+
+type Pieces = AsyncIterable<string>
+type Reader = (model: string) => Pieces
+
+/** The SDKs that speak each protocol. */
+function readersOf(baseUrl: string, apiKey: string): Readonly<Record<ChatProtocol, Record<string, Reader>>> {
+  const openai = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey, maxRetries: 0 })
+  const anthropic = new Anthropic({ baseURL: baseUrl, apiKey, maxRetries: 0 })
+  const google = new GoogleGenAI({ apiKey, httpOptions: { baseUrl } })
+  const byAi = (modelOf: (model: string) => LanguageModel): Reader =>
+    async function* (model) {
+      const { fullStream } = streamText({ model: modelOf(model), prompt: 'hi', maxRetries: 0, onError() {} })
+      for await (const part of fullStream) {
+        if (part.type === 'text-delta') yield part.text
+        if (part.type === 'error') throw part.error
+      }
+    }
+  const aiOpenai = createOpenAI({ baseURL: `${baseUrl}/v1`, apiKey })
+  return {
+    'chat-completions': {
+      async *openai(model) {
+        for await (const { choices } of await openai.chat.completions.create({
+          model,
+          messages,
+          stream: true,
+        }))
+          yield choices[0]?.delta.content ?? ''
+      },
+      ai: byAi((model) => aiOpenai.chat(model)),
+    },
+    responses: {
+      async *openai(model) {
+        for await (const event of await openai.responses.create({ model, input: messages, stream: true }))
+          if (event.type === 'response.output_text.delta') yield event.delta
+      },
+      ai: byAi((model) => aiOpenai(model)),
+    },
+    messages: {
+      async *'@anthropic-ai/sdk'(model) {
+        const stream = anthropic.messages.stream({ model, messages, max_tokens: 64 })
+        for await (const event of stream)
+          if (event.type === 'content_block_delta' && event.delta.type === 'text_delta')
+            yield event.delta.text
+      },
+      ai: byAi((model) => createAnthropic({ baseURL: `${baseUrl}/v1`, apiKey })(model)),
+    },
+    'generate-content': {
+      async *'@google/genai'(model) {
+        for await (const { text } of await google.models.generateContentStream({ model, contents: 'hi' }))
+          yield text ?? ''
+      },
+      ai: byAi((model) => createGoogleGenerativeAI({ baseURL: `${baseUrl}/v1beta`, apiKey })(model)),
+    },
+  }
+}
+
+t.test('a stream that is broken off', async (t) => {
+  const url = await serveScriptedStreams(t)
+  const models = CHAT_PROTOCOLS.flatMap(modelsOf)
+  const channels = CHAT_PROTOCOLS.map((protocol) =>
+    scriptedChannel(url, protocol, modelsOf(protocol), { timeout_seconds: TIMEOUT_SECONDS }),
+  )
+  const service = await borrowService(t, configOf(Object.fromEntries(models.map((id) => [id, {}])), channels))
+  const { key } = await service.newKey('10000000')
+  const readers = readersOf(service.baseUrl, key)
+
+  for (const [client, upstream] of WAYS)
+    for (const [sdk, read] of Object.entries(readers[client]))
+      await t.test(`${sdk}, ${client} to ${upstream}`, async (t) => {
+        for (const model of modelsOf(upstream)) {
+          let text = ''
+          const reading = async () => {
+            for await (const piece of read(model)) text += piece
+          }
+          await t.rejects(reading(), Error, model)
+          t.ok(text !== '' && TEXT.startsWith(text) && text !== TEXT, `${model}: '${text}' was read before`)
+        }
+      })
+
+  await t.test('by the Python SDKs', async (t) => {
+    const sdks = await pythonSdks()
+    if ('reason' in sdks) {
+      t.comment(`skipped: ${sdks.reason}`)
+      return
+    }
+    const cases = WAYS.flatMap(([client, upstream]) => modelsOf(upstream).map((model) => ({ client, model })))
+    const script = new URL('read-streams.py', import.meta.url)
+    const found = await runPython(sdks.folder, script, { baseUrl: service.baseUrl, key, cases })
+    for (const [at, { text, error }] of (found as { text: string; error: string | null }[]).entries()) {
+      const { client, model } = cases[at]!
+      t.ok(error !== null, `${client} to ${model}: ${error}`)
+      t.ok(text !== TEXT)
+    }
+  })
+
+  await t.test('an answer in one piece that is cut half-way is an error with a status', async (t) => {
+    for (const [client, upstream] of WAYS) {
+      const { path, body } = PLAIN[client](`${upstream}.cut`, false)
+      const response = await postUntilBroken(service, key, path, body)
+      t.equal(response.status, 502, `${client} to ${upstream}`)
+      t.match(await rowOf(service, key, traceOf(response)), { status: 'error', cost: '0' })
+    }
+  })
+})
