@@ -265,7 +265,7 @@ export const GROWTH_READERS: Readonly<Record<string, Reader>> = {
     read: (text) => readPage(Buffer.from(plain(text)), 'a.md'),
   },
   'the search index': textReader((text) =>
-    pageImpacts({ title: text, aliases: [text], tags: [text], summary: text, text }),
+    pageImpacts({ title: text.slice(0, 300), aliases: [], tags: [], summary: '', text }),
   ),
   'queries of a search': textReader(parseQuery),
   'names of pages': textReader(nameKey),

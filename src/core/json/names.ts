@@ -12,7 +12,7 @@ export interface NameSet {
   readonly known: ReadonlyMap<string, NameSet>
   /** The known names by their folded form. */
   readonly folded: ReadonlyMap<string, string>
-  /** The client or the model chooses the names, and nobody reads them: only the same name twice is a fault. */
+  /** The client or the model chooses the names: only the same name twice is a fault. */
   readonly isChosen: boolean
   /** The place inside a name that is not known, where that is another one. */
   readonly others?: NameSet
@@ -62,8 +62,8 @@ export const CHOSEN: NameSet = { known: new Map(), folded: new Map(), isChosen: 
 const UNLISTED: NameSet = { known: new Map(), folded: new Map(), isChosen: false }
 
 /**
- * Returns a place. `names` are separated by spaces; names inside those are an upstream's. What is inside a name that the
- * place lacks nobody reads.
+ * Returns a place. `names` are separated by spaces; an upstream reads the names inside of those. Inside of a name that
+ * the place lacks, names are the client's.
  */
 export function place(names: string, inside: Readonly<Record<string, NameSet>> = {}): NameSet {
   const all = names.split(/\s+/).filter((name) => name !== '')
