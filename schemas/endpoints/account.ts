@@ -94,6 +94,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     summary: 'Show the wallet as a subscription with a limit.',
     details: NUMBERS,
     answers: [jsonAnswer('BillingSubscription', billingSubscription)],
+    failures: ['rate_limit_exceeded'],
   },
   {
     ...free,
@@ -103,7 +104,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     details: NUMBERS,
     query: billingUsageQuery,
     answers: [jsonAnswer('BillingUsage', billingUsage)],
-    failures: ['invalid_request'],
+    failures: ['invalid_request', 'rate_limit_exceeded'],
   },
   {
     ...free,
@@ -112,6 +113,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     summary: 'Show the wallet as granted, used and available credit.',
     details: NUMBERS,
     answers: [jsonAnswer('CreditGrants', creditGrants)],
+    failures: ['rate_limit_exceeded'],
   },
   {
     ...free,

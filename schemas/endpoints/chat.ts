@@ -82,7 +82,6 @@ const COUNT_FAILURES: readonly FailureCode[] = [
   'invalid_request',
   'model_not_found',
   'model_not_allowed',
-  'quota_exceeded',
   'request_too_large',
   'rate_limit_exceeded',
   'upstream_error',
@@ -93,7 +92,7 @@ const COUNT_FAILURES: readonly FailureCode[] = [
 
 const NATIVE =
   'Where the channel speaks the same protocol, fields that are not listed go to the upstream unchanged, and so do its answers. Fields that choose model, route or price past the gateway, and ids of objects stored at the upstream, are refused.'
-const BILLED = 'Billed by tokens; the worst case must be covered by the balance beforehand.'
+const BILLED = 'Billed by tokens; the estimate must be covered by the balance beforehand.'
 const AGENTS =
   'With an agent key, for which this is the one endpoint, the agent answers: its persona comes first, its model, tools and knowledge are used, and model, tools and functions of the body are ignored.'
 const STREAM_END = 'A stream that ends without its closing mark was cut off.'

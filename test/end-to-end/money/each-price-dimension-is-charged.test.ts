@@ -214,8 +214,8 @@ t.test('prices', async (t) => {
   })
 
   await t.test('the estimate holds the dearer of the requested and the usual tier', async (t) => {
-    // 10,000 tokens of output at the dearest kind, 7 credits, by 2: 140,000, and the prompt.
-    const poor = await service.newKey('100000')
+    // 10,000 tokens of output at 2 credits, by 2: 40,000, and the prompt.
+    const poor = await service.newKey('30000')
     const asking = (service_tier: string) =>
       ask(service, poor.key, 'chat-completions', 'flex', { more: { max_tokens: 10_000, service_tier } })
     t.equal((await asking('priority')).status, 402)
