@@ -45,7 +45,8 @@ const TABLE: Readonly<Record<AnswerName, { readonly whole: Outcome; readonly str
   'no-content': { whole: NONE, streamed: NONE },
   'no-fields': { whole: NONE, streamed: NONE },
   truncated: { whole: NONE, streamed: BROKEN },
-  error: { whole: NONE, streamed: NONE },
+  // As the only event it is the answer of the last channel.
+  error: { whole: NONE, streamed: { ...NONE, status: 200 } },
   'late-error': { whole: NONE, streamed: BROKEN },
   'usage-missing': { whole: ESTIMATED, streamed: ESTIMATED },
   interim: { whole: billed(PROMPT_TOKENS, null), streamed: billed(PROMPT_TOKENS, null) },

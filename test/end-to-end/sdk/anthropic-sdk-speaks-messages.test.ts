@@ -4,7 +4,6 @@ import { borrowService } from '../../support/lend-services.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
 import { upstreamRequest } from '../support.ts'
 import {
-  answeredFor,
   asking,
   BOTH_TOOLS,
   ENOUGH_CHARACTERS,
@@ -206,12 +205,13 @@ t.test('the anthropic SDK', async (t) => {
 
   await t.test('knows refusals by their class', async (t) => {
     type ApiError = InstanceType<typeof Anthropic.APIError>
+    const typed = (type: string) => ({ type: 'error', error: { type, message: String } })
     for (const [index, [status, kind, code]] of refusalsOf(Anthropic).entries()) {
       const messages = [user(asking(`fault=status:${status}`))]
       const call = client.messages.create({ model: MODEL, max_tokens: 9, messages, stream: index % 2 === 1 })
       const error = await refused<ApiError>(t, call, kind, {
-        status: answeredFor(status),
-        error: { type: 'error', error: { type: 'api_error', message: String } },
+        status,
+        error: typed(status === 429 ? 'rate_limit_error' : 'api_error'),
       })
       t.match(error.requestID, /^req_/)
       books.free(error.requestID, { status: 'error', error_code: code })
@@ -219,7 +219,6 @@ t.test('the anthropic SDK', async (t) => {
     const poor = await service.newKey('0')
     const ask = (apiKey: string, model: string) =>
       clientOf(apiKey).messages.create({ model, max_tokens: 9, messages: [user('hi')] })
-    const typed = (type: string) => ({ type: 'error', error: { type, message: String } })
     await refused(t, ask('sk-nobody', MODEL), Anthropic.AuthenticationError, {
       status: 401,
       error: typed('authentication_error'),

@@ -12,7 +12,6 @@ import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
 import {
-  answeredFor,
   asking,
   BOTH_TOOLS,
   ENOUGH_CHARACTERS,
@@ -206,8 +205,8 @@ t.test('the google SDK', async (t) => {
     }
     for (const status of [401, 402, 404, 429])
       await refusal(key, MODEL, asking(`fault=status:${status}`), {
-        code: answeredFor(status),
-        status: 'UNAVAILABLE',
+        code: status,
+        status: status === 429 ? 'RESOURCE_EXHAUSTED' : 'UNAVAILABLE',
       })
     await refusal('sk-nobody', MODEL, 'hi', { code: 401, status: 'UNAUTHENTICATED' })
     await refusal(poor.key, MODEL, 'hi', { code: 402, status: 'RESOURCE_EXHAUSTED' })

@@ -3,7 +3,6 @@ import t from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import { Books, checkTranslation, type Told } from '../protocols/support.ts'
 import {
-  answeredFor,
   asking,
   BOTH_TOOLS,
   ENOUGH_CHARACTERS,
@@ -177,7 +176,7 @@ t.test('the openai SDK, with responses', async (t) => {
     for (const [status, kind, code] of refusalsOf(OpenAI)) {
       const call = client.responses.create({ model: MODEL, input: user(asking(`fault=status:${status}`)) })
       const error = await refused<InstanceType<typeof OpenAI.APIError>>(t, call, kind, {
-        status: answeredFor(status),
+        status,
         code,
       })
       books.free(error.headers?.get('x-gateway-trace'), { status: 'error', error_code: code })

@@ -102,15 +102,13 @@ export async function refused<E extends Error = Error>(
 
 /** Refusals of an upstream: its status, the class of the SDK's error, and the code of the row. */
 export const refusalsOf = (sdk: {
-  readonly InternalServerError: ErrorClass
+  readonly APIError: ErrorClass
+  readonly AuthenticationError: ErrorClass
   readonly NotFoundError: ErrorClass
   readonly RateLimitError: ErrorClass
 }): readonly (readonly [status: number, kind: ErrorClass, code: string])[] => [
-  [401, sdk.InternalServerError, 'upstream_error'],
-  [402, sdk.InternalServerError, 'upstream_error'],
+  [401, sdk.AuthenticationError, 'invalid_api_key'],
+  [402, sdk.APIError, 'upstream_error'],
   [404, sdk.NotFoundError, 'not_found'],
   [429, sdk.RateLimitError, 'rate_limit_exceeded'],
 ]
-
-/** The status of the answer to an upstream's refusal: one of the gateway's own access is no matter of the client's. */
-export const answeredFor = (status: number): number => (status === 401 || status === 402 ? 502 : status)
