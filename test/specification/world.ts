@@ -160,7 +160,7 @@ interface Demonstration {
   [setting: string]: unknown
 }
 
-/** The demonstration, whose prices are the specification's, with jobs that end soon; and models for chat. */
+/** The demonstration, whose prices are those of the interface, with jobs that end soon; and models for chat. */
 function configuration(scripted: string, closed: number): string {
   const demo: Demonstration = parse(demonstration())
   const media = demo.channels.map((channel) => ({
