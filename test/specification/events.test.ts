@@ -3,9 +3,10 @@ import t from 'tap'
 import { TEXT, WORDS } from '../end-to-end/money/upstream-answers.ts'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../end-to-end/protocols/support.ts'
 import { until } from '../support/eventually.ts'
+import { FIRST, SECOND } from './configuration.ts'
 import { events, eventsThenCut } from './scripted-upstream.ts'
 import { section, statement, statements } from './statement.ts'
-import { FIRST, SECOND, simulate, type World } from './world.ts'
+import { simulate, type World } from './world.ts'
 
 const REPORTED_OUTPUT = 40
 const REPORTED_PROMPT = 100
