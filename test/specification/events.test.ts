@@ -11,7 +11,7 @@ import { simulate, type World } from './world.ts'
 const REPORTED_OUTPUT = 40
 const REPORTED_PROMPT = 100
 /** Longer than a gateway waits that keeps streams alive. */
-const SILENCE_MS = 5_500
+const SILENCE_MS = 7_000
 
 /** Payloads of the complete events of a stream, and their names where they have one. */
 function eventsOf(text: string): { name: string | null; data: string }[] {
