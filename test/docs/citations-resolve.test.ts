@@ -108,7 +108,7 @@ t.test('every link to a heading of another page leads to it', async (t) => {
 const OUTSIDE = new RegExp(
   [
     /\bSource: /,
-    /(?<!OpenTelemetry |JSON Schema |Webhooks )\b[Ss]pecification('s)?\b/,
+    /(?<!OpenTelemetry |JSON Schema |Webhooks |test\/)\b[Ss]pecification('s)?\b/,
     /\b(decisions|failures|design|operator|management|prices)\.md\b/,
     /\b([Dd]ecisions|[Ff]ailures|[Oo]perator|[Dd]esign)[:,] ("|rows? \d|rule)/,
     /\b[Dd]esign rules?\b/,

@@ -6,8 +6,9 @@ import { agentFile, newOrganization, write } from '../end-to-end/knowledge/suppo
 import { PNG_URI } from '../end-to-end/sdk/support.ts'
 import { draft } from '../src/postgres/knowledge/wiki-support.ts'
 import { until } from '../support/eventually.ts'
+import { PLAIN_COST } from './configuration.ts'
 import { section, statement, statements } from './statement.ts'
-import { Client, PLAIN_COST, type World } from './world.ts'
+import { Client, type World } from './world.ts'
 
 const PERSONA = 'You are Acme support.'
 const user = (content: unknown) => ({ role: 'user', content })

@@ -1,14 +1,15 @@
-/** "Endpoints": the four chat protocols, their fields, their answers and the rules of built-in tools. */
+/** "Endpoints": the chat protocols, their fields, their answers and the rules of built-in tools. */
 import t, { type Test } from 'tap'
 import { CHAT_PROTOCOLS, type ChatProtocol, PLAIN } from '../end-to-end/protocols/support.ts'
 import { json } from './scripted-upstream.ts'
 import { section, statement, statements } from './statement.ts'
-import { type Answer, simulate, type World } from './world.ts'
+import type { Answer, World } from './world.ts'
 
 const FUNCTION = {
   type: 'function',
   function: { name: 'weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
 }
+
 const CALL = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } }
 
 /** Fields of each protocol, and a value; all of them reach an upstream of the same protocol as they are. */
@@ -118,6 +119,7 @@ function checkWhole(t: Test, protocol: ChatProtocol, { status, body }: Answer): 
 }
 
 const SEARCH = { type: 'web_search' }
+
 const DRAW = { type: 'image_generation' }
 
 /** A chat-completions call with these tools: status and code. */
@@ -126,23 +128,12 @@ async function toolCall(world: World, model: string, tools: readonly object[], s
   const answer = await client.call('chat-completions', model, { stream, more: { tools } })
   return { status: answer.status, code: answer.body?.error?.code }
 }
-const INVALID = { status: 400, code: 'invalid_request' }
-const UNSUPPORTED = { status: 400, code: 'tool_not_supported' }
-const FINE = { status: 200, code: undefined }
 
-const PUBLIC_PICTURE = 'https://example.com/a.png'
-/** A message with a picture behind this link. */
-const pictured = (url: string) => ({
-  input: [
-    {
-      role: 'user',
-      content: [
-        { type: 'input_text', text: 'hi' },
-        { type: 'input_image', image_url: url, detail: 'low' },
-      ],
-    },
-  ],
-})
+const INVALID = { status: 400, code: 'invalid_request' }
+
+const UNSUPPORTED = { status: 400, code: 'tool_not_supported' }
+
+const FINE = { status: 200, code: undefined }
 
 await section(t, 'Chat endpoints', [
   statements(
@@ -342,112 +333,6 @@ await section(t, 'Chat endpoints', [
     t.match(array.headers.get('content-type'), /^application\/json/)
     t.ok(Array.isArray(JSON.parse(array.text)), 'a JSON array without alt=sse')
   }),
-  statement('model and input are required (responses)', async (t, world) => {
-    const client = await world.client()
-    for (const name of ['model', 'input']) {
-      const answer = await client.call('responses', 'plain-responses', { more: { [name]: undefined } })
-      t.match(answer, { status: 400, body: { error: { code: 'invalid_request' } } }, name)
-    }
-  }),
-  statement('A string as input is for the upstream to refuse (responses)', async (t, world) => {
-    const client = await world.client()
-    const strict = await client.call('responses', 'plain-responses', {
-      more: { input: simulate('strict_input'), instructions: 'Be brief.' },
-    })
-    t.match(strict, { status: 400, body: { error: { code: 'invalid_request' } } })
-    t.equal((await world.upstreamCalls(strict.trace)).length, 1, 'the upstream was asked')
-    const lenient = await client.call('responses', 'plain-responses', { more: { input: 'hi' } })
-    t.equal(lenient.status, 200)
-  }),
-  statement('Missing instructions are for the upstream to refuse (responses)', async (t, world) => {
-    const client = await world.client()
-    const say = simulate('strict_input')
-    t.equal((await client.call('responses', 'plain-responses', { say })).status, 400)
-    const more = { instructions: 'Be brief.' }
-    t.equal((await client.call('responses', 'plain-responses', { say, more })).status, 200)
-  }),
-  statements(
-    ['low', 'medium', 'high'],
-    (effort) => `reasoning.effort may be ${effort} (responses)`,
-    async (t, world, effort) => {
-      const client = await world.client()
-      const answer = await client.call('responses', 'plain-responses', { more: { reasoning: { effort } } })
-      t.equal(answer.status, 200)
-      t.same((await world.received(answer.trace)).reasoning.effort, effort)
-      t.ok(answer.body.usage.output_tokens_details.reasoning_tokens > 0)
-    },
-  ),
-  statement(
-    'A picture goes by a link or inline; a link that is not public is refused (responses)',
-    async (t, world) => {
-      const client = await world.client()
-      const { word, received } = world.upstream.script(json(400, {}))
-      const more = { ...pictured(PUBLIC_PICTURE), instructions: word }
-      await client.call('responses', 'script-responses', { more })
-      t.same(JSON.parse(received[0]?.text ?? '{}').input, pictured(PUBLIC_PICTURE).input)
-      for (const url of ['http://127.0.0.1/a.png', 'http://10.0.0.1/a.png', 'http://169.254.169.254/']) {
-        const refused = await client.call('responses', 'plain-responses', { more: pictured(url) })
-        t.equal(refused.status, 400, url)
-      }
-    },
-  ),
-  statement(
-    'The service keeps no conversation: previous_response_id is refused (responses)',
-    async (t, world) => {
-      const client = await world.client()
-      const first = await client.call('responses', 'plain-responses')
-      const more = { previous_response_id: first.body.id }
-      const { status, body } = await client.call('responses', 'plain-responses', { more })
-      t.ok([400, 404].includes(status), `${status}`)
-      t.match(body.error.type, 'invalid_request_error')
-    },
-  ),
-  statement('The full history goes in input, with calls and their output (responses)', async (t, world) => {
-    const client = await world.client()
-    const tools = [{ type: 'function', name: 'weather', parameters: { type: 'object', properties: {} } }]
-    const question = { role: 'user', content: 'hi' }
-    const forced = { tools, tool_choice: { type: 'function', name: 'weather' } }
-    const first = await client.call('responses', 'plain-responses', {
-      more: { input: [question], ...forced },
-    })
-    const call = first.body.output.find(({ type }: { type: string }) => type === 'function_call')
-    t.match(call, { type: 'function_call', call_id: String, name: 'weather', arguments: /^\{/ })
-    const output = { type: 'function_call_output', call_id: call.call_id, output: 'sunny' }
-    const more = { tools, input: [question, call, output] }
-    const second = await client.call('responses', 'plain-responses', { more })
-    t.equal(second.status, 200)
-    t.same((await world.received(second.trace)).input, more.input)
-  }),
-  statement(
-    'Output items come in the order in which they happened: reasoning before a message (responses)',
-    async (t, world) => {
-      const client = await world.client()
-      const more = { reasoning: { effort: 'low', summary: 'auto' } }
-      const { body } = await client.call('responses', 'plain-responses', { more })
-      const types = body.output.map(({ type }: { type: string }) => type)
-      t.same(types, ['reasoning', 'message'])
-    },
-  ),
-  statement(
-    'An image tool answers with an image_generation_call that holds a PNG (responses)',
-    async (t, world) => {
-      const client = await world.client()
-      for (const tool of [DRAW, { ...DRAW, size: '1024x1024' }]) {
-        const more = { tools: [tool] }
-        const { body, status } = await client.call('responses', 'able-responses', { more })
-        t.equal(status, 200)
-        const drawn = body.output.find(({ type }: { type: string }) => type === 'image_generation_call')
-        t.equal(Buffer.from(drawn.result, 'base64').subarray(1, 4).toString(), 'PNG')
-      }
-    },
-  ),
-  statement(
-    'Some models of another protocol are served through their upstream (responses)',
-    async (t, world) => {
-      const client = await world.client()
-      t.not((await client.call('responses', 'ballad-large')).status, 503)
-    },
-  ),
   statement('count_tokens is free, and answers at a balance of zero', async (t, world) => {
     const { path, body } = PLAIN.messages('plain-messages', false)
     for (const credit of ['0', '1000']) {

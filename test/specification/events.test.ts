@@ -3,14 +3,15 @@ import t from 'tap'
 import { TEXT, WORDS } from '../end-to-end/money/upstream-answers.ts'
 import { CHAT_PROTOCOLS, type ChatProtocol } from '../end-to-end/protocols/support.ts'
 import { until } from '../support/eventually.ts'
+import { FIRST, SECOND } from './configuration.ts'
 import { events, eventsThenCut } from './scripted-upstream.ts'
 import { section, statement, statements } from './statement.ts'
-import { FIRST, SECOND, simulate, type World } from './world.ts'
+import { simulate, type World } from './world.ts'
 
 const REPORTED_OUTPUT = 40
 const REPORTED_PROMPT = 100
 /** Longer than a gateway waits that keeps streams alive. */
-const SILENCE_MS = 5_500
+const SILENCE_MS = 7_000
 
 /** Payloads of the complete events of a stream, and their names where they have one. */
 function eventsOf(text: string): { name: string | null; data: string }[] {

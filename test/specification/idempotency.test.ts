@@ -4,9 +4,10 @@ import { WORDS } from '../end-to-end/money/upstream-answers.ts'
 import { CHAT_PROTOCOLS, WAYS } from '../end-to-end/protocols/support.ts'
 import { PNG_URI } from '../end-to-end/sdk/support.ts'
 import { until } from '../support/eventually.ts'
+import { sendRaw } from './raw-request.ts'
 import { json } from './scripted-upstream.ts'
 import { section, statement, statements } from './statement.ts'
-import { type Answer, type Client, callOf, sendRaw, simulate, type World } from './world.ts'
+import { type Answer, type Client, callOf, simulate, type World } from './world.ts'
 
 const MIB = 1024 * 1024
 const KEY = { 'idempotency-key': 'intent' }

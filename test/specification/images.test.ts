@@ -2,8 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { PNG_BASE64, PNG_URI } from '../end-to-end/sdk/support.ts'
+import { KEPT_ALIVE_AFTER_SECONDS } from './configuration.ts'
 import { section, statement, statements } from './statement.ts'
-import { type Client, KEPT_ALIVE_AFTER_SECONDS, simulate } from './world.ts'
+import { type Client, simulate } from './world.ts'
 
 const GENERATIONS = '/v1/images/generations'
 const EDITS = '/v1/images/edits'

@@ -89,7 +89,8 @@ async function callTool(t: Test, world: World, name: string, args: Record<string
   const { client } = await library(t, world)
   const mcp = await connect(t, world, { authorization: `Bearer ${client.key}` })
   // biome-ignore lint/suspicious/noExplicitAny: each tool has another result.
-  return (await mcp.callTool({ name, arguments: args })) as any
+  const result: any = await mcp.callTool({ name, arguments: args })
+  return result
 }
 
 const PAGE = {

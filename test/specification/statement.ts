@@ -1,6 +1,6 @@
 /**
- * The statements of the interface specification, one test each. A file is a section of the specification and calls
- * `section` once; a statement is its sentence in our words and a check over the wire. See README.md beside this file.
+ * The statements of the interface, one test each. A file is a section of the interface and calls `section` once; a
+ * statement is its sentence and a check over the wire. See README.md beside this file.
  */
 import type { Test } from 'tap'
 import { openWorld, type World } from './world.ts'
