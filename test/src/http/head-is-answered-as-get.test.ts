@@ -14,7 +14,9 @@ const fieldsOf = (text: string): string[] =>
     .split('\r\n')
     .slice(1)
     .map((line) => line.toLowerCase())
-    .filter((line) => !/^(date|x-gateway-trace|x-request-id|request-id|transfer-encoding|connection):/.test(line))
+    .filter(
+      (line) => !/^(date|x-gateway-trace|x-request-id|request-id|transfer-encoding|connection):/.test(line),
+    )
     .sort()
 
 t.test('the head of GET, its content-length included, and no byte behind it', async (t) => {
