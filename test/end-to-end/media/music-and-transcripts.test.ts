@@ -8,9 +8,9 @@ import {
   checkEntries,
   checkWallet,
   codeOf,
-  KEY_REUSED,
   demonstration,
   INVALID,
+  KEY_REUSED,
   type MediaClient,
   messageOf,
   NO_CHANNEL,
@@ -289,7 +289,11 @@ t.test('music and transcripts', async (t) => {
     const again = await client.post(TRANSCRIPTS, { url }, { 'idempotency-key': 'words-1' })
     t.same(again.body, first.body)
     t.equal(again.headers.get('idempotency-replayed'), 'true')
-    const renamed = await client.post(TRANSCRIPTS, { input: url, url: null }, { 'idempotency-key': 'words-1' })
+    const renamed = await client.post(
+      TRANSCRIPTS,
+      { input: url, url: null },
+      { 'idempotency-key': 'words-1' },
+    )
     t.same(renamed.body, first.body, 'the other name of the field')
     const other = await client.post(TRANSCRIPTS, { input: `${url}x` }, { 'idempotency-key': 'words-1' })
     t.same(codeOf(other), KEY_REUSED)
