@@ -7,21 +7,25 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { chooseCores, endAll, pin } from '../harness/children.ts'
-import { FLAG, givenOptions, TEXT } from '../harness/command-line.ts'
+import { FLAG, givenOptions, TEXT, UsageError, wholeNumber } from '../harness/command-line.ts'
 import { ROOT } from '../harness/machine.ts'
 import { openFilesLimit, residentBytes } from '../harness/proc.ts'
 import { interruptible, type RunFacts, runProgram, sayOnStderr, withFacts } from '../harness/program.ts'
-import { type Quantiles, quantilesOf } from '../harness/statistics.ts'
+import { type Quantiles, quantile, quantilesOf } from '../harness/statistics.ts'
 import { enterWorkFolder } from '../harness/work-folder.ts'
 import { requestBody } from '../load/request.ts'
 import type { RunningSubject } from '../subjects/subject.ts'
-import { poorKeyOf, tollgate } from '../subjects/tollgate.ts'
+import { anotherKeyOf, tollgate } from '../subjects/tollgate.ts'
 import { startUpstream } from '../upstream/start.ts'
 import type { Answers, AttackOrder } from './attacker.ts'
-import { ATTACKS } from './attacks.ts'
+import { ATTACKS, type Attack } from './attacks.ts'
 import { longestTurns, type Turns, watchVariables } from './event-loop-delay.ts'
 
-const ATTACK_MS = 6_000
+const DEFAULT_SECONDS = 6
+const MS_PER_SECOND = 1000
+/** What every attack is to stay within: the longest turn of the event loop, and what is added to the p99 of the customer. */
+const AIM_TURN_MS = 50
+const AIM_ABOVE_REST_MS = 50
 const REST_MS = 1_500
 const CALL_EVERY_MS = 20
 const MEMORY_EVERY_MS = 50
@@ -30,6 +34,7 @@ const NO_ATTACK = 'no attack'
 
 interface Row extends Quantiles {
   readonly name: string
+  readonly p90Ms: number
   readonly calls: number
   /** Of the customer's calls, those that were not answered with 200. */
   readonly failed: number
@@ -39,7 +44,14 @@ interface Row extends Quantiles {
 }
 
 interface Results extends RunFacts {
+  /** Of each attack. */
+  readonly seconds: number
   readonly rows: readonly Row[]
+}
+
+interface Plan {
+  readonly attackMs: number
+  readonly attacks: readonly Attack[]
 }
 
 /** The customer's calls, one after another at a steady rate: a late one does not hold the next back. */
@@ -62,15 +74,24 @@ async function customerCalls(running: RunningSubject, forMs: number) {
   for (const endsAt = performance.now() + forMs; performance.now() < endsAt; await delay(CALL_EVERY_MS))
     calls.push(call())
   await Promise.all(calls)
-  return { ...quantilesOf(latencies), calls: latencies.length, failed }
+  const p90Ms = quantile(
+    latencies.toSorted((a, b) => a - b),
+    0.9,
+  )
+  return { ...quantilesOf(latencies), p90Ms, calls: latencies.length, failed }
 }
 
 interface Watched {
   readonly running: RunningSubject
   readonly delayFile: string
+  readonly attackMs: number
 }
 
-async function during({ running, delayFile }: Watched, name: string, attacker: Worker | null): Promise<Row> {
+async function during(
+  { running, delayFile, attackMs }: Watched,
+  name: string,
+  attacker: Worker | null,
+): Promise<Row> {
   const { gateway } = running.processes()
   await longestTurns(gateway[0]!, delayFile)
   let peak = 0
@@ -80,8 +101,8 @@ async function during({ running, delayFile }: Watched, name: string, attacker: W
   const watch = setInterval(look, MEMORY_EVERY_MS)
   try {
     // The attack ends in time also where calls wait for much longer.
-    const stopped = delay(ATTACK_MS).then(() => answersOf(attacker))
-    const measured = await customerCalls(running, ATTACK_MS)
+    const stopped = delay(attackMs).then(() => answersOf(attacker))
+    const measured = await customerCalls(running, attackMs)
     const answers = await stopped
     const turns = await longestTurns(gateway[0]!, delayFile)
     return { name, ...measured, residentMb: peak / BYTES_PER_MB, longestTurns: turns, answers }
@@ -105,7 +126,10 @@ async function startAttacker(order: AttackOrder): Promise<Worker> {
   return worker
 }
 
-async function measure(folder: string): Promise<{ rows: readonly Row[] }> {
+async function measure(
+  folder: string,
+  { attackMs, attacks }: Plan,
+): Promise<Pick<Results, 'seconds' | 'rows'>> {
   const cores = chooseCores()
   if (cores) pin(process.pid, cores.load)
   const pace = { chunks: 1, perSecond: 1 }
@@ -126,20 +150,29 @@ async function measure(folder: string): Promise<{ rows: readonly Row[] }> {
     openFiles,
     env: watchVariables(delayFile),
   })
-  const watched = { running, delayFile }
+  const watched = { running, delayFile, attackMs }
   running.moveEngines?.(true)
-  const { port, path, headers } = running.plain
-  const rich = headers.authorization!.replace('Bearer ', '')
-  const keys = { rich, poor: await poorKeyOf(folder), none: '' }
-  await customerCalls(running, ATTACK_MS / 2)
-  const rows = [await during(watched, NO_ATTACK, null)]
-  for (const { name } of ATTACKS) {
+  const { port, path } = running.plain
+  const keys = {
+    rich: await anotherKeyOf(folder, 'rich'),
+    poor: await anotherKeyOf(folder, 'poor'),
+    none: '',
+  }
+  await customerCalls(running, attackMs / 2)
+  const rows: Row[] = []
+  const atRest = async () => {
+    await delay(REST_MS)
+    rows.push(await during(watched, NO_ATTACK, null))
+  }
+  await atRest()
+  for (const { name } of attacks) {
     sayOnStderr(name)
     rows.push(await during(watched, name, await startAttacker({ port, path, keys, name })))
     await delay(REST_MS)
   }
+  await atRest()
   await running.stop()
-  return { rows }
+  return { seconds: attackMs / MS_PER_SECOND, rows }
 }
 
 const answered = (answers: Answers): string =>
@@ -147,25 +180,42 @@ const answered = (answers: Answers): string =>
     .map(([status, count]) => `${count} x ${status}`)
     .join(', ') || '–'
 
+/** Returns the p99 of the customer without an attack: the slower of the times before and after them. */
+const restOf = (rows: readonly Row[]): number =>
+  Math.max(...rows.filter(({ name }) => name === NO_ATTACK).map(({ p99Ms }) => p99Ms))
+
 function tableOf({ rows, tollgate: version }: Results): string {
+  const rest = restOf(rows)
   const lines = rows.map(
-    ({ name, p50Ms, p99Ms, maxMs, longestTurns, residentMb, failed, calls, answers }) =>
-      `| ${name} | ${p50Ms.toFixed(1)} | ${p99Ms.toFixed(0)} | ${maxMs.toFixed(0)} | ${longestTurns.delayMs.toFixed(0)} | ${longestTurns.cpuMs.toFixed(0)} | ${failed} of ${calls} | ${residentMb.toFixed(0)} | ${answered(answers)} |`,
+    ({ name, p50Ms, p90Ms, p99Ms, maxMs, longestTurns, residentMb, failed, calls, answers }) =>
+      `| ${name} | ${p50Ms.toFixed(1)} | ${p90Ms.toFixed(1)} | ${p99Ms.toFixed(0)} | ${name === NO_ATTACK ? '' : (p99Ms - rest).toFixed(0)} | ${maxMs.toFixed(0)} | ${longestTurns.delayMs.toFixed(0)} | ${longestTurns.cpuMs.toFixed(0)} | ${failed} of ${calls} | ${residentMb.toFixed(0)} | ${answered(answers)} |`,
   )
   return `## ${version}
 
-| attack | customer's p50 ms | p99 ms | longest ms | event loop late by ms, at most | longest turn of the loop, CPU ms | customer's calls that failed | gateway's memory MB | answers to the attacker |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
+| attack | customer's p50 ms | p90 ms | p99 ms | p99 above rest, ms | longest ms | event loop late by ms, at most | longest turn of the loop, CPU ms | customer's calls that failed | gateway's memory MB | answers to the attacker |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 ${lines.join('\n')}
+
+${beyondAims(rows)}
 `
 }
 
+function beyondAims(rows: readonly Row[]): string {
+  const rest = restOf(rows)
+  const beyond = rows.filter(
+    ({ p99Ms, longestTurns }) => p99Ms > rest + AIM_ABOVE_REST_MS || longestTurns.cpuMs > AIM_TURN_MS,
+  )
+  const names = beyond.length === 0 ? 'none' : beyond.map(({ name }) => name).join('; ')
+  return `The aims are a turn of at most ${AIM_TURN_MS} ms of CPU, and a p99 at most ${AIM_ABOVE_REST_MS} ms above rest. Beyond them: ${names}.`
+}
+
 function pageOf(results: Results, before: Results | null): string {
-  const { date, machine, node } = results
+  const { date, machine, node, seconds } = results
   return `# What one hostile client does to others
 
-One gateway process with billing on. A customer makes ${1000 / CALL_EVERY_MS} small calls a second while the attacker sends the same
-request again and again over a few connections for ${ATTACK_MS / 1000} s. Memory is the most that was resident at any look, ${MEMORY_EVERY_MS} ms
+One gateway process with billing on. A customer makes ${MS_PER_SECOND / CALL_EVERY_MS} small calls a second while the attacker, with another
+account or none, sends the same request again and again over a few connections for ${seconds} s. The customer's p99 at rest is the
+slower one of the times before and after all attacks. Memory is the most that was resident at any look, ${MEMORY_EVERY_MS} ms
 apart; it is not given back at once, so a row may show what the one before it took.
 
 - ${date}, ${machine.cpu}, ${machine.cores} cores, Node.js ${node}
@@ -173,26 +223,28 @@ apart; it is not given back at once, so a row may show what the one before it to
 ${tableOf(results)}${before === null ? '' : `\n${tableOf(before)}`}`
 }
 
-const OPTIONS = { before: TEXT, out: TEXT, help: FLAG }
+const OPTIONS = { before: TEXT, only: TEXT, out: TEXT, seconds: TEXT, help: FLAG }
 
 const USAGE = `npm run bench:abuse -- [options]
 
   --before FILE  results of another version, as abuse.json has them, for the same page
+  --only TEXT    attacks alone whose names contain the text
   --out DIR      write the results there
+  --seconds N    for so long each attack lasts; ${DEFAULT_SECONDS} by default
   --help         this text
 `
 
-interface Options {
+interface Options extends Plan {
   readonly before: string | null
   readonly out: string
   readonly help: boolean
 }
 
-const run = ({ before, out }: Options): Promise<number> =>
+const run = ({ before, out, ...plan }: Options): Promise<number> =>
   interruptible(sayOnStderr, async () => {
     const work = await enterWorkFolder()
     try {
-      const results: Results = await withFacts(sayOnStderr, () => measure(work.folder))
+      const results: Results = await withFacts(sayOnStderr, () => measure(work.folder, plan))
       const earlier = before === null ? null : (JSON.parse(readFileSync(before, 'utf8')) as Results)
       writeFileSync(join(out, 'abuse.json'), `${JSON.stringify(results, null, 2)}\n`)
       writeFileSync(join(out, 'abuse.md'), pageOf(results, earlier))
@@ -206,8 +258,11 @@ const run = ({ before, out }: Options): Promise<number> =>
 
 await runProgram(
   (args): Options => {
-    const { before = null, out = join(ROOT, 'bench/results'), help = false } = givenOptions(args, OPTIONS)
-    return { before, out, help }
+    const { before = null, help = false, ...given } = givenOptions(args, OPTIONS)
+    const { only = '', out = join(ROOT, 'bench/results'), seconds = String(DEFAULT_SECONDS) } = given
+    const attacks = ATTACKS.filter(({ name }) => name.includes(only))
+    if (attacks.length === 0) throw new UsageError(`no attack has "${only}" in its name`)
+    return { before, out, help, attacks, attackMs: wholeNumber('seconds', seconds, 1, 600) * MS_PER_SECOND }
   },
   () => USAGE,
   run,

@@ -90,12 +90,12 @@ const makeKey = async (env: Environment, name: string, credit = CREDIT): Promise
   return String(key.key)
 }
 
-/** Creates an account without credit at the service in `folder`, and returns a key of it. */
-export const poorKeyOf = (folder: string): Promise<string> =>
+/** Creates another account at the service in `folder`, with credit or without, and returns a key of it. */
+export const anotherKeyOf = (folder: string, name: 'rich' | 'poor'): Promise<string> =>
   makeKey(
     { TOLLGATE_DATA_DIR: join(folder, 'data'), TOLLGATE_MASTER_KEY: MASTER_KEY.toString('hex') },
-    'poor',
-    '0',
+    name,
+    name === 'rich' ? CREDIT : '0',
   )
 
 const endpointFor = (port: number, key: string, modelSuffix: string): Endpoint => ({

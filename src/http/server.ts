@@ -67,6 +67,7 @@ const COMMON_HEADERS = Buffer.from(
   `access-control-allow-origin: *\r\naccess-control-expose-headers: ${CORS_EXPOSED}\r\n${SAME_ORIGIN_HEADERS}`,
 )
 const UNAUTHORIZED = 401
+const MAX_BEGUN_IN_TURN = 64
 
 export class GatewayServer {
   readonly #options: ServerOptions
@@ -80,6 +81,8 @@ export class GatewayServer {
   readonly #reading = new Set<ReplyWriter>()
   /** Forms of requests that are not over. */
   readonly #uploads = new Set<Upload>()
+  /** Requests that began in this turn of the event loop. */
+  #beganInTurn = 0
   #isDraining = false
   #onIdle: (() => void) | null = null
 
@@ -223,13 +226,18 @@ export class GatewayServer {
     })
     if (head.fault !== null) return writer.cut(head.fault)
     if (isWithoutKey(found) || head.conflict !== null) this.#clients.unauthenticated(client)
-    if (route === null) return found instanceof Failure ? writer.error(found) : writer.next(found as Reply)
-    if (head.conflict !== null) return writer.error(repeatedHeader(head.conflict))
+    if (route === null)
+      return this.#inTurn(writer, () =>
+        found instanceof Failure ? writer.error(found) : writer.next(found as Reply),
+      )
+    const refuse = (error: unknown) => this.#inTurn(writer, () => writer.error(error))
+    if (head.conflict !== null) return refuse(repeatedHeader(head.conflict))
     if (this.#refusesToBegin(route, writer)) return
     const isLimited = route.addressLimit !== 'never' && this.#clients.isBlocked(client)
     if (isLimited && !hasKnownKey(route, head, submittedAt))
-      return writer.error(this.#clients.refuseBlocked(client))
-    const begin = (body: Buffer, form: FormContent | null) => {
+      return refuse(this.#clients.refuseBlocked(client))
+    const begin = (body: Buffer, form: FormContent | null) => this.#inTurn(writer, () => beginNow(body, form))
+    const beginNow = (body: Buffer, form: FormContent | null) => {
       const { method, path, query, header, hasHeader } = head
       const request: GatewayRequest = {
         requestId,
@@ -252,8 +260,8 @@ export class GatewayServer {
     const limit = isForm ? route.maxFormBytes : (route.maxBodyBytes ?? MAX_BODY_BYTES)
     // The server itself refuses a value that is no number.
     const announcedBytes = Number(head.header('content-length')) || 0
-    if (announcedBytes > limit) return writer.error(tooLarge(limit))
-    const coding = readCoding(head, writer)
+    if (announcedBytes > limit) return refuse(tooLarge(limit))
+    const coding = readCoding(head, refuse)
     if (coding === undefined) return
     if (isForm) {
       upload = new Upload(response, { limitBytes: limit, isClosed: () => writer.isClosed })
@@ -264,7 +272,7 @@ export class GatewayServer {
       return begin(NO_BODY, formContent(form, { contentType, limitBytes: limit, held }))
     }
     const isLong = head.isChunked || announcedBytes > UNCHECKED_MAX_BYTES
-    const admission = isLong ? readAdmission(route, head, submittedAt, writer) : null
+    const admission = isLong ? readAdmission(route, head, submittedAt, refuse) : null
     if (admission === undefined) return
     const onError = (error: unknown) => writer.error(error)
     this.#reading.add(writer)
@@ -308,6 +316,23 @@ export class GatewayServer {
         decodedWhole(body, coding, limit, held).then((whole) => {
           if (!writer.isClosed) beginJson(whole)
         }, onError)
+    })
+  }
+
+  /**
+   * Begins the answer to a request, in the next turn where this one has begun many. The server hands over all requests of a
+   * connection that it has read in one turn: of one that sends many at once the rest would wait for nothing else, and here
+   * the server closes it.
+   */
+  #inTurn(writer: ReplyWriter, begin: () => void): void {
+    if (this.#beganInTurn === 0)
+      setImmediate(() => {
+        this.#beganInTurn = 0
+      })
+    this.#beganInTurn++
+    if (this.#beganInTurn <= MAX_BEGUN_IN_TURN) return begin()
+    setImmediate(() => {
+      if (!writer.isClosed) begin()
     })
   }
 
@@ -360,22 +385,22 @@ function readAdmission(
   { handler }: Route,
   head: CopiedHead,
   now: number,
-  writer: ReplyWriter,
+  refuse: (error: unknown) => void,
 ): Promise<void> | null | undefined {
   try {
     return handler.admit?.(head, now) ?? null
   } catch (error) {
-    writer.error(error)
+    refuse(error)
     return undefined
   }
 }
 
 /** Returns the compression of the body, null without any; undefined when the request has been refused here. */
-function readCoding(head: CopiedHead, writer: ReplyWriter): Coding | null | undefined {
+function readCoding(head: CopiedHead, refuse: (error: unknown) => void): Coding | null | undefined {
   try {
     return codingOf(head.header('content-encoding'))
   } catch (error) {
-    writer.error(error)
+    refuse(error)
     return undefined
   }
 }

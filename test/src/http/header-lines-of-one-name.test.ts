@@ -1,6 +1,7 @@
 /** A header that stands on several lines: lists are joined, and two values where one decides are refused. */
 import { map } from 'rxjs'
 import t from 'tap'
+import { readSession, SESSION_HEADERS } from '../../../src/core/routing/session.ts'
 import { ask, head, isWhole, serve, statusOf, whole } from './support.ts'
 
 t.test('lists are joined', async (t) => {
@@ -57,6 +58,20 @@ t.test('two values of a header that decides are refused', async (t) => {
     const equal = head('POST /echo', `${name}: one`, `${name}:`, `${name}: one`, 'content-length: 3')
     t.match(await ask(t, port, `${equal}abc`, isWhole), /got 3$/, `${name}, twice the same`)
   }
+})
+
+t.test('a session comes by each of its names, with underscores and with hyphens', async (t) => {
+  const { port } = await serve(t, { 'GET /show': ({ header }) => whole(readSession(header)) })
+  for (const name of SESSION_HEADERS) {
+    const text = await ask(t, port, head('GET /show', `${name}: one`), isWhole)
+    t.match(text, /\r\n\r\none$/, name)
+  }
+  const lines = ['x-session-id: c', 'conversation-id: b', 'session-id: a']
+  t.match(
+    await ask(t, port, head('GET /show', ...lines), isWhole),
+    /\r\n\r\na$/,
+    'the first of the list counts',
+  )
 })
 
 t.test('of a header on which nothing depends the first line counts', async (t) => {

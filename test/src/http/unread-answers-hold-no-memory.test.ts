@@ -4,7 +4,7 @@ import { concat, of, throwError } from 'rxjs'
 import t, { type Test } from 'tap'
 import { Failure } from '../../../schemas/failure.ts'
 import type { Handler, Reply } from '../../../src/http/handler.ts'
-import { HOST, head, RawClient, serve, until, whole } from './support.ts'
+import { clientOn, HOST, head, RawClient, serve, until, whole } from './support.ts'
 
 const MIB = 1024 * 1024
 /** What two kernels hold of a connection whose client does not read; more than any setting of tests allows. */
@@ -63,6 +63,16 @@ t.test('preflights', async (t) => {
   const { port, server } = await serve(t, {})
   await sendUnread(t, port, head('OPTIONS /page'))
   await until(() => server.inFlight === 0)
+})
+
+t.test('many requests at once on one connection take one turn no longer than a few do', async (t) => {
+  const { port, seen } = await serve(t, { 'GET /page': () => whole('x') })
+  const client = clientOn(t, port)
+  await client.send(head('GET /page').repeat(1000)).gone
+  t.ok(seen.length >= 64 && seen.length < 1000, `${seen.length} answered`)
+  const few = clientOn(t, port)
+  few.send(head('GET /page').repeat(20))
+  await few.until((text) => text.split('HTTP/1.1 200').length > 20)
 })
 
 t.test('a page is sent whole to a client that reads late, from bytes that all replies share', async (t) => {
