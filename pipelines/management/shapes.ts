@@ -80,7 +80,8 @@ export const auditShape = ({ at, ...entry }: AuditEntry) => ({
 })
 
 export const instantOf = (epochMs: number): string => new Date(epochMs).toISOString()
-export const timeOrNull = (epochMs: number | null): string | null => (epochMs === null ? null : instantOf(epochMs))
+export const timeOrNull = (epochMs: number | null): string | null =>
+  epochMs === null ? null : instantOf(epochMs)
 
 export const taskShape = (task: Task) => {
   const { code, message } = endingOf(task)

@@ -1,6 +1,12 @@
 /** What an event does to a task, money and call log included. Pure. */
 import type { TaskPrice } from '../../schemas/media/price.ts'
-import { isFinal, type MoneyEffect, TASK_RULES, type TaskEvent, type TaskState } from '../../schemas/tasks/task.ts'
+import {
+  isFinal,
+  type MoneyEffect,
+  TASK_RULES,
+  type TaskEvent,
+  type TaskState,
+} from '../../schemas/tasks/task.ts'
 import { costOf } from '../../src/core/media/pricing.ts'
 import type { Task, TaskChanges, TaskMove } from '../../src/postgres/tasks/types.ts'
 import { chargeOfTask } from './end/charge.ts'

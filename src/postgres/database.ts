@@ -138,7 +138,7 @@ const openRepositories = (pools: Pools, masterKey: KnownMasterKey) => ({
   ...openPartitions(pools),
   ...openPayments(pools),
   ...openTasks(pools),
-    ...openLostSubmits(pools),
+  ...openLostSubmits(pools),
   ...openCalls(pools),
   ...openCallCopy(pools),
   ...openWiki(pools),

@@ -48,7 +48,10 @@ function asked(fields: Fields) {
   const isAsync = fields.async === true
   const isInline = fields.response_format === 'b64_json'
   if (isAsync && isInline)
-    throw invalidField('response_format', 'b64_json is not available with async: the task has links to its images')
+    throw invalidField(
+      'response_format',
+      'b64_json is not available with async: the task has links to its images',
+    )
   return {
     model: fields.model,
     prompt: fields.prompt,

@@ -67,7 +67,8 @@ export async function clipComposeJob(
 export const linked = (url: string): FileRef => ({ from: 'url', url })
 
 /** What signs a link: a fresh one leads to the same file. */
-const SIGNS = /^(?:x-(?:amz|goog|oss)-|(?:expires|signature|policy|key-pair-id|security-token)$|\w+accessid$|\w+accesskeyid$)/i
+const SIGNS =
+  /^(?:x-(?:amz|goog|oss)-|(?:expires|signature|policy|key-pair-id|security-token)$|\w+accessid$|\w+accesskeyid$)/i
 
 function withoutSignature(link: string): string {
   const url = new URL(link)

@@ -62,7 +62,5 @@ async function stateAt(
 }
 
 /** @throws Failure `upstream_*` where no answer comes */
-const sendOnce = (
-  { calls }: Pick<CancelUpstreamDeps, 'calls'>,
-  params: Parameters<MediaCalls['send']>[0],
-) => calls.send(params, { timeoutMs: CALL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES }).catch(unanswered)
+const sendOnce = ({ calls }: Pick<CancelUpstreamDeps, 'calls'>, params: Parameters<MediaCalls['send']>[0]) =>
+  calls.send(params, { timeoutMs: CALL_TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER_BYTES }).catch(unanswered)

@@ -35,7 +35,8 @@ export const listLostSubmits = operation({
   method: 'GET',
   path: '/installation/lost-submits',
   summary: 'List submits of which nobody knows what became at their provider, the newest first.',
-  details: 'Their customers have an error and their money. What the provider may have begun costs the operator.',
+  details:
+    'Their customers have an error and their money. What the provider may have begun costs the operator.',
   input: z.object({
     state: z.enum(['open', 'all']).default('open').describe('`all`: also those that are closed.'),
     ...pageInput,
@@ -65,7 +66,9 @@ export const closeLostSubmit = operation({
     id,
     cost: creditsText
       .refine((cost) => cost >= 0n, 'must not be negative')
-      .nullable().default(null).describe('null: not known.'),
+      .nullable()
+      .default(null)
+      .describe('null: not known.'),
     reason: z.string().trim().min(1).max(MAX_REASON_CHARS).describe('What was done about it.'),
   }),
   answer: { name: 'ClosedLostSubmit', schema: lostSubmit },

@@ -89,7 +89,10 @@ export function addUsageCommand(program: Command, { wiring, output }: Context): 
   })
 }
 
-function printUsage({ period_from, period_to, rows, total, lost_submits: lost }: Usage, fields: readonly string[]): string {
+function printUsage(
+  { period_from, period_to, rows, total, lost_submits: lost }: Usage,
+  fields: readonly string[],
+): string {
   const [first = ''] = fields
   const table = printTable([...rows, { [first]: 'total', ...total }], fields)
   const note =

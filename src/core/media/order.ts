@@ -53,5 +53,7 @@ export function clampToOrder(job: MediaJob, price: MediaPrice, result: TaskResul
     ...excessSeconds(job, price, result),
     ...otherVariant(price, result),
   ]
-  return beyond.length === 0 ? result : { ...result, files: result.files.slice(0, mostFiles(job, price)), beyond }
+  return beyond.length === 0
+    ? result
+    : { ...result, files: result.files.slice(0, mostFiles(job, price)), beyond }
 }

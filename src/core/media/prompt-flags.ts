@@ -49,7 +49,10 @@ const MANY_MARKS = /(\p{M}{30})\p{M}+/gu
 
 /** Folds a text as a lenient parser does: one form of each letter, without invisible characters. */
 const folded = (text: string): string =>
-  text.replace(MANY_MARKS, '$1').normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  text
+    .replace(MANY_MARKS, '$1')
+    .normalize('NFKC')
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
 
 /** Removes the flags. A space replaces each, so that the texts on both sides do not form a flag. */
 const removed = (text: string, patterns: readonly RegExp[]): string =>

@@ -6,9 +6,9 @@ import {
   OPEN_LOST_STATES,
 } from '../../../schemas/tasks/lost-submit.ts'
 import type { TaskKind } from '../../../schemas/tasks/task.ts'
+import type { SnakeCase } from '../../core/json/snake-case.ts'
 import { recordAct } from '../accounts/audit-record.ts'
 import { Refusal } from '../billing/refusal.ts'
-import type { SnakeCase } from '../../core/json/snake-case.ts'
 import type { Queryable, Sql } from '../connection.ts'
 import { storable } from '../json.ts'
 import { inTransaction } from '../transaction.ts'

@@ -277,27 +277,33 @@ t.test('a response whose use the upstream does not tell stays open until it does
   t.match(await cancelFoundTask(deps, task), { state: 'cancelled', result: { response: { usage: Object } } })
 })
 
-t.test('what the upstream says of a task that has ended is on a record, and changes nothing else', async (t) => {
-  const account = await newAccount()
-  const task = await move(await claimed(account, 'ark'), 'lost', { errorCode: 'upstream_unreachable' })
-  t.match(task, { state: 'refused' })
-  const wallet = await account.wallet()
-  t.match(wallet, { held: 0n, balance: 2n * HOLD, used: 0n })
-  warnings.length = 0
-  const after = await discard(deps, task, { upstreamId: 'cgt-1', upstreamState: 'queued' })
-  t.match(after, { state: 'refused', upstreamId: 'cgt-1', upstreamState: 'queued', endedAt: task.endedAt })
-  t.match(warnings, [{ task: task.id, upstream_task: 'cgt-1' }])
-  t.equal(discarded, 1)
-  t.same(await account.wallet(), wallet)
-  const [lost] = await database.listLostSubmits({ isOpen: true, before: null, limit: 1 })
-  t.match(lost, { taskId: task.id, state: 'found', upstreamId: 'cgt-1', channelId: 'ark' })
-})
+t.test(
+  'what the upstream says of a task that has ended is on a record, and changes nothing else',
+  async (t) => {
+    const account = await newAccount()
+    const task = await move(await claimed(account, 'ark'), 'lost', { errorCode: 'upstream_unreachable' })
+    t.match(task, { state: 'refused' })
+    const wallet = await account.wallet()
+    t.match(wallet, { held: 0n, balance: 2n * HOLD, used: 0n })
+    warnings.length = 0
+    const after = await discard(deps, task, { upstreamId: 'cgt-1', upstreamState: 'queued' })
+    t.match(after, { state: 'refused', upstreamId: 'cgt-1', upstreamState: 'queued', endedAt: task.endedAt })
+    t.match(warnings, [{ task: task.id, upstream_task: 'cgt-1' }])
+    t.equal(discarded, 1)
+    t.same(await account.wallet(), wallet)
+    const [lost] = await database.listLostSubmits({ isOpen: true, before: null, limit: 1 })
+    t.match(lost, { taskId: task.id, state: 'found', upstreamId: 'cgt-1', channelId: 'ark' })
+  },
+)
 
-t.test('a submit under way is nobody else\'s to end', async (t) => {
+t.test("a submit under way is nobody else's to end", async (t) => {
   const account = await newAccount()
   const task = await claimed(account)
   await t.rejects(cancel(account, task), uncancellable)
-  const ending = endTask({ ...deps, cancelUpstream: async () => {} }, task.id, { event: 'cancelled', reason: null })
+  const ending = endTask({ ...deps, cancelUpstream: async () => {} }, task.id, {
+    event: 'cancelled',
+    reason: null,
+  })
   await t.rejects(ending, { message: /is being submitted/ })
   t.match(await account.wallet(), { held: HOLD })
 })

@@ -191,7 +191,11 @@ t.test('a recognition is used for a day, where it is still known', async (t) => 
   for (const [deps, message] of refusals)
     await t.rejects(compose(clip, deps), { status: 400, code: 'invalid_request', message })
   const other = { ...clip, video_url: `${LINK}/other.mp4` }
-  await t.rejects(compose(other), { status: 400, code: 'invalid_request', message: /'video_url'.*not the video/ })
+  await t.rejects(compose(other), {
+    status: 400,
+    code: 'invalid_request',
+    message: /'video_url'.*not the video/,
+  })
   const signed = { ...clip, video_url: `${LINK}/talk.mp4?expires=2&signature=b` }
   await t.resolves(compose(signed), 'a fresh signature leads to the same video')
   await t.rejects(compose({ ...clip, video_url: `${LINK}/talk.mp4?id=2` }), { code: 'invalid_request' })
@@ -264,7 +268,8 @@ t.test('flags that are split across texts reach no upstream either', async (t) =
     return [first!, image, ...rest]
   }
   const wordsOf = async (content: object[]) =>
-    ((await film({ prompt: undefined, content })).job as { content: { type: string; text?: string }[] }).content
+    ((await film({ prompt: undefined, content })).job as { content: { type: string; text?: string }[] })
+      .content
   for (const [texts, left] of [
     [['A fox --', 'dur 60'], 'A fox'],
     [['A fox -', '-dur 60 jumps'], 'A fox jumps'],

@@ -109,12 +109,21 @@ const WORKS: readonly { kind: TaskKind; protocol: string; job: object; until?: '
     job: { work: 'speech', input: 'words', voice: null, speed: 1 },
     until: 'ended',
   },
-  { kind: 'avatar', protocol: 'task', job: { work: 'avatar', name: 'Ada', source: file, source_kind: 'image' } },
+  {
+    kind: 'avatar',
+    protocol: 'task',
+    job: { work: 'avatar', name: 'Ada', source: file, source_kind: 'image' },
+  },
   { kind: 'voice', protocol: 'task', job: { work: 'voice', name: 'Ada', audio: file } },
   { kind: 'image', protocol: 'task', job: { work: 'image', prompt: 'a fox', n: 1 } },
   { kind: 'image', protocol: 'fal', job: { work: 'image', prompt: 'a fox', n: 1 }, until: 'ended' },
   { kind: 'subtitle', protocol: 'task', job: { work: 'subtitle', video: file }, until: 'ended' },
-  { kind: 'transcript', protocol: 'task', job: { work: 'transcript', url: 'https://e.test/v' }, until: 'ended' },
+  {
+    kind: 'transcript',
+    protocol: 'task',
+    job: { work: 'transcript', url: 'https://e.test/v' },
+    until: 'ended',
+  },
   { kind: 'response', protocol: 'responses', job: response },
 ]
 
@@ -156,7 +165,8 @@ const orderOf = (
   key?: string,
 ) => {
   const order = orderFor(account, catalog, work, key === undefined ? {} : { key })
-  const error = () => tasks.submit(order, { adapterOf: taskAdapterOf }).then(String, (reason: unknown) => reason)
+  const error = () =>
+    tasks.submit(order, { adapterOf: taskAdapterOf }).then(String, (reason: unknown) => reason)
   return { order, error }
 }
 
@@ -258,15 +268,18 @@ t.test("what runs is followed to its end, and its cost is the operator's", async
   t.same(sum, { submits: 1, cost: 12n * ONE_CREDIT })
 })
 
-t.test('what the provider certainly has not got is closed; where it cannot say it is asked again', async (t) => {
-  const { follow, lost } = await lose('task')
-  ask = () => ({ status: 503, body: { error: { code: 'busy', message: 'later' } } })
-  await follow()
-  t.match(await lost(), { state: 'open', checks: 1, nextCheckAt: Number })
-  ask = () => ({ status: 404, body: { error: { code: 'not_found', message: 'none' } } })
-  await follow(MINUTE_MS)
-  t.match(await lost(), { state: 'absent', cost: 0n, closedBy: null })
-})
+t.test(
+  'what the provider certainly has not got is closed; where it cannot say it is asked again',
+  async (t) => {
+    const { follow, lost } = await lose('task')
+    ask = () => ({ status: 503, body: { error: { code: 'busy', message: 'later' } } })
+    await follow()
+    t.match(await lost(), { state: 'open', checks: 1, nextCheckAt: Number })
+    ask = () => ({ status: 404, body: { error: { code: 'not_found', message: 'none' } } })
+    await follow(MINUTE_MS)
+    t.match(await lost(), { state: 'absent', cost: 0n, closedBy: null })
+  },
+)
 
 t.test('where no question exists, an operator closes it with its cost, once', async (t) => {
   const { id, account, follow, lost } = await lose('ark-video')

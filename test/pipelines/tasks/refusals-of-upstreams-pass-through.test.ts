@@ -1,7 +1,7 @@
 /**
  * What an upstream of media refuses reaches its client with status, code and type, and what stands beside its message;
  * `hide_auth_errors` makes 502 of what is about the channel's own key. The row is `rejected` for bad parameters and
- * content, and `error` for the rest. See docs/errors.md, "Errors of an upstream".
+ * content, and `error` for the rest. See docs/errors.md, "Catalogue".
  */
 import t from 'tap'
 import { configFile } from '../../../schemas/config/file.ts'
@@ -95,7 +95,11 @@ t.test('a channel may hide what is about its own key', async (t) => {
   const hiding = { hide_auth_errors: true }
   for (const status of [401, 402, 403]) {
     const { refusal, row } = await refusedWith(status, { message: `the key ${KEY} is refused` }, hiding)
-    t.match(refusal, { status: 502, code: 'upstream_error', message: /access of this service/ }, String(status))
+    t.match(
+      refusal,
+      { status: 502, code: 'upstream_error', message: /access of this service/ },
+      String(status),
+    )
     t.match(row, { status: 'error', error_code: 'upstream_error' })
   }
   const { refusal } = await refusedWith(403, { message: 'The content violates our policy.' }, hiding)

@@ -80,26 +80,29 @@ t.test('pictures that nobody asked for are neither delivered nor charged', async
   await t.rejects(storage.read(`images/${task.id}-2.png`, 10_000), /no object/)
 })
 
-t.test('a film that is longer than was asked for is charged as reported, and held against its channel', async (t) => {
-  const account = await tasks.newAccount()
-  upstream.plans.set('endless', { seconds: 60 })
-  const before = beyond
-  const { id, hold } = await tasks.submit(tasks.order(account, 'film', 'endless'))
-  const { cost, result } = await tasks.reached(id, 'succeeded')
-  t.match(
-    { hold, cost },
-    { hold: (ONE_CREDIT * 25n) / 2n, cost: ONE_CREDIT * 150n },
-    '60 seconds where 5 were asked for',
-  )
-  const note = '60 seconds, where 5 were asked for'
-  t.match(result, { seconds: 60, files: [{ seconds: 60 }], beyond: [note] })
-  t.equal(beyond, before + 1, 'counted')
-  t.match(
-    health.reports().find(({ channel }) => channel === 'first'),
-    { last_error: { code: 'beyond_order' } },
-  )
-  t.match((await database.findCall(id)).detail ?? '', new RegExp(`beyond_order.*${note}`))
-})
+t.test(
+  'a film that is longer than was asked for is charged as reported, and held against its channel',
+  async (t) => {
+    const account = await tasks.newAccount()
+    upstream.plans.set('endless', { seconds: 60 })
+    const before = beyond
+    const { id, hold } = await tasks.submit(tasks.order(account, 'film', 'endless'))
+    const { cost, result } = await tasks.reached(id, 'succeeded')
+    t.match(
+      { hold, cost },
+      { hold: (ONE_CREDIT * 25n) / 2n, cost: ONE_CREDIT * 150n },
+      '60 seconds where 5 were asked for',
+    )
+    const note = '60 seconds, where 5 were asked for'
+    t.match(result, { seconds: 60, files: [{ seconds: 60 }], beyond: [note] })
+    t.equal(beyond, before + 1, 'counted')
+    t.match(
+      health.reports().find(({ channel }) => channel === 'first'),
+      { last_error: { code: 'beyond_order' } },
+    )
+    t.match((await database.findCall(id)).detail ?? '', new RegExp(`beyond_order.*${note}`))
+  },
+)
 
 t.test('what an upstream refuses is the client’s to hear, and costs nothing', async (t) => {
   const account = await tasks.newAccount()

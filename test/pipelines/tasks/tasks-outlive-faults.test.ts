@@ -79,23 +79,26 @@ for (const [model, channelId] of [
   ['film', 'first'],
   ['reel', 'reels'],
 ] as const)
-  t.test(`${model}: accepted and the id lost: no task, the hold back, and a record for operators`, async (t) => {
-    const { account, id } = await killedBehindSubmit(model, 'lost')
-    t.match((await database.readTasks([id]))[0], { state: 'submitting', channelId, upstreamId: null })
-    await laterWorker(later(20_000)).swept()
-    t.match((await database.readTasks([id]))[0], { state: 'submitting' }, 'its process may still live')
-    await laterWorker(later(HOUR_MS)).swept()
-    t.match((await database.readTasks([id]))[0], { state: 'refused', errorCode: 'upstream_unreachable' })
-    t.equal(await database.findTask(account.account.id, 'video', id), null)
-    t.match(await tasks.walletOf(account), UNTOUCHED)
-    const open = await database.listLostSubmits({ isOpen: true, before: null, limit: 50 })
-    t.match(
-      open.find(({ taskId }) => taskId === id),
-      { state: 'open', channelId, upstreamId: null },
-    )
-    await laterWorker(later(2 * HOUR_MS)).swept()
-    t.equal(upstream.submits.get(id), 1)
-  })
+  t.test(
+    `${model}: accepted and the id lost: no task, the hold back, and a record for operators`,
+    async (t) => {
+      const { account, id } = await killedBehindSubmit(model, 'lost')
+      t.match((await database.readTasks([id]))[0], { state: 'submitting', channelId, upstreamId: null })
+      await laterWorker(later(20_000)).swept()
+      t.match((await database.readTasks([id]))[0], { state: 'submitting' }, 'its process may still live')
+      await laterWorker(later(HOUR_MS)).swept()
+      t.match((await database.readTasks([id]))[0], { state: 'refused', errorCode: 'upstream_unreachable' })
+      t.equal(await database.findTask(account.account.id, 'video', id), null)
+      t.match(await tasks.walletOf(account), UNTOUCHED)
+      const open = await database.listLostSubmits({ isOpen: true, before: null, limit: 50 })
+      t.match(
+        open.find(({ taskId }) => taskId === id),
+        { state: 'open', channelId, upstreamId: null },
+      )
+      await laterWorker(later(2 * HOUR_MS)).swept()
+      t.equal(upstream.submits.get(id), 1)
+    },
+  )
 
 t.test('an answer that got lost with the work in it: failed, and never sent again', async (t) => {
   const { account, id } = await killedBehindSubmit('picture', 'lost picture')

@@ -8,7 +8,12 @@ const LATENCY_MAX_MS = 40
 
 const away = (): Error => Object.assign(new Error('PostgreSQL is away'), { code: 'ECONNRESET' })
 
-export function databaseOf(process: Process, tasks: MemoryTasks, random: Random, faults: TaskFaults): SimulatedTasks {
+export function databaseOf(
+  process: Process,
+  tasks: MemoryTasks,
+  random: Random,
+  faults: TaskFaults,
+): SimulatedTasks {
   const call = <T>(work: () => Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
       process.settleAfter(random.int(0, LATENCY_MAX_MS), () => {

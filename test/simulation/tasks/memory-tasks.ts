@@ -146,7 +146,16 @@ export class MemoryTasks implements SimulatedTasks {
     const state = upstreamId === null ? ('open' as const) : ('found' as const)
     const named = { state, upstreamId, upstreamState, nextCheckAt: now, cost: null, closedAt: null }
     this.lost.set(id, {
-      ...{ taskId: id, accountId, requestId, kind, model, channelId, lostAt: now, reason: errorMessage ?? '' },
+      ...{
+        taskId: id,
+        accountId,
+        requestId,
+        kind,
+        model,
+        channelId,
+        lostAt: now,
+        reason: errorMessage ?? '',
+      },
       ...{ checks: 0, checkedAt: null, closedBy: null, closeReason: null },
       ...former,
       ...named,

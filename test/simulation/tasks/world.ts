@@ -1,10 +1,10 @@
 /** One run: clients, gateways and processes that work on tasks under faults, then quiet until all has ended, then the sums. */
 
+import { followLostSubmits } from '../../../pipelines/tasks/lost/follow-lost.ts'
 import { awaitTask, createTask } from '../../../pipelines/tasks/order/create-task.ts'
 import type { TaskOrder } from '../../../pipelines/tasks/order/order.ts'
 import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
 import type { TaskStorage } from '../../../pipelines/tasks/ports.ts'
-import { followLostSubmits } from '../../../pipelines/tasks/lost/follow-lost.ts'
 import { taskMessages } from '../../../pipelines/tasks/worker/messages.ts'
 import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import { TaskWork } from '../../../pipelines/tasks/worker/work.ts'
@@ -384,7 +384,8 @@ function check(world: World, opened: bigint): void {
 function checkLost({ tasks, upstream, promised, adapterOf, problems }: World): void {
   const { follow } = adapterOf('')!
   for (const task of tasks.all)
-    if (task.state === 'refused' && !task.isEarly && promised.has(task.id)) problems.push('a client has the id of no task')
+    if (task.state === 'refused' && !task.isEarly && promised.has(task.id))
+      problems.push('a client has the id of no task')
   if (follow === null) return
   for (const { id, reference } of upstream.works.values()) {
     const task = tasks.all.find((one) => one.id === reference)

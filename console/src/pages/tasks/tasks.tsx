@@ -16,8 +16,8 @@ import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Money, Time } from '../../ui/text.tsx'
 import { SavedViews } from '../saved-views.tsx'
 import { ScopeField, useIsWhole } from '../scope-field.tsx'
-import { LostSubmits } from './lost-submits.tsx'
 import { TaskDetail } from './detail.tsx'
+import { LostSubmits } from './lost-submits.tsx'
 import { stateNames, TaskState } from './state.tsx'
 
 const route = getRouteApi('/signed-in/tasks')
