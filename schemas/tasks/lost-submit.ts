@@ -1,20 +1,20 @@
-/** A submit of which nobody knows what became: its customer has an error and the money, and operators have this record. */
+/** A submit whose outcome is unknown: its customer has an error and the money, and operators have this record. */
 import { z } from 'zod'
 
 export const LOST_SUBMIT_STATES = [
-  /** Nobody knows whether the provider has it. */
+  // It is not known whether the provider has it.
   'open',
-  /** The provider has it. */
+  // The provider has it.
   'found',
-  /** The provider certainly has not taken it on. */
+  // The provider certainly has not taken it on.
   'absent',
-  /** The provider has cancelled it. */
+  // The provider has cancelled it.
   'cancelled',
-  /** The provider came to an end without a result. */
+  // The provider came to an end without a result.
   'failed',
-  /** The provider has made what was ordered, and nobody gets it. */
+  // The provider has made what was ordered, and no customer gets it.
   'made',
-  /** An operator has dealt with it. */
+  // An operator has dealt with it.
   'closed',
 ] as const
 export const lostSubmitState = z.enum(LOST_SUBMIT_STATES)

@@ -23,7 +23,7 @@ export const TASK_STATES = [
   'failed',
   'expired',
   'cancelled',
-  /** No upstream took it on, or nobody knows whether one did: for the client there is no task. */
+  /** No upstream took it on, or it is not known whether one did: for the client there is no task. */
   'refused',
 ] as const
 export const taskState = z.enum(TASK_STATES)

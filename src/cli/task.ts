@@ -145,7 +145,7 @@ function addLostSubmitCommands(task: Command, wiring: Wiring): void {
   const { run, list } = runnerOf(wiring, lostSubmitActs, () => ({}))
   task
     .command('lost')
-    .description('submits of which nobody knows what became at their provider, the newest first')
+    .description('submits whose outcome at their provider is unknown, the newest first')
     .option('--all', 'also those that are closed', false)
     .option('--limit <n>', 'how many', entryLimit, DEFAULT_TASKS)
     .example('task lost')

@@ -39,7 +39,7 @@ export const GAUGES = {
     across: 'max',
   },
   tollgate_lost_submits_open: {
-    help: 'Submits of which nobody knows what became at their provider, as last counted.',
+    help: 'Submits whose outcome at their provider is unknown, as last counted.',
     labels: [],
     across: 'max',
   },

@@ -1,4 +1,4 @@
-/** Operations of lost submits: what a provider may have begun for a customer who was told that it failed. */
+/** Operations of lost submits: what a provider may have begun for a customer who has an error. */
 import { z } from 'zod'
 import { creditsText } from '../../money.ts'
 import { lostSubmitState } from '../../tasks/lost-submit.ts'
@@ -10,7 +10,7 @@ const MAX_REASON_CHARS = 500
 const lostSubmit = z.object({
   id: z.string().describe('Our reference, under which the provider may have it.'),
   state: lostSubmitState.describe(
-    '`open`: nobody knows whether the provider has it; `found`: it has. The others are closed.',
+    '`open`: it is not known whether the provider has it; `found`: it has. The others are closed.',
   ),
   kind: taskKind,
   model: z.string(),
@@ -34,7 +34,7 @@ const id = z.string()
 export const listLostSubmits = operation({
   method: 'GET',
   path: '/installation/lost-submits',
-  summary: 'List submits of which nobody knows what became at their provider, the newest first.',
+  summary: 'List submits whose outcome at their provider is unknown, the newest first.',
   details:
     'Their customers have an error and their money. What the provider may have begun costs the operator.',
   input: z.object({

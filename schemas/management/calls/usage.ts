@@ -116,9 +116,7 @@ export const showInstallationUsage = operation({
       before: totals.extend(margins).describe('Of the period of the same length before.'),
       lost_submits: z
         .object({ submits: z.int(), upstream_cost: amountText.describe('As far as it is known.') })
-        .describe(
-          'Submits of which nobody knew what became: no sum has them, and the operator pays for them.',
-        ),
+        .describe('Submits whose outcome was unknown: no sum has them, and the operator pays for them.'),
     }),
   },
   scope: 'read',

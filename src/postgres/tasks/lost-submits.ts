@@ -1,4 +1,4 @@
-/** Records of submits of which nobody knows what became. See docs/failure-modes.md, "Money", row 19. */
+/** Records of submits whose outcome is unknown. See docs/failure-modes.md, "Money", row 19. */
 import type { Credits } from '../../../schemas/money.ts'
 import {
   type LostSubmitEnd,
@@ -72,7 +72,7 @@ const columns = (sql: Queryable) => sql`
   checked_at, next_check_at, cost, closed_at, closed_by, close_reason`
 
 /**
- * Records a submit of which nobody knows what became. Where the upstream has named its task since, that is recorded too,
+ * Records a submit whose outcome is unknown. Where the upstream has named its task since, that is recorded too,
  * also after it was said to have none.
  */
 export async function recordLost(
@@ -110,9 +110,9 @@ export async function claimLostSubmits(
   return rows.map(lostOfRow)
 }
 
-/** What asking the provider has brought. */
+/** The provider's answer about a lost submit. */
 export interface LostFinding {
-  /** Where it stays open: null. */
+  /** Null: it stays open. */
   readonly end: LostSubmitEnd | null
   readonly upstreamId: string | null
   readonly upstreamState: string | null

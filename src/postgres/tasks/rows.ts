@@ -16,7 +16,7 @@ export type TaskRow = SnakeCase<Omit<Task, keyof Instants>> & {
 
 const instant = (epochMs: bigint | null): number | null => (epochMs === null ? null : Number(epochMs))
 
-/** What a process of the version before calls a task whose submit was not answered. Its client has the id. */
+/** State in which a process of the version before leaves a task whose submit was not answered. Its client has the id. */
 const UNCONFIRMED = 'unconfirmed'
 const isUnconfirmed = ({ state }: { readonly state: string }): boolean => state === UNCONFIRMED
 

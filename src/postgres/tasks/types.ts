@@ -13,7 +13,7 @@ import type { Act } from '../accounts/audit-record.ts'
 export interface TaskAttempt extends AttemptRow {
   /** The header of a refusal, as the upstream wrote it. */
   readonly retry_after?: string
-  /** What the upstream's refusal says besides its message. */
+  /** Fields of the upstream's refusal besides its message. */
   readonly extras?: { readonly param?: string; readonly details?: unknown }
 }
 
@@ -131,7 +131,7 @@ export interface TaskMove {
   readonly settlement: Settlement | null
   /** When. */
   readonly at: number
-  /** Nobody knows what became of its submit, or its upstream has it after all: operators get a record of it. */
+  /** True where its submit is lost, or its upstream has it after all: operators get a record of it. */
   readonly isLost?: boolean
   /** Recorded in the audit with the move, where an operator makes it. */
   readonly act?: Pick<Act, 'action' | 'before' | 'after'>

@@ -31,7 +31,7 @@ for (const [model, status] of [
       },
     })
     const order = tasks.order(account, model, model)
-    await t.rejects(tasks.submit(order), { code: 'upstream_error' }, 'the client was told that it is lost')
+    await t.rejects(tasks.submit(order), { code: 'upstream_error' }, 'the client has its error')
     const { call } = await database.findCall(order.caller.request.requestId)
     t.match(await tasks.reached(call!.task_id!, 'refused'), { refusedStatus: null })
     t.equal(upstream.submits.get(call!.task_id!), 1)

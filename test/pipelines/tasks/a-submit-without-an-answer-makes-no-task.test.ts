@@ -20,6 +20,7 @@ import { authorizerOf } from '../../support/channel-authorizer.ts'
 import { serveHttp, textOf } from '../../support/http-server.ts'
 import { silent, startTasks, type TestAccount, UNTOUCHED } from './support.ts'
 
+const MODEL = 'made'
 const tasks = await startTasks(t)
 const { database, storage } = tasks
 const client = new UpstreamClient()
@@ -148,7 +149,7 @@ function orderFor(
   { kind, job, until = 'accepted' }: { kind: TaskKind; job: object; until?: TaskOrder['until'] },
   more: { key?: string } = {},
 ): TaskOrder {
-  const model = catalog.resolve('made')!
+  const model = catalog.resolve(MODEL)!
   const parsed = mediaJob.parse(job)
   const price = mediaPriceOf(model.entry, null, Date.now())!
   const routes = catalog.routes(model, catalog.channels[0]!.protocol)

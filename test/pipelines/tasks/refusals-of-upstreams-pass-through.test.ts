@@ -1,7 +1,7 @@
 /**
- * What an upstream of media refuses reaches its client with status, code and type, and what stands beside its message;
+ * What an upstream of media refuses reaches its client with status, code and type, and what it says besides;
  * `hide_auth_errors` makes 502 of what is about the channel's own key. The row is `rejected` for bad parameters and
- * content, and `error` for the rest. See docs/errors.md, "Errors of an upstream".
+ * content, and `error` for the rest. See docs/errors.md, "Catalogue".
  */
 import t from 'tap'
 import { configFile } from '../../../schemas/config/file.ts'
@@ -16,6 +16,7 @@ import { serveHttp, textOf } from '../../support/http-server.ts'
 import { startTasks, UNTOUCHED } from './support.ts'
 
 const KEY = 'sk-test-studio-key-1'
+const MODEL = 'made'
 const tasks = await startTasks(t)
 const { database, storage } = tasks
 const client = new UpstreamClient()
@@ -45,7 +46,7 @@ async function refusedWith(status: number, error: object, channel: object = {}) 
   )
   const worker = tasks.worker(t, { adapterOf: taskAdapterOf, catalog: () => catalog, calls })
   const account = await tasks.newAccount()
-  const model = catalog.resolve('made')!
+  const model = catalog.resolve(MODEL)!
   const job = mediaJob.parse({ work: 'music', prompt: 'a song', instrumental: false })
   const price = mediaPriceOf(model.entry, null, Date.now())!
   const order = tasks.order(account, 'reel', 'made', {
@@ -84,7 +85,7 @@ t.test('a refusal of the content is a rejected row, whatever its status', async 
   t.match(row, { status: 'rejected' })
 })
 
-t.test('what stands beside the message is kept, without the key of the channel', async (t) => {
+t.test('what it says besides the message is kept, without the key of the channel', async (t) => {
   const error = { message: 'too long', param: 'prompt', details: [{ limit: 200, at: `key ${KEY}` }] }
   const { refusal } = await refusedWith(400, error)
   t.match(refusal, { extras: { param: 'prompt', details: [{ limit: 200 }] } })

@@ -4,17 +4,13 @@
  */
 import { VirtualTimeScheduler } from 'rxjs'
 import t from 'tap'
-import { watchTasks } from '../../../pipelines/tasks/order/watch-tasks.ts'
-import { planTransition } from '../../../pipelines/tasks/transition.ts'
 import { TaskSweep } from '../../../pipelines/tasks/worker/sweep.ts'
 import { ONE_CREDIT } from '../../../schemas/money.ts'
-import { TASK_RULES } from '../../../schemas/tasks/task.ts'
 import type { MediaAdapter } from '../../../src/channels/media/adapter.ts'
 import { DeadlineExceeded } from '../../../src/postgres/errors.ts'
 import type { NewTask, TaskMove } from '../../../src/postgres/tasks/types.ts'
 import { everyUnlessBusy } from '../../../src/server/gateway/engine-watch.ts'
-import { connectTo } from '../../support/connections.ts'
-import { eventually, until } from '../../support/eventually.ts'
+import { until } from '../../support/eventually.ts'
 import { taskOf } from '../media/support.ts'
 import {
   adapterOf,
@@ -108,60 +104,6 @@ t.test('an answer that got lost with the work in it: failed, and never sent agai
   t.match(await tasks.walletOf(account), { held: 0n, used: 0n })
 })
 
-t.test('an acceptance that comes once its submit was given up is on the record', async (t) => {
-  const account = await tasks.newAccount()
-  const worker = tasks.worker(t, {
-    database: {
-      ...database,
-      async applyTransition(move: TaskMove) {
-        if (move.event === 'accepted') {
-          const [task] = await database.readTasks([move.id])
-          await database.applyTransition(planTransition(task!, 'lost', {}, { now: Date.now() })!)
-        }
-        return database.applyTransition(move)
-      },
-    },
-  })
-  const order = tasks.order(account, 'film', 'too late')
-  await t.rejects(tasks.submit(order))
-  const { call } = await database.findCall(order.caller.request.requestId)
-  const [lost] = await eventually('the upstream is on the record', async () => {
-    const all = await database.listLostSubmits({ isOpen: true, before: null, limit: 50 })
-    const own = all.filter(({ taskId, upstreamId }) => taskId === call!.task_id && upstreamId !== null)
-    return own.length > 0 ? own : undefined
-  })
-  t.match(lost, { state: 'found', upstreamId: /^up-/ })
-  t.match(await tasks.walletOf(account), UNTOUCHED)
-  worker.kill()
-})
-
-t.test('a client that has waited for a submit as long as it may gets 504 and the money', async (t) => {
-  const account = await tasks.newAccount()
-  const begun = Promise.withResolvers<void>()
-  const worker = tasks.worker(t, {
-    database: {
-      ...database,
-      async applyTransition(move: TaskMove) {
-        const outcome = await database.applyTransition(move)
-        if (move.event !== 'claimed') return outcome
-        begun.resolve()
-        return new Promise<never>(() => {})
-      },
-    },
-  })
-  const scheduler = new VirtualTimeScheduler(undefined, 2 * TASK_RULES.video.ladderTimeoutMs)
-  const watch = watchTasks({ database, messages: { listen: () => () => {} }, log: silent, scheduler })
-  const order = tasks.order(account, 'film', 'stuck')
-  const answered = tasks.submit(order, { scheduler, watch }).catch((error: unknown) => error)
-  await begun.promise
-  scheduler.flush()
-  t.match(await answered, { status: 504, code: 'upstream_timeout' })
-  t.match(await tasks.walletOf(account), UNTOUCHED)
-  const { call } = await database.findCall(order.caller.request.requestId)
-  t.match(call, { status: 'interrupted', error_code: 'upstream_timeout' })
-  worker.kill()
-})
-
 t.test('a client that waits is answered in time, though a file cannot be copied', async (t) => {
   const account = await tasks.newAccount()
   tasks.worker(t)
@@ -194,20 +136,6 @@ t.test('what comes once the time of its client is over is free', async (t) => {
     t.match((await database.findCall(task.requestId)).call, { status: 'interrupted', cost: '0' })
     worker.kill()
   }
-})
-
-t.test('the account of a submit that was lost gets no event', async (t) => {
-  const account = await tasks.newAccount()
-  tasks.worker(t)
-  upstream.plans.set('dropped', { submit: 'drop' })
-  const order = tasks.order(account, 'film', 'dropped')
-  await t.rejects(tasks.submit(order), { code: 'upstream_unreachable' })
-  const { call } = await database.findCall(order.caller.request.requestId)
-  t.match(await tasks.walletOf(account), UNTOUCHED)
-  const query = { accountId: account.account.id, kind: 'video', states: null, limit: 9 } as const
-  t.same((await database.listTasks(query)).tasks, [])
-  const sql = connectTo(t, tasks.engines.databaseUrl)
-  t.same(await sql`SELECT type FROM events WHERE subject_id = ${call!.task_id!}`, [])
 })
 
 /** Copies that wait until `come` is called. */

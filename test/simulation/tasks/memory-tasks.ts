@@ -38,7 +38,7 @@ export interface Lies {
   readonly neverSent?: boolean
   /** A hold that should come back does not. */
   readonly keepsHolds?: boolean
-  /** Nobody is told of a submit that was lost. */
+  /** No record is made of a submit that was lost. */
   readonly forgetsLost?: boolean
 }
 

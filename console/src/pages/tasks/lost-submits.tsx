@@ -1,4 +1,4 @@
-/** Lost submits: what providers may have begun for customers who were told that it failed. For operators. */
+/** Lost submits: what providers may have begun for customers who have an error. For operators. */
 import { useLingui } from '@lingui/react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'

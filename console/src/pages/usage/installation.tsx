@@ -64,7 +64,7 @@ function MarginStats({ upstream_cost, margin, requests_with_cost }: Usage['total
   )
 }
 
-/** What providers may have begun for customers who were told that it failed. */
+/** What providers may have begun for customers who have an error. */
 const LostStat = ({ submits, upstream_cost }: Usage['lost_submits']) => (
   <Stat
     name={t('Cost of lost submits')}
