@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import { borrowService } from '../../support/lend-services.ts'
 import type { LentService } from '../../support/service.ts'
-import { errorOf, estimatedTokens, eventsIn, rowOf, say, textIn, traceOf, upstreamCalls } from '../support.ts'
+import { estimatedTokens, eventsIn, rowOf, say, textIn, traceOf, upstreamCalls } from '../support.ts'
 import { clientFor } from './support.ts'
 
 const MESSAGES = say('hello')
@@ -85,17 +85,23 @@ t.test('an upstream that fails', async (t) => {
     }
   })
 
-  await t.test('before the first event, on the only channel: a status that says so, no charge', async (t) => {
-    const statuses = { errs_first: 502, refuses: 503, resets_head: 502, resets_early: 502 }
-    for (const [model, status] of Object.entries(statuses)) {
-      const response = await service.chat(key, stream(`${model}-alone`))
-      t.equal(response.status, status, model)
-      t.match(await errorOf(response), { type: 'api_error', code: /^upstream_(error|unreachable)$/ })
-      const row = await rowOf(service, key, traceOf(response))
-      t.match(row, { status: 'error', cost: '0' })
-      t.equal(row.attempts_count, model === 'resets_head' ? 2 : 1, model)
-    }
-  })
+  await t.test(
+    'before the first event, on the only channel: a status that says so, or the event, no charge',
+    async (t) => {
+      const statuses = { errs_first: 200, refuses: 503, resets_head: 502, resets_early: 502 }
+      for (const [model, status] of Object.entries(statuses)) {
+        const response = await service.chat(key, stream(`${model}-alone`))
+        t.equal(response.status, status, model)
+        const text = await response.text()
+        const { error } = JSON.parse(status === 200 ? text.slice('data: '.length) : text)
+        if (status === 200) t.match(error, { message: String })
+        else t.match(error, { type: 'api_error', code: /^upstream_(error|unreachable)$/ })
+        const row = await rowOf(service, key, traceOf(response))
+        t.match(row, { status: 'error', cost: '0' })
+        t.equal(row.attempts_count, model === 'resets_head' ? 2 : 1, model)
+      }
+    },
+  )
 
   await t.test('after it: no second attempt, an end without a mark, billed for what was sent', async (t) => {
     const call = clientFor(t, service, key, 1)
