@@ -7,12 +7,6 @@ import { FAILURES, Failure } from '../../../schemas/failure.ts'
 import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { DataSink, HeaderList, Reply } from '../../../src/http/handler.ts'
 import type { Ticket } from '../../../src/journal/journal.ts'
-import {
-  type BodyInputs,
-  type BodyResults,
-  type BodyWorkName,
-  workOnBody,
-} from '../../../src/protocols/body-work.ts'
 import type { EncodedRequest, EncodeOptions, ProtocolAdapter } from '../../../src/protocols/dialect.ts'
 import { protocolAdapter } from '../../../src/protocols/registry.ts'
 import type { CallTrace } from '../../../src/telemetry/call-trace.ts'
@@ -45,6 +39,7 @@ import {
   notStored,
 } from './upstream-error.ts'
 import { knowsUsageOption, rejectsUsageOption } from './usage-option.ts'
+import { linksToFetch, writtenRequest } from './written-request.ts'
 
 /** A translated stream always uses this framing. */
 const EVENT_STREAM_QUERY = 'alt=sse'
@@ -120,59 +115,42 @@ export class ForwardedCall implements AnswerReceiver, UpstreamHandler, Unsubscri
   }
 
   #attempt(route: Route, onFreshConnection = false): void {
-    const { call, request } = this.#admitted
+    const { startedAt } = this.#admitted.request
     this.#record.forgetAttempt()
     this.#route = route
     const adapter = protocolAdapter(this.#admitted.protocol, route.protocol)
-    const send = (files: CallFileMap) => this.#encode(route, adapter, files, onFreshConnection)
-    const fetch = (urls: readonly string[]) => {
-      if (urls.length === 0) return send(NO_FILES)
+    const write = (files: CallFileMap) => this.#write(route, adapter, files, onFreshConnection)
+    this.#then(linksToFetch(this.#deps, this.#admitted, route, adapter), (urls) => {
+      if (urls.length === 0) return write(NO_FILES)
       this.#files ??= new CallFiles(this.#deps.fetchFiles)
-      const leftMs = msLeft(request.startedAt, performance.now())
-      this.#files.fetch(urls, leftMs, send, (error) => this.#fault(error))
-    }
-    const { provider } = route.channel
-    if (!route.isTranslated) return fetch(adapter.urlsToFetch(call, provider))
-    this.#onBody('urls', { ...this.#pairOf(adapter), provider }, fetch)
-  }
-
-  #pairOf({ from: client, to: upstream }: ProtocolAdapter) {
-    return { client, upstream, call: this.#admitted.call }
-  }
-
-  /** Works on the client's body, and goes on unless the call has ended meanwhile. */
-  #onBody<Name extends BodyWorkName>(
-    name: Name,
-    input: BodyInputs[Name],
-    done: (result: BodyResults[Name]) => void,
-  ): void {
-    const { known, request } = this.#admitted
-    const result = workOnBody(this.#deps, known.account.id, name, input, request.body)
-    if (!(result instanceof Promise)) return done(result)
-    const goOn = (found: BodyResults[Name]) => {
-      if (!this.#isOver) this.#guarded(() => done(found))
-    }
-    result.then(goOn, (error: unknown) => {
-      if (!this.#isOver) this.#fault(error)
+      this.#files.fetch(urls, msLeft(startedAt, performance.now()), write, (error) => this.#fault(error))
     })
   }
 
-  #encode(route: Route, adapter: ProtocolAdapter, fetched: CallFileMap, onFreshConnection: boolean): void {
+  /** Continues with what is there or comes, unless the call has ended by then. */
+  #then<T>(found: T | Promise<T>, goOn: (found: T) => void): void {
+    if (!(found instanceof Promise)) return goOn(found)
+    const unlessOver = (work: () => void) => void (this.#isOver || this.#guarded(work))
+    found.then(
+      (value) => unlessOver(() => goOn(value)),
+      (error) => unlessOver(() => this.#fault(error)),
+    )
+  }
+
+  #write(route: Route, adapter: ProtocolAdapter, fetched: CallFileMap, onFreshConnection: boolean): void {
     const { channel } = route
-    const { served } = this.#choice
     const options: EncodeOptions = {
       upstreamModel: route.upstreamModel,
-      outputCeiling: served.model.entry.max_output_tokens ?? null,
+      outputCeiling: this.#choice.served.model.entry.max_output_tokens ?? null,
       outputLimitField: channel.output_limit_field,
       askUsage:
         !this.#leavesUsageOut && knowsUsageOption(channel) && !this.#deps.usageOptionRefusals.has(route),
       fetched,
       provider: channel.provider,
     }
-    const send = (encoded: EncodedRequest) => this.#send(route, adapter, encoded, onFreshConnection)
-    // Where both speak one protocol, only places in the body change.
-    if (!route.isTranslated) return send(adapter.encodeRequest(this.#admitted.call, options))
-    this.#onBody('encode', { ...this.#pairOf(adapter), options }, send)
+    this.#then(writtenRequest(this.#deps, this.#admitted, route, adapter, options), (encoded) =>
+      this.#send(route, adapter, encoded, onFreshConnection),
+    )
   }
 
   #send(
