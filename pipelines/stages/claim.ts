@@ -1,65 +1,10 @@
 /** An Idempotency-Key that a call has claimed in PostgreSQL. */
 import { Buffer } from 'node:buffer'
+import { type AnswerMemory, HeldAnswer, MAX_KEPT_ANSWER_BYTES } from '../../src/core/limits/answer-memory.ts'
 import type { HeaderList, Reply } from '../../src/http/handler.ts'
 import type { IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import type { IdempotencyRecords } from '../../src/postgres/requests/repository.ts'
 import type { BodyDeps } from '../../src/protocols/body-work.ts'
-
-const BYTES_PER_MIB = 1024 * 1024
-/** An answer above this is not kept: replaying it is refused. See docs/api-rules.md, "Idempotency". */
-export const MAX_KEPT_ANSWER_BYTES = 8 * BYTES_PER_MIB
-/** So much of each answer is held whatever others take. */
-export const FREE_BYTES = BYTES_PER_MIB
-const MAX_HELD_BYTES = 64 * BYTES_PER_MIB
-const MAX_HELD_BYTES_OF_ACCOUNT = 32 * BYTES_PER_MIB
-
-/** Memory for what answers have beyond `FREE_BYTES`, while they are gathered, stored or replayed. */
-export class AnswerMemory {
-  readonly #byAccount = new Map<string, number>()
-  #bytes = 0
-
-  /** Returns false where there is no room. */
-  take(accountId: string, bytes: number): boolean {
-    const held = (this.#byAccount.get(accountId) ?? 0) + bytes
-    if (held > MAX_HELD_BYTES_OF_ACCOUNT || this.#bytes + bytes > MAX_HELD_BYTES) return false
-    this.#byAccount.set(accountId, held)
-    this.#bytes += bytes
-    return true
-  }
-
-  release(accountId: string, bytes: number): void {
-    this.#bytes -= bytes
-    const held = this.#byAccount.get(accountId)! - bytes
-    if (held > 0) this.#byAccount.set(accountId, held)
-    else this.#byAccount.delete(accountId)
-  }
-}
-
-/** Memory that one answer takes up. */
-export class HeldAnswer {
-  readonly #memory: AnswerMemory
-  readonly #accountId: string
-  #bytes = 0
-
-  constructor(memory: AnswerMemory, accountId: string) {
-    this.#memory = memory
-    this.#accountId = accountId
-  }
-
-  /** Holds an answer of this length from here on; false where there is no room. */
-  grow(length: number): boolean {
-    const more = length - FREE_BYTES - this.#bytes
-    if (more <= 0) return true
-    if (!this.#memory.take(this.#accountId, more)) return false
-    this.#bytes += more
-    return true
-  }
-
-  release(): void {
-    if (this.#bytes > 0) this.#memory.release(this.#accountId, this.#bytes)
-    this.#bytes = 0
-  }
-}
 
 type Records = Pick<
   IdempotencyRecords,
@@ -192,7 +137,7 @@ class GatheredAnswer {
     else this.#pieces.push(piece)
   }
 
-  /** Lets go of what was gathered. */
+  /** Drops what was gathered. */
   release(): void {
     this.#pieces = []
     this.#held.release()

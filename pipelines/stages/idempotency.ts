@@ -5,12 +5,13 @@
 import { concatMap, from, type MonoTypeOperatorFunction, map, Observable, of } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { withoutKey } from '../../src/core/keys/presented.ts'
+import { FREE_BYTES, HeldAnswer } from '../../src/core/limits/answer-memory.ts'
 import type { GatewayRequest, HeaderList, Reply } from '../../src/http/handler.ts'
 import type { ClaimOutcome, IdempotencyClaim } from '../../src/postgres/requests/idempotency.ts'
 import { workOnBody } from '../../src/protocols/body-work.ts'
 import { pacedReply, piecesOf } from '../replies/paced.ts'
 import type { AuthenticatedCall } from './authenticate.ts'
-import { Claim, FREE_BYTES, HeldAnswer, type IdempotencyDeps } from './claim.ts'
+import { Claim, type IdempotencyDeps } from './claim.ts'
 import { AnsweredCall, type Stage, stage } from './stage.ts'
 
 const KEY = /^[\x21-\x7e]{1,200}$/

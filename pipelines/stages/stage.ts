@@ -56,7 +56,7 @@ export interface Call {
   readonly replyHeaders?: HeaderList
   /** Distinguishes requests under one Idempotency-Key. Where it is absent, the path and the body do. */
   readonly requestHash?: Buffer
-  /** What the client asked for, where the gateway has written another request. */
+  /** The client's own request, where the gateway has written another one. */
   readonly intent?: Pick<GatewayRequest, 'path' | 'body'>
   /** The id of the request that created the task, where an earlier one with the Idempotency-Key did: its row has that id. */
   readonly originalRequestId?: string

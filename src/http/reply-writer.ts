@@ -10,43 +10,15 @@
 import { Buffer } from 'node:buffer'
 import type { Observer } from 'rxjs'
 import type { DataSink, Flow, HeaderList, Reply } from './handler.ts'
+import { BODILESS, bufferOf, type Full, headOfStream, headOfWhole, statusLine } from './reply-form.ts'
 import { restartTimeout } from './request-reader.ts'
 import type { HttpResponse } from './uws.ts'
 
-/** Status lines by number; the server wants the reason with it. */
-const REASONS: Readonly<Record<number, string>> = {
-  202: '202 Accepted',
-  204: '204 No Content',
-  206: '206 Partial Content',
-  302: '302 Found',
-  304: '304 Not Modified',
-  400: '400 Bad Request',
-  401: '401 Unauthorized',
-  402: '402 Payment Required',
-  403: '403 Forbidden',
-  404: '404 Not Found',
-  405: '405 Method Not Allowed',
-  406: '406 Not Acceptable',
-  408: '408 Request Timeout',
-  409: '409 Conflict',
-  413: '413 Content Too Large',
-  415: '415 Unsupported Media Type',
-  416: '416 Range Not Satisfiable',
-  422: '422 Unprocessable Content',
-  429: '429 Too Many Requests',
-  500: '500 Internal Server Error',
-  502: '502 Bad Gateway',
-  503: '503 Service Unavailable',
-  504: '504 Gateway Timeout',
-}
 const OK = 200
-const CONTENT_LENGTH = 'content-length'
 /** The name of a field behind the last chunk of a body; its value and one more line end are the end of the reply. */
 const LAST_CHUNK = '\r\n0\r\nx-gateway-trace'
-/** What follows the head of a reply whose last line is one of its fields. */
+/** The line that ends a head, behind its last field. */
 const HEAD_END = '\r\n'
-/** Replies with these statuses end with their head. */
-const BODILESS: ReadonlySet<number> = new Set([204, 304])
 /**
  * The server buffers heads without a bound and does not tell: one in so many replies without a body, by chance, is the last
  * on its connection.
@@ -62,28 +34,6 @@ const MAX_STALL_MS = 60_000
 const LINGER_MS = 2000
 /** Shorter than the 10 s after which the server would close the connection. */
 const STALL_TICK_MS = 4000
-
-/** Returns the reply to HEAD where GET has this one: the same head, with the length of the body in its place. */
-function headOfWhole(reply: Full): Full {
-  const { status, headers, body } = reply
-  if (BODILESS.has(status) || headers.some(([name]) => name === CONTENT_LENGTH)) return reply
-  return { ...reply, headers: [...headers, [CONTENT_LENGTH, String(Buffer.byteLength(body))]], body: '' }
-}
-
-/** Returns the reply to HEAD where GET has a body in pieces, whose length may not be known. */
-function headOfStream({ status, headers, length }: Extract<Reply, { type: 'head' }>): Full {
-  const known = length === undefined ? headers : [...headers, [CONTENT_LENGTH, String(length)] as const]
-  return { type: 'full', status, headers: known, body: '' }
-}
-
-const bufferOf = (bytes: string | Uint8Array): Buffer =>
-  typeof bytes === 'string'
-    ? Buffer.from(bytes)
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-
-const statusLine = (status: number): string => REASONS[status] ?? `${status} Status`
-
-type Full = Extract<Reply, { type: 'full' }>
 
 /** Turns an error into the reply that a client of this path expects. */
 export type RenderError = (error: unknown) => Full

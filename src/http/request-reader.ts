@@ -14,8 +14,8 @@ import type { TextLimit } from './text-limit.ts'
 import type { HttpRequest, HttpResponse } from './uws.ts'
 
 /**
- * What several lines of one name are. `list`: one list. `one`: a fault, unless they are equal: whoever reads the other line
- * would decide otherwise. `first`: the first line, where nothing depends on it.
+ * Meaning of several lines of one name. `list`: one list. `one`: a fault unless they are equal, since a proxy that reads the
+ * other line decides otherwise. `first`: the first line, where nothing depends on it.
  */
 type Lines = 'list' | 'one' | 'first'
 

@@ -6,17 +6,17 @@
 import { Buffer } from 'node:buffer'
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
-import { type Subscription, take, throwError } from 'rxjs'
+import { type Subscription, take } from 'rxjs'
 import { Failure } from '../../schemas/failure.ts'
 import { newId } from '../core/keys/ids.ts'
-import { type Coding, codingOf, decoded, decodedWhole } from './body-coding.ts'
+import { decoded, decodedWhole } from './body-coding.ts'
 import { type ClientLimits, type ClientSource, HeldBytes } from './client-limits.ts'
 import { formContent, isFormType } from './form-reader.ts'
-import type { FormContent, GatewayRequest, Handler, Reply } from './handler.ts'
+import type { FormContent, GatewayRequest, Reply } from './handler.ts'
 import { repeatedHeader, shuttingDown, tooLarge, uploadCutShort } from './refusals.ts'
 import { type RenderError, ReplyWriter } from './reply-writer.ts'
+import { hasKnownKey, isWithoutKey, peerOf, readAdmission, readCoding, run } from './request-checks.ts'
 import {
-  type CopiedHead,
   MAX_BODY_BYTES,
   pauseAfterTurn,
   readBody,
@@ -360,55 +360,3 @@ export class GatewayServer {
 }
 
 const NO_BODY = Buffer.alloc(0)
-
-/** Returns the address of the connection; readable until the reply is over. */
-const peerOf = (response: HttpResponse): string =>
-  Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
-
-/** Returns whether a request counts as one without a valid key before it is answered. */
-const isWithoutKey = (found: Route | Reply | Failure): boolean =>
-  'handler' in found
-    ? found.handler.admit === undefined && found.addressLimit === undefined
-    : found instanceof Failure
-
-/** Returns whether the key of a request is valid, as far as that is known without a look-up. */
-function hasKnownKey({ handler }: Route, head: CopiedHead, now: number): boolean {
-  try {
-    return handler.admit?.(head, now, false) === null
-  } catch {
-    return false
-  }
-}
-
-/** Returns the handler's decision on the head; undefined when the request has been refused here. */
-function readAdmission(
-  { handler }: Route,
-  head: CopiedHead,
-  now: number,
-  refuse: (error: unknown) => void,
-): Promise<void> | null | undefined {
-  try {
-    return handler.admit?.(head, now) ?? null
-  } catch (error) {
-    refuse(error)
-    return undefined
-  }
-}
-
-/** Returns the compression of the body, null without any; undefined when the request has been refused here. */
-function readCoding(head: CopiedHead, refuse: (error: unknown) => void): Coding | null | undefined {
-  try {
-    return codingOf(head.header('content-encoding'))
-  } catch (error) {
-    refuse(error)
-    return undefined
-  }
-}
-/** Turns a handler's throw into an error of its reply. */
-function run(handler: Handler, request: GatewayRequest): ReturnType<Handler> {
-  try {
-    return handler(request)
-  } catch (error) {
-    return throwError(() => error)
-  }
-}

@@ -1,5 +1,5 @@
 /**
- * What is done to the whole body of a request: read, compared, written for an upstream. It takes time in proportion to the
+ * Work on the whole body of a request: it is read, compared, written for an upstream. It takes time in proportion to the
  * body, so that of a long one runs in a thread; see `src/server/gateway/long-requests.ts`.
  */
 import type { Buffer } from 'node:buffer'

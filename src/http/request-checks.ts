@@ -1,0 +1,61 @@
+/** Checks of a request before its handler gets it. */
+import { Buffer } from 'node:buffer'
+import { throwError } from 'rxjs'
+import { Failure } from '../../schemas/failure.ts'
+import { type Coding, codingOf } from './body-coding.ts'
+import type { GatewayRequest, Handler, Reply } from './handler.ts'
+import type { CopiedHead } from './request-reader.ts'
+import type { Route } from './route.ts'
+import type { HttpResponse } from './uws.ts'
+
+/** Returns the address of the connection; readable until the reply is over. */
+export const peerOf = (response: HttpResponse): string =>
+  Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
+
+/** Returns whether a request counts as one without a valid key before it is answered. */
+export const isWithoutKey = (found: Route | Reply | Failure): boolean =>
+  'handler' in found
+    ? found.handler.admit === undefined && found.addressLimit === undefined
+    : found instanceof Failure
+
+/** Returns whether the key of a request is valid, as far as that is known without a look-up. */
+export function hasKnownKey({ handler }: Route, head: CopiedHead, now: number): boolean {
+  try {
+    return handler.admit?.(head, now, false) === null
+  } catch {
+    return false
+  }
+}
+
+/** Returns the handler's decision on the head; undefined when the request has been refused here. */
+export function readAdmission(
+  { handler }: Route,
+  head: CopiedHead,
+  now: number,
+  refuse: (error: unknown) => void,
+): Promise<void> | null | undefined {
+  try {
+    return handler.admit?.(head, now) ?? null
+  } catch (error) {
+    refuse(error)
+    return undefined
+  }
+}
+
+/** Returns the compression of the body, null without any; undefined when the request has been refused here. */
+export function readCoding(head: CopiedHead, refuse: (error: unknown) => void): Coding | null | undefined {
+  try {
+    return codingOf(head.header('content-encoding'))
+  } catch (error) {
+    refuse(error)
+    return undefined
+  }
+}
+/** Turns a handler's throw into an error of its reply. */
+export function run(handler: Handler, request: GatewayRequest): ReturnType<Handler> {
+  try {
+    return handler(request)
+  } catch (error) {
+    return throwError(() => error)
+  }
+}
