@@ -6,11 +6,12 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'
 import type { AdmittedCall } from '../../../pipelines/stages/billing/precharge.ts'
-import { AnswerMemory, type StoredReply } from '../../../pipelines/stages/claim.ts'
+import type { StoredReply } from '../../../pipelines/stages/claim.ts'
 import { forward } from '../../../pipelines/stages/forward.ts'
 import { idempotent } from '../../../pipelines/stages/idempotency.ts'
 import { pipeline } from '../../../pipelines/stages/pipeline.ts'
 import { stage } from '../../../pipelines/stages/stage.ts'
+import { AnswerMemory } from '../../../src/core/limits/answer-memory.ts'
 import { workHere } from '../../support/work-here.ts'
 import {
   clientCall,
