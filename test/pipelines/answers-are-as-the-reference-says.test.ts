@@ -45,11 +45,14 @@ t.test('model discovery and the balance', async (t) => {
 
 t.test('the reference is served, and the root leads to a page', async (t) => {
   const document = Buffer.from('{"openapi":"3.1.0"}')
-  const page$ = Buffer.from('<p>hello')
-  const reference = { document: async () => document, page: page$, script: async () => Buffer.alloc(0) }
-  t.equal((await fullReply(referenceDocument(reference))).body, document, 'one buffer for all replies')
+  const reference = {
+    document: async () => document,
+    page: Buffer.from('<p>hello'),
+    script: async () => Buffer.alloc(0),
+  }
+  t.match(await fullReply(referenceDocument(reference)), { status: 200, body: String(document) })
   const page = await fullReply(referencePage(reference))
-  t.match(page, { status: 200, body: page$ })
+  t.match(page, { status: 200, body: '<p>hello' })
   t.match(page.headers.get('content-type'), 'text/html')
   t.match(page.headers.get('content-security-policy'), "default-src 'none'")
   const root = await fullReply(toPage('/docs'))

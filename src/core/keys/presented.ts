@@ -4,7 +4,8 @@ import { KEY_LENGTH_CHARS, KEY_PATTERN } from '../../../schemas/accounts/key.ts'
 /** Reads a header by its lower-case name; the empty string when it is absent. */
 type HeaderLookup = (name: string) => string
 
-const BEARER = /^bearer +(.*)$/i
+/** Not `trim`, which also takes characters away that are no space in a header. */
+const BEARER = /^bearer +(.*?) *$/i
 const KEY_HEADERS = ['x-api-key', 'x-partner-api-key', 'x-goog-api-key'] as const
 
 /** Returns the first credential present: three headers, the query parameter `key`, then `Authorization: Bearer`. */

@@ -203,16 +203,3 @@ t.test('an account has only so much on the way', async (t) => {
   await two.discard()
   uploads.begin('acc_a').count(100)
 })
-
-t.test('a form is ordered as another intent with another file: its body is not kept', async (t) => {
-  const hashes: Array<string | undefined> = []
-  const { send } = await openEndpoint(t, (order) => {
-    hashes.push(order.requestHash?.toString('hex'))
-    return taskOf(order)
-  })
-  for (const file of [PNG, PNG, Buffer.concat([PNG, PNG])])
-    await lastValueFrom(send([...GOOD, ['image', file]]))
-  const [first, same, other] = hashes
-  t.equal(same, first)
-  t.not(other, first)
-})

@@ -206,11 +206,11 @@ t.test('image http(s): fetched by the gateway and inlined', async (t) => {
       { role: 'user', content: [image(url)] },
     ],
   }
-  t.strictSame(TO_GENERATE_CONTENT.urlsToFetch(chatCall(body)), [url, 'HTTP://example.org/b'])
+  t.strictSame(TO_GENERATE_CONTENT.urlsToFetch(chatCall(body)), [url, 'http://example.org/b'])
   t.strictSame(TO_GENERATE_CONTENT.urlsToFetch(chatCall({ messages: [HI] })), [])
   const fetched = new Map([
     [url, { mediaType: 'image/png', base64: 'QQ==' }],
-    ['HTTP://example.org/b', { mediaType: 'image/jpeg', base64: 'Qg==' }],
+    ['http://example.org/b', { mediaType: 'image/jpeg', base64: 'Qg==' }],
   ])
   const a = { inlineData: { mimeType: 'image/png', data: 'QQ==' } }
   const b = { inlineData: { mimeType: 'image/jpeg', data: 'Qg==' } }
