@@ -122,7 +122,7 @@ export const configFile = z.strictObject({
   /** Defaults for every account; null is no limit. */
   limits: z.strictObject({ requests_per_minute: limit, concurrency: limit }).prefault({}),
   /**
-   * What a chat call may cost: by the formula of the interface, or by all that the request could make the upstream
+   * The estimate of a chat call: by the formula of the interface, or by all that the request could make the upstream
    * bill, tools, files and thinking included. See docs/api-rules.md, "Pre-charge".
    */
   estimate: z.enum(ESTIMATES).default('specified'),

@@ -4,6 +4,9 @@ import type { Reply } from './handler.ts'
 
 export type Full = Extract<Reply, { type: 'full' }>
 
+/** Turns an error into the reply that a client of this path expects. */
+export type RenderError = (error: unknown) => Full
+
 /** Status lines by number; the server wants the reason with it. */
 const REASONS: Readonly<Record<number, string>> = {
   202: '202 Accepted',

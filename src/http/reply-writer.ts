@@ -10,15 +10,21 @@
 import { Buffer } from 'node:buffer'
 import type { Observer } from 'rxjs'
 import type { DataSink, Flow, HeaderList, Reply } from './handler.ts'
-import { BODILESS, bufferOf, type Full, headOfStream, headOfWhole, statusLine } from './reply-form.ts'
+import {
+  BODILESS,
+  bufferOf,
+  type Full,
+  headOfStream,
+  headOfWhole,
+  type RenderError,
+  statusLine,
+} from './reply-form.ts'
 import { restartTimeout } from './request-reader.ts'
 import type { HttpResponse } from './uws.ts'
 
 const OK = 200
 /** The name of a field behind the last chunk of a body; its value and one more line end are the end of the reply. */
 const LAST_CHUNK = '\r\n0\r\nx-gateway-trace'
-/** The line that ends a head, behind its last field. */
-const HEAD_END = '\r\n'
 /**
  * The server buffers heads without a bound and does not tell: one in so many replies without a body, by chance, is the last
  * on its connection.
@@ -34,9 +40,6 @@ const MAX_STALL_MS = 60_000
 const LINGER_MS = 2000
 /** Shorter than the 10 s after which the server would close the connection. */
 const STALL_TICK_MS = 4000
-
-/** Turns an error into the reply that a client of this path expects. */
-export type RenderError = (error: unknown) => Full
 
 export interface ReplyWriterOptions {
   readonly response: HttpResponse
@@ -175,23 +178,11 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
    * Ends a streamed reply and its connection. The server has no call for that, so the last chunk is written in its
    * wire form, with a trailer field; for the server the reply is not over, and any further bytes end the connection.
    */
-  #endConnection(): void {
+  #endConnection(lastField: string, value: string): void {
     this.#response.cork(() => {
       this.#writeHead()
-      this.#response.writeHeader(LAST_CHUNK, `${this.#requestId}\r\n`)
+      this.#response.writeHeader(lastField, `${value}\r\n`)
     })
-    this.#lingerAndClose()
-  }
-
-  #endConnectionBodiless(): void {
-    this.#response.cork(() => {
-      this.#writeHead()
-      this.#response.writeHeader('connection', `close${HEAD_END}`)
-    })
-    this.#lingerAndClose()
-  }
-
-  #lingerAndClose(): void {
     this.#linger = setTimeout(() => this.#response.close(), LINGER_MS)
     this.#close()
   }
@@ -200,7 +191,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     // A body of a known length has ended with its last byte: this one is shorter than its head announced.
     if (this.#isCutOff || this.#length !== null) return this.#closeLater()
     if (this.#options.closesConnection === true) {
-      if (this.#hasWritten || this.#head === null) this.#endConnection()
+      if (this.#hasWritten || this.#head === null) this.#endConnection(LAST_CHUNK, this.#requestId)
       else this.#full({ ...this.#head, type: 'full', body: '' })
       return
     }
@@ -245,7 +236,7 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
     this.#head = isLast ? { ...reply, headers: headers.filter(([name]) => name !== 'connection') } : reply
     const isBodiless = this.#options.isHead || BODILESS.has(status)
     if (!isLast && !isBodiless && body.length > 0) return this.#writeWhole(body)
-    if (isBodiless && isLast) return this.#endConnectionBodiless()
+    if (isBodiless && isLast) return this.#endConnection('connection', 'close')
     this.#response.cork(() => {
       this.#writeHead()
       // Without any argument: given a length, the server waits for a body that never comes; undefined it takes for one.

@@ -14,7 +14,8 @@ import { type ClientLimits, type ClientSource, HeldBytes } from './client-limits
 import { formContent, isFormType } from './form-reader.ts'
 import type { FormContent, GatewayRequest, Reply } from './handler.ts'
 import { repeatedHeader, shuttingDown, tooLarge, uploadCutShort } from './refusals.ts'
-import { type RenderError, ReplyWriter } from './reply-writer.ts'
+import type { RenderError } from './reply-form.ts'
+import { ReplyWriter } from './reply-writer.ts'
 import { hasKnownKey, isWithoutKey, peerOf, readAdmission, readCoding, run } from './request-checks.ts'
 import {
   MAX_BODY_BYTES,

@@ -30,7 +30,7 @@ export class AttemptBody {
     this.#call = call
   }
 
-  /** Lets go of the files. */
+  /** Releases the files. */
   end(): void {
     this.#files?.end()
   }

@@ -207,10 +207,7 @@ export class ForwardedCall implements Roles {
     }
   }
 
-  /**
-   * Refuses what cannot be translated. An exception in the gateway ends the call in which it occurred: otherwise its
-   * client would wait for ever.
-   */
+  /** Refuses what cannot be translated, and ends a call in which an exception occurs: its client must not wait for ever. */
   #fault(error: unknown): void {
     if (this.#isSettled) throw error
     // The client has left: no error is sent.

@@ -1,5 +1,5 @@
 /**
- * What is read from a cache costs a tenth of the input in families with cache writes, where a model has no price for it.
+ * Prices what is read from a cache at a tenth of the input in families with cache writes, where a model has no price for it.
  * See docs/pricing.md, "Cache hits".
  */
 import type { ChannelEntry, ModelEntry, Pricing, PricingFields } from '../../../schemas/config/catalog.ts'

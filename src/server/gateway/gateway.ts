@@ -33,7 +33,7 @@ import { isAway } from '../../postgres/errors.ts'
 import { storeOf } from '../../storage/open-store.ts'
 import { CallTrace } from '../../telemetry/call-trace.ts'
 import { createLog, type LogOutput } from '../../telemetry/log.ts'
-import { createMetrics, type Metrics, observationOf } from '../../telemetry/metrics.ts'
+import { createMetrics, observationOf } from '../../telemetry/metrics.ts'
 import { startTracing } from '../../telemetry/tracing.ts'
 import { UpstreamClient } from '../../upstream/client.ts'
 import { observeUpstream } from '../../upstream/observe.ts'
@@ -59,7 +59,7 @@ import { countSettled } from './count-settled.ts'
 import { watchEngines } from './engine-watch.ts'
 import { failedAuthentications } from './failed-authentications.ts'
 import { fileFetcher } from './fetch-files.ts'
-import { type GatewayJournal, openGatewayJournal } from './journal.ts'
+import { observeJournal, openGatewayJournal } from './journal.ts'
 import { openGatewayLimiter } from './limiter.ts'
 import { longRequests } from './long-requests.ts'
 import { pageOrigins } from './page-origins.ts'
@@ -315,7 +315,8 @@ export async function runGateway(boot: Boot, openJournal = openGatewayJournal): 
     boot.admin === null
       ? null
       : new GatewayServer({ routes: adminRoutes(operatorView), maxTextBytes, clients, renderError })
-  observe(metrics, journal, () => isDraining)
+  observeJournal(metrics, journal)
+  metrics.observe('tollgate_draining', () => Number(isDraining))
   metrics.observe('tollgate_reserved_credits', () => Number(credentials.inFlight) / Number(ONE_CREDIT))
   metrics.observe('tollgate_configuration_refused', () => Number(configuration.isRefused()))
   metrics.observe('tollgate_usage_option_refusals', () => usageOptionRefusals.count())
@@ -394,13 +395,6 @@ function orphaned(log: LogOutput, server: GatewayServer, closeJournal: () => Pro
     log.flush()
     process.exit(1)
   })
-}
-
-function observe(metrics: Metrics, journal: GatewayJournal, isDraining: () => boolean): void {
-  metrics.observe('tollgate_journal_bytes', () => journal.depth().bytes)
-  metrics.observe('tollgate_journal_unbooked', () => journal.depth().settlementsUnbooked)
-  metrics.observe('tollgate_settlement_lag_seconds', () => journal.lagMs() / MS_PER_SECOND)
-  metrics.observe('tollgate_draining', () => Number(isDraining()))
 }
 
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())

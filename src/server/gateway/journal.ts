@@ -13,10 +13,12 @@ import { openNats } from '../../nats/nats.ts'
 import type { Bookings } from '../../postgres/billing/repository.ts'
 import type { Operation } from '../../postgres/operation/repository.ts'
 import type { LogOutput } from '../../telemetry/log.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Boot } from '../messages.ts'
 import { startHeartbeats } from './journal-heartbeats.ts'
 import { storedFirst } from './stored-first.ts'
 
+const MS_PER_SECOND = 1000
 /** At the end, settlements have this long to be booked; the rest stays in the journal for the next start. */
 const DRAIN_BOUND_MS = 8_000
 /**
@@ -141,3 +143,9 @@ const sumOf = (depths: readonly JournalDepth[]): JournalDepth =>
     dropped: sum.dropped + depth.dropped,
     isWritable: sum.isWritable && depth.isWritable,
   }))
+
+export function observeJournal(metrics: Metrics, journal: Pick<GatewayJournal, 'depth' | 'lagMs'>): void {
+  metrics.observe('tollgate_journal_bytes', () => journal.depth().bytes)
+  metrics.observe('tollgate_journal_unbooked', () => journal.depth().settlementsUnbooked)
+  metrics.observe('tollgate_settlement_lag_seconds', () => journal.lagMs() / MS_PER_SECOND)
+}
