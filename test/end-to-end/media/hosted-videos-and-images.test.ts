@@ -3,6 +3,8 @@
  * reports, stored, and opened by the links that are handed out; and a submit to Kling whose answer is lost.
  */
 import t from 'tap'
+import { connectTo } from '../../support/connections.ts'
+import { until } from '../../support/eventually.ts'
 import { borrowService } from '../../support/lend-services.ts'
 import { falDialect } from '../../support/media-providers/fal.ts'
 import { ACCESS_KEY, klingDialect, SECRET_KEY } from '../../support/media-providers/kling.ts'
@@ -90,21 +92,33 @@ t.test('fal and Kling behind the service', async (t) => {
     await checkWallet(t, service, client, '100', [])
   })
 
-  await t.test('a lost answer: the task says so, and nothing is sent again', async (t) => {
+  const sql = connectTo(t, service.engines.databaseUrl)
+  const lostOf = async (key: string, trace: string) => {
+    const { task_id: id } = await rowOf(service, key, trace)
+    const [lost] = await sql<{ state: string; upstream_id: string | null; next_check_at: bigint | null }[]>`
+      SELECT state, upstream_id, next_check_at FROM lost_submits WHERE task_id = ${String(id)}`
+    return lost
+  }
+
+  await t.test('a lost answer: an error, no task, and nothing is sent again', async (t) => {
     const client = await newClient(service, '100')
-    const { body } = await client.post(VIDEOS, { model: 'hosted-film', prompt: 'cut off', duration: 5 })
-    const found = (await client.get(`${VIDEOS}/${String(body.id)}`)).body
-    t.match(found, { message: /not sent again/ })
+    const lost = await client.post(VIDEOS, { model: 'hosted-film', prompt: 'cut off', duration: 5 })
+    t.match(lost, { status: 502, body: { error: { code: 'upstream_unreachable' } } })
+    t.same((await client.get(VIDEOS)).body.data, [])
+    await checkWallet(t, service, client, '100', [])
+    t.match(await rowOf(service, client.key, lost.trace), { status: 'error', cost: '0' })
+    await until('nobody can ask', async () => (await lostOf(client.key, lost.trace))?.next_check_at === null)
+    t.match(await lostOf(client.key, lost.trace), { state: 'open', upstream_id: null })
     t.equal(provider.jobs.filter(({ prompt }) => prompt === 'cut off').length, 1)
   })
 
-  await t.test('a lost answer of Kling: found by the id of the task, with a signed token', async (t) => {
+  await t.test('a lost answer of Kling: found for the operator, with a signed token', async (t) => {
     const client = await newClient(service, '100')
-    const submitted = await client.post(VIDEOS, { model: 'kling-film', prompt: 'cut off', duration: 5 })
-    const id = String(submitted.body.id)
-    t.match(await client.ended(`${VIDEOS}/${id}`), { status: 'succeeded', duration_sec: 4 })
+    const lost = await client.post(VIDEOS, { model: 'kling-film', prompt: 'cut off', duration: 5 })
+    t.match(lost, { status: 502, body: { error: { code: 'upstream_unreachable' } } })
+    await until('it is found', async () => (await lostOf(client.key, lost.trace))?.upstream_id !== null)
     t.equal(kling.jobs.length, 1)
-    t.equal(kling.jobs[0]?.reference, id)
-    await checkWallet(t, service, client, '100', ['12'])
+    t.equal(kling.jobs[0]?.reference, (await rowOf(service, client.key, lost.trace)).task_id)
+    await checkWallet(t, service, client, '100', [])
   })
 })

@@ -139,12 +139,11 @@ t.test('in the background', async (t) => {
     t.equal(await heldNow(), '0')
   })
 
-  await t.test('a submit without an answer is not sent again, and can be cancelled', async (t) => {
-    const { begun, requestId } = await begin('accept_then_cut,tag=lost')
-    t.match(begun, { status: 'queued', message: /has not confirmed/ })
-    t.match(await client.responses.retrieve(begun.id), { id: begun.id, status: 'queued' })
-    t.match(await client.responses.cancel(begun.id), { status: 'cancelled' })
-    books.free(requestId, { status: 'error', error_code: 'task_cancelled' })
+  await t.test('a submit without an answer is an error, and is not sent again', async (t) => {
+    const lost = await begin('accept_then_cut,tag=lost').catch((error: unknown) => error)
+    t.match(lost, { status: 502, code: 'upstream_unreachable' })
+    const { headers } = lost as InstanceType<typeof OpenAI.APIError>
+    books.free(headers?.get('x-gateway-trace'), { status: 'error', error_code: 'upstream_unreachable' })
     t.equal(await heldNow(), '0')
     const calls = await upstreamCalls(service)
     t.equal(calls.filter(({ path, state }) => path === PATH && state === 'faulted').length, 1)

@@ -151,13 +151,14 @@ t.test('a task whose results are being stored can only be delivered', async (t) 
 
 t.test('a task that moves meanwhile is read again', async (t) => {
   const account = await newAccount()
-  const task = await newTask(account)
+  const { task } = await database.applyTransition(move(await newTask(account), 'claimed'))
+  const { task: accepted } = await database.applyTransition(move(task, 'accepted'))
   let isFirst = true
   const racing = {
     ...database,
     async readTasks(ids: readonly string[]) {
       const read = await database.readTasks(ids)
-      if (isFirst) await database.applyTransition(move(task, 'claimed'))
+      if (isFirst) await database.applyTransition(move(accepted, 'started'))
       isFirst = false
       return read
     },

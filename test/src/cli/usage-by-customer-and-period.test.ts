@@ -61,6 +61,7 @@ t.test('by account, with names and a total; a month of days is included whole', 
     period_to: '2026-11-01T00:00:00.000Z',
     account_id: null,
     by: 'account',
+    lost_submits: { submits: 0, upstream_cost: '0' },
     rows: [
       { account_id: rich, name: 'Test', ...sums, ...margin },
       { account_id: poor, name: 'Test', ...less, ...noMargin },
