@@ -42,8 +42,7 @@ export function refusalOf(task: Task): Failure | UpstreamRefusal {
   if (refusedStatus !== null && !isOfConnection(errorCode)) {
     const { retry_after, extras } = attempts.at(-1) ?? {}
     const headers = retry_after === undefined ? [] : [['retry-after', retry_after] as const]
-    const refusal = new UpstreamRefusal(refusedStatus, errorMessage ?? '', headers)
-    return extras === undefined ? refusal : Object.assign(refusal, { extras })
+    return new UpstreamRefusal(refusedStatus, errorMessage ?? '', headers, extras)
   }
   const code = isOwn(errorCode) ? errorCode : 'upstream_error'
   return new Failure(code, errorMessage ?? OWN_REFUSALS[code])
