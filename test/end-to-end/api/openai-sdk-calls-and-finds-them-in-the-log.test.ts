@@ -143,10 +143,13 @@ t.test('the openai SDK', async (t) => {
     t.not(row.cost, '0')
   })
 
-  await t.test('sees a cut stream end without its mark', async (t) => {
+  await t.test('raises an error for a stream that is cut', async (t) => {
     const stream = await client.chat.completions.create({ model: 'cut', messages: MESSAGES, stream: true })
     let finish: string | null = null
-    for await (const chunk of stream) finish = chunk.choices[0]?.finish_reason ?? finish
+    const read = async () => {
+      for await (const chunk of stream) finish = chunk.choices[0]?.finish_reason ?? finish
+    }
+    await t.rejects(read())
     t.equal(finish, null)
     t.match(await booked(), { status: 'error', error_code: 'upstream_error' })
   })

@@ -195,7 +195,7 @@ t.test('management', async (t) => {
     ]
     for (const [path, body] of wanted) {
       const sent = Array.from({ length: AT_ONCE }, (_, at) =>
-        owner.send('POST', path, body(at), { 'idempotency-key': `${path} ${at}` }),
+        owner.send('POST', path, body(at), { 'idempotency-key': `${path}-${at}` }),
       )
       const answers = await Promise.race([Promise.all(sent), sleep(ANSWER_MS, [], { ref: false })])
       t.same(
