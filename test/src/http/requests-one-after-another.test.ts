@@ -108,11 +108,13 @@ t.test('an error after the first byte cuts the reply off, and is logged for the 
 
 t.test('a client that reads slowly gets all that was sent before the cut', async (t) => {
   const sent = 'x'.repeat(8 * 1024 * 1024)
+  const last = 'y'.repeat(1000)
   const { port } = await serve(t, {
     'GET /half': () =>
       new Observable((subscriber) => {
         subscriber.next({ type: 'head', status: 200, headers: [], flow: null })
         subscriber.next({ type: 'data', bytes: Buffer.from(sent) })
+        subscriber.next({ type: 'data', bytes: Buffer.from(last) })
         subscriber.error(new Error('in the middle'))
       }),
   })
@@ -122,7 +124,8 @@ t.test('a client that reads slowly gets all that was sent before the cut', async
   await new Promise((resolve) => setTimeout(resolve, 50))
   client.socket.resume()
   await client.gone
-  t.ok(client.text.endsWith(sent))
+  const body = client.text.slice(client.text.indexOf('\r\n\r\n')).replace(/\r\n[0-9a-f]*/g, '')
+  t.ok(body === sent + last)
 })
 
 t.test('while draining only what is meant for it is answered, and connections end', async (t) => {

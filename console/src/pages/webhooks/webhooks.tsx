@@ -92,7 +92,7 @@ export function Webhooks() {
         'POST',
         '/webhooks/{id}/rotate',
         { id },
-        { idempotencyKey: `${attempt} ${id}` },
+        { idempotencyKey: `${attempt}-${id}` },
       ),
     onSuccess: (rotated) => {
       setAttempt(crypto.randomUUID())
