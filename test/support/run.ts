@@ -18,8 +18,8 @@ const ROOT = new URL('../../', import.meta.url)
 const TESTS = 'test'
 const TAP = fileURLToPath(new URL('node_modules/.bin/tap', ROOT))
 const BROWSER_TESTS = 'test/browser'
-/** Folders of the tests of the whole service, from the outside. */
-const WHOLE_SERVICE = [BROWSER_TESTS, 'test/end-to-end', 'test/specification']
+/** Folders of the tests of the whole service, from the outside, and of those that measure for a minute. */
+const LONG = [BROWSER_TESTS, 'test/end-to-end', 'test/specification', 'test/growth']
 const ALL = '--all'
 const WITH = '--with='
 const CONSOLE_BUILD = fileURLToPath(new URL('deploy/console-build.ts', ROOT))
@@ -56,7 +56,7 @@ function testsBelow(folder: string): string[] {
 function usualTests(areAll: boolean, added: readonly string[]): string[] {
   const isIn = (folders: readonly string[], path: string) =>
     folders.some((folder) => path.startsWith(`${folder}/`))
-  return testsBelow(TESTS).filter((path) => areAll || isIn(added, path) || !isIn(WHOLE_SERVICE, path))
+  return testsBelow(TESTS).filter((path) => areAll || isIn(added, path) || !isIn(LONG, path))
 }
 
 /**
