@@ -84,16 +84,16 @@ export const aimsOf = (results: LogResults): Aim[] => {
       value: apart(of('largest', OLD_PAGE)?.readRows, of('largest', YOUNG_PAGE)?.readRows),
     },
     {
-      title: `first page of Calls in the browser, from the click to the rows, largest account, the slowest of ${results.browser?.samples ?? 0}`,
+      title: `first page of Calls in the browser, from the click to the rows, largest account, the slowest of ${results.browser.samples}`,
       limit: SCREEN_LIMIT_MS,
       unit: 'ms',
-      value: results.browser?.maxMs ?? null,
+      value: results.browser.maxMs,
     },
     {
       title: 'the same, median',
       limit: SCREEN_LIMIT_MS,
       unit: 'ms',
-      value: results.browser?.p50Ms ?? null,
+      value: results.browser.p50Ms,
     },
   ]
 }
