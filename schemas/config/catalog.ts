@@ -252,7 +252,6 @@ export type Estimate = (typeof ESTIMATES)[number]
 
 /** `abort` ends the upstream call at once; `read_on` reads it, within limits, to learn what it costs. */
 export const AFTER_CLIENT_LEAVES = ['abort', 'read_on'] as const
-export type AfterClientLeaves = (typeof AFTER_CLIENT_LEAVES)[number]
 
 export const modelEntry = z.strictObject({
   id: name,
