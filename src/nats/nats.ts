@@ -66,7 +66,7 @@ export interface Nats {
   close(): Promise<void>
 }
 
-export interface NatsOptions {
+interface NatsOptions {
   readonly url: string
   /** Shown by the server among its connections. */
   readonly name: string
