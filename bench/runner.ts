@@ -20,7 +20,7 @@ export const rotated = <T>(list: readonly T[], by: number): T[] => {
   return [...list.slice(start), ...list.slice(0, start)]
 }
 
-export interface RunnerOptions {
+interface RunnerOptions {
   subjects: Subject[]
   workloads: Workload[]
   stage: Omit<Stage, 'folder'>
@@ -32,7 +32,7 @@ export interface RunnerOptions {
   checkpoint(): void
 }
 
-export interface RunnerResult {
+interface RunnerResult {
   subjects: SubjectRecord[]
   rows: Row[]
 }

@@ -27,7 +27,7 @@ export const windowShape = ({ from, to }: LogWindow) => ({
   period_to: new Date(to).toISOString(),
 })
 
-export interface WindowParameters {
+interface WindowParameters {
   readonly from?: WindowEnd | undefined
   readonly to?: WindowEnd | undefined
   /** Applies only where `from` and `to` are not given. */

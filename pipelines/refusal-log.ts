@@ -16,7 +16,7 @@ const MAX_WAIT_MS = 8_000
 /** A shared row that stands for so many calls is written at once: it lists the id of each. */
 export const MAX_SHARED_CALLS = 1_000
 
-export interface RefusalLogDeps {
+interface RefusalLogDeps {
   /** Writes a row. Must not throw. */
   readonly write: (settlement: Settlement) => void
   /** Returns whether refusals share rows; otherwise each has its own. */

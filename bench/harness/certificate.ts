@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { findProgram } from '../../src/embedded/programs.ts'
 
 /** A temporary self-signed certificate for the upstream. */
-export interface Certificate {
+interface Certificate {
   certFile: string
   keyFile: string
 }

@@ -44,7 +44,7 @@ export const pin = (pid: number, core: number): void => {
   }
 }
 
-export interface ChildOptions {
+interface ChildOptions {
   /** The core to run on; null lets the kernel choose. */
   core: number | null
   env?: Record<string, string>

@@ -73,7 +73,7 @@ export const findNginx = (cache: string): string => {
   return binary
 }
 
-export interface InstalledPackage {
+interface InstalledPackage {
   folder: string
   version: string
 }

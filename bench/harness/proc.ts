@@ -11,7 +11,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** USER_HZ: fixed at 100 on every Linux that Node.js runs on. */
 const TICK_NS = 10_000_000
 
-export interface ProcessStat {
+interface ProcessStat {
   ppid: number
   /** utime + stime, in nanoseconds. */
   ownNs: number
@@ -39,7 +39,7 @@ export const parseResidentBytes = (status: string): number => {
   return found ? Number(found[1]) * 1024 : 0
 }
 
-export interface CoreTimes {
+interface CoreTimes {
   busyTicks: number
   allTicks: number
 }

@@ -11,7 +11,7 @@ export const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.ur
 /** The bench's database holds no secrets. */
 export const MASTER_KEY = Buffer.alloc(32, 7)
 
-export interface ServiceWanted {
+interface ServiceWanted {
   /** The folder for its configuration and data. */
   readonly folder: string
   /** The program to run; Tollgate's by default. */
@@ -23,7 +23,7 @@ export interface ServiceWanted {
   readonly core?: number | null
 }
 
-export interface RunningService {
+interface RunningService {
   readonly child: Child
   readonly record: RunRecord
   /** Its environment, by which commands find it. */

@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000
 const INDEX_MEMORY = '1GB'
 
 /** Calls spread evenly over a time; number `first` and those after it. */
-export interface Calls {
+interface Calls {
   readonly first: number
   readonly count: number
   /** Epoch milliseconds. */

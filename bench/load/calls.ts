@@ -16,7 +16,7 @@ export interface CallsPlan {
 }
 
 /** Quantiles in microseconds. */
-export interface Quantiles {
+interface Quantiles {
   p50: number
   p99: number
 }

@@ -9,7 +9,7 @@ const CR = 13
 const LF = 10
 
 /** Called with the parts of a response. `body` gets views that are valid during the call only. */
-export interface ResponseSink {
+interface ResponseSink {
   head(status: number): void
   body(piece: Buffer): void
   end(): void

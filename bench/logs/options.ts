@@ -1,7 +1,7 @@
 import { FLAG, givenOptions, seedOf, TEXT, UsageError, wholeNumber } from '../harness/command-line.ts'
 
 /** The number of rows and of samples. */
-export interface Size {
+interface Size {
   readonly rows: number
   readonly postgresRows: number
   /** The most samples of a query. */

@@ -24,7 +24,7 @@ export interface Stage {
   close(): Promise<void>
 }
 
-export interface AskedWanted {
+interface AskedWanted {
   /** The most requests to the service. */
   readonly requests: number
   readonly hasTable: boolean

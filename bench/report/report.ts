@@ -68,7 +68,7 @@ export const toTerminal = ({ run, tables, remarks, failures }: Report): string =
 /** The folder of results that the repository keeps. */
 const RESULTS = fileURLToPath(new URL('../results', import.meta.url))
 
-export interface OutputFiles {
+interface OutputFiles {
   /** File names of a full run, and of a partial one, which must not overwrite them. */
   readonly names: readonly [full: string, partial: string]
   readonly isFull: boolean

@@ -50,7 +50,7 @@ export interface RunningSubject {
 }
 
 /** After how many calls and streams a program has compiled what it runs: a slow subject gets fewer. */
-export interface Effort {
+interface Effort {
   warmUpCalls: number
   warmUpStreams: number
 }

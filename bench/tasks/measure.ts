@@ -22,7 +22,7 @@ const MEBIBYTE = 2 ** 20
 const NS_PER_MS = 1e6
 const MS_PER_SECOND = 1_000
 
-export interface Measuring {
+interface Measuring {
   readonly options: Options
   readonly service: Service
   readonly upstream: Upstream

@@ -33,7 +33,7 @@ export interface Measured {
   readonly gatewayMiB: number
 }
 
-export interface Results {
+interface Results {
   readonly rows: readonly Measured[]
   /** A page of the keys of the account with very many: milliseconds, and keys on it. */
   readonly page: { readonly ms: number; readonly keys: number }

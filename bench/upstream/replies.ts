@@ -73,9 +73,9 @@ const chunk = (delta: object, finishReason: string | null): string =>
 /** The piece of text in every content chunk. */
 export const TOKEN = ' token'
 
-export const FIRST_CHUNK = chunk({ role: 'assistant', content: '' }, null)
-export const CONTENT_CHUNK = chunk({ content: TOKEN }, null)
-export const FINISH_CHUNK = chunk({}, 'stop')
+const FIRST_CHUNK = chunk({ role: 'assistant', content: '' }, null)
+const CONTENT_CHUNK = chunk({ content: TOKEN }, null)
+const FINISH_CHUNK = chunk({}, 'stop')
 export const DONE = 'data: [DONE]\n\n'
 
 /** The chunk for requests with `stream_options.include_usage`. */

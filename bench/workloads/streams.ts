@@ -21,8 +21,8 @@ import {
  * ends. Then all must end properly.
  */
 
-export const PACED_PER_SECOND = 10
-export const HELD_PER_SECOND = 1
+const PACED_PER_SECOND = 10
+const HELD_PER_SECOND = 1
 const PACED_OPENS_PER_SECOND = 500
 const HELD_OPENS_PER_SECOND = 1_500
 /** A stream must last longer than the opening of all others and the window, with time to spare. */

@@ -25,7 +25,7 @@ import {
 } from 'lucide-react'
 import type { Access, Session } from './api/session.ts'
 
-export interface PageLink {
+interface PageLink {
   readonly path: string
   readonly icon: LucideIcon
   readonly name: string

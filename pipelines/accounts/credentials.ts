@@ -33,7 +33,7 @@ interface Entry {
   isStale: boolean
 }
 
-export interface CredentialsOptions {
+interface CredentialsOptions {
   readonly database: Pick<Keys, 'lookupHash' | 'findCredential'> & Pick<Wallets, 'readWallets'>
   /** Returns how long known keys are served while PostgreSQL is away, milliseconds. */
   readonly graceMs: () => number

@@ -9,10 +9,10 @@ import type { Keys } from '../../src/postgres/accounts/repository.ts'
 
 /** A secret whose use was noted is noted again after so long. */
 const NOTED_MS = 60_000
-export const RETRY_MS = 1_000
+const RETRY_MS = 1_000
 const MAX_SECRETS = 10_000
 
-export interface SecretUsesDeps {
+interface SecretUsesDeps {
   readonly database: Pick<Keys, 'noteSecretUse'>
   readonly log: { warn(details: object, message: string): void }
   readonly now?: () => number

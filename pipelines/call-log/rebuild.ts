@@ -67,7 +67,7 @@ const claim = async (database: LogRebuildDeps['database']): Promise<void> => {
 }
 
 /** The log has calls that PostgreSQL has not: a rebuild would delete them. */
-export class UnbookedCalls extends Error {
+class UnbookedCalls extends Error {
   constructor({ calls, cost, accounts }: UnbookedSum) {
     super(
       `Only the call log has ${calls} calls of ${accounts.length} accounts, which cost ${cost} credits: a rebuild would ` +

@@ -17,7 +17,7 @@ export interface LogRetentionDeps {
   readonly onFailed?: (error: Error) => void
 }
 
-export interface LogRetention {
+interface LogRetention {
   start(): void
   /** Called when the setting may have changed. */
   wake(): void

@@ -25,9 +25,9 @@ import type { CallCopy } from '../../src/postgres/call-log/repository.ts'
  * About one insert a second: each costs ClickHouse 15 to 30 ms of CPU whatever its rows, and leaves parts on disk to be
  * merged. A row is to be in the log within two seconds.
  */
-export const INSERT_GAP_MS = 800
+const INSERT_GAP_MS = 800
 /** Rows that another process booked are found without a call of `wake`. */
-export const POLL_MS = 500
+const POLL_MS = 500
 const FIRST_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
 
@@ -35,7 +35,7 @@ export type CopierEvent =
   | { readonly event: 'failed'; readonly error: Error; readonly failures: number; readonly retryMs: number }
   | { readonly event: 'recovered'; readonly failures: number }
 
-export interface CopierHealth {
+interface CopierHealth {
   /** Rows copied by this process. */
   readonly copiedRows: number
   /**
@@ -56,7 +56,7 @@ export interface UsageCopier {
   health(): CopierHealth
 }
 
-export interface UsageCopierDeps {
+interface UsageCopierDeps {
   readonly database: Pick<CallCopy, 'claimCopyRange' | 'readUsageRows' | 'finishCopyRange'>
   readonly callLog: Pick<CallLog, 'insertCalls'>
   readonly onEvent?: (event: CopierEvent) => void

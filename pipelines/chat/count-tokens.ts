@@ -49,7 +49,7 @@ export interface CountTokensDeps extends AuthenticateDeps, RateDeps, BodyDeps, L
   readonly openCountTokens: (request: CountRequest) => Observable<UpstreamEvent>
 }
 
-export interface CountRequest extends UpstreamCallRequest {
+interface CountRequest extends UpstreamCallRequest {
   readonly protocol: CountingProtocol
   readonly adapter: CountingAdapter
 }

@@ -5,7 +5,7 @@ import { type LogRebuildDeps, rebuildLog } from '../call-log/rebuild.ts'
 import type { RunJob } from './run-jobs.ts'
 import { type VerifyDeps, verifyBooks } from './verify.ts'
 
-export interface IntegrityDeps {
+interface IntegrityDeps {
   readonly database: LogRebuildDeps['database'] & VerifyDeps['database']
   readonly callLog: LogRebuildDeps['callLog'] & VerifyDeps['callLog']
   /** Null: there is no payment provider. */

@@ -13,7 +13,7 @@ const REPORT_INTERVAL_MS = 500
 /** Reports steps that are done. Rejects where the job is to stop: `RunJob` passes that on. */
 export type ReportProgress = (done: number, total: number) => Promise<void>
 
-export interface RanJob extends JobOutcome {
+interface RanJob extends JobOutcome {
   /** Called once the outcome is stored: a job that is run again still needs what this removes. */
   readonly onEnded?: () => Promise<unknown>
 }
@@ -21,7 +21,7 @@ export interface RanJob extends JobOutcome {
 /** Does a job. An error that it throws fails the job. */
 export type RunJob = (job: Job, report: ReportProgress) => Promise<RanJob>
 
-export interface JobDeps {
+interface JobDeps {
   readonly database: Pick<Operation, 'claimJob' | 'reportJob' | 'releaseJob' | 'endJob'>
   /** The kinds that this process runs. */
   readonly work: Readonly<Partial<Record<JobKind, RunJob>>>
@@ -29,7 +29,7 @@ export interface JobDeps {
   readonly touchMs?: number
 }
 
-export interface RunningJobs {
+interface RunningJobs {
   /** Begins no other job, and ends the one that runs: another process runs it again. */
   stop(): Promise<void>
 }

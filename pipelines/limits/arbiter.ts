@@ -20,7 +20,7 @@ import { admits, type LimitedRequest } from './limited-request.ts'
 /** A process that does not report its released slots in this time keeps the slots last known. */
 const FLUSH_BOUND_MS = 100
 
-export interface ArbiterOptions {
+interface ArbiterOptions {
   readonly self: string
   readonly state: LimiterState
   readonly now: () => number

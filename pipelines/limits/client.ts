@@ -4,10 +4,10 @@ import type { Decision } from '../../src/core/limits/limiter-state.ts'
 import type { LimitedRequest } from './limited-request.ts'
 
 /** After this a request is decided here. A leader that ends is replaced sooner. */
-export const ANSWER_BOUND_MS = 1_000
+const ANSWER_BOUND_MS = 1_000
 const SWEEP_INTERVAL_MS = 100
 
-export interface ArbiterClientOptions {
+interface ArbiterClientOptions {
   readonly now: () => number
   readonly send: (leader: string, asks: Pick<LimitAsks, 'asks' | 'released' | 'withdrawn'>) => void
   /** Called when answers are overdue: NATS reports no error for a message to a process that just ended. */

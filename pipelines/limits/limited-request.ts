@@ -6,7 +6,7 @@ export interface Permit {
   close(): void
 }
 
-export interface RequestHandlers {
+interface RequestHandlers {
   /** Called with a decision for each subject, in their order. All of them admit the request, or it is refused. */
   readonly onDecisions: (decisions: readonly Decision[]) => void
   /** Called once, if the request was admitted, when it is over. */

@@ -25,7 +25,7 @@ const GATHER_BOUND_MS = 500
 /** A start waits so long for NATS. */
 const START_BOUND_MS = 2_500
 
-export interface LimiterOptions {
+interface LimiterOptions {
   /** One token of a subject. Rises from process to process. */
   readonly self: string
   readonly openMailbox: (handlers: MailboxHandlers) => Mailbox

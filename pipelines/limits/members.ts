@@ -1,7 +1,7 @@
 /** The other live gateway processes, and the leader that each of them follows. */
 
 /** A process without a message for this long counts as dead: its slots are free. */
-export const SILENCE_MS = 3_000
+const SILENCE_MS = 3_000
 
 interface Member {
   heardAt: number

@@ -107,7 +107,7 @@ export function failureOf(error: unknown): unknown {
   return new Failure(failure, /[.!?]$/.test(message) ? message : `${message}.`)
 }
 
-export interface RunOptions<Deps> {
+interface RunOptions<Deps> {
   readonly database: Database
   readonly deps: Deps
   readonly caller: Caller

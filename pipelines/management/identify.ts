@@ -13,7 +13,7 @@ export interface EndpointDeps extends CookieDeps {
   readonly database: Database
 }
 
-export interface Identified {
+interface Identified {
   readonly caller: Caller
   /** The token of the session; null for a management token and a visitor. */
   readonly token: string | null

@@ -34,7 +34,7 @@ export interface ChannelLists {
   clipCategories(channel: ChannelEntry): Promise<readonly ClipCategory[]>
 }
 
-export interface ChannelListDeps {
+interface ChannelListDeps {
   readonly calls: MediaCalls
   readonly now?: () => number
 }

@@ -9,7 +9,7 @@ export const KEEP_ALIVE_EVERY_MS = 10_000
 const HEADERS: HeaderList = [['content-type', 'application/json; charset=utf-8']]
 const SPACE = ' '
 
-export interface KeepAliveTimes {
+interface KeepAliveTimes {
   readonly afterMs: number
   readonly everyMs: number
 }

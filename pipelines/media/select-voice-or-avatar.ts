@@ -16,7 +16,7 @@ export interface MediaResourceDeps extends Pick<TaskRecordsDeps, 'tasks'> {
   readonly lists: Pick<ChannelLists, 'presets'>
 }
 
-export interface MediaResource {
+interface MediaResource {
   /** What the channels call it. */
   readonly upstreamId: string
   /** Made for the account; not a preset. */

@@ -41,7 +41,7 @@ function statesOf(kind: TaskKind, words: readonly string[]): readonly TaskState[
 }
 
 /** What every list says of its page. A cursor is the id of the page's last task: ids rise with time. */
-export interface TaskPage {
+interface TaskPage {
   readonly has_more: boolean
   readonly next_cursor: string | null
 }

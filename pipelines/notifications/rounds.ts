@@ -12,7 +12,7 @@ const LANE_MAX_NAMED = 64
 /** Three times as long as between two touches of what a process has. */
 const STALE_MS = 15_000
 
-export interface RoundDeps {
+interface RoundDeps {
   readonly database: Pick<Notifications, 'dispatchEvents' | 'nameDeliveries'>
   readonly publish: (delivery: NamedDelivery) => void
   /** Works on a delivery without a message. */

@@ -11,7 +11,7 @@ const ACTOR = 'service:automatic-top-up'
 /** The provider forgets an Idempotency-Key after a day: an older attempt is looked up, and never sent again. */
 const RESEND_MS = 20 * 60 * 60 * 1000
 
-export interface AutomaticDeps extends BookingDeps {
+interface AutomaticDeps extends BookingDeps {
   /** Returns the price of credits; null while the configuration has no prices. */
   readonly priceOf: ((credits: Credits) => Price) | null
   /** Base of the links for customers. */

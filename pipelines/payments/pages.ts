@@ -1,7 +1,7 @@
 /** Pages of the console to which the provider's pages lead back. */
 import type { Payment } from '../../schemas/payments/payment.ts'
 
-export interface ReturnPages {
+interface ReturnPages {
   readonly successUrl: string
   readonly cancelUrl: string
 }

@@ -15,7 +15,7 @@ const OPEN_FOR_SECONDS = 3_600
 /** A hosted page opens for a day. One that was never opened, or that the provider does not know, is over by then. */
 const PAGE_MS = 25 * HOUR_MS
 
-export interface Reconciled {
+interface Reconciled {
   readonly since: Date
   /** Events of the provider since then. */
   readonly events: number

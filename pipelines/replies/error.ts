@@ -7,7 +7,7 @@ import { UpstreamRefusal } from '../chat/forward/upstream-error.ts'
 const JSON_TYPE = ['content-type', 'application/json'] as const
 
 /** Receives internal texts of errors. */
-export interface ErrorListener {
+interface ErrorListener {
   onUnforeseen(error: unknown, requestId: string): void
   /** Called with the internal text of a refusal. */
   onInternal(text: string, code: string, requestId: string): void

@@ -2,7 +2,7 @@
 import { Observable } from 'rxjs'
 import type { Flow, HeaderList, Reply } from '../../src/http/handler.ts'
 
-export interface PacedBody {
+interface PacedBody {
   /** Default: 200. */
   readonly status?: number
   /** As of a `full` reply. */

@@ -32,7 +32,7 @@ export interface Published {
   isUnreadable: boolean
 }
 
-export interface LookUpDependencies {
+interface LookUpDependencies {
   /** Batches that are not known to be booked, by id, oldest first. */
   readonly inFlight: ReadonlyMap<string, Published>
   /** Returns when NATS came back last. */

@@ -41,7 +41,7 @@ export const firstEndIn = (payload: Uint8Array): number | null =>
   decodeSettlements(null, payload).settlements[0]?.created_at ?? null
 
 /** The changes of one commit: the batches that it booked, and the totals after it. */
-export interface CommitNotification {
+interface CommitNotification {
   readonly batches: readonly string[]
   readonly wallets: readonly WalletTotals[]
 }

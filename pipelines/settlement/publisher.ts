@@ -58,7 +58,7 @@ export interface CommittedWallets {
   readonly wallets: readonly WalletTotals[]
 }
 
-export interface PublisherDependencies {
+interface PublisherDependencies {
   readonly journal: Journal
   readonly nats: Pick<Nats, 'publish' | 'listen' | 'sendDirectly'>
   readonly database: Pick<Bookings, 'readBooked'>

@@ -49,7 +49,7 @@ export interface SettlerDependencies {
   readonly scheduler?: SchedulerLike
 }
 
-export interface Settler {
+interface Settler {
   /** Messages received and not yet booked. */
   readonly waiting: number
   /** Reason why booking fails; null while it succeeds. */

@@ -57,7 +57,7 @@ export interface AuthenticateDeps {
 }
 
 /** Differences of an endpoint from the defaults. */
-export interface AuthenticateOptions {
+interface AuthenticateOptions {
   readonly findKey?: FindKey
   /** Default: agent keys are refused. A new endpoint is closed to them. */
   readonly isOpenToAgents?: boolean

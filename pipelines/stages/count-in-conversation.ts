@@ -21,7 +21,7 @@ const LIVE_HOURS = 2
 const BACKGROUND_HOURS = 48
 
 /** A call among those of its conversation. */
-export class ConversationCall {
+class ConversationCall {
   #isHandedOver = false
 
   /** It goes to an upstream: what becomes of it there is noted at its end. */

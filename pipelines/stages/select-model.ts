@@ -56,7 +56,7 @@ function requireTierPrice(call: ReadCall, model: Model): void {
   )
 }
 
-export interface SelectDeps {
+interface SelectDeps {
   readonly catalog: () => Catalog
 }
 

@@ -34,7 +34,7 @@ export interface EngineDeps {
 
 /** How an attempt at an upstream ended, for the metrics. */
 export type SubmitEnd = 'accepted' | 'produced' | 'refused' | 'lost' | 'unreachable' | 'timeout' | 'unusable'
-export interface TaskEvents {
+interface TaskEvents {
   submitted(end: SubmitEnd): void
   polled(outcome: string): void
   /** A channel delivered something else than was requested. */
@@ -43,7 +43,7 @@ export interface TaskEvents {
   discarded(): void
 }
 
-export interface TransitionResult {
+interface TransitionResult {
   /** Its current row. */
   readonly task: Task
   /** False: another process changed it meanwhile, or its state does not allow the event. */

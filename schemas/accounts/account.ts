@@ -48,7 +48,7 @@ export const LEDGER_KINDS = [
   /** Credits of a card payment that was refunded or disputed; those that a won dispute gives back. */
   'reversal',
 ] as const
-export type LedgerKind = (typeof LEDGER_KINDS)[number]
+type LedgerKind = (typeof LEDGER_KINDS)[number]
 
 export interface LedgerEntry {
   readonly id: bigint

@@ -65,6 +65,6 @@ export interface CallWithDetail extends LogRow {
   readonly channelId: string | null
   /** The price that the operator pays: credits, a decimal string. Never shown to customers. Null where it is not known. */
   readonly upstreamCost: string | null
-  /** The JSON of `schemas/call-log/call-detail.ts`; empty for a row from before. */
+  /** The JSON of `schemas/call-log/call-detail.ts`; empty for a row without one. */
   readonly detail: string
 }

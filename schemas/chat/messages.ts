@@ -50,7 +50,6 @@ export const messagesRequest = z.looseObject({
     ])
     .nullish(),
 })
-export type MessagesRequest = z.infer<typeof messagesRequest>
 
 /** `POST /v1/messages/count_tokens`: the same, but nothing is generated. */
 export const countTokensRequest = messagesRequest.extend({ max_tokens: tokenLimit.nullish() })

@@ -3,7 +3,7 @@
  * events into parts and prints the parts as the client's chunks.
  */
 
-export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter'] as const
+const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter'] as const
 export type FinishReason = (typeof FINISH_REASONS)[number]
 
 /** Tokens as reported. `prompt` counts all prompt tokens, the cached and the cache-write ones among them. */

@@ -32,7 +32,7 @@ export const CHAT_PROVIDERS = [
 export type ChatProvider = (typeof CHAT_PROVIDERS)[number]
 
 /** With those of media alone, which report no usage. */
-export const PROVIDERS = [...CHAT_PROVIDERS, 'fal', 'replicate', 'kling', 'runway'] as const
+const PROVIDERS = [...CHAT_PROVIDERS, 'fal', 'replicate', 'kling', 'runway'] as const
 export type Provider = (typeof PROVIDERS)[number]
 
 /** Client protocol to upstream protocol, where the gateway itself translates. */
@@ -252,7 +252,6 @@ export type Estimate = (typeof ESTIMATES)[number]
 
 /** `abort` ends the upstream call at once; `read_on` reads it, within limits, to learn what it costs. */
 export const AFTER_CLIENT_LEAVES = ['abort', 'read_on'] as const
-export type AfterClientLeaves = (typeof AFTER_CLIENT_LEAVES)[number]
 
 export const modelEntry = z.strictObject({
   id: name,
@@ -281,7 +280,7 @@ export const modelEntry = z.strictObject({
 export type ModelEntry = z.infer<typeof modelEntry>
 
 /** Headers in which upstreams take a key. */
-export const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'] as const
+const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'] as const
 export type KeyHeader = (typeof KEY_HEADERS)[number]
 
 /** Requests that an upstream of the chat-completions protocol refuses, and that are rewritten for it. */

@@ -67,22 +67,21 @@ export const channelReport = z.object({
   /** The last times that the breaker opened and closed, the oldest first. */
   history: z.array(breakerChange),
   /** Empty for a channel with one key, and before its first call. */
-  keys: z.array(keyReport).default([]),
+  keys: z.array(keyReport),
 })
 export type ChannelReport = z.infer<typeof channelReport>
 
-/** The report of a process; one of an earlier version leaves the fields with a default out. */
 export const processReport = z.object({
   /** `gateway 0`, `settler`, `tasks`. */
   process: z.string(),
   pid: count,
   host: z.string(),
-  version: z.string().default(''),
-  started_at: z.iso.datetime().nullable().default(null),
+  version: z.string(),
+  started_at: z.iso.datetime(),
   /** Engines by name, and whether they answer this process. */
-  engines: z.record(z.string(), z.boolean()).default({}),
+  engines: z.record(z.string(), z.boolean()),
   /** Gauges of the metrics by name, without labels. */
-  gauges: z.record(z.string(), z.number()).default({}),
-  channels: z.array(channelReport).default([]),
+  gauges: z.record(z.string(), z.number()),
+  channels: z.array(channelReport),
 })
 export type ProcessReport = z.infer<typeof processReport>

@@ -65,12 +65,6 @@ export type OidcProvider = z.infer<typeof oidcProvider>
 
 export const SIGN_UPS = ['open', 'invite', 'off'] as const
 
-/** See docs/operating.md, "Behind a proxy". */
-const NO_PROXY_PROTOCOL =
-  'the PROXY protocol is not available: the HTTP server takes another PROXY header before each request of a ' +
-  'connection, so a client behind the proxy could name any address. Let the proxy speak HTTP and send ' +
-  'X-Forwarded-For, and name it in server.trusted_proxies'
-
 export const configFile = z.strictObject({
   /** `public`: limits for unknown customers. */
   profile: z.literal('public').nullable().default(null),
@@ -102,10 +96,6 @@ export const configFile = z.strictObject({
           }),
         )
         .default([]),
-      proxy_protocol: z
-        .boolean()
-        .default(false)
-        .refine((isWanted) => !isWanted, NO_PROXY_PROTOCOL),
       /** Limits of one client address, in each gateway process; null is no limit. */
       per_address: z
         .strictObject({

@@ -117,7 +117,6 @@ export const booked = z.object({
     }),
   ),
 })
-export type Booked = z.infer<typeof booked>
 
 /** A message of `TASK_STREAM`. One with another chain than the row's is void. */
 export const taskMessage = z.object({ task: z.string(), chain: z.int().min(0) })

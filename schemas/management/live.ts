@@ -9,7 +9,7 @@ const processSchema = z.object({
   host: z.string(),
   pid: z.int(),
   version: z.string(),
-  started_at: instantText.nullable(),
+  started_at: instantText,
   calls_in_flight: z.int(),
   is_draining: z.boolean(),
 })

@@ -43,7 +43,7 @@ export const imageJob = z.object({
   extra,
 })
 
-export const videoPart = z.discriminatedUnion('type', [
+const videoPart = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text }),
   z.object({ type: z.literal('image'), file: fileRef, role: some(text) }),
   z.object({ type: z.literal('video'), file: fileRef, role: some(text) }),
@@ -99,7 +99,7 @@ const subtitleLine = z.object({
 })
 export type SubtitleLine = z.infer<typeof subtitleLine>
 
-export const clipComposeJob = z.object({
+const clipComposeJob = z.object({
   work: z.literal('clip_compose'),
   video: fileRef,
   /** The channel's own id of the recognition. */
@@ -116,7 +116,7 @@ export const clipComposeJob = z.object({
   pip_config: z.array(z.object({ media: fileRef, begin_time: z.number(), end_time: z.number() })).default([]),
 })
 
-export const musicJob = z.object({
+const musicJob = z.object({
   work: z.literal('music'),
   prompt: some(text),
   lyrics: some(text),

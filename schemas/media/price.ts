@@ -14,21 +14,21 @@ export const mediaPrice = z.object({
   /** For one unit. */
   perUnit: rate,
   /** Which of `variants` is requested; null where the model has one price for all. */
-  variant: z.string().nullable().default(null),
+  variant: z.string().nullable(),
   /** Price of one unit of each variant, for a delivery of another variant than was requested. */
-  variants: z.record(z.string(), rate).default({}),
+  variants: z.record(z.string(), rate),
   /** Whether a video with sound was agreed. Decides what the operator pays; the prices here are of it already. */
-  sound: z.boolean().default(false),
+  sound: z.boolean(),
   /** For one unit of an image with so many pixels or more, the largest first. Empty: every size costs the same. */
-  pixelTiers: z.array(z.object({ fromPixels: z.int().positive(), perUnit: rate })).default([]),
+  pixelTiers: z.array(z.object({ fromPixels: z.int().positive(), perUnit: rate })),
   /** Price of each input image. */
-  perInputImage: rate.default('0'),
+  perInputImage: rate,
   /** So many images are made at least, whatever number is requested. */
-  leastImages: z.int().positive().default(1),
+  leastImages: z.int().positive(),
   /** Pixels of the size that an upstream makes when none was requested. */
-  defaultPixels: z.int().positive().nullable().default(null),
+  defaultPixels: z.int().positive().nullable(),
   /** Length of the longest video that is charged; null: every length is. */
-  maxSeconds: z.number().positive().nullable().default(null),
+  maxSeconds: z.number().positive().nullable(),
   /** Factor on everything. */
   discount: rate,
 })

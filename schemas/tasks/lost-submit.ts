@@ -1,7 +1,7 @@
 /** A submit whose outcome is unknown: its customer has an error and the money, and operators have this record. */
 import { z } from 'zod'
 
-export const LOST_SUBMIT_STATES = [
+const LOST_SUBMIT_STATES = [
   // It is not known whether the provider has it.
   'open',
   // The provider has it.

@@ -37,8 +37,8 @@ export const responseCall = z.object({
   outputLimit: number.nullable(),
   choices: number,
   promptBytes: number,
-  /** Bytes of UTF-8 characters behind the first of each; absent from older tasks. */
-  laterBytes: number.optional(),
+  /** Bytes of UTF-8 characters behind the first of each. */
+  laterBytes: number,
   links: partCounts.extend({ inline: partCounts.extend({ bytes: number }).optional() }),
   builtInTools: z.array(z.enum(SERVER_TOOLS)),
   toolCallLimit: number.nullable(),
@@ -60,7 +60,7 @@ export const responseFacts = z.object({
   charactersSinceUsage: number,
   /** Contradictions in the usage; empty without any. */
   suspect: z.string(),
-  /** The usage as it came; null where none came, and in older tasks where it does not contradict itself. */
+  /** The usage as it came; null where none came. */
   reported: z.unknown(),
   /** In the upstream's own word; empty where it names none. */
   serviceTier: z.string(),

@@ -2,7 +2,7 @@
 import type { ChannelAuth } from '../../schemas/config/channel-auth.ts'
 import type { Expiring } from './token-cache.ts'
 
-export type HeaderFields = ReadonlyArray<readonly [name: string, value: string]>
+type HeaderFields = ReadonlyArray<readonly [name: string, value: string]>
 
 /** The parts of a request that a signature covers. */
 export interface SignedRequest {

@@ -13,7 +13,7 @@ export interface ChannelCall {
 }
 
 /** The parts of a POST that are equal for two calls with the same `variant`. */
-export interface ChannelRequest {
+interface ChannelRequest {
   /** Absolute, without a slash at its end. */
   readonly base: string
   /** Appended to the path of `base`. */

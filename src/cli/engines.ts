@@ -64,7 +64,7 @@ function runningUrls(settings: Settings): EngineUrls | null {
   return {
     databaseUrl: running.database_url,
     clickhouseUrl: running.clickhouse_url,
-    simulatorUrl: running.simulator_url ?? null,
+    simulatorUrl: running.simulator_url,
     async masterKey() {
       if (settings.masterKey !== null) return settings.masterKey
       await completeRotation(settings.dataDir, running.database_url)

@@ -209,7 +209,7 @@ async function openProvider(env: NodeJS.ProcessEnv): Promise<(() => Promise<Prov
   const { payments, dataDir } = readSettings(env)
   const running = readRunning(dataDir)
   const isDemonstration = running?.config_file === DEMONSTRATION_FILE
-  return lazyProvider(paymentSettings(payments, isDemonstration ? (running.simulator_url ?? null) : null, ''))
+  return lazyProvider(paymentSettings(payments, isDemonstration ? running.simulator_url : null, ''))
 }
 
 /** A machine under load takes seconds to connect. */

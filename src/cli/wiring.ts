@@ -18,12 +18,12 @@ import type { Database } from '../postgres/database.ts'
 import type { Task } from '../postgres/tasks/types.ts'
 import type { ObjectStore } from '../storage/store.ts'
 
-export interface Books {
+interface Books {
   readonly database: Database
   readonly callLog: AuditedLog
 }
 
-export interface UsageBooks {
+interface UsageBooks {
   readonly database: Database
   readonly callLog: Pick<CallLog, 'usageBy' | 'costsBy'>
 }

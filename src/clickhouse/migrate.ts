@@ -5,7 +5,6 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ClickHouseClient } from '@clickhouse/client'
-import { carryOver, isBeforeSquash } from './carry-over.ts'
 import { createRegister, type Migration, readRegister, register } from './tables/register.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
@@ -38,18 +37,11 @@ export function readMigrations(folder: URL = FOLDER): Migration[] {
     })
 }
 
-/**
- * Returns the files that were applied now.
- * @throws Error when the tables are older than what can be carried over
- */
+/** Returns the files that were applied now. */
 export async function migrate(client: ClickHouseClient): Promise<string[]> {
   await createRegister(client)
   const migrations = readMigrations()
-  let applied = await readRegister(client)
-  if (isBeforeSquash(applied)) {
-    await carryOver(client, applied, migrations)
-    applied = await readRegister(client)
-  }
+  const applied = await readRegister(client)
   const open = migrations.filter(({ file }) => !applied.has(file))
   for (const migration of open) {
     await migration.apply(client)

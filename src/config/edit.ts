@@ -6,7 +6,7 @@ import { type LoadResult, loadConfig, readConfigText } from './load.ts'
 import { MASK, withoutSecrets, withSecretsOf } from './secrets.ts'
 import { type Environment, readSource } from './source.ts'
 
-export interface ShownConfiguration {
+interface ShownConfiguration {
   readonly path: string
   /** Without its secrets. */
   readonly text: string
@@ -15,7 +15,7 @@ export interface ShownConfiguration {
   readonly isWritable: boolean
 }
 
-export interface CheckedText {
+interface CheckedText {
   readonly result: LoadResult
   /** The values of the file in force and of the text, as they are written. */
   readonly before: unknown

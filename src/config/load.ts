@@ -36,7 +36,7 @@ export type LoadResult = TextResult & {
 }
 
 /** Content of a file; `refusal` is the reason why it is no configuration, whatever its text. */
-export interface ConfigText {
+interface ConfigText {
   readonly path: string
   /** As in `LoadResult`. */
   readonly digest: string

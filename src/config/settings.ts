@@ -15,7 +15,7 @@ import type { Environment } from './source.ts'
 /** Used from the working folder when it exists and `TOLLGATE_CONFIG` is not set. */
 const DEFAULT_CONFIG_FILE = 'tollgate.yaml'
 
-export interface SettingProblem {
+interface SettingProblem {
   readonly variable: string
   /** The fault and the remedy. Never contains a value that may be a secret. */
   readonly message: string

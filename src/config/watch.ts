@@ -11,7 +11,7 @@ import type { Environment } from './source.ts'
  */
 const CONFIG_POLL_INTERVAL_MS = 250
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly env: Environment
   /** The result that is in force, so that a change between loading and watching is not missed. */
   readonly loaded: LoadResult
@@ -21,7 +21,7 @@ export interface WatchOptions {
   readonly pollIntervalMs?: number
 }
 
-export interface ConfigWatch {
+interface ConfigWatch {
   close(): void
 }
 

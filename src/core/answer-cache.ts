@@ -22,7 +22,7 @@ interface Pending {
 }
 
 /** Makes an answer; the signal aborts when no request waits for it any more. */
-export type MakeAnswer = (signal: AbortSignal) => Promise<string>
+type MakeAnswer = (signal: AbortSignal) => Promise<string>
 
 export class AnswerCache {
   readonly #options: AnswerCacheOptions

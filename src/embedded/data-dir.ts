@@ -35,17 +35,17 @@ const RunRecord = z.object({
   /** Address on this machine; null for a service without a gateway. */
   base_url: z.url().nullable(),
   /** Address of the metrics for operators; null without a listener for them. */
-  admin_url: z.url().nullish(),
+  admin_url: z.url().nullable(),
   /** The key of the first account, where the service made it. */
-  first_key: z.string().nullish(),
+  first_key: z.string().nullable(),
   /** Signs in the first operator, once and within 15 minutes. */
-  sign_in_url: z.string().nullish(),
+  sign_in_url: z.string().nullable(),
   database_url: z.string(),
   nats_url: z.string(),
   clickhouse_url: z.string(),
-  simulator_url: z.string().nullish(),
-  /** The configuration in use, absolute; absent where an earlier version wrote the record. */
-  config_file: z.string().nullish(),
+  simulator_url: z.string().nullable(),
+  /** The configuration in use, absolute. */
+  config_file: z.string(),
   started_at: z.iso.datetime(),
   /** Distinguishes this process from a later one with the same pid; see ProcessIdentity. */
   process_start: z.string(),

@@ -80,7 +80,7 @@ function keeping(capability: string): readonly string[] {
 }
 
 /** The one that gives away least comes first; containers leave out the one or the other. */
-export const WAYS_TO_DROP_ROOT: readonly Unprivileged[] = [
+const WAYS_TO_DROP_ROOT: readonly Unprivileged[] = [
   { prefix: [...AS_NOBODY, ...keeping('dac_read_search')], owner: NOBODY },
   { prefix: [...AS_NOBODY, ...keeping('dac_override')], owner: NOBODY },
   { prefix: ['unshare', '--user', `--map-user=${NOBODY.uid}`], owner: ROOT },

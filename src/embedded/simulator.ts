@@ -12,7 +12,7 @@ const PAYMENTS_FILE = 'simulated-payments.json'
 
 const PROGRAM = fileURLToPath(new URL('../simulator/main.ts', import.meta.url))
 
-export interface SimulatorEngineOptions {
+interface SimulatorEngineOptions {
   /** The books of simulated payments are kept there. */
   readonly dataDir: string
   readonly nodeArgs: readonly string[]

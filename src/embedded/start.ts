@@ -12,7 +12,7 @@ import { postgresEngine } from './postgres/postgres.ts'
 import { simulatorEngine } from './simulator.ts'
 import { SupervisedEngine } from './supervisor.ts'
 
-export interface EmbeddedOptions {
+interface EmbeddedOptions {
   /** Directory of the engines' data; the caller holds its lock (`lockDataDir`). */
   dataDir: string
   /** That lock. The engines inherit it: the directory stays locked while one of them lives. */
@@ -28,7 +28,7 @@ export interface EmbeddedOptions {
 }
 
 /** Addresses of the started engines; null for one that was not requested. */
-export interface EngineUrls {
+interface EngineUrls {
   databaseUrl: string | null
   natsUrl: string | null
   clickhouseUrl: string | null

@@ -40,7 +40,7 @@ export interface FetchedStream {
   readonly mediaType: string
 }
 
-export interface FetchedBytes {
+interface FetchedBytes {
   readonly bytes: Buffer
   /** Without parameters; empty when the server named none. */
   readonly mediaType: string

@@ -44,7 +44,7 @@ export function codingOf(contentEncoding: string): Coding | null {
   )
 }
 
-export interface DecodingLimits {
+interface DecodingLimits {
   /** Of the decoded body. */
   readonly limitBytes: number
   /** Of the body as it comes, where that is known beforehand; else 0. */

@@ -20,7 +20,7 @@ export interface AddressLimits {
 
 export type ClientRefusal = 'buffer_full' | 'address_buffer' | 'address_connections' | 'address_requests'
 
-export interface ClientLimitsOptions {
+interface ClientLimitsOptions {
   /** Returns the limit of body bytes for this process. */
   readonly maxBufferedBytes: () => number
   readonly perAddress: () => AddressLimits

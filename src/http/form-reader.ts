@@ -19,7 +19,7 @@ const refuse = (message: string): Failure => new Failure('invalid_request', mess
 export const isFormType = (contentType: string): boolean =>
   /^multipart\/form-data\s*(?:;|$)/i.test(contentType)
 
-export interface FormOptions {
+interface FormOptions {
   readonly contentType: string
   /** Of the whole form. */
   readonly limitBytes: number

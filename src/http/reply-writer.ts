@@ -41,7 +41,7 @@ const LINGER_MS = 2000
 /** Shorter than the 10 s after which the server would close the connection. */
 const STALL_TICK_MS = 4000
 
-export interface ReplyWriterOptions {
+interface ReplyWriterOptions {
   readonly response: HttpResponse
   /** Header lines that every reply has, and behind them the name of the first header that holds its request's id. */
   readonly commonHeaders: Uint8Array

@@ -100,7 +100,7 @@ export interface CopiedHead {
   readonly isChunked: boolean
 }
 
-export type RequestTarget = Pick<CopiedHead, 'method' | 'path'>
+type RequestTarget = Pick<CopiedHead, 'method' | 'path'>
 
 export const targetOf = (request: HttpRequest): RequestTarget => ({
   method: request.getCaseSensitiveMethod(),
@@ -224,7 +224,7 @@ class BodyPieces {
 /** So much of a body may come before its key is checked: usual calls then cost one check, in their handler. */
 export const UNCHECKED_MAX_BYTES = 16 * 1024
 
-export interface BodyLimits {
+interface BodyLimits {
   readonly limitBytes: number
   readonly announcedBytes: number
   /** Bounds the text of a body that may have too much; else null. */

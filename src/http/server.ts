@@ -46,7 +46,7 @@ interface Target {
   readonly route: Route
 }
 
-export interface ServerOptions {
+interface ServerOptions {
   /** Files in PEM; without them the server serves plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | null
   readonly routes: RouteTable

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 
 const TEXT_CONTENT_TYPE = 'text/plain; charset=utf-8'
 
-export interface TextAnswer {
+interface TextAnswer {
   readonly status: number
   readonly body: string
   /** Content type; plain text by default. */

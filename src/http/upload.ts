@@ -10,7 +10,7 @@ import type { HttpResponse } from './uws.ts'
 
 export class BodyTooLarge extends Error {}
 
-export interface UploadOptions {
+interface UploadOptions {
   readonly limitBytes: number
   /** Returns true when the reply is over or the client has left: the response is not touched any more. */
   readonly isClosed: () => boolean

@@ -15,8 +15,6 @@ const MAX_AT_ONCE = 2
 const MAX_WAITING = 100
 const BUSY_RETRY_SECONDS = '5'
 
-export type Passwords = ReturnType<typeof openPasswords>
-
 export function openPasswords() {
   const waiting: (() => void)[] = []
   let running = 0

@@ -4,7 +4,7 @@ import type { JournalFiles } from './files.ts'
 import { type Damage, type Group, groupsIn } from './format.ts'
 import type { Segment } from './segments.ts'
 
-export interface BacklogGroup<Call> {
+interface BacklogGroup<Call> {
   readonly segment: Segment<Call>
   /** Place of the group in the segment: its first byte, and the one behind it. */
   readonly offset: number

@@ -12,7 +12,7 @@ import type { Segment } from './segments.ts'
 
 /** A batch takes no further group once it holds this much. Servers take messages of 1 MiB by default. */
 export const BATCH_FULL_SETTLEMENTS = 200
-export const BATCH_FULL_BYTES = 256 * 1024
+const BATCH_FULL_BYTES = 256 * 1024
 /** Written settlements that wait in memory; further ones are read back from the file. */
 const WAITING_MAX_BYTES = 16 * 1024 * 1024
 
@@ -34,7 +34,7 @@ export interface JournalBatch {
 }
 
 /** One written group's settlements. */
-export interface WrittenGroup<Call> {
+interface WrittenGroup<Call> {
   readonly segment: Segment<Call>
   /** Place of the group in the segment: its first byte, and the one behind it. */
   readonly offset: number

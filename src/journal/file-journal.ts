@@ -24,11 +24,11 @@ import type { Journal, JournalDepth, JournalHoldings, JournalOptions, Recovered,
 /** A group takes no further settlement once it holds this much. */
 const GROUP_FULL_CHARS = 128 * 1024
 /** After a failed write (disk full) the next try comes after this. */
-export const WRITE_RETRY_MS = 200
+const WRITE_RETRY_MS = 200
 /** Rejected rows are dropped while the disk is full and this much waits. Admitted ones are never dropped. */
 export const REJECTED_WAITING_MAX_CHARS = 32 * 1024 * 1024
 /** The oldest segment's open calls are copied forward when they hold back this many segments. */
-export const SEGMENTS_BEFORE_CARRY = 8
+const SEGMENTS_BEFORE_CARRY = 8
 /** Delay after which a confirmation is written to the file, so that a restart does not send the batch again. */
 const MARK_DELAY_MS = 250
 const SCRATCH_BYTES = 16 * 1024

@@ -15,13 +15,13 @@
 import { Buffer } from 'node:buffer'
 import { crc32 } from 'node:zlib'
 
-export const GROUP_HEADER_BYTES = 36
+const GROUP_HEADER_BYTES = 36
 const MAGIC = Buffer.from([0x54, 0x47, 0x4a, 0xff])
 const MAGIC_WORD = MAGIC.readUInt32LE(0)
 /** UTF-8 needs at most this many bytes for one UTF-16 code unit. */
 const UTF8_MAX_BYTES = 3
 
-export interface GroupText {
+interface GroupText {
   /** Lines, each with its line end. */
   readonly admissions: string
   readonly settlements: string
@@ -68,7 +68,7 @@ export function encodeGroup(target: Buffer, text: GroupText): { settlementsAt: n
 }
 
 /** Returns the whole, undamaged group that begins at `offset`, or null. */
-export function groupAt(bytes: Buffer, offset: number): Group | null {
+function groupAt(bytes: Buffer, offset: number): Group | null {
   const payloadAt = offset + GROUP_HEADER_BYTES
   if (payloadAt > bytes.length || bytes.readUInt32LE(offset) !== MAGIC_WORD) return null
   const settlementsAt = payloadAt + bytes.readUInt32LE(offset + 8)

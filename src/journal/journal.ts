@@ -9,7 +9,7 @@ import type { Journal, JournalOptions } from './types.ts'
 
 export type { JournalBatch } from './batches.ts'
 export type { Admission } from './lines.ts'
-export type { Journal, JournalDepth, JournalHoldings, JournalOptions, Recovered, Ticket } from './types.ts'
+export type { Journal, JournalDepth, JournalOptions, Ticket } from './types.ts'
 
 /**
  * Opens a directory, and takes over the records of a process that died.

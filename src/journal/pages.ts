@@ -10,7 +10,7 @@ export const PAGE_BYTES = 512 * 1024
 /** Pages without a holder that are kept for later. */
 const FREE_MAX_PAGES = 16
 
-export interface Page {
+interface Page {
   readonly memory: Buffer
   used: number
   /** Number of slices in it that are not released. */

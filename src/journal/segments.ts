@@ -24,7 +24,7 @@ export interface Segment<Call = unknown> {
   readonly isRecovered: boolean
 }
 
-export function segmentPath(directory: string, number: number): string {
+function segmentPath(directory: string, number: number): string {
   return join(directory, `${String(number).padStart(SEGMENT_NUMBER_DIGITS, '0')}.journal`)
 }
 

@@ -8,7 +8,7 @@ const TIMEOUT_MS = 20_000
 const MAX_CONNECTIONS = 4
 const MAX_ANSWER_CHARS = 500
 
-export interface MailOutcome {
+interface MailOutcome {
   readonly isAccepted: boolean
   /** The server takes this mail to this address never: no other login and no other sender would help. */
   readonly isRefused: boolean
@@ -30,7 +30,7 @@ export interface Mail {
   close(): void
 }
 
-export interface MailOptions extends MailSettings {
+interface MailOptions extends MailSettings {
   /** Base of the links, without a slash at its end. */
   readonly publicUrl: string
 }

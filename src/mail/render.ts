@@ -89,7 +89,7 @@ function filled(text: string, content: Content, lang: Locale, escaped: (text: st
   return [...parts, put(text.slice(end), common)].join('')
 }
 
-export interface RenderedMail {
+interface RenderedMail {
   readonly subject: string
   readonly text: string
   readonly html: string

@@ -17,7 +17,7 @@ export interface PageFile {
   readonly file: string
 }
 
-export interface FolderPages {
+interface FolderPages {
   /** In the order of their paths. */
   readonly files: readonly PageFile[]
   readonly problems: readonly FileProblem[]

@@ -23,7 +23,7 @@ export interface Field {
 
 export type Fields = ReadonlyMap<string, Field>
 
-export interface SplitFile {
+interface SplitFile {
   /** Null where the file has none. */
   readonly frontMatter: string | null
   /** The text after it, without leading empty lines and trailing white space. */

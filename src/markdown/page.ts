@@ -11,7 +11,7 @@ import { lineAt, textOf } from './text.ts'
 const READER_VERSION = 'tollgate page 1\n'
 const EXTENSION = /\.(?:md|markdown)$/i
 
-export interface ReadPage extends Omit<PageFields, 'title'> {
+interface ReadPage extends Omit<PageFields, 'title'> {
   readonly title: string
   /** Markdown. */
   readonly body: string

@@ -14,7 +14,7 @@ const NUL = '\0'
 /** macOS adds copies of what it knows about each file. */
 const OF_MACOS = '__MACOSX/'
 
-export interface UnpackLimits {
+interface UnpackLimits {
   readonly maxBytes: number
   readonly maxFiles: number
 }

@@ -37,7 +37,7 @@ export interface McpServer {
 }
 
 /** A client may cancel a request in the same message: then no answer ever comes. */
-export const REQUEST_TIMEOUT_MS = 30_000
+const REQUEST_TIMEOUT_MS = 30_000
 
 /** The transport needs an absolute URL, and never connects to it. */
 const URL_OF_REQUEST = 'http://gateway/mcp'

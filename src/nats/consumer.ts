@@ -35,7 +35,7 @@ const releaseLater = (delayMs: number): Uint8Array =>
   encoder.encode(`-NAK ${JSON.stringify({ delay: nanos(Math.max(1, Math.round(delayMs))) })}`)
 
 /** Functions of a consumer's surroundings. */
-export interface ConsumerOptions {
+interface ConsumerOptions {
   readonly plan: StreamPlan
   /** Called when the stream or its consumer may be missing. */
   readonly missing: () => void

@@ -26,7 +26,7 @@ export interface Mailbox {
   close(): Promise<void>
 }
 
-export interface MailboxOptions {
+interface MailboxOptions {
   readonly url: string
   /** Shown by the server among its connections. */
   readonly name: string

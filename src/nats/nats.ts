@@ -7,9 +7,8 @@ import { type Published, Publisher } from './publisher.ts'
 import { countMessages, DELIVERIES, ensureStream, SETTLEMENTS, type StreamPlan, TASKS } from './stream.ts'
 import { answersTo } from './survey.ts'
 
-export type { NatsHealth, NatsLog } from './connection.ts'
+export type { NatsLog } from './connection.ts'
 export type { Delivery } from './consumer.ts'
-export type { Published } from './publisher.ts'
 
 /** Between tries to make the stream; JetStream may be up later than its server. */
 const ENSURE_RETRY_MS = 250
@@ -67,7 +66,7 @@ export interface Nats {
   close(): Promise<void>
 }
 
-export interface NatsOptions {
+interface NatsOptions {
   readonly url: string
   /** Shown by the server among its connections. */
   readonly name: string

@@ -12,7 +12,7 @@ const SWEEP_INTERVAL_MS = 1_000
 const NO_RESPONDERS = 503
 
 /** Called when a stream may not be in order. */
-export interface StreamFaultHandlers {
+interface StreamFaultHandlers {
   /** Called when no stream takes the messages. */
   missing(): void
   /** Called when the stream already has the message: it was stored before and not processed yet. */

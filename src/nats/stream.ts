@@ -109,7 +109,7 @@ const isMissing = (error: unknown, code: number): boolean =>
 /** Replicas of a stream on a cluster that has enough servers. */
 const USUAL_REPLICAS = 3
 
-export interface EnsureOptions {
+interface EnsureOptions {
   /** Before a missing stream is created. */
   readonly missingPauseMs: number
   /** Null: as many as the cluster allows, three at most; never fewer than there are. Undefined: those that there are. */

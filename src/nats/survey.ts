@@ -5,7 +5,7 @@ import { Connection, type NatsLog } from './connection.ts'
 /** Silence after an answer that ends the wait for more. */
 const STALL_MS = 300
 
-export interface SurveyOptions {
+interface SurveyOptions {
   readonly url: string
   /** Shown by the server among its connections. */
   readonly name: string

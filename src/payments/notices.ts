@@ -13,7 +13,7 @@ export const PAYMENT_KEY = 'tollgate_payment'
 
 type Reference = string | { readonly id: string } | null | undefined
 
-export const idOf = (reference: Reference): string | null =>
+const idOf = (reference: Reference): string | null =>
   typeof reference === 'string' ? reference : (reference?.id ?? null)
 
 /** Returns the state of a payment by its hosted page; null for one that is not ours. */
@@ -98,7 +98,7 @@ export function disputeNotice(dispute: Stripe.Dispute): ReversalNotice | null {
   }
 }
 
-export function methodNotice(
+function methodNotice(
   { id, card, created }: Stripe.PaymentMethod,
   event: MethodNotice['event'],
   customerId: string | null,

@@ -19,7 +19,7 @@ const FILES = [
 export const [MAIN_FONT = ''] = FILES
 
 /** A part of a line, and the file of its font. */
-export interface Run {
+interface Run {
   readonly text: string
   readonly font: string
 }

@@ -17,10 +17,7 @@ interface ChangeListener {
  * Listens for changes; resolves with the function that stops it. Survives the loss of the connection: the client then
  * listens again by itself.
  */
-export async function listenChanges(
-  sql: Sql,
-  { onChange, onReset }: ChangeListener,
-): Promise<() => Promise<void>> {
+async function listenChanges(sql: Sql, { onChange, onReset }: ChangeListener): Promise<() => Promise<void>> {
   let isListening = false
   const onNotify = (payload: string) => {
     const [name, ...id] = payload.split(':')

@@ -52,7 +52,7 @@ const EXACT_JSON = {
   to: JSON_OID,
   from: [JSON_OID, JSONB_OID],
   serialize: (value: unknown) => JSON.stringify(value),
-  // A row from before bodies had a limit of levels is read all the same.
+  // A row nests deeper than the body that it holds, which may be as deep as a body may be.
   parse: (text: string): unknown => (isTooDeep(text) ? JSON.parse(text) : parseExactJson(text)),
 }
 

@@ -17,7 +17,6 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Refusal } from './billing/refusal.ts'
-import { carryOver, isBeforeSquash } from './carry-over.ts'
 import { onConnection, type Sql } from './connection.ts'
 import { LOCKS } from './locks.ts'
 import { hasPartitions, makePartitions, makeTimeIndexes, untilLocked } from './partitions/make.ts'
@@ -69,8 +68,7 @@ export const readFunctions = (): SchemaFile[] => readFiles(FUNCTIONS)
 /**
  * Brings the database to this program's schema. Processes that start at once wait for the first of them.
  * @returns the names of the migrations and of the files of functions that were applied
- * @throws Refusal `schema_mismatch` when the database is newer than this program, an applied migration was edited, or
- * the database is older than what can be carried over
+ * @throws Refusal `schema_mismatch` when the database is newer than this program, or an applied migration was edited
  */
 export const migrate = (
   url: string,
@@ -101,13 +99,8 @@ async function createRegister(sql: Sql, table: string, columns: string): Promise
 
 async function applyMissing(sql: Sql, migrations: readonly Migration[]): Promise<string[]> {
   await createRegister(sql, 'schema_migrations', 'version integer PRIMARY KEY, name text NOT NULL')
-  const readApplied = () => sql<{ name: string; checksum: string }[]>`
+  const applied = await sql<{ name: string; checksum: string }[]>`
     SELECT name, checksum FROM schema_migrations ORDER BY version`
-  let applied = await readApplied()
-  if (isBeforeSquash(applied)) {
-    await carryOver(sql, applied, migrations)
-    applied = await readApplied()
-  }
   for (const [index, row] of applied.entries()) checkApplied(row, migrations[index])
   const missing = migrations.slice(applied.length)
   for (const migration of missing) {

@@ -12,7 +12,7 @@ import type { ChatCall, ClientRequest, EncodedRequest, EncodeOptions } from './d
 import { protocolAdapter, READERS, type ReaderName } from './registry.ts'
 
 /** A longer body is not worked on by the event loop. */
-export const LONG_BODY_BYTES = 64 * 1024
+const LONG_BODY_BYTES = 64 * 1024
 
 interface AdapterOf {
   readonly client: ChatProtocol

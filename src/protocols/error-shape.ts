@@ -6,7 +6,7 @@ import type { ChatProtocol } from '../../schemas/config/catalog.ts'
 import { FAILURES, type Failure, type FailureCode } from '../../schemas/failure.ts'
 
 /** The errors of responses have the shape of chat-completions. */
-export type ErrorShape = Exclude<ChatProtocol, 'responses'>
+type ErrorShape = Exclude<ChatProtocol, 'responses'>
 
 export function errorShapeOf(path: string): ErrorShape {
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'

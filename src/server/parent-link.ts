@@ -5,7 +5,7 @@ const METRICS_BOUND_MS = 5_000
 /** The id of a snapshot that was not requested. */
 const NOT_ASKED = 0
 
-export interface ParentHandlers {
+interface ParentHandlers {
   onDrain(deadlineMs: number): void
   onSnapshot(): Promise<unknown>
   onEngines(engines: Readonly<Record<string, string>>): void

@@ -12,12 +12,12 @@ import { VERSION } from './version.ts'
 const MS_PER_SECOND = 1000
 const ENGINE_UP = 'tollgate_engine_up'
 
-export interface ReportedChannels {
+interface ReportedChannels {
   readonly health: ChannelHealth
   readonly catalog: () => Catalog
 }
 
-export interface ReportedProcess {
+interface ReportedProcess {
   /** `gateway 0`, `settler`, `tasks`. */
   readonly process: string
   readonly nats: Pick<Nats, 'answer'>

@@ -8,7 +8,7 @@ import { splitModelName } from './directives/grammar.ts'
 export const BAD_KEY = 'sim-bad-key'
 const MODEL_PREFIX = 'sim'
 
-export type NamedModel = {
+type NamedModel = {
   /** Without directives. */
   readonly model: string
   readonly directives: string | null

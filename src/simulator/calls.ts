@@ -12,7 +12,7 @@ const CREDENTIAL_HEADERS = ['authorization', 'x-api-key', 'x-goog-api-key', 'api
  * `client_closed`: the caller went away before the answer was complete. `faulted`: a fault was committed on it.
  * A call that hangs by a fault is `running` until its caller goes away.
  */
-export type CallState = 'running' | 'completed' | 'client_closed' | 'faulted'
+type CallState = 'running' | 'completed' | 'client_closed' | 'faulted'
 
 export type Call = {
   readonly id: number

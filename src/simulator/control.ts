@@ -13,7 +13,7 @@ const TASK_END = /^\/simulator\/tasks\/([A-Za-z0-9_-]{1,100})\/end$/
 /** The request's path and query. */
 export type Target = { readonly path: string; readonly query: URLSearchParams }
 
-export type Observed = {
+type Observed = {
   readonly calls: CallLog
   readonly world: World
   /** Runs when the calls are cleared. */

@@ -20,7 +20,7 @@ const CALL_HEADER = 'x-simulator-call'
 const KEEP_ALIVE_TIMEOUT_MS = 65_000
 const BACKLOG_CONNECTIONS = 4_096
 
-export type SimulatorOptions = {
+type SimulatorOptions = {
   readonly host: string
   /** 0 picks a free one. */
   readonly port: number

@@ -5,7 +5,7 @@ import { fileLinks } from '../core/media/file-link.ts'
 import { FolderStore } from './folder-store.ts'
 import type { ObjectStore } from './store.ts'
 
-export interface StoreSettings {
+interface StoreSettings {
   /** A bucket; null: the folder `files` of the data directory. */
   readonly objectStore: ObjectStoreSettings | null
   /** Absolute. */

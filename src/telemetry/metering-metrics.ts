@@ -9,7 +9,7 @@ import type { Register } from './register.ts'
 const MAX_PAIRS = 5_000
 
 /** One ended call that was forwarded to a channel. */
-export interface MeteredCall {
+interface MeteredCall {
   readonly channel: string
   readonly model: string
   readonly source: Settlement['usage_source']

@@ -36,7 +36,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const SERVICE_NAME = 'tollgate'
 
-export interface TracerOptions {
+interface TracerOptions {
   readonly env: Environment
   /** Address for OTLP over HTTP, with its path. */
   readonly url: string

@@ -3,7 +3,7 @@ import { emptyHistogram, observe, samplesOf } from './histogram.ts'
 import { countBy, type Register } from './register.ts'
 
 /** Upper bounds in seconds. A poll should come within its task's interval. */
-export const LATENESS_BOUNDS_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
+const LATENESS_BOUNDS_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
 const MS_PER_SECOND = 1_000
 
 export interface TaskMeters {

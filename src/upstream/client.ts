@@ -3,7 +3,7 @@ import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from './connectio
 import { Connections, type UpstreamClientOptions, type UpstreamStats } from './connection/connections.ts'
 
 export type { UpstreamCall, UpstreamHandler, UpstreamRequest } from './connection/active-call.ts'
-export type { UpstreamClientOptions, UpstreamStats } from './connection/connections.ts'
+export type { UpstreamClientOptions } from './connection/connections.ts'
 export { type Origin, parseOrigin } from './connection/origin.ts'
 export { UpstreamFailure, type UpstreamFailureKind } from './failure.ts'
 export { finishHead, type HeadPrefix, headPrefix, renderHead } from './request/head.ts'

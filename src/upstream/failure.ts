@@ -34,7 +34,7 @@ export type UpstreamFailureKind =
   | 'authorization'
   | 'closed'
 
-export interface UpstreamFailureFacts {
+interface UpstreamFailureFacts {
   /** Any byte of the request was handed to the kernel: the upstream may have acted on it. */
   readonly sent: boolean
   /** `onHead` was called. */

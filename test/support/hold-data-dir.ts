@@ -3,18 +3,12 @@
  * whether it could, and stays until it is ended.
  */
 import { DataDirInUse, lockDataDir } from '../../src/embedded/data-dir.ts'
-
-const ADDRESS = {
-  base_url: 'http://127.0.0.1:1',
-  database_url: 'postgres://a',
-  nats_url: 'nats://b',
-  clickhouse_url: 'http://c',
-}
+import { RUN_ADDRESS } from './run-address.ts'
 
 try {
   const [, , dir = '', boundMs] = process.argv
   const lock = await lockDataDir(dir, boundMs === undefined ? undefined : Number(boundMs))
-  lock.writeRunFile(ADDRESS)
+  lock.writeRunFile(RUN_ADDRESS)
   process.stdout.write('held\n')
 } catch (error) {
   if (!(error instanceof DataDirInUse)) throw error

@@ -3,8 +3,6 @@ import type { CallQuery } from '../../../src/clickhouse/pages/find-call.ts'
 import type { CallPageQuery, CallPosition } from '../../../src/clickhouse/pages/query.ts'
 import type { AccountWindow } from '../../../src/clickhouse/summaries/summed-rows.ts'
 
-export type { CallQuery }
-
 export const ENGINE_NAMES = ['log', 'http', 'postgres'] as const
 export type EngineName = (typeof ENGINE_NAMES)[number]
 

@@ -19,7 +19,7 @@ const CONFIGURATION = {
   ],
 }
 
-export interface ServiceWanted {
+interface ServiceWanted {
   /** For its data. */
   readonly folder: string
   readonly databaseUrl: string

@@ -6,7 +6,7 @@ import { type Account, END_MS, keyId, RARE, START_MS } from '../rows/population.
 import { walkPages } from './walk.ts'
 
 /** A sample is the time until the response is complete; of a CSV also the time until it begins. */
-export interface Answer {
+interface Answer {
   readonly rows: number
   readonly firstMs?: number
 }

@@ -23,7 +23,7 @@ export interface Asked {
   readonly counting: Statements | null
 }
 
-export interface InterviewWanted {
+interface InterviewWanted {
   readonly asked: readonly Asked[]
   readonly account: Account
   readonly name: AccountName

@@ -53,8 +53,8 @@ export interface LogResults extends RunFacts {
     readonly kind: QuestionKind
   }[]
   readonly measured: readonly Measured[]
-  /** The first page of Calls in a browser, of the largest account. Null in results of earlier versions. */
-  readonly browser: BrowserTimes | null
+  /** The first page of Calls in a browser, of the largest account. */
+  readonly browser: BrowserTimes
   readonly failures: readonly FailedQuestion[]
 }
 

@@ -5,7 +5,7 @@ import { COLUMNS, type RowsWanted, rowAt, rowsSql } from './generator.ts'
 import { END_MS, START_MS } from './population.ts'
 
 /** One INSERT. */
-export interface Batch {
+interface Batch {
   readonly from: number
   readonly to: number
   /** Its month ends before this instant, epoch milliseconds. */
@@ -98,7 +98,7 @@ export const keepWholeYears = async (statements: Statements, total: number): Pro
   return kept
 }
 
-export interface CallLogWanted extends Pick<RowsWanted, 'seed' | 'accounts' | 'total'> {
+interface CallLogWanted extends Pick<RowsWanted, 'seed' | 'accounts' | 'total'> {
   /** The rows that exist already, in complete years. */
   readonly present: number
   /** Called after each batch with the number of stored rows. Throws to end the work. */
@@ -132,7 +132,7 @@ const partitionsOf = (statements: Statements): Promise<Partition[]> =>
     WHERE active AND database = currentDatabase() AND table IN (${TABLE_LIST})
     GROUP BY table, partition ORDER BY partition, table`)
 
-export interface MergeResult {
+interface MergeResult {
   /** Returns the partitions with more than one part, in all tables. */
   readonly unmerged: number
   readonly parts: number

@@ -49,7 +49,7 @@ export const KEY_NAMES = [
   'evaluation',
 ]
 
-export interface Model {
+interface Model {
   readonly id: string
   readonly share: number
   /** Null for a model billed by tokens. */
@@ -100,7 +100,7 @@ export const MODELS: readonly Model[] = [
 
 export const STATUS_SHARES = { success: 0.94, error: 0.03, interrupted: 0.018, rejected: 0.012 } as const
 
-export interface ErrorShare {
+interface ErrorShare {
   readonly code: string
   readonly message: string
   readonly share: number

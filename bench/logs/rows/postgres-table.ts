@@ -58,7 +58,7 @@ const DETAIL_ONLY = new Set<string>([
 ])
 export const PAGE_COLUMNS = COLUMNS.filter((column) => !DETAIL_ONLY.has(column))
 
-export const INDEXES: readonly string[] = [
+const INDEXES: readonly string[] = [
   'UNIQUE (id)',
   'UNIQUE (request_id)',
   "(task_id) WHERE task_id <> ''",
@@ -76,7 +76,7 @@ const printed = (column: string): string =>
 const statementFor = (wanted: RowsWanted): string =>
   `SELECT ${COLUMNS.map(printed).join(', ')} FROM (${rowsSql(wanted)}) FORMAT TabSeparated`
 
-export interface TableWanted extends Pick<RowsWanted, 'seed' | 'accounts' | 'total'> {
+interface TableWanted extends Pick<RowsWanted, 'seed' | 'accounts' | 'total'> {
   /** Called after each part with the number of stored rows. Throws to end the work. */
   onRows(rows: number): void
   onIndex(index: string): void

@@ -4,7 +4,7 @@ const TERMINAL_EVERY_MS = 200
 const LINE_EVERY_MS = 10_000
 const MS_PER_SECOND = 1_000
 
-export interface ProgressOutput {
+interface ProgressOutput {
   write(text: string): unknown
   readonly isTTY?: boolean
 }

@@ -14,7 +14,7 @@ import { buildTable, tableBytes } from './postgres-table.ts'
 import type { Progress } from './progress.ts'
 
 /** The sets and their folder. */
-export interface SetWanted {
+interface SetWanted {
   readonly ground: Ground
   readonly options: Options
   readonly accounts: readonly Account[]

@@ -29,7 +29,7 @@ export const sharesFrom = (count: number, first: number): number[] => {
  * Walker's alias table: draw a slot and a number below 2^32; select the slot where the number is below its threshold,
  * else its alias. Slots count from 0.
  */
-export interface AliasTable {
+interface AliasTable {
   readonly thresholds: number[]
   readonly aliases: number[]
 }

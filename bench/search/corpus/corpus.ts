@@ -34,7 +34,7 @@ export interface Entry {
   readonly queries: readonly JudgedQuery[]
 }
 
-export interface Corpus {
+interface Corpus {
   readonly pages: readonly BenchPage[]
   readonly queries: readonly JudgedQuery[]
 }

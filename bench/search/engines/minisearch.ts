@@ -5,7 +5,7 @@ import { DEPTH } from '../report/metrics.ts'
 import type { Subject } from './engine.ts'
 
 /** The same field weights as Tollgate's search. */
-export const BOOSTS = { title: 9, aliases: 6, tags: 4, summary: 3, text: 1 }
+const BOOSTS = { title: 9, aliases: 6, tags: 4, summary: 3, text: 1 }
 const FUZZY = 0.2
 
 const segmenter = new Intl.Segmenter('zh', { granularity: 'word' })

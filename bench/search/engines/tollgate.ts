@@ -12,7 +12,7 @@ import type { Subject } from './engine.ts'
 const BATCH_PAGES = 500
 const INDEX_TABLES = ['wiki_terms', 'wiki_postings', 'wiki_page_terms']
 
-export interface TollgateSubject extends Subject {
+interface TollgateSubject extends Subject {
   /** The parameters of a client's search. */
   ask(query: string, limit: number, offset: number): Promise<SearchPage>
 }

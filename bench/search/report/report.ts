@@ -7,7 +7,7 @@ import { KINDS, LANGUAGES } from '../corpus/corpus.ts'
 import type { SearchResults, SubjectResults } from './results.ts'
 
 /** The aim for a search in the largest base. */
-export const AIM_P99_MS = 20
+const AIM_P99_MS = 20
 const MIB = 2 ** 20
 const LANGUAGE_NAMES = { en: 'English', zh: 'Chinese' } as const
 

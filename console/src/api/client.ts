@@ -55,10 +55,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
 }
 
 /** Fills the parameters of a path; returns it with the rest of the input. */
-export function fill(
-  pattern: string,
-  input: Record<string, unknown>,
-): [path: string, rest: [string, unknown][]] {
+function fill(pattern: string, input: Record<string, unknown>): [path: string, rest: [string, unknown][]] {
   const inPath = new Set<string>()
   const path = pattern.replace(/\{(\w+)\}/g, (_, name: string) => {
     inPath.add(name)

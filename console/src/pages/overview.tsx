@@ -107,7 +107,7 @@ function Parts({ now: { engines, processes } }: { readonly now: Installation }) 
     { name: t('Host'), cell: ({ host }) => host },
     { name: t('Process id'), isNumber: true, cell: ({ pid }) => pid },
     { name: t('Version'), cell: ({ version }) => version },
-    { name: t('Since'), cell: ({ started_at }) => (started_at === null ? '–' : <Time at={started_at} />) },
+    { name: t('Since'), cell: ({ started_at }) => <Time at={started_at} /> },
     { name: t('Calls in flight'), isNumber: true, cell: ({ calls_in_flight }) => calls_in_flight },
     {
       name: t('State'),

@@ -89,7 +89,7 @@ class AssembledAnswer implements Answer {
 }
 
 /** Status and headers of an upstream's answer. */
-export interface AnswerHead {
+interface AnswerHead {
   readonly status: number
   readonly headers: ResponseHeaders
   readonly adapter: ProtocolAdapter

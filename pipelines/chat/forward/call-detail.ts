@@ -28,7 +28,7 @@ const microseconds = (from: number, to: number): number =>
   Math.max(0, Math.round((to - from) * MICROSECONDS_PER_MS))
 
 /** The parts of a request that its detail names. */
-export type DetailedCall = Pick<
+type DetailedCall = Pick<
   ChatCall,
   'model' | 'promptBytes' | 'settings' | 'outputLimit' | 'serviceTier' | 'builtInTools'
 >
@@ -64,7 +64,7 @@ export interface Oddities {
   readonly otherModel: string
 }
 
-export interface ForwardedFacts {
+interface ForwardedFacts {
   readonly call: DetailedCall
   readonly model: Pick<Model, 'id'>
   readonly startedAt: number
@@ -124,7 +124,7 @@ export const forwardedDetail = ({
   )
 
 /** Facts of a refused call: each is absent when the refusal came before it was known. */
-export interface RefusedFacts {
+interface RefusedFacts {
   /** Set where the protocol does not determine it. */
   readonly path?: string
   readonly call?: ChatCall

@@ -38,7 +38,7 @@ export interface UpstreamCallRequest {
 }
 
 /** Sends a call. The handler's methods are called later, with its answer or its failure. Aborting it closes the upstream connection. */
-export type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandler) => UpstreamCall
+type CallUpstream = (request: UpstreamCallRequest, handler: UpstreamHandler) => UpstreamCall
 
 export interface ForwardDeps extends ReservationDeps, BodyDeps {
   readonly journal: Pick<Journal, 'admit' | 'settle'>

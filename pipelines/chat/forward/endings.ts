@@ -28,7 +28,7 @@ export function endingOf({ code, message, isTimeout, isRejected = false }: Attem
   return { kind: isRejected ? 'refused' : 'failed', code, message }
 }
 
-export const failedBy = (code: string, message: string): Ending => ({ kind: 'failed', code, message })
+const failedBy = (code: string, message: string): Ending => ({ kind: 'failed', code, message })
 export const refusedBy = ({ code, message }: Failure): Ending => ({ kind: 'refused', code, message })
 
 export const FAULT = failedBy('internal_error', 'The gateway failed to handle the call.')

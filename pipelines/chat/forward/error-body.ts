@@ -13,7 +13,7 @@ export interface ErrorExtras {
 }
 
 /** Text of an upstream's error body. */
-export interface ErrorText {
+interface ErrorText {
   readonly message: string
   /** The parameter that it names as the offence, in any field. */
   readonly parameter: string | null
@@ -61,7 +61,7 @@ function validationProblems(value: unknown): ErrorText | null {
 }
 
 /** Returns what an error object says besides its message. */
-export function extrasOf({ param, details }: Json): ErrorExtras {
+function extrasOf({ param, details }: Json): ErrorExtras {
   const named = textOf(param)
   const isKept = isObject(details) && JSON.stringify(details).length <= MAX_DETAILS_CHARS
   return { ...(named !== null && { param: named }), ...(isKept && { details }) }

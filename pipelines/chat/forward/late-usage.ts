@@ -12,11 +12,11 @@ import { type Answer, MAX_WHOLE_RESPONSE_BYTES } from './answers.ts'
 import type { CallRecord } from './call-record.ts'
 
 /** Time for which an upstream is read behind the finish reason, or behind the last event. */
-export const LATE_USAGE_MS = 2_000
+const LATE_USAGE_MS = 2_000
 /** Bytes that are read of it. */
 export const LATE_USAGE_MAX_BYTES = 262_144
 /** Time for which it is read where the call is read on to its end. */
-export const READ_ON_MS = 30_000
+const READ_ON_MS = 30_000
 /** By so much it may be longer. */
 const TICK_MS = 250
 

@@ -12,7 +12,7 @@ const RETRY_MS = 1_000
 /** Beyond this the oldest note is dropped. */
 const MAX_PENDING = 10_000
 
-export interface ResponseNotesDeps {
+interface ResponseNotesDeps {
   readonly database: {
     storeResponse(response: ResponseToStore): Promise<void>
     findStoredResponse(accountId: string, id: string): Promise<StoredResponse | null>

@@ -4,7 +4,7 @@ import { DAY_MS } from '../../../src/core/call-log/window.ts'
 
 const RATE_DAYS = 7
 
-export interface SpendRate {
+interface SpendRate {
   readonly perDay: Credits
   /** Days before today of which `perDay` is the mean; 0: it is what today has cost so far. */
   readonly days: number

@@ -53,7 +53,7 @@ export interface ChannelTestDeps {
   readonly openUpstream: (request: UpstreamCallRequest) => Observable<UpstreamEvent>
 }
 
-export interface TestedChannel {
+interface TestedChannel {
   readonly channel: ChannelEntry
   /** The model; undefined: the first of the channel. */
   readonly name: string | undefined

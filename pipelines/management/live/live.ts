@@ -34,7 +34,7 @@ import { installationOf } from './installation.ts'
 import { CallWindow } from './window.ts'
 
 /** A settled call; null: some may have been missed. */
-export type SettledCall = Settlement | null
+type SettledCall = Settlement | null
 
 /** Sources of live data: what the processes publish and report. */
 interface Published {

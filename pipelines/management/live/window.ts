@@ -2,7 +2,7 @@
 import type { Credits } from '../../../schemas/money.ts'
 import { printCredits } from '../../../schemas/money.ts'
 
-export interface EndedCall {
+interface EndedCall {
   readonly status: string
   /** In 1e-8 credit. */
   readonly cost: string

@@ -18,7 +18,7 @@ export interface PaymentDeps {
   readonly visit?: Pick<Visit, 'origin'>
 }
 
-export type PaymentContext = Context & PaymentDeps
+type PaymentContext = Context & PaymentDeps
 
 /** @throws Failure `conflict` where the service takes no cards */
 export async function openCards({ openProvider, config, ...context }: PaymentContext) {

@@ -10,7 +10,7 @@ import { userShape } from '../shapes.ts'
 
 const SESSION_MAX_MS = 30 * 24 * 60 * 60 * 1000
 
-export interface SessionDeps {
+interface SessionDeps {
   readonly visit: Visit
 }
 

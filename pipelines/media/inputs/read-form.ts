@@ -13,7 +13,7 @@ export const MAX_FORM_BYTES = 64 * 1024 * 1024
 const MAX_FIELDS = 64
 const MAX_FIELD_BYTES = 256 * 1024
 
-export interface FormRules {
+interface FormRules {
   readonly accepted: AcceptedFiles
   /** How many files each field may bring; other fields bring none. */
   readonly files: Readonly<Record<string, number>>

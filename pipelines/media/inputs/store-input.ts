@@ -47,7 +47,7 @@ export interface StoredInput {
   readonly sha256: Buffer
 }
 
-export interface Incoming {
+interface Incoming {
   /** Of the request that brings it. */
   readonly upload: Upload
   /** Its place among the files of a request: part of its key. */

@@ -17,7 +17,7 @@ const tooMuch = (maxBytes: number): Failure =>
     { headers: [['retry-after', RETRY_SECONDS]] },
   )
 
-export interface UploadsOptions {
+interface UploadsOptions {
   readonly files: Pick<ObjectStore, 'delete'>
   readonly maxBytes?: number
 }

@@ -32,7 +32,7 @@ export interface VideoParams {
   readonly routes: readonly Route[]
 }
 
-export interface MadeJob {
+interface MadeJob {
   readonly job: MediaJob
   readonly routes: readonly Route[]
   /** One of the model's own; null, or absent, where it has one price. */

@@ -12,7 +12,7 @@ import { epochSeconds } from '../task-records.ts'
 /** From the instant at which the link is requested. See docs/api-rules.md, "Files and link lifetimes". */
 export const VIDEO_LINK_MS = 7 * 24 * 60 * 60 * 1000
 
-export type VideoTask = z.infer<typeof videoTask>
+type VideoTask = z.infer<typeof videoTask>
 
 /** As the answer to a submit: whatever has become of it meanwhile, it was queued. */
 export const printSubmittedVideo = ({ id, model, submittedAt }: Task): z.infer<typeof videoSubmitted> => ({

@@ -95,7 +95,7 @@ export const costNote = (priced: PricedCall, estimate: Credits, mode: Estimate):
     ? ''
     : ` (up to ${printCredits(estimate)} credits${explainEstimate(priced, mode)})`
 
-export interface PrechargeDeps {
+interface PrechargeDeps {
   readonly catalog: () => Catalog
 }
 

@@ -55,7 +55,7 @@ function tokensOwed(
   if (response === undefined) return null
   const { model } = kept
   const price = tokenPriceOf(kept)
-  const estimated = unreportedPrompt(model, call, call.laterBytes ?? 0)
+  const estimated = unreportedPrompt(model, call, call.laterBytes)
   const { usage: used, source } = usageOf(response, estimated, isAnswered)
   if (source === 'none') return { cost: 0n, usage: NO_USAGE, source, suspect: '', terms: null }
   const { usage: bounded, beyond } = boundedUsage(used, model, call)

@@ -11,19 +11,19 @@ import { planTransition } from '../transition.ts'
 /** Others move the task meanwhile: so often it is read again. */
 const MOVE_TRIES = 5
 
-export interface EndTaskDeps extends Pick<TransitionDeps, 'messages' | 'now'> {
+interface EndTaskDeps extends Pick<TransitionDeps, 'messages' | 'now'> {
   readonly database: Pick<Tasks, 'readTasks' | 'applyTransition'>
   /** Rejects with the reason why the provider has not cancelled the task. */
   readonly cancelUpstream: (task: Task) => Promise<unknown>
 }
 
-export interface EndedTask {
+interface EndedTask {
   readonly task: Task
   /** What the provider did, for the operator to read. */
   readonly provider: string
 }
 
-export interface OperatorEnd {
+interface OperatorEnd {
   /** `cancelled` for a customer who asked for it, `failed` for work that came to nothing. */
   readonly event: 'cancelled' | 'failed'
   /** The customer reads it, in the task and in the row. Null: the usual words for such an end. */

@@ -26,7 +26,7 @@ const GIVE_UP_AFTER_MS = 24 * 60 * 60 * 1000
 const FIND_TIMEOUT_MS = 15_000
 const FIND_MAX_ANSWER_BYTES = 1024 * 1024
 
-export interface FollowLostDeps extends Pick<EngineDeps, 'calls' | 'adapterOf' | 'catalog' | 'log' | 'now'> {
+interface FollowLostDeps extends Pick<EngineDeps, 'calls' | 'adapterOf' | 'catalog' | 'log' | 'now'> {
   readonly database: Pick<LostSubmits, 'claimLostSubmits' | 'recordFinding'> & Pick<Tasks, 'readTasks'>
 }
 

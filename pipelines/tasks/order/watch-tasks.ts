@@ -16,7 +16,7 @@ const READ_MAX_TASKS = 1_000
 /** An upstream has said that it has it, or the task has ended. */
 export const isAccepted = (state: TaskState): boolean => state !== 'waiting' && state !== 'submitting'
 
-export interface Watched {
+interface Watched {
   /** As it was last seen. */
   readonly task: Task
   /** False: the time was over first. */
@@ -29,7 +29,7 @@ export interface TaskWatch {
   close(): void
 }
 
-export interface TaskWatchDeps {
+interface TaskWatchDeps {
   readonly database: Pick<Tasks, 'readTasks'>
   readonly messages: Pick<TaskMessages, 'listen'>
   readonly log: PipelineLog

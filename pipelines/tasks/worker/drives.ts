@@ -3,7 +3,7 @@ import type { Task } from '../../../src/postgres/tasks/types.ts'
 import type { PipelineLog } from '../../settlement/retrying.ts'
 import type { TaskWork } from './work.ts'
 
-export interface DrivesDeps {
+interface DrivesDeps {
   readonly work: Pick<TaskWork, 'once'>
   readonly log: PipelineLog
 }

@@ -15,8 +15,8 @@ import { encodeCommitNotification, textOf } from '../../settlement/messages.ts'
 import { OutageLog, type PipelineLog } from '../../settlement/retrying.ts'
 
 /** Which task, and in which chain of messages about it. */
-export type TaskRef = Pick<Task, 'id' | 'chain'>
-export type TaskNote = Pick<Task, 'id' | 'version' | 'state'>
+type TaskRef = Pick<Task, 'id' | 'chain'>
+type TaskNote = Pick<Task, 'id' | 'version' | 'state'>
 
 export interface TaskMessages {
   /** Tried again for a while; lost when NATS stays away: the sweep finds the task then. */

@@ -23,7 +23,7 @@ const OVERDUE_MAX_TASKS = 500
 const OFFLINE_AT_ONCE = 64
 const EXPIRED_MAX_OBJECTS = 500
 
-export interface SweepDeps extends Pick<EngineDeps, 'log' | 'now' | 'storage'> {
+interface SweepDeps extends Pick<EngineDeps, 'log' | 'now' | 'storage'> {
   readonly database: Pick<
     Tasks,
     'readTasks' | 'claimStaleTasks' | 'findOverdueTasks' | 'findExpiredObjects' | 'removeObjects'

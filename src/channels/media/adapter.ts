@@ -7,7 +7,7 @@ import type { FileRef, MediaJob, MediaWork, TaskResult, TaskWork } from '../../.
 import type { HeaderFields } from '../channel.ts'
 
 /** A file of the object store that is sent along: read when it is sent, never held whole. */
-export interface StoredFile {
+interface StoredFile {
   readonly key: string
   readonly mediaType: string
   readonly bytes: number
@@ -18,7 +18,7 @@ export type FormPart =
   | { readonly name: string; readonly value: string }
   | { readonly name: string; readonly file: StoredFile }
 
-export type MediaRequestBody =
+type MediaRequestBody =
   | { readonly type: 'json'; readonly value: unknown }
   /** JSON already. */
   | { readonly type: 'json_text'; readonly bytes: Buffer }

@@ -29,7 +29,7 @@ function pixelsOf(size: string | null): { width: number | null; height: number |
 }
 
 /** Returns the status that an error in a 200 would have had. */
-export type StatusOf = (code: string) => number
+type StatusOf = (code: string) => number
 
 /**
  * Reads the images of a 2xx. Those that an upstream leaves out, or returns an error for, are neither delivered nor

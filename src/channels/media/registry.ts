@@ -54,7 +54,7 @@ export const mediaAdapterOf = (protocol: string): MediaAdapter | null =>
 export const worksOf = (protocol: string): readonly MediaWork[] => mediaAdapterOf(protocol)?.works ?? []
 
 /** Source of the presets of a kind: built in, listed by the upstream, or none. */
-export type PresetPlace =
+type PresetPlace =
   | { readonly type: 'known'; readonly presets: readonly Preset[] }
   | { readonly type: 'asked'; readonly source: PresetSource }
 

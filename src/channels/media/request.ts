@@ -26,7 +26,7 @@ function headersOf(
   ]
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly key?: KeyHeader
   readonly accept?: string
   /** Further ones, by their names in lower case. */

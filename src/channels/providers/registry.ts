@@ -53,7 +53,7 @@ const presetOf = (name: unknown): ProviderPreset | undefined =>
   typeof name === 'string' && Object.hasOwn(PRESETS, name) ? PRESETS[name as Provider] : undefined
 
 /** The fields that a preset may fill besides `protocol`. */
-export type PresetFields = Partial<
+type PresetFields = Partial<
   Pick<
     ChannelEntry,
     'base_url' | 'key_header' | 'keeps_responses_days' | 'keeps_conversations' | 'output_limit_field'

@@ -6,7 +6,7 @@ import type { Wiring } from '../wiring.ts'
 
 const YES_PATTERN = /^\s*y(es)?\s*$/i
 
-export interface ConfirmedChange {
+interface ConfirmedChange {
   /** Credits added, or taken away where negative. */
   readonly amount: Credits
   /** `--yes` was named. */

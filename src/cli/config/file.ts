@@ -27,11 +27,9 @@ export function findConfigFile(env: Environment): string {
   if (env.TOLLGATE_CONFIG && named !== null) return named
   const { dataDir, databaseUrl } = readSettings(env)
   const running = readRunning(dataDir)
-  if (running?.config_file)
+  if (running !== null)
     return there(running.config_file, `The service that runs in ${dataDir} was started with`)
   if (named !== null) return named
-  if (running !== null)
-    throw new UnknownConfig(`The service that runs in ${dataDir} does not say which configuration it uses.`)
   const last = readLastConfig(dataDir)
   if (last !== null) return there(last, `The service that ran last in ${dataDir} used`)
   if (databaseUrl === null) return DEMONSTRATION_FILE

@@ -104,7 +104,7 @@ const foundShape = (ref: string, place: Place, found: FoundCall, trace: JournalT
 })
 export type Found = ReturnType<typeof foundShape>
 
-/** Returns the detail as `GET /v1/logs/{id}` does; null for a row that was booked before details were kept. */
+/** Returns the detail as `GET /v1/logs/{id}` does; null for a row without one. */
 function detailShape({ call, detail }: FoundCall) {
   if (call === null || detail === null) return null
   const { request, upstream, gateway, request_note } = detailView({

@@ -9,7 +9,7 @@ import type { Wiring } from '../wiring.ts'
 const POLL_MS = 500
 const RETRY_MS = 1_000
 
-export interface TailOptions {
+interface TailOptions {
   readonly filter: CallFilter
   /** So many of the newest calls come first. */
   readonly lines: number

@@ -15,7 +15,7 @@ const TABLES = [{ table: 'calls', at: 'created_at' }, ...ROLLUPS.map((table) => 
 const MEASURES = ['requests', 'cost', 'input_tokens', 'output_tokens', 'cached_tokens'] as const
 type Measure = (typeof MEASURES)[number]
 
-export interface DayDifference {
+interface DayDifference {
   readonly account_id: string
   readonly kind: `day_${Measure}`
   /** The UTC day. */
@@ -26,7 +26,7 @@ export interface DayDifference {
 }
 
 /** The most months of accounts whose differences are listed by day. */
-export const MAX_NAMED_MONTHS = 20
+const MAX_NAMED_MONTHS = 20
 
 /** Of one account, and of one day where differences are given by day; all values as text, costs count 1e-8 credit. */
 type SumRow = { readonly account_id: string; readonly day: string } & {

@@ -72,8 +72,7 @@ export interface PageRow {
   readonly result_expires_ms: Whole | null
   readonly attempts_count: number | null
   readonly attempts: string
-  /** Rows that were stored before it was counted do not have it. */
-  readonly call_count?: number
+  readonly call_count: number
 }
 
 const PAGE_NAMES = Object.keys(PAGE_FIELDS)
@@ -112,7 +111,7 @@ export const toLogRow = (row: PageRow): LogRow => ({
   task_id: row.task_id || null,
   result_urls: row.result_urls,
   result_expires_at: row.result_expires_ms === null ? null : isoInstant(row.result_expires_ms),
-  call_count: row.call_count ?? 1,
+  call_count: row.call_count,
   attempts_count: row.attempts_count,
   attempts: row.attempts === '' ? [] : (JSON.parse(row.attempts) as AttemptRow[]),
 })

@@ -38,7 +38,7 @@ export async function listPositions(
   return { positions, hasMore: rows.length > query.limit }
 }
 
-export interface CallsAtQuery {
+interface CallsAtQuery {
   readonly accountId: string
   /** At least one, at most 500: parameters travel in the address of the request, which is bounded. */
   readonly positions: readonly CallPosition[]

@@ -28,14 +28,3 @@ export async function register(client: ClickHouseClient, migrations: readonly Mi
   const values = migrations.map(({ number, file }) => ({ number, file }))
   await client.insert({ table: TABLE, values, format: 'JSONEachRow' })
 }
-
-/** Removes all files but these. */
-export async function unregisterOthers(
-  client: ClickHouseClient,
-  migrations: readonly Migration[],
-): Promise<void> {
-  await client.command({
-    query: `DELETE FROM ${TABLE} WHERE file NOT IN {files:Array(String)}`,
-    query_params: { files: migrations.map(({ file }) => file) },
-  })
-}

@@ -10,7 +10,6 @@ import {
   type TextKey,
 } from '../../../schemas/call-log/call-detail.ts'
 import { shortened } from '../json/cut.ts'
-import { withNames } from './former-detail.ts'
 
 /** A longer text of the client's is cut: a beginning is enough to recognise it. */
 export const DETAIL_TEXT_MAX_CHARS = 64
@@ -47,11 +46,11 @@ export const detailText = (pieces: string, more = ''): string | undefined =>
   pieces === '' ? undefined : `{${pieces.slice(1)}${more}}`
 
 /**
- * Reads a stored detail; empty for a row from before details were kept. A value of the wrong form counts as absent: a
- * row stays readable, whichever version of the gateway wrote it.
+ * Reads a stored detail; empty for a row without one. A value of the wrong form counts as absent: a row stays readable,
+ * whichever version of the gateway wrote it.
  */
 export function readDetail(text: string): CallDetail {
-  const stored = withNames(parsed(text))
+  const stored = parsed(text)
   const read = Object.entries(CALL_DETAIL_FIELDS).flatMap(([key, schema]) => {
     const { success, data } = schema.safeParse(stored[key])
     return success ? [[key, data] as const] : []

@@ -5,7 +5,7 @@
  */
 
 /** A number as it was written. */
-export interface RawNumber {
+interface RawNumber {
   readonly rawJSON: string
 }
 
@@ -62,7 +62,7 @@ function stringEnd(text: string, at: number): number {
 }
 
 /** The limit that a JSON text exceeds. */
-export interface Excess {
+interface Excess {
   readonly of: 'levels' | 'values' | 'fields'
   /** Of the object with too many fields; for the others empty, the whole text. */
   readonly path: readonly (string | number)[]

@@ -18,7 +18,7 @@ export interface NameSet {
   readonly others?: NameSet
 }
 
-export interface NameFault {
+interface NameFault {
   readonly path: readonly (string | number)[]
   readonly why: string
 }

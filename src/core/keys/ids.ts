@@ -5,7 +5,7 @@
 import { randomFillSync } from 'node:crypto'
 import type { TaskIdPrefix } from '../../../schemas/tasks/task.ts'
 
-export type IdPrefix =
+type IdPrefix =
   | 'acc'
   | 'usr'
   | 'ses'

@@ -29,7 +29,7 @@ export class SealError extends Error {
 }
 
 /** Secrets that stay the same when the master key is replaced, 32 bytes each. */
-export interface DerivedSecrets {
+interface DerivedSecrets {
   /** Keys the hash by which a raw key is found. */
   readonly lookup: Buffer
   /** Signs links to files. */

@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 /** All requests, none, or those with the token. */
 export type OperatorAccess = 'open' | 'closed' | { readonly token: string }
 
-export interface OperatorAccessRules {
+interface OperatorAccessRules {
   /** Null: none is configured. */
   readonly token: string | null
   readonly hasAdminListener: boolean

@@ -16,7 +16,7 @@ export interface SubjectLimits {
   readonly limits: Limits
 }
 
-export type Dimension = 'requests' | 'concurrency'
+type Dimension = 'requests' | 'concurrency'
 
 /** The decision on one request by one subject. The numbers of a dimension without a limit mean nothing. */
 export interface Decision {

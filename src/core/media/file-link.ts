@@ -47,7 +47,7 @@ export const fileLinks = (base: string, signingKey: Uint8Array): FileLinks => ({
   },
 })
 
-export type LinkCheck = 'valid' | 'expired' | 'invalid'
+type LinkCheck = 'valid' | 'expired' | 'invalid'
 
 const EXPIRES = /^\d{1,12}$/
 

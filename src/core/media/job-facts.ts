@@ -9,7 +9,7 @@ import { shortened } from '../json/cut.ts'
 
 /** An absent value has no line. */
 type Facts = readonly (readonly [name: string, value: string | number | boolean | null | undefined])[]
-export type Lines = readonly (readonly [name: string, value: string])[]
+type Lines = readonly (readonly [name: string, value: string])[]
 
 const lines = (facts: Facts): Lines =>
   facts.flatMap(([name, value]) =>

@@ -1,7 +1,7 @@
 /** Reads the first bytes of a stream and loses none of it. */
 import { Buffer } from 'node:buffer'
 
-export interface PeekedStream {
+interface PeekedStream {
   /** The requested number of bytes, or all when there are fewer. */
   readonly head: Buffer
   /** All of it, the head included. Read it once; stopping early stops the source. */

@@ -79,7 +79,7 @@ export function withoutSplitFlags(texts: readonly string[]): string | null {
   return null
 }
 
-export interface GridPrompt {
+interface GridPrompt {
   readonly prompt: string
   /** The quality that the prompt itself orders; null without one. */
   readonly tier: 'hd' | 'sd' | null

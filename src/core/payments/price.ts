@@ -14,7 +14,7 @@ export function decimalsOf(currency: string): number {
   return WITH_THREE_DECIMALS.has(currency) ? 3 : 2
 }
 
-export interface Rates {
+interface Rates {
   readonly currency: string
   /** Credits that one unit of the currency buys. */
   readonly credits_per_unit: Credits

@@ -16,7 +16,7 @@ export interface PriceChange {
   readonly listed: Rate
 }
 
-export interface CatalogueDifference {
+interface CatalogueDifference {
   readonly changes: readonly PriceChange[]
   /** Models that are priced by tokens, and of which the list has no single price. */
   readonly unlisted: readonly string[]
@@ -80,7 +80,7 @@ function changesOf({ model, channel, current, names }: Compared, list: PriceList
   })
 }
 
-export interface DifferenceOptions {
+interface DifferenceOptions {
   /** Credits for a US dollar. */
   readonly perUsd: Rate
   /** Compares what channels cost the operator, in place of what models cost customers. */

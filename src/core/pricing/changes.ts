@@ -2,7 +2,7 @@
 import type { ModelEntry, Pricing, PricingFields } from '../../../schemas/config/catalog.ts'
 
 /** Prices, and the instant from which they hold: an RFC 3339 text, or null for those from the beginning. */
-export interface PricesFrom {
+interface PricesFrom {
   readonly from: string | null
   readonly fields: PricingFields
 }

@@ -66,7 +66,7 @@ export function linkedTokens(
 }
 
 /** The parts of a request that decide what its prompt is taken for where no upstream reported it. */
-export interface UnreportedPrompt extends Pick<EstimatedCall, 'promptBytes'> {
+interface UnreportedPrompt extends Pick<EstimatedCall, 'promptBytes'> {
   /** Parts given by URL, and those in the request as base64 with their bytes. */
   readonly links: PartCounts & { readonly inline?: (PartCounts & { readonly bytes: number }) | undefined }
 }
@@ -147,7 +147,7 @@ export function storedTokens(model: StoringModel, call: StoredCall): number {
 }
 
 /** The formula of an estimate, and the instant (epoch milliseconds) whose prices hold. */
-export interface EstimateOptions {
+interface EstimateOptions {
   readonly mode: Estimate
   readonly now: number
 }

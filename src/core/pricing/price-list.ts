@@ -5,7 +5,7 @@
 import { divideHalfUp, ONE_RATE, RATE_DECIMALS, type Rate } from '../../../schemas/money.ts'
 
 /** Prices of a model, per million tokens; a price that the list leaves out is absent. */
-export interface ListedPrices {
+interface ListedPrices {
   readonly input?: Rate
   readonly output?: Rate
   readonly cached_input?: Rate

@@ -11,7 +11,7 @@ import type { TokenUsage } from './usage.ts'
 /** Tokens that a model reads at most where its entry has no `context_window`: no known model reads more. */
 export const MAX_CONTEXT_TOKENS = 10_000_000
 
-export interface BoundedUsage {
+interface BoundedUsage {
   readonly usage: TokenUsage
   /** The counts that were beyond their bounds, such as `output 1000000000 > 4096`; empty on a usual call. */
   readonly beyond: readonly string[]
@@ -20,10 +20,10 @@ export interface BoundedUsage {
 const WITHIN_BOUNDS: readonly string[] = []
 
 /** The parts of a model that bound the usage of a call. */
-export type BoundingModel = Pick<ModelEntry, 'context_window' | 'max_output_tokens' | 'estimate'>
+type BoundingModel = Pick<ModelEntry, 'context_window' | 'max_output_tokens' | 'estimate'>
 
 /** The parts of a request that bound its usage. */
-export type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'builtInTools' | 'toolCallLimit'>
+type BoundedCall = Pick<EstimatedCall, 'outputLimit' | 'choices' | 'builtInTools' | 'toolCallLimit'>
 
 /**
  * Returns the calls of the upstream's tools that the estimate's formula has for the call. Some models search unprompted.
@@ -94,7 +94,7 @@ export function boundedUsage(usage: TokenUsage, model: BoundingModel, call: Boun
 }
 
 /** The delivered part of a call, by the gateway's own counts. */
-export interface Delivered {
+interface Delivered {
   /** Tokens, by the formula of the estimate. */
   readonly prompt: number
   readonly output: number

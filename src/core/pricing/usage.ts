@@ -31,7 +31,7 @@ export interface ExtraUsage {
 }
 
 /** Summaries of the prompt that the upstream made on the way. */
-export interface Compaction {
+interface Compaction {
   readonly count: number
   /** The largest prompt that was read at once: that of the answer, or of a summary. */
   readonly largestPrompt: number

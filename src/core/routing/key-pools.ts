@@ -14,7 +14,7 @@ export const LIMITED_KEY_REST_MS = 30_000
 export const MAX_KEY_REST_MS = 60 * 60_000
 
 /** One key of a channel as every process sees it. */
-export interface SeenKey extends KeyReport {
+interface SeenKey extends KeyReport {
   readonly tail: string
 }
 

@@ -2,7 +2,7 @@
 import type { Route } from './catalog.ts'
 import { channelSecrets } from './channel-access.ts'
 
-export interface UpstreamTexts {
+interface UpstreamTexts {
   /** Our names of the channels, their hosts, their names of the model. The name in the customer's request is no secret. */
   readonly names: readonly string[]
   readonly hosts: readonly string[]

@@ -1,6 +1,6 @@
 /** The beginning of a text. */
 
-export interface Excerpt {
+interface Excerpt {
   readonly text: string
   readonly isCut: boolean
 }

@@ -18,7 +18,7 @@ export interface QueryWord {
 }
 
 /** Adjacent words that might be a page's title or alias. */
-export interface QueryName {
+interface QueryName {
   readonly term: string
   /** Returns the terms of its words: computed only for the few names that exist. */
   readonly words: () => readonly string[]

@@ -8,7 +8,7 @@ import { excerpt } from './excerpt.ts'
 import { foldText } from './fold.ts'
 import { stem } from './stem.ts'
 
-export interface Term {
+interface Term {
   readonly text: string
   /** `gram`: a few neighbouring characters that need not be a word. */
   readonly kind: 'word' | 'gram'

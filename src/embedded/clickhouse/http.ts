@@ -6,7 +6,7 @@ import type { ChdbEngine, Outcome, Statement } from './engine.ts'
 import { ClickHouseFailure } from './failure.ts'
 
 /** The credentials of clients. */
-export interface Account {
+interface Account {
   user: string
   password: string
 }

@@ -13,7 +13,7 @@ const OLDEST = { major: 2, minor: 9 }
 const FETCH_BOUND_MS = 120_000
 const PACKAGE = 'nats-server'
 
-export interface NatsBinary {
+interface NatsBinary {
   path: string
   /** Whether the configuration knows `sync_interval` (2.10 and later). */
   hasSyncInterval: boolean

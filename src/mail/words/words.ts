@@ -2,7 +2,7 @@
 import type { ServiceMail } from '../../../schemas/notifications/delivery.ts'
 import type { EventType } from '../../../schemas/notifications/event.ts'
 
-export interface MailWords {
+interface MailWords {
   /** Also the heading. */
   readonly subject: string
   readonly text: string

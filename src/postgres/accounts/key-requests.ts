@@ -150,7 +150,7 @@ async function decide(
   return requestOfRow(row)
 }
 
-export interface IssuedKey {
+interface IssuedKey {
   readonly request: KeyRequest
   readonly key: ApiKey
   readonly raw: string

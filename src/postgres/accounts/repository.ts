@@ -55,7 +55,6 @@ import {
 } from './members.ts'
 
 export type Accounts = ReturnType<typeof openAccounts>
-export type Agents = ReturnType<typeof openAgents>
 export type Keys = ReturnType<typeof openKeys>
 
 export const openAccounts = ({ main }: Pools) =>

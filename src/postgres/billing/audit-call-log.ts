@@ -18,7 +18,7 @@ import { type AuditScope, firstIdOf, MAX_DIFFERENCES_PER_KIND } from './audit-ch
 import type { AuditedLog, Difference } from './audit-report.ts'
 
 /** Calls are compared one by one in at most so many months of accounts, and in so many ranges of each. */
-export const MAX_NAMED_MONTHS = 20
+const MAX_NAMED_MONTHS = 20
 const MAX_NAMED_BUCKETS = 20
 /** Ids follow the clock in microseconds: ten seconds of calls. */
 const BUCKET_IDS = 10_000_000

@@ -10,7 +10,7 @@ import type { NewTask } from '../tasks/types.ts'
 import { type BudgetJson, budgetOfJson } from './budget-rows.ts'
 
 /** The journal of a reserved call, so that the call can be closed when its machine never comes back. */
-export interface ReservedIn {
+interface ReservedIn {
   readonly journalId: string
   /** The call as the journal has it. */
   readonly admission: object

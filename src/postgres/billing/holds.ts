@@ -10,7 +10,7 @@ import type { Queryable } from '../connection.ts'
 import { Refusal } from './refusal.ts'
 import { type WalletRow, walletOfRow } from './wallet-rows.ts'
 
-export interface Hold {
+interface Hold {
   /** The task that the money is held for. */
   readonly ref: string
   readonly accountId: string

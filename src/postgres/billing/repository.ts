@@ -13,7 +13,6 @@ import { adjust, findRefund, ledgerPage, readWallets, refund, topUp } from './wa
 export type Wallets = ReturnType<typeof openWallets>
 export type Bookings = ReturnType<typeof openBookings>
 export type Reservations = ReturnType<typeof openReservations>
-export type Budgets = ReturnType<typeof openBudgets>
 export type WalletAudits = ReturnType<typeof openWalletAudits>
 
 export const openWallets = ({ main, ...pools }: Pools) => ({

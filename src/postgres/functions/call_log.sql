@@ -158,5 +158,3 @@ BEGIN
   END IF;
 END
 $$;
--- The one without an instant, which the function of before called.
-DROP FUNCTION IF EXISTS spend_budgets(text[], json);

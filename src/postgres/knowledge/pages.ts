@@ -23,7 +23,7 @@ interface PageRow extends EntryRow {
   targets: { id: string | null; title: string | null }[]
 }
 
-export const idsOf = (bases: readonly ReadableBase[]): string[] => bases.map(({ id }) => id)
+const idsOf = (bases: readonly ReadableBase[]): string[] => bases.map(({ id }) => id)
 
 /** Returns the columns of an entry, of `wiki_pages` as `p`. */
 const entryColumns = (sql: Queryable) => sql`

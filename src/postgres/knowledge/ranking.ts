@@ -25,7 +25,7 @@ export interface RankedRow extends EntryRow {
   readonly is_end: boolean
 }
 
-export interface Ranking {
+interface Ranking {
   readonly total: number
   readonly rows: readonly RankedRow[]
 }

@@ -11,7 +11,7 @@ export interface Retention {
   readonly detaches: boolean
 }
 
-export interface Retired {
+interface Retired {
   readonly name: string
   readonly rows: bigint
 }
@@ -75,7 +75,7 @@ export async function retirePartitions(sql: Sql, { months, detaches }: Retention
   return { retired, waiting }
 }
 
-export interface Partition {
+interface Partition {
   readonly name: string
   readonly table: PartitionedTable
   /** Null: from the beginning. */

@@ -25,8 +25,6 @@ import {
 import { listReceipts, showReceipt } from './receipts.ts'
 import { closeRefusedEvent, listRefusedEvents } from './refused-events.ts'
 
-export type Payments = ReturnType<typeof openPayments>
-
 export const openPayments = (pools: Pools) => ({
   ...onStandby(pools, { listPayments, listReceipts }),
   ...onPool(pools.main, {

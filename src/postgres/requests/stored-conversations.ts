@@ -65,14 +65,14 @@ export async function addToConversation(
     WHERE account_id = ${accountId} AND id = ${id}`
 }
 
-export interface ConversationCall {
+interface ConversationCall {
   readonly accountId: string
   /** The conversation's. */
   readonly id: string
   readonly requestId: string
 }
 
-export interface BegunConversationCall extends ConversationCall {
+interface BegunConversationCall extends ConversationCall {
   /** All that the call may add. */
   readonly tokens: number
   /** A call without an end counts for so long. */
@@ -80,7 +80,7 @@ export interface BegunConversationCall extends ConversationCall {
 }
 
 /** Tokens that a call reads of its conversation; null where they are not known. */
-export interface ConversationTokens {
+interface ConversationTokens {
   readonly tokens: number | null
 }
 

@@ -11,7 +11,7 @@ export const TARGETS = ['any', 'read-write', 'read-only', 'primary', 'standby', 
 export type Target = (typeof TARGETS)[number]
 
 /** Options of `tls.connect`, in PEM. */
-export interface TlsOptions {
+interface TlsOptions {
   readonly ca?: Buffer
   readonly cert?: Buffer
   readonly key?: Buffer

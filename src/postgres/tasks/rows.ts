@@ -16,10 +16,6 @@ export type TaskRow = SnakeCase<Omit<Task, keyof Instants>> & {
 
 const instant = (epochMs: bigint | null): number | null => (epochMs === null ? null : Number(epochMs))
 
-/** State in which a process of the version before leaves a task whose submit was not answered. Its client has the id. */
-const UNCONFIRMED = 'unconfirmed'
-const isUnconfirmed = ({ state }: { readonly state: string }): boolean => state === UNCONFIRMED
-
 export const taskOfRow = (row: TaskRow): Task => ({
   id: row.id,
   kind: row.kind,
@@ -31,10 +27,10 @@ export const taskOfRow = (row: TaskRow): Task => ({
   job: row.job,
   price: row.price,
   hold: row.hold,
-  isEarly: row.is_early || isUnconfirmed(row),
+  isEarly: row.is_early,
   isAwaited: row.is_awaited,
   channelIds: row.channel_ids,
-  state: isUnconfirmed(row) ? 'submitting' : row.state,
+  state: row.state,
   version: row.version,
   chain: row.chain,
   channelId: row.channel_id,

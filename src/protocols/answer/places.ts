@@ -40,7 +40,7 @@ export interface Place {
   readonly name?: string
 }
 
-export interface Field {
+interface Field {
   readonly name: Buffer
   readonly place: Place
 }

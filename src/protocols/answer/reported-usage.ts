@@ -141,7 +141,7 @@ export class ReportedUsage {
 }
 
 /** Facts of a whole answer besides its report and its length. */
-export interface WholeFacts {
+interface WholeFacts {
   /** The usage object, as it came. */
   readonly usage?: unknown
   readonly serviceTier?: string

@@ -6,7 +6,7 @@ const OF_COMPLETIONS =
   /^(?:context_length_exceeded|invalid_prompt|content_filter|content_policy_violation|string_above_max_length|invalid_image.*|unsupported_.*)$/
 
 /** Errors that the request itself caused, by the protocol of the upstream: no channel would answer it otherwise. */
-export const REQUEST_ERRORS: Readonly<Record<ChatProtocol, RegExp>> = {
+const REQUEST_ERRORS: Readonly<Record<ChatProtocol, RegExp>> = {
   'chat-completions': OF_COMPLETIONS,
   responses: OF_COMPLETIONS,
   messages: /^(?:invalid_request_error|request_too_large)$/,

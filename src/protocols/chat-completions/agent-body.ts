@@ -33,7 +33,7 @@ const COMMA = Buffer.from(',')
 
 const clientRequest = chatCompletionsRequest.omit({ model: true, tools: true, tool_choice: true })
 
-export interface AgentRequest {
+interface AgentRequest {
   readonly body: Buffer
   readonly fields: ReadonlyMap<string, FieldSpan>
   /** Each message as the client wrote it. */

@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { fieldsOf, type LooseObject, listOf, textOf } from '../loose.ts'
 
-export interface Citation {
+interface Citation {
   /** Characters of the text. */
   readonly start: number
   readonly end: number

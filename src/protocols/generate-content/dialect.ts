@@ -27,7 +27,7 @@ import { type Framing, readFraming, readPath } from './path.ts'
 import { generateContentSettings } from './settings.ts'
 
 /** The client's body, byte for byte, and the place for an output limit. */
-export interface GenerateContentSource {
+interface GenerateContentSource {
   readonly body: Buffer
   readonly framing: Framing
   /** Index of the request's opening brace. */

@@ -10,7 +10,7 @@ export type Framing = 'sse' | 'array'
 const METHODS = ['generateContent', 'streamGenerateContent', 'countTokens'] as const
 type Method = (typeof METHODS)[number]
 
-export interface CalledMethod {
+interface CalledMethod {
   readonly model: string
   readonly method: Method
 }

@@ -76,7 +76,7 @@ const serviceTierIn = ({ serviceTier, trafficType }: LooseObject): string =>
   textOf(serviceTier).toLowerCase() || textOf(trafficType).toLowerCase().replace(ON_DEMAND, '')
 
 /** Numbers of what the upstream searched and fetched for its answer, as one chunk has them. */
-export interface Grounding {
+interface Grounding {
   readonly queries: number
   readonly pages: number
   readonly hasMaps: boolean

@@ -16,11 +16,11 @@ const ANSWER_TOOL_DESCRIPTION = 'Gives the answer to the user. Call it once, wit
 const FIELD = 'response_format'
 const SCHEMA_PATH = `${FIELD}.json_schema.schema`
 
-export type OutputFormat =
+type OutputFormat =
   | { readonly type: 'output_config'; readonly value: LooseObject }
   | { readonly type: 'tool'; readonly tool: LooseObject }
 
-export interface OutputTarget {
+interface OutputTarget {
   readonly family: ModelFamily
   /** The client offers tools, or the history has calls: the model must be free to call them. */
   readonly hasTools: boolean

@@ -10,7 +10,7 @@ import { countCharacters } from '../chat-completions/scan.ts'
 import { type LooseObject, parsedFields } from '../loose.ts'
 import { METRICS_FIELD, type ToolBlock } from './usage.ts'
 
-export type EventKind =
+type EventKind =
   | 'message_start'
   | 'message_delta'
   | 'message_stop'

@@ -18,7 +18,7 @@ const LEAST_EFFORT = 'low'
 const EFFORTS: Readonly<Record<string, string>> = { minimal: LEAST_EFFORT }
 const MIN_BUDGET_TOKENS = 1024
 
-export interface ThinkingTurn {
+interface ThinkingTurn {
   /** A tool has to be called. */
   readonly isForced: boolean
   /** The turn to go on with began with signed thinking, or is a new one: reasoning with a budget needs that. */
@@ -28,7 +28,7 @@ export interface ThinkingTurn {
   readonly family: ModelFamily
 }
 
-export interface MessagesThinking {
+interface MessagesThinking {
   /** The model is asked to reason. */
   readonly isOn: boolean
   /** Null to leave it out. */

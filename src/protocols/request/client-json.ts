@@ -85,7 +85,7 @@ export function parseCheckedBody(body: Buffer, place: NameSet): unknown {
   return parsed(text, place)
 }
 
-export interface Issue {
+interface Issue {
   /** As zod names the kind of complaint. */
   readonly code?: string | undefined
   readonly path: readonly PropertyKey[]

@@ -12,7 +12,7 @@ export const MAX_TOOLS = 1024
  */
 export const MAX_UNCOUNTED_NODES = 3 * Math.min(MAX_MESSAGES, MAX_PARTS)
 
-export interface CountFault {
+interface CountFault {
   readonly field: string
   readonly why: string
 }

@@ -209,7 +209,7 @@ const OPAQUE: Readonly<Record<ChatProtocol, ReadonlySet<string>>> = {
 }
 
 type Path = readonly (string | number)[]
-export interface FieldFault {
+interface FieldFault {
   readonly path: Path
   readonly why: string
 }

@@ -18,7 +18,7 @@ export interface LinkedParts extends Counts {
 }
 
 /** Number of images and pieces of audio that are in the request as base64, and the length of that. */
-export interface InlineParts extends Counts {
+interface InlineParts extends Counts {
   readonly bytes: number
 }
 

@@ -19,7 +19,7 @@ const NONE: readonly number[] = []
 const NO_BYTES = Buffer.alloc(0)
 
 /** Places in an event. `numberStart` and `numberEnd` are equal where no number precedes the text. */
-export interface DeltaPlaces {
+interface DeltaPlaces {
   readonly start: number
   readonly numberStart: number
   readonly numberEnd: number

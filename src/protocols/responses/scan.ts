@@ -11,7 +11,7 @@ import { countCharacters } from '../chat-completions/scan.ts'
 import { type LooseObject, parsedFields } from '../loose.ts'
 import type { ItemFacts } from './tool-items.ts'
 
-export type EventKind =
+type EventKind =
   | 'completed'
   | 'failed'
   | 'cancelled'

@@ -11,7 +11,7 @@ export const MAX_EVENT_CHARS = 33_554_432
 const BYTE_ORDER_MARK = 0xfeff
 
 /** Called with each event. `name` is empty where the event has none. */
-export type OnTextEvent = (name: string, data: string) => void
+type OnTextEvent = (name: string, data: string) => void
 
 export class EventReader {
   readonly #decoder = new StringDecoder('utf8')

@@ -78,7 +78,7 @@ export function payloadStart(data: Buffer, bytes: Buffer, start: number, end: nu
  * Called for each event: `bytes[start, end)` is all of it, its empty line included, valid only during the call. Of an
  * event too long to be read (`isReadable` false) comes what `takeTail` has not handed out.
  */
-export type OnEvent = (bytes: Buffer, start: number, end: number, isReadable: boolean) => void
+type OnEvent = (bytes: Buffer, start: number, end: number, isReadable: boolean) => void
 
 /** Takes the bytes of events that are too long to be kept. */
 export interface LongEventReader {

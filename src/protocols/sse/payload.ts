@@ -29,7 +29,7 @@ function lineEnd(bytes: Buffer, from: number, to: number, hasCr: boolean): numbe
   return i
 }
 
-export interface PayloadSink {
+interface PayloadSink {
   /** Takes the next bytes of a payload: `bytes[from, to)`, valid only during the call. */
   push(bytes: Buffer, from: number, to: number): void
   /** Called when an event with a payload has ended. */

@@ -8,7 +8,7 @@ import type { Configuration } from '../configuration.ts'
 
 const RETRY_MS = 500
 
-export interface ChannelHoldsDeps {
+interface ChannelHoldsDeps {
   readonly database: Changes & Pick<Operation, 'listChannelHolds'>
   readonly configuration: Pick<Configuration, 'hold'>
   readonly health: Pick<ChannelHealth, 'hold'>

@@ -18,7 +18,7 @@ const tooMany = (count: number): Failure =>
     `The links of the request lead to ${count} hosts; at most ${MAX_LINKED_HOSTS} are allowed. Send fewer, or send the content itself.`,
   )
 
-export interface LinkCheckOptions {
+interface LinkCheckOptions {
   readonly store: Pick<ObjectStore, 'permanentLink' | 'link'>
   /** In place of the machine's resolver. */
   readonly resolve?: Resolve

@@ -18,7 +18,7 @@ function memoryBytes(): number {
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }
 
-export interface ClientLimitDeps {
+interface ClientLimitDeps {
   readonly config: () => ConfigFile
   readonly gatewayCount: number
   readonly count: (reason: ClientRefusal) => void

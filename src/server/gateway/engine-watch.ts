@@ -6,7 +6,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 const PING_INTERVAL_MS = 1_000
 const PING_TIMEOUT_MS = 5_000
 
-export interface WatchedEngine {
+interface WatchedEngine {
   /** As a person calls it: ClickHouse. */
   readonly title: string
   /** The label in `tollgate_engine_up`. */
@@ -19,7 +19,7 @@ export interface WatchedEngine {
   readonly onPinged?: (isUp: boolean) => void
 }
 
-export interface EngineWatch {
+interface EngineWatch {
   /** Returns the titles of the engines that did not answer the last check. Before the first check all count as up. */
   down(): string[]
   close(): void

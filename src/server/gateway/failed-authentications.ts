@@ -10,7 +10,7 @@ const REASONS: ReadonlyMap<string, string> = new Map(
   Object.entries(AUTH_MESSAGES).map(([reason, message]) => [message, reason]),
 )
 
-export interface FailedAuthenticationDeps {
+interface FailedAuthenticationDeps {
   readonly count: (reason: string) => void
   readonly log: { warn(details: object, message: string): void }
   readonly now?: () => number

@@ -14,7 +14,7 @@ const MAX_AT_ONCE = 4
 const MAX_TIMEOUT_MS = 20_000
 const BYTES_PER_MIB = 1024 * 1024
 
-export interface FileFetchOptions {
+interface FileFetchOptions {
   /** Replaces the rule that allows public addresses alone. */
   readonly isAllowed?: (address: string) => boolean
   readonly maxTotalBytes?: number

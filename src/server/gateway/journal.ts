@@ -47,7 +47,7 @@ export interface GatewayJournal {
   closeAtOnce(): Promise<void>
 }
 
-export interface GatewayJournalOptions {
+interface GatewayJournalOptions {
   readonly boot: Boot
   readonly database: Pick<Bookings, 'readBooked'> & Pick<Operation, 'recordHeartbeat' | 'recordDrained'>
   /** Returns whether JetStream is to have a settlement before the end of the answer leaves. */

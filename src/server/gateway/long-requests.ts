@@ -22,7 +22,7 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-export interface LongRequests {
+interface LongRequests {
   readonly work: WorkOnLongBody
   close(): void
 }

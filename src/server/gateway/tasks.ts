@@ -21,7 +21,7 @@ import type { Boot } from '../messages.ts'
 import { taskAdapterOf } from '../tasks/adapters.ts'
 import { taskStorage } from '../tasks/storage.ts'
 
-export interface GatewayTasksOptions {
+interface GatewayTasksOptions {
   readonly boot: Boot
   readonly database: Tasks
   readonly credentials: Credentials

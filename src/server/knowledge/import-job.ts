@@ -11,7 +11,7 @@ import type { ObjectStore } from '../../storage/store.ts'
 import type { FromImportThread, ImportBoot, ImportThreadData } from './import-thread.ts'
 import type { Imported } from './import-uploads.ts'
 
-export interface ImportJobDeps {
+interface ImportJobDeps {
   readonly boot: ImportBoot
   readonly store: Pick<ObjectStore, 'delete'>
 }

@@ -19,7 +19,7 @@ import { type ImportProgress, importFolder } from './import-folder.ts'
 /** Problems beyond this many are left out of the report. */
 const MAX_PROBLEMS = 1_000
 
-export interface UploadDeps {
+interface UploadDeps {
   readonly database: Pick<Wiki, 'pageHashes' | 'importPages' | 'announceSources' | 'reportLinks'>
   readonly store: Pick<ObjectStore, 'put' | 'get'>
   /** An empty folder of the caller, who removes it. */

@@ -62,7 +62,7 @@ const PROBE = { ...UNCOUNTED, isAnsweredWhileDraining: true } as const
 const WEBHOOK = { maxBodyBytes: 512 * 1024, isSameOrigin: true } as const
 
 /** All routes that `schemas/endpoints/index.ts` describes: paths with braces in place of a parameter. */
-export interface Routes extends RouteTable {
+interface Routes extends RouteTable {
   readonly endpoints: readonly { readonly method: string; readonly path: string }[]
 }
 

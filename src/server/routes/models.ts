@@ -14,7 +14,7 @@ import type { RoutedPath } from './routed.ts'
 
 export type ModelRouteDeps = ChatDeps & CountTokensDeps & ListModelsDeps
 
-export interface ModelRoutes {
+interface ModelRoutes {
   readonly routed: readonly RoutedPath[]
   /** Handlers of a path below the two lists. */
   readonly at: (path: string) => RouteMethods | undefined

@@ -51,7 +51,7 @@ export async function logAudit(
   else log.info(facts, 'Daily wallet verify: ok')
 }
 
-export interface DailyAuditDeps {
+interface DailyAuditDeps {
   readonly database: WalletAudits
   /** Null: there is no payment provider. */
   readonly openProvider: (() => Promise<AuditedPayments>) | null

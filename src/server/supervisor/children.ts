@@ -29,13 +29,13 @@ const HEAP_FLAGS = [
   '--v8-pool-size=1',
 ]
 
-export interface ChildLog {
+interface ChildLog {
   debug(details: object, message: string): void
   info(details: object, message: string): void
   error(details: object, message: string): void
 }
 
-export interface ChildOptions {
+interface ChildOptions {
   readonly boot: Boot
   /** The lock of the data directory. The child inherits it: the directory stays locked while the child lives. */
   readonly lockFd?: number

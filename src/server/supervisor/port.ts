@@ -18,7 +18,7 @@ function tryPort(host: string, port: number): Promise<number | NodeJS.ErrnoExcep
   })
 }
 
-export interface PortRequest {
+interface PortRequest {
   readonly host: string
   readonly port: number
   /** The operator named it: no other will do. */

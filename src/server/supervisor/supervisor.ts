@@ -41,7 +41,7 @@ const SECRET_BYTES = 32
 /** Placeholder of the simulated provider's address before it runs. */
 const ANY_SIMULATOR_URL = 'http://127.0.0.1:1'
 
-export interface ServeOptions {
+interface ServeOptions {
   /** Print the address of the service as one JSON value instead of the banner. */
   readonly json?: boolean
 }

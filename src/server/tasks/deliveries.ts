@@ -22,7 +22,7 @@ const ROUND_INTERVAL_MS = 1_000
 const BREAKERS_INTERVAL_MS = 10_000
 const PURGE_INTERVAL_MS = 3_600_000
 
-export interface DeliveriesOptions {
+interface DeliveriesOptions {
   readonly boot: Boot
   readonly database: Notifications
   readonly nats: Nats

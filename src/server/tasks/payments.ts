@@ -13,14 +13,14 @@ const RECONCILE_INTERVAL_MS = 5 * 60_000
 /** Soon after a start: webhooks may have been lost while the service was down. */
 const FIRST_RECONCILE_MS = 5_000
 
-export interface PaymentWorkDeps {
+interface PaymentWorkDeps {
   readonly boot: Pick<Boot, 'payments' | 'publicUrl'>
   readonly database: Database
   readonly configuration: Pick<Configuration, 'current'>
   readonly log: LogOutput
 }
 
-export interface PaymentWork {
+interface PaymentWork {
   /** Begins nothing more; resolves once what is under way has ended. */
   stop(): Promise<void>
 }

@@ -44,7 +44,7 @@ async function recognised(
   throw new Error(`The file at ${shownLink(url)} is ${what}.`)
 }
 
-export interface TaskStorageOptions {
+interface TaskStorageOptions {
   readonly store: ObjectStore
   /** Replaces the rule that allows public addresses alone. */
   readonly isAllowed?: (address: string) => boolean

@@ -6,7 +6,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-export type BodyWriterOptions = {
+type BodyWriterOptions = {
   /** Its head is out and it has its socket. */
   readonly response: ServerResponse
   /** Write at most so many bytes at a time, each in a separate turn. */

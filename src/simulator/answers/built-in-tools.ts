@@ -19,7 +19,7 @@ export type Search = {
   readonly sources: readonly Source[]
 }
 
-export type Source = { readonly url: string; readonly title: string }
+type Source = { readonly url: string; readonly title: string }
 
 export type Picture = {
   readonly id: string

@@ -1,6 +1,6 @@
 /** Ends the text of an answer before the first stop sequence. */
 
-export type StoppedText = {
+type StoppedText = {
   /** The last token may be cut. */
   readonly text: readonly string[]
   /** The sequence that ended it; null where the text has none. */

@@ -18,7 +18,7 @@ export type Fault =
   | { readonly kind: 'status'; readonly status: number }
 
 /** A fault that strikes at a byte of the response body. */
-export type ByteFault = Extract<Fault, { afterBytes: number }>
+type ByteFault = Extract<Fault, { afterBytes: number }>
 
 export const FAULT_NAMES = [
   'reset',

@@ -23,7 +23,7 @@ const MAX_SIDE_PIXELS = 4_096
 const USAGE_MODES = ['asked', 'always', 'none', 'zero', 'early', 'with_finish'] as const
 const USAGE_FORMS = ['openai', 'deepseek', 'moonshot', 'groq', 'xai', 'qwen', 'openrouter'] as const
 const USAGE_FAULTS = ['negative', 'cached_above', 'falling'] as const
-export const OUTCOMES = [
+const OUTCOMES = [
   'success',
   'fail',
   'moderation',
@@ -101,7 +101,7 @@ const SHORTHANDS: Readonly<Record<string, readonly [keyof typeof GRAMMAR, string
   accept_then_cut: ['fault', 'accept_then_cut'],
 }
 
-export type DirectiveName = keyof typeof GRAMMAR
+type DirectiveName = keyof typeof GRAMMAR
 export type Directives = { readonly [Name in DirectiveName]?: ReturnType<(typeof GRAMMAR)[Name]> }
 export type UsageMode = (typeof USAGE_MODES)[number]
 export type UsageForm = (typeof USAGE_FORMS)[number]

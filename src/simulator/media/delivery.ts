@@ -15,7 +15,7 @@ const CHARACTERS_PER_SECOND = 12
 const MAX_SECONDS = 600
 const MS_PER_SECOND = 1_000
 
-export type DeliveryOptions = {
+type DeliveryOptions = {
   readonly files: FileShelf
   readonly origin: string
   /** No other work has it. */

@@ -7,7 +7,7 @@ import { drawPng, type Picture } from './png.ts'
 
 const MAX_FILES = 200_000
 
-export type MediaFile =
+type MediaFile =
   | ({ readonly kind: 'png' } & Picture)
   | ({ readonly kind: 'mp4' } & Film)
   | ({ readonly kind: 'mp3' } & Sound)
@@ -21,7 +21,7 @@ export type ShelvedFile = {
 }
 
 /** Whose link it is, and how long it lives: `link_ttl` of the directives, counted from when it was ready. */
-export type LinkOptions = {
+type LinkOptions = {
   readonly origin: string
   /** Without folders and without an ending; one and the same name is one and the same file. */
   readonly name: string

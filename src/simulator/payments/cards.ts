@@ -1,7 +1,7 @@
 /** Test cards, by their numbers, and what becomes of a charge. */
 
 /** `confirm`: only its customer can go on. */
-export type CardAnswer = 'paid' | 'confirm' | { readonly declined: string; readonly message: string }
+type CardAnswer = 'paid' | 'confirm' | { readonly declined: string; readonly message: string }
 
 type TestCard = {
   readonly brand: string

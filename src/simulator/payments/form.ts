@@ -1,6 +1,6 @@
 /** Bodies as the payment provider takes them: `a[b][0][c]=value`, URL-encoded. */
 
-export type FormValue = string | { [name: string]: FormValue }
+type FormValue = string | { [name: string]: FormValue }
 export type FormFields = { [name: string]: FormValue }
 
 /** Reads a body or a query; lists are objects whose names are numbers. */

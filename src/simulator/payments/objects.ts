@@ -50,7 +50,7 @@ export type Intent = Stamped<'payment_intent'> &
     latest_charge: Charge | null
   }
 
-export type Charge = Stamped<'charge'> &
+type Charge = Stamped<'charge'> &
   Money & {
     readonly payment_intent: string
     amount_refunded: number

@@ -22,7 +22,7 @@ export type WebhookFaults = {
 
 const NO_FAULTS: WebhookFaults = { mode: 'send', copies: 1, delayMs: 0, secret: null }
 
-export type Delivery = {
+type Delivery = {
   readonly event: string
   readonly type: string
   /** Null: no answer. */

@@ -5,7 +5,7 @@ import busboy from 'busboy'
 
 const MAX_PARTS = 100
 
-export type FormPart = {
+type FormPart = {
   readonly name: string
   /** Null where the part is no file. */
   readonly fileName: string | null

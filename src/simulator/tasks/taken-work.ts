@@ -18,7 +18,7 @@ const REFUSED = 'The request was refused: simulated.'
 const IN_TEXT = /\[simulate:([^\]]*)\]/
 const IN_LINK = /^https?:\/\/[^?#\s]*\?(?:[^#\s]*&)?simulate=([^&#\s]*)/
 
-export type Work = NewTask & {
+type Work = NewTask & {
   readonly world: World
   readonly dialect: string
   readonly model: string

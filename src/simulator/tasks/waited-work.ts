@@ -10,7 +10,7 @@ const DEFAULT_WORK_MS = 200
 /** Longer than any caller waits. */
 const NEVER_MS = 7 * 86_400_000
 
-export type WaitedWork = {
+type WaitedWork = {
   readonly world: World
   readonly dialect: string
   readonly model: string

@@ -70,7 +70,7 @@ export interface Counters {
 }
 
 /** What a call needs of the connection that serves it. */
-export interface ServingConnection {
+interface ServingConnection {
   call: ActiveCall | null
   pauseReading(): void
   resumeReading(): void

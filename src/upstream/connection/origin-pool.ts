@@ -3,7 +3,7 @@ import type { Counters } from './active-call.ts'
 import type { Origin } from './origin.ts'
 
 /** A place in the list of unused connections. */
-export interface PoolEntry<Connection> {
+interface PoolEntry<Connection> {
   older: Connection | null
   newer: Connection | null
 }

@@ -20,7 +20,7 @@ export type FormField =
       readonly open: () => Promise<Readable>
     }
 
-export interface FormRequest {
+interface FormRequest {
   readonly url: string
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
   readonly fields: readonly FormField[]
@@ -29,7 +29,7 @@ export interface FormRequest {
   readonly signal?: AbortSignal
 }
 
-export interface FormAnswer {
+interface FormAnswer {
   readonly status: number
   readonly header: (name: string) => string | null
   readonly body: Buffer

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { consistsOf, FIELD_TEXT, TARGET, TOKEN } from '../grammar.ts'
 
-export type HeaderList = ReadonlyArray<readonly [name: string, value: string]>
+type HeaderList = ReadonlyArray<readonly [name: string, value: string]>
 
 const NO_HEADERS: HeaderList = []
 

@@ -24,14 +24,16 @@ const row = (
   readRows: 1_000,
 })
 
+const BROWSER = { samples: 30, p50Ms: 150, p99Ms: 310, maxMs: 310 }
+
 const resultsOf = (measured: readonly Measured[]): LogResults =>
-  ({ measured, questions: QUESTIONS }) as unknown as LogResults
+  ({ measured, questions: QUESTIONS, browser: BROWSER }) as unknown as LogResults
 
 const results = (measured: readonly Measured[]) =>
   aimsOf(resultsOf(measured)).map((aim) => [aim.value, isMet(aim)])
 
 t.test('what was not measured is neither met nor missed', async (t) => {
-  t.same(results([]), Array(8).fill([null, null]))
+  t.same(results([]).slice(0, -2), Array(6).fill([null, null]))
 })
 
 t.test('the slowest page of Tollgate counts, not PostgreSQL and not other answers', async (t) => {
@@ -58,9 +60,7 @@ t.test('the slowest page of Tollgate counts, not PostgreSQL and not other answer
 })
 
 t.test('the slowest page on the screen counts', async (t) => {
-  const browser = { samples: 30, p50Ms: 150, p99Ms: 310, maxMs: 310 }
-  const aims = aimsOf({ ...resultsOf([]), browser }).map((aim) => [aim.value, isMet(aim)])
-  t.same(aims.slice(-2), [
+  t.same(results([]).slice(-2), [
     [310, false],
     [150, true],
   ])

@@ -74,7 +74,7 @@ export class CopyBench {
     return bench
   }
 
-  /** From now on the ids of booked rows are 1, 2, 3 and so on, as earlier versions gave them. */
+  /** From now on the ids of booked rows are 1, 2, 3 and so on. */
   async countIds(): Promise<void> {
     await this.sql.unsafe(`
       CREATE OR REPLACE FUNCTION advance_usage_row_ids() RETURNS void LANGUAGE sql AS 'SELECT';

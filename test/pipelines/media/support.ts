@@ -1,9 +1,9 @@
 /** Tasks as their rows say, and channels, for tests of what endpoints make of them. */
 import { type ChannelEntry, channelEntry } from '../../../schemas/config/catalog.ts'
 import { emptyResult, mediaJob, type ResultFile, resultFile } from '../../../schemas/media/job.ts'
-import { mediaPrice } from '../../../schemas/media/price.ts'
 import { newId } from '../../../src/core/keys/ids.ts'
 import type { Task } from '../../../src/postgres/tasks/types.ts'
+import { PRICE } from '../../src/postgres/tasks/support.ts'
 
 export const SUBMITTED_AT = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
@@ -26,7 +26,7 @@ export function taskOf(more: Partial<Task> = {}): Task {
     model: 'film',
     protocol: 'videos',
     job: mediaJob.parse({ work: 'video', content: [{ type: 'text', text: 'a kite' }], duration: 5 }),
-    price: mediaPrice.parse({ unit: 'second', perUnit: '1', discount: '1' }),
+    price: { ...PRICE, perUnit: '1', discount: '1' },
     hold: 0n,
     isEarly: false,
     isAwaited: false,

@@ -155,7 +155,14 @@ async function responding({ account }: TestAccount, directives: string): Promise
 }
 
 const CALL: ResponseCall = {
-  ...{ model: 'kept', outputLimit: 64, choices: 1, promptBytes: 0, links: { image: 0, file: 0, audio: 0 } },
+  ...{
+    model: 'kept',
+    outputLimit: 64,
+    choices: 1,
+    promptBytes: 0,
+    laterBytes: 0,
+    links: { image: 0, file: 0, audio: 0 },
+  },
   ...{ builtInTools: [], toolCallLimit: null, settings: '' },
 }
 

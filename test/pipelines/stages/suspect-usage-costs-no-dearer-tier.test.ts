@@ -51,7 +51,15 @@ function background(report: Report): string {
   const body = { id: 'resp_1', status: 'completed', service_tier: reported, usage: usageOf(report) }
   const output = [{ type: 'message', content: [{ type: 'output_text', text: SAID }] }]
   const call = {
-    ...{ model: MODEL, outputLimit: 64, choices: 1, promptBytes: 80, toolCallLimit: null, settings: '' },
+    ...{
+      model: MODEL,
+      outputLimit: 64,
+      choices: 1,
+      promptBytes: 80,
+      laterBytes: 0,
+      toolCallLimit: null,
+      settings: '',
+    },
     ...{ links: { image: 0, file: 0, audio: 0 }, builtInTools: [] },
     ...(asked !== undefined && { serviceTier: asked }),
   }

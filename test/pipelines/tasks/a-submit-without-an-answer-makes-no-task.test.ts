@@ -89,8 +89,8 @@ const response = {
   work: 'response',
   body: { from: 'store', key: 'inputs/asked.json', media_type: 'application/json', bytes: 23, name: 'r' },
   call: {
-    ...{ model: 'made', outputLimit: 10, choices: 1, promptBytes: 8, builtInTools: [], toolCallLimit: null },
-    ...{ links: { image: 0, file: 0, audio: 0 }, settings: '' },
+    ...{ model: 'made', outputLimit: 10, choices: 1, promptBytes: 8, laterBytes: 0, settings: '' },
+    ...{ links: { image: 0, file: 0, audio: 0 }, builtInTools: [], toolCallLimit: null },
   },
   conversation: null,
   kept_days: 30,

@@ -18,7 +18,15 @@ const ENTRY = modelEntry.parse({
   pricing: { unit: '1M_tokens', input: '1000000', output: '2000000', server_tools: { web_search: '7' } },
 })
 const CALL: ResponseCall = {
-  ...{ model: 'kept', outputLimit: 64, choices: 1, promptBytes: 80, toolCallLimit: null, settings: '' },
+  ...{
+    model: 'kept',
+    outputLimit: 64,
+    choices: 1,
+    promptBytes: 80,
+    laterBytes: 0,
+    toolCallLimit: null,
+    settings: '',
+  },
   ...{ links: { image: 0, file: 0, audio: 0 }, builtInTools: ['web_search'] },
 }
 const SAID = { type: 'message', content: [{ type: 'output_text', text: 'Two tok' }] }

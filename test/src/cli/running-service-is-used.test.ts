@@ -6,6 +6,7 @@ import { lockDataDir } from '../../../src/embedded/data-dir.ts'
 import { currentMasterKey } from '../../../src/postgres/accounts/master-key.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import { startEngines } from '../../support/engines.ts'
+import { RUN_ADDRESS } from '../../support/run-address.ts'
 import { tollgate } from './support.ts'
 
 // A running service, as far as the command line can tell: its engines, its lock and its run.json.
@@ -25,13 +26,7 @@ channels:
 `,
 )
 t.teardown(() => lock.release())
-lock.writeRunFile({
-  base_url: 'http://127.0.0.1:9',
-  database_url: engines.databaseUrl,
-  nats_url: 'nats://127.0.0.1:9',
-  clickhouse_url: 'http://127.0.0.1:9',
-  config_file: configFile,
-})
+lock.writeRunFile({ ...RUN_ADDRESS, database_url: engines.databaseUrl, config_file: configFile })
 const env = { TOLLGATE_DATA_DIR: engines.dataDir }
 const here = { TOLLGATE_DATA_DIR: '/proc/nowhere', DATABASE_URL: engines.databaseUrl }
 

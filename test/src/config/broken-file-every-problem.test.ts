@@ -54,13 +54,6 @@ channels:
   )
 })
 
-t.test('the PROXY protocol is refused with what to do instead', async (t) => {
-  t.same(problemsOf(t, `server: { proxy_protocol: false }\n${model('a')}`), [])
-  const [problem, ...others] = problemsOf(t, `server: { proxy_protocol: true }\n${model('a')}`)
-  t.match(problem, /^1:27 server\.proxy_protocol: the PROXY protocol is not available: .*X-Forwarded-For/s)
-  t.same(others, [])
-})
-
 t.test('a name stands for one model only', async (t) => {
   t.same(
     problemsOf(

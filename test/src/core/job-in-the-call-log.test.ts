@@ -109,12 +109,12 @@ const CALL = loggedCall({
   protocol: 'music',
   estimate: '19.41',
   detail: JSON.stringify({
-    ep: '/v1/music/generations',
-    rq: [['instrumental', 'true']],
-    up: [['sounds', '2']],
-    w: 1500,
-    a: 98_500,
-    pl: '1 generation x 19.41 = 19.41',
+    endpoint: '/v1/music/generations',
+    request: [['instrumental', 'true']],
+    result: [['sounds', '2']],
+    before_upstream_us: 1500,
+    waiting_for_upstream_us: 98_500,
+    charge: '1 generation x 19.41 = 19.41',
   }),
 })
 

@@ -79,9 +79,3 @@ t.test('the operator pays the price of the channel, with the sound that was agre
   t.equal(paid({ per_unit: '0.1', with_audio: { variants: { '720p': '0.3' } } }, true, '720p'), '1.2')
   t.equal(paid({ per_unit: '0.1', with_audio: {} }, true), null, 'an unknown cost is no cost of a silent one')
 })
-
-t.test('a task of before this price had one goes on without sound', async (t) => {
-  const { sound, ...before } = agreed({ per_unit: '0.2' }, true)!
-  t.equal(sound, true)
-  t.equal(mediaPrice.parse(before).sound, false)
-})

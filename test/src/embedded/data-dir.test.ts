@@ -7,14 +7,9 @@ import t from 'tap'
 import { type DataDirLock, lockDataDir, readRunning } from '../../../src/embedded/data-dir.ts'
 import { identify } from '../../../src/embedded/process-identity.ts'
 import { type Teardown, testDataDir } from '../../support/engines.ts'
+import { RUN_ADDRESS } from '../../support/run-address.ts'
 
 const HOLDER = fileURLToPath(new URL('../../support/hold-data-dir.ts', import.meta.url))
-const ADDRESS = {
-  base_url: 'http://127.0.0.1:8080',
-  database_url: 'postgres://a',
-  nats_url: 'nats://b',
-  clickhouse_url: 'http://c',
-}
 
 /** Another process that holds the folder, or says why it cannot. */
 async function holdElsewhere(t: Teardown, dir: string): Promise<{ child: ChildProcess; says: string }> {
@@ -39,7 +34,7 @@ t.test('a second service gets an error: who holds the folder, since when, where 
   const since = JSON.parse(readFileSync(join(dir, 'lock'), 'utf8')).since
   await t.rejects(lockDataDir(dir), {
     pid: child.pid,
-    message: `${dir} is in use: process ${child.pid} has held it since ${since} and answers at http://127.0.0.1:1. Stop that one, or choose another folder with TOLLGATE_DATA_DIR.`,
+    message: `${dir} is in use: process ${child.pid} has held it since ${since} and answers at ${RUN_ADDRESS.base_url}. Stop that one, or choose another folder with TOLLGATE_DATA_DIR.`,
   })
 })
 
@@ -97,9 +92,9 @@ t.test('run.json says where the service is while it runs, to its owner alone', a
   const dir = await testDataDir(t)
   t.equal(readRunning(dir), null)
   const lock = await lockDataDir(dir)
-  lock.writeRunFile(ADDRESS)
+  lock.writeRunFile(RUN_ADDRESS)
   t.equal(statSync(join(dir, 'run.json')).mode & 0o777, 0o600)
-  t.match(readRunning(dir), { ...ADDRESS, pid: process.pid })
+  t.match(readRunning(dir), { ...RUN_ADDRESS, pid: process.pid })
   lock.release()
   t.equal(readRunning(dir), null)
   t.notOk(existsSync(join(dir, 'run.json')))
@@ -108,7 +103,7 @@ t.test('run.json says where the service is while it runs, to its owner alone', a
 t.test('a run.json whose pid belongs to another process by now is no running service', async (t) => {
   const dir = await testDataDir(t)
   const record = {
-    ...ADDRESS,
+    ...RUN_ADDRESS,
     pid: process.ppid,
     started_at: new Date().toISOString(),
     process_start: 'another',

@@ -12,7 +12,7 @@ export interface LimitTexts {
   readonly addresses: string
 }
 
-export interface KeyTexts extends LimitTexts {
+interface KeyTexts extends LimitTexts {
   readonly name: string
   readonly models: string
   readonly expires: string

@@ -80,7 +80,7 @@ export function promptOf(body: object): Prompt {
   return { bytes: bytes.length, laterBytes: bytes.filter((byte) => (byte & 0xc0) === 0x80).length }
 }
 
-export interface Cost {
+interface Cost {
   readonly credits: Credits
   readonly promptTokens: number
   readonly outputTokens: number

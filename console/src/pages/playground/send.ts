@@ -5,7 +5,7 @@ import type { Chunk } from './answer.ts'
 
 export const CHAT_PATH = '/v1/chat/completions'
 
-export interface Sent {
+interface Sent {
   /** The id of the request: the log has the call by it. */
   readonly requestId: string | null
   readonly chunks: AsyncIterable<Chunk>

@@ -6,7 +6,7 @@ import type { MediaFailureCode } from '../failure.ts'
 
 const status = z.looseObject({ status_code: looseNumber, status_msg: looseText })
 
-export interface Failed {
+interface Failed {
   readonly code: number
   readonly message: string
 }

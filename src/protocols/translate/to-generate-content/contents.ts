@@ -17,13 +17,13 @@ import { invalidField } from '../../request/client-json.ts'
 import { readFileData } from '../data-uri.ts'
 import { type FetchedFiles, linkIn, namedUrl, type Place, typedFile } from '../linked-files.ts'
 
-export interface ConversationOptions {
+interface ConversationOptions {
   readonly fetched: FetchedFiles
   /** The model refuses a first call without the signature of its thought. */
   readonly needsSignatures: boolean
 }
 
-export interface WireConversation {
+interface WireConversation {
   /** The parts of `systemInstruction`. */
   readonly instruction: readonly WirePart[]
   readonly contents: readonly WireContent[]

@@ -72,7 +72,7 @@ export function mayRead({ left }: SchemaSource, schema: Schema): boolean {
   return left.characters >= 0
 }
 
-export interface Flattened {
+interface Flattened {
   readonly schema: Schema
   /** The definitions around the schema. */
   readonly within: readonly string[]

@@ -10,7 +10,7 @@ import { isEmptyObject, schemaSubset } from './schema-subset.ts'
 
 type Sent = Readonly<Record<string, unknown>>
 
-export interface ToolTarget {
+interface ToolTarget {
   readonly family: ModelFamily
   readonly provider?: Provider
 }

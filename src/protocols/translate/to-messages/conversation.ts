@@ -16,7 +16,7 @@ import { invalidField } from '../../request/client-json.ts'
 import { type InlineFile, isDataUri, readFileData } from '../data-uri.ts'
 import { type FetchedFiles, isLink, namedUrl, normalised, typedFile } from '../linked-files.ts'
 
-export interface Conversation {
+interface Conversation {
   readonly system: readonly Block[]
   readonly turns: readonly Turn[]
 }

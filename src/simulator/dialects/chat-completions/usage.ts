@@ -12,7 +12,7 @@ export type StreamedUsage =
   | 'every_chunk'
   | 'finish_chunk'
 
-export type UsageDirectives = Pick<Directives, 'usage' | 'usage_form' | 'usage_fault'>
+type UsageDirectives = Pick<Directives, 'usage' | 'usage_form' | 'usage_fault'>
 
 export function streamedUsage(
   includeUsage: boolean,

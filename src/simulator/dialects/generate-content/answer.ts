@@ -19,7 +19,7 @@ const FINISH_REASONS = { stop: 'STOP', length: 'MAX_TOKENS', tool_calls: 'STOP' 
 const MAX_ID_BYTES = 3
 const MALFORMED_CALL = 'MALFORMED_FUNCTION_CALL'
 
-export type AnswerOptions = {
+type AnswerOptions = {
   readonly script: Script
   readonly directives: Directives
   readonly modelVersion: string

@@ -16,7 +16,7 @@ const DECLARATION_FIELDS = [
   ...['response', 'responseJsonSchema'],
 ]
 
-export type Tools = { readonly functions: readonly FunctionTool[]; readonly searches: boolean }
+type Tools = { readonly functions: readonly FunctionTool[]; readonly searches: boolean }
 
 /** @throws {SimulatedFailure} 400 that names the place. */
 export function readTools(tools: unknown): Tools {
@@ -36,7 +36,7 @@ export function readTools(tools: unknown): Tools {
   return { functions, searches }
 }
 
-export type Choice = {
+type Choice = {
   readonly toolChoice: Prompt['toolChoice']
   /** The functions that may be called. */
   readonly callable: readonly FunctionTool[]

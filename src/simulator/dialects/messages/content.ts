@@ -15,9 +15,9 @@ export type ContentBlock = {
   readonly deltas: Iterable<Delta>
 }
 
-export type Delta = { readonly json: string; readonly tokens: number }
+type Delta = { readonly json: string; readonly tokens: number }
 
-export type ContentOptions = {
+type ContentOptions = {
   /** A `thinking` block even where its text is not shown. */
   readonly thinks: boolean
   readonly sealsReasoning: boolean

@@ -14,7 +14,7 @@ type Message = {
 }
 type Turn = Message & { readonly role: 'user' | 'assistant' }
 
-export type ConversationOptions = {
+type ConversationOptions = {
   /** Whether thinking is on in this request. */
   readonly thinks: boolean
   readonly hasTools: boolean

@@ -11,7 +11,7 @@ const CUSTOM_FIELDS = [
   ...['defer_loading', 'allowed_callers', 'input_examples'],
 ]
 
-export type Tools = {
+type Tools = {
   readonly functions: readonly FunctionTool[]
   readonly searches: boolean
 }

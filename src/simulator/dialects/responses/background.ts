@@ -8,7 +8,7 @@ import type { World } from '../../world.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-export type Background = {
+type Background = {
   readonly world: World
   /** As it was received. */
   readonly model: string

@@ -16,13 +16,13 @@ export type OutputItem = {
 }
 
 /** An event of an item, without what every one of them has. */
-export type ItemEvent = {
+type ItemEvent = {
   readonly type: string
   readonly fields: Record<string, unknown>
   readonly tokens: number
 }
 
-export type ItemOptions = {
+type ItemOptions = {
   readonly random: Random
   readonly sealsReasoning: boolean
   /** Whether the last item was cut short. */

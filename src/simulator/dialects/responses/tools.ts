@@ -21,7 +21,7 @@ const OTHER_TOOLS = [
   'computer_use_preview',
 ]
 
-export type Tools = {
+type Tools = {
   readonly functions: readonly FunctionTool[]
   readonly builtIns: readonly BuiltInTool[]
 }

@@ -9,7 +9,7 @@ export const PRESET_AVATARS = [
   { id: 'sim-face-noor', name: 'Noor' },
 ] as const
 
-export const CATEGORIES = [
+const CATEGORIES = [
   { cate_id: 'sim-cate-talk', cate_name: 'Talk', sort: 1 },
   { cate_id: 'sim-cate-food', cate_name: 'Food', sort: 2 },
 ] as const

@@ -109,7 +109,7 @@ const INPUTS = {
   image_edit: image.extend({ images: z.array(file).min(1) }),
 } as const
 
-export type TaskKind = keyof typeof INPUTS
+type TaskKind = keyof typeof INPUTS
 export type InputOf<Kind extends TaskKind> = z.infer<(typeof INPUTS)[Kind]>
 export type TaskInput = { [Kind in TaskKind]: { kind: Kind; input: InputOf<Kind> } }[TaskKind]
 

@@ -20,7 +20,7 @@ const SEGMENT_WORDS = 6
 const SEGMENT_MS = 1_800
 const PAUSE_MS = 100
 
-export type ResultContext = {
+type ResultContext = {
   /** The task's own, for the ids of what was made. */
   readonly id: string
   readonly delivery: Delivery
