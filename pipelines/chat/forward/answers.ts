@@ -63,6 +63,8 @@ export interface Answer {
   readonly awaitsUsage?: boolean
   /** All of the answer has been sent, unless its protocol lets more follow. */
   readonly isFinished?: boolean
+  /** Its first event was an error, which the client has got as it came. */
+  readonly beganWithError?: boolean
   /** The ending that the client has read in the stream itself, where that is a failure; null without one. */
   readonly toldFailure?: Ending | null
 }
@@ -133,6 +135,10 @@ export class StreamAnswer implements Answer, WatchedStream {
 
   get isFinished(): boolean {
     return this.#meter.isFinished && this.#ending() === SUCCESS
+  }
+
+  get beganWithError(): boolean {
+    return this.#meter.firstError !== null
   }
 
   get toldFailure(): Ending | null {

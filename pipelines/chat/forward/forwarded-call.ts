@@ -323,7 +323,8 @@ export class ForwardedCall implements Roles {
     const notice = noticeOfBreak(this.#admitted)
     if (notice !== null) this.send(notice)
     // The client has read in it that it failed.
-    const isOrderly = notice !== null || (isTold && !this.#route!.isTranslated)
+    const isReadable = !this.#route!.isTranslated || this.#answer?.beganWithError === true
+    const isOrderly = notice !== null || (isTold && isReadable)
     this.#close(() => {
       if (!isOrderly) return this.#subscriber.error(brokenOff())
       void this.#admitted.claim?.free()

@@ -126,6 +126,7 @@ t.test('in a translated stream the event is the data of a chunk, on one line', a
     const call = new RunningCall({ upstream })
     call.attempt.stream(sent)
     t.equal(call.sent, `${line}\n\n`, upstream)
+    t.equal(call.error, null, 'the client has read why, so the stream ends in good order')
     t.match(call.settlement, { status: /^(error|rejected)$/, cost: '0' })
   }
 })
