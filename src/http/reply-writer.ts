@@ -26,8 +26,8 @@ const OK = 200
 /** The name of a field behind the last chunk of a body; its value and one more line end are the end of the reply. */
 const LAST_CHUNK = '\r\n0\r\nx-gateway-trace'
 /**
- * The server buffers heads without a bound and does not tell: one in so many replies without a body, by chance, is the last
- * on its connection.
+ * The server buffers heads without a bound and does not tell: while many requests come at once, one in so many replies
+ * without a body, by chance, is the last on its connection.
  */
 const BODILESS_REPLIES_OF_CONNECTION = 32
 
@@ -58,6 +58,8 @@ interface ReplyWriterOptions {
    * moment. Closed with unread bytes, it would be reset, and the client would lose the answer.
    */
   readonly isBodyWhole?: () => boolean
+  /** Returns whether more requests come at once than clients send that read their answers. */
+  readonly isCrowded?: () => boolean
   readonly renderError: RenderError
   /** Called once, when the reply is over or the client has left. */
   readonly onClosed: () => void
@@ -220,7 +222,8 @@ export class ReplyWriter implements Observer<Reply>, DataSink {
 
   /** Returns whether a reply without a body is the last one of its connection. */
   #isChosen({ body }: Full): boolean {
-    return body.length === 0 && Math.random() * BODILESS_REPLIES_OF_CONNECTION < 1
+    if (body.length > 0 || this.#options.isCrowded?.() !== true) return false
+    return Math.random() * BODILESS_REPLIES_OF_CONNECTION < 1
   }
 
   /** Answers as a stream does, so that the client has time to read before the end. */

@@ -69,6 +69,7 @@ const COMMON_HEADERS = Buffer.from(
 )
 const UNAUTHORIZED = 401
 const MAX_BEGUN_IN_TURN = 64
+const CROWDED_TURN_REQUESTS = 16
 
 export class GatewayServer {
   readonly #options: ServerOptions
@@ -207,6 +208,7 @@ export class GatewayServer {
       isHead: head.method === 'HEAD',
       closesConnection: head.isChunked,
       isBodyWhole: () => isWhole || upload?.isWhole === true,
+      isCrowded: () => this.#beganInTurn > CROWDED_TURN_REQUESTS,
       renderError: this.#renderError(head.path, requestId, client, address),
       onClosed: () => {
         held.close()
