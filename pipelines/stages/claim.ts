@@ -80,7 +80,7 @@ export class Claim {
     const written = isStored
       ? records.storeIdempotentAnswer(this.#record, this.#gathered.answer(), originalRequestId)
       : records.freeIdempotencyKey(this.#record)
-    this.#ended = written.catch(onRecordLost).then(() => this.#gathered.release())
+    this.#ended = written.catch(onRecordLost).then(() => this.#gathered.close())
     return this.#ended
   }
 }
@@ -93,6 +93,7 @@ class GatheredAnswer {
   readonly #maxBytes: number
   readonly #held: HeldAnswer
   #isTooLarge = false
+  #isClosed = false
 
   /** @param maxBytes 0 stores only the fact that there was an answer */
   constructor(maxBytes: number, held: HeldAnswer) {
@@ -101,6 +102,7 @@ class GatheredAnswer {
   }
 
   add(reply: Reply): void {
+    if (this.#isClosed) return
     if (reply.type === 'data') return this.#take(reply.bytes)
     this.#status = reply.status
     this.#headers = reply.headers
@@ -129,7 +131,7 @@ class GatheredAnswer {
   }
 
   #take(bytes: string | Uint8Array): void {
-    if (this.#isTooLarge) return
+    if (this.#isTooLarge || this.#isClosed) return
     const piece = Buffer.from(bytes)
     this.#length += piece.length
     this.#isTooLarge = this.#length > this.#maxBytes || !this.#held.grow(this.#length)
@@ -141,6 +143,12 @@ class GatheredAnswer {
   release(): void {
     this.#pieces = []
     this.#held.release()
+  }
+
+  /** Releases what was gathered, for good: the end of a stream passes after its answer was stored. */
+  close(): void {
+    this.#isClosed = true
+    this.release()
   }
 
   /** Only 2xx answers are kept. */
