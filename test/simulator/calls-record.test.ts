@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import type { CallStats, RequestView } from '../../../src/simulator/calls.ts'
+import type { CallStats, RequestView } from '../../simulator/calls.ts'
 import { call, callsOf, chatBody, chatRequest, lastCallThat, open, simulatorFor } from './support.ts'
 
 const statsOf = async (url: string) => (await (await fetch(`${url}/simulator/stats`)).json()) as CallStats

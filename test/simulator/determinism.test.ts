@@ -1,5 +1,5 @@
 import t from 'tap'
-import { seededRandom, tokensOfJson, tokensOfLiteral } from '../../../src/simulator/answers/words.ts'
+import { seededRandom, tokensOfJson, tokensOfLiteral } from '../../simulator/answers/words.ts'
 import { call, chatBody, simulatorFor, textOf } from './support.ts'
 
 const { url } = await simulatorFor(t)

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { FAULT_NAMES } from '../../../src/simulator/directives/faults.ts'
+import { FAULT_NAMES } from '../../simulator/directives/faults.ts'
 import {
   DIRECTIVE_NAMES,
   DirectiveError,
   mergeDirectives,
   readDirectives,
   splitModelName,
-} from '../../../src/simulator/directives/grammar.ts'
+} from '../../simulator/directives/grammar.ts'
 
 t.test('a model name ends where its directives begin', async (t) => {
   t.same(splitModelName('sim-large'), { model: 'sim-large', directives: null })
@@ -108,6 +108,6 @@ t.test('what is unknown or out of range is named', async (t) => {
 
 t.test('the reference has every directive and every fault', async (t) => {
   const { readFile } = await import('node:fs/promises')
-  const reference = await readFile(new URL('../../../docs/simulator.md', import.meta.url), 'utf8')
+  const reference = await readFile(new URL('../../docs/simulator.md', import.meta.url), 'utf8')
   for (const name of [...DIRECTIVE_NAMES, ...FAULT_NAMES]) t.match(reference, `| \`${name}`, name)
 })

@@ -1,7 +1,7 @@
 /** The hosted pages of the payment provider: a form for a card, and the bank's question whether it was its customer. */
 
-import { escapeHtml } from '../../core/html-text.ts'
-import { decimalsOf } from '../../core/payments/price.ts'
+import { escapeHtml } from '../../src/core/html-text.ts'
+import { decimalsOf } from '../../src/core/payments/price.ts'
 import { type OpenedRequest, type ReceivedRequest, SimulatedFailure, type WholeAnswer } from '../dialect.ts'
 import { preventsWork } from '../directives/faults.ts'
 import type { PaymentBook } from './book.ts'

@@ -2,8 +2,8 @@
 
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CallView } from '../../../src/simulator/calls.ts'
-import { type Simulator, startSimulator } from '../../../src/simulator/server.ts'
+import type { CallView } from '../../simulator/calls.ts'
+import { type Simulator, startSimulator } from '../../simulator/server.ts'
 
 const POLL_MS = 5
 

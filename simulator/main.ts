@@ -1,5 +1,5 @@
 /**
- * The simulated provider as a process: `node src/simulator/main.ts [--host H] [--port P] [--payments FILE]`.
+ * The simulated provider as a process: `node simulator/main.ts [--host H] [--port P] [--payments FILE]`.
  *
  * Prints one line of JSON, `{"ready":true,"url":"http://…"}`, once it listens. Ends on SIGTERM and SIGINT, and
  * with the process that started it: when the IPC channel of a fork is gone, or else when its standard input closes.

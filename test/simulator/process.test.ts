@@ -2,10 +2,10 @@ import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { startSimulator } from '../../../src/simulator/server.ts'
+import { startSimulator } from '../../simulator/server.ts'
 import { call, chatBody } from './support.ts'
 
-const MAIN = fileURLToPath(new URL('../../../src/simulator/main.ts', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../simulator/main.ts', import.meta.url))
 
 async function readyUrl(child: ChildProcess): Promise<string> {
   let line = ''

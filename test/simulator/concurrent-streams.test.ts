@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { CallStats } from '../../../src/simulator/calls.ts'
-import { until } from '../../support/eventually.ts'
+import type { CallStats } from '../../simulator/calls.ts'
+import { until } from '../support/eventually.ts'
 import { call, chatBody, chatRequest, chunksOf, open, simulatorFor, textOf } from './support.ts'
 
 const { url } = await simulatorFor(t)

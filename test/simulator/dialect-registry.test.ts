@@ -1,8 +1,8 @@
 import t from 'tap'
-import type { Frame } from '../../../src/simulator/answers/sse.ts'
-import { type Dialect, jsonAnswer, SimulatedFailure } from '../../../src/simulator/dialect.ts'
-import { DIALECTS } from '../../../src/simulator/dialects.ts'
-import { startSimulator } from '../../../src/simulator/server.ts'
+import type { Frame } from '../../simulator/answers/sse.ts'
+import { type Dialect, jsonAnswer, SimulatedFailure } from '../../simulator/dialect.ts'
+import { DIALECTS } from '../../simulator/dialects.ts'
+import { startSimulator } from '../../simulator/server.ts'
 import { call, chatBody } from './support.ts'
 
 /** A dialect with a model in the path, named events and an error shape of its own. */

@@ -1,6 +1,6 @@
 /** A text ends before the first stop sequence, in each dialect that has them, and usage counts what was said. */
 import t from 'tap'
-import { type Prompt, writeScript } from '../../../src/simulator/answers/script.ts'
+import { type Prompt, writeScript } from '../../simulator/answers/script.ts'
 import { askChat, askGenerateContent, askMessages, eventsOf, type Json, jsonOf } from './dialects-support.ts'
 import { callsOf, simulatorFor } from './support.ts'
 

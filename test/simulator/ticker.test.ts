@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Ticker } from '../../../src/simulator/answers/ticker.ts'
+import { Ticker } from '../../simulator/answers/ticker.ts'
 
 t.test('tasks run in the order of their times, a cancelled one never', async (t) => {
   const ticker = new Ticker()
