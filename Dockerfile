@@ -4,6 +4,7 @@
 FROM node:22-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY simulator/package.json ./simulator/
 # No scripts: they fetch a Node.js and a NATS server, and the image has the one and needs not the other.
 RUN npm install --omit=optional --omit=dev --ignore-scripts && npm cache clean --force
 COPY scripts ./scripts

@@ -13,6 +13,8 @@ interface LockedPackage {
   readonly dev?: boolean
   readonly optional?: boolean
   readonly devOptional?: boolean
+  /** A package of this repository. */
+  readonly link?: boolean
 }
 
 interface Bill {
@@ -28,8 +30,8 @@ const MAX_BYTES = 64 * 1024 * 1024
 const root = new URL('../', import.meta.url)
 const withoutOptional = process.argv.includes('--without-optional')
 
-const isLeftOut = ({ dev, optional, devOptional }: LockedPackage): boolean =>
-  dev === true || (withoutOptional && (optional === true || devOptional === true))
+const isLeftOut = ({ dev, optional, devOptional, link }: LockedPackage): boolean =>
+  dev === true || link === true || (withoutOptional && (optional === true || devOptional === true))
 
 /** `node_modules/a/node_modules/@b/c` holds `@b/c`, unless its entry names another package. */
 const refOf = ([path, { name, version }]: [string, LockedPackage]): string =>
@@ -41,6 +43,7 @@ const lock: { packages: Record<string, LockedPackage> } = JSON.parse(
 const { '': self, ...packages } = lock.packages
 const kept = new Set(
   Object.entries(packages)
+    .filter(([path]) => path.startsWith(FOLDER))
     .filter(([path, entry]) => COPIED.includes(path.slice(FOLDER.length)) || !isLeftOut(entry))
     .map(refOf),
 )

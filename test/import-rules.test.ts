@@ -145,6 +145,20 @@ t.test('no service imports the simulator, the compiler, the bench or the tests',
   t.same(found, [])
 })
 
+t.test('the simulator is a package of its own, and knows nothing of the service', async (t) => {
+  const files = sourceFiles('simulator')
+  const packages = new Set<string>()
+  for (const { path, imports } of files)
+    for (const { specifier } of imports) {
+      const file = target(path, specifier)
+      if (file !== null) t.match(file, /^simulator\//, path)
+      const name = packageOf(specifier)
+      if (name !== null) packages.add(name)
+    }
+  const { dependencies } = JSON.parse(readText('simulator/package.json'))
+  t.same([...packages].sort(), Object.keys(dependencies).sort())
+})
+
 /** Folders with an interface. Files of other folders import these of their files, and no others. */
 const INTERFACES: Readonly<Record<string, readonly string[]>> = {
   'src/core/json/scanner': ['tape.ts'],

@@ -1,7 +1,5 @@
 /** The hosted pages of the payment provider: a form for a card, and the bank's question whether it was its customer. */
 
-import { escapeHtml } from '../../src/core/html-text.ts'
-import { decimalsOf } from '../../src/core/payments/price.ts'
 import { type OpenedRequest, type ReceivedRequest, SimulatedFailure, type WholeAnswer } from '../dialect.ts'
 import { preventsWork } from '../directives/faults.ts'
 import type { PaymentBook } from './book.ts'
@@ -12,6 +10,15 @@ import type { Session } from './objects.ts'
 const HTTP_SEE_OTHER = 303
 const HTTP_BAD_INPUT = 400
 const DEFAULT_EXPIRY = { month: 12, year: 2034 }
+
+/** As Stripe counts them; it differs from `Intl` in a dozen currencies. */
+const WITHOUT_DECIMALS = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' '))
+const WITH_THREE_DECIMALS = new Set('bhd jod kwd omr tnd'.split(' '))
+
+const countDecimals = (currency: string): number =>
+  WITHOUT_DECIMALS.has(currency) ? 0 : WITH_THREE_DECIMALS.has(currency) ? 3 : 2
+
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
 
 const STYLE = `
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
@@ -48,7 +55,7 @@ const redirect = (location: string): WholeAnswer => ({
 const titleOf = ({ mode, amount_total, currency }: Session): string => {
   if (mode === 'setup') return 'Save a card'
   const style = { style: 'currency', currency: currency ?? 'usd' } as const
-  const units = (amount_total ?? 0) / 10 ** decimalsOf(style.currency)
+  const units = (amount_total ?? 0) / 10 ** countDecimals(style.currency)
   return `Pay ${new Intl.NumberFormat('en', style).format(units)}`
 }
 
