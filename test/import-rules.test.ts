@@ -42,8 +42,13 @@ const EDGES = [
   'src/payments',
 ]
 
+/** Mechanisms of the service without a pipeline. They get their adapters as arguments. */
+const MECHANISMS = ['src/limits', 'src/credentials']
+
 /** They wire the service, so they may import everything; no other module may import them. */
 const COMPOSITION = ['src/main.ts', 'src/server', 'src/cli']
+
+const TYPES_OF_EDGES: Rule = Object.fromEntries(EDGES.map((edge) => [edge, 'type' as const]))
 
 const RULES: Readonly<Record<string, Rule>> = {
   schemas: {},
@@ -54,11 +59,14 @@ const RULES: Readonly<Record<string, Rule>> = {
   ...Object.fromEntries(EDGES.map((edge) => [edge, KNOWLEDGE])),
   // Presets of providers fill the channels of the file.
   'src/config': { ...KNOWLEDGE, 'src/channels': 'value' },
+  ...Object.fromEntries(MECHANISMS.map((mechanism) => [mechanism, { ...KNOWLEDGE, ...TYPES_OF_EDGES }])),
   pipelines: {
     ...KNOWLEDGE,
     'src/protocols': 'value',
     'src/channels': 'value',
-    ...Object.fromEntries(EDGES.map((edge) => [edge, 'type' as const])),
+    'src/limits': 'value',
+    'src/credentials': 'value',
+    ...TYPES_OF_EDGES,
   },
 }
 
@@ -128,10 +136,11 @@ t.test('the page walks through a call, a settlement and a task in few files', as
 })
 
 t.test('routes name handlers; their stages are listed in pipelines', async (t) => {
-  const found = SOURCES.filter(({ path }) => path.startsWith('src/server/')).flatMap(({ path, imports }) =>
-    imports
-      .filter(({ specifier }) => target(path, specifier)?.startsWith('pipelines/stages/'))
-      .map(({ specifier }) => `${path} imports ${specifier}`),
+  const found = SOURCES.filter(({ path }) => path.startsWith('src/server/routes/')).flatMap(
+    ({ path, imports }) =>
+      imports
+        .filter(({ specifier }) => target(path, specifier)?.startsWith('pipelines/calls/'))
+        .map(({ specifier }) => `${path} imports ${specifier}`),
   )
   t.same(found, [])
 })
