@@ -11,8 +11,9 @@ const FOLDERS = [
   'console/src',
   'assembly',
   'bench',
-  'config',
   'deploy',
+  'scripts',
+  'simulator',
   'docs',
   'test',
 ]
