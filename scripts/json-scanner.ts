@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const OPTIONS = ['-O3', '--runtime', 'stub', '--noAssert', '--enable', 'simd']
 const LINE_CHARS = 100
 
-const SOURCE = 'assembly/json-scanner.ts'
+const SOURCE = 'src/core/json/scanner/assembly/json-scanner.ts'
 export const TARGET = 'src/core/json/scanner/scanner.wasm.ts'
 /** The memory of the scanner, in pages of 64 KiB: it has room for texts of 4 MiB. */
 const PAGES = 82
