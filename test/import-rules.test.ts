@@ -3,7 +3,7 @@ import t from 'tap'
 import { packageOf, readText, type SourceFile, sourceFiles, target } from './support/source-files.ts'
 
 const SOURCES = sourceFiles('schemas', 'pipelines', 'src')
-const EVERYTHING = [...SOURCES, ...sourceFiles('assembly', 'bench', 'console', 'deploy', 'test')]
+const EVERYTHING = [...SOURCES, ...sourceFiles('bench', 'console', 'deploy', 'scripts', 'test')]
 
 /** `schemas`, `pipelines`, or the folder below `src`; a file in `src` itself is a module. */
 function moduleOf(path: string): string {
@@ -134,10 +134,10 @@ t.test('routes name handlers; their stages are listed in pipelines', async (t) =
   t.same(found, [])
 })
 
-t.test('no service imports the compiler, the bench or the tests', async (t) => {
+t.test('no service imports the scripts, the bench or the tests', async (t) => {
   const found = SOURCES.flatMap(({ path, imports }) =>
     imports
-      .filter(({ specifier }) => /^(assembly|bench|test)\//.test(target(path, specifier) ?? ''))
+      .filter(({ specifier }) => /^(scripts|bench|test)\//.test(target(path, specifier) ?? ''))
       .map(() => path),
   )
   t.same(found, [])
@@ -242,7 +242,6 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   minisearch: ['bench'],
   vega: ['bench/report/chart.ts'],
   'vega-lite': ['bench/report/chart.ts'],
-  assemblyscript: ['assembly'],
   commander: ['src/cli', 'src/main.ts'],
   'eventsource-parser': ['src/protocols', 'src/channels', 'console/src/pages/playground', 'test'],
   undici: ['bench', 'test'],
@@ -272,7 +271,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'node:http': ['src/http', 'src/fetch', 'src/upstream', 'src/embedded', 'src/simulator', 'bench', 'test'],
   'node:https': ['src/fetch', 'src/upstream', 'bench', 'test'],
   'node:http2': [],
-  'node:child_process': ['deploy', 'src/embedded', 'src/server', 'bench', 'test'],
+  'node:child_process': ['deploy', 'scripts', 'src/embedded', 'src/server', 'bench', 'test'],
   'node:cluster': [],
 }
 

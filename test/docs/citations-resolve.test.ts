@@ -9,11 +9,11 @@ const FOLDERS = [
   'pipelines',
   'src',
   'console/src',
-  'assembly',
   'bench',
   'config',
   'deploy',
   'docs',
+  'scripts',
   'test',
 ]
 const TEXT = /\.(ts|mjs|js|sql|md|ya?ml|json|html|css)$/
