@@ -1,6 +1,6 @@
 /** A refusal names a field that is missing, or no number, in words that do not come from a programming language. */
 import t from 'tap'
-import { readQuery } from '../../../../pipelines/query.ts'
+import { readQuery } from '../../../../pipelines/calls/query.ts'
 import { contentModelsQuery } from '../../../../schemas/accounts/models.ts'
 import { ENDPOINTS } from '../../../../schemas/endpoints/index.ts'
 import { readJsonBody } from '../../../../src/protocols/request/client-json.ts'
