@@ -6,13 +6,13 @@
 /** Hashes of the names in the objects that are open, four bytes each, the innermost object's last. */
 export const OPEN_NAMES: usize = 16384
 const OPEN_NAMES_END: usize = OPEN_NAMES + 4096
-/** Where sets of known names may be put. */
+/** The place for sets of known names. */
 export const KNOWN: usize = OPEN_NAMES_END
 export const KNOWN_END: usize = 65536
 
 /** The set of names that must not be written otherwise; 0 where names are not checked. */
 let known: usize = 0
-/** Where the next hash of a name goes. */
+/** The place of the next hash of a name. */
 let nextName: usize = OPEN_NAMES
 
 /** Starts on a text. `set` is 0 where names are not checked. */
@@ -21,7 +21,7 @@ export function startNames(set: usize): void {
   nextName = OPEN_NAMES
 }
 
-/** Where the names of the object that opens now begin; 0 where names are not checked. */
+/** Returns the place where the names of the object that opens now begin; 0 where names are not checked. */
 export function namesSoFar(): usize {
   return known === 0 ? 0 : nextName
 }

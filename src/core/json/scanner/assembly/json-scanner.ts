@@ -9,7 +9,7 @@ import { isPlainName, isSame, KNOWN_END, leaveObject, namesSoFar, OPEN_NAMES, st
 
 export { KNOWN, KNOWN_END, know } from './json-names'
 
-/** Where sets of words may be put, and what `find` found beside each. */
+/** The place for sets of words, and for what `find` found beside each. */
 export const WORDS: usize = 1024
 export const WORDS_END: usize = OPEN_NAMES
 export const TAPE: usize = KNOWN_END
@@ -30,7 +30,7 @@ const NAME: i32 = 8
 /** Added to the kind of a string or a name that holds a backslash. */
 const ESCAPED: i32 = 16
 
-/** Where there is no place to go on from: the text is no JSON, too much for the tape, or has a name that is not plain. */
+/** No place to go on from: the text is no JSON, too much for the tape, or has a name that is not plain. */
 const NOWHERE: usize = 0
 
 const QUOTE: u32 = 0x22
@@ -54,7 +54,7 @@ const WORD_TRUE: u32 = 0x65757274
 const WORD_NULL: u32 = 0x6c6c756e
 const WORD_ALSE: u32 = 0x65736c61
 
-/** Where the next node goes. */
+/** The place of the next node. */
 let node: usize = TAPE
 /** Values inside more than this many others are checked, and not noted. */
 let depthNoted: u32 = 0
