@@ -80,6 +80,8 @@ export interface ReadChatRequest {
   /** Tokens of reasoning that the request asks for; absent without any. */
   readonly thinkingTokens?: number
   readonly links: LinkedParts
+  /** It offers legacy functions alone. */
+  readonly isLegacy: boolean
   readonly fields: ChangedFields
   /** Index of the request's opening brace. */
   readonly open: number
@@ -249,6 +251,7 @@ function requestOn(tape: Tape): ReadChatRequest | null {
     promptBytes: conversationBytes + bytes,
     ...thinking,
     links: NO_LINKS,
+    isLegacy: false,
     fields: {
       model: spanAt(tape, tape.found(place.model)),
       max_tokens: spanAt(tape, tape.found(place.max_tokens)),

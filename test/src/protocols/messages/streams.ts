@@ -36,6 +36,7 @@ export const chatCall = (body: object = {}, more: Partial<ChatCall> = {}): ChatC
   toolCallLimit: null,
   source: {
     body: Buffer.from(JSON.stringify(body)),
+    isLegacy: 'functions' in body,
     request: { stream_options: { include_usage: true } },
   },
   ...more,
