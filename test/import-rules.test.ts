@@ -3,10 +3,7 @@ import t from 'tap'
 import { packageOf, readText, type SourceFile, sourceFiles, target } from './support/source-files.ts'
 
 const SOURCES = sourceFiles('schemas', 'pipelines', 'src')
-const EVERYTHING = [
-  ...SOURCES,
-  ...sourceFiles('assembly', 'bench', 'console', 'scripts', 'simulator', 'test'),
-]
+const EVERYTHING = [...SOURCES, ...sourceFiles('bench', 'console', 'scripts', 'simulator', 'test')]
 
 /** `schemas`, `pipelines`, or the folder below `src`; a file in `src` itself is a module. */
 function moduleOf(path: string): string {
@@ -145,10 +142,10 @@ t.test('routes name handlers; their stages are listed in pipelines', async (t) =
   t.same(found, [])
 })
 
-t.test('no service imports the simulator, the compiler, the bench or the tests', async (t) => {
+t.test('no service imports the simulator, the scripts, the bench or the tests', async (t) => {
   const found = SOURCES.flatMap(({ path, imports }) =>
     imports
-      .filter(({ specifier }) => /^(simulator|assembly|bench|test)\//.test(target(path, specifier) ?? ''))
+      .filter(({ specifier }) => /^(scripts|simulator|bench|test)\//.test(target(path, specifier) ?? ''))
       .map(() => path),
   )
   t.same(found, [])
@@ -262,7 +259,6 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   minisearch: ['bench'],
   vega: ['bench/report/chart.ts'],
   'vega-lite': ['bench/report/chart.ts'],
-  assemblyscript: ['assembly'],
   commander: ['src/cli', 'src/main.ts'],
   'eventsource-parser': ['src/protocols', 'src/channels', 'console/src/pages/playground', 'test'],
   undici: ['bench', 'test'],
