@@ -1,6 +1,7 @@
 /** A refused call leaves a row in the call log, if its key is known. */
+
 import { tap } from 'rxjs'
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { Failure } from '../../schemas/failure.ts'
 import { cutText } from '../../src/core/json/cut.ts'
 import type { Catalog } from '../../src/core/routing/catalog.ts'
@@ -24,7 +25,7 @@ export interface RefusedRow {
   readonly stream: boolean
   /** The unit by which the endpoint bills; null: tokens. */
   readonly unitType?: Settlement['unit_type']
-  readonly detail: string | undefined
+  readonly detail: string | null
 }
 
 /**

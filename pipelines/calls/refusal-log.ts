@@ -3,7 +3,7 @@
  * (`logs.share_refusals`), their rows are bounded: beyond a number of them in a minute, refusals of one key, model and
  * reason share a row with their count. Each is found by its own trace id all the same.
  */
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { withSharedIds } from '../../src/core/call-log/shared-ids.ts'
 import { stillHolds } from '../../src/core/still-holds.ts'
 

@@ -1,7 +1,8 @@
 /** The journal of the bench's gateway without settlement. */
+
 import t from 'tap'
 import { nullJournal } from '../../bench/subjects/null-journal.ts'
-import type { Settlement } from '../../schemas/events/event.ts'
+import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { WalletView } from '../../src/core/pricing/wallet.ts'
 import type { Credentials } from '../../src/credentials/credentials.ts'
 

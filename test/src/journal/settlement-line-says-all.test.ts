@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { admission, type Settlement, settlement } from '../../../schemas/call-log/columns.ts'
 import { CALL_STATUSES, UNIT_TYPES } from '../../../schemas/call-log/row.ts'
-import { type Settlement, settlement } from '../../../schemas/events/event.ts'
-import { admission, admissionLine, identityText, settlementLine } from '../../../src/journal/lines.ts'
+import { admissionLine, identityText, settlementLine } from '../../../src/journal/lines.ts'
 import { ANY_CHARACTER } from '../../support/any-character.ts'
 import { everyRun } from '../../support/every-run.ts'
 
@@ -41,7 +41,11 @@ const settlements: fc.Arbitrary<Settlement> = fc.record({
   channel_id: orNull(text),
   attempts_count: orNull(count),
   call_count: fc.integer({ min: 1 }),
-  upstream_cost: units,
+  upstream_cost: orNull(units),
+  detail: orNull(text),
+  task_id: orNull(text),
+  result_urls: fc.array(text, { maxLength: 2 }),
+  result_expires_at: orNull(fc.nat()),
   attempts: fc.array(
     fc.record({
       seq: fc.integer({ min: 1, max: 9 }),

@@ -1,11 +1,12 @@
 /** An agent key may call only POST /v1/chat/completions; everything else is rejected. */
+
 import { lastValueFrom } from 'rxjs'
 import t from 'tap'
 import { errorReply } from '../../../pipelines/calls/errors.ts'
 import type { ApiKey, KeyKind } from '../../../schemas/accounts/key.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
 import type { Endpoint } from '../../../schemas/endpoints/endpoint.ts'
 import { ENDPOINTS } from '../../../schemas/endpoints/index.ts'
-import type { Settlement } from '../../../schemas/events/event.ts'
 import { FAILURES, type Failure } from '../../../schemas/failure.ts'
 import { generateApiKey } from '../../../src/core/keys/material.ts'
 import type { GatewayRequest } from '../../../src/http/handler.ts'

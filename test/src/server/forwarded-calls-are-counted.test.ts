@@ -1,11 +1,13 @@
 /** What metrics and log say of calls by the way they were metered. */
+
 import t from 'tap'
-import { NO_TOKENS, type Settlement } from '../../../schemas/events/event.ts'
+import type { Settlement } from '../../../schemas/call-log/columns.ts'
+import { DEFAULTS } from '../../../src/core/call-log/settlement.ts'
 import { countSettled } from '../../../src/server/gateway/count-settled.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 
 const SETTLED = {
-  ...NO_TOKENS,
+  ...DEFAULTS,
   model: 'fast',
   status: 'success',
   channel_id: 'primary',
