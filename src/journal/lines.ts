@@ -16,9 +16,13 @@ const SHORTENED_ATTEMPTS = 8
 
 const NAMES = ['account_id', 'key_id', 'model', 'protocol'] as const
 const APART = new Set<string>(['request_id', ...NAMES])
-const OTHER_ADMITTED = ADMITTED_COLUMNS.filter((name) => !APART.has(name))
-const ENDED = SETTLED_COLUMNS.filter((name) => !columnOf(name).isAdmitted)
-const PREFIXES = Object.fromEntries(SETTLED_COLUMNS.map((name) => [name, `,"${name}":`]))
+
+/** How a column is printed: its name as JSON has it, and the value that is left out. */
+const printing = <Name extends keyof Settlement>(names: readonly Name[]) =>
+  names.map((name) => ({ name, prefix: `,"${name}":`, usual: DEFAULTS[name] }))
+const OF_NAMES = printing(NAMES)
+const OF_ADMISSION = printing(ADMITTED_COLUMNS.filter((name) => !APART.has(name)))
+const OF_END = printing(SETTLED_COLUMNS.filter((name) => !columnOf(name).isAdmitted))
 
 export const admissionLine = (identity: string): string => `${identity}}\n`
 
@@ -27,7 +31,7 @@ export const admissionLine = (identity: string): string => `${identity}}\n`
  * brace.
  */
 export const identityText = (call: Admission): string =>
-  `{"request_id":${quoted(call.request_id)}${namesText(call)}${columnsText(call, OTHER_ADMITTED)}`
+  `{"request_id":${quoted(call.request_id)}${namesText(call)}${columnsText(call, OF_ADMISSION)}`
 
 const ESTIMATE = '"estimate":"'
 
@@ -52,7 +56,7 @@ function namesText({ account_id, key_id, model, protocol }: Names): string {
   const known = printedNames.get(key_id)
   if (known?.model === model && known.account_id === account_id && known.protocol === protocol)
     return known.text
-  const text = columnsText({ account_id, key_id, model, protocol }, NAMES)
+  const text = columnsText({ account_id, key_id, model, protocol }, OF_NAMES)
   if (printedNames.size >= CACHED_KEYS) printedNames.clear()
   printedNames.set(key_id, { account_id, key_id, model, protocol, text })
   return text
@@ -71,20 +75,20 @@ export function settlementLine(settlement: Settlement, admitted?: string): strin
 
 /** Prints a settlement without its defaults: half the bytes, which travel three times, and half the time. */
 const printed = (settlement: Settlement, identity: string): string =>
-  `${identity}${columnsText(settlement, ENDED)}}\n`
+  `${identity}${columnsText(settlement, OF_END)}}\n`
 
 /** Returns `,"name":value` for each column whose value is not its default. */
 function columnsText<Name extends keyof Settlement>(
   call: Pick<Settlement, Name>,
-  names: readonly Name[],
+  columns: ReturnType<typeof printing<Name>>,
 ): string {
   let text = ''
-  for (const name of names) {
+  for (const { name, prefix, usual } of columns) {
     const value = call[name]
-    if (value === DEFAULTS[name]) continue
-    if (typeof value === 'string') text += PREFIXES[name] + quoted(value)
-    else if (!Array.isArray(value)) text += PREFIXES[name] + String(value)
-    else if (value.length > 0) text += PREFIXES[name] + JSON.stringify(value)
+    if (value === usual) continue
+    if (typeof value === 'string') text += prefix + quoted(value)
+    else if (!Array.isArray(value)) text += prefix + String(value)
+    else if (value.length > 0) text += prefix + JSON.stringify(value)
   }
   return text
 }
