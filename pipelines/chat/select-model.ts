@@ -3,7 +3,7 @@ import { Failure } from '../../schemas/failure.ts'
 import { cutText } from '../../src/core/json/cut.ts'
 import { factorOf, priceAt } from '../../src/core/pricing/pricing.ts'
 import { type Catalog, type Model, mayCall, type Route } from '../../src/core/routing/catalog.ts'
-import { type Stage, stage } from '../calls/stage.ts'
+import type { Stage } from '../calls/pipeline.ts'
 import type { ReadCall } from './read-call.ts'
 
 /** A model with the routes that a call may take to it. */
@@ -64,8 +64,9 @@ interface SelectDeps {
  * Adds the model and the routes to it.
  * @throws Failure `model_not_found`, `model_not_allowed`, `no_channel_available`, `invalid_request`
  */
-export const selectModel = <C extends ReadCall>(deps: SelectDeps): Stage<C, C & PricedCall> =>
-  stage((call: C) => {
+export const selectModel =
+  <C extends ReadCall>(deps: SelectDeps): Stage<C, C & PricedCall> =>
+  (call: C) => {
     const catalog = deps.catalog()
     const model = selectCallable(catalog, call.call.model)
     if (!mayCall(catalog, call.known, model)) throw notAllowed(model)
@@ -77,7 +78,7 @@ export const selectModel = <C extends ReadCall>(deps: SelectDeps): Stage<C, C & 
     if (first === undefined)
       throw new Failure('no_channel_available', `No channel serves the model '${model.id}' on this protocol.`)
     return { ...call, requested: model, ...first, fallbacks: others }
-  })
+  }
 
 /** Returns the fallbacks that the key may call and that have channels. */
 const fallbacksOf = (catalog: Catalog, call: ReadCall, model: Model): readonly ServedModel[] =>

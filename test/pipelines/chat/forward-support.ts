@@ -1,7 +1,7 @@
 /** One admitted call, and an upstream that does as the test says, event by event. */
 import type { Observable, Subscription } from 'rxjs'
 import { unwrapped } from '../../../pipelines/calls/errors.ts'
-import { CallEnds } from '../../../pipelines/calls/stage.ts'
+import { CallEnds } from '../../../pipelines/calls/pipeline.ts'
 import type { Oddities } from '../../../pipelines/chat/forward/call-detail.ts'
 import type { ForwardDeps, UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
 import { repliesTo } from '../../../pipelines/chat/forward/forward.ts'

@@ -3,9 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { from, Subject, switchMap, throwError } from 'rxjs'
 import t from 'tap'
-import { answer } from '../../../pipelines/calls/answer.ts'
 import { authenticate } from '../../../pipelines/calls/authenticate.ts'
-import { pipeline } from '../../../pipelines/calls/pipeline.ts'
+import { answer, calls } from '../../../pipelines/calls/pipeline.ts'
 import { UpstreamRefusal } from '../../../pipelines/calls/upstream-error.ts'
 import { Failure } from '../../../schemas/failure.ts'
 import { clientNetwork } from '../../../src/core/keys/address-prefix.ts'
@@ -186,10 +185,9 @@ t.test('an address without a good key is refused, and a known key still works fr
   const { port } = await serve(
     t,
     {
-      'GET /keyed': pipeline(
-        authenticate({ credentials, onSecretUsed: () => undefined }),
-        answer(() => whole('{}')),
-      ),
+      'GET /keyed': calls(authenticate({ credentials, onSecretUsed: () => undefined }))
+        .then(answer(() => whole('{}')))
+        .toHandler(),
       'GET /upstream': Object.assign(() => throwError(() => new UpstreamRefusal(401, 'Bad key.', [])), {
         admit: () => null,
       }),

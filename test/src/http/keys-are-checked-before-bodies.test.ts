@@ -3,9 +3,8 @@
  * connection goes on where the end of the body is certain.
  */
 import t, { type Test } from 'tap'
-import { answer } from '../../../pipelines/calls/answer.ts'
 import { authenticate } from '../../../pipelines/calls/authenticate.ts'
-import { pipeline } from '../../../pipelines/calls/pipeline.ts'
+import { answer, calls } from '../../../pipelines/calls/pipeline.ts'
 import type { Handler } from '../../../src/http/handler.ts'
 import { apiKey, knownKey } from '../../support/known-key.ts'
 import { clientOn, head, isWhole, serve, statusOf, until, whole } from './support.ts'
@@ -35,10 +34,9 @@ async function start(t: Test) {
       return rawKey === NEW ? known(true) : null
     },
   }
-  const guarded: Handler = pipeline(
-    authenticate({ credentials, onSecretUsed: () => undefined }),
-    answer(({ request }) => whole(`${request.body.length} bytes`)),
-  )
+  const guarded: Handler = calls(authenticate({ credentials, onSecretUsed: () => undefined }))
+    .then(answer(({ request }) => whole(`${request.body.length} bytes`)))
+    .toHandler()
   const served = await serve(t, { 'POST /guarded': guarded, 'GET /next': () => whole('next') })
   const client = (...fields: string[]) => {
     const raw = clientOn(t, served.port)
