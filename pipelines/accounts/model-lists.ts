@@ -18,6 +18,7 @@ import {
   isModelAllowed,
   type Model,
   mayCall,
+  noSuchModel,
   resolveAllowlist,
 } from '../../src/core/routing/catalog.ts'
 import { resourceName } from '../../src/core/routing/generate-model-name.ts'
@@ -26,7 +27,6 @@ import type { AuthenticatedCall } from '../calls/authenticate.ts'
 import type { Call, Stage } from '../calls/pipeline.ts'
 import { answerJson } from '../calls/pipeline.ts'
 import { readQuery, refusedParameter } from '../calls/query.ts'
-import { noSuchModel } from '../chat/select-model.ts'
 
 const HTTP_NOT_FOUND = 404
 const MS_PER_SECOND = 1000

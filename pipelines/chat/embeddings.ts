@@ -1,11 +1,11 @@
 /** `POST /v1/embeddings`: there is no model for it. */
 import { Failure } from '../../schemas/failure.ts'
+import { refusedDetail } from '../../src/core/call-log/call-detail.ts'
 import type { Handler } from '../../src/http/handler.ts'
 import { type AuthenticateDeps, type AuthenticatedCall, authenticate } from '../calls/authenticate.ts'
 import { calls, type Stage } from '../calls/pipeline.ts'
 import { type RateDeps, rateLimit } from '../calls/rate-limit.ts'
 import { type RefusalDeps, recordRefusals } from '../calls/refusals.ts'
-import { refusedDetail } from './forward/call-detail.ts'
 
 export interface EmbeddingsDeps extends AuthenticateDeps, RateDeps, RefusalDeps {}
 

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { KINDS, LANGUAGES, makeCorpus } from '../../../bench/search/corpus/corpus.ts'
+import { makeCorpus } from '../../../bench/search/corpus/corpus.ts'
+import { KINDS, LANGUAGES } from '../../../bench/search/corpus/entry.ts'
 import { heldOut } from '../../../bench/search/measure.ts'
 import { ndcg, recall } from '../../../bench/search/report/metrics.ts'
 

@@ -2,7 +2,7 @@
 import type { Observable, Subscription } from 'rxjs'
 import { unwrapped } from '../../../pipelines/calls/errors.ts'
 import { CallEnds } from '../../../pipelines/calls/pipeline.ts'
-import type { Oddities } from '../../../pipelines/chat/forward/call-detail.ts'
+import type { Oddities } from '../../../src/core/call-log/call-detail.ts'
 import type { ForwardDeps, UpstreamCallRequest } from '../../../pipelines/chat/forward/deps.ts'
 import { repliesTo } from '../../../pipelines/chat/forward/forward.ts'
 import { LateUsage } from '../../../pipelines/chat/forward/late-usage.ts'

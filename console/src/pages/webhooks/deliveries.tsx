@@ -15,7 +15,7 @@ import { OpenLink } from '../../ui/open-link.tsx'
 import { Badge, EmptyState, ErrorState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
-import type { Endpoint } from './webhooks.tsx'
+import type { Endpoint } from './form.tsx'
 
 type Delivery = AnswerOf<typeof listDeliveries>['data'][number]
 
