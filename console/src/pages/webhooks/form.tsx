@@ -1,23 +1,16 @@
 /** Adds or changes a webhook endpoint. */
 
-import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type {
-  createWebhook,
-  listWebhooks,
-  updateWebhook,
-} from '../../../../schemas/management/notifications/webhooks.ts'
-import type { AnswerOf } from '../../../../schemas/management/operation.ts'
+import type { createWebhook, updateWebhook } from '../../../../schemas/management/notifications/webhooks.ts'
 import { type EventType, eventsOf } from '../../../../schemas/notifications/event.ts'
 import { request } from '../../api/client.ts'
 import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
-import { WEBHOOKS } from './deliveries.tsx'
-
-export type Endpoint = AnswerOf<typeof listWebhooks>['data'][number]
+import type { Endpoint } from './deliveries.tsx'
+import { type Endpoint, WEBHOOKS } from './deliveries.tsx'
 
 interface EndpointDialogProps {
   readonly accountId: string

@@ -27,9 +27,8 @@ import type { Column } from '../../ui/table.tsx'
 import { CodeBlock, Time } from '../../ui/text.tsx'
 import { ScopeField, useIsWhole } from '../scope-field.tsx'
 import { CallbackSecret } from './callback-secret.tsx'
-import { Deliveries, WEBHOOKS } from './deliveries.tsx'
+import { Deliveries, type Endpoint, WEBHOOKS } from './deliveries.tsx'
 import { DeliveryDetail } from './detail.tsx'
-import type { Endpoint } from './form.tsx'
 import { EndpointDialog } from './form.tsx'
 
 const route = getRouteApi('/signed-in/webhooks')
