@@ -3,10 +3,7 @@ import t from 'tap'
 import { packageOf, readText, type SourceFile, sourceFiles, target } from './support/source-files.ts'
 
 const SOURCES = sourceFiles('schemas', 'pipelines', 'src')
-const EVERYTHING = [
-  ...SOURCES,
-  ...sourceFiles('assembly', 'bench', 'console', 'scripts', 'simulator', 'test'),
-]
+const EVERYTHING = [...SOURCES, ...sourceFiles('bench', 'console', 'scripts', 'simulator', 'test')]
 
 /** `schemas`, `pipelines`, or the folder below `src`; a file in `src` itself is a module. */
 function moduleOf(path: string): string {
@@ -145,27 +142,22 @@ t.test('routes name handlers; their stages are listed in pipelines', async (t) =
   t.same(found, [])
 })
 
-t.test('no service imports the simulator, the compiler, the bench or the tests', async (t) => {
+t.test('no service imports the simulator, the scripts, the bench or the tests', async (t) => {
   const found = SOURCES.flatMap(({ path, imports }) =>
     imports
-      .filter(({ specifier }) => /^(simulator|assembly|bench|test)\//.test(target(path, specifier) ?? ''))
+      .filter(({ specifier }) => /^(scripts|simulator|bench|test)\//.test(target(path, specifier) ?? ''))
       .map(() => path),
   )
   t.same(found, [])
 })
 
 t.test('the simulator is a package of its own, and knows nothing of the service', async (t) => {
-  const files = sourceFiles('simulator')
-  const packages = new Set<string>()
-  for (const { path, imports } of files)
-    for (const { specifier } of imports) {
-      const file = target(path, specifier)
-      if (file !== null) t.match(file, /^simulator\//, path)
-      const name = packageOf(specifier)
-      if (name !== null) packages.add(name)
-    }
+  const imports = sourceFiles('simulator').flatMap(({ path, imports }) =>
+    imports.map(({ specifier }) => packageOf(specifier) ?? target(path, specifier) ?? 'simulator/'),
+  )
   const { dependencies } = JSON.parse(readText('simulator/package.json'))
-  t.same([...packages].sort(), Object.keys(dependencies).sort())
+  const others = imports.filter((name) => !name.startsWith('simulator/'))
+  t.same([...new Set(others)].sort(), Object.keys(dependencies).sort())
 })
 
 /** Folders with an interface. Files of other folders import these of their files, and no others. */
@@ -267,7 +259,6 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   minisearch: ['bench'],
   vega: ['bench/report/chart.ts'],
   'vega-lite': ['bench/report/chart.ts'],
-  assemblyscript: ['assembly'],
   commander: ['src/cli', 'src/main.ts'],
   'eventsource-parser': ['src/protocols', 'src/channels', 'console/src/pages/playground', 'test'],
   undici: ['bench', 'test'],

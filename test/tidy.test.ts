@@ -5,16 +5,7 @@ import { filesUnder, readText, sourceFiles } from './support/source-files.ts'
 const MAX_FILE_LINES = 400
 const MAX_LINE_CHARS = 160
 
-const SOURCES = sourceFiles(
-  'schemas',
-  'pipelines',
-  'src',
-  'assembly',
-  'bench',
-  'scripts',
-  'simulator',
-  'test',
-)
+const SOURCES = sourceFiles('schemas', 'pipelines', 'src', 'bench', 'scripts', 'simulator', 'test')
 const SERVICE = SOURCES.filter(({ path }) => /^(schemas|pipelines|src)\//.test(path))
 const TEXTS = filesUnder().filter((path) => !/\.(png|jpe?g|ico|woff2?|bin|gz)$/.test(path))
 
@@ -140,7 +131,7 @@ const BANNED: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
 ]
 
 t.test('code and documents use the words of the field', async (t) => {
-  const spoken = /^(schemas|pipelines|src|assembly|scripts|simulator|deploy|bench|test|docs|README)/
+  const spoken = /^(schemas|pipelines|src|scripts|simulator|deploy|bench|test|docs|README)/
   // Word lists are data.
   const data = ['src/core/search/common.ts', 'bench/search/corpus/prose.ts']
   const files = TEXTS.filter(
