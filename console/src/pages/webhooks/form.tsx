@@ -1,5 +1,6 @@
 /** Adds or changes a webhook endpoint. */
 
+import { useLingui } from '@lingui/react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { createWebhook, updateWebhook } from '../../../../schemas/management/notifications/webhooks.ts'
@@ -9,7 +10,6 @@ import { t } from '../../i18n.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { DialogForm } from '../../ui/form.tsx'
-import type { Endpoint } from './deliveries.tsx'
 import { type Endpoint, WEBHOOKS } from './deliveries.tsx'
 
 interface EndpointDialogProps {
