@@ -18,7 +18,7 @@ import {
   readClipTemplates,
 } from '../../src/channels/media/task/catalogue.ts'
 import type { Preset, PresetKind } from '../../src/channels/media/voices-and-avatars.ts'
-import { noAnswer } from '../chat/forward/upstream-error.ts'
+import { noAnswer } from '../calls/upstream-error.ts'
 import { MediaCallFailure, type MediaCalls } from '../tasks/ports.ts'
 
 const MAX_LIST_BYTES = 8 * 1024 * 1024
