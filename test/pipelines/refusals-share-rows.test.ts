@@ -4,7 +4,7 @@
  */
 
 import t from 'tap'
-import { MAX_SHARED_CALLS, OWN_ROWS_PER_MINUTE, RefusalLog } from '../../pipelines/calls/refusal-log.ts'
+import { MAX_SHARED_CALLS, OWN_ROWS_PER_MINUTE, RefusalLog } from '../../pipelines/calls/refusals.ts'
 import type { Settlement } from '../../schemas/call-log/columns.ts'
 import { DEFAULTS } from '../../src/core/call-log/settlement.ts'
 

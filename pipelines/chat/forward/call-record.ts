@@ -7,8 +7,8 @@ import { Buffer } from 'node:buffer'
 import type { Admission, Settlement } from '../../../schemas/call-log/columns.ts'
 import type { AttemptRow } from '../../../schemas/call-log/row.ts'
 import { ESTIMATE_OUTPUT_CAP_TOKENS } from '../../../schemas/config/catalog.ts'
-import type { Failure } from '../../../schemas/failure.ts'
 import type { Credits } from '../../../schemas/money.ts'
+import { forwardedDetail, type LastAttempt, type Oddities } from '../../../src/core/call-log/call-detail.ts'
 import { mask, maskSecrets, redact } from '../../../src/core/call-log/redact.ts'
 import { emptySettlement } from '../../../src/core/call-log/settlement.ts'
 import { laterBytesIn, linkedTokens, unreportedPrompt } from '../../../src/core/pricing/estimate.ts'
@@ -26,11 +26,9 @@ import type { Route } from '../../../src/core/routing/catalog.ts'
 import type { OutputRates } from '../../../src/core/routing/output-rates.ts'
 import { upstreamTexts } from '../../../src/core/routing/upstream-texts.ts'
 import type { Metered } from '../../../src/protocols/dialect.ts'
-import type { Caller } from '../../calls/authenticate.ts'
 import type { AttemptFailure } from '../../calls/upstream-error.ts'
 import type { AdmittedCall } from '../precharge.ts'
 import { admissionOf } from '../reserve.ts'
-import { forwardedDetail, type LastAttempt, type Oddities } from './call-detail.ts'
 import { isTellingTimeout } from './call-time.ts'
 import { type Ending, STATUS_OF } from './endings.ts'
 
@@ -340,31 +338,5 @@ export class CallRecord {
       upstream_cost: upstreamCost === null ? null : String(upstreamCost),
     }
     return { settlement, cost, oddities }
-  }
-}
-
-/** Returns the row of a call that was refused before any upstream was called. It costs nothing. */
-export function refusedSettlement(
-  { request, known }: Caller,
-  row: Pick<Settlement, 'protocol' | 'model' | 'stream' | 'unit_type' | 'detail'>,
-  failure: Failure,
-  now: number,
-): Settlement {
-  const admission: Admission = {
-    ...row,
-    request_id: request.requestId,
-    account_id: known.account.id,
-    key_id: known.key.id,
-    submitted_at: request.submittedAt,
-    estimate: '0',
-  }
-  return {
-    ...emptySettlement(admission, now),
-    status: 'rejected',
-    error_code: failure.code,
-    error_message: redact(failure.message),
-    unit_type: row.unit_type,
-    detail: row.detail,
-    attempts_count: 0,
   }
 }
