@@ -1,7 +1,7 @@
 /** Checks a channel beyond the form of its fields. See docs/operating.md, "The configuration file". */
 import { CHAT_PROTOCOLS, type ChannelEntry, type ChannelProtocol } from '../../schemas/config/catalog.ts'
-import { isOlderAzure } from '../channels/providers/platforms/azure.ts'
-import { VERTEX_BASE } from '../channels/providers/platforms/vertex.ts'
+import { isOlderAzure } from '../channels/providers/azure/azure.ts'
+import { VERTEX_BASE } from '../channels/providers/vertex/vertex.ts'
 import { suggestion } from '../core/suggest.ts'
 import type { Finding, SoundModel } from './model-checks.ts'
 import type { Salvaged } from './salvage.ts'

@@ -1,8 +1,8 @@
 /** Adapters of the endpoints that count the tokens of a request without running it. */
 import type { ChannelEntry, Provider } from '../../../schemas/config/catalog.ts'
 import type { ChannelAdapter } from '../channel.ts'
-import { bedrockCountChannel } from '../providers/platforms/bedrock.ts'
-import { vertexCountChannel, vertexMessagesCountChannel } from '../providers/platforms/vertex.ts'
+import { bedrockCountChannel } from '../providers/bedrock/bedrock.ts'
+import { vertexCountChannel, vertexMessagesCountChannel } from '../providers/vertex/vertex.ts'
 import { generateContentCountChannel } from './generate-content.ts'
 import { countTokensChannel } from './messages.ts'
 

@@ -1,9 +1,9 @@
 /** Every chat channel adapter by its protocol. */
 import type { ChannelEntry, ChatProtocol } from '../../../schemas/config/catalog.ts'
 import type { ChannelAdapter } from '../channel.ts'
-import { isOlderAzure, olderAzureChannel } from '../providers/platforms/azure.ts'
-import { bedrockChannel } from '../providers/platforms/bedrock.ts'
-import { VERTEX_CHANNELS } from '../providers/platforms/vertex.ts'
+import { isOlderAzure, olderAzureChannel } from '../providers/azure/azure.ts'
+import { bedrockChannel } from '../providers/bedrock/bedrock.ts'
+import { VERTEX_CHANNELS } from '../providers/vertex/vertex.ts'
 import { chatCompletionsChannel, quirkyChatCompletionsChannel } from './chat-completions.ts'
 import { generateContentChannel } from './generate-content.ts'
 import { messagesChannel } from './messages.ts'

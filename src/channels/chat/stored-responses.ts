@@ -2,7 +2,7 @@
 import type { ChannelEntry } from '../../../schemas/config/catalog.ts'
 import type { MediaRequest } from '../media/adapter.ts'
 import { bareRequest, getRequest, jsonTextRequest, pathPart } from '../media/request.ts'
-import { isOlderAzure } from '../providers/platforms/azure.ts'
+import { isOlderAzure } from '../providers/azure/azure.ts'
 
 export interface StoredQuestion {
   readonly method: 'GET' | 'DELETE' | 'POST'

@@ -46,7 +46,7 @@ const saying = (protocol: ChatProtocol) =>
 
 /** The events of a family's recorded stream up to the first word. */
 function begun(family: ChatProvider): readonly (string | Buffer)[] {
-  const url = new URL(`../../fixtures/usage/${family}/stream.txt`, import.meta.url)
+  const url = new URL(`../../fixtures/providers/${family}/stream.txt`, import.meta.url)
   const text = readFileSync(url, 'utf8')
   const events = text.slice(0, text.indexOf('\n\n', text.indexOf(WORD)) + 2).split(/(?<=\n\n)/)
   if (family !== 'bedrock') return events

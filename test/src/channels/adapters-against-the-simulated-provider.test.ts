@@ -9,8 +9,6 @@ import type {
   PollOutcome,
   SubmitOutcome,
 } from '../../../src/channels/media/adapter.ts'
-import { elevenlabsVoices } from '../../../src/channels/media/elevenlabs.ts'
-import { OPENAI_VOICES } from '../../../src/channels/media/openai/speech.ts'
 import { MEDIA_CHANNELS, type MediaProtocol } from '../../../src/channels/media/registry.ts'
 import {
   clipCategoriesRequest,
@@ -20,6 +18,8 @@ import {
   taskPresets,
 } from '../../../src/channels/media/task/catalogue.ts'
 import { task } from '../../../src/channels/media/task/task.ts'
+import { elevenlabsVoices } from '../../../src/channels/providers/elevenlabs/elevenlabs.ts'
+import { OPENAI_VOICES } from '../../../src/channels/providers/openai/speech.ts'
 import { startSimulator } from '../../../src/simulator/server.ts'
 import { channelOf, followOf, jobOf, linked, producedIn, sent, stored, submitOf, urlOf } from './support.ts'
 

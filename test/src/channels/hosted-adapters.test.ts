@@ -1,8 +1,8 @@
 /** What hosts of many models are asked for: their usual names of fields, and those that a channel has for them. */
 import t from 'tap'
 import { channelEntry } from '../../../schemas/config/catalog.ts'
-import { fal } from '../../../src/channels/media/hosted/fal.ts'
-import { replicate } from '../../../src/channels/media/hosted/replicate.ts'
+import { fal } from '../../../src/channels/providers/fal/fal.ts'
+import { replicate } from '../../../src/channels/providers/replicate/replicate.ts'
 import { answerOf, followOf, headerOf, jsonOf, linked, pollOf, stored, submitOf } from './support.ts'
 
 const channelOf = (protocol: 'fal' | 'replicate', base_url: string, input_names = {}) =>

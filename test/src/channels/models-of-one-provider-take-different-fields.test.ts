@@ -1,10 +1,10 @@
 /** Generations of models, and platforms of one model, are asked for the same in different fields. */
 import t from 'tap'
 import { channelEntry } from '../../../schemas/config/catalog.ts'
-import { dashscope } from '../../../src/channels/media/dashscope/dashscope.ts'
-import { minimaxMusic } from '../../../src/channels/media/minimax/music.ts'
-import { runway } from '../../../src/channels/media/runway.ts'
-import { veo } from '../../../src/channels/media/veo.ts'
+import { veo } from '../../../src/channels/providers/gemini/veo.ts'
+import { minimaxMusic } from '../../../src/channels/providers/minimax/music.ts'
+import { dashscope } from '../../../src/channels/providers/qwen/dashscope.ts'
+import { runway } from '../../../src/channels/providers/runway/runway.ts'
 import { answerOf, channelOf, followOf, jsonOf, linked, pollOf, producedIn, submitOf } from './support.ts'
 
 const words = { type: 'text', text: 'the dough rises' }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { elevenlabs, elevenlabsVoices } from '../../../src/channels/media/elevenlabs.ts'
-import { openaiSpeech } from '../../../src/channels/media/openai/speech.ts'
+import { elevenlabs, elevenlabsVoices } from '../../../src/channels/providers/elevenlabs/elevenlabs.ts'
+import { openaiSpeech } from '../../../src/channels/providers/openai/speech.ts'
 import {
   answerOf,
   channelOf,

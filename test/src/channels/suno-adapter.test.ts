@@ -1,5 +1,5 @@
 import t from 'tap'
-import { suno } from '../../../src/channels/media/suno.ts'
+import { suno } from '../../../src/channels/providers/suno/suno.ts'
 import { answerOf, channelOf, fileWith, followOf, jsonOf, pollOf, producedIn, submitOf } from './support.ts'
 
 const channel = channelOf('suno', 'https://suno.example')

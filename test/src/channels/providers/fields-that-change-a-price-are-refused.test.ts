@@ -9,7 +9,7 @@ import {
   type ChatProtocol,
   type ChatProvider,
 } from '../../../../schemas/config/catalog.ts'
-import { PRESETS } from '../../../../src/channels/providers/registry.ts'
+import { PRESETS } from '../../../../src/channels/providers/presets.ts'
 import { chatWith } from '../../protocols/request/plain-requests.ts'
 
 interface PriceFields {

@@ -71,7 +71,7 @@ const PROTOCOLS: Readonly<Partial<Record<ChatProvider, ChatProtocol>>> = {
 }
 
 const fixture = (family: ChatProvider, name: string): Buffer =>
-  readFileSync(new URL(`../../../fixtures/usage/${family}/${name}`, import.meta.url))
+  readFileSync(new URL(`../../../fixtures/providers/${family}/${name}`, import.meta.url))
 
 const chargeOf = ({ usage, serviceTier }: Metered) =>
   tokenCharge(price, usage ?? NO_USAGE, 0, serviceTier ?? '')

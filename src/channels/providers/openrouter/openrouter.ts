@@ -1,0 +1,15 @@
+/** OpenRouter: keeps a stream alive by comments, and sends errors inside one with `error.code`. */
+import type { ProviderPreset } from '../provider.ts'
+
+const BASE_URL = 'https://openrouter.ai/api/v1'
+
+export const openrouter: ProviderPreset = {
+  title: 'OpenRouter',
+  baseUrls: {
+    'chat-completions': BASE_URL,
+    responses: BASE_URL,
+    messages: 'https://openrouter.ai/api',
+  },
+  keyHeader: 'authorization',
+  outputLimitField: 'max_tokens',
+}

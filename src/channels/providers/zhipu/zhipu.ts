@@ -1,0 +1,12 @@
+/** Zhipu: outside China the host is `api.z.ai`. */
+import type { ProviderPreset } from '../provider.ts'
+
+export const zhipu: ProviderPreset = {
+  title: 'Zhipu',
+  baseUrls: {
+    'chat-completions': 'https://open.bigmodel.cn/api/paas/v4',
+    messages: 'https://open.bigmodel.cn/api/anthropic',
+  },
+  keyHeader: 'authorization',
+  outputLimitField: 'max_tokens',
+}
